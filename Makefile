@@ -1,0 +1,53 @@
+# Everything runs in .venv, which is made on first use. Needs only make and Python 3.11 or newer:
+#   make test                      make demo PYTHON=python3.12
+PYTHON ?= python3
+WORKERS ?= auto
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet --constraint constraints.txt
+
+.DEFAULT_GOAL := test
+.PHONY: demo test test-slow bench docs lint format clean
+
+demo: $(VENV)/.core
+	$(BIN)/python examples/account_a_training_run.py
+
+test: lint
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS)
+
+test-slow: $(VENV)/.dev
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) -m slow
+
+bench: $(VENV)/.dev
+	$(BIN)/python benchmarks/accounting.py
+
+docs: $(VENV)/.dev
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs build/docs
+	$(BIN)/python -m pytest tests/docs
+	@echo "Documentation: build/docs/index.html"
+
+lint: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -not -path "./$(VENV)/*" -prune -exec rm -rf {} +
+
+# The stamps stand for an installed environment; changing what is required makes it anew.
+$(VENV)/.core: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit("dperm needs Python 3.11 or newer; $(PYTHON) is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -m venv $(VENV)
+	$(PIP_INSTALL) --editable .
+	touch $@
+
+$(VENV)/.dev: $(VENV)/.core
+	$(PIP_INSTALL) --editable ".[dev,docs]"
+	touch $@

@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""`account`: from events to the privacy profile of their composition."""
+
+from dataclasses import dataclass
+
+from dperm import checks
+from dperm.accounting.composition import Composition
+from dperm.accounting.engines import Answer, solve_delta, solve_epsilon
+from dperm.accounting.event import Event
+from dperm.errors import ParameterError
+from dperm.privacy.adjacency import Adjacency
+from dperm.privacy.group import replace_one_profile
+from dperm.privacy.profile import PrivacyProfile, tradeoff_from_delta
+
+EPSILON = "It is the epsilon of an (epsilon, delta) statement."
+DELTA = "It is the delta of an (epsilon, delta) statement, usually well below 1/n."
+
+
+def account(event: Event, adjacency: Adjacency | str) -> PrivacyProfile:
+    """The privacy profile of ``event`` under ``adjacency``, bracketed from both sides.
+
+    Every direction of the adjacency is composed on its own from dominating pairs (T15, T22, T23), by a closed form
+    where there is one, else by inversion of the moment generating function (contour), else on a lattice (T28). Events
+    without a pair of their own under replace-one are accounted under add/remove and read by T4.
+
+    The events must have been fixed in advance, or at least their parameters (T14): stopping, or choosing the next
+    event's parameters, by what was seen needs a filter (`dperm.accounting.budget`).
+
+    Parameters
+    ----------
+    event
+        What was done; compose with ``+`` and repeat with ``*``.
+    adjacency
+        "add_remove" or "replace_one"; there is no default.
+
+    Raises
+    ------
+    AdjacencyError
+        If some event is not proved under ``adjacency``; the message says what is.
+
+    Examples
+    --------
+    >>> from dperm.accounting import Gaussian, Poisson, account
+    >>> profile = account(Poisson(Gaussian(1.0), rate=0.01) * 1000, adjacency="add_remove")
+    >>> round(profile.epsilon(delta=1e-5), 6)
+    1.828237
+    """
+    if not isinstance(event, Event):
+        raise ParameterError(f"event must be an event such as Gaussian(1.0) * 10, got {event!r}.")
+    relation = Adjacency.of(adjacency)
+    readings = {single.reading(relation) for single, _ in event.singles()}
+    if readings == {relation}:
+        return ComposedProfile(event, relation, _directions(event, relation))
+    for single, _ in event.singles():
+        single.reading(Adjacency.ADD_REMOVE)  # all of them must have an add/remove reading for T4
+    wider = ComposedProfile(event, Adjacency.ADD_REMOVE, _directions(event, Adjacency.ADD_REMOVE))
+    return replace_one_profile(wider)
+
+
+def _directions(event: Event, adjacency: Adjacency) -> tuple[Composition, ...]:
+    return tuple(
+        Composition.of((single.law(direction), count) for single, count in event.singles())
+        for direction in adjacency.directions
+    )
+
+
+@dataclass(frozen=True)
+class ComposedProfile:
+    """The profile of a composition: a `PrivacyProfile` that also says which engine answered, and why."""
+
+    event: Event
+    adjacency: Adjacency
+    directions: tuple[Composition, ...]
+
+    def epsilon_answer(self, delta: float) -> Answer:
+        """Bracket of epsilon with the engine that gave it."""
+        target = checks.small_delta("delta", delta, DELTA)
+        return solve_epsilon(self.directions, target)
+
+    def delta_answer(self, epsilon: float) -> Answer:
+        """Bracket of delta with the engine that gave it."""
+        return solve_delta(self.directions, checks.nonnegative("epsilon", epsilon, EPSILON))
+
+    def epsilon(self, delta: float) -> float:
+        """Upper bound on the smallest epsilon at ``delta``."""
+        return self.epsilon_answer(delta).upper
+
+    def epsilon_bracket(self, delta: float) -> tuple[float, float]:
+        """(lower, upper) bounds on the smallest epsilon at ``delta``."""
+        answer = self.epsilon_answer(delta)
+        return answer.lower, answer.upper
+
+    def delta(self, epsilon: float) -> float:
+        """Upper bound on delta at ``epsilon``."""
+        return self.delta_answer(epsilon).upper
+
+    def delta_bracket(self, epsilon: float) -> tuple[float, float]:
+        """(lower, upper) bounds on delta at ``epsilon``."""
+        answer = self.delta_answer(epsilon)
+        return answer.lower, answer.upper
+
+    def tradeoff(self, false_positive_rate: float) -> float:
+        """Lower bound on the false-negative rate of every attacker with this false-positive rate (T2, T19)."""
+        return tradeoff_from_delta(self.delta, false_positive_rate)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Tags of every theorem that the profile rests on."""
+        own = {tag for single, _ in self.event.singles() for tag in single.tags(self.adjacency)}
+        return tuple(sorted(own | {"T2", "T15", "T23"}, key=lambda tag: (len(tag), tag)))

@@ -1,0 +1,183 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""`calibrate`: the parameter of a family of events that meets a target, rounded to the safe side."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dperm import checks
+from dperm.accounting.account import account
+from dperm.accounting.event import Event
+from dperm.errors import AssumptionError, DpermError, ParameterError
+from dperm.privacy.adjacency import Adjacency
+
+Family = Callable[[float], Event]
+FAR = 30.0  # stands for log(epsilon / target) where epsilon is 0 or infinite
+
+
+def calibrate(
+    family: Family,
+    epsilon: float,
+    delta: float,
+    adjacency: Adjacency | str,
+    *,
+    bounds: tuple[float, float] = (1e-4, 1e8),
+    relative: float = 1e-6,
+) -> float:
+    """The parameter at which ``family`` is (epsilon, delta)-DP, to ``relative``, on the safe side.
+
+    Parameters
+    ----------
+    family
+        A function from one positive parameter to an event, in which epsilon only falls or only rises: a noise
+        multiplier, a sampling rate, a number of steps (``lambda k: step * int(k)``).
+    epsilon, delta, adjacency
+        The target.
+    bounds
+        Where the parameter is searched; for a sampling rate give (1e-6, 1.0).
+    relative
+        Distance to the exact parameter that is aimed at.
+
+    Returns
+    -------
+    float
+        A parameter whose certified epsilon at ``delta`` is at most ``epsilon``: the check is made on the very value
+        that is returned, in both directions of the adjacency.
+
+    Raises
+    ------
+    AssumptionError
+        If no parameter within ``bounds`` meets the target, or all of them do.
+
+    Examples
+    --------
+    >>> from dperm.accounting import Gaussian, calibrate
+    >>> round(calibrate(Gaussian, epsilon=1.0, delta=1e-5, adjacency="add_remove"), 4)
+    3.7306
+    """
+    target = _Target(
+        family,
+        checks.positive("epsilon", epsilon, "Give the epsilon to be reached."),
+        checks.small_delta("delta", delta),
+        Adjacency.of(adjacency),
+    )
+    low, high = checks.positive("bounds[0]", bounds[0]), checks.positive("bounds[1]", bounds[1])
+    relative = checks.positive("relative", relative)
+    if not low < high:
+        raise ParameterError(f"bounds must be (low, high) with low < high, got {bounds!r}.")
+    search = _Search(target, math.log(low), math.log(high), relative)
+    place, falling = search.root()
+    return target.safe(math.exp(place), relative, falling)
+
+
+@dataclass(frozen=True)
+class _Target:
+    family: Family
+    epsilon: float
+    delta: float
+    adjacency: Adjacency
+
+    def excess(self, parameter: float) -> float:
+        """log(epsilon of the event / target), clipped to +-FAR."""
+        found = self._epsilon(parameter)
+        if found <= 0:
+            return -FAR
+        return min(max(math.log(found / self.epsilon), -FAR), FAR) if math.isfinite(found) else FAR
+
+    def _epsilon(self, parameter: float) -> float:
+        event = self.family(parameter)
+        if not isinstance(event, Event):
+            raise ParameterError(f"family must return an event, got {event!r} at {parameter:g}.")
+        return account(event, self.adjacency).epsilon(self.delta)
+
+    def safe(self, parameter: float, relative: float, falling: bool) -> float:
+        """The first of a few values, moving away from danger, whose certified epsilon is within the target."""
+        sign = 1 if falling else -1
+        for push in (0.0, 0.1, 0.4, 0.8, 2.0, 10.0, 100.0, 1e3, 1e4):
+            value = parameter * (1 + sign * push * relative)
+            if self._epsilon(value) <= self.epsilon:
+                return value
+        raise AssumptionError(
+            f"no parameter near {parameter:g} could be certified at epsilon={self.epsilon:g}, delta={self.delta:g}. "
+            f"Give narrower bounds, or a larger delta."
+        )
+
+
+@dataclass
+class _Search:
+    """Root of the excess in the logarithm of the parameter: a secant kept inside a bracket."""
+
+    target: _Target
+    low: float
+    high: float
+    relative: float
+
+    def root(self) -> tuple[float, bool]:
+        """(log of the parameter, True if epsilon falls with it)."""
+        start = min(max(0.0, self.low), self.high)
+        first = self._value(start)
+        other = start + 0.5 if start + 0.5 <= self.high else start - 0.5
+        second = self._value(other)
+        falling = self._falls(start, first, other, second)
+        near, far = (start, first), (other, second)
+        while near[1] * far[1] > 0:
+            near, far = far, self._outward(near, far, falling)
+        return self._secant(near, far), falling
+
+    def _value(self, place: float) -> float:
+        try:
+            return self.target.excess(math.exp(place))
+        except ParameterError as error:
+            raise ParameterError(f"family failed at {math.exp(place):g} within bounds: {error}") from error
+
+    def _falls(self, a: float, at_a: float, b: float, at_b: float) -> bool:
+        """Direction from two values; where both are clipped, from the ends of the bounds."""
+        if at_a == at_b:
+            a, b = self.low, self.high
+            at_a, at_b = self._end(a), self._end(b)
+        if at_a == at_b:
+            word = "every" if at_a < 0 else "no"
+            raise AssumptionError(
+                f"{word} parameter in bounds=({math.exp(self.low):g}, {math.exp(self.high):g}) meets "
+                f"epsilon={self.target.epsilon:g}, delta={self.target.delta:g}. Give other bounds or another target."
+            )
+        return (at_b < at_a) == (b > a)
+
+    def _end(self, place: float) -> float:
+        try:
+            return self.target.excess(math.exp(place))
+        except DpermError:
+            return math.nan
+
+    def _outward(self, near: tuple[float, float], far: tuple[float, float], falling: bool) -> tuple[float, float]:
+        """A point beyond, towards a change of sign: by the secant, at least half a step, at most five."""
+        up = (far[1] > 0) == falling
+        slope = (far[1] - near[1]) / (far[0] - near[0])
+        guess = -1.1 * far[1] / slope if slope and abs(far[1]) < FAR else math.inf
+        step = min(max(abs(guess), 0.05), 5.0)
+        place = min(far[0] + step, self.high) if up else max(far[0] - step, self.low)
+        if place == far[0]:
+            word = "no" if far[1] > 0 else "every"
+            raise AssumptionError(
+                f"{word} parameter up to the bound {math.exp(place):g} meets epsilon={self.target.epsilon:g}, "
+                f"delta={self.target.delta:g}. Widen bounds or change the target."
+            )
+        return place, self._value(place)
+
+    def _secant(self, a: tuple[float, float], b: tuple[float, float]) -> float:
+        """Root inside the bracket, to a thirtieth of ``relative``: secant, or bisection where a value is clipped."""
+        last = a if abs(a[1]) < abs(b[1]) else b
+        for _ in range(100):
+            clipped = max(abs(a[1]), abs(b[1])) >= FAR
+            place = (a[0] + b[0]) / 2 if clipped else a[0] - a[1] * (b[0] - a[0]) / (b[1] - a[1])
+            value = self._value(place)
+            tiny = self.relative / 30
+            if value == 0 or abs(place - last[0]) < tiny or abs(b[0] - a[0]) < tiny:
+                return place
+            keep = a if a[1] * value < 0 else b
+            other = b if keep is a else a
+            # Illinois: an end that stays twice loses half its weight
+            a, b = (keep[0], keep[1] / 2 if other[0] == last[0] else keep[1]), (place, value)
+            last = (place, value)
+        return place

@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Closed forms, which come before every engine: Gaussians only, one step of anything, and (epsilon, delta) mechanisms.
+
+Each returns brackets of the profile of one direction, given L < infinity, or None where there is no closed form.
+"""
+
+import math
+from collections.abc import Callable
+
+from dperm.accounting.composition import Composition
+from dperm.accounting.laws.atomic import AtomicLoss
+from dperm.accounting.laws.gaussian import GaussianLoss
+from dperm.accounting.laws.law import LossLaw
+from dperm.accounting.theorems._atoms import MOST_ATOMS, Atoms, response_atoms
+from dperm.privacy import gaussian_profile
+
+SINGLE = 4e-12  # relative accuracy of LossLaw.delta, with a margin; measured against 40-digit arithmetic
+BINOMIAL = 1e-9  # relative accuracy of the binomial masses up to a million steps, with a margin
+Bracket = tuple[float, float]
+
+
+def epsilon_bracket(composition: Composition, delta: float) -> Bracket | None:
+    """Bounds on the smallest epsilon at ``delta`` > 0."""
+    if not composition.steps:
+        return 0.0, 0.0
+    (law, count), *rest = composition.steps
+    if not rest and count == 1:
+        if isinstance(law, GaussianLoss):
+            return gaussian_profile.epsilon_bracket(law.mu, delta)
+        return _single_epsilon(_finite_delta(law), delta, law.support(1e-300)[1])
+    atoms = _responses(composition)
+    if atoms is None:
+        return None
+    upper = atoms.epsilon(delta)
+    return atoms.epsilon(min(delta * (1 + BINOMIAL), 1.0)) * (1 - 1e-12), upper
+
+
+def delta_bracket(composition: Composition, epsilon: float) -> Bracket | None:
+    """Bounds on delta at ``epsilon`` >= 0."""
+    if not composition.steps:
+        return 0.0, 0.0
+    (law, count), *rest = composition.steps
+    if not rest and count == 1:
+        if isinstance(law, GaussianLoss):
+            return gaussian_profile.delta_bracket(epsilon, law.mu)
+        value = _finite_delta(law)(epsilon)
+        return value * (1 - SINGLE), value * (1 + SINGLE)
+    atoms = _responses(composition)
+    if atoms is None:
+        return None
+    return atoms.delta(epsilon * (1 + 1e-12)) * (1 - BINOMIAL), atoms.delta(epsilon)
+
+
+def _finite_delta(law: LossLaw) -> Callable[[float], float]:
+    """Profile given L < infinity."""
+    inf = law.infinity
+    return law.delta if inf == 0 else lambda epsilon: max(law.delta(epsilon) - inf, 0.0) / (1 - inf)
+
+
+def _responses(composition: Composition) -> Atoms | None:
+    """Atoms of a composition of plain randomised responses (T13, T14), if there are few enough."""
+    counts: dict[float, int] = {}
+    for law, count in composition.steps:
+        if not isinstance(law, AtomicLoss) or len(law.losses) != 2 or law.losses[0] != -law.losses[1]:
+            return None
+        if law.losses[1] > 0:
+            counts[law.losses[1]] = counts.get(law.losses[1], 0) + count
+    if math.prod(count + 1 for count in counts.values()) > MOST_ATOMS:
+        return None
+    return response_atoms(counts) if counts else None
+
+
+def _single_epsilon(profile: Callable[[float], float], delta: float, high: float) -> Bracket:
+    """Root of one step's profile, both ends verified with the accuracy of the closed form."""
+    if profile(0.0) * (1 + SINGLE) <= delta:
+        return 0.0, 0.0
+    root = _falling_root(lambda epsilon: _log(profile(epsilon)) - math.log(delta), high)
+    return _verified(profile, root, delta, -1), _verified(profile, root, delta, +1)
+
+
+def _verified(profile: Callable[[float], float], root: float, delta: float, sign: int) -> float:
+    """A point beside the root at which the bound holds in spite of the rounding of the profile."""
+    step = 1e-13
+    while step < 1:
+        point = root * (1 + sign * step)
+        value = profile(point)
+        if value * (1 + SINGLE) <= delta if sign > 0 else value * (1 - SINGLE) >= delta:
+            return point
+        step *= 4
+    return root * 2 if sign > 0 else 0.0
+
+
+def _log(value: float) -> float:
+    return math.log(value) if value > 0 else -math.inf
+
+
+def _falling_root(f: Callable[[float], float], high: float) -> float:
+    """Root of a falling function on [0, high] by the Illinois method, with bisection where f is -infinity."""
+    low, f_low, f_high = 0.0, f(0.0), f(high)
+    if f_high >= 0:
+        return high
+    for _ in range(200):
+        finite = math.isfinite(f_high)
+        middle = (low * f_high - high * f_low) / (f_high - f_low) if finite else (low + high) / 2
+        if not low < middle < high:
+            middle = (low + high) / 2
+        value = f(middle)
+        if abs(value) < 1e-13 or high - low <= 1e-15 * high:
+            return middle
+        if value > 0:
+            low, f_low = middle, value
+            f_high = f_high / 2 if finite else f_high
+        else:
+            high, f_high = middle, value
+            f_low /= 2
+    return (low + high) / 2

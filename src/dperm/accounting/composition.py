@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The composition of one direction: independent losses, each a number of times (T15, T23)."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dperm.accounting.laws.gaussian import GaussianLoss
+from dperm.accounting.laws.law import LossLaw
+
+
+@dataclass(frozen=True)
+class Composition:
+    """Losses and how often each occurs. Equal laws are merged, and all Gaussian ones are one (T19)."""
+
+    steps: tuple[tuple[LossLaw, int], ...]
+
+    @classmethod
+    def of(cls, steps: Iterable[tuple[LossLaw, int]]) -> "Composition":
+        """Merge equal laws; a Gaussian is recognised by its offer to add its variance."""
+        merge = _Merge()
+        for law, count in steps:
+            law.place(count, merge)
+        return cls(merge.steps())
+
+    @property
+    def infinity(self) -> float:
+        """Mass at L = +infinity: 1 - prod (1 - infinity_i)^count_i, rounded up."""
+        log_rest = math.fsum(count * math.log1p(-law.infinity) for law, count in self.steps)
+        return -math.expm1(log_rest) * (1 + 1e-14)
+
+    @property
+    def ceiling(self) -> float:
+        """Largest possible finite loss, rounded up."""
+        return math.fsum(count * law.ceiling for law, count in self.steps) * (1 + 2e-16)
+
+    @property
+    def count(self) -> int:
+        """Number of steps."""
+        return sum(count for _, count in self.steps)
+
+
+class _Merge:
+    """Collects laws by kind (a `Parts`)."""
+
+    tail = 1e-40
+
+    def __init__(self) -> None:
+        self._variance = 0.0
+        self._counts: Counter[LossLaw] = Counter()
+
+    def gaussian(self, variance: float) -> None:
+        self._variance += variance
+
+    def smooth(self, law: LossLaw, count: int) -> None:
+        self._counts[law] += count
+
+    def closed(self, law: LossLaw, count: int) -> None:
+        self._counts[law] += count
+
+    def steps(self) -> tuple[tuple[LossLaw, int], ...]:
+        plain = ((GaussianLoss(math.sqrt(self._variance)), 1),) if self._variance else ()
+        return (*plain, *self._counts.items())

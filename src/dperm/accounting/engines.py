@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Which engine answers: closed forms, then the contour, then the lattice; brackets are intersected.
+
+The adjacency's directions are composed separately and the larger one counts (T22, T23). The second direction is only
+solved in full if it could matter: once delta of the other direction is at most the target at the first one's lower
+end, its epsilon is no larger.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dperm.accounting import closed
+from dperm.accounting.composition import Composition
+
+WIDE = 2e-5  # a contour bracket wider than this (relative) is worth the lattice's second opinion
+Engine = Callable[[Composition, float], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A bracket, the engine that gave it, and why that one."""
+
+    lower: float
+    upper: float
+    engine: str
+    why: str
+
+    @property
+    def width(self) -> float:
+        """(upper - lower) / upper; 0 for equal ends."""
+        if self.upper == self.lower:
+            return 0.0
+        return (self.upper - self.lower) / self.upper if math.isfinite(self.upper) else math.inf
+
+    def larger(self, other: "Answer") -> "Answer":
+        """The bracket of the maximum of two numbers, told by the one that sets its upper end."""
+        first, second = (self, other) if self.upper >= other.upper else (other, self)
+        return Answer(max(first.lower, second.lower), first.upper, first.engine, first.why)
+
+
+def solve_epsilon(directions: tuple[Composition, ...], delta: float) -> Answer:
+    """Bracket of the smallest epsilon at delta over all directions."""
+    if delta == 0:
+        return _pure_epsilon(directions)
+    best = _finite(_one_epsilon, directions[0], delta)
+    for other in directions[1:]:
+        if other != directions[0] and not _no_larger(other, best.lower, delta):
+            best = best.larger(_finite(_one_epsilon, other, delta))
+    return best
+
+
+def solve_delta(directions: tuple[Composition, ...], epsilon: float) -> Answer:
+    """Bracket of delta at epsilon over all directions."""
+    best = _whole_delta(directions[0], epsilon)
+    for other in directions[1:]:
+        if other != directions[0] and not _chernoff_below(other, epsilon, best.lower):
+            best = best.larger(_whole_delta(other, epsilon))
+    return best
+
+
+def _pure_epsilon(directions: tuple[Composition, ...]) -> Answer:
+    """Delta = 0: the largest loss; infinite if a loss is unbounded or may be infinite."""
+    top = max(math.inf if one.infinity > 0 else one.ceiling for one in directions)
+    return Answer(top * (1 - 1e-15), top, "closed", "at delta = 0 epsilon is the largest possible loss")
+
+
+def _finite(solve: Callable[[Composition, float], Answer], composition: Composition, delta: float) -> Answer:
+    """Take the mass at infinity out of the target: (delta - m)/(1 - m) is left for the finite losses."""
+    lost = composition.infinity
+    if lost >= delta:
+        if lost * (1 - 1e-13) >= delta:
+            return Answer(math.inf, math.inf, "closed", "the events' own deltas add up to delta or more (T14)")
+        return Answer(0.0, math.inf, "closed", "the events' own deltas add up to delta, up to rounding (T14)")
+    return solve(composition, (delta - lost) / (1 - lost) * (1 - 4e-16 * (1 + delta / (delta - lost))))
+
+
+def _whole_delta(composition: Composition, epsilon: float) -> Answer:
+    lost = composition.infinity
+    answer = _one_delta(composition, epsilon)
+    low, high = lost * (1 - 1e-13), lost
+    upper = min(high + (1 - high) * answer.upper, 1.0)
+    return Answer(low + (1 - low) * answer.lower, upper * (1 + 4e-16), answer.engine, answer.why)
+
+
+def _one_epsilon(composition: Composition, delta: float) -> Answer:
+    """One direction, finite losses, delta > 0."""
+    exact = closed.epsilon_bracket(composition, delta)
+    if exact is not None:
+        return Answer(*exact, "closed", "this composition has a closed form")
+    if math.fsum(count * law.delta(0.0) for law, count in composition.steps) * (1 + 1e-11) <= delta:
+        return Answer(0.0, 0.0, "closed", "the total variations of all steps add up to at most delta")
+    return _two_engines(composition, delta, "epsilon_bracket")
+
+
+def _one_delta(composition: Composition, epsilon: float) -> Answer:
+    exact = closed.delta_bracket(composition, epsilon)
+    if exact is not None:
+        return Answer(*exact, "closed", "this composition has a closed form")
+    return _two_engines(composition, epsilon, "delta_bracket")
+
+
+def _two_engines(composition: Composition, at: float, question: str) -> Answer:
+    """The contour; the lattice where the contour does not close, or not tightly."""
+    from dperm.accounting.contour import engine as contour
+    from dperm.accounting.lattice import engine as lattice
+
+    low, high = (float(end) for end in getattr(contour, question)(composition, at))
+    answer = Answer(low, high, "contour", "the moment generating function decays along a line")
+    if answer.width <= WIDE:
+        return answer
+    below, above = (float(end) for end in getattr(lattice, question)(composition, at))
+    if high - low <= above - below:
+        return Answer(max(low, below), min(high, above), "contour", "the lattice's bracket is wider still")
+    return Answer(
+        max(low, below), min(high, above), "lattice", "the loss has atoms or near-atoms, so no line closes tightly"
+    )
+
+
+def _no_larger(composition: Composition, epsilon: float, delta: float) -> bool:
+    """True if delta(epsilon) of this direction is at most delta, by Chernoff or by its own bracket."""
+    if composition.infinity >= delta:
+        return False
+    if composition.ceiling <= epsilon:
+        return True
+    return _chernoff_below(composition, epsilon, delta) or _whole_delta(composition, epsilon).upper <= delta
+
+
+def _chernoff_below(composition: Composition, epsilon: float, delta: float) -> bool:
+    from dperm.accounting.contour import engine as contour
+
+    lost = composition.infinity
+    return delta > lost and lost + contour.chernoff(composition, epsilon) <= delta

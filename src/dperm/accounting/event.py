@@ -1,0 +1,130 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""What was done to the data, as a value: events, their repetition and their composition.
+
+An event is frozen, compares by value and can be written as JSON (`dperm.accounting.serialize`). **The meaning of an
+event never changes once published**; a new meaning gets a new name. A count lives in one place, `Repeated`:
+``step * 1000`` repeats, ``a + b`` composes.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dperm import checks
+from dperm.accounting.laws.law import LossLaw
+from dperm.errors import ParameterError
+from dperm.privacy.adjacency import Adjacency, Direction
+
+Json = dict[str, object]
+Orders = NDArray[np.float64]
+
+
+class Event(ABC):
+    """Something that touched the data. Adaptive choices between events are covered if they were declared beforehand."""
+
+    @abstractmethod
+    def singles(self) -> "Iterator[tuple[SingleEvent, int]]":
+        """Every elementary event with its number of repetitions."""
+
+    def __mul__(self, count: object) -> "Event":
+        """Repeat the event ``count`` times, in sequence."""
+        times = checks.count("count", count, "An event is repeated a whole number of times, at least once.")
+        return Repeated.of(self, times)
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: object) -> "Event":
+        """Compose: the event, then ``other``."""
+        if not isinstance(other, Event):
+            raise ParameterError(
+                f"an event can only be composed with an event, got {other!r}. Use event * count to repeat it."
+            )
+        return Composed.of(self, other)
+
+
+class SingleEvent(Event):
+    """An elementary event: it knows its own privacy loss in every direction in which one is proved."""
+
+    kind: ClassVar[str]
+    """Name in JSON; never reused for another meaning."""
+
+    def singles(self) -> "Iterator[tuple[SingleEvent, int]]":
+        """Itself, once."""
+        yield self, 1
+
+    def reading(self, adjacency: Adjacency) -> Adjacency:
+        """The adjacency under which the loss is taken: add/remove, then T4, where replace-one has no pair of its own.
+
+        Raises
+        ------
+        AdjacencyError
+            If nothing is proved about this event under ``adjacency``.
+        """
+        return adjacency
+
+    @abstractmethod
+    def law(self, direction: Direction) -> LossLaw:
+        """Law of the privacy loss of a dominating pair in this direction."""
+
+    @abstractmethod
+    def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
+        """Renyi curve tau(alpha) at ``orders`` (T16), an upper bound."""
+
+    @abstractmethod
+    def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
+        """Theorem tags that the loss rests on."""
+
+    @abstractmethod
+    def fields(self) -> Json:
+        """Its parameters, as JSON values."""
+
+
+@dataclass(frozen=True)
+class Repeated(Event):
+    """One event a number of times."""
+
+    event: Event
+    count: int
+
+    def __post_init__(self) -> None:
+        """Accept numpy integers."""
+        object.__setattr__(self, "count", checks.count("count", self.count))
+
+    @classmethod
+    def of(cls, event: Event, count: int) -> Event:
+        """``event * count`` with counts multiplied and one repetition left as it is."""
+        if count == 1:
+            return event
+        if isinstance(event, Repeated):
+            return cls(event.event, event.count * count)
+        return cls(event, count)
+
+    def singles(self) -> Iterator[tuple[SingleEvent, int]]:
+        """The inner event's, each ``count`` times as often."""
+        for single, times in self.event.singles():
+            yield single, times * self.count
+
+
+@dataclass(frozen=True)
+class Composed(Event):
+    """Several events in sequence."""
+
+    events: tuple[Event, ...]
+
+    @classmethod
+    def of(cls, *events: Event) -> "Composed":
+        """Flat composition."""
+        flat: list[Event] = []
+        for event in events:
+            flat.extend(event.events if isinstance(event, Composed) else (event,))
+        return cls(tuple(flat))
+
+    def singles(self) -> Iterator[tuple[SingleEvent, int]]:
+        """All parts' in order."""
+        for event in self.events:
+            yield from event.singles()

@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Where the lattice of a law lies: its atoms on lattice points, or just above them, if that can be."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dperm.accounting.laws.law import Array, LossLaw
+
+FINEST = 4096  # atoms whose gaps have no common measure above gap / FINEST are treated as having none
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Losses start + spacing * (0 .. points - 1); ``double``: atoms and ends of the law sit on even points."""
+
+    start: float
+    spacing: float
+    points: int
+    double: bool
+
+    def losses(self) -> Array:
+        """All lattice points."""
+        return self.start + self.spacing * np.arange(self.points)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What decides a law's lattice: where mass is kept, an anchor on the lattice, the other atoms, their measure."""
+
+    low: float
+    high: float
+    anchor: float
+    atoms: tuple[tuple[float, float], ...]
+    unit: float
+    atomic: bool
+
+    @property
+    def pair(self) -> int:
+        """Lattice steps per cell: two if there are both atoms and a density."""
+        return 2 if self.atoms and not self.atomic else 1
+
+    def spacings(self, wish: float, most: int) -> Array:
+        """Spacings from ``wish`` down to half of it, on which all atoms lie if they have a common measure."""
+        if not math.isfinite(self.unit):
+            return np.asarray(wish * np.linspace(1.0, 0.5, most))
+        cells = max(1, math.ceil(self.unit / (self.pair * wish) * (1 - 1e-9)))
+        return np.asarray(self.unit / (self.pair * (cells + np.arange(min(cells, most)))))
+
+    def misfit(self, spacings: Array) -> Array:
+        """For each spacing, the mean distance (over the tilted law) of the atoms above the lattice point below."""
+        step = self.pair * spacings
+        out = np.zeros(len(spacings))
+        for loss, weight in self.atoms:
+            cells = (loss - self.anchor) / step
+            beyond = cells - np.floor(cells + 1e-9)
+            out += weight * np.where(beyond < 1e-9, 0.0, beyond) * step
+        return out
+
+    def grid(self, spacing: float) -> Grid:
+        """The lattice that covers low .. high."""
+        step = self.pair * spacing
+        below = self.pair * math.ceil((self.anchor - self.low) / step - 1e-9)
+        above = self.pair * math.ceil((self.high - self.anchor) / step - 1e-9)
+        return Grid(self.anchor - below * spacing, spacing, below + above + 1, self.pair == 2)
+
+
+def shape_of(law: LossLaw, low: float, high: float, median: float, tilt: float) -> Shape:
+    """The shape of a law of which losses below ``low`` or above ``high`` need not be told apart."""
+    least, most = law.support(1e-300)
+    atomic = float(law.masses(np.array([least, most]))[0][0]) == 0.0
+    atoms = sorted((loss, mass) for loss, mass in law.atoms() if mass > 0)
+    top = atoms[-1][0] if atoms else median
+    weights = [(loss, mass * math.exp(tilt * (loss - top))) for loss, mass in atoms]
+    total = sum(weight for _, weight in weights) or 1.0
+    return Shape(
+        low,
+        max(min(high, most), low, top),
+        top,
+        tuple((loss, weight / total) for loss, weight in weights),
+        common_measure([loss for loss, _ in atoms]),
+        atomic,
+    )
+
+
+def common_measure(points: list[float]) -> float:
+    """The largest d of which all gaps are multiples (infinite for fewer than two points, and where there is none)."""
+    gaps = [b - a for a, b in zip(points[:-1], points[1:], strict=True) if b > a]
+    if not gaps:
+        return math.inf
+    measure = gaps[0]
+    for gap in gaps[1:]:
+        measure = _euclid(measure, gap, max(gaps) / FINEST)
+    return measure
+
+
+def _euclid(a: float, b: float, least: float) -> float:
+    while b > least:
+        rest = math.remainder(a, b)
+        a, b = b, abs(rest) if abs(rest) > 1e-12 * a else 0.0
+    return a if b == 0.0 else math.inf

@@ -1,0 +1,140 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Choosing the tilt, the period and the lattices. Nothing here needs a proof: every choice gives a valid bracket."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import fft
+
+from dperm.accounting.lattice.coarse import Coarse, CoarseLaw
+from dperm.accounting.lattice.grid import Shape, shape_of
+from dperm.accounting.laws.law import Array
+
+MOST_POINTS = 2**20
+MOST_OWN = 2**19
+LEAST_POINTS = 2**9
+ALIAS = 1e-9  # aliases aimed at, relative to delta
+FAR = 45.0  # losses above eps + FAR are as good as infinite: they give e^{-FAR} less
+SEARCH = 1000  # spacings tried for a lattice that fits the atoms of several laws
+MERGED = 40.0  # moving a composed law without atoms to a lattice of spacing h costs about h/MERGED
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the profile will be read: tilt, tilt of the Chernoff bound beyond the period, eps and the period."""
+
+    tilt: float
+    beyond: float
+    epsilon: float
+    period: float
+
+
+def target_of(coarse: Coarse, c: float, log_delta: float, epsilon: float) -> Target:
+    """The shortest period whose aliases at eps (and a little below) are small."""
+    deviation = math.sqrt(max(coarse.variance(c), 1e-300))
+    tilt = max(c, 0.5 / max(deviation, math.sqrt(coarse.variance(0.0))))
+    least = max(0.0, epsilon - 2 / tilt)
+    others = tilt + np.array([0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 20, 40]) / deviation
+    wanted = -log_delta - math.log(ALIAS)
+    needs = (coarse.log_mgf(others) - others * least + wanted) / (others - tilt)
+    best = int(needs.argmin())
+    return Target(tilt, float(others[best]), epsilon, max(wanted / tilt, float(needs[best])))
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A law with its shape, and what spacings cost it (in eps, to leading order)."""
+
+    law: CoarseLaw
+    shape: Shape
+    curvature: float
+    atoms: float
+    deviation: float
+
+    @classmethod
+    def of(cls, law: CoarseLaw, target: Target) -> "Candidate":
+        """A lattice of spacing h costs curvature * h^2, and atoms beside the lattice their misfit in each step."""
+        high = min(law.law.support(law.tail)[1], target.epsilon + FAR)
+        shape = shape_of(law.law, law.floor(target.tilt), high, law.median(), target.tilt)
+        spread = law.spread_share(target.tilt)
+        rate = 0.0 if shape.atomic else law.count * (target.tilt + 1) * spread * (0.25 if shape.pair == 2 else 0.125)
+        deviation = math.sqrt(law.count * law.moments(target.tilt)[1])
+        return cls(law, shape, rate, 1 - spread, deviation)
+
+    def wish(self, cost: float, target: Target) -> float:
+        """The spacing that costs this much."""
+        coarsest = self.shape.unit if self.shape.atomic and math.isfinite(self.shape.unit) else 1 / target.tilt
+        return min(math.sqrt(cost / self.curvature), coarsest) if self.curvature else coarsest
+
+    def shared(self, spacings: Array) -> Array:
+        """Cost of composing on a common lattice of each spacing."""
+        return self.curvature * spacings**2 + self.law.count * self.atoms * self.shape.misfit(spacings)
+
+    def moved(self, spacings: Array) -> Array:
+        """Cost of composing on an own lattice and moving the result: first order for what atoms are left."""
+        return spacings * (0.5 * self.atoms**self.law.count + 1 / MERGED)
+
+
+@dataclass(frozen=True)
+class LawPlan:
+    """A law, its lattice, and whether it is composed on the common lattice or on its own."""
+
+    coarse: CoarseLaw
+    shape: Shape
+    spacing: float
+    own: bool
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that the two sides share."""
+
+    target: Target
+    laws: tuple[LawPlan, ...]
+    spacing: float
+    length: int
+    exhausted: bool
+
+
+def plan_of(coarse: Coarse, target: Target, width: float) -> Plan:
+    """Lattices whose brackets should be ``width`` apart in eps."""
+    candidates = [Candidate.of(law, target) for law in coarse.laws]
+    wishes = [one.wish(width / len(candidates), target) for one in candidates]
+    lead = _lead(candidates)
+    total = sum(one.law.count * (one.shape.high - one.shape.low) for one in candidates)
+    widest = max(one.shape.high - one.shape.low for one in candidates)
+    least = max(min(target.period, total), widest) / (0.9 * MOST_POINTS)
+    spacing, exhausted = _spacing(candidates, lead, min(wishes), least, width)
+    laws = tuple(_law_plan(one, spacing, wish, one is candidates[lead]) for one, wish in zip(candidates, wishes, strict=True))
+    length = fft.next_fast_len(max(LEAST_POINTS, math.ceil(target.period / spacing) + 2), real=True)
+    return Plan(target, laws, spacing, length, exhausted)
+
+
+def _lead(candidates: list[Candidate]) -> int:
+    """The law whose atoms weigh most after composition: they must lie on the lattice."""
+    return max(range(len(candidates)), key=lambda i: (candidates[i].atoms ** candidates[i].law.count, candidates[i].deviation))
+
+
+def _spacing(candidates: list[Candidate], lead: int, wish: float, least: float, width: float) -> tuple[float, bool]:
+    """The cheapest spacing near the wish, a smaller wish while that costs too much, and whether the limit was met."""
+    for _ in range(6):
+        spacings = candidates[lead].shape.spacings(max(wish, least), 1 if len(candidates) == 1 else SEARCH)
+        cost = candidates[lead].shared(spacings)
+        for one in candidates[:lead] + candidates[lead + 1 :]:
+            cost = cost + np.minimum(one.shared(spacings), one.moved(spacings))
+        best = int(cost.argmin())
+        if wish <= least or cost[best] <= 1.2 * width:
+            break
+        wish = min(wish, float(spacings[best])) * max(0.8 * width / float(cost[best]), 0.1)
+    return float(spacings[best]), wish <= least
+
+
+def _law_plan(one: Candidate, spacing: float, wish: float, lead: bool) -> LawPlan:
+    at = np.array([spacing])
+    if lead or one.shared(at)[0] <= one.moved(at)[0]:
+        return LawPlan(one.law, one.shape, spacing, own=False)
+    least = max(20 * one.deviation, one.shape.high - one.shape.low) / MOST_OWN
+    own = float(one.shape.spacings(max(min(wish, spacing / 4), least), 1)[0])
+    return LawPlan(one.law, one.shape, own, own=True)

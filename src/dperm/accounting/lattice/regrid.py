@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""From a composed law's own lattice to the common one, once: laws with atoms at incommensurable distances.
+
+Each such law is composed on a lattice that fits its atoms. The result is moved to the common lattice from above
+(every point is split between its two neighbours, P and Q preserved) or from below (points near one lattice value are
+merged). The error is that of one step, whatever the count.
+"""
+
+import math
+
+import numpy as np
+
+from dperm.accounting.lattice.measure import Measure
+from dperm.accounting.laws.law import Array
+
+SPARSE = 0.5  # points further apart than this share of the new spacing are not merged but moved down
+
+
+def split_up(measure: Measure, spacing: float, c: float) -> Measure:
+    """Connect-the-dots on the new lattice, which starts at the same loss."""
+    index, beyond = _positions(measure, spacing)
+    up = np.expm1(-beyond) / math.expm1(-spacing)
+    low = measure.weights * (1 - up) * np.exp(-c * beyond)
+    high = measure.weights * up * np.exp(c * (spacing - beyond))
+    points = int(index[-1]) + 2
+    weights = np.bincount(index, low, points) + np.bincount(index + 1, high, points)
+    return _normalised(measure, measure.start, spacing, weights)
+
+
+def merge_down(measure: Measure, spacing: float, c: float) -> Measure:
+    """Merged cells on the new lattice, shifted down until no merged loss lies below its lattice value."""
+    index, beyond = _positions(measure, spacing)
+    if measure.spacing > SPARSE * spacing:
+        weights = np.bincount(index, measure.weights * np.exp(-c * beyond))
+        return _normalised(measure, measure.start, spacing, weights)
+    # a point stands for the interval of length measure.spacing around it, which the cell border may cut
+    up = np.clip((beyond - spacing / 2) / measure.spacing + 0.5, 0.0, 1.0)
+    points = int(index[-1]) + 2
+
+    def gathered(power: float) -> Array:
+        low = measure.weights * (1 - up) * np.exp(-power * beyond)
+        high = measure.weights * up * np.exp(power * (spacing - beyond))
+        return np.bincount(index, low, points) + np.bincount(index + 1, high, points)
+
+    p, q = gathered(c), gathered(c + 1)
+    live = (p > 0) & (q > 0)
+    below = np.log(np.where(live, q / np.where(live, p, 1.0), 1.0))  # lattice value minus merged loss
+    thin = p < 1e-14
+    sag = float(np.max(below, where=live & ~thin, initial=0.0))
+    weights = np.where(thin, 0.0, p)
+    fallen = np.where(thin, p, 0.0)[1:] * math.exp(-c * spacing)
+    weights[:-1] += fallen
+    return _normalised(measure, measure.start - sag, spacing, weights, shift=-c * sag)
+
+
+def _positions(measure: Measure, spacing: float) -> tuple[Array, Array]:
+    """Index of the new lattice point at or below each old one, and the distance beyond it."""
+    place = np.arange(len(measure.weights)) * measure.spacing
+    index = np.floor(place / spacing).astype(np.int64)
+    return index, np.clip(place - index * spacing, 0.0, spacing)
+
+
+def _normalised(measure: Measure, start: float, spacing: float, weights: Array, shift: float = 0.0) -> Measure:
+    total = float(weights.sum())
+    return Measure(start, spacing, weights / total, measure.log_scale + shift + math.log(total))

@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Privacy losses with finitely many values: randomised response, pure and approximate DP."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dperm.accounting.laws.law import Array, ComplexArray, Parts
+
+UNIT = 2.0**-53
+
+
+@dataclass(frozen=True)
+class AtomicLoss:
+    """Atoms at ``losses`` with P-masses ``weights`` (summing to 1 given L < infinity), and ``infinity``."""
+
+    losses: tuple[float, ...]
+    weights: tuple[float, ...]
+    infinity: float = 0.0
+
+    @property
+    def ceiling(self) -> float:
+        """Largest atom."""
+        return max(self.losses)
+
+    def delta(self, epsilon: float) -> float:
+        """The sum of T2 over the atoms, plus the mass at infinity."""
+        above = [(a, w) for a, w in zip(self.losses, self.weights, strict=True) if a > epsilon]
+        finite = math.fsum(w * -math.expm1(epsilon - a) for a, w in above)
+        return self.infinity + (1 - self.infinity) * finite
+
+    def support(self, tail: float) -> tuple[float, float]:
+        """Smallest and largest atom."""
+        return min(self.losses), max(self.losses)
+
+    def atoms(self) -> tuple[tuple[float, float], ...]:
+        """All of them."""
+        return tuple(zip(self.losses, self.weights, strict=True))
+
+    def masses(self, borders: Array) -> tuple[Array, Array]:
+        """No continuous part."""
+        nothing = np.zeros(len(borders) - 1)
+        return nothing, nothing
+
+    def place(self, count: int, parts: Parts) -> None:
+        """A closed moment generating function."""
+        parts.closed(self, count)
+
+    def log_mgf(self, s: ComplexArray) -> tuple[ComplexArray, Array]:
+        """Log of sum w e^{s a}, scaled by the largest atom (which no other can cancel only if it dominates)."""
+        losses, weights = np.array(self.losses), np.array(self.weights)
+        top = losses.max()
+        total = np.exp(np.multiply.outer(s, losses - top)) @ weights
+        size = np.exp(np.multiply.outer(s.real, losses - top)) @ weights
+        error = UNIT * (8 + 8 * np.abs(s) * float(np.ptp(losses))) * size
+        return s * top + np.log(total), error / np.maximum(np.abs(total) - error, 1e-300) + UNIT * np.abs(s * top)
+
+    def log_mgf_real(self, c: Array) -> Array:
+        """The same for real c."""
+        e = np.multiply.outer(c, np.array(self.losses)) + np.log(np.array(self.weights))
+        top = e.max(axis=1)
+        return np.asarray(top + np.log(np.exp(e - top[:, None]).sum(axis=1)))
+
+    def modulus(self, c: float, t: float) -> float:
+        """Atoms do not decay."""
+        return 1.0
+
+
+def response_loss(epsilon: float, delta: float = 0.0) -> AtomicLoss:
+    """The law that dominates every (epsilon, delta)-DP mechanism (T13, T14).
+
+    Mass delta at +infinity, (1-delta) e^eps/(1+e^eps) at eps, (1-delta)/(1+e^eps) at -eps.
+    """
+    low = math.exp(-epsilon) / (1 + math.exp(-epsilon))
+    return AtomicLoss((-epsilon, epsilon), (low, 1 / (1 + math.exp(-epsilon))), delta)
+
+
+def randomized_response_loss(epsilon: float, values: int) -> AtomicLoss:
+    """T9: keep the value with probability e^eps/(e^eps + k - 1), else one of the k - 1 others uniformly.
+
+    Against the response of another value: loss eps on the true value, -eps on the other one, 0 on the k - 2 rest.
+    """
+    if values == 2:
+        return response_loss(epsilon)
+    other = math.exp(-epsilon) / (1 + (values - 1) * math.exp(-epsilon))
+    keep = 1 / (1 + (values - 1) * math.exp(-epsilon))
+    return AtomicLoss((-epsilon, 0.0, epsilon), (other, (values - 2) * other, keep))

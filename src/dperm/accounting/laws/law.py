@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""What an engine asks of a privacy loss.
+
+One ordered pair (P, Q) of output laws has the privacy loss L = log(dP/dQ) under P (T2). A composition adds
+independent losses (T15, T23), so everything an accountant needs is the law of one step's L, seen in three ways:
+the exact profile of a single step, masses between borders of L (lattice engine), and the moment generating function
+E_P e^{sL} (contour engine).
+"""
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from dperm.accounting.laws.subsampled_gaussian import SubsampledGaussianLoss
+
+Array = NDArray[np.float64]
+ComplexArray = NDArray[np.complex128]
+
+
+class Parts(Protocol):
+    """Where a law places itself for the engines: a visitor, so that no engine asks for types."""
+
+    @property
+    def tail(self) -> float:
+        """P-mass per step that a law may cut off at the top; the engine adds it to delta."""
+
+    def gaussian(self, variance: float) -> None:
+        """Add a loss N(variance/2, variance)."""
+
+    def smooth(self, law: "SubsampledGaussianLoss", count: int) -> None:
+        """Add ``count`` steps of a loss that is an analytic function of Gaussian noise."""
+
+    def closed(self, law: "ClosedLaw", count: int) -> None:
+        """Add ``count`` steps of a loss whose moment generating function is computed directly."""
+
+
+class LossLaw(Protocol):
+    """Law of the privacy loss of one ordered pair, under P. Frozen and hashable: equal laws are merged."""
+
+    @property
+    def infinity(self) -> float:
+        """P-mass at L = +infinity; everything else below speaks of the law given L < infinity."""
+
+    @property
+    def ceiling(self) -> float:
+        """Largest finite loss (its supremum): the pure epsilon of one step, given L < infinity."""
+
+    def delta(self, epsilon: float) -> float:
+        """Exact profile of one step, E_P(1 - e^{epsilon - L})_+, epsilon >= 0, to about 1e-12 relative."""
+
+    def support(self, tail: float) -> tuple[float, float]:
+        """[low, high] with P(L > high) <= tail and P(L < low) <= tail (atoms inside)."""
+
+    def atoms(self) -> tuple[tuple[float, float], ...]:
+        """(loss, P-mass) of every atom."""
+
+    def masses(self, borders: Array) -> tuple[Array, Array]:
+        """P- and Q-mass of the continuous part between consecutive (increasing) borders of L."""
+
+    def place(self, count: int, parts: Parts) -> None:
+        """Call the one method of ``parts`` that says what kind of law this is."""
+
+
+class ClosedLaw(LossLaw, Protocol):
+    """A law, usually with atoms, whose moment generating function is computed directly on the complex line."""
+
+    def log_mgf(self, s: ComplexArray) -> tuple[ComplexArray, Array]:
+        """Log of E_P e^{sL} for Re s > 0 (any branch), and a bound on its absolute error."""
+
+    def log_mgf_real(self, c: Array) -> Array:
+        """Log of E_P e^{cL} for real c (also negative), to search accuracy 1e-9."""
+
+    def modulus(self, c: float, t: float) -> float:
+        """Bound on sup over t' >= t of |E_P e^{(c + it')L}| / E_P e^{cL}."""

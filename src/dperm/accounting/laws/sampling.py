@@ -1,0 +1,51 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""How sampling a record with probability q changes a loss: the algebra shared by every sampled law.
+
+A base pair (P, Q) with loss u = log(dP/dQ) becomes A = (1-q) Q + q P against Q, with loss l(u) = log(1 - q + q e^u).
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from dperm.accounting.laws.law import Array
+
+Profile = Callable[[float], float]
+
+
+def sampled_loss(u: Array, rate: float) -> Array:
+    """l(u) = log(1 - q + q e^u), without overflow."""
+    big = np.maximum(u, 0.0)
+    return np.asarray(
+        np.where(u < 30, np.log1p(rate * np.expm1(np.minimum(u, 30.0))), big + np.log(rate + (1 - rate) * np.exp(-big)))
+    )
+
+
+def base_loss(loss: Array, rate: float) -> Array:
+    """The u with l(u) = loss; -infinity at and below log(1 - q)."""
+    moderate = np.expm1(np.minimum(loss, 30.0)) / rate
+    with np.errstate(divide="ignore", invalid="ignore"):
+        small = np.where(moderate > -1, np.log1p(np.maximum(moderate, -1.0)), -np.inf)
+        large = loss - math.log(rate) + np.log1p(-(1 - rate) * np.exp(-np.maximum(loss, 1.0)))
+    return np.asarray(np.where(loss < 30, small, large))
+
+
+def remove_delta(base: Profile, rate: float, epsilon: float) -> float:
+    """H_{e^eps}(A || Q) = q delta_base(log(1 + (e^eps - 1)/q)), exactly (T21, T22; T24 without replacement)."""
+    if epsilon > 600:
+        return rate * base(epsilon - math.log(rate))
+    return rate * base(math.log1p(math.expm1(epsilon) / rate))
+
+
+def add_delta(base: Profile, rate: float, epsilon: float) -> float:
+    """H_{e^eps}(Q || A) = q e^{eps - u} delta_base(u) with l(-u) = -eps, and 0 from eps = -log(1 - q) on (T22).
+
+    On the optimal set {l < -eps}: Q - e^eps A = e^eps q (e^{-u} Q - P), and the base pair is symmetric.
+    """
+    ratio = math.expm1(-epsilon) / rate
+    if ratio <= -1:
+        return 0.0
+    u = -math.log1p(ratio)
+    return rate * math.exp(epsilon - u) * base(u)

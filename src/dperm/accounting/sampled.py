@@ -1,0 +1,165 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Events on a secret random sample of the records.
+
+The theorems are about the sampler that is named, and no other: a shuffled loader is neither of these two (T27), and
+has no event here. Account its epochs without amplification: E epochs in which every record is in exactly one batch
+are a Gaussian with noise multiplier sigma / sqrt(E) (`dperm.accounting.theorems`).
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dperm import checks
+from dperm.accounting import rdp
+from dperm.accounting.event import Json, Orders, SingleEvent
+from dperm.accounting.events import Approximate, Gaussian, Laplace, Pure
+from dperm.accounting.laws.atomic import AtomicLoss, response_loss
+from dperm.accounting.laws.gaussian import GaussianLoss
+from dperm.accounting.laws.laplace import LaplaceLoss
+from dperm.accounting.laws.law import LossLaw
+from dperm.accounting.laws.mixture import Kind, MixtureLoss
+from dperm.accounting.laws.subsampled_gaussian import SubsampledGaussianLoss
+from dperm.errors import AdjacencyError, ConversionError, ParameterError
+from dperm.privacy.adjacency import Adjacency, Direction
+
+RATE = "It is the probability that a record is in the sample."
+
+Base = Gaussian | Laplace | Pure | Approximate
+
+
+def _check_base(sampler: str, base: object) -> None:
+    if not isinstance(base, Base):
+        raise ParameterError(
+            f"{sampler} samples for one Gaussian, Laplace, Pure or Approximate event, got {base!r}. Sample each event "
+            f"on its own, and repeat the sampled event: {sampler}(Gaussian(1.0), rate=0.01) * 1000."
+        )
+
+
+def _amplified(base: Pure | Approximate, rate: float) -> AtomicLoss:
+    """T21: (log(1 + q (e^eps - 1)), q delta), for the adjacency under which the base was declared."""
+    delta = base.delta if isinstance(base, Approximate) else 0.0
+    epsilon = math.log1p(rate * math.expm1(base.epsilon)) if base.epsilon < 700 else base.epsilon
+    return response_loss(epsilon * (1 + 1e-15), rate * delta)
+
+
+@dataclass(frozen=True)
+class Poisson(SingleEvent):
+    """``event`` on a Poisson sample: every record is in it with probability ``rate``, independently, anew each time.
+
+    The normaliser and the number of steps are public; an empty sample still releases its noise (T46).
+    """
+
+    event: Base
+    rate: float
+    kind: ClassVar[str] = "poisson"
+
+    def __post_init__(self) -> None:
+        """Check and accept numpy scalars."""
+        _check_base("Poisson", self.event)
+        object.__setattr__(self, "rate", checks.rate("rate", self.rate, RATE))
+
+    def reading(self, adjacency: Adjacency) -> Adjacency:
+        """T22 under add/remove; T25 is proved for the Gaussian only, so others go through add/remove and T4."""
+        if self.rate == 1:
+            return self.event.reading(adjacency)
+        if isinstance(self.event, Pure | Approximate) and self.event.adjacency is Adjacency.REPLACE_ONE:
+            raise AdjacencyError(
+                f"Poisson sampling amplifies an add_remove guarantee (T21), got {self.event}. Declare the base under "
+                f'"add_remove", or use WithoutReplacement.'
+            )
+        return adjacency if isinstance(self.event, Gaussian) else Adjacency.ADD_REMOVE
+
+    def law(self, direction: Direction) -> LossLaw:
+        """T22, T25 (Gaussian), T22's pair with Laplace noise, T21 (pure and approximate)."""
+        if self.rate == 1:
+            return self.event.law(direction)
+        if isinstance(self.event, Gaussian):
+            return SubsampledGaussianLoss(self.rate, self.event.noise_multiplier, direction)
+        if isinstance(self.event, Laplace):
+            return MixtureLoss(LaplaceLoss(1 / self.event.noise_multiplier), self.rate, Kind(direction.value))
+        return _amplified(self.event, self.rate)
+
+    def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
+        """T26, for the Gaussian under add/remove."""
+        if self.rate == 1:
+            return self.event.rdp(orders, adjacency)
+        if not isinstance(self.event, Gaussian) or adjacency is not Adjacency.ADD_REMOVE:
+            raise ConversionError(
+                f"no RDP curve is proved here for {self} under {adjacency.value} (T26). Use account()."
+            )
+        return rdp.poisson_gaussian_rdp(orders, self.event.noise_multiplier, rate=self.rate, adjacency=adjacency)
+
+    def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
+        """T22, T25 or T21, and T4 where it is read through add/remove."""
+        if self.rate == 1:
+            return self.event.tags(adjacency)
+        if isinstance(self.event, Gaussian):
+            return ("T22",) if adjacency is Adjacency.ADD_REMOVE else ("T25",)
+        own = ("T22",) if isinstance(self.event, Laplace) else ("T21", "T14")
+        return own if adjacency is Adjacency.ADD_REMOVE else (*own, "T4")
+
+    def fields(self) -> Json:
+        """The rate; the base event is nested by the serialiser."""
+        return {"rate": self.rate}
+
+
+@dataclass(frozen=True)
+class WithoutReplacement(SingleEvent):
+    """``event`` on a uniform sample of fixed public size m out of public n, ``rate`` = m / n, anew each time.
+
+    Proved under replace-one only (T21, T24). The pair of T24 is valid but not tight: a bracket brackets the pair's
+    epsilon, and the mechanism's own may be smaller.
+    """
+
+    event: Base
+    rate: float
+    kind: ClassVar[str] = "without_replacement"
+
+    def __post_init__(self) -> None:
+        """Check and accept numpy scalars."""
+        _check_base("WithoutReplacement", self.event)
+        object.__setattr__(self, "rate", checks.rate("rate", self.rate, RATE))
+
+    def reading(self, adjacency: Adjacency) -> Adjacency:
+        """Refuse add/remove: the sample size would depend on the private n (T21, the mixed case)."""
+        if adjacency is Adjacency.ADD_REMOVE:
+            raise AdjacencyError(
+                'sampling without replacement is proved for adjacency="replace_one" (T21), got "add_remove". '
+                "Use Poisson sampling."
+            )
+        if isinstance(self.event, Pure | Approximate) and self.event.adjacency is not Adjacency.REPLACE_ONE:
+            raise AdjacencyError(
+                f"sampling without replacement amplifies a replace_one guarantee (T21), got {self.event}. Declare the "
+                f'base under "replace_one", or use Poisson sampling under "add_remove".'
+            )
+        return adjacency
+
+    def law(self, direction: Direction) -> LossLaw:
+        """T24's splice (its proof needs only a symmetric base profile), or T21 for pure and approximate bases."""
+        if self.rate == 1:
+            return self.event.law(direction)
+        if isinstance(self.event, Gaussian):
+            return MixtureLoss(GaussianLoss(2 / self.event.noise_multiplier), self.rate, Kind.SPLICE)
+        if isinstance(self.event, Laplace):
+            return MixtureLoss(LaplaceLoss(2 / self.event.noise_multiplier), self.rate, Kind.SPLICE)
+        return _amplified(self.event, self.rate)
+
+    def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
+        """T24a, for the Gaussian."""
+        if self.rate == 1:
+            return self.event.rdp(orders, adjacency)
+        if not isinstance(self.event, Gaussian):
+            raise ConversionError(f"no RDP curve is proved here for {self} (T24a is for the Gaussian). Use account().")
+        return rdp.without_replacement_gaussian_rdp(orders, self.event.noise_multiplier, rate=self.rate)
+
+    def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
+        """T24 or T21."""
+        if self.rate == 1:
+            return self.event.tags(adjacency)
+        return ("T24",) if isinstance(self.event, Gaussian | Laplace) else ("T21", "T14")
+
+    def fields(self) -> Json:
+        """The rate; the base event is nested by the serialiser."""
+        return {"rate": self.rate}

@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Events as JSON and back. The format is versioned; a reader refuses what it does not know and never guesses."""
+
+import json
+from collections.abc import Mapping
+from typing import cast
+
+from dperm.accounting.event import Composed, Event, Json, Repeated, SingleEvent
+from dperm.accounting.events import Approximate, Gaussian, Laplace, Pure, RandomizedResponse
+from dperm.accounting.sampled import Base, Poisson, WithoutReplacement
+from dperm.errors import DpermError, EventFormatError
+
+VERSION = 1
+_PLAIN: dict[str, type[SingleEvent]] = {e.kind: e for e in (Gaussian, Laplace, Pure, Approximate, RandomizedResponse)}
+_SAMPLED: dict[str, type[Poisson] | type[WithoutReplacement]] = {e.kind: e for e in (Poisson, WithoutReplacement)}
+
+
+def event_to_json(event: Event) -> str:
+    """One line of standard JSON (no NaN, no Infinity)."""
+    return json.dumps({"dperm_event": VERSION, **_encode(event)}, allow_nan=False)
+
+
+def event_from_json(text: str) -> Event:
+    """The event that `event_to_json` wrote.
+
+    Raises
+    ------
+    EventFormatError
+        If the text is not JSON, has another version, or holds something that is not an event.
+    """
+    try:
+        data = json.loads(text)
+    except ValueError as error:
+        raise EventFormatError(f"an event is stored as JSON, and this is not JSON: {error}.") from None
+    if not isinstance(data, dict) or data.get("dperm_event") != VERSION:
+        found = data.get("dperm_event") if isinstance(data, dict) else None
+        raise EventFormatError(
+            f'an event has "dperm_event": {VERSION}, got {found!r}. Read it with the version that wrote it.'
+        )
+    return _decode(data)
+
+
+def _encode(event: Event) -> Json:
+    if isinstance(event, Repeated):
+        return {"type": "repeated", "count": event.count, "event": _encode(event.event)}
+    if isinstance(event, Composed):
+        return {"type": "composed", "events": [_encode(part) for part in event.events]}
+    single = cast(SingleEvent, event)
+    inner = {"event": _encode(single.event)} if isinstance(single, Poisson | WithoutReplacement) else {}
+    return {"type": single.kind, **single.fields(), **inner}
+
+
+def _decode(data: object) -> Event:
+    if not isinstance(data, Mapping):
+        raise EventFormatError(f'an event is an object with a "type", got {data!r}.')
+    fields = {key: value for key, value in data.items() if key not in ("type", "dperm_event")}
+    kind = data.get("type")
+    try:
+        return _make(kind, fields)
+    except (TypeError, KeyError) as error:
+        raise EventFormatError(f"the stored {kind!r} event has missing or unknown fields: {error}.") from None
+    except EventFormatError:
+        raise
+    except DpermError as error:
+        raise EventFormatError(f"the stored {kind!r} event is not valid: {error}") from None
+
+
+def _make(kind: object, fields: Json) -> Event:
+    if kind == "repeated":
+        return Repeated(_decode(fields.pop("event")), **fields)  # type: ignore[arg-type]
+    if kind == "composed":
+        return Composed(tuple(_decode(part) for part in cast(list[object], fields["events"])))
+    if isinstance(kind, str) and kind in _SAMPLED:
+        return _SAMPLED[kind](cast(Base, _decode(fields.pop("event"))), **fields)  # type: ignore[arg-type]
+    if isinstance(kind, str) and kind in _PLAIN:
+        return _PLAIN[kind](**fields)
+    known = ", ".join(sorted([*_PLAIN, *_SAMPLED, "repeated", "composed"]))
+    raise EventFormatError(f"unknown event type {kind!r}; this version knows {known}.")

@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The textbook theorems as functions, to be set beside the exact value of ``account()``.
+
+=================================================================  ======================================  ========
+function                                                           theorem                                 tag
+=================================================================  ======================================  ========
+basic_composition                                                  sums                                    T11
+advanced_composition, advanced_composition_delta                   square-root law                         T12, E1
+per_step_epsilon                                                   its simplified inverse                  T12a, E12
+optimal_composition_delta, optimal_composition_epsilon             Kairouz, Oh & Viswanath                 T13
+heterogeneous_composition_delta, heterogeneous_composition_epsilon Murtagh & Vadhan                        T14, E29
+gaussian_loss_tail, gaussian_tail_epsilon, loss_tail_bound         tail of the privacy loss, and converse  T2a, T2b
+laplace_scale, laplace_profile                                     Laplace mechanism                       T5
+analytic_gaussian_sigma, analytic_gaussian_delta, ..._epsilon      Gaussian mechanism, exact               T6
+classical_gaussian_sigma                                           Gaussian mechanism, epsilon < 1         T6a, E2
+gaussian_zcdp, zcdp_epsilon                                        concentrated DP                         T18
+amplify_poisson, amplify_without_replacement                       amplification by subsampling            T21
+poisson_gaussian_delta                                             one Poisson step                        T22
+without_replacement_gaussian_delta                                 one step without replacement            T24
+shuffled_delta_lower, shuffle_without_amplification                shuffled batches                        T27
+=================================================================  ======================================  ========
+
+Rényi DP (T16, T17, T24a, T26) is in ``dperm.accounting.rdp``. Noise scales, epsilons and deltas are rounded up (a
+budget to spend and a lower bound: down); no function here sees data.
+
+There is no central-limit ("CLT-GDP") accountant, mu ~ q sqrt(T (e^{1/sigma^2} - 1)) (T19): it is a limit without an
+error bound and reports less than the truth (1.618 for 1.828 at q = .01, sigma = 1, T = 1000, delta = 1e-5).
+"""
+
+from dperm.accounting.theorems.composition import (
+    advanced_composition,
+    advanced_composition_delta,
+    basic_composition,
+    per_step_epsilon,
+)
+from dperm.accounting.theorems.loss_tail import gaussian_loss_tail, gaussian_tail_epsilon, loss_tail_bound
+from dperm.accounting.theorems.mechanisms import (
+    analytic_gaussian_delta,
+    analytic_gaussian_epsilon,
+    analytic_gaussian_sigma,
+    classical_gaussian_sigma,
+    gaussian_zcdp,
+    laplace_profile,
+    laplace_scale,
+    zcdp_epsilon,
+)
+from dperm.accounting.theorems.optimal import (
+    heterogeneous_composition_delta,
+    heterogeneous_composition_epsilon,
+    optimal_composition_delta,
+    optimal_composition_epsilon,
+)
+from dperm.accounting.theorems.shuffling import shuffle_without_amplification, shuffled_delta_lower
+from dperm.accounting.theorems.subsampling import (
+    amplify_poisson,
+    amplify_without_replacement,
+    poisson_gaussian_delta,
+    without_replacement_gaussian_delta,
+)
+
+__all__ = [
+    "advanced_composition",
+    "advanced_composition_delta",
+    "amplify_poisson",
+    "amplify_without_replacement",
+    "analytic_gaussian_delta",
+    "analytic_gaussian_epsilon",
+    "analytic_gaussian_sigma",
+    "basic_composition",
+    "classical_gaussian_sigma",
+    "gaussian_loss_tail",
+    "gaussian_tail_epsilon",
+    "gaussian_zcdp",
+    "heterogeneous_composition_delta",
+    "heterogeneous_composition_epsilon",
+    "laplace_profile",
+    "laplace_scale",
+    "loss_tail_bound",
+    "optimal_composition_delta",
+    "optimal_composition_epsilon",
+    "per_step_epsilon",
+    "poisson_gaussian_delta",
+    "shuffle_without_amplification",
+    "shuffled_delta_lower",
+    "without_replacement_gaussian_delta",
+    "zcdp_epsilon",
+]

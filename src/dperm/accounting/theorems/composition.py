@@ -1,0 +1,109 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Composition theorems of the textbooks: basic (T11), advanced (T12) and its inverse (T12a).
+
+All three assume parameters that are fixed before the first release; the mechanisms may be chosen adaptively, the
+budgets may not (T14 lists what a filter needs). The exact answers are in ``optimal``.
+"""
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+from dperm import checks
+from dperm.accounting.theorems._atoms import combined
+from dperm.accounting.theorems._rounding import checked_pairs, down, up, up_delta
+from dperm.errors import AssumptionError
+from dperm.privacy.rounding import round_up
+
+
+def basic_composition(epsilons: Iterable[float], deltas: Iterable[float]) -> tuple[float, float]:
+    """The sums of the epsilons and of the deltas.
+
+    Theorem T11 [Dwork & Roth 2014, Thm 3.16].
+        Adaptively composed (eps_i, delta_i)-DP mechanisms are (sum eps_i, sum delta_i)-DP.
+
+    Returns
+    -------
+    (epsilon, delta), each the exact sum rounded up; delta is at most 1.
+    """
+    pairs = checked_pairs(epsilons, deltas)
+    epsilon = round_up(sum((Fraction(epsilon) for epsilon, _ in pairs), Fraction()))
+    delta = round_up(sum((Fraction(delta) for _, delta in pairs), Fraction()))
+    return epsilon, min(delta, 1.0)
+
+
+def advanced_composition(epsilon: float, delta: float, *, count: int, slack: float) -> tuple[float, float]:
+    """The square-root law: epsilon grows like sqrt(count), for a price of ``slack`` in delta.
+
+    Theorem T12 [Dwork & Roth 2014, Thm 3.20, with the sharp mean of Kairouz, Oh & Viswanath 2015].
+        T mechanisms that are (eps, delta)-DP compose, for every slack > 0, to
+            eps'   = eps sqrt(2 T ln(1/slack)) + T eps (e^eps - 1)/(e^eps + 1)
+            delta' = T delta + slack.
+
+    Erratum E1: lecture S1 prints the denominator as e^{eps+1}. That is smaller than the truth and unsafe: at eps = 1,
+    T = 1000, slack = 1e-6 it claims 398.8 where the true delta is 0.986 (T13). The correct value is 628.3.
+
+    Returns
+    -------
+    (epsilon, delta) rounded up. Not capped at the T eps of T11, which is smaller for few mechanisms.
+    ``advanced_composition_delta`` has the sharper delta.
+    """
+    epsilon, delta = checks.nonnegative("epsilon", epsilon), checks.small_delta("delta", delta)
+    count, slack = checks.count("count", count), checks.positive_delta("slack", slack)
+    spread = epsilon * math.sqrt(2 * count * -math.log(slack))
+    # tanh(eps/2) = (e^eps - 1)/(e^eps + 1), without overflow or cancellation
+    drift = count * epsilon * math.tanh(epsilon / 2)
+    return up(spread + drift), up_delta(count * delta + slack)
+
+
+def advanced_composition_delta(delta: float, *, count: int, slack: float) -> float:
+    """The sharper delta of T12: 1 - (1 - delta)^T (1 - slack), rounded up.
+
+    Each mechanism is a pure one outside an event of probability delta [Kairouz, Oh & Viswanath 2015]; the events are
+    independent, so their union has 1 - (1 - delta)^T, and the slack acts on what is left.
+    """
+    delta, count = checks.small_delta("delta", delta), checks.count("count", count)
+    slack = checks.positive_delta("slack", slack)
+    return combined(infinite_mass([(delta, count)]), slack)
+
+
+def per_step_epsilon(epsilon: float, *, count: int, slack: float) -> float:
+    """What each of ``count`` mechanisms may spend so that together they stay within ``epsilon``.
+
+    Theorem T12a [Dwork & Roth 2014, Cor 3.21].
+        If 0 < eps < 1 and slack <= 1/2, T mechanisms with eps' = eps / sqrt(8 T ln(1/slack)) and delta' each compose
+        to (eps, T delta' + slack).
+
+    Erratum E12: for DP gradient descent S1 sets slack = delta' = delta/(T+1) but writes ln(1/delta) in eps'; it must
+    be ln((T+1)/delta), that is ``slack=delta / (T + 1)`` here.
+
+    Returns
+    -------
+    The per-step epsilon, rounded *down* (it is a noise scale's denominator).
+
+    Raises
+    ------
+    AssumptionError
+        If epsilon >= 1 or slack > 1/2, where the theorem says nothing.
+    """
+    epsilon, count = checks.positive("epsilon", epsilon), checks.count("count", count)
+    slack = checks.positive_delta("slack", slack)
+    if epsilon >= 1:
+        raise AssumptionError(
+            f"the simplified advanced composition (T12a) is proved for epsilon < 1, got {epsilon!r}. "
+            "Use optimal_composition_epsilon, or calibrate the noise with dperm.accounting.calibrate()."
+        )
+    if slack > 0.5:
+        raise AssumptionError(f"the simplified advanced composition (T12a) needs slack <= 1/2, got {slack!r}.")
+    return down(epsilon / math.sqrt(8 * count * -math.log(slack)))
+
+
+def infinite_mass(deltas: Iterable[tuple[float, int]]) -> float:
+    """1 - prod (1 - delta_i)^{k_i} over pairs (delta_i, k_i), rounded up; exact for a single mechanism."""
+    positive = [(delta, count) for delta, count in deltas if delta > 0]
+    if not positive:
+        return 0.0
+    if len(positive) == 1 and positive[0][1] == 1:
+        return positive[0][0]
+    return up_delta(-math.expm1(math.fsum(count * math.log1p(-delta) for delta, count in positive)))

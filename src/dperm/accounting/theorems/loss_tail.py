@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The tail of the privacy loss against the exact delta (T2): why an accountant must not use the tail.
+
+The exact delta is E[(1 - e^{eps - L})_+] (T2), not P(L > eps). Erratum E11: S1 uses the tail as an accountant, and in
+one direction of the pair only.
+"""
+
+import math
+
+from scipy.special import log_ndtr, ndtri_exp
+
+from dperm import checks
+from dperm.accounting.theorems._rounding import ALLOWANCE, up_delta
+
+
+def gaussian_loss_tail(epsilon: float, mu: float) -> float:
+    """P(L > epsilon) for the privacy loss L ~ N(mu^2/2, mu^2) of the Gaussian mechanism, rounded up.
+
+    Theorem T2a: P(L > eps) <= delta, for both orders of the pair, suffices for (eps, delta)-DP; it is not necessary.
+    At mu = 1, eps = 3 the tail is .00621, the exact delta .00154.
+    """
+    epsilon, mu = checks.real("epsilon", epsilon), checks.positive("mu", mu)
+    return up_delta(math.exp(float(log_ndtr(mu / 2 - epsilon / mu))))
+
+
+def gaussian_tail_epsilon(mu: float, delta: float) -> float:
+    """The epsilon that the tail condition (T2a) gives the Gaussian mechanism at ``delta``, rounded up.
+
+    mu^2/2 + mu z with P(N(0,1) > z) = delta. At mu = 1, delta = 1e-5 it is 4.7649, the exact value (T6) 4.3772.
+    """
+    mu, delta = checks.positive("mu", mu), checks.positive_delta("delta", delta)
+    quantile = -float(ndtri_exp(math.log(delta)))
+    # the two terms cancel when delta > 1/2, so the allowance goes by their sizes
+    allowance = ALLOWANCE * mu * (mu + abs(quantile))
+    return max(mu * (mu / 2 + quantile) + allowance, 0.0)
+
+
+def loss_tail_bound(epsilon: float, delta: float, *, threshold: float) -> float:
+    """An upper bound on P(L > threshold) for the privacy loss L of any (epsilon, delta)-DP mechanism.
+
+    Theorem T2b (converse of T2a, by Markov's inequality on T2).
+        (eps, delta)-DP implies P(L > eps') <= delta / (1 - e^{eps - eps'}) for every eps' > eps.
+        There is no converse at eps' = eps: the bound there is 1.
+
+    Returns
+    -------
+    The bound, rounded up, at most 1.
+    """
+    epsilon, delta = checks.nonnegative("epsilon", epsilon), checks.small_delta("delta", delta)
+    threshold = checks.real("threshold", threshold)
+    if threshold <= epsilon:
+        return 1.0
+    return up_delta(delta / -math.expm1(epsilon - threshold)) if delta > 0 else 0.0

@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Optimal composition of (epsilon, delta) mechanisms: homogeneous (T13) and heterogeneous (T14).
+
+Every (eps, delta)-DP mechanism is dominated by randomised response with an escape: mass delta at loss +infinity, and
+(1-delta) e^eps/(1+e^eps) at +eps, (1-delta)/(1+e^eps) at -eps. The composition of these is the worst case, so no
+smaller delta follows from the parameters alone. Knowing the mechanisms themselves does better: account() does.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from dperm import checks
+from dperm.accounting.theorems._atoms import Atoms, combined, response_atoms
+from dperm.accounting.theorems._rounding import checked_pairs, down
+from dperm.accounting.theorems.composition import infinite_mass
+from dperm.errors import AssumptionError
+
+
+def optimal_composition_delta(epsilon: float, delta: float, *, count: int, total_epsilon: float) -> float:
+    """The best delta at ``total_epsilon`` for ``count`` mechanisms that are (epsilon, delta)-DP.
+
+    Theorem T13 [Kairouz, Oh & Viswanath 2015, Thm 3.3, written for every eps_g >= 0].
+        1 - (1-delta)^k (1 - sum_{l=0}^k C(k,l) (e^{(k-l) eps} - e^{eps_g + l eps})_+ / (1 + e^eps)^k).
+
+    The sum has positive terms only, each accurate to about 1e-11 for a million mechanisms; rounded up.
+
+    Examples
+    --------
+    >>> round(optimal_composition_delta(0.5, 1e-3, count=4, total_epsilon=1.0), 7)
+    0.0985101
+    """
+    atoms, infinite = _homogeneous(epsilon, delta, count)
+    return _delta(atoms, infinite, total_epsilon)
+
+
+def optimal_composition_epsilon(epsilon: float, delta: float, *, count: int, total_delta: float) -> float:
+    """The best epsilon at ``total_delta`` for ``count`` mechanisms that are (epsilon, delta)-DP.
+
+    The inverse of ``optimal_composition_delta`` (T13), exact on each piece and rounded up.
+
+    Raises
+    ------
+    AssumptionError
+        If total_delta < 1 - (1-delta)^count: no epsilon reaches it.
+
+    Examples
+    --------
+    >>> round(optimal_composition_epsilon(1.0, 0.0, count=1000, total_delta=1e-6), 4)
+    591.0797
+    """
+    atoms, infinite = _homogeneous(epsilon, delta, count)
+    return _epsilon(atoms, infinite, total_delta)
+
+
+def heterogeneous_composition_delta(
+    epsilons: Iterable[float], deltas: Iterable[float], *, total_epsilon: float
+) -> float:
+    """The best delta at ``total_epsilon`` for mechanisms that are (eps_i, delta_i)-DP.
+
+    Theorem T14 [Murtagh & Vadhan 2016, Thm 1.5].
+        1 - prod(1-delta_i) (1 - sum_S (e^{sum_S eps_i} - e^{eps_g + sum_{not S} eps_i})_+ / prod(1+e^{eps_i})),
+        S over all subsets.
+
+    Erratum E29: S1 refers to Kairouz et al. for this case; their heterogeneous bound is not optimal, this one is.
+    Computing it is #P-hard. Equal epsilons are merged into binomial counts, which leaves prod(k_j + 1) atoms over the
+    distinct values: about twenty different epsilons, or millions of equal ones.
+
+    Raises
+    ------
+    AssumptionError
+        If there are more than 2^21 atoms: account() brackets the same number.
+    """
+    atoms, infinite = _heterogeneous(epsilons, deltas)
+    return _delta(atoms, infinite, total_epsilon)
+
+
+def heterogeneous_composition_epsilon(
+    epsilons: Iterable[float], deltas: Iterable[float], *, total_delta: float
+) -> float:
+    """The best epsilon at ``total_delta`` for mechanisms that are (eps_i, delta_i)-DP (T14), rounded up.
+
+    Raises
+    ------
+    AssumptionError
+        If total_delta < 1 - prod(1-delta_i), or there are too many atoms.
+    """
+    atoms, infinite = _heterogeneous(epsilons, deltas)
+    return _epsilon(atoms, infinite, total_delta)
+
+
+def _homogeneous(epsilon: float, delta: float, count: int) -> tuple[Atoms | None, float]:
+    epsilon, delta = checks.nonnegative("epsilon", epsilon), checks.small_delta("delta", delta)
+    count = checks.count("count", count)
+    return response_atoms({epsilon: count}) if epsilon > 0 else None, infinite_mass([(delta, count)])
+
+
+def _heterogeneous(epsilons: Iterable[float], deltas: Iterable[float]) -> tuple[Atoms | None, float]:
+    pairs = checked_pairs(epsilons, deltas)
+    counts = Counter(epsilon for epsilon, _ in pairs if epsilon > 0)
+    return response_atoms(counts) if counts else None, infinite_mass((delta, 1) for _, delta in pairs)
+
+
+def _delta(atoms: Atoms | None, infinite: float, total_epsilon: float) -> float:
+    total_epsilon = checks.nonnegative("total_epsilon", total_epsilon)
+    return combined(infinite, atoms.delta(total_epsilon) if atoms else 0.0)
+
+
+def _epsilon(atoms: Atoms | None, infinite: float, total_delta: float) -> float:
+    total_delta = checks.small_delta("total_delta", total_delta)
+    if total_delta < infinite:
+        raise AssumptionError(
+            f"total_delta must be at least 1 - prod(1 - delta_i) = {infinite!r}, which no epsilon removes, "
+            f"got {total_delta!r}."
+        )
+    if atoms is None:
+        return 0.0
+    if infinite == 0.0:
+        return atoms.epsilon(total_delta)
+    # delta_g = infinite + (1 - infinite) finite, solved for the finite part; down: ``combined`` rounds up again
+    return atoms.epsilon(down(max(down(total_delta) - infinite, 0.0) / (1 - infinite)))

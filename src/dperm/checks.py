@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of public arguments: one function per rule, one wording for every error.
+
+Each takes the user's name for the argument, its value and (optionally) a remedy, and returns a plain Python
+number: numpy scalars are accepted, booleans, strings, NaN and infinities are not.
+"""
+
+import math
+from numbers import Integral, Real
+
+from dperm.errors import ParameterError
+
+
+def real(name: str, value: object, *, rule: str = "a finite number", remedy: str = "") -> float:
+    """``value`` as a float, if it is a finite real number."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise _refusal(name, value, rule, remedy)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if not math.isfinite(number):
+        raise _refusal(name, value, rule, remedy)
+    return number
+
+
+def positive(name: str, value: object, remedy: str = "") -> float:
+    """``value`` as a float, if 0 < value < infinity."""
+    rule = "a finite number > 0"
+    return _within(name, value, real(name, value, rule=rule, remedy=remedy) > 0, rule, remedy)
+
+
+def nonnegative(name: str, value: object, remedy: str = "") -> float:
+    """``value`` as a float, if 0 <= value < infinity."""
+    rule = "a finite number >= 0"
+    return _within(name, value, real(name, value, rule=rule, remedy=remedy) >= 0, rule, remedy)
+
+
+def above(name: str, value: object, bound: float, remedy: str = "") -> float:
+    """``value`` as a float, if bound < value < infinity."""
+    rule = f"a finite number > {bound:g}"
+    return _within(name, value, real(name, value, rule=rule, remedy=remedy) > bound, rule, remedy)
+
+
+def rate(name: str, value: object, remedy: str = "") -> float:
+    """``value`` as a float, if 0 < value <= 1 (a sampling rate)."""
+    rule = "a number in (0, 1]"
+    return _within(name, value, 0 < real(name, value, rule=rule, remedy=remedy) <= 1, rule, remedy)
+
+
+def probability(name: str, value: object, remedy: str = "") -> float:
+    """``value`` as a float, if 0 <= value <= 1."""
+    rule = "a number in [0, 1]"
+    return _within(name, value, 0 <= real(name, value, rule=rule, remedy=remedy) <= 1, rule, remedy)
+
+
+def small_delta(name: str, value: object, remedy: str = "") -> float:
+    """``value`` as a float, if 0 <= value < 1 (the delta of a guarantee)."""
+    rule = "a number in [0, 1)"
+    return _within(name, value, 0 <= real(name, value, rule=rule, remedy=remedy) < 1, rule, remedy)
+
+
+def positive_delta(name: str, value: object, remedy: str = "") -> float:
+    """``value`` as a float, if 0 < value < 1."""
+    rule = "a number in (0, 1)"
+    return _within(name, value, 0 < real(name, value, rule=rule, remedy=remedy) < 1, rule, remedy)
+
+
+def count(name: str, value: object, remedy: str = "", *, least: int = 1) -> int:
+    """``value`` as an int, if it is a whole number >= ``least``."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
+        raise _refusal(name, value, f"a whole number >= {least}", remedy)
+    return int(value)
+
+
+def _within(name: str, value: object, holds: bool, rule: str, remedy: str) -> float:
+    if not holds:
+        raise _refusal(name, value, rule, remedy)
+    return float(value)  # type: ignore[arg-type]  # real() has accepted it
+
+
+def _refusal(name: str, value: object, rule: str, remedy: str) -> ParameterError:
+    tail = f" {remedy}" if remedy else ""
+    return ParameterError(f"{name} must be {rule}, got {value!r}.{tail}")

@@ -1,0 +1,188 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""What a promise means: the attacker's best rates, in numbers and in two plain sentences.
+
+The attacker knows every record but one, the algorithm and the release. The two cases they try to tell apart differ in
+one record: replaced by another (replace_one), or present against absent (add_remove). Every number is a ceiling on
+what they can do, rounded up.
+"""
+
+import math
+from dataclasses import dataclass
+
+from dperm import checks
+from dperm.errors import ParameterError
+from dperm.privacy import gaussian_profile
+from dperm.privacy.adjacency import Adjacency
+from dperm.privacy.guarantee import Guarantee
+from dperm.privacy.profile import PrivacyProfile, supporting_line
+
+FALSE_POSITIVE_RATES = (1e-3, 1e-2)
+DELTAS = (1e-5, 1e-6, 1e-9)
+SURPRISES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+"""How rarely the release may push the attacker beyond ``posterior``: the first of these that the profile can bound."""
+
+_SMALLEST_RATE = 1e-4
+_PROBES = 24
+_MARGINS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Ceilings on what an attacker can learn about one record.
+
+    Attributes
+    ----------
+    adjacency
+        What the two cases are.
+    true_positive_rates
+        Pairs (false-positive rate, highest true-positive rate), from the trade-off curve.
+    advantage
+        The largest true-positive minus false-positive rate, delta(0): the total variation distance (T2).
+    accuracy
+        (1 + advantage)/2, the best success rate of guessing the case from even odds.
+    posterior
+        From a prior of 1/2, the belief in the truth exceeds this with probability at most ``surprise`` (= p, stated by
+        the caller or 1e-6 where possible): e^s/(1 + e^s), s = min over m of epsilon(p (1 - e^-m)) + m, by T2b, or
+        s = epsilon(0) if that is less. (The folk bound, s = epsilon(p), is too low: it takes delta for a tail
+        probability, T2a.) 1 if nothing can be said.
+    surprise
+        The probability p of ``posterior``.
+    gdp_mu
+        The closest Gaussian reading: the smallest mu whose trade-off curve lies below this one at the slopes probed
+        for false-positive (and, by symmetry, false-negative) rates of 1e-4 and more. Exact for a GDP guarantee and at
+        least T20's mu for a pure one; otherwise a reading, not a guarantee: rarer events are not covered. None if
+        the two cases can be told apart almost surely.
+    epsilons
+        Pairs (delta, epsilon); infinite where no epsilon holds.
+    """
+
+    adjacency: Adjacency
+    true_positive_rates: tuple[tuple[float, float], ...]
+    advantage: float
+    accuracy: float
+    posterior: float
+    surprise: float
+    gdp_mu: float | None
+    epsilons: tuple[tuple[float, float], ...]
+
+    @property
+    def sentences(self) -> tuple[str, str]:
+        """Two sentences for a reader who knows nothing of differential privacy."""
+        (_, rare), (_, common) = self.true_positive_rates
+        return (
+            f"{_SCENES[self.adjacency]} ({self.adjacency.value}), an attacker who knows all the other records and "
+            f"accepts one false alarm in 1,000 detects it with probability at most {_percent(rare)}, and at most "
+            f"{_percent(common)} with one false alarm in 100.",
+            f"Guessing from even odds they are right at most {_percent(self.accuracy)} of the time instead of 50 %, "
+            f"and the chance that the release makes them more than {_percent(self.posterior)} sure of the truth about "
+            f"that one record is at most {_percent(self.surprise)}.",
+        )
+
+    def as_dict(self) -> dict[str, object]:
+        """Everything as JSON-ready data; null stands for "no finite number"."""
+        return {
+            "adjacency": self.adjacency.value,
+            "unit": "one record",
+            "true_positive_rates": [
+                _row("false_positive_rate", x, "true_positive_rate", y) for x, y in self.true_positive_rates
+            ],
+            "advantage": self.advantage,
+            "accuracy": self.accuracy,
+            "posterior": self.posterior,
+            "surprise": self.surprise,
+            "gdp_mu": self.gdp_mu,
+            "epsilons": [_row("delta", delta, "epsilon", epsilon) for delta, epsilon in self.epsilons],
+            "sentences": list(self.sentences),
+        }
+
+
+def explain(subject: PrivacyProfile | Guarantee, *, surprise: float | None = None) -> Explanation:
+    """What an attacker can do against a profile, or against the worst mechanism that keeps a guarantee.
+
+    ``surprise`` is the probability with which ``posterior`` may be exceeded; by default the first of 1e-6, 1e-5, ...
+    that the profile can bound (it has to be larger than the profile's failure probability).
+    """
+    profile = _profile_of(subject)
+    advantage = profile.delta(0.0)
+    posterior, probability = _posterior(profile, surprise)
+    return Explanation(
+        adjacency=profile.adjacency,
+        true_positive_rates=tuple((x, _up_to_one(1 - profile.tradeoff(x))) for x in FALSE_POSITIVE_RATES),
+        advantage=advantage,
+        accuracy=_up_to_one((1 + advantage) / 2),
+        posterior=posterior,
+        surprise=probability,
+        gdp_mu=closest_mu(profile),
+        epsilons=tuple((delta, profile.epsilon(delta)) for delta in DELTAS),
+    )
+
+
+def closest_mu(profile: PrivacyProfile) -> float | None:
+    """The smallest mu with delta_mu(eps) >= delta(eps) at the probed eps, rounded up (see ``Explanation.gdp_mu``).
+
+    The largest eps probed is the slope of the trade-off curve at a false-positive rate of 1e-4.
+    """
+    if profile.delta(0.0) > 1 - 1e-9:
+        return None
+    steepest = supporting_line(profile.delta, _SMALLEST_RATE)[0]
+    return max(_mu_at(profile, steepest * (i / _PROBES) ** 2) for i in range(_PROBES + 1))
+
+
+def _mu_at(profile: PrivacyProfile, epsilon: float) -> float:
+    delta = profile.delta(epsilon)
+    return gaussian_profile.mu_bracket(epsilon, delta)[1] if delta > 0 else 0.0
+
+
+def _posterior(profile: PrivacyProfile, surprise: float | None) -> tuple[float, float]:
+    """(belief, probability that it is exceeded)."""
+    candidates = SURPRISES if surprise is None else (checks.positive_delta("surprise", surprise),)
+    for probability in candidates:
+        loss = _loss_quantile(profile, probability)
+        if loss < math.inf:
+            return _up_to_one(1 / (1 + math.exp(-loss))), probability
+    return 1.0, candidates[0]
+
+
+def _loss_quantile(profile: PrivacyProfile, probability: float) -> float:
+    """T2b: (eps, delta)-DP gives P(L > eps + m) <= delta/(1 - e^-m); so ask for delta = probability (1 - e^-m)."""
+    tails = (profile.epsilon(probability * -math.expm1(-margin)) + margin for margin in _MARGINS)
+    return min(profile.epsilon(0.0), *tails)
+
+
+def _profile_of(subject: PrivacyProfile | Guarantee) -> PrivacyProfile:
+    if isinstance(subject, Guarantee):
+        return subject.profile()
+    if isinstance(subject, str | int | float | None):
+        raise ParameterError(f"explain takes a profile or a guarantee, got {subject!r}.")
+    return subject
+
+
+def _up_to_one(rate: float) -> float:
+    return min(1.0, math.nextafter(rate, math.inf))
+
+
+def _percent(rate: float) -> str:
+    """A probability as a percentage, rounded up: 3 digits, and up to 4 decimals near 100 %."""
+    percent = 100 * rate
+    digits = 2 - _magnitude(percent)
+    if 90 < percent < 100:
+        digits = min(4, max(digits, 1 - _magnitude(100 - percent)))
+    scale = 10.0 ** min(12, digits)
+    # 1e-12: numbers that were rounded up by a few units only shall not jump by a whole digit
+    return f"{min(100.0, math.ceil(percent * scale * (1 - 1e-12)) / scale):.15g} %"
+
+
+def _magnitude(number: float) -> int:
+    """The power of ten of the leading digit."""
+    return math.floor(math.log10(number)) if number > 0 else 0
+
+
+def _row(first: str, x: float, second: str, y: float) -> dict[str, float | None]:
+    return {first: x, second: y if math.isfinite(y) else None}
+
+
+_SCENES = {
+    Adjacency.REPLACE_ONE: "If one record is replaced by another",
+    Adjacency.ADD_REMOVE: "If one record is added or removed",
+}

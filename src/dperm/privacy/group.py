@@ -1,0 +1,226 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Group privacy (T4): from one record to k, and from add/remove to replace-one (which is one removal, one addition)."""
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import singledispatch
+from typing import TypeVar
+
+from dperm import checks
+from dperm.errors import AdjacencyError, ConversionError
+from dperm.privacy.adjacency import Adjacency
+from dperm.privacy.guarantee import GDP, RDP, ZCDP, AnyGuarantee, ApproxDP, PureDP
+from dperm.privacy.profile import PrivacyProfile, tradeoff_from_delta
+from dperm.privacy.rounding import ULP, exp_bracket, lowered, round_up
+
+G = TypeVar("G", bound=AnyGuarantee)
+
+_ROUNDS = 200
+_SETTLED = 1e-13
+
+
+def group(guarantee: G, k: int) -> G:
+    """The guarantee for data sets that differ in up to k records, under the same adjacency.
+
+    Theorem T4.
+        Pure: k eps. Approximate: (k eps, delta (e^(k eps) - 1)/(e^eps - 1)). GDP: k mu. zCDP: k^2 rho.
+        RDP [Mironov 2017, Prop 2]: k = 2^c and alpha >= 2^(c+1) give (alpha/2^c, 3^c tau).
+    Everything is rounded up; k = 1 returns the guarantee itself.
+
+    Raises
+    ------
+    ConversionError
+        If T4 leaves nothing: delta would reach 1, or RDP has no order large enough, or its k is no power of two.
+    """
+    k = checks.count("k", k)
+    if k == 1:
+        return guarantee
+    return _grouped(guarantee, k)  # type: ignore[return-value]  # each branch returns the kind it was given
+
+
+def replace_one_from_add_remove(guarantee: G) -> G:
+    """The replace-one reading of an add/remove guarantee: a replacement is one removal and one addition.
+
+    Theorem T4 with k = 2: pure 2 eps; (2 eps, delta (1 + e^eps)); GDP 2 mu; zCDP 4 rho; RDP (alpha/2, 3 tau).
+
+    Raises
+    ------
+    AdjacencyError
+        If the guarantee is not an add/remove one. There is no converse: replace-one never changes n.
+    """
+    _require_add_remove(guarantee.adjacency)
+    return replace(group(guarantee, 2), adjacency=Adjacency.REPLACE_ONE)
+
+
+def group_profile(profile: PrivacyProfile, k: int) -> PrivacyProfile:
+    """T4's bound on the profile for k records; k = 1 returns the profile itself."""
+    k = checks.count("k", k)
+    return profile if k == 1 else GroupProfile(profile, k, profile.adjacency)
+
+
+def replace_one_profile(profile: PrivacyProfile) -> PrivacyProfile:
+    """T4's bound on the replace-one profile of an add/remove one: delta_r(2 eps) = delta(eps) (1 + e^eps)."""
+    _require_add_remove(profile.adjacency)
+    return GroupProfile(profile, 2, Adjacency.REPLACE_ONE)
+
+
+@dataclass(frozen=True)
+class GroupProfile:
+    """T4's bound for k steps between neighbours: delta_k(k eps) = delta(eps) (e^(k eps) - 1)/(e^eps - 1).
+
+    The brackets are of this bound; the mechanism itself may do better. The bound may rise with epsilon (where delta
+    falls slower than the factor grows, as in the presence of a failure probability); the smaller epsilon then holds
+    too, and ``delta`` looks for it.
+    """
+
+    base: PrivacyProfile
+    k: int
+    adjacency: Adjacency
+
+    def epsilon(self, delta: float) -> float:
+        """Upper bound on the smallest epsilon at ``delta``; infinite if T4 proves none."""
+        return self.epsilon_bracket(delta)[1]
+
+    def epsilon_bracket(self, delta: float) -> tuple[float, float]:
+        """(lower, upper) bounds on the first epsilon at which T4's bound comes down to ``delta``."""
+        delta = checks.small_delta("delta", delta)
+        low = self._climb(0.0, delta, end=0)
+        high = self._verified_above(self._climb(low, delta, end=1), delta)
+        return min(lowered(self.k * low), high), high
+
+    def delta(self, epsilon: float) -> float:
+        """Upper bound on delta at ``epsilon``."""
+        return self.delta_bracket(epsilon)[1]
+
+    def delta_bracket(self, epsilon: float) -> tuple[float, float]:
+        """(lower, upper) bounds on T4's delta at ``epsilon``, or at the best epsilon below it."""
+        single = checks.nonnegative("epsilon", epsilon) / self.k
+        logs = self._log_bound(single)
+        if logs[1] > self._log_bound(single * (1 - 1e-3))[1]:
+            logs = min(logs, self._lowest(single), key=_upper)
+        return exp_bracket(*logs) if logs[1] > -math.inf else (0.0, 0.0)
+
+    def tradeoff(self, false_positive_rate: float) -> float:
+        """Lower bound on the false-negative rate, from T4's delta."""
+        return tradeoff_from_delta(self.delta, false_positive_rate)
+
+    def _log_bound(self, single: float) -> tuple[float, float]:
+        """(lower, upper) bounds on log of delta(single) times T4's factor, not cut off at 0."""
+        low, high = self.base.delta_bracket(single)
+        factor = _log_chain(single, self.k)
+        return _log_product(low, factor)[0], _log_product(high, factor)[1]
+
+    def _lowest(self, high: float) -> tuple[float, float]:
+        """T4's bound at the epsilon <= high where it is smallest: a geometric scan, then golden section."""
+        scan = min((high * 0.8**i for i in range(48)), key=lambda single: self._log_bound(single)[1])
+        left, right = scan * 0.8, min(high, scan / 0.8)
+        best, golden = self._log_bound(scan), (math.sqrt(5) - 1) / 2
+        for _ in range(40):
+            first, second = right - golden * (right - left), left + golden * (right - left)
+            at_first, at_second = self._log_bound(first), self._log_bound(second)
+            best = min(best, at_first, at_second, key=_upper)
+            left, right = (left, second) if at_first[1] <= at_second[1] else (first, right)
+        return best
+
+    def _climb(self, start: float, delta: float, *, end: int) -> float:
+        """The first root of delta(e) S(e) = delta, S the factor of T4, from below; ``end`` of the brackets is used.
+
+        e <- epsilon(delta / S(e)) rises towards the first root and cannot pass it, as S increases and delta falls.
+        """
+        single = start
+        for _ in range(_ROUNDS if start < math.inf else 0):
+            following = self.base.epsilon_bracket(self._share(delta, single))[end]
+            if not single * (1 + _SETTLED) < following < math.inf:
+                return max(single, following)
+            single = following
+        return single
+
+    def _share(self, delta: float, single: float) -> float:
+        """At least delta / S(single); rounded up to the smallest double, not to 0, where it underflows."""
+        if delta == 0:
+            return 0.0
+        return exp_bracket(-math.inf, _log_product(delta, -_log_chain(single, self.k))[1])[1]
+
+    def _verified_above(self, start: float, delta: float) -> float:
+        """The first k e with e from ``start``, in growing steps, at which T4's bound is certainly at most ``delta``."""
+        target = math.log(delta) * (1 + 2 * ULP) if delta > 0 else -math.inf
+        for step in (0.0, *(2.0**power for power in range(-43, 4))) if start < math.inf else ():
+            candidate = start + step * (start + 1e-3)
+            if self._log_bound(candidate)[1] <= target:
+                return round_up(self.k * Fraction(candidate))
+        return math.inf
+
+
+@singledispatch
+def _grouped(guarantee: AnyGuarantee, k: int) -> AnyGuarantee:
+    raise ConversionError(f"group privacy (T4) is proved for dperm's guarantees, got {guarantee!r}.")
+
+
+@_grouped.register
+def _(guarantee: PureDP, k: int) -> PureDP:
+    return PureDP(round_up(k * Fraction(guarantee.epsilon)), guarantee.adjacency)
+
+
+@_grouped.register
+def _(guarantee: ApproxDP, k: int) -> ApproxDP:
+    epsilon = round_up(k * Fraction(guarantee.epsilon))
+    log_delta = _log_product(guarantee.delta, _log_chain(guarantee.epsilon, k))[1]
+    if log_delta >= 0:
+        raise ConversionError(
+            f"{guarantee} promises nothing for k={k} records: T4's delta (e^(k epsilon)-1)/(e^epsilon-1) reaches 1. "
+            "Use a smaller k, or start from a smaller delta."
+        )
+    delta = exp_bracket(-math.inf, log_delta)[1] if guarantee.delta > 0 else 0.0
+    return ApproxDP(epsilon, delta, guarantee.adjacency)
+
+
+@_grouped.register
+def _(guarantee: GDP, k: int) -> GDP:
+    return GDP(round_up(k * Fraction(guarantee.mu)), guarantee.adjacency)
+
+
+@_grouped.register
+def _(guarantee: ZCDP, k: int) -> ZCDP:
+    return ZCDP(round_up(k * k * Fraction(guarantee.rho)), guarantee.adjacency)
+
+
+@_grouped.register
+def _(guarantee: RDP, k: int) -> RDP:
+    if k & (k - 1):
+        raise ConversionError(f"T4 for RDP needs k to be a power of two, got k={k}. Use k={1 << k.bit_length()}.")
+    triples = 3 ** (k.bit_length() - 1)
+    curve = [(alpha / k, round_up(triples * Fraction(tau))) for alpha, tau in guarantee.curve if alpha >= 2 * k]
+    if not curve:
+        raise ConversionError(f"T4 for RDP and k={k} needs an order alpha >= {2 * k}, got {guarantee}.")
+    return RDP(curve, guarantee.adjacency)
+
+
+def _log_chain(epsilon: float, k: int) -> float:
+    """The logarithm of 1 + e^eps + ... + e^((k-1) eps), without overflow."""
+    if epsilon == 0:
+        return math.log(k)
+    # -expm1 keeps the digits of 1 - e^-eps for small eps
+    return (k - 1) * epsilon + math.log(math.expm1(-k * epsilon) / math.expm1(-epsilon))
+
+
+def _log_product(delta: float, log_factor: float) -> tuple[float, float]:
+    """(lower, upper) bounds on log(delta) + log_factor, the factor being a ``_log_chain`` or its inverse."""
+    if delta == 0:
+        return -math.inf, -math.inf
+    exponent = math.log(delta) + log_factor
+    allowance = ULP * (16 + 4 * abs(math.log(delta)) + 16 * abs(log_factor))
+    return exponent - allowance, exponent + allowance
+
+
+def _upper(pair: tuple[float, float]) -> float:
+    return pair[1]
+
+
+def _require_add_remove(adjacency: Adjacency) -> None:
+    if adjacency is not Adjacency.ADD_REMOVE:
+        raise AdjacencyError(
+            f'the replace-one reading (T4) starts from adjacency="add_remove", got "{adjacency.value}". '
+            "There is no way back either: replace-one neighbours have the same n."
+        )

@@ -1,0 +1,138 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The facts of a release, collected where they are known; ``dperm.report`` alone turns them into a statement."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from numbers import Integral
+from typing import Generic, TypeVar
+
+from dperm import checks
+from dperm.errors import AdjacencyError, EventFormatError, ParameterError
+from dperm.privacy.adjacency import Adjacency
+from dperm.privacy.guarantee import AnyGuarantee, Guarantee, guarantee_as_dict, guarantee_from_dict
+from dperm.privacy.profile import PrivacyProfile
+
+FORMAT = 1
+"""Version of the JSON of a record; a reader refuses versions that it does not know."""
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Record:
+    """The public facts of one release; nothing in it depends on private data beyond the release itself.
+
+    Attributes
+    ----------
+    guarantee
+        What is promised, with its adjacency.
+    event
+        What was spent, as the JSON-ready mapping of an accounting event.
+    theorems
+        Tags of the theorems that the guarantee rests on, such as ("T6", "T22").
+    noise
+        The grade of the noise in words, such as "lattice Gaussian, OS CSPRNG" (T10).
+    eta, tau
+        Inexactness of the noise law already paid for in the guarantee: its log-ratio and its total variation.
+    public
+        Quantities assumed public: n, bounds, classes, ....
+    seeded
+        Whether randomness was fixed by a seed: such a run is NOT PRIVATE.
+    versions
+        Software versions.
+    timestamp
+        When, in ISO 8601, if it may be known.
+    """
+
+    guarantee: AnyGuarantee
+    event: Mapping[str, object]
+    theorems: tuple[str, ...] = ()
+    noise: str = ""
+    eta: float = 0.0
+    tau: float = 0.0
+    public: Mapping[str, object] = field(default_factory=dict)
+    seeded: bool = False
+    versions: Mapping[str, object] = field(default_factory=dict)
+    timestamp: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the values, and keep own copies of the mappings as plain JSON data."""
+        if not isinstance(self.guarantee, AnyGuarantee):
+            raise ParameterError(f"guarantee must be a PureDP, ApproxDP, ZCDP, GDP or RDP, got {self.guarantee!r}.")
+        checks.nonnegative("eta", self.eta)
+        checks.nonnegative("tau", self.tau)
+        object.__setattr__(self, "theorems", tuple(self.theorems))
+        for name in ("event", "public", "versions"):
+            object.__setattr__(self, name, _plain(name, getattr(self, name)))
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """The adjacency of the guarantee."""
+        return self.guarantee.adjacency
+
+    @property
+    def is_private(self) -> bool:
+        """False for a seeded run: whoever knows the seed can subtract the noise."""
+        return not self.seeded
+
+    def to_json(self) -> str:
+        """The record as one line of JSON, keys sorted, no Infinity or NaN."""
+        data = {item.name: getattr(self, item.name) for item in fields(self)}
+        data |= {"guarantee": guarantee_as_dict(self.guarantee), "format": FORMAT}
+        return json.dumps(data, sort_keys=True, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Record":
+        """The record that ``to_json`` wrote.
+
+        Raises
+        ------
+        EventFormatError
+            If the text is not such a record, or of a format that this version does not know.
+        """
+        try:
+            data = dict(json.loads(text))
+            if data.pop("format") != FORMAT:
+                raise EventFormatError(f"this version reads records of format {FORMAT}. Upgrade dperm.")
+            return cls(guarantee=guarantee_from_dict(data.pop("guarantee")), **data)
+        except (KeyError, TypeError, AttributeError, json.JSONDecodeError, ParameterError) as error:
+            raise EventFormatError(f"cannot read a record: {error!r}") from error
+
+
+@dataclass(frozen=True)
+class Release(Generic[Value]):
+    """What leaves a run: the value, what is promised about it, the curve, what was spent, and the facts.
+
+    Everything speaks of one adjacency.
+    """
+
+    value: Value
+    guarantee: Guarantee
+    profile: PrivacyProfile
+    event: object
+    record: Record
+
+    def __post_init__(self) -> None:
+        """Refuse parts that speak of different adjacencies."""
+        spoken = {self.guarantee.adjacency, self.profile.adjacency, self.record.adjacency}
+        if len(spoken) > 1:
+            raise AdjacencyError(
+                f"guarantee ({self.guarantee.adjacency.value}), profile ({self.profile.adjacency.value}) and record "
+                f"({self.record.adjacency.value}) of a release must have one adjacency. Account under the guarantee's."
+            )
+
+
+def _plain(name: str, mapping: Mapping[str, object]) -> dict[str, object]:
+    """A deep copy of ``mapping`` as JSON reads it back; numpy scalars become numbers."""
+    try:
+        copied = json.loads(json.dumps(dict(mapping), allow_nan=False, default=_number))
+    except (TypeError, ValueError) as error:
+        rule = "a mapping of JSON values (no NaN or Infinity)"
+        raise ParameterError(f"{name} must be {rule}, got {mapping!r}.") from error
+    return dict(copied)
+
+
+def _number(value: object) -> int | float:
+    return int(value) if isinstance(value, Integral) else checks.real("value", value)

@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Rounding to the safe side (C0.6): every reported epsilon, delta, rho and mu is rounded up."""
+
+import math
+from fractions import Fraction
+
+ULP = 2.0**-53
+"""Half the distance from 1 to the next double: the relative error of one rounded operation."""
+
+
+def round_up(exact: Fraction) -> float:
+    """The smallest double >= ``exact`` (infinity if there is none)."""
+    try:
+        nearest = float(exact)
+    except OverflowError:
+        return math.inf
+    return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
+
+
+def raised(value: float, ulps: float = 8.0) -> float:
+    """A nonnegative ``value`` moved up by ``ulps`` units of relative error; positive numbers stay positive."""
+    return value if value == 0 else math.nextafter(value * (1 + ulps * ULP), math.inf)
+
+
+def lowered(value: float, ulps: float = 8.0) -> float:
+    """A nonnegative ``value`` moved down by ``ulps`` units of relative error, never below 0; infinity stays."""
+    return value if math.isinf(value) else max(0.0, math.nextafter(value * (1 - ulps * ULP), 0.0))
+
+
+def exp_bracket(low: float, high: float) -> tuple[float, float]:
+    """(lower, upper) bounds on a probability whose logarithm lies in [low, high].
+
+    The upper end never underflows to 0, so a positive delta is never reported as pure.
+    """
+    return lowered(math.exp(min(low, 0.0)), 2), min(1.0, _exp_up(high))
+
+
+def _exp_up(exponent: float) -> float:
+    if exponent >= 0:
+        return 1.0
+    return math.nextafter(math.exp(exponent) * (1 + 2 * ULP), math.inf)
