@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dperm import checks
-from dperm.accounting.account import account
+from dperm.accounting.account import ComposedProfile, account
 from dperm.accounting.event import Event
 from dperm.errors import AssumptionError, DpermError, ParameterError
 from dperm.privacy.adjacency import Adjacency
+from dperm.privacy.profile import PrivacyProfile
 
 Family = Callable[[float], Event]
 FAR = 30.0  # stands for log(epsilon / target) where epsilon is 0 or infinite
@@ -80,23 +81,25 @@ class _Target:
 
     def excess(self, parameter: float) -> float:
         """log(epsilon of the event / target), clipped to +-FAR."""
-        found = self._epsilon(parameter)
+        profile = self._profile(parameter)
+        quick = isinstance(profile, ComposedProfile) and self.delta > 0
+        found = profile.epsilon_estimate(self.delta) if quick else profile.epsilon(self.delta)
         if found <= 0:
             return -FAR
         return min(max(math.log(found / self.epsilon), -FAR), FAR) if math.isfinite(found) else FAR
 
-    def _epsilon(self, parameter: float) -> float:
+    def _profile(self, parameter: float) -> PrivacyProfile:
         event = self.family(parameter)
         if not isinstance(event, Event):
             raise ParameterError(f"family must return an event, got {event!r} at {parameter:g}.")
-        return account(event, self.adjacency).epsilon(self.delta)
+        return account(event, self.adjacency)
 
     def safe(self, parameter: float, relative: float, falling: bool) -> float:
         """The first of a few values, moving away from danger, whose certified epsilon is within the target."""
         sign = 1 if falling else -1
         for push in (0.0, 0.1, 0.4, 0.8, 2.0, 10.0, 100.0, 1e3, 1e4):
             value = parameter * (1 + sign * push * relative)
-            if self._epsilon(value) <= self.epsilon:
+            if self._profile(value).epsilon(self.delta) <= self.epsilon:
                 return value
         raise AssumptionError(
             f"no parameter near {parameter:g} could be certified at epsilon={self.epsilon:g}, delta={self.delta:g}. "
@@ -173,7 +176,7 @@ class _Search:
             place = (a[0] + b[0]) / 2 if clipped else a[0] - a[1] * (b[0] - a[0]) / (b[1] - a[1])
             value = self._value(place)
             tiny = self.relative / 30
-            if value == 0 or abs(place - last[0]) < tiny or abs(b[0] - a[0]) < tiny:
+            if abs(value) < tiny / 4 or abs(place - last[0]) < tiny or abs(b[0] - a[0]) < tiny:
                 return place
             keep = a if a[1] * value < 0 else b
             other = b if keep is a else a

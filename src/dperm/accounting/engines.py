@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from dperm.accounting import closed
 from dperm.accounting.composition import Composition
 
+NARROW = 1e-6  # relative width that is aimed at
+ROUGH = 1e-4  # the same, in a search
 WIDE = 2e-5  # a contour bracket wider than this (relative) is worth the lattice's second opinion
 Engine = Callable[[Composition, float], tuple[float, float]]
 
@@ -60,6 +62,11 @@ def solve_delta(directions: tuple[Composition, ...], epsilon: float) -> Answer:
     return best
 
 
+def estimate_epsilon(direction: Composition, delta: float) -> float:
+    """Epsilon of one direction, for searches: an upper end, but from a bracket of no stated width."""
+    return _finite(lambda one, target: _one_epsilon(one, target, ROUGH), direction, delta).upper
+
+
 def _pure_epsilon(directions: tuple[Composition, ...]) -> Answer:
     """Delta = 0: the largest loss; infinite if a loss is unbounded or may be infinite."""
     top = max(math.inf if one.infinity > 0 else one.ceiling for one in directions)
@@ -84,29 +91,29 @@ def _whole_delta(composition: Composition, epsilon: float) -> Answer:
     return Answer(low + (1 - low) * answer.lower, upper * (1 + 4e-16), answer.engine, answer.why)
 
 
-def _one_epsilon(composition: Composition, delta: float) -> Answer:
+def _one_epsilon(composition: Composition, delta: float, goal: float = NARROW) -> Answer:
     """One direction, finite losses, delta > 0."""
     exact = closed.epsilon_bracket(composition, delta)
     if exact is not None:
         return Answer(*exact, "closed", "this composition has a closed form")
     if math.fsum(count * law.delta(0.0) for law, count in composition.steps) * (1 + 1e-11) <= delta:
         return Answer(0.0, 0.0, "closed", "the total variations of all steps add up to at most delta")
-    return _two_engines(composition, delta, "epsilon_bracket")
+    return _two_engines(composition, delta, "epsilon_bracket", goal)
 
 
 def _one_delta(composition: Composition, epsilon: float) -> Answer:
     exact = closed.delta_bracket(composition, epsilon)
     if exact is not None:
         return Answer(*exact, "closed", "this composition has a closed form")
-    return _two_engines(composition, epsilon, "delta_bracket")
+    return _two_engines(composition, epsilon, "delta_bracket", NARROW)
 
 
-def _two_engines(composition: Composition, at: float, question: str) -> Answer:
+def _two_engines(composition: Composition, at: float, question: str, goal: float) -> Answer:
     """The contour; the lattice where the contour does not close, or not tightly."""
     from dperm.accounting.contour import engine as contour
     from dperm.accounting.lattice import engine as lattice
 
-    low, high = (float(end) for end in getattr(contour, question)(composition, at))
+    low, high = (float(end) for end in getattr(contour, question)(composition, at, goal))
     answer = Answer(low, high, "contour", "the moment generating function decays along a line")
     if answer.width <= WIDE:
         return answer

@@ -15,7 +15,7 @@ from dperm.accounting.laws.laplace import LaplaceLoss
 from dperm.errors import AdjacencyError, ConversionError
 from dperm.privacy.adjacency import Adjacency, Direction
 
-MULTIPLIER = "Give the noise's standard deviation (Laplace: its scale) divided by the sensitivity of one record added or removed."
+MULTIPLIER = "Give the noise's standard deviation (Laplace: scale) over the sensitivity of one record added or removed."
 
 
 def sensitivity(direction: Direction) -> float:

@@ -9,7 +9,7 @@ from typing import cast
 from dperm.accounting.event import Composed, Event, Json, Repeated, SingleEvent
 from dperm.accounting.events import Approximate, Gaussian, Laplace, Pure, RandomizedResponse
 from dperm.accounting.sampled import Base, Poisson, WithoutReplacement
-from dperm.errors import DpermError, EventFormatError
+from dperm.errors import DpermError, EventFormatError, ParameterError
 
 VERSION = 1
 _PLAIN: dict[str, type[SingleEvent]] = {e.kind: e for e in (Gaussian, Laplace, Pure, Approximate, RandomizedResponse)}
@@ -18,6 +18,8 @@ _SAMPLED: dict[str, type[Poisson] | type[WithoutReplacement]] = {e.kind: e for e
 
 def event_to_json(event: Event) -> str:
     """One line of standard JSON (no NaN, no Infinity)."""
+    if not isinstance(event, Event):
+        raise ParameterError(f"event must be an event such as Gaussian(1.0) * 10, got {event!r}.")
     return json.dumps({"dperm_event": VERSION, **_encode(event)}, allow_nan=False)
 
 
@@ -31,14 +33,16 @@ def event_from_json(text: str) -> Event:
     """
     try:
         data = json.loads(text)
-    except ValueError as error:
+        found = data.pop("dperm_event", None) if isinstance(data, dict) else None
+        if type(found) is not int or found != VERSION:
+            raise EventFormatError(
+                f'an event has "dperm_event": {VERSION}, got {found!r}. Read it with the version that wrote it.'
+            )
+        return _decode(data)
+    except EventFormatError:
+        raise
+    except (ValueError, TypeError, RecursionError) as error:
         raise EventFormatError(f"an event is stored as JSON, and this is not JSON: {error}.") from None
-    if not isinstance(data, dict) or data.get("dperm_event") != VERSION:
-        found = data.get("dperm_event") if isinstance(data, dict) else None
-        raise EventFormatError(
-            f'an event has "dperm_event": {VERSION}, got {found!r}. Read it with the version that wrote it.'
-        )
-    return _decode(data)
 
 
 def _encode(event: Event) -> Json:
@@ -54,7 +58,7 @@ def _encode(event: Event) -> Json:
 def _decode(data: object) -> Event:
     if not isinstance(data, Mapping):
         raise EventFormatError(f'an event is an object with a "type", got {data!r}.')
-    fields = {key: value for key, value in data.items() if key not in ("type", "dperm_event")}
+    fields = {key: value for key, value in data.items() if key != "type"}
     kind = data.get("type")
     try:
         return _make(kind, fields)
@@ -70,10 +74,17 @@ def _make(kind: object, fields: Json) -> Event:
     if kind == "repeated":
         return Repeated(_decode(fields.pop("event")), **fields)  # type: ignore[arg-type]
     if kind == "composed":
-        return Composed(tuple(_decode(part) for part in cast(list[object], fields["events"])))
+        return Composed(tuple(_decode(part) for part in _parts(**fields)))  # type: ignore[arg-type]
     if isinstance(kind, str) and kind in _SAMPLED:
         return _SAMPLED[kind](cast(Base, _decode(fields.pop("event"))), **fields)  # type: ignore[arg-type]
     if isinstance(kind, str) and kind in _PLAIN:
         return _PLAIN[kind](**fields)
     known = ", ".join(sorted([*_PLAIN, *_SAMPLED, "repeated", "composed"]))
     raise EventFormatError(f"unknown event type {kind!r}; this version knows {known}.")
+
+
+def _parts(events: object) -> list[object]:
+    """What "composed" holds: a list, and not an empty one."""
+    if not isinstance(events, list) or not events:
+        raise EventFormatError(f'a stored composition has a list of "events", at least one, got {events!r}.')
+    return events

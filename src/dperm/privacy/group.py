@@ -13,12 +13,13 @@ from dperm.errors import AdjacencyError, ConversionError
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import GDP, RDP, ZCDP, AnyGuarantee, ApproxDP, PureDP
 from dperm.privacy.profile import PrivacyProfile, tradeoff_from_delta
-from dperm.privacy.rounding import ULP, exp_bracket, lowered, round_up
+from dperm.privacy.rounding import ULP, exp_bracket, lowered, raised, round_up
 
 G = TypeVar("G", bound=AnyGuarantee)
 
 _ROUNDS = 200
-_SETTLED = 1e-13
+_SETTLED = 1e-10
+_STEPS = (0.0, *(4.0**power for power in range(-20, 2)))
 
 
 def group(guarantee: G, k: int) -> G:
@@ -87,7 +88,9 @@ class GroupProfile:
         """(lower, upper) bounds on the first epsilon at which T4's bound comes down to ``delta``."""
         delta = checks.small_delta("delta", delta)
         low = self._climb(0.0, delta, end=0)
-        high = self._verified_above(self._climb(low, delta, end=1), delta)
+        # the pure bound k eps(0) holds at every delta, also where delta / S underflows
+        pure = raised(self.k * self.base.epsilon(0.0))
+        high = min(self._verified_above(self._climb(low, delta, end=1), delta), pure)
         return min(lowered(self.k * low), high), high
 
     def delta(self, epsilon: float) -> float:
@@ -96,7 +99,7 @@ class GroupProfile:
 
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
         """(lower, upper) bounds on T4's delta at ``epsilon``, or at the best epsilon below it."""
-        single = checks.nonnegative("epsilon", epsilon) / self.k
+        single = _share_of(checks.nonnegative("epsilon", epsilon), self.k)
         logs = self._log_bound(single)
         if logs[1] > self._log_bound(single * (1 - 1e-3))[1]:
             logs = min(logs, self._lowest(single), key=_upper)
@@ -146,7 +149,7 @@ class GroupProfile:
     def _verified_above(self, start: float, delta: float) -> float:
         """The first k e with e from ``start``, in growing steps, at which T4's bound is certainly at most ``delta``."""
         target = math.log(delta) * (1 + 2 * ULP) if delta > 0 else -math.inf
-        for step in (0.0, *(2.0**power for power in range(-43, 4))) if start < math.inf else ():
+        for step in _STEPS if start < math.inf else ():
             candidate = start + step * (start + 1e-3)
             if self._log_bound(candidate)[1] <= target:
                 return round_up(self.k * Fraction(candidate))
@@ -195,6 +198,12 @@ def _(guarantee: RDP, k: int) -> RDP:
     if not curve:
         raise ConversionError(f"T4 for RDP and k={k} needs an order alpha >= {2 * k}, got {guarantee}.")
     return RDP(curve, guarantee.adjacency)
+
+
+def _share_of(epsilon: float, k: int) -> float:
+    """The largest double e with k e <= epsilon, or the one below it."""
+    share = epsilon / k
+    return share if k * Fraction(share) <= Fraction(epsilon) else math.nextafter(share, 0.0)
 
 
 def _log_chain(epsilon: float, k: int) -> float:

@@ -4,8 +4,8 @@
 
 On a panel of half length r the n-point rule errs by at most (64/15) r M rho^{-2n} / (1 - rho^{-2}), M a bound on |f|
 over the Bernstein ellipse with half axes a = r (rho + 1/rho)/2, b = r (rho - 1/rho)/2 (Trefethen, Approximation Theory
-and Practice, Theorem 19.3). M is the product of the factors' own maxima over [m-a, m+a] x [-b, b]: the normal density at
-the point nearest 0, windows and |1 - q + q e^z| at the end where they are largest (they are monotone in Re z), and
+and Practice, Theorem 19.3). M is the product of the factors' own maxima over [m-a, m+a] x [-b, b]: the normal density
+at the point nearest 0, windows and |1 - q + q e^z| at the end where they are largest (they are monotone in Re z), and
 |Im L| at the upper right corner (monotone in both).
 """
 
@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from dperm.accounting.contour.closing import ROUNDING, UNIT, NotClosedError, Tolerance
-from dperm.accounting.contour.quadrature import DEEP, Nodes, outside_mass, rounding_units
+from dperm.accounting.contour.quadrature import Nodes, outside_mass, rounding_units
 from dperm.accounting.contour.step import LOG_SQRT_2PI, Step, off_axis_ratio
 from dperm.accounting.laws.law import Array
 from dperm.accounting.laws.sampling import sampled_loss
@@ -23,6 +23,7 @@ from dperm.privacy.adjacency import Direction
 
 ORDER = 24
 MAX_PANELS = 4000
+SHALLOW = 40.0  # nodes e^-40 below the peak are not summed; their share is bounded and added
 AXES = (0.6, 1.2, 2.5, 5.0)  # half axis b tried, in half lengths
 
 
@@ -71,11 +72,11 @@ def _nodes(
 
 
 def _live_range(step: Step, c: float) -> tuple[float, float]:
-    """Where the tilted weight is within e^-DEEP of its peak; up to the stop, if there is one."""
+    """Where the tilted weight is within e^-SHALLOW of its peak; up to the stop, if there is one."""
     x = np.linspace(step.low, step.high, 400)
     loss = step.loss(x)
     log_weight = c * loss + step.log_weight(x, loss)
-    live = np.flatnonzero(log_weight > log_weight.max() - DEEP)
+    live = np.flatnonzero(log_weight > log_weight.max() - SHALLOW)
     low, high = float(x[max(live[0] - 1, 0)]), float(x[min(live[-1] + 1, len(x) - 1)])
     return low, step.high if step.stopped else high
 

@@ -56,7 +56,7 @@ def plans(composition: Composition) -> Iterator[tuple[Plan, bool]]:
     if any(law.direction is not Direction.ADD for law, _ in sampled):
         yield partial(split_line, tolerance=scaled(LOOSE, 3)), False
         yield partial(plain_line, width=0.05, tolerance=Tolerance()), False
-        yield partial(split_line, tolerance=scaled(LOOSE, 60)), True
+        yield partial(split_line, tolerance=scaled(LOOSE, 150)), True
     yield partial(plain_line, width=0.12, tolerance=scaled(Tolerance(), 20)), True
 
 

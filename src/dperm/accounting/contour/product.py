@@ -55,8 +55,11 @@ class Factors:
             k2 = k2 + count * np.maximum((above - 2 * here + below) / (d * d), 0.0)
         return k0, k1, k2
 
-    def line(self, s: ComplexArray) -> tuple[ComplexArray, Array]:
-        """Log G(s) - log G(c), with a bound on its error."""
+    def line(self, s: ComplexArray, tolerance: Tolerance) -> tuple[ComplexArray, Array]:
+        """Log G(s), with a bound on its error."""
+        c, t = float(s[0].real), float(s[-1].imag)
+        if len(s) * sum(law.size(c, t) for law, _ in self.closed) > tolerance.max_work:
+            raise NotClosedError("work")
         values = self.variance / 2 * s * (s + 1)
         error = ROUNDING * UNIT * np.abs(values) / 8
         for law, count in self.closed:
@@ -143,7 +146,7 @@ class PlainProduct:
     def line(self, spacing: float, terms: int, tolerance: Tolerance) -> Line:
         """Product of the steps' lines; (1 + e)^T - 1 <= expm1(T e)."""
         s = self.c + 1j * spacing * np.arange(terms)
-        values, errors = self.factors.line(s)
+        values, errors = self.factors.line(s, tolerance)
         scale = float(values[0].real)
         for nodes, count in _all_nodes(make_nodes, self.steps, self.masses, (self.c, spacing, terms), tolerance):
             phi = nodes.line(spacing, terms)
@@ -225,7 +228,7 @@ class SplitProduct:
     def line(self, spacing: float, terms: int, tolerance: Tolerance) -> Line:
         """left^T expm1(sum T log1p(right/left)) and its majorant."""
         s = self.c + 1j * spacing * np.arange(terms)
-        values, errors = self.factors.line(s)
+        values, errors = self.factors.line(s, tolerance)
         scale = float(values[0].real)
         lefts = _all_nodes(make_panel_nodes, self.lefts, self.left_masses, (self.c, spacing, terms), tolerance)
         rights = _all_nodes(make_panel_nodes, self.rights, self.right_masses, (self.c, spacing, terms), tolerance)

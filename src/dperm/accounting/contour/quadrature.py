@@ -18,10 +18,10 @@ import numpy as np
 
 from dperm.accounting.contour.closing import ROUNDING, UNIT, NotClosedError, Tolerance
 from dperm.accounting.contour.step import Step, posterior
+from dperm.accounting.laws.frequency import frequency_sums
 from dperm.accounting.laws.law import Array, ComplexArray
 from dperm.privacy.adjacency import Direction
 
-BLOCK = 16
 MAX_NODES = 60_000
 DEEP = 55.0  # a node e^-55 below the peak is not summed: its share is below 1e-20
 
@@ -39,11 +39,8 @@ class Nodes:
     error: float
 
     def line(self, spacing: float, terms: int) -> ComplexArray:
-        """sum_j w_j e^{i k d L_j} for k < terms: one small matrix product over blocks of 16 frequencies."""
-        blocks = -(-terms // BLOCK)
-        inner = np.exp(np.multiply.outer(1j * spacing * np.arange(min(BLOCK, terms)), self.loss))
-        outer = np.exp(np.multiply.outer(1j * spacing * BLOCK * np.arange(blocks), self.loss)) * self.weight
-        return np.asarray((outer @ inner.T).ravel()[:terms])
+        """The normalised moment generating function at c + ikd, k < terms."""
+        return frequency_sums(self.loss, self.weight, spacing, terms)
 
 
 def make_nodes(step: Step, c: float, t: float, rough_mass: float, tolerance: Tolerance) -> Nodes:

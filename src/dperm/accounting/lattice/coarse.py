@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small upper law of each step on unequal cells: Chernoff bounds, and the moments that plan the fine grids.
 
-Connect-the-dots (upper.py) holds on any grid, so the moment generating function of the coarse law is an upper bound
+Connect-the-dots (dots.py) holds on any grid, so the moment generating function of the coarse law is an upper bound
 of the true one for every c > 0, and e^{K(c) - c eps} kappa(c) bounds delta(eps).
 """
 
@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.accounting.lattice.rounding import log_kappa
-from dperm.accounting.lattice.upper import high_share
-from dperm.accounting.laws.law import Array, LossLaw
+from dperm.accounting.lattice.collapse import Window
+from dperm.accounting.lattice.dots import high_share, split_far
+from dperm.accounting.lattice.step import StepLaw
+from dperm.accounting.laws.law import Array
 
 
 Objective = Callable[[Array, Array], Array]
@@ -26,31 +27,41 @@ LOOSE = 3.0  # or this much of log delta
 
 @dataclass(frozen=True)
 class CoarseLaw:
-    """Losses and log P-masses of one step, and how often it occurs."""
+    """Losses and log P-masses of one step, and how often it occurs; ``lost`` is P-mass at +infinity.
 
-    law: LossLaw
+    ``window``: what was collapsed, if the law is a collapsed one.
+    """
+
+    law: StepLaw
     count: int
     losses: Array
     log_masses: Array
     tail: float
+    lost: float
+    window: Window | None = None
 
     @classmethod
-    def of(cls, law: LossLaw, count: int, tail: float) -> "CoarseLaw":
-        """Connect-the-dots on a few hundred points, dense around 0, atoms among them."""
+    def of(cls, law: StepLaw, count: int, tail: float, cap: float, window: Window | None = None) -> "CoarseLaw":
+        """Connect-the-dots on a few hundred points up to ``cap``, dense around 0, atoms among them."""
         low, high = law.support(tail)
         atoms = dict(law.atoms())
-        points = _points(low, high, list(atoms))
+        top = max([min(high, max(cap, low)), *atoms])
+        points = _points(low, top, list(atoms))
         masses = np.zeros(len(points))
         if len(points) > 1:
             p, q = law.masses(points)
             up = high_share(p, q, points[:-1], np.diff(points))
             masses[:-1] += p - up
             masses[1:] += up
+        kept, lost = split_far(law, top, high)
+        masses[-1] += kept
         masses[0] += tail
         for loss, mass in atoms.items():
             masses[np.searchsorted(points, loss)] += mass
         live = masses > 0
-        return cls(law, count, points[live], np.log(masses[live]), tail)
+        live[-1] = True
+        log_masses = np.log(np.maximum(masses[live], 1e-320))
+        return cls(law, count, points[live], log_masses, tail, tail + lost, window)
 
     def log_mgf(self, c: Array) -> Array:
         """Log E e^{cL} of one step, for each c."""
@@ -59,12 +70,16 @@ class CoarseLaw:
         return np.asarray(top + np.log(np.exp(e - top[:, None]).sum(axis=1)))
 
     def moments(self, c: float) -> tuple[float, float]:
-        """Mean and variance of a step under the law tilted by c."""
+        """Second and third central moment of a step under the law tilted by c."""
         e = c * self.losses + self.log_masses
         w = np.exp(e - e.max())
         w /= w.sum()
-        mean = float(w @ self.losses)
-        return mean, float(w @ (self.losses - mean) ** 2)
+        away = self.losses - float(w @ self.losses)
+        return float(w @ away**2), float(w @ away**3)
+
+    def second_moment_below(self, loss: float) -> float:
+        """E L^2 where L does not exceed ``loss``."""
+        return float(np.exp(self.log_masses) @ np.where(self.losses <= loss, self.losses, 0.0) ** 2)
 
     def spread_share(self, c: float) -> float:
         """Share of the continuous part in the law tilted by c."""
@@ -85,11 +100,12 @@ class CoarseLaw:
 
 
 def _points(low: float, high: float, atoms: Sequence[float]) -> Array:
-    size = max(abs(low), abs(high), 1e-300)
-    around = size * np.geomspace(1e-7, 1.0, 80)
-    points = np.concatenate([np.linspace(low, high, 129), around, -around, [0.0]])
+    """Even points, and points in geometric distance from 0, from both ends and from every atom."""
+    away = max(high - low, abs(low), abs(high), 1e-300) * np.geomspace(1e-8, 1.0, 70)
+    centres = np.unique(np.array([0.0, low, high, *atoms]))
+    points = np.concatenate([np.linspace(low, high, 97), *(c + away for c in centres), *(c - away for c in centres)])
     inside = points[(points >= low) & (points <= high)]
-    return np.unique(np.concatenate([inside, atoms, [low, high]]))
+    return np.unique(np.concatenate([inside, centres[(centres >= low) & (centres <= high)]]))
 
 
 @dataclass(frozen=True)
@@ -102,13 +118,26 @@ class Coarse:
         """K(c), an upper bound."""
         return np.asarray(sum(law.count * law.log_mgf(c) for law in self.laws))
 
-    def tails(self) -> float:
-        """P-mass that was cut off at the top."""
-        return sum(law.count * law.tail for law in self.laws)
+    def lost(self) -> float:
+        """P-mass at +infinity."""
+        return sum(law.count * law.lost for law in self.laws)
+
+    def capped(self, epsilon: float) -> "Coarse":
+        """The same, all that is far above eps put at one point and infinity (dots.py), for reading delta near eps.
+
+        That changes delta(eps) only where the other steps sum to less than eps minus the cap, 8 deviations down.
+        """
+        near = sum(law.count * law.second_moment_below(epsilon) for law in self.laws)
+        cap = epsilon + 8 * math.sqrt(near)
+        return Coarse(tuple(CoarseLaw.of(law.law, law.count, law.tail, cap, law.window) for law in self.laws))
 
     def variance(self, c: float) -> float:
         """Variance of the sum under the tilted law."""
-        return sum(law.count * law.moments(c)[1] for law in self.laws)
+        return max(sum(law.count * law.moments(c)[0] for law in self.laws), 1e-300)
+
+    def skewness(self, c: float) -> float:
+        """Skewness of the sum under the tilted law."""
+        return sum(law.count * law.moments(c)[1] for law in self.laws) / self.variance(c) ** 1.5
 
     def most(self) -> float:
         """The largest loss that was not cut off."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.accounting.laws.law import Array, LossLaw
+from dperm.accounting.lattice.coarse import CoarseLaw
+from dperm.accounting.laws.law import Array
 
 FINEST = 4096  # atoms whose gaps have no common measure above gap / FINEST are treated as having none
 
@@ -28,7 +29,11 @@ class Grid:
 
 @dataclass(frozen=True)
 class Shape:
-    """What decides a law's lattice: where mass is kept, an anchor on the lattice, the other atoms, their measure."""
+    """What decides a law's lattice.
+
+    Where mass is kept, a loss that is a lattice point, the atoms with their tilted weights, their common measure,
+    whether there is nothing but atoms, and how many lattice steps a cell has (two if atoms are to lie on borders).
+    """
 
     low: float
     high: float
@@ -36,11 +41,7 @@ class Shape:
     atoms: tuple[tuple[float, float], ...]
     unit: float
     atomic: bool
-
-    @property
-    def pair(self) -> int:
-        """Lattice steps per cell: two if there are both atoms and a density."""
-        return 2 if self.atoms and not self.atomic else 1
+    pair: int
 
     def spacings(self, wish: float, most: int) -> Array:
         """Spacings from ``wish`` down to half of it, on which all atoms lie if they have a common measure."""
@@ -67,21 +68,24 @@ class Shape:
         return Grid(self.anchor - below * spacing, spacing, below + above + 1, self.pair == 2)
 
 
-def shape_of(law: LossLaw, low: float, high: float, median: float, tilt: float) -> Shape:
-    """The shape of a law of which losses below ``low`` or above ``high`` need not be told apart."""
-    least, most = law.support(1e-300)
-    atomic = float(law.masses(np.array([least, most]))[0][0]) == 0.0
-    atoms = sorted((loss, mass) for loss, mass in law.atoms() if mass > 0)
-    top = atoms[-1][0] if atoms else median
+def shape_of(law: CoarseLaw, tilt: float) -> Shape:
+    """The shape of a law that is to be tilted."""
+    atomic = float(law.law.masses(np.array(law.law.support(1e-300)))[0][0]) == 0.0
+    atoms = sorted((loss, mass) for loss, mass in law.law.atoms() if mass > 0)
+    top = atoms[-1][0] if atoms else law.median()
     weights = [(loss, mass * math.exp(tilt * (loss - top))) for loss, mass in atoms]
     total = sum(weight for _, weight in weights) or 1.0
+    unit = common_measure([loss for loss, _ in atoms])
+    anchor = max(weights, key=lambda pair: pair[1])[0] if atoms and not math.isfinite(unit) else top
+    low = law.floor(tilt)
     return Shape(
-        low,
-        max(min(high, most), low, top),
-        top,
-        tuple((loss, weight / total) for loss, weight in weights),
-        common_measure([loss for loss, _ in atoms]),
-        atomic,
+        low=low,
+        high=max(float(law.losses[-1]), low, top),
+        anchor=anchor,
+        atoms=tuple((loss, weight / total) for loss, weight in weights),
+        unit=unit,
+        atomic=atomic,
+        pair=2 if atoms and not atomic and law.window is None else 1,
     )
 
 

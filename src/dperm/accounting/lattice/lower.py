@@ -15,17 +15,21 @@ so each border moves by the mean of its two cells' misfits. What is left is made
 (which only raises log(P/Q)), by one common shift of the whole lattice down, or by putting a cell one point lower.
 """
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dperm.accounting.lattice.borders import CELLS, fitted_block
+from dperm.accounting.lattice.collapse import Window
 from dperm.accounting.lattice.grid import Grid
 from dperm.accounting.lattice.rounding import PLACE
-from dperm.accounting.laws.law import Array, LossLaw
+from dperm.accounting.lattice.step import StepLaw
+from dperm.accounting.laws.law import Array
 
 SMOOTH_ROUNDS = 2
 RAISE_ROUNDS = 2
-HEAVY = 0.25  # a cell with this share of the mass is nearly an atom: the lattice is anchored at its log(P/Q)
 
 
 @dataclass(frozen=True)
@@ -37,62 +41,84 @@ class Cells:
     free: Array
 
 
-def merged(law: LossLaw, grid: Grid, c: float) -> tuple[float, Array]:
-    """Start of the lattice and P-masses on it. Mass below the grid is dropped, mass above it moved down to its end."""
-    out = np.zeros(grid.points)
-    start = grid.start
+@dataclass(frozen=True)
+class Merged:
+    """A lattice law below a law: start and P-masses; density above the lattice (P- and Q-mass) is kept apart.
+
+    ``cost`` is a first-order estimate of what did not fit, in eps per step.
+    """
+
+    start: float
+    masses: Array
+    far: tuple[float, float]
+    cost: float
+
+
+def merged(law: StepLaw, grid: Grid, c: float, window: Window | None) -> Merged:
+    """Merge the density's cells and move the atoms down. Mass below the grid is dropped."""
+    start, index, masses, cost, far = grid.start, np.zeros(0, dtype=np.int64), np.zeros(0), 0.0, (0.0, 0.0)
     if grid.points > 1:
-        start = _add_density(out, law, grid, c)
-    for loss, mass in law.atoms():
-        index = int(np.floor((loss - start + PLACE / 4 * (1 + abs(loss))) / grid.spacing))
-        if index >= 0:
-            out[min(index, grid.points - 1)] += mass
-    return start, out
+        start, index, masses, cost, last = _density(law, grid, c, window)
+        far = _far(law, last)
+    atoms = law.atoms()
+    places = [math.floor((loss - start + PLACE / 4 * (1 + abs(loss))) / grid.spacing) for loss, _ in atoms]
+    index = np.concatenate([index, np.minimum(np.array(places, dtype=np.int64), grid.points - 1)])
+    masses = np.concatenate([masses, np.array([mass for _, mass in atoms])])
+    kept = index >= 0
+    return Merged(start, np.bincount(index[kept], masses[kept], grid.points), far, cost)
 
 
-def _add_density(out: Array, law: LossLaw, grid: Grid, c: float) -> float:
-    """Put the continuous part on ``out``; returns the start of the (possibly shifted) lattice."""
-    cells = _fitted(law, _cells(law, grid), grid)
+def _far(law: StepLaw, last: float) -> tuple[float, float]:
+    """P- and Q-mass of the density above the last border."""
+    high = law.support(1e-300)[1]
+    if not high > last:
+        return 0.0, 0.0
+    p, q = law.masses(np.array([last, high]))
+    return float(p[0]), float(q[0])
+
+
+def _density(
+    law: StepLaw, grid: Grid, c: float, window: Window | None
+) -> tuple[float, NDArray[np.int64], Array, float, float]:
+    """Start of the (possibly shifted) lattice, indices and P-masses of merged cells, cost, and the last border."""
+    cells = _fitted(law, _cells(law, grid, window), grid)
     p, misfit = _misfits(law, cells)
-    if not p.any():
-        return grid.start
     misfit = misfit / grid.spacing
     first, stride = (1, 2) if grid.double else (0, 1)
     start = float(cells.values[0]) - first * grid.spacing
-    bad, sag = _settle(p, misfit, c * cells.values)
+    bad, sag, cost = _settle(p, misfit, c * cells.values) if p.any() else (misfit > 0, 0.0, 0.0)
     index = first + stride * np.arange(len(p))
-    fallen = index - np.ceil(np.clip(misfit, 1, grid.points)).astype(int)
-    index = np.where(bad, fallen, index)
-    keep = index >= 0
-    np.add.at(out, index[keep], p[keep])
-    return start - sag * grid.spacing
+    fallen = index - np.ceil(np.clip(misfit, 1, grid.points)).astype(np.int64)
+    return start - sag * grid.spacing, np.where(bad, fallen, index), p, cost * grid.spacing, float(cells.borders[-1])
 
 
-def _cells(law: LossLaw, grid: Grid) -> Cells:
-    losses, high = grid.losses(), law.support(1e-300)[1]
+def _cells(law: StepLaw, grid: Grid, window: Window | None) -> Cells:
+    losses = grid.losses()
     if grid.double:
         borders, values = losses[::2].copy(), losses[1::2]
     else:
         borders, values = np.append(losses, losses[-1] + grid.spacing) - grid.spacing / 2, losses
-    borders[-1] = max(borders[-1], high)
     free = np.ones(len(borders), dtype=bool)
     free[[0, -1]] = False
-    for loss, _ in law.atoms():
-        free[np.abs(borders - loss) < grid.spacing / 2] = False
+    if window is not None:
+        at = round((window.loss - grid.start) / grid.spacing)
+        borders[at : at + 2] = window.low, window.high
+        free[at : at + 2] = False
+    elif grid.double:
+        for loss, _ in law.atoms():
+            free[np.abs(borders - loss) < grid.spacing / 2] = False
     return Cells(borders, values, free)
 
 
-def _fitted(law: LossLaw, cells: Cells, grid: Grid) -> Cells:
+def _fitted(law: StepLaw, cells: Cells, grid: Grid) -> Cells:
     reach = 0.25 * grid.spacing * (2 if grid.double else 1)
     for _ in range(SMOOTH_ROUNDS):
-        p, misfit = _misfits(law, cells)
-        heavy = int(p.argmax())
-        if not grid.double and p[heavy] > HEAVY * p.sum():
-            cells = replace(cells, borders=cells.borders - misfit[heavy], values=cells.values - misfit[heavy])
-            misfit = misfit - misfit[heavy]
+        misfit = _misfits(law, cells)[1]
         move = np.zeros(len(cells.borders))
         move[1:-1] = (misfit[:-1] + misfit[1:]) / 2
         cells = _moved(cells, move, reach)
+    if not grid.double:
+        cells = _steep(law, cells)
     for _ in range(RAISE_ROUNDS):
         misfit = np.maximum(_misfits(law, cells)[1], 0.0)
         if not misfit.any():
@@ -105,12 +131,26 @@ def _fitted(law: LossLaw, cells: Cells, grid: Grid) -> Cells:
     return cells
 
 
+def _steep(law: StepLaw, cells: Cells) -> Cells:
+    """Newton on the cells around a collapsed window."""
+    at = np.flatnonzero(~cells.free[1:-1])
+    if not len(at):
+        return cells
+    first, last = max(int(at[0]) + 1 - CELLS, 0), min(int(at[-1]) + 1 + CELLS, len(cells.values) - 1)
+    part = slice(first, last + 2)
+    free = cells.free[part].copy()
+    free[[0, -1]] = False
+    borders = cells.borders.copy()
+    borders[part] = fitted_block(law, borders[part], cells.values[first : last + 1], free)
+    return replace(cells, borders=borders)
+
+
 def _moved(cells: Cells, move: Array, reach: float) -> Cells:
     borders = cells.borders + np.where(cells.free, np.clip(move, -reach, reach), 0.0)
     return replace(cells, borders=np.maximum.accumulate(borders))
 
 
-def _misfits(law: LossLaw, cells: Cells) -> tuple[Array, Array]:
+def _misfits(law: StepLaw, cells: Cells) -> tuple[Array, Array]:
     """P-mass of each cell, and its lattice value minus log(P/Q) (0 for an empty cell)."""
     p, q = law.masses(cells.borders)
     live = (p > 0) & (q > 0)
@@ -118,7 +158,7 @@ def _misfits(law: LossLaw, cells: Cells) -> tuple[Array, Array]:
     return p, np.where(live, cells.values - ratio, 0.0)
 
 
-def _settle(p: Array, misfit: Array, exponent: Array) -> tuple[Array, float]:
+def _settle(p: Array, misfit: Array, exponent: Array) -> tuple[Array, float, float]:
     """Which cells go to a lower point, and the shift charged for all others: the cheaper of a few splits.
 
     Misfits and shift in lattice steps. Costs are first-order losses of log E e^{cL} over c: the shift, against one step
@@ -128,11 +168,12 @@ def _settle(p: Array, misfit: Array, exponent: Array) -> tuple[Array, float]:
         e = np.log(p) + exponent
     weight = np.exp(e - e.max())
     weight /= weight.sum()
-    best = (np.inf, misfit > 0, 0.0)
+    slack = float(weight @ np.maximum(-misfit, 0.0))
+    best, chosen = np.inf, (misfit > 0, 0.0)
     for limit in (0.0, *np.geomspace(1e-10, 1.0, 11)):
         bad = misfit > limit
         sag = float(np.max(misfit, where=~bad, initial=0.0))
-        cost = sag + float(weight[bad].sum())
-        if cost < best[0]:
-            best = (cost, bad, sag)
-    return best[1], best[2]
+        cost = sag + slack + float(weight[bad].sum())
+        if cost < best:
+            best, chosen = cost, (bad, sag)
+    return (*chosen, float(best))

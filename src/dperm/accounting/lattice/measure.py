@@ -12,22 +12,19 @@ from dperm.accounting.laws.law import Array
 
 @dataclass(frozen=True)
 class Measure:
-    """Weights at the losses start + spacing * j; ``sag`` is how far every loss was moved up (lower laws only)."""
+    """Weights at the losses start + spacing * j."""
 
     start: float
     spacing: float
     weights: Array
     log_scale: float
 
-    def mean(self) -> float:
-        """Mean of loss - start."""
-        return float(self.weights @ np.arange(len(self.weights))) * self.spacing
-
-    def log_mean_exp(self, t: float) -> float:
-        """Log of sum w e^{t (loss - start)}."""
-        e = np.arange(len(self.weights)) * (t * self.spacing)
-        top = float(e[-1]) if t > 0 else 0.0
-        return top + math.log(float(self.weights @ np.exp(e - top)))
+    def log_mgf(self, c: float, other: float) -> float:
+        """Log E e^{other L} of the law that was tilted by c."""
+        e = np.arange(len(self.weights)) * ((other - c) * self.spacing)
+        top = max(float(e[-1]), 0.0)
+        mean = float(self.weights @ np.exp(e - top))
+        return self.log_scale + (other - c) * self.start + top + math.log(mean)
 
 
 def tilt(start: float, spacing: float, masses: Array, c: float) -> Measure:

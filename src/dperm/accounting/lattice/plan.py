@@ -16,31 +16,31 @@ MOST_POINTS = 2**20
 MOST_OWN = 2**19
 LEAST_POINTS = 2**9
 ALIAS = 1e-9  # aliases aimed at, relative to delta
-FAR = 45.0  # losses above eps + FAR are as good as infinite: they give e^{-FAR} less
 SEARCH = 1000  # spacings tried for a lattice that fits the atoms of several laws
 MERGED = 40.0  # moving a composed law without atoms to a lattice of spacing h costs about h/MERGED
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where the profile will be read: tilt, tilt of the Chernoff bound beyond the period, eps and the period."""
+    """Where the profile will be read: tilt, tilt of the Chernoff bound beyond the period, delta, eps, the period."""
 
     tilt: float
     beyond: float
+    log_delta: float
     epsilon: float
     period: float
 
 
 def target_of(coarse: Coarse, c: float, log_delta: float, epsilon: float) -> Target:
     """The shortest period whose aliases at eps (and a little below) are small."""
-    deviation = math.sqrt(max(coarse.variance(c), 1e-300))
+    deviation = math.sqrt(coarse.variance(c))
     tilt = max(c, 0.5 / max(deviation, math.sqrt(coarse.variance(0.0))))
     least = max(0.0, epsilon - 2 / tilt)
     others = tilt + np.array([0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 20, 40]) / deviation
     wanted = -log_delta - math.log(ALIAS)
     needs = (coarse.log_mgf(others) - others * least + wanted) / (others - tilt)
     best = int(needs.argmin())
-    return Target(tilt, float(others[best]), epsilon, max(wanted / tilt, float(needs[best])))
+    return Target(tilt, float(others[best]), log_delta, epsilon, max(wanted / tilt, float(needs[best])))
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,13 @@ class Candidate:
     deviation: float
 
     @classmethod
-    def of(cls, law: CoarseLaw, target: Target) -> "Candidate":
+    def of(cls, law: CoarseLaw, target: Target, upper: bool) -> "Candidate":
         """A lattice of spacing h costs curvature * h^2, and atoms beside the lattice their misfit in each step."""
-        high = min(law.law.support(law.tail)[1], target.epsilon + FAR)
-        shape = shape_of(law.law, law.floor(target.tilt), high, law.median(), target.tilt)
+        shape = shape_of(law, target.tilt)
         spread = law.spread_share(target.tilt)
-        rate = 0.0 if shape.atomic else law.count * (target.tilt + 1) * spread * (0.25 if shape.pair == 2 else 0.125)
-        deviation = math.sqrt(law.count * law.moments(target.tilt)[1])
+        second_order = 1 / 12 if upper else shape.pair**2 / 24
+        rate = 0.0 if shape.atomic else law.count * (target.tilt + 1) * spread * second_order
+        deviation = math.sqrt(law.count * law.moments(target.tilt)[0])
         return cls(law, shape, rate, 1 - spread, deviation)
 
     def wish(self, cost: float, target: Target) -> float:
@@ -89,7 +89,7 @@ class LawPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that the two sides share."""
+    """Everything about one side."""
 
     target: Target
     laws: tuple[LawPlan, ...]
@@ -98,9 +98,9 @@ class Plan:
     exhausted: bool
 
 
-def plan_of(coarse: Coarse, target: Target, width: float) -> Plan:
-    """Lattices whose brackets should be ``width`` apart in eps."""
-    candidates = [Candidate.of(law, target) for law in coarse.laws]
+def plan_of(coarse: Coarse, target: Target, width: float, *, upper: bool) -> Plan:
+    """Lattices for the upper or the lower side, which should be off by ``width`` in eps."""
+    candidates = [Candidate.of(law, target, upper) for law in coarse.laws]
     wishes = [one.wish(width / len(candidates), target) for one in candidates]
     lead = _lead(candidates)
     total = sum(one.law.count * (one.shape.high - one.shape.low) for one in candidates)
@@ -124,6 +124,8 @@ def _spacing(candidates: list[Candidate], lead: int, wish: float, least: float, 
         cost = candidates[lead].shared(spacings)
         for one in candidates[:lead] + candidates[lead + 1 :]:
             cost = cost + np.minimum(one.shared(spacings), one.moved(spacings))
+        cost = np.where(spacings < 0.8 * least, np.inf, cost)
+        cost[0] = min(cost[0], 1e300)
         best = int(cost.argmin())
         if wish <= least or cost[best] <= 1.2 * width:
             break

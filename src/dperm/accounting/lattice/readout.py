@@ -37,7 +37,8 @@ class Beyond:
 class Readout:
     """The profile of a tilted circle.
 
-    ``variation``: total error of its factors; ``lost``: P-mass at +infinity; ``shift``: allowance on the losses;
+    ``variation``: total error of its factors; ``lost``: P-mass at +infinity; ``far``: P- and Q-mass of an event that is
+    not on the circle (lower laws; it adds at least P - e^eps Q); ``shift``: allowance on the losses;
     ``last``: index of the largest loss if the whole law fits on the circle (then nothing is aliased).
     """
 
@@ -46,6 +47,7 @@ class Readout:
     beyond: Beyond
     variation: float
     lost: float
+    far: tuple[float, float]
     shift: float
     last: int | None
     _plain: Array = field(init=False, repr=False)
@@ -69,8 +71,10 @@ class Readout:
         that delta is large there.
         """
         value, tail, scale = self._sums(epsilon)
-        noise = scale * self._noise()
-        return (value + noise, tail + noise) if math.isfinite(scale) else (math.inf, math.inf)
+        if not math.isfinite(scale):
+            return math.inf, math.inf
+        noise = scale * self._noise() + self.lost
+        return value + noise + self._far(epsilon), tail + noise + self.far[0]
 
     def upper(self, epsilon: float) -> float:
         """Upper bound on delta(epsilon) of the law on the circle, its losses all raised by the shift."""
@@ -85,7 +89,7 @@ class Readout:
         if not math.isfinite(scale):
             return -math.inf
         aliases = self._right(epsilon + self.shift) + self._left()
-        return value * (1 - 4 * MASS) - aliases - scale * self._noise()
+        return value * (1 - 4 * MASS) - aliases - scale * self._noise() + self._far(epsilon)
 
     def _sums(self, epsilon: float) -> tuple[float, float, float]:
         """D(epsilon), P(L > epsilon), and e^{K - c epsilon}."""
@@ -104,6 +108,9 @@ class Readout:
         h = self.circle.spacing
         spread = float(self._rising.sum()) + h * float(self._plain.sum())
         return self.circle.noise * spread + math.exp(log_kappa(self.tilt)) * (self.variation + 2 * math.exp(-FADED))
+
+    def _far(self, epsilon: float) -> float:
+        return max(self.far[0] * (1 - MASS) - bounded_exp(epsilon) * self.far[1] * (1 + MASS), 0.0) if self.far[0] else 0.0
 
     def _left(self) -> float:
         fall = self.tilt * self.circle.spacing * len(self.circle.weights)

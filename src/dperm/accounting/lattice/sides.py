@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a plan to the two laws on the circle: one below the composition, one above it."""
 
+import math
 from dataclasses import dataclass
 
 from dperm.accounting.lattice.lower import merged
@@ -19,21 +20,29 @@ SLACK = 1e-9  # on the logarithm of a moment generating function that bounds ali
 
 @dataclass(frozen=True)
 class Factor:
-    """A measure on the common lattice, how often it occurs, and what is known of its errors."""
+    """A measure on the common lattice, how often it occurs, and what is known of its errors.
+
+    ``lost``: P-mass at +infinity of all steps together; ``far``: log of the P- and of the Q-mass that is not kept
+    apart, all steps together (lower laws); ``log_mgf_beyond``: log E e^{c2 L}, all steps together.
+    """
 
     measure: Measure
     count: int
-    variation: float = 0.0
+    variation: float
+    log_mgf_beyond: float
     lost: float = 0.0
-    log_mgf_beyond: float = 0.0
+    far: tuple[float, float] = (0.0, 0.0)
 
 
-def both_sides(plan: Plan) -> tuple[Readout, Readout]:
-    """The lower and the upper law of a plan. The upper law's moments bound those of both (convex order)."""
-    above = [_above(law, plan) for law in plan.laws]
-    below = [_below(law, plan) for law in plan.laws]
-    beyond = Beyond(plan.target.beyond, sum(factor.log_mgf_beyond for factor in above) + SLACK)
-    return _readout(below, plan, beyond), _readout(above, plan, beyond)
+def lower_factors(plan: Plan) -> tuple[list[Factor], list[float]]:
+    """A law below the composition, and what did not fit the lattice of each step's law (in eps)."""
+    parts = [_below(law, plan) for law in plan.laws]
+    return [factor for factor, _ in parts], [cost for _, cost in parts]
+
+
+def upper_factors(plan: Plan) -> list[Factor]:
+    """A law above the composition."""
+    return [_above(law, plan) for law in plan.laws]
 
 
 def _above(law: LawPlan, plan: Plan) -> Factor:
@@ -41,35 +50,43 @@ def _above(law: LawPlan, plan: Plan) -> Factor:
     grid = law.shape.grid(law.spacing)
     masses, lost = raised(law.coarse.law, grid, law.coarse.tail)
     measure = tilt(grid.start, grid.spacing, masses, c)
-    far = plan.target.beyond - c
-    log_mgf = count * (measure.log_scale + far * measure.start + measure.log_mean_exp(far))
+    log_mgf = count * measure.log_mgf(c, plan.target.beyond)
     if not law.own:
-        return Factor(measure, count, 0.0, count * lost, log_mgf)
+        return Factor(measure, count, 0.0, log_mgf, count * lost)
     whole, variation = composed(measure, count)
     # split_up moves mass up by at most one lattice step
-    return Factor(split_up(whole, plan.spacing, c), 1, variation, count * lost, log_mgf + plan.target.beyond * plan.spacing)
+    log_mgf += plan.target.beyond * plan.spacing
+    return Factor(split_up(whole, plan.spacing, c), 1, variation, log_mgf, count * lost)
 
 
-def _below(law: LawPlan, plan: Plan) -> Factor:
+def _below(law: LawPlan, plan: Plan) -> tuple[Factor, float]:
     c, count = plan.target.tilt, law.coarse.count
     grid = law.shape.grid(law.spacing)
-    start, masses = merged(law.coarse.law, grid, c)
-    measure = tilt(start, grid.spacing, masses, c)
+    below = merged(law.coarse.law, grid, c, law.coarse.window)
+    measure = tilt(below.start, grid.spacing, below.masses, c)
+    log_mgf = count * measure.log_mgf(c, plan.target.beyond)
+    far = (count * math.log1p(-below.far[0]), count * math.log1p(-below.far[1]))
     if not law.own:
-        return Factor(measure, count)
+        return Factor(measure, count, 0.0, log_mgf, far=far), count * below.cost
     whole, variation = composed(measure, count)
-    return Factor(merge_down(whole, plan.spacing, c), 1, variation)
+    # merge_down only lowers E e^{c2 L}: merged losses by convexity, then moved down
+    return Factor(merge_down(whole, plan.spacing, c), 1, variation, log_mgf, far=far), count * below.cost
 
 
-def _readout(factors: list[Factor], plan: Plan, beyond: Beyond) -> Readout:
+def readout_of(factors: list[Factor], plan: Plan) -> Readout:
+    """Convolve the factors."""
     last = sum(factor.count * (len(factor.measure.weights) - 1) for factor in factors)
     sizes = [law.coarse.count * (1 + max(abs(law.shape.low), abs(law.shape.high))) for law in plan.laws]
     return Readout(
         circle=convolve([(factor.measure, factor.count) for factor in factors], plan.length),
         tilt=plan.target.tilt,
-        beyond=beyond,
+        beyond=Beyond(plan.target.beyond, sum(factor.log_mgf_beyond for factor in factors) + SLACK),
         variation=sum(factor.variation for factor in factors),
         lost=sum(factor.lost for factor in factors),
+        far=(
+            -math.expm1(sum(factor.far[0] for factor in factors)),
+            -math.expm1(sum(factor.far[1] for factor in factors)),
+        ),
         shift=PLACE * sum(sizes),
         last=last if last < plan.length else None,
     )

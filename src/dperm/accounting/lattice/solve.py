@@ -31,31 +31,42 @@ def _verified(
     sign: float,
     otherwise: float,
 ) -> float:
+    """Step away from the root until the bound holds; if the first step was not enough, halve the last one."""
     epsilon = _root(readout, delta, ceiling)
     value, tail = readout.value_and_tail(epsilon)
-    slope = max(tail - value, readout.tilt * value, 1e-300)
     excess = abs(bound(epsilon) - delta)
-    step = max(1.05 * excess / slope, 4e-16 * epsilon) if math.isfinite(excess) else 0.01 * ceiling
-    for _ in range(TRIES):
+    slope = max(tail - value, readout.tilt * value, 1e-300)
+    step = max(1.05 * excess / slope, 1e-15 * epsilon) if math.isfinite(excess) else 0.01 * ceiling
+    step = min(step, 1e-3 * ceiling)
+    failed = epsilon
+    for attempt in range(TRIES):
         trial = epsilon + sign * step
         if not 0 <= trial < ceiling:
             break
         if holds(trial):
-            return trial
-        step *= 2
+            return trial if attempt == 0 else _halved(holds, failed, trial)
+        failed, step = trial, 2 * step
     return otherwise
 
 
-def _root(readout: Readout, delta: float, ceiling: float) -> float:
-    """Where the value itself meets delta: Newton on its logarithm, kept inside a bracket."""
-    low, high, epsilon = 0.0, ceiling, ceiling
+def _halved(holds: Callable[[float], bool], failed: float, held: float) -> float:
     for _ in range(TRIES):
+        middle = (failed + held) / 2
+        if abs(failed - held) <= 1e-13 * held:
+            break
+        failed, held = (failed, middle) if holds(middle) else (middle, held)
+    return held
+
+
+def _root(readout: Readout, delta: float, ceiling: float) -> float:
+    """Where the value itself meets delta: halving, and Newton on its logarithm once that is near."""
+    low, high, epsilon = 0.0, ceiling, ceiling
+    for _ in range(2 * TRIES):
         value, tail = readout.value_and_tail(epsilon)
         low, high = (epsilon, high) if value > delta else (low, epsilon)
-        trial = epsilon + math.log(value / delta) * value / (tail - value) if math.inf > tail > value > 0 else math.nan
-        if not low < trial < high:
-            trial = (low + high) / 2
-        if abs(trial - epsilon) <= 1e-15 * high or high - low <= 1e-15 * high:
+        away = math.log(value / delta) if 0 < value < math.inf else math.inf
+        if abs(away) <= 1e-14 or high - low <= 1e-15 * high:
             break
-        epsilon = trial
+        trial = epsilon + away * value / (tail - value) if abs(away) < 2 and tail > value else math.nan
+        epsilon = trial if low < trial < high else (low + high) / 2
     return epsilon

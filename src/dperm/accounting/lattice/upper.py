@@ -1,30 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Connect-the-dots: a lattice law that dominates a law (T28).
-
-A cell [a, a + h] of losses with masses (P, Q) sends x = (P - e^a Q)/(1 - e^{-h}) of its P-mass to a + h and P - x to
-a: both P and Q are preserved. At the lattice points H_alpha is unchanged, between them the new profile is the chord
-of the convex old one: H_alpha rises for every alpha, so the composition does (T23). The moment E e^{cL} of mass in
-the cell rises by at most c(c+1) h^2/8, relative.
-"""
+"""A lattice law that dominates a law: connect-the-dots (dots.py) on the lattice."""
 
 import math
 
 import numpy as np
 
+from dperm.accounting.lattice.dots import high_share, split_far
 from dperm.accounting.lattice.grid import Grid
 from dperm.accounting.lattice.rounding import PLACE
-from dperm.accounting.laws.law import Array, LossLaw
+from dperm.accounting.lattice.step import StepLaw
+from dperm.accounting.laws.law import Array
 
 
-def high_share(p: Array, q: Array, low: Array, width: Array | float) -> Array:
-    """P-mass that each cell sends to its upper end; all of it where Q has underflowed."""
-    scaled = np.where(q > 0, q * np.exp(np.minimum(low, 690.0)), 0.0)
-    return np.clip((p - scaled) / -np.expm1(-width), 0.0, p)
-
-
-def raised(law: LossLaw, grid: Grid, tail: float) -> tuple[Array, float]:
-    """P-masses on the lattice, and the P-mass above it (sent to +infinity). Mass below it goes up to its first point."""
+def raised(law: StepLaw, grid: Grid, tail: float) -> tuple[Array, float]:
+    """P-masses on the lattice, and the P-mass sent to +infinity. Mass below the lattice goes up to its first point."""
     losses = grid.losses()
     low, high = law.support(tail)
     out = np.zeros(grid.points)
@@ -36,10 +26,12 @@ def raised(law: LossLaw, grid: Grid, tail: float) -> tuple[Array, float]:
     out[0] += tail + _mass(law, low, float(losses[0]))
     for loss, mass in law.atoms():
         _place(out, grid, loss, mass)
-    return out, tail + _mass(law, float(losses[-1]), high)
+    kept, lost = split_far(law, float(losses[-1]), high)
+    out[-1] += kept
+    return out, tail + lost
 
 
-def _mass(law: LossLaw, low: float, high: float) -> float:
+def _mass(law: StepLaw, low: float, high: float) -> float:
     return float(law.masses(np.array([low, high]))[0][0]) if high > low else 0.0
 
 

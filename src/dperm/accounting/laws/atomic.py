@@ -57,9 +57,14 @@ class AtomicLoss:
         error = UNIT * (8 + 8 * np.abs(s) * float(np.ptp(losses))) * size
         return s * top + np.log(total), error / np.maximum(np.abs(total) - error, 1e-300) + UNIT * np.abs(s * top)
 
+    def size(self, c: float, t: float) -> int:
+        """One term an atom."""
+        return len(self.losses)
+
     def log_mgf_real(self, c: Array) -> Array:
         """The same for real c."""
-        e = np.multiply.outer(c, np.array(self.losses)) + np.log(np.array(self.weights))
+        with np.errstate(divide="ignore"):  # a weight may have underflowed
+            e = np.multiply.outer(c, np.array(self.losses)) + np.log(np.array(self.weights))
         top = e.max(axis=1)
         return np.asarray(top + np.log(np.exp(e - top[:, None]).sum(axis=1)))
 

@@ -71,6 +71,10 @@ class LaplaceLoss:
         value = s * self.top + np.log(0.5 + r + (0.5 - r) * np.exp(-(2 * s + 1) * self.top))
         return value, UNIT * (16 + 8 * np.abs(s) * self.top)
 
+    def size(self, c: float, t: float) -> int:
+        """A closed form."""
+        return 1
+
     def log_mgf_real(self, c: Array) -> Array:
         """The same for real c, mirrored at -1/2 where e^{-(2c+1) top} would overflow."""
         c = np.abs(c + 0.5) - 0.5 + 1e-9  # E e^{cL} = E e^{(-1-c)L}: the pair is symmetric; 1e-9 keeps off r's pole
@@ -82,4 +86,4 @@ class LaplaceLoss:
         fall = math.exp(-(2 * c + 1) * self.top)
         size = 0.5 * (1 + fall) + 0.25 / t * (1 + fall)
         whole = float(self.log_mgf_real(np.array([c]))[0]) - c * self.top
-        return min(1.0, size * math.exp(1e-8 - whole))
+        return min(1.0, size * math.exp(1e-8 + 1e-9 * self.top - whole))  # log_mgf_real is at c + 1e-9

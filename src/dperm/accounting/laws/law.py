@@ -68,7 +68,10 @@ class ClosedLaw(LossLaw, Protocol):
     """A law, usually with atoms, whose moment generating function is computed directly on the complex line."""
 
     def log_mgf(self, s: ComplexArray) -> tuple[ComplexArray, Array]:
-        """Log of E_P e^{sL} for Re s > 0 (any branch), and a bound on its absolute error."""
+        """Log of E_P e^{sL} on a line s = c + ikd, k = 0, 1, ... (any branch), and a bound on its absolute error."""
+
+    def size(self, c: float, t: float) -> int:
+        """Number of terms that `log_mgf` sums at every point with Re s = c, |Im s| <= t."""
 
     def log_mgf_real(self, c: Array) -> Array:
         """Log of E_P e^{cL} for real c (also negative), to search accuracy 1e-9."""

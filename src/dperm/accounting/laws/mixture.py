@@ -10,6 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
+from dperm.accounting.laws.frequency import frequency_sums
 from dperm.accounting.laws.law import Array, ComplexArray, LossLaw, Parts
 from dperm.accounting.laws.panels import AnalyticDensity, Panels, integrate_panels
 from dperm.accounting.laws.sampling import add_delta, base_loss, remove_delta, sampled_loss
@@ -61,9 +62,9 @@ class MixtureLoss:
         return form(self.base.delta, self.rate, epsilon)
 
     def _range(self, tail: float) -> tuple[float, float]:
-        """Range of the base loss u."""
-        low, high = self.base.support(tail)
-        return (0.0, high) if self.kind is Kind.SPLICE else (low, high)
+        """Range of the base loss u under both P and Q: the base is symmetric, so Q(u < -high) = P(u > high)."""
+        high = self.base.support(tail)[1]
+        return (0.0, high) if self.kind is Kind.SPLICE else (-high, high)
 
     def support(self, tail: float) -> tuple[float, float]:
         """Images of the base's range."""
@@ -105,15 +106,24 @@ class MixtureLoss:
         parts.closed(replace(self, tail=parts.tail), count)
 
     def log_mgf(self, s: ComplexArray) -> tuple[ComplexArray, Array]:
-        """Atoms exactly, the continuous part by Gauss-Legendre panels with a proved error (panels.py)."""
+        """Atoms exactly, the continuous part by Gauss-Legendre panels with a proved error (panels.py).
+
+        ``s`` is a line c + ikd, k = 0, 1, ...
+        """
         c, t = float(s.real[0]), float(np.abs(s.imag).max())
         losses, weights, error = self._nodes(c, t)
-        top = float((c * losses + np.log(weights)).max())
-        total = np.exp(np.multiply.outer(s, losses) + (np.log(weights) - top)) @ np.ones(len(losses))
-        size = float(np.exp(c * losses + np.log(weights) - top).sum())
+        log_weights = c * losses + np.log(weights)
+        top = float(log_weights.max())
+        size = float(np.exp(log_weights - top).sum())
+        spacing = t / max(len(s) - 1, 1)
+        total = frequency_sums(losses, np.exp(log_weights - top), spacing, len(s))
         spread = float(np.abs(losses).max())
         error = error * math.exp(-top) + UNIT * size * (16 + math.log2(len(losses)) + 8 * (c + t) * spread)
         return top + np.log(total), np.asarray(error / np.maximum(np.abs(total) - error, 1e-300))
+
+    def size(self, c: float, t: float) -> int:
+        """Atoms and nodes."""
+        return len(self._nodes(c, t)[0])
 
     def log_mgf_real(self, c: Array) -> Array:
         """Nodes for the largest tilt in use, at real c."""
@@ -124,6 +134,9 @@ class MixtureLoss:
 
     def _nodes(self, c: float, t: float) -> tuple[Array, Array, float]:
         """Losses and P-weights of atoms and nodes, and the absolute quadrature error of E e^{sL}, |Im s| <= t."""
+        return _nodes(self, c, t)
+
+    def _make_nodes(self, c: float, t: float) -> tuple[Array, Array, float]:
         atoms = np.array(self.atoms()).reshape(-1, 2)
         losses, weights, error = [atoms[:, 0]], [atoms[:, 1]], 0.0
         for up in (True, False):
@@ -161,6 +174,11 @@ class MixtureLoss:
             variation += float(np.abs(np.diff(tilted)).sum() + tilted[0] + tilted[-1])
         atoms = sum(mass * math.exp(c * loss - whole) for loss, mass in self.atoms())
         return min(1.0, atoms * (1 + 1e-8) + 1.05 * variation / t)
+
+
+@lru_cache(maxsize=8)
+def _nodes(law: MixtureLoss, c: float, t: float) -> tuple[Array, Array, float]:
+    return law._make_nodes(c, t)
 
 
 @lru_cache(maxsize=256)

@@ -56,18 +56,17 @@ class SubsampledGaussianLoss:
         return self.rate * (self._base(a) + math.exp(min(epsilon - u, 700.0)) * self._base(u))
 
     def output_at(self, epsilon: float) -> float:
-        """x0 with L(x0) = eps, in the replace direction.
+        """x0 with L(x0) = eps >= 0, in the replace direction."""
+        return float(self._outputs_at(np.array([epsilon]))[0])
 
-        z = e^{x0/v} is the positive root of k z^2 - (e^eps - 1)(1-q) z - e^eps k = 0, k = q e^{-1/(2v)}; in logarithms.
-        """
+    def _outputs_at(self, epsilon: Array) -> Array:
+        """In logarithms: z = e^{x0/v} is the positive root of k z^2 - (e^eps - 1)(1-q) z - e^eps k; k = q e^{-1/2v}."""
         v = self.sigma**2
-        if epsilon == 0:
-            return 0.0
         log_k = math.log(self.rate) - 1 / (2 * v)
-        log_b = math.log1p(-self.rate) + epsilon + math.log(-math.expm1(-epsilon))  # (e^eps - 1)(1 - q)
-        log_half = log_b - math.log(2) - log_k  # B/(2k)
-        log_root = np.logaddexp(2 * log_half, epsilon) / 2  # sqrt((B/2k)^2 + e^eps)
-        return v * float(np.logaddexp(log_half, log_root))
+        gap = np.log(np.maximum(-np.expm1(-epsilon), 1e-300))
+        log_half = math.log1p(-self.rate) + epsilon + gap - math.log(2) - log_k  # (e^eps - 1)(1 - q) / (2k)
+        log_root = np.logaddexp(2 * log_half, epsilon) / 2
+        return np.asarray(v * np.logaddexp(log_half, log_root))
 
     def loss(self, x: Array) -> Array:
         """L(x) at real outputs x."""
@@ -101,8 +100,7 @@ class SubsampledGaussianLoss:
         return (mixed, plain) if forward else (plain[::-1], mixed[::-1])
 
     def _replace_masses(self, borders: Array) -> tuple[Array, Array]:
-        sign, size = np.sign(borders), np.abs(borders)
-        x = np.array([s * self.output_at(e) for s, e in zip(sign, size, strict=True)])
+        x = np.sign(borders) * self._outputs_at(np.abs(borders))
         centre, plus, minus = (interval_mass((x - m) / self.sigma) for m in (0.0, 1.0, -1.0))
         return (1 - self.rate) * centre + self.rate * plus, (1 - self.rate) * centre + self.rate * minus
 

@@ -1,0 +1,106 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The compositions that benchmarks/accounting.py measures: the golden set and thirty random ones."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dperm.accounting import Approximate, Gaussian, Laplace, Poisson
+from dperm.accounting.event import Event
+
+
+@dataclass(frozen=True)
+class Step:
+    """One mechanism of a case, in the words that both libraries understand."""
+
+    kind: str
+    noise: float
+    count: int
+    rate: float = 1.0
+    delta: float = 0.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A composition, its target delta and its adjacency."""
+
+    name: str
+    steps: tuple[Step, ...]
+    delta: float
+    adjacency: str = "add_remove"
+
+    def event(self) -> Event:
+        """The dperm event."""
+        parts = [_event(step, self.adjacency) for step in self.steps]
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return total
+
+
+def _event(step: Step, adjacency: str) -> Event:
+    if step.kind == "epsilon_delta":
+        return Approximate(step.noise, step.delta, adjacency) * step.count
+    base = Gaussian(step.noise) if step.kind == "gaussian" else Laplace(step.noise)
+    return (Poisson(base, step.rate) if step.rate < 1 else base) * step.count
+
+
+def g(noise: float, count: int, rate: float = 1.0) -> Step:
+    """A Gaussian step."""
+    return Step("gaussian", noise, count, rate)
+
+
+def lap(noise: float, count: int, rate: float = 1.0) -> Step:
+    """A Laplace step."""
+    return Step("laplace", noise, count, rate)
+
+
+GOLDEN = (
+    Case("gauss s1", (g(1, 1),), 1e-5),
+    Case("gauss s5 T100", (g(5, 100),), 1e-5),
+    Case("gauss s50 T1e4", (g(50, 10_000),), 1e-6),
+    Case("gauss s1 d1e-12", (g(1, 1),), 1e-12),
+    Case("laplace b1", (lap(1, 1),), 1e-5),
+    Case("laplace b10 T100", (lap(10, 100),), 1e-5),
+    Case("q.01 s1 T1e3", (g(1, 1000, 0.01),), 1e-5),
+    Case("q1e-3 s.6 T1e5", (g(0.6, 100_000, 1e-3),), 1e-6),
+    Case("q1e-4 s.8 T1e6", (g(0.8, 1_000_000, 1e-4),), 1e-8),
+    Case("q.01 s.3 T1e3", (g(0.3, 1000, 0.01),), 1e-5),
+    Case("q1e-4 s4 T1e3", (g(4, 1000, 1e-4),), 1e-6),
+    Case("q.01 s1 T1", (g(1, 1, 0.01),), 1e-6),
+    Case("q1 s10 T1e3", (g(10, 1000),), 1e-5),
+    Case("q3e-4 s4 d1e-18", (g(4, 10_000, 3.3e-4),), 1.1e-18),
+    Case("G+L+S", (g(2, 10), lap(10, 50), g(1, 1000, 0.01)), 1e-5),
+    Case("(.1,1e-8) k100", (Step("epsilon_delta", 0.1, 100, delta=1e-8),), 1e-5),
+    Case(".1 k1000", (Step("epsilon_delta", 0.1, 1000),), 1e-6),
+    Case("gauss s1 T10 RO", (g(1, 10),), 1e-5, "replace_one"),
+    Case("q.01 s1 T1e3 RO", (g(1, 1000, 0.01),), 1e-5, "replace_one"),
+    Case("slap q.1 b1 T100", (lap(1, 100, 0.1),), 1e-5),
+)
+
+
+def random_cases(count: int, seed: int = 20261115) -> list[Case]:
+    """Poisson Gaussian alone (half of them), under replace-one, and mixed with Gaussians and Laplace, in turn."""
+    rng = np.random.default_rng(seed)
+
+    def between(low: float, high: float) -> float:
+        return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+    def sampled() -> Step:
+        return g(between(0.5, 4), round(between(20, 30_000)), between(1e-3, 0.1))
+
+    out = []
+    for index in range(count):
+        delta = between(1e-10, 1e-4)
+        kind = index % 6
+        if kind in (0, 1, 2):
+            out.append(Case(f"random {index}", (sampled(),), delta))
+        elif kind == 3:
+            out.append(Case(f"random {index} RO", (sampled(),), delta, "replace_one"))
+        elif kind == 4:
+            out.append(Case(f"random {index}", (sampled(), sampled(), g(between(5, 20), round(between(1, 20)))), delta))
+        else:
+            steps = (g(between(5, 20), round(between(1, 20))), lap(between(5, 20), round(between(10, 100))), sampled())
+            out.append(Case(f"random {index}", steps, delta))
+    return out

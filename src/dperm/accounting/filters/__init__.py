@@ -1,0 +1,12 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Valid filters for adaptively chosen events (T14): their rules, the price of an event, and the refusal."""
+
+from dperm.accounting.filters.charge import left as left
+from dperm.accounting.filters.charge import price as price
+from dperm.accounting.filters.charge import require as require
+from dperm.accounting.filters.charge import total as total
+from dperm.accounting.filters.rules import Amounts as Amounts
+from dperm.accounting.filters.rules import Cost as Cost
+from dperm.accounting.filters.rules import Filter as Filter
+from dperm.accounting.filters.rules import filter_of as filter_of

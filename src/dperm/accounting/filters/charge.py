@@ -1,0 +1,64 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The price of an event under a filter, and what a budget says when it cannot be paid. No state is kept here."""
+
+import math
+from fractions import Fraction
+
+from dperm.accounting.event import Event
+from dperm.accounting.filters.rules import Amounts, Cost, Filter, round_down, shown
+from dperm.errors import BudgetError, ParameterError
+from dperm.privacy.rounding import round_up
+
+
+def price(rule: Filter, event: Event) -> Cost:
+    """The cost of ``event``, every number finite.
+
+    Raises
+    ------
+    AdjacencyError, ConversionError, BudgetError
+        If the event has no finite cost under the rule.
+    """
+    if not isinstance(event, Event):
+        raise ParameterError(f"event must be an event such as Gaussian(1.0) * 10, got {event!r}.")
+    cost = rule.cost(event)
+    if not all(math.isfinite(number) for number in cost):
+        raise BudgetError(f"{shown(event)} costs more than any number. Nothing was charged. Use more noise.")
+    return cost
+
+
+def total(spent: Amounts, cost: Cost) -> Amounts:
+    """What is spent with ``cost`` on top: the exact sum of doubles."""
+    return tuple(old + Fraction(new) for old, new in zip(spent, cost, strict=True))
+
+
+def left(rule: Filter, spent: Amounts) -> Amounts:
+    """What is left of each limit."""
+    return tuple(most - used for most, used in zip(rule.capacity, spent, strict=True))
+
+
+def require(rule: Filter, spent: Amounts, cost: Cost, event: Event) -> None:
+    """Nothing, if the limit covers the cost on top of what is spent.
+
+    Raises
+    ------
+    BudgetError
+        With what was asked, what remains and what to do.
+    """
+    for name, asked, most, used in zip(rule.names, cost, rule.capacity, spent, strict=True):
+        if Fraction(asked) > most - used:
+            raise BudgetError(
+                f"{shown(event)} costs {name}={asked!r}, and {name}={round_down(most - used)!r} remains of the limit "
+                f"{round_up(most)!r}. Nothing was charged. {_remedy(name, asked, most - used)}"
+            )
+
+
+def _remedy(name: str, asked: float, remains: Fraction) -> str:
+    if remains > 0 and Fraction(asked) - remains < remains / 10**9:
+        return (
+            "It is over by a rounding error, and costs are added exactly: ten times the double 0.1 is more than 1. "
+            "Ask for slightly less, such as what remains."
+        )
+    if name == "delta":
+        return "Every declared block is used. Declare as many blocks as there will be events when the budget is opened."
+    return "Ask for less (more noise, fewer steps), or stop here: what was seen must not raise the limit."

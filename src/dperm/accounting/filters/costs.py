@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""What one elementary event costs: pure epsilon, mu^2, rho, tau(alpha). Exact fractions, or rounded up (C0.6).
+
+Laws keep sensitivity / noise multiplier rounded to nearest. A filter must not lose half a unit per event, nor refuse
+Laplace(1.0) under a limit of 1, so here the quotient is exact.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dperm.accounting import rdp
+from dperm.accounting.event import SingleEvent
+from dperm.accounting.events import Approximate, Gaussian, Laplace, sensitivity
+from dperm.accounting.laws.atomic import AtomicLoss
+from dperm.accounting.laws.gaussian import GaussianLoss
+from dperm.accounting.laws.law import LossLaw
+from dperm.accounting.sampled import Poisson, WithoutReplacement
+from dperm.errors import BudgetError, ConversionError
+from dperm.privacy.adjacency import Adjacency
+from dperm.privacy.convert import pure_to_gdp
+from dperm.privacy.guarantee import PureDP
+from dperm.privacy.rounding import raised, round_up
+
+_SLACK = Fraction(1, 2**42)
+"""Absolute error of a ceiling that is computed as a difference of logarithms, each at most 745."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """(epsilon, delta)-DP."""
+
+    epsilon: Fraction
+    delta: Fraction
+
+
+def claim(single: SingleEvent, adjacency: Adjacency) -> Claim | None:
+    """What the event promises by itself: its largest finite loss, and the probability of an infinite one.
+
+    None if its finite losses are unbounded. An event that is read through add/remove has 2 epsilon under replace-one
+    (T4), and no claim here if it has a delta too.
+
+    Raises
+    ------
+    AdjacencyError
+        If nothing is proved about the event under ``adjacency``.
+    """
+    reading = single.reading(adjacency)
+    laws = [single.law(direction) for direction in reading.directions]
+    top, lost = max(law.ceiling for law in laws), max(law.infinity for law in laws)
+    if math.isinf(top) or (lost > 0 and reading is not adjacency):
+        return None
+    return Claim(_steps(reading, adjacency) * _ceiling(single, laws, reading), _own_delta(single, lost))
+
+
+def pure_epsilon(single: SingleEvent, adjacency: Adjacency) -> Fraction | None:
+    """The event's epsilon at delta = 0, or None if it is not pure."""
+    own = claim(single, adjacency)
+    return own.epsilon if own is not None and own.delta == 0 else None
+
+
+def gaussian_square(single: SingleEvent, adjacency: Adjacency) -> Fraction | None:
+    """The mu^2 of an event whose privacy loss is Gaussian (T19), else None; 2 mu where it is read by T4."""
+    reading = single.reading(adjacency)
+    inner = _unsampled(single)
+    if isinstance(inner, Gaussian):
+        mu = _quotient(inner, reading)
+    else:
+        laws = [single.law(direction) for direction in reading.directions]
+        shifts = [law.mu for law in laws if isinstance(law, GaussianLoss)]
+        if len(shifts) < len(laws):
+            return None
+        mu = Fraction(raised(max(shifts)))
+    return (_steps(reading, adjacency) * mu) ** 2
+
+
+def mu_square(single: SingleEvent, adjacency: Adjacency) -> Fraction:
+    """GDP: the Gaussian's own mu^2 (T19), or mu = 2 Phi^-1(e^eps/(1 + e^eps)) of a pure event (T20)."""
+    square = gaussian_square(single, adjacency)
+    if square is not None:
+        return square
+    return _finite(pure_to_gdp(_pure(single, adjacency, "GDP", "T19, T20")).mu, single) ** 2
+
+
+def rho(single: SingleEvent, adjacency: Adjacency) -> Fraction:
+    """zCDP: mu^2/2 of a Gaussian, eps^2/2 of a pure event (T18)."""
+    square = gaussian_square(single, adjacency)
+    if square is not None:
+        return square / 2
+    return Fraction(_pure(single, adjacency, "zCDP", "T18, T20").epsilon) ** 2 / 2
+
+
+def taus(single: SingleEvent, adjacency: Adjacency, orders: tuple[float, ...]) -> list[Fraction]:
+    """RDP: alpha mu^2/2 of a Gaussian, else the event's own curve, else that of every pure event (T16)."""
+    square = gaussian_square(single, adjacency)
+    if square is not None:
+        return [Fraction(alpha) * square / 2 for alpha in orders]
+    try:
+        curve = single.rdp(np.array(orders), adjacency)
+    except ConversionError:
+        curve = rdp.pure_rdp(np.array(orders), _pure(single, adjacency, "RDP", "T16, T20").epsilon)
+    return [_finite(float(tau), single) for tau in curve]
+
+
+def _pure(single: SingleEvent, adjacency: Adjacency, kind: str, tags: str) -> PureDP:
+    """The pure guarantee that a conversion starts from, or a refusal in the name of ``kind``."""
+    epsilon = pure_epsilon(single, adjacency)
+    if epsilon is None:
+        raise no_cost(single, kind, tags)
+    return PureDP(float(_finite(round_up(epsilon), single)), adjacency)
+
+
+def no_cost(single: SingleEvent, kind: str, tags: str) -> ConversionError:
+    """The refusal of an event that has no cost of this kind."""
+    sampled = isinstance(single, Poisson | WithoutReplacement)
+    plain = " Or declare the step without its sampling, which never costs less." if sampled else ""
+    return ConversionError(
+        f"{single} has no {kind} cost: no theorem gives one ({tags}). Nothing was charged. Open the budget with an "
+        f"ApproxDP limit, which takes every kind of event.{plain}"
+    )
+
+
+def _finite(value: float, single: SingleEvent) -> Fraction:
+    if not math.isfinite(value):
+        raise BudgetError(f"{single} costs more than any number. Nothing was charged. Use more noise.")
+    return Fraction(value)
+
+
+def _steps(reading: Adjacency, adjacency: Adjacency) -> int:
+    """T4: replacing a record is one removal and one addition."""
+    return 1 if reading is adjacency else 2
+
+
+def _unsampled(single: SingleEvent) -> SingleEvent:
+    """Sampling at rate 1 is the event itself."""
+    if isinstance(single, Poisson | WithoutReplacement) and single.rate == 1:
+        return single.event
+    return single
+
+
+def _quotient(event: Gaussian | Laplace, reading: Adjacency) -> Fraction:
+    """Sensitivity over noise scale, exactly (T5, T6)."""
+    return Fraction(sensitivity(reading.directions[0])) / Fraction(event.noise_multiplier)
+
+
+def _ceiling(single: SingleEvent, laws: list[LossLaw], reading: Adjacency) -> Fraction:
+    """The largest finite loss: exact for Laplace, as declared where the loss is atomic, else with an allowance."""
+    inner = _unsampled(single)
+    if isinstance(inner, Laplace):
+        return _quotient(inner, reading)
+    top = max(law.ceiling for law in laws)
+    if all(isinstance(law, AtomicLoss) for law in laws):
+        return Fraction(top)
+    return Fraction(raised(max(top, 0.0), 64)) + _SLACK
+
+
+def _own_delta(single: SingleEvent, lost: float) -> Fraction:
+    """The delta as declared; raised where T4 or T21 computed it."""
+    inner = _unsampled(single)
+    declared = inner.delta if isinstance(inner, Approximate) else 0.0
+    return Fraction(lost if lost == declared else raised(lost))

@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Borders of merged cells: Newton's method where a density is steep.
+
+Cell k between borders b_k and b_{k+1} has log-ratio r_k = log(P_k/Q_k), and with p, q the densities at a border
+
+    dr_k/db_{k+1} = p/P_k - q/Q_k,      dr_k/db_k = -(p/P_k - q/Q_k).
+
+Nothing here needs a proof: whatever the borders, merging is post-processing.
+"""
+
+import math
+
+import numpy as np
+
+from dperm.accounting.lattice.step import StepLaw
+from dperm.accounting.laws.law import Array
+
+CELLS = 40  # cells on either side of a steep place
+ROUNDS = 6
+
+
+def fitted_block(law: StepLaw, borders: Array, values: Array, free: Array, anchor: int | None = None) -> Array:
+    """Borders moved, where ``free``, so that cells have their lattice values.
+
+    With an ``anchor`` (an index), the values are relative to the log-ratio of that cell, which may be anything.
+    """
+    step = float(np.diff(values).min(initial=math.inf)) if len(values) > 1 else math.inf
+    for _ in range(ROUNDS):
+        ratio, jacobian = _ratios(law, borders)
+        live = np.isfinite(ratio)
+        target = values if anchor is None else values - values[anchor] + ratio[anchor]
+        if anchor is not None:
+            jacobian = jacobian - jacobian[anchor]
+            live[anchor] = False
+        residual = np.where(live, target - ratio, 0.0)
+        if np.abs(residual).max(initial=0.0) < 1e-9 * step or not live.any():
+            break
+        rows, goals = jacobian[live], residual[live]
+        if anchor is not None:
+            rows, goals = np.vstack([rows, _closing(len(borders))]), np.append(goals, -_closing(len(borders)) @ borders)
+        move = np.linalg.lstsq(rows[:, free], goals, rcond=1e-10)[0]
+        borders = borders.copy()
+        borders[free] += np.clip(move, -0.4 * step, 0.4 * step)
+        borders = np.maximum.accumulate(borders)
+    return borders
+
+
+def _closing(borders: int) -> Array:
+    """Second differences at both ends of the block: they rule out that cells are wide and narrow by turns."""
+    out = np.zeros((2, borders))
+    out[0, :3] = out[1, -3:] = 1.0, -2.0, 1.0
+    return out
+
+
+def _ratios(law: StepLaw, borders: Array) -> tuple[Array, Array]:
+    """Log(P/Q) of every cell (atoms included; NaN if empty), and its derivatives by the borders."""
+    p, q = law.masses(borders)
+    for loss, mass in law.atoms():
+        k = int(np.searchsorted(borders, loss, side="right")) - 1
+        if 0 <= k < len(p):
+            p[k] += mass
+            q[k] += mass * math.exp(-loss)
+    live = (p > 0) & (q > 0)
+    ratio = np.where(live, np.log(np.where(live, p, 1.0) / np.where(live, q, 1.0)), np.nan)
+    reach = 1e-4 * float(np.diff(borders).max())
+    edges = np.stack([borders - reach, borders + reach], axis=1).ravel()
+    near = [part[::2] / (2 * reach) for part in law.masses(edges)]
+    jacobian = np.zeros((len(p), len(borders)))
+    rows = np.arange(len(p))
+    for side, sign in ((0, -1.0), (1, 1.0)):
+        slope = near[0][rows + side] / np.where(live, p, 1.0) - near[1][rows + side] / np.where(live, q, 1.0)
+        jacobian[rows, rows + side] = sign * slope
+    return ratio, jacobian
+
+
+def steep_window(law: StepLaw, centre: float, step: float) -> tuple[float, float]:
+    """The cell around ``centre`` that lets all its neighbours have lattice distance from its own log-ratio."""
+    low, high = law.support(1e-300)
+    below = min(CELLS, math.ceil((centre - low) / step + 0.5))
+    above = min(CELLS, math.ceil((high - centre) / step + 0.5))
+    borders = centre + step * (np.arange(-below, above + 2) - 0.5)
+    free = np.ones(len(borders), dtype=bool)
+    fitted = fitted_block(law, borders, step * np.arange(len(borders) - 1), free, below)
+    return float(fitted[below]), float(fitted[below + 1])

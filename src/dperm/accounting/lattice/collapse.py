@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Merging the steepest place of a law into an atom (for lower bounds).
+
+A sampled law with a small rate is nearly an atom: most of its losses lie within a window too narrow for the lattice,
+and the density falls steeply beside it. Rounding those losses down to lattice points would cost first order. Merging
+the window C into one outcome is post-processing (T3): an atom of mass P(C) at log(P(C)/Q(C)), on which the lattice
+is anchored.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dperm.accounting.lattice.step import StepLaw
+from dperm.accounting.laws.law import Array
+
+
+@dataclass(frozen=True)
+class Window:
+    """Losses of ``law`` from low to high, atoms included, with their P- and Q-mass."""
+
+    law: StepLaw
+    low: float
+    high: float
+    p: float
+    q: float
+
+    @classmethod
+    def of(cls, law: StepLaw, low: float, high: float) -> "Window":
+        """Masses of density and atoms in the window."""
+        p, q = (float(part[0]) for part in law.masses(np.array([low, high])))
+        inside = [(loss, mass) for loss, mass in law.atoms() if low <= loss <= high]
+        p += math.fsum(mass for _, mass in inside)
+        q += math.fsum(mass * math.exp(-loss) for loss, mass in inside)
+        return cls(law, low, high, p, q)
+
+    @property
+    def loss(self) -> float:
+        """Loss of the merged window."""
+        return math.log(self.p / self.q)
+
+
+@dataclass(frozen=True)
+class Collapsed:
+    """The law with the window merged into an atom."""
+
+    window: Window
+
+    def support(self, tail: float) -> tuple[float, float]:
+        """As before."""
+        return self.window.law.support(tail)
+
+    def atoms(self) -> tuple[tuple[float, float], ...]:
+        """Those outside the window, and the window itself."""
+        low, high = self.window.low, self.window.high
+        outside = ((loss, mass) for loss, mass in self.window.law.atoms() if not low <= loss <= high)
+        return (*outside, (self.window.loss, self.window.p))
+
+    def masses(self, borders: Array) -> tuple[Array, Array]:
+        """Masses outside the window."""
+        below = self.window.law.masses(np.minimum(borders, self.window.low))
+        above = self.window.law.masses(np.maximum(borders, self.window.high))
+        return below[0] + above[0], below[1] + above[1]

@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""One round of refinement: both sides of the profile, on lattices planned for a wanted width."""
+
+from dataclasses import dataclass
+
+from dperm.accounting.lattice.borders import steep_window
+from dperm.accounting.lattice.coarse import Coarse, CoarseLaw
+from dperm.accounting.lattice.collapse import Collapsed, Window
+from dperm.accounting.lattice.plan import Plan, Target, plan_of
+from dperm.accounting.lattice.readout import Readout
+from dperm.accounting.lattice.sides import lower_factors, readout_of, upper_factors
+
+FIXED_POINT_ROUNDS = 8
+
+
+@dataclass(frozen=True)
+class Round:
+    """An upper and a lower profile; ``exhausted`` if finer lattices were wanted than are allowed."""
+
+    upper: Readout
+    lower: Readout
+    exhausted: bool
+
+    @classmethod
+    def of(cls, coarse: Coarse, target: Target, width: float) -> "Round":
+        """Both sides, each off by about half of ``width`` (in eps)."""
+        above = plan_of(coarse, target, width / 2, upper=True)
+        below = plan_of(coarse, target, width / 2, upper=False)
+        factors, costs = lower_factors(below)
+        steep = [cost > width / (4 * len(costs)) for cost in costs]
+        if any(steep):
+            second = _collapsed_plan(coarse, below, steep, width / 2)
+            others, other_costs = lower_factors(second)
+            below, factors = (second, others) if sum(other_costs) < sum(costs) else (below, factors)
+        upper, lower = readout_of(upper_factors(above), above), readout_of(factors, below)
+        return cls(upper, lower, above.exhausted or below.exhausted)
+
+
+def _collapsed_plan(coarse: Coarse, plan: Plan, steep: list[bool], width: float) -> Plan:
+    """A plan whose steep laws are collapsed where they are steepest.
+
+    The window depends on the spacing, and the spacing (which has to fit the atoms) on the window: a fixed point.
+    """
+    for _ in range(FIXED_POINT_ROUNDS):
+        steps = [law.spacing * law.shape.pair for law in plan.laws]
+        laws = zip(coarse.laws, steps, steep, strict=True)
+        collapsed = Coarse(tuple(_collapsed(law, step) if chosen else law for law, step, chosen in laws))
+        plan = plan_of(collapsed, plan.target, width, upper=False)
+        if all(abs(law.spacing - step) <= 1e-8 * step for law, step in zip(plan.laws, steps, strict=True)):
+            break
+    return plan
+
+
+def _collapsed(law: CoarseLaw, step: float) -> CoarseLaw:
+    window = Window.of(law.law, *steep_window(law.law, law.median(), step))
+    return CoarseLaw.of(Collapsed(window), law.count, law.tail, float(law.losses[-1]), window)

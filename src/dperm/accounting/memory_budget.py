@@ -1,0 +1,218 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""A budget in memory: for one process, as long as it lives."""
+
+import os
+import threading
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import NoReturn, final
+
+from dperm.accounting.budget import State, checked_text
+from dperm.accounting.event import Event
+from dperm.accounting.filters import Amounts, Filter, filter_of, left, price, require, total
+from dperm.accounting.serialize import event_to_json
+from dperm.errors import BudgetError
+from dperm.privacy.adjacency import Adjacency
+from dperm.privacy.guarantee import AnyGuarantee
+from dperm.privacy.rounding import round_up
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the books; every line is charged, whatever its state."""
+
+    number: int
+    event: str
+    """The event as JSON (`dperm.accounting.serialize`)."""
+    cost: tuple[tuple[str, float], ...]
+    """The filter's numbers by name, rounded up: what was charged."""
+    state: State = State.RESERVED
+    request_id: str | None = None
+    digest: str | None = None
+    """Of what was released, once committed."""
+    reason: str | None = None
+    """Why it was burned."""
+
+
+@final
+class MemoryBudget:
+    """A limit that adaptively chosen events may be charged to until it is spent; thread-safe (a `Budget`).
+
+    What is promised about everything charged here together is ``limit``, under its adjacency, however the events were
+    chosen and whenever they stopped: the sum of their costs never exceeds it (T14; `dperm.accounting.filters.rules`
+    has the rule of each kind of guarantee). Composing the profiles of adaptively chosen events and stopping when the
+    curve reaches the limit would **not** be valid. An event is declared as a whole before it runs, and inside it the
+    composition is exact: declare the thousand steps of a training as one event.
+
+    Costs are doubles rounded up, and are added as exact fractions.
+
+    Parameters
+    ----------
+    limit
+        PureDP, ApproxDP, ZCDP, GDP or RDP. Events are read under its adjacency.
+    blocks
+        For ApproxDP, and only there: the number of events among which its delta is divided, each charged at
+        delta/blocks.
+
+    Examples
+    --------
+    >>> from dperm.accounting import Gaussian
+    >>> from dperm.privacy import ZCDP
+    >>> budget = MemoryBudget(ZCDP(0.5, "add_remove"))
+    >>> budget.reserve(Gaussian(noise_multiplier=2.0)).commit("sha256:...")
+    >>> budget.remaining
+    ZCDP(rho=0.375, adjacency=ADD_REMOVE)
+    """
+
+    def __init__(self, limit: AnyGuarantee, *, blocks: int | None = None) -> None:
+        self._filter: Filter = filter_of(limit, blocks)
+        self._limit = limit
+        self._spent: Amounts = tuple(Fraction(0) for _ in self._filter.capacity)
+        self._entries: list[Entry] = []
+        self._numbers: dict[str, int] = {}  # request id -> entry
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+
+    @property
+    def limit(self) -> AnyGuarantee:
+        """The guarantee of everything that is charged here, together."""
+        return self._limit
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """The relation under which events are read."""
+        return self._limit.adjacency
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """The sums of the costs, rounded up: the reading of a meter.
+
+        Plain numbers on purpose. A reading that the events themselves depend on is not a guarantee (T14); ``limit`` is.
+        """
+        return {name: round_up(used) for name, used in zip(self._filter.names, self._spent, strict=True)}
+
+    @property
+    def remaining(self) -> AnyGuarantee:
+        """The largest guarantee that can still be charged, rounded down."""
+        return self._filter.within(left(self._filter, self._spent))
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The books, in the order of the charges."""
+        return tuple(self._entries)
+
+    def check(self, event: Event) -> None:
+        """Raise as ``reserve`` would now; charge nothing in any case."""
+        self._require_this_process()
+        cost = price(self._filter, event)
+        require(self._filter, self._spent, cost, event)
+
+    def reserve(self, event: Event, *, request_id: str | None = None) -> "MemoryReservation":
+        """Charge ``event`` at once, or raise and charge nothing.
+
+        Raises
+        ------
+        BudgetError
+            If the limit does not cover it, or ``request_id`` was used for another event.
+        AdjacencyError, ConversionError
+            If the event has no cost under the budget's adjacency, or in its currency.
+        """
+        self._require_this_process()
+        if request_id is not None:
+            checked_text("request_id", request_id)
+        cost = price(self._filter, event)
+        text, named = event_to_json(event), tuple(zip(self._filter.names, cost, strict=True))
+        with self._lock:  # between the comparison and the charge nobody else may charge
+            known = self._find(request_id, text)
+            if known is not None:
+                return MemoryReservation(self, known, repeated=True)
+            require(self._filter, self._spent, cost, event)
+            self._spent = total(self._spent, cost)
+            return MemoryReservation(self, self._append(text, named, request_id))
+
+    def __copy__(self) -> "MemoryBudget":
+        """The budget itself: a copy (sklearn's clone makes one for every fold) would be spent a second time."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> "MemoryBudget":
+        """The budget itself, for the same reason."""
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        """Refuse to be pickled: another process would spend its copy a second time."""
+        raise BudgetError(
+            "a MemoryBudget cannot be pickled: another process would spend a copy of it. Charge it in the process that "
+            "opened it (with joblib, use threads)."
+        )
+
+    def __repr__(self) -> str:
+        """The limit, and what is spent of it."""
+        return f"MemoryBudget(limit={self._limit!r}, spent={self.spent!r})"
+
+    def _append(self, event: str, cost: tuple[tuple[str, float], ...], request_id: str | None) -> int:
+        """Write a line of the books; the lock is held."""
+        number = len(self._entries)
+        self._entries.append(Entry(number, event, cost, request_id=request_id))
+        if request_id is not None:
+            self._numbers[request_id] = number
+        return number
+
+    def _find(self, request_id: str | None, event: str) -> int | None:
+        """The number of the entry with this request id, if there is one; the lock is held."""
+        if request_id is None or request_id not in self._numbers:
+            return None
+        entry = self._entries[self._numbers[request_id]]
+        if entry.event != event:
+            raise BudgetError(
+                f"request_id={request_id!r} was used for {entry.event}, and is asked for {event}. Nothing was charged. "
+                "Give every release an id of its own."
+            )
+        return entry.number
+
+    def _close(self, number: int, state: State, *, digest: str | None = None, reason: str | None = None) -> None:
+        """Make the one change that an entry may see: from reserved to closed. Its cost is never touched."""
+        with self._lock:
+            entry = self._entries[number]
+            if entry.state is State.RESERVED:
+                self._entries[number] = replace(entry, state=state, digest=digest, reason=reason)
+            elif entry.state is not state or entry.digest != digest:
+                raise BudgetError(
+                    f"a reservation is closed once: number {number} is {entry.state.value} (digest={entry.digest!r}), "
+                    f"and cannot be {state.value} (digest={digest!r}). Reserve again for another release."
+                )
+
+    def _require_this_process(self) -> None:
+        if os.getpid() != self._process:
+            raise BudgetError(
+                "a MemoryBudget lives in the process that opened it, and this is a fork of that process: both would "
+                "spend the same budget. Nothing was charged. Charge it before forking, or use threads."
+            )
+
+
+@final
+@dataclass(frozen=True)
+class MemoryReservation:
+    """A line of a MemoryBudget's books (a `Reservation`); two of them are equal if they are the same line."""
+
+    budget: MemoryBudget
+    number: int
+    repeated: bool = field(default=False, compare=False)
+
+    @property
+    def entry(self) -> Entry:
+        """The line as it stands now."""
+        return self.budget._entries[self.number]
+
+    @property
+    def state(self) -> State:
+        """Reserved, committed or burned."""
+        return self.entry.state
+
+    def commit(self, digest: str) -> None:
+        """Close it with the digest of what is released."""
+        self.budget._close(self.number, State.COMMITTED, digest=checked_text("digest", digest))
+
+    def burn(self, reason: str) -> None:
+        """Close it without a release; it stays charged."""
+        self.budget._close(self.number, State.BURNED, reason=checked_text("reason", reason))

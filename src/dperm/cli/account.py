@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dperm account``: what a sequence of events has spent."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dperm.cli.options import EVENTS_HELP, AdjacencyName, AsJson, EventFiles, Events
+from dperm.cli.running import reported_errors, spinner
+
+if TYPE_CHECKING:
+    from dperm.accounting.engines import Answer
+    from dperm.privacy.profile import PrivacyProfile
+
+    Rows = list[tuple[float, Answer]]
+
+HELP = f"""The epsilon at each --delta, or the delta at each --epsilon, that EVENTs in sequence have spent.
+
+Both ends of a bracket are certified; the upper end is the claim, and every digit shown is rounded to the safe side.
+
+{EVENTS_HELP}
+\b
+Examples:
+  dperm account --adjacency add_remove --delta 1e-5 "poisson(gaussian(1.0), rate=0.01) * 1000"
+  dperm account --adjacency add_remove --delta 1e-5 --delta 1e-9 "gaussian(4) * 10" "laplace(10) * 50" "pure(0.1)"
+  dperm account --adjacency replace_one --epsilon 1 --json "without_replacement(gaussian(2), rate=0.01) * 100"
+"""
+
+
+def account(
+    adjacency: AdjacencyName,
+    events: Events = None,
+    delta: Annotated[
+        list[float] | None, typer.Option("--delta", show_default=False, help="Ask for epsilon here; may be repeated.")
+    ] = None,
+    epsilon: Annotated[
+        list[float] | None, typer.Option("--epsilon", show_default=False, help="Ask for delta here; may be repeated.")
+    ] = None,
+    event_file: EventFiles = None,
+    write_event: Annotated[
+        Path | None,
+        typer.Option("--write-event", metavar="FILE", show_default=False, help="Store the whole event as JSON."),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Account for the events of a command line."""
+    with reported_errors():
+        from dperm.accounting import account as account_for
+        from dperm.cli import subject
+
+        quantity, points = _asked(delta or [], epsilon or [])
+        event = subject.event_of(subject.read_subject(events, event_file), subject.filling(adjacency))
+        profile = account_for(event, adjacency)
+        with spinner("Accounting ..."):
+            rows = [(point, _answer(profile, quantity, point)) for point in points]
+        if write_event is not None:
+            subject.write_event(write_event, event)
+        if json:
+            _print_json(subject.event_data(event), profile, quantity, rows)
+        else:
+            _print_table(profile, quantity, rows)
+
+
+def _asked(deltas: list[float], epsilons: list[float]) -> tuple[str, list[float]]:
+    """What is asked for, and where."""
+    from dperm import checks
+    from dperm.errors import ParameterError
+
+    if bool(deltas) == bool(epsilons):
+        raise ParameterError("give --delta (to get epsilon) or --epsilon (to get delta), one of the two.")
+    if deltas:
+        return "epsilon", [checks.small_delta("--delta", delta) for delta in deltas]
+    return "delta", [checks.nonnegative("--epsilon", epsilon) for epsilon in epsilons]
+
+
+def _given(quantity: str) -> str:
+    return "delta" if quantity == "epsilon" else "epsilon"
+
+
+def _answer(profile: "PrivacyProfile", quantity: str, point: float) -> "Answer":
+    from dperm.cli.answers import answer
+
+    return answer(profile, delta=point) if quantity == "epsilon" else answer(profile, epsilon=point)
+
+
+def _print_json(event: object, profile: "PrivacyProfile", quantity: str, rows: "Rows") -> None:
+    from dperm.cli.answers import answer_data, theorems
+    from dperm.cli.output import print_json
+
+    print_json(
+        {
+            "adjacency": profile.adjacency.value,
+            "answers": [{_given(quantity): point, **answer_data(found, quantity)} for point, found in rows],
+            "theorems": list(theorems(profile)),
+            "event": event,
+        }
+    )
+
+
+def _print_table(profile: "PrivacyProfile", quantity: str, rows: "Rows") -> None:
+    from dperm.cli.answers import theorems
+    from dperm.cli.output import bracket, print_facts, print_table, up
+
+    headers = (_given(quantity), f"{quantity} at most", "bracket", "relative width", "engine")
+    print_table(
+        headers,
+        [
+            (repr(point), up(found.upper), bracket(found.lower, found.upper), up(found.width, 2), found.engine)
+            for point, found in rows
+        ],
+    )
+    reasons = dict.fromkeys((found.engine, found.why) for _, found in rows)
+    print_facts(
+        [
+            ("adjacency", profile.adjacency.value),
+            ("theorems", ", ".join(theorems(profile))),
+            *reasons,
+        ]
+    )

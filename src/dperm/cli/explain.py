@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dperm explain``: what a promise, or a sequence of events, lets an attacker do."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dperm.cli.options import EVENTS_HELP, AdjacencyName, AsJson, EventFiles, Events
+from dperm.cli.running import reported_errors, spinner
+from dperm.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dperm.privacy import GDP, ZCDP, ApproxDP, Explanation, PrivacyProfile
+
+    Promise = ApproxDP | GDP | ZCDP
+
+HELP = f"""What an attacker who knows every other record can do against a guarantee, or against EVENTs in sequence.
+
+Give one of: --epsilon with --delta, --mu (Gaussian DP), --rho (zero-concentrated DP), or events. Every number is a
+ceiling, rounded up. Events say more than their (epsilon, delta), for which the worst mechanism has to be assumed.
+
+{EVENTS_HELP}
+\b
+Examples:
+  dperm explain --adjacency replace_one --epsilon 1 --delta 1e-6
+  dperm explain --adjacency replace_one --mu 1 --json
+  dperm explain --adjacency add_remove "poisson(gaussian(1.0), rate=0.01) * 1000"
+"""
+
+
+def explain(
+    adjacency: AdjacencyName,
+    events: Events = None,
+    epsilon: Annotated[
+        float | None, typer.Option("--epsilon", show_default=False, help="Of an (epsilon, delta) guarantee.")
+    ] = None,
+    delta: Annotated[float | None, typer.Option("--delta", show_default=False, help="Of it; 0 if it is pure.")] = None,
+    mu: Annotated[float | None, typer.Option("--mu", show_default=False, help="Of a mu-GDP guarantee.")] = None,
+    rho: Annotated[float | None, typer.Option("--rho", show_default=False, help="Of a rho-zCDP guarantee.")] = None,
+    event_file: EventFiles = None,
+    surprise: Annotated[
+        float | None,
+        typer.Option(
+            "--surprise", show_default="1e-6, or more if need be", help="How rarely the posterior is exceeded."
+        ),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Explain the guarantee or the events of a command line."""
+    with reported_errors():
+        from dperm import checks
+        from dperm.cli.subject import filling
+        from dperm.privacy import explain as explained
+
+        if surprise is not None:
+            checks.positive_delta("--surprise", surprise)
+        relation = filling(adjacency).adjacency
+        promise = _promise(relation, epsilon=epsilon, delta=delta, mu=mu, rho=rho)
+        if (promise is None) == (not events and not event_file):
+            raise ParameterError("give one subject: --epsilon with --delta, or --mu, or --rho, or events.")
+        subject, data = _spent(events, event_file, relation) if promise is None else _promised(promise)
+        with spinner("Explaining ..."):
+            explanation = explained(subject, surprise=surprise)
+        if json:
+            _print_json(data, explanation)
+        else:
+            _print_table(explanation)
+
+
+def _promise(
+    adjacency: str, *, epsilon: float | None, delta: float | None, mu: float | None, rho: float | None
+) -> "Promise | None":
+    """The guarantee that the options name, if they name one."""
+    from dperm import checks
+    from dperm.privacy import GDP, ZCDP, ApproxDP
+
+    if (epsilon is None) != (delta is None):
+        raise ParameterError("--epsilon and --delta belong together; a pure guarantee has --delta 0.")
+    named: list[Promise] = []
+    if epsilon is not None and delta is not None:
+        pair = checks.nonnegative("--epsilon", epsilon), checks.small_delta("--delta", delta)
+        named.append(ApproxDP(*pair, adjacency))
+    if mu is not None:
+        named.append(GDP(checks.nonnegative("--mu", mu), adjacency))
+    if rho is not None:
+        named.append(ZCDP(checks.nonnegative("--rho", rho), adjacency))
+    if len(named) > 1:
+        raise ParameterError(f"give one guarantee, got {' and '.join(map(repr, named))}.")
+    return named[0] if named else None
+
+
+def _promised(promise: "Promise") -> "tuple[PrivacyProfile, dict[str, object]]":
+    from dperm.privacy.guarantee import guarantee_as_dict
+
+    return promise.profile(), {"guarantee": guarantee_as_dict(promise)}
+
+
+def _spent(
+    events: list[str] | None, files: list[Path] | None, adjacency: str
+) -> "tuple[PrivacyProfile, dict[str, object]]":
+    from dperm.accounting import account
+    from dperm.cli.subject import event_data, event_of, filling, read_subject
+
+    event = event_of(read_subject(events, files), filling(adjacency))
+    return account(event, adjacency), {"event": event_data(event)}
+
+
+def _print_json(subject: dict[str, object], explanation: "Explanation") -> None:
+    from dperm.cli.output import print_json
+
+    print_json({**explanation.as_dict(), **subject})
+
+
+def _print_table(explanation: "Explanation") -> None:
+    from dperm.cli.output import print_paragraphs, print_table, up
+
+    mu = explanation.gdp_mu
+    rows = [
+        *((f"true-positive rate at false-positive rate {x:g}", up(y)) for x, y in explanation.true_positive_rates),
+        ("advantage: true- minus false-positive rate", up(explanation.advantage)),
+        ("accuracy of a guess from even odds", up(explanation.accuracy)),
+        (f"posterior from even odds, exceeded with probability {explanation.surprise!r}", up(explanation.posterior)),
+        *((f"epsilon at delta {delta:g}", up(epsilon)) for delta, epsilon in explanation.epsilons),
+        ("closest Gaussian mu (a reading, not a guarantee)", "none" if mu is None else up(mu)),
+    ]
+    print_table((f"one record, {explanation.adjacency.value}", "at most"), rows)
+    print_paragraphs(explanation.sentences)

@@ -1,0 +1,46 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The options that several verbs share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Events = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="EVENT", show_default=False, help="What was done, in sequence; see the events above."),
+]
+EventFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--event-file",
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        show_default=False,
+        help="Read a further event from this JSON file; may be repeated.",
+    ),
+]
+AdjacencyName = Annotated[
+    str,
+    typer.Option(
+        "--adjacency",
+        metavar="add_remove|replace_one",
+        show_default=False,
+        help="Which data sets are neighbours: one record added or removed, or one replaced (n is public).",
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object; null stands for an infinite number.")]
+
+EVENTS_HELP = """\b
+Events:
+  gaussian(noise_multiplier)        laplace(noise_multiplier)
+  pure(epsilon)                     approximate(epsilon, delta)
+  randomized_response(epsilon, values=2)
+  poisson(EVENT, rate)              without_replacement(EVENT, rate)
+  EVENT * 1000 repeats              EVENT + EVENT composes, as several EVENTs do
+
+The noise multiplier is the noise's standard deviation (laplace: its scale) divided by the sensitivity to one record
+added or removed. pure and approximate are taken under --adjacency unless given as pure(0.1, adjacency=add_remove).
+"""

@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Printing: numbers rounded to the safe side, tables that never cut a number off, strict JSON."""
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+
+import typer
+
+INFINITE = "infinite"
+DIGITS = 7
+BRACKET_DIGITS = 10
+
+
+def up(number: float, digits: int = DIGITS) -> str:
+    """``number`` with so many significant digits, rounded up: the text is never below the number."""
+    return _decimal(number, digits, ROUND_CEILING)
+
+
+def down(number: float, digits: int = DIGITS) -> str:
+    """``number`` rounded down: the text is never above the number."""
+    return _decimal(number, digits, ROUND_FLOOR)
+
+
+def bracket(lower: float, upper: float) -> str:
+    """Both ends, rounded outwards."""
+    return f"[{down(lower, BRACKET_DIGITS)}, {up(upper, BRACKET_DIGITS)}]"
+
+
+def _decimal(number: float, digits: int, rounding: str) -> str:
+    if math.isinf(number):
+        return INFINITE
+    rounded = Context(prec=digits, rounding=rounding).create_decimal(Decimal(number))
+    if rounded == 0 or 1e-4 <= abs(number) < 1e15:
+        text = format(rounded, "f")
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return format(rounded.normalize(), "e").replace("e+", "e")
+
+
+def print_json(data: dict[str, object]) -> None:
+    """One JSON object on stdout; a number that is not finite becomes null."""
+    typer.echo(json.dumps(_strict(data), indent=2, allow_nan=False))
+
+
+def _strict(value: object) -> object:
+    if isinstance(value, dict):
+        return {key: _strict(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_strict(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def print_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """A table as wide as its content: in a narrow window its lines break, but no digit is lost."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for header in headers:
+        table.add_column(header, no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    wide = Console(width=10_000, highlight=False)
+    wide.print(table, soft_wrap=True)
+
+
+def print_facts(facts: Iterable[tuple[str, str]]) -> None:
+    """Lines "name: value" under a table."""
+    typer.echo()
+    for name, value in facts:
+        typer.echo(f"{name + ':':<11} {value}")
+
+
+def print_paragraphs(paragraphs: Iterable[str]) -> None:
+    """Sentences, each after an empty line, folded to the width of a terminal; in a pipe each is one line."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    for paragraph in paragraphs:
+        console.print()
+        console.print(Text(paragraph), soft_wrap=not console.is_terminal)

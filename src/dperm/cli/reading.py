@@ -1,0 +1,178 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""From a text to an expression.
+
+Of Python's syntax only calls of the known events, numbers, ``*``, ``+`` and parentheses are let through; everything
+else is refused, with a pointer to its place.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import MISSING, dataclass, fields
+from typing import TYPE_CHECKING
+
+from dperm.cli.grammar import Call, Hole, Node, Place, Repeat, Sum
+from dperm.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dperm.accounting.event import SingleEvent
+
+LONGEST = 10_000
+DEEPEST = 30
+_FOREIGN = re.compile(r"[^A-Za-z0-9_.+\-*(),=?'\" ]")
+_LONG_NUMBER = re.compile(r"[0-9.]{40,}")
+_HOLE = "_"  # stands for ? while Python parses: one character for another, so that columns stay as they are
+_EXAMPLE = "An event is written like poisson(gaussian(1.0), rate=0.01) * 1000."
+
+
+def read_expression(text: str) -> Node:
+    """The expression that ``text`` spells.
+
+    Raises
+    ------
+    ParameterError
+        If it spells none; the last line of the message points at the place.
+    """
+    if not text.strip() or len(text) > LONGEST:
+        raise ParameterError(f"an event needs 1 to {LONGEST} characters, got {len(text)}. {_EXAMPLE}")
+    text = re.sub(r"\s", " ", text).strip()
+    foreign = _FOREIGN.search(text)
+    if foreign:
+        raise Place(text, foreign.start()).error(f"{foreign.group()!r} is not part of an event. {_EXAMPLE}")
+    number = _LONG_NUMBER.search(text)
+    if number:
+        raise Place(text, number.start()).error("this number has too many digits.")
+    return _Reader(text, _kinds()).node(_syntax(text))
+
+
+def _syntax(text: str) -> ast.expr:
+    try:
+        return ast.parse(text.replace("?", _HOLE), mode="eval").body
+    except SyntaxError as error:
+        column = min(max((error.offset or 1) - 1, 0), len(text))
+        raise Place(text, column).error(f"this is not an event: {error.msg}. {_EXAMPLE}") from None
+    except (RecursionError, MemoryError, ValueError):
+        raise _too_deep(Place(text, 0)) from None
+
+
+def _too_deep(place: Place) -> ParameterError:
+    return place.error(f"an event nests at most {DEEPEST} levels. Give the parts as several events.")
+
+
+def _kinds() -> "dict[str, type[SingleEvent]]":
+    """The events by their names in the grammar, which are those in JSON."""
+    from dperm import accounting
+
+    kinds: tuple[type[SingleEvent], ...] = (
+        accounting.Gaussian,
+        accounting.Laplace,
+        accounting.Pure,
+        accounting.Approximate,
+        accounting.RandomizedResponse,
+        accounting.Poisson,
+        accounting.WithoutReplacement,
+    )
+    return {kind.kind: kind for kind in kinds}
+
+
+@dataclass(frozen=True)
+class _Reader:
+    text: str
+    kinds: "dict[str, type[SingleEvent]]"
+
+    def node(self, tree: ast.expr, depth: int = 0) -> Node:
+        """The event that a tree stands for."""
+        if depth > DEEPEST:
+            raise _too_deep(self._place(tree))
+        match tree:
+            case ast.BinOp(op=ast.Add()):
+                return Sum(tuple(self.node(part, depth + 1) for part in _summands(tree)))
+            case ast.BinOp(left=left, op=ast.Mult(), right=right):
+                return self._repeat(left, right, depth)
+            case ast.Call(func=ast.Name(id=name)) if name in self.kinds:
+                return self._call(tree, self.kinds[name], depth)
+            case ast.Call():
+                raise self._refusal(tree.func, f"is not an event; known are {', '.join(self.kinds)}.")
+        raise self._refusal(tree, f"is not an event; events are repeated with * and joined with +. {_EXAMPLE}")
+
+    def _repeat(self, left: ast.expr, right: ast.expr, depth: int) -> Repeat:
+        """Event * count or count * event."""
+        part, count = (right, left) if self._is_number(left) else (left, right)
+        times = self._number(count, "the number after * must be a whole number")
+        if isinstance(times, float):
+            raise self._place(count).error(f"the number after * must be a whole number, got {self._found(count)}.")
+        return Repeat(self.node(part, depth + 1), times, self._place(count))
+
+    def _call(self, tree: ast.Call, kind: "type[SingleEvent]", depth: int) -> Call:
+        names = [field.name for field in fields(kind)]  # type: ignore[arg-type]  # all are dataclasses
+        signature = f"{kind.kind}({', '.join(names)})"
+        arguments: dict[str, float | str | Hole | Node] = {}
+        for name, argument in self._named(tree, names, signature):
+            arguments[name] = self._argument(name, argument, depth)
+        needed = [one.name for one in fields(kind) if one.default is MISSING and one.name != "adjacency"]  # type: ignore[arg-type]
+        missing = [name for name in needed if name not in arguments]
+        if missing:
+            raise self._place(tree).error(f"{signature} needs {', '.join(missing)}.")
+        return Call(kind, arguments, self._place(tree))
+
+    def _named(self, tree: ast.Call, names: list[str], signature: str) -> Iterator[tuple[str, ast.expr]]:
+        """The arguments by name, in order; each at most once."""
+        if len(tree.args) > len(names):
+            raise self._refusal(tree.args[len(names)], f"is one argument too many for {signature}.")
+        yield from zip(names, tree.args, strict=False)
+        open_names = names[len(tree.args) :]
+        for keyword in tree.keywords:
+            if keyword.arg not in open_names:
+                raise self._refusal(keyword, f"is not an argument of {signature}, or is given twice.")
+            open_names.remove(keyword.arg)
+            yield keyword.arg, keyword.value
+
+    def _argument(self, name: str, tree: ast.expr, depth: int) -> "float | str | Hole | Node":
+        if name == "event":
+            return self.node(tree, depth + 1)
+        if name != "adjacency":
+            return self._number(tree, f"{name} must be a number")
+        match tree:
+            case ast.Name(id=str(word)) | ast.Constant(value=str(word)):
+                return word
+        raise self._refusal(tree, "is not an adjacency; write adjacency=add_remove or adjacency=replace_one.")
+
+    def _is_number(self, tree: ast.expr) -> bool:
+        return isinstance(tree, ast.Constant | ast.UnaryOp | ast.Name)
+
+    def _number(self, tree: ast.expr, rule: str) -> "float | int | Hole":
+        """A number, its sign if it has one, or ``?``."""
+        place = self._place(tree)
+        match tree:
+            case ast.Name(id="_") if self.text[place.column] == "?":
+                return Hole(place)
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(size) | float(size))):
+                number = -size
+            case ast.Constant(value=int(size) | float(size)) if not isinstance(size, bool):
+                number = size
+            case _:
+                raise place.error(f"{rule}, got {self._found(tree)}.")
+        if isinstance(number, int) and number.bit_length() > 64:
+            raise place.error("this number is too large. Write it like 1e20, or make it smaller.")
+        return number
+
+    def _refusal(self, tree: "ast.expr | ast.keyword", message: str) -> ParameterError:
+        return self._place(tree).error(f"{self._found(tree)} {message}")
+
+    def _found(self, tree: "ast.expr | ast.keyword") -> str:
+        """The text of a tree, cut off if it is long."""
+        found = self.text[tree.col_offset : tree.end_col_offset]
+        return found if len(found) <= 40 else f"{found[:37]}..."
+
+    def _place(self, tree: "ast.expr | ast.keyword") -> Place:
+        return Place(self.text, tree.col_offset)
+
+
+def _summands(tree: ast.expr) -> list[ast.expr]:
+    """The parts of a + b + c + ..., without recursion: the chain may be long."""
+    parts: list[ast.expr] = []
+    while isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Add):
+        parts.append(tree.right)
+        tree = tree.left
+    return [tree, *reversed(parts)]

@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The event that a command line describes: expressions and files, in sequence."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dperm.cli.grammar import Filling, Given, Node, Sum
+from dperm.errors import EventFormatError, ParameterError
+
+if TYPE_CHECKING:
+    from dperm.accounting.event import Event
+
+MOST_STEPS = 10**9
+"""More repetitions than this are refused: the engines are made for up to a million, and would take all memory."""
+
+
+def filling(adjacency: str, value: float | None = None) -> Filling:
+    """What completes the expressions, once the adjacency's name is known to be one."""
+    from dperm.privacy.adjacency import Adjacency
+
+    return Filling(Adjacency.of(adjacency).value, value)
+
+
+def read_subject(texts: list[str] | None, files: list[Path] | None) -> Node:
+    """All expressions, then all files, as one expression."""
+    from dperm.cli.reading import read_expression
+
+    parts = [*(read_expression(text) for text in texts or ()), *(Given(read_event(file)) for file in files or ())]
+    if not parts:
+        raise ParameterError('no event is given. Write one, for example "gaussian(1.0) * 10", or use --event-file.')
+    return Sum(tuple(parts))
+
+
+def event_of(subject: Node, filling: Filling) -> "Event":
+    """The whole event, if its size is within reason."""
+    event = subject.event(filling)
+    count = steps(event)
+    if not 0 < count <= MOST_STEPS:
+        raise ParameterError(f"the events must add up to 1 to {MOST_STEPS} repetitions, got {count}.")
+    return event
+
+
+def steps(event: "Event") -> int:
+    """Number of elementary events."""
+    return sum(count for _, count in event.singles())
+
+
+def read_event(file: Path) -> "Event":
+    """The event stored in a file."""
+    from dperm.accounting.serialize import event_from_json
+
+    try:
+        return event_from_json(file.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise EventFormatError(f"{file}: the stored event is nested too deeply.") from None
+    except (EventFormatError, UnicodeDecodeError) as error:
+        raise EventFormatError(f"{file}: {error}") from None
+
+
+def write_event(file: Path, event: "Event") -> None:
+    """Store an event for ``--event-file``."""
+    from dperm.accounting.serialize import event_to_json
+
+    file.write_text(event_to_json(event) + "\n", encoding="utf-8")
+
+
+def event_data(event: "Event") -> object:
+    """The event as JSON-ready data."""
+    import json
+
+    from dperm.accounting.serialize import event_to_json
+
+    return json.loads(event_to_json(event))

@@ -1,0 +1,265 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The grammar of events: what it accepts, and how it refuses."""
+
+import ast
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dperm import Approximate, Gaussian, Laplace, Poisson, Pure, RandomizedResponse, WithoutReplacement
+from dperm.cli.grammar import Filling
+from dperm.cli.reading import DEEPEST, LONGEST, read_expression
+from dperm.errors import AdjacencyError, DpermError, ParameterError
+
+ADD, REPLACE = "add_remove", "replace_one"
+
+
+def read(text, adjacency=ADD, value=None):
+    return read_expression(text).event(Filling(adjacency, value))
+
+
+def place(error):
+    """The column that the last line of a message points at, and the text above it."""
+    *_, text, pointer = str(error.value).splitlines()
+    return text[2:], pointer.index("^") - 2
+
+
+@pytest.mark.parametrize(
+    ("text", "event"),
+    [
+        ("gaussian(1.0)", Gaussian(1.0)),
+        ("gaussian(noise_multiplier=2)", Gaussian(2.0)),
+        ("laplace(1e1)", Laplace(10.0)),
+        ("pure(0.1)", Pure(0.1, ADD)),
+        ("pure(0.1, replace_one)", Pure(0.1, REPLACE)),
+        ("pure(0.1, adjacency='replace_one')", Pure(0.1, REPLACE)),
+        ("approximate(0.1, 1e-6)", Approximate(0.1, 1e-6, ADD)),
+        ("approximate(delta=1e-6, epsilon=0.1, adjacency=replace_one)", Approximate(0.1, 1e-6, REPLACE)),
+        ("randomized_response(1)", RandomizedResponse(1.0)),
+        ("randomized_response(1, 5)", RandomizedResponse(1.0, 5)),
+        ("poisson(gaussian(1.0), rate=0.01)", Poisson(Gaussian(1.0), 0.01)),
+        ("poisson(rate=0.01, event=laplace(1))", Poisson(Laplace(1.0), 0.01)),
+        ("without_replacement(gaussian(1), 0.01)", WithoutReplacement(Gaussian(1.0), 0.01)),
+        ("gaussian(1) * 10", Gaussian(1.0) * 10),
+        ("10 * gaussian(1)", Gaussian(1.0) * 10),
+        ("gaussian(1) * 1_000", Gaussian(1.0) * 1000),
+        ("gaussian(1) + laplace(2) * 3", Gaussian(1.0) + Laplace(2.0) * 3),
+        ("(gaussian(1) + laplace(2)) * 3", (Gaussian(1.0) + Laplace(2.0)) * 3),
+        (" gaussian(\n1)\t", Gaussian(1.0)),
+    ],
+)
+def test_the_grammar_spells_the_events_of_the_library(text, event):
+    assert read(text) == event
+
+
+def test_a_question_mark_is_filled_with_the_value_wherever_it_stands():
+    assert read("poisson(gaussian(?), rate=0.1) + laplace(?)", value=2.0) == Poisson(Gaussian(2.0), 0.1) + Laplace(2.0)
+
+
+def test_a_question_mark_for_a_count_is_rounded_down():
+    assert read("gaussian(1) * ?", value=7.9) == Gaussian(1.0) * 7
+
+
+@pytest.mark.parametrize(
+    ("text", "roles"),
+    [
+        ("gaussian(1)", set()),
+        ("poisson(gaussian(?), rate=0.1) * 3 + laplace(?)", {"noise_multiplier"}),
+        ("poisson(gaussian(?), rate=?) * ?", {"noise_multiplier", "rate", "count"}),
+        ("approximate(?, 0.1)", {"epsilon"}),
+    ],
+)
+def test_the_roles_of_question_marks_are_known_before_they_are_filled(text, roles):
+    assert read_expression(text).roles() == roles
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "word"),
+    [
+        ("gaussian(1", 8, "never closed"),
+        ("gaussian(1) gaussian(2)", 12, "invalid syntax"),
+        ("gaussian(1))", 11, "unmatched"),
+        ("laplace(1) + gauss(1)", 13, "known are gaussian, laplace"),
+        ("gaussian(1) + 3", 14, "3 is not an event"),
+        ("gaussian(1) + pure", 14, "pure is not an event"),
+        ("gaussian(1, 2)", 12, "one argument too many"),
+        ("gaussian(1, scale=2)", 12, "scale=2 is not an argument of gaussian(noise_multiplier)"),
+        ("gaussian(noise_multiplier=1, noise_multiplier=2)", 29, "given twice"),
+        ("gaussian(1, noise_multiplier=2)", 12, "given twice"),
+        ("1 * poisson(gaussian(1))", 4, "needs rate"),
+        ("gaussian('1')", 9, "noise_multiplier must be a number, got '1'"),
+        ("gaussian(True)", 9, "must be a number"),
+        ("gaussian(1j)", 9, "must be a number"),
+        ("gaussian(2 * 3)", 9, "must be a number"),
+        ("gaussian(- -1)", 9, "must be a number"),
+        ("gaussian(_)", 9, "must be a number"),
+        ("gaussian(??)", 9, "must be a number, got ??"),
+        ("gaussian(1) * 1.5", 14, "whole number"),
+        ("gaussian(1) * (2 + 2)", 15, "whole number"),
+        ("gaussian(1) * gaussian(1)", 14, "whole number"),
+        ("2 * 3", 4, "3 is not an event"),
+        ("gaussian(1) - gaussian(2)", 0, "is not an event"),
+        ("pure(1, adjacency=3)", 18, "write adjacency=add_remove"),
+        ("poisson(1, rate=0.1)", 8, "1 is not an event"),
+        ("gaussian(1) # a comment", 12, "'#' is not part of an event"),
+    ],
+)
+def test_a_syntax_error_points_at_its_place(text, column, word):
+    with pytest.raises(ParameterError) as error:
+        read(text)
+    assert place(error) == (text, column)
+    assert word in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "column", "argument"),
+    [
+        ("laplace(1) + gaussian(-1)", 13, "noise_multiplier"),
+        ("gaussian(0)", 0, "noise_multiplier"),
+        ("gaussian(1e400)", 0, "noise_multiplier"),
+        ("poisson(gaussian(1), rate=2)", 0, "rate"),
+        ("poisson(pure(-1), rate=0.2)", 8, "epsilon"),
+        ("approximate(1, 1)", 0, "delta"),
+        ("randomized_response(1, 1)", 0, "values"),
+        ("gaussian(1) * 0", 14, "count"),
+        ("gaussian(1) * -3", 14, "count"),
+        ("poisson(gaussian(1) * 2, rate=0.1)", 0, "Poisson"),
+        ("gaussian(?)", 9, "dperm calibrate"),
+    ],
+)
+def test_a_value_that_an_event_refuses_is_named_with_its_place(text, column, argument):
+    with pytest.raises(ParameterError) as error:
+        read(text)
+    assert place(error) == (text, column)
+    assert argument in str(error.value)
+
+
+def test_an_unknown_adjacency_keeps_its_kind_of_error():
+    with pytest.raises(AdjacencyError, match="replace_one"):
+        read("pure(1, adjacency=replace)")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os').system('true')",
+        "__import__('os')",
+        "gaussian.__class__",
+        "gaussian(1).law",
+        "gaussian(1).__class__.__mro__",
+        "gaussian(1)(2)",
+        "(gaussian)(1)(2)",
+        "gaussian(*(1, 2))",
+        "gaussian(**dict(a=1))",
+        "gaussian(open('/etc/passwd'))",
+        "gaussian(10 ** 10 ** 10)",
+        "gaussian(1) ** 2",
+        "gaussian(1) * 10 ** 10",
+        "gaussian(1) if 1 else 2",
+        "gaussian(1) or 2",
+        "not gaussian(1)",
+        "lambda: 1",
+        "[gaussian(1)]",
+        "gaussian(x := 1)",
+        "gaussian(1) @ 2",
+        "f'{1}'",
+        "gaussian(f'1')",
+        "gaussian(b'1')",
+        "gaussian(...)",
+        "gaussian(1,)(1,)",
+        "(gaussian(1), gaussian(2))",
+        "(yield)",
+        "await gaussian(1)",
+        "gaussian(1); gaussian(2)",
+        "gaussian(\x1b[31m1)",
+        "gaussian(1)\x00",
+        "gaussiаn(1)",  # a Cyrillic letter
+        "gaussian(" + "9" * 5000 + ")",
+        "gaussian(1) * " + "9" * 39,
+        "(" * 10_000 + "gaussian(1)" + ")" * 10_000,
+        "(" * 4_000 + "gaussian(1)" + ")" * 4_000,
+        "poisson(" * 10_000 + "gaussian(1)" + ", 0.1)" * 10_000,
+        "poisson(" * 50 + "gaussian(1)" + ", 0.1)" * 50,
+        "gaussian(" + "-" * 9_000 + "1)",
+        "gaussian(1)" + " * 1" * 2_000,
+        "gaussian(1)" + "()" * 4_000,
+        "a" + ".b" * 4_000,
+        "gaussian(1) + (" * 100 + "gaussian(1)" + ")" * 100,
+        "",
+        "   ",
+        "?",
+    ],
+)
+def test_whatever_is_not_an_event_is_refused(text, monkeypatch):
+    monkeypatch.setattr("builtins.eval", None)
+    monkeypatch.setattr("builtins.exec", None)
+    with pytest.raises(ParameterError) as error:
+        read(text)
+    assert len(str(error.value)) < 700
+    assert "\x1b" not in str(error.value)
+
+
+def test_a_long_sum_is_read_and_a_deep_one_is_refused():
+    assert len(read("+".join(["laplace(1)"] * 500)).events) == 500
+    with pytest.raises(ParameterError, match=f"at most {DEEPEST} levels"):
+        read("(laplace(1) + " * (DEEPEST + 1) + "laplace(1)" + ") * 2" * (DEEPEST + 1))
+
+
+def test_the_longest_text_is_refused_by_its_length():
+    with pytest.raises(ParameterError, match=f"1 to {LONGEST} characters"):
+        read("gaussian(1)" + " " * LONGEST)
+
+
+def test_a_long_text_is_shown_only_around_the_place():
+    with pytest.raises(ParameterError) as error:
+        read("gaussian(1) + " * 200 + "gauss(1)")
+    text, column = place(error)
+    assert len(text) <= 100
+    assert text[column:].startswith("gauss(1)")
+
+
+ALPHABET = st.sampled_from(
+    [
+        "gaussian",
+        "poisson",
+        "pure",
+        "(",
+        ")",
+        ",",
+        "*",
+        "+",
+        "-",
+        "?",
+        "=",
+        "rate",
+        "1",
+        "0.5",
+        "_",
+        ".",
+        "'",
+        " ",
+        "if",
+    ]
+)
+
+
+@given(st.lists(ALPHABET, max_size=25).map("".join))
+def test_any_text_is_an_event_or_is_refused(text):
+    try:
+        event = read(text)
+    except DpermError:
+        return
+    assert list(event.singles())
+
+
+@given(st.text(max_size=30))
+def test_any_characters_are_an_event_or_are_refused(text):
+    with pytest.raises(DpermError):
+        read(text)
+
+
+@given(st.floats(min_value=1e-300, max_value=1e300))
+def test_a_number_is_read_as_python_reads_it(number):
+    assert read(f"gaussian({number!r})") == Gaussian(ast.literal_eval(repr(number)))
