@@ -27,7 +27,9 @@ def main() -> None:
     for sentence in explain(profile).sentences:
         print(f"  {sentence}")
     print()
-    sigma = calibrate(lambda s: Poisson(Gaussian(s), rate=RATE) * STEPS, epsilon=1.0, delta=DELTA, adjacency="add_remove")
+    sigma = calibrate(
+        lambda s: Poisson(Gaussian(s), rate=RATE) * STEPS, epsilon=1.0, delta=DELTA, adjacency="add_remove"
+    )
     print(f"Training alone reaches epsilon = 1 at delta = {DELTA:g} with noise_multiplier = {sigma:.6f}.")
 
 

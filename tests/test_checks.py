@@ -77,15 +77,19 @@ def test_whole_numbers_become_plain_ints(value):
     assert result == 3
 
 
-@pytest.mark.parametrize("value", [0, -1, 1.0, 2.5, np.float64(3.0), np.bool_(True)], ids=repr)
-def test_a_count_is_a_whole_number_of_at_least_one(value):
-    with pytest.raises(ParameterError):
+@pytest.mark.parametrize("value", [0, -1, 1.0, 2.5, np.float64(3.0), np.bool_(True), 2**53 + 1, 10**400], ids=str)
+def test_what_is_not_a_whole_number_from_1_to_2_to_the_53_is_no_count(value):
+    with pytest.raises(ParameterError, match="steps must be"):
         checks.count("steps", value)
+
+
+def test_the_largest_count_is_2_to_the_53():
+    assert checks.count("steps", 2**53) == 2**53
 
 
 def test_the_least_count_can_be_moved():
     assert checks.count("records", 0, least=0) == 0
-    with pytest.raises(ParameterError, match=r"records must be a whole number >= 2, got 1\."):
+    with pytest.raises(ParameterError, match=r"records must be a whole number from 2 to 2\^53, got 1\."):
         checks.count("records", 1, least=2)
 
 
@@ -101,7 +105,7 @@ def test_the_least_count_can_be_moved():
         (checks.probability, 2, "x must be a number in [0, 1], got 2."),
         (checks.small_delta, 1, "x must be a number in [0, 1), got 1."),
         (checks.positive_delta, 0, "x must be a number in (0, 1), got 0."),
-        (checks.count, 0, "x must be a whole number >= 1, got 0."),
+        (checks.count, 0, "x must be a whole number from 1 to 2^53, got 0."),
     ],
 )
 def test_the_message_names_the_argument_the_rule_and_the_value(check, value, message):

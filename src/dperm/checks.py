@@ -11,6 +11,8 @@ from numbers import Integral, Real
 
 from dperm.errors import ParameterError
 
+LARGEST_COUNT = 2**53  # beyond, counts are no longer exact in floating point
+
 
 def real(name: str, value: object, *, rule: str = "a finite number", remedy: str = "") -> float:
     """``value`` as a float, if it is a finite real number."""
@@ -43,6 +45,12 @@ def above(name: str, value: object, bound: float, remedy: str = "") -> float:
     return _within(name, value, real(name, value, rule=rule, remedy=remedy) > bound, rule, remedy)
 
 
+def between(name: str, value: object, low: float, high: float, remedy: str = "") -> float:
+    """``value`` as a float, if low <= value <= high."""
+    rule = f"a number in [{low:g}, {high:g}]"
+    return _within(name, value, low <= real(name, value, rule=rule, remedy=remedy) <= high, rule, remedy)
+
+
 def rate(name: str, value: object, remedy: str = "") -> float:
     """``value`` as a float, if 0 < value <= 1 (a sampling rate)."""
     rule = "a number in (0, 1]"
@@ -69,8 +77,8 @@ def positive_delta(name: str, value: object, remedy: str = "") -> float:
 
 def count(name: str, value: object, remedy: str = "", *, least: int = 1) -> int:
     """``value`` as an int, if it is a whole number >= ``least``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < least:
-        raise _refusal(name, value, f"a whole number >= {least}", remedy)
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= LARGEST_COUNT:
+        raise _refusal(name, value, f"a whole number from {least} to 2^53", remedy)
     return int(value)
 
 

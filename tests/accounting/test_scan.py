@@ -35,7 +35,17 @@ def log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
 def random_single(rng: np.random.Generator, adjacency: str) -> Event:
     sigma, q = log_uniform(rng, 0.2, 1e4), log_uniform(rng, 1e-5, 1.0)
     count = round(log_uniform(rng, 1, 1e6))
-    kinds = ["gaussian", "laplace", "pure", "approximate", "poisson", "poisson", "poisson", "poisson", "poisson_laplace"]
+    kinds = [
+        "gaussian",
+        "laplace",
+        "pure",
+        "approximate",
+        "poisson",
+        "poisson",
+        "poisson",
+        "poisson",
+        "poisson_laplace",
+    ]
     kinds += ["response", "without", "without_laplace"] if adjacency == "replace_one" else []
     kind = kinds[rng.integers(len(kinds))]
     epsilon = min(2 / sigma, 5.0)

@@ -43,7 +43,7 @@ def test_an_event_that_is_read_through_add_remove_says_so(answered):
     profile = account(Poisson(Pure(1.0, "add_remove"), rate=0.1), "replace_one")
     (row,) = found["answers"]
     assert row["epsilon"] == profile.epsilon(1e-5)
-    assert row["engine"] == "T4"
+    assert row["engine"] == "group"
     assert "T4" in found["theorems"]
     assert "T21" in found["theorems"]
 

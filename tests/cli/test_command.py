@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -145,3 +146,26 @@ def on_a_terminal(code):
     os.close(ours)
     assert done.stdout == b""
     return seen
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+
+
+def test_the_commands_of_the_page_that_write_files_run(tmp_path, monkeypatch, dperm):
+    monkeypatch.chdir(tmp_path)
+    lines = [
+        line
+        for block in re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+        for line in block.splitlines()
+    ]
+    assert lines
+    for line in lines:
+        result = dperm(line.removeprefix("dperm "))
+        assert result.exit_code == 0, result.output
+
+
+def test_the_errors_on_the_page_are_those_of_the_command(refused):
+    errors = re.findall(r"^```text\n\$ dperm (.*?)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    assert errors
+    for line, said in errors:
+        assert refused(line) == said

@@ -8,7 +8,7 @@ from dperm import checks
 from dperm.accounting.composition import Composition
 from dperm.accounting.engines import Answer, estimate_epsilon, solve_delta, solve_epsilon
 from dperm.accounting.event import Event
-from dperm.errors import ParameterError
+from dperm.errors import AdjacencyError, ParameterError
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.group import replace_one_profile
 from dperm.privacy.profile import PrivacyProfile, tradeoff_from_delta
@@ -17,7 +17,7 @@ EPSILON = "It is the epsilon of an (epsilon, delta) statement."
 DELTA = "It is the delta of an (epsilon, delta) statement, usually well below 1/n."
 
 
-def account(event: Event, adjacency: Adjacency | str) -> PrivacyProfile:
+def account(event: Event, adjacency: Adjacency | str) -> "AccountedProfile":
     """The privacy profile of ``event`` under ``adjacency``, bracketed from both sides.
 
     Every direction of the adjacency is composed on its own from dominating pairs (T15, T22, T23), by a closed form
@@ -52,10 +52,22 @@ def account(event: Event, adjacency: Adjacency | str) -> PrivacyProfile:
     readings = {single.reading(relation) for single, _ in event.singles()}
     if readings == {relation}:
         return ComposedProfile(event, relation, _directions(event, relation))
-    for single, _ in event.singles():
-        single.reading(Adjacency.ADD_REMOVE)  # all of them must have an add/remove reading for T4
+    _require_add_remove(event)
     wider = ComposedProfile(event, Adjacency.ADD_REMOVE, _directions(event, Adjacency.ADD_REMOVE))
-    return replace_one_profile(wider)
+    return ReplaceOneReading(wider)
+
+
+def _require_add_remove(event: Event) -> None:
+    """For T4 every part of the composition must have an add/remove reading."""
+    for single, _ in event.singles():
+        try:
+            single.reading(Adjacency.ADD_REMOVE)
+        except AdjacencyError:
+            raise AdjacencyError(
+                f"{single} is proved under replace_one only, and another part of the composition has no pair of its "
+                f"own there and is read through add_remove (T4), so the two cannot be composed exactly. Account them "
+                f"apart and add their (epsilon, delta) (T11)."
+            ) from None
 
 
 def _directions(event: Event, adjacency: Adjacency) -> tuple[Composition, ...]:
@@ -113,3 +125,61 @@ class ComposedProfile:
         """Tags of every theorem that the profile rests on."""
         own = {tag for single, _ in self.event.singles() for tag in single.tags(self.adjacency)}
         return tuple(sorted(own | {"T2", "T15", "T23"}, key=lambda tag: (len(tag), tag)))
+
+
+@dataclass(frozen=True)
+class ReplaceOneReading:
+    """An add/remove profile read under replace-one by T4: delta(2 eps) <= (1 + e^eps) delta_add_remove(eps).
+
+    Valid, not tight: the brackets are of this bound.
+    """
+
+    wider: ComposedProfile
+
+    adjacency = Adjacency.REPLACE_ONE
+
+    @property
+    def event(self) -> Event:
+        """What was done."""
+        return self.wider.event
+
+    @property
+    def _bound(self) -> PrivacyProfile:
+        return replace_one_profile(self.wider)
+
+    def epsilon_answer(self, delta: float) -> Answer:
+        """Bracket of T4's epsilon."""
+        return Answer(*self._bound.epsilon_bracket(delta), "group", "accounted under add_remove, then read by T4")
+
+    def delta_answer(self, epsilon: float) -> Answer:
+        """Bracket of T4's delta."""
+        return Answer(*self._bound.delta_bracket(epsilon), "group", "accounted under add_remove, then read by T4")
+
+    def epsilon(self, delta: float) -> float:
+        """Upper bound on the smallest epsilon at ``delta``."""
+        return self._bound.epsilon(delta)
+
+    def epsilon_bracket(self, delta: float) -> tuple[float, float]:
+        """(lower, upper) bounds on T4's epsilon at ``delta``."""
+        return self._bound.epsilon_bracket(delta)
+
+    def delta(self, epsilon: float) -> float:
+        """Upper bound on delta at ``epsilon``."""
+        return self._bound.delta(epsilon)
+
+    def delta_bracket(self, epsilon: float) -> tuple[float, float]:
+        """(lower, upper) bounds on T4's delta at ``epsilon``."""
+        return self._bound.delta_bracket(epsilon)
+
+    def tradeoff(self, false_positive_rate: float) -> float:
+        """Lower bound on the false-negative rate of every attacker with this false-positive rate."""
+        return self._bound.tradeoff(false_positive_rate)
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """Tags of every theorem that the profile rests on."""
+        return tuple(sorted({*self.wider.tags, "T4"}, key=lambda tag: (len(tag), tag)))
+
+
+AccountedProfile = ComposedProfile | ReplaceOneReading
+"""What `account` returns: a `PrivacyProfile` that also has answers with their engine, and theorem tags."""

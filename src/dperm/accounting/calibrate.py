@@ -4,7 +4,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from dperm import checks
 from dperm.accounting.account import ComposedProfile, account
@@ -14,6 +14,8 @@ from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.profile import PrivacyProfile
 
 Family = Callable[[float], Event]
+PUSHES = (0.0, 0.1, 0.4, 0.8)  # moves to the safe side that are tried, in units of the relative accuracy
+LAST_PUSHES = (2.0, 10.0, 100.0, 1e3, 1e4)  # where the brackets are wider than that
 FAR = 30.0  # stands for log(epsilon / target) where epsilon is 0 or infinite
 
 
@@ -23,7 +25,7 @@ def calibrate(
     delta: float,
     adjacency: Adjacency | str,
     *,
-    bounds: tuple[float, float] = (1e-4, 1e8),
+    bounds: tuple[float, float] = (1e-2, 1e8),
     relative: float = 1e-6,
 ) -> float:
     """The parameter at which ``family`` is (epsilon, delta)-DP, to ``relative``, on the safe side.
@@ -67,9 +69,16 @@ def calibrate(
     relative = checks.positive("relative", relative)
     if not low < high:
         raise ParameterError(f"bounds must be (low, high) with low < high, got {bounds!r}.")
-    search = _Search(target, math.log(low), math.log(high), relative)
-    place, falling = search.root()
-    return target.safe(math.exp(place), relative, falling)
+    for quick in (True, False):  # the first direction alone nearly always decides; if not, both are searched
+        search = _Search(replace(target, quick=quick), math.log(low), math.log(high), relative)
+        place, falling = search.root()
+        found = target.safe(math.exp(place), relative, falling, PUSHES if quick else (*PUSHES, *LAST_PUSHES))
+        if found is not None:
+            return found
+    raise AssumptionError(
+        f"no parameter near {math.exp(place):g} could be certified at epsilon={target.epsilon:g}, "
+        f"delta={target.delta:g}. Give narrower bounds, or a larger delta."
+    )
 
 
 @dataclass(frozen=True)
@@ -78,12 +87,15 @@ class _Target:
     epsilon: float
     delta: float
     adjacency: Adjacency
+    quick: bool = True
 
     def excess(self, parameter: float) -> float:
         """log(epsilon of the event / target), clipped to +-FAR."""
         profile = self._profile(parameter)
-        quick = isinstance(profile, ComposedProfile) and self.delta > 0
-        found = profile.epsilon_estimate(self.delta) if quick else profile.epsilon(self.delta)
+        if self.quick and self.delta > 0 and isinstance(profile, ComposedProfile):
+            found = profile.epsilon_estimate(self.delta)
+        else:
+            found = profile.epsilon(self.delta)
         if found <= 0:
             return -FAR
         return min(max(math.log(found / self.epsilon), -FAR), FAR) if math.isfinite(found) else FAR
@@ -94,17 +106,14 @@ class _Target:
             raise ParameterError(f"family must return an event, got {event!r} at {parameter:g}.")
         return account(event, self.adjacency)
 
-    def safe(self, parameter: float, relative: float, falling: bool) -> float:
+    def safe(self, parameter: float, relative: float, falling: bool, pushes: tuple[float, ...]) -> float | None:
         """The first of a few values, moving away from danger, whose certified epsilon is within the target."""
         sign = 1 if falling else -1
-        for push in (0.0, 0.1, 0.4, 0.8, 2.0, 10.0, 100.0, 1e3, 1e4):
+        for push in pushes:
             value = parameter * (1 + sign * push * relative)
             if self._profile(value).epsilon(self.delta) <= self.epsilon:
                 return value
-        raise AssumptionError(
-            f"no parameter near {parameter:g} could be certified at epsilon={self.epsilon:g}, delta={self.delta:g}. "
-            f"Give narrower bounds, or a larger delta."
-        )
+        return None
 
 
 @dataclass

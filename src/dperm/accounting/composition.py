@@ -27,7 +27,12 @@ class Composition:
 
     @property
     def infinity(self) -> float:
-        """Mass at L = +infinity: 1 - prod (1 - infinity_i)^count_i, rounded up."""
+        """Mass at L = +infinity: 1 - prod (1 - infinity_i)^count_i, rounded up (exact if only one step has any)."""
+        failing = [(law.infinity, count) for law, count in self.steps if law.infinity]
+        if not failing:
+            return 0.0
+        if len(failing) == 1 and failing[0][1] == 1:
+            return failing[0][0]
         log_rest = math.fsum(count * math.log1p(-law.infinity) for law, count in self.steps)
         return -math.expm1(log_rest) * (1 + 1e-14)
 

@@ -70,12 +70,16 @@ def estimate_epsilon(direction: Composition, delta: float) -> float:
 def _pure_epsilon(directions: tuple[Composition, ...]) -> Answer:
     """Delta = 0: the largest loss; infinite if a loss is unbounded or may be infinite."""
     top = max(math.inf if one.infinity > 0 else one.ceiling for one in directions)
-    return Answer(top * (1 - 1e-15), top, "closed", "at delta = 0 epsilon is the largest possible loss")
+    top *= 1 + 1e-13  # the laws' ceilings are rounded to nearest
+    return Answer(top * (1 - 2e-13), top, "closed", "at delta = 0 epsilon is the largest possible loss")
 
 
 def _finite(solve: Callable[[Composition, float], Answer], composition: Composition, delta: float) -> Answer:
     """Take the mass at infinity out of the target: (delta - m)/(1 - m) is left for the finite losses."""
     lost = composition.infinity
+    if lost == delta:
+        top = composition.ceiling * (1 + 1e-13)
+        return Answer(0.0, top, "closed", "the events' own deltas use up delta: the rest must be pure (T14)")
     if lost >= delta:
         if lost * (1 - 1e-13) >= delta:
             return Answer(math.inf, math.inf, "closed", "the events' own deltas add up to delta or more (T14)")

@@ -21,6 +21,8 @@ from dperm.errors import ParameterError
 from dperm.privacy.adjacency import Adjacency, Direction
 
 Json = dict[str, object]
+MOST_STEPS = 10**9
+REPEATED = "An event is repeated a whole number of times, from once to a thousand million times."
 Orders = NDArray[np.float64]
 
 
@@ -33,7 +35,7 @@ class Event(ABC):
 
     def __mul__(self, count: object) -> "Event":
         """Repeat the event ``count`` times, in sequence."""
-        times = checks.count("count", count, "An event is repeated a whole number of times, at least once.")
+        times = checks.count("count", count, REPEATED)
         return Repeated.of(self, times)
 
     __rmul__ = __mul__
@@ -93,7 +95,10 @@ class Repeated(Event):
 
     def __post_init__(self) -> None:
         """Accept numpy integers."""
-        object.__setattr__(self, "count", checks.count("count", self.count))
+        count = checks.count("count", self.count, REPEATED)
+        if count > MOST_STEPS:
+            raise ParameterError(f"count must be at most {MOST_STEPS:,}, got {count}. {REPEATED}")
+        object.__setattr__(self, "count", count)
 
     @classmethod
     def of(cls, event: Event, count: int) -> Event:
@@ -115,6 +120,11 @@ class Composed(Event):
     """Several events in sequence."""
 
     events: tuple[Event, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse an empty composition: nothing was done, so there is nothing to account."""
+        if not self.events:
+            raise ParameterError("a composition needs at least one event, got none.")
 
     @classmethod
     def of(cls, *events: Event) -> "Composed":

@@ -17,6 +17,9 @@ from dperm.privacy.adjacency import Adjacency, Direction
 
 MULTIPLIER = "Give the noise's standard deviation (Laplace: scale) over the sensitivity of one record added or removed."
 
+MULTIPLIERS = (1e-2, 1e10)  # below, epsilon is in the thousands; beyond, a statistic is all noise
+LARGEST_EPSILON = 500.0
+
 
 def sensitivity(direction: Direction) -> float:
     """Sensitivity in units of one record added or removed: replacing a record is one removal and one addition."""
@@ -37,7 +40,9 @@ class Gaussian(SingleEvent):
     def __post_init__(self) -> None:
         """Check and accept numpy scalars."""
         object.__setattr__(
-            self, "noise_multiplier", checks.positive("noise_multiplier", self.noise_multiplier, MULTIPLIER)
+            self,
+            "noise_multiplier",
+            checks.between("noise_multiplier", self.noise_multiplier, *MULTIPLIERS, MULTIPLIER),
         )
 
     def law(self, direction: Direction) -> GaussianLoss:
@@ -67,7 +72,9 @@ class Laplace(SingleEvent):
     def __post_init__(self) -> None:
         """Check and accept numpy scalars."""
         object.__setattr__(
-            self, "noise_multiplier", checks.positive("noise_multiplier", self.noise_multiplier, MULTIPLIER)
+            self,
+            "noise_multiplier",
+            checks.between("noise_multiplier", self.noise_multiplier, *MULTIPLIERS, MULTIPLIER),
         )
 
     def law(self, direction: Direction) -> LaplaceLoss:
@@ -102,19 +109,13 @@ class Approximate(SingleEvent):
 
     def __post_init__(self) -> None:
         """Check and accept numpy scalars and the adjacency's string."""
-        object.__setattr__(self, "epsilon", checks.nonnegative("epsilon", self.epsilon))
+        object.__setattr__(self, "epsilon", checks.between("epsilon", self.epsilon, 0.0, LARGEST_EPSILON))
         object.__setattr__(self, "delta", checks.small_delta("delta", self.delta))
         object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
         """Refuse the conversion that does not exist (T4)."""
-        if adjacency is Adjacency.ADD_REMOVE and self.adjacency is Adjacency.REPLACE_ONE:
-            raise AdjacencyError(
-                f'{self} was declared under adjacency="replace_one" and asked for under "add_remove": a replace-one '
-                f"guarantee says nothing about data sets of different size (T4). Account the composition under "
-                f'"replace_one", or declare an add_remove guarantee.'
-            )
-        return adjacency
+        return _declared_reading(self, adjacency)
 
     def law(self, direction: Direction) -> AtomicLoss:
         """T14; under replace-one from an add/remove guarantee (2 epsilon, delta (1 + e^epsilon)) by T4."""
@@ -152,7 +153,7 @@ class Pure(SingleEvent):
 
     def __post_init__(self) -> None:
         """Check and accept numpy scalars and the adjacency's string."""
-        object.__setattr__(self, "epsilon", checks.nonnegative("epsilon", self.epsilon))
+        object.__setattr__(self, "epsilon", checks.between("epsilon", self.epsilon, 0.0, LARGEST_EPSILON))
         object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
 
     @property
@@ -161,7 +162,7 @@ class Pure(SingleEvent):
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
         """As for `Approximate`."""
-        return self._general.reading(adjacency)
+        return _declared_reading(self, adjacency)
 
     def law(self, direction: Direction) -> AtomicLoss:
         """Randomised response dominates (T13)."""
@@ -180,6 +181,16 @@ class Pure(SingleEvent):
         return {"epsilon": self.epsilon, "adjacency": self.adjacency.value}
 
 
+def _declared_reading(event: Pure | Approximate, adjacency: Adjacency) -> Adjacency:
+    if adjacency is Adjacency.ADD_REMOVE and event.adjacency is Adjacency.REPLACE_ONE:
+        raise AdjacencyError(
+            f'{event} was declared under adjacency="replace_one" and asked for under "add_remove": a replace-one '
+            f"guarantee says nothing about data sets of different size (T4). Account the composition under "
+            f'"replace_one", or declare an add_remove guarantee.'
+        )
+    return adjacency
+
+
 @dataclass(frozen=True)
 class RandomizedResponse(SingleEvent):
     """Each record is answered locally: kept with probability e^eps/(e^eps + k - 1), else another of k values (T9)."""
@@ -190,7 +201,7 @@ class RandomizedResponse(SingleEvent):
 
     def __post_init__(self) -> None:
         """Check and accept numpy scalars."""
-        object.__setattr__(self, "epsilon", checks.nonnegative("epsilon", self.epsilon))
+        object.__setattr__(self, "epsilon", checks.between("epsilon", self.epsilon, 0.0, LARGEST_EPSILON))
         object.__setattr__(
             self, "values", checks.count("values", self.values, "It is the number of answers, at least 2.", least=2)
         )

@@ -24,6 +24,7 @@ from dperm.accounting.laws.subsampled_gaussian import SubsampledGaussianLoss
 from dperm.errors import AdjacencyError, ConversionError, ParameterError
 from dperm.privacy.adjacency import Adjacency, Direction
 
+SMALLEST_RATE = 1e-12
 RATE = "It is the probability that a record is in the sample."
 
 Base = Gaussian | Laplace | Pure | Approximate
@@ -58,7 +59,7 @@ class Poisson(SingleEvent):
     def __post_init__(self) -> None:
         """Check and accept numpy scalars."""
         _check_base("Poisson", self.event)
-        object.__setattr__(self, "rate", checks.rate("rate", self.rate, RATE))
+        object.__setattr__(self, "rate", checks.between("rate", self.rate, SMALLEST_RATE, 1.0, RATE))
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
         """T22 under add/remove; T25 is proved for the Gaussian only, so others go through add/remove and T4."""
@@ -82,10 +83,10 @@ class Poisson(SingleEvent):
         return _amplified(self.event, self.rate)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """T26, for the Gaussian under add/remove."""
+        """T26 for the Gaussian under add/remove, T4 on top of it under replace-one."""
         if self.rate == 1:
             return self.event.rdp(orders, adjacency)
-        if not isinstance(self.event, Gaussian) or adjacency is not Adjacency.ADD_REMOVE:
+        if not isinstance(self.event, Gaussian):
             raise ConversionError(
                 f"no RDP curve is proved here for {self} under {adjacency.value} (T26). Use account()."
             )
@@ -120,7 +121,7 @@ class WithoutReplacement(SingleEvent):
     def __post_init__(self) -> None:
         """Check and accept numpy scalars."""
         _check_base("WithoutReplacement", self.event)
-        object.__setattr__(self, "rate", checks.rate("rate", self.rate, RATE))
+        object.__setattr__(self, "rate", checks.between("rate", self.rate, SMALLEST_RATE, 1.0, RATE))
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
         """Refuse add/remove: the sample size would depend on the private n (T21, the mixed case)."""

@@ -74,7 +74,7 @@ def _make(kind: object, fields: Json) -> Event:
     if kind == "repeated":
         return Repeated(_decode(fields.pop("event")), **fields)  # type: ignore[arg-type]
     if kind == "composed":
-        return Composed(tuple(_decode(part) for part in _parts(**fields)))  # type: ignore[arg-type]
+        return Composed(tuple(_decode(part) for part in _parts(**fields)))
     if isinstance(kind, str) and kind in _SAMPLED:
         return _SAMPLED[kind](cast(Base, _decode(fields.pop("event"))), **fields)  # type: ignore[arg-type]
     if isinstance(kind, str) and kind in _PLAIN:

@@ -11,8 +11,8 @@ from dperm.cli.options import EVENTS_HELP, AdjacencyName, AsJson, EventFiles, Ev
 from dperm.cli.running import reported_errors, spinner
 
 if TYPE_CHECKING:
+    from dperm.accounting.account import AccountedProfile
     from dperm.accounting.engines import Answer
-    from dperm.privacy.profile import PrivacyProfile
 
     Rows = list[tuple[float, Answer]]
 
@@ -79,28 +79,25 @@ def _given(quantity: str) -> str:
     return "delta" if quantity == "epsilon" else "epsilon"
 
 
-def _answer(profile: "PrivacyProfile", quantity: str, point: float) -> "Answer":
-    from dperm.cli.answers import answer
-
-    return answer(profile, delta=point) if quantity == "epsilon" else answer(profile, epsilon=point)
+def _answer(profile: "AccountedProfile", quantity: str, point: float) -> "Answer":
+    return profile.epsilon_answer(point) if quantity == "epsilon" else profile.delta_answer(point)
 
 
-def _print_json(event: object, profile: "PrivacyProfile", quantity: str, rows: "Rows") -> None:
-    from dperm.cli.answers import answer_data, theorems
+def _print_json(event: object, profile: "AccountedProfile", quantity: str, rows: "Rows") -> None:
+    from dperm.cli.answers import answer_data
     from dperm.cli.output import print_json
 
     print_json(
         {
             "adjacency": profile.adjacency.value,
             "answers": [{_given(quantity): point, **answer_data(found, quantity)} for point, found in rows],
-            "theorems": list(theorems(profile)),
+            "theorems": list(profile.tags),
             "event": event,
         }
     )
 
 
-def _print_table(profile: "PrivacyProfile", quantity: str, rows: "Rows") -> None:
-    from dperm.cli.answers import theorems
+def _print_table(profile: "AccountedProfile", quantity: str, rows: "Rows") -> None:
     from dperm.cli.output import bracket, print_facts, print_table, up
 
     headers = (_given(quantity), f"{quantity} at most", "bracket", "relative width", "engine")
@@ -115,7 +112,7 @@ def _print_table(profile: "PrivacyProfile", quantity: str, rows: "Rows") -> None
     print_facts(
         [
             ("adjacency", profile.adjacency.value),
-            ("theorems", ", ".join(theorems(profile))),
+            ("theorems", ", ".join(profile.tags)),
             *reasons,
         ]
     )

@@ -94,9 +94,8 @@ class _Family:
     def answer(self, value: float) -> "Answer":
         """The certified epsilon at ``value``."""
         from dperm.accounting import account
-        from dperm.cli.answers import answer
 
-        return answer(account(self.event(value), self.adjacency), delta=self.delta)
+        return account(self.event(value), self.adjacency).epsilon_answer(self.delta)
 
     def bounds(self, low: float | None, high: float | None) -> tuple[float, float]:
         """Where to search: as asked for, or everywhere that makes sense."""

@@ -7,7 +7,7 @@ never evaluated. A ``?`` stands for the number that ``dperm calibrate`` looks fo
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, fields
 from typing import TYPE_CHECKING, Protocol
 
 from dperm.errors import DpermError, ParameterError
@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 COUNT = "count"
 _BEFORE, _SHOWN = 50, 100  # of a long text a message repeats only this much, around the place
+
+
+def parameters(kind: "type[SingleEvent]") -> "tuple[Field[object], ...]":
+    """The parameters of an event, in order."""
+    return fields(kind)  # type: ignore[arg-type]  # every event is a dataclass
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,7 @@ class Call:
     def event(self, filling: Filling) -> "SingleEvent":
         """The event; what it refuses is reported with its place."""
         values: dict[str, object] = {}
-        if any(field.name == "adjacency" for field in fields(self.kind)):  # type: ignore[arg-type]  # all are dataclasses
+        if any(field.name == "adjacency" for field in parameters(self.kind)):
             values["adjacency"] = filling.adjacency
         for name, argument in self.arguments.items():
             values[name] = _value(argument, filling)

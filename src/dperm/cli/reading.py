@@ -8,11 +8,12 @@ else is refused, with a pointer to its place.
 
 import ast
 import re
+import warnings
 from collections.abc import Iterator
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING
 
-from dperm.cli.grammar import Call, Hole, Node, Place, Repeat, Sum
+from dperm.cli.grammar import Call, Hole, Node, Place, Repeat, Sum, parameters
 from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -48,7 +49,8 @@ def read_expression(text: str) -> Node:
 
 def _syntax(text: str) -> ast.expr:
     try:
-        return ast.parse(text.replace("?", _HOLE), mode="eval").body
+        with warnings.catch_warnings(action="ignore"):  # what Python finds odd is refused below
+            return ast.parse(text.replace("?", _HOLE), mode="eval").body
     except SyntaxError as error:
         column = min(max((error.offset or 1) - 1, 0), len(text))
         raise Place(text, column).error(f"this is not an event: {error.msg}. {_EXAMPLE}") from None
@@ -105,12 +107,12 @@ class _Reader:
         return Repeat(self.node(part, depth + 1), times, self._place(count))
 
     def _call(self, tree: ast.Call, kind: "type[SingleEvent]", depth: int) -> Call:
-        names = [field.name for field in fields(kind)]  # type: ignore[arg-type]  # all are dataclasses
+        names = [field.name for field in parameters(kind)]
         signature = f"{kind.kind}({', '.join(names)})"
         arguments: dict[str, float | str | Hole | Node] = {}
         for name, argument in self._named(tree, names, signature):
             arguments[name] = self._argument(name, argument, depth)
-        needed = [one.name for one in fields(kind) if one.default is MISSING and one.name != "adjacency"]  # type: ignore[arg-type]
+        needed = [one.name for one in parameters(kind) if one.default is MISSING and one.name != "adjacency"]
         missing = [name for name in needed if name not in arguments]
         if missing:
             raise self._place(tree).error(f"{signature} needs {', '.join(missing)}.")

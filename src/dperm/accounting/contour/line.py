@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dperm.accounting.contour.closing import UNIT, NotClosedError, Tolerance
-from dperm.accounting.contour.product import Product
+from dperm.accounting.contour.product import Product, on_line
 from dperm.accounting.laws.law import Array, ComplexArray
 
 STEEPER = np.array([1.02, 1.05, 1.1, 1.2, 1.35, 1.6, 2.0, 3.0, 5.0])  # candidates for c2 / c
@@ -84,7 +84,7 @@ def make_contour(product: Product, c: float, epsilon: float, log_delta: float, t
     goal = math.log(tolerance.truncation * math.pi) + log_delta - (log_f - c * epsilon) - 1.0
     terms, log_tail = _terms(product, c, spacing, goal, tolerance)
     line = product.line(spacing, terms, tolerance)
-    s = c + 1j * spacing * np.arange(terms)
+    s = on_line(c, spacing, terms)
     kernel = line.values - np.log(s * (s + 1))
     weight = 1 / np.abs(s * (s + 1))
     size = float(np.exp(kernel.real).sum())

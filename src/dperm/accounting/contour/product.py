@@ -145,7 +145,7 @@ class PlainProduct:
 
     def line(self, spacing: float, terms: int, tolerance: Tolerance) -> Line:
         """Product of the steps' lines; (1 + e)^T - 1 <= expm1(T e)."""
-        s = self.c + 1j * spacing * np.arange(terms)
+        s = on_line(self.c, spacing, terms)
         values, errors = self.factors.line(s, tolerance)
         scale = float(values[0].real)
         for nodes, count in _all_nodes(make_nodes, self.steps, self.masses, (self.c, spacing, terms), tolerance):
@@ -199,9 +199,10 @@ class SplitProduct:
         """Log F at real c."""
         out, rest = self.factors.log_real(c), np.zeros_like(c)
         for left, right, (_, count) in zip(self.left_tables, self.right_tables, self.lefts, strict=True):
-            small = left.log_mass(c)
-            out = out + count * small
-            rest = rest + count * np.logaddexp(0.0, right.log_mass(c) - small)
+            small, large = left.log_mass(c), right.log_mass(c)
+            open_ended = ~(np.isfinite(small) & np.isfinite(large))
+            out = out + count * np.where(open_ended, np.inf, small)
+            rest = rest + count * np.logaddexp(0.0, np.where(open_ended, 0.0, large) - np.where(open_ended, 0.0, small))
         return out + log_expm1(rest)
 
     def prepare(self, c: float) -> None:
@@ -227,7 +228,7 @@ class SplitProduct:
 
     def line(self, spacing: float, terms: int, tolerance: Tolerance) -> Line:
         """left^T expm1(sum T log1p(right/left)) and its majorant."""
-        s = self.c + 1j * spacing * np.arange(terms)
+        s = on_line(self.c, spacing, terms)
         values, errors = self.factors.line(s, tolerance)
         scale = float(values[0].real)
         lefts = _all_nodes(make_panel_nodes, self.lefts, self.left_masses, (self.c, spacing, terms), tolerance)
@@ -250,6 +251,11 @@ class SplitProduct:
         errors = errors + ROUNDING * UNIT * (8 + np.abs(values - scale) + abs(scale) + np.abs(rest))
         wrong = common * (np.maximum(raised - size, 0.0) + raised * np.expm1(np.minimum(errors, 700.0)))
         return Line(scale + base, values - scale + _complex_log_expm1(rest) - base, wrong)
+
+
+def on_line(c: float, spacing: float, terms: int) -> ComplexArray:
+    """The points c + ikd, k < terms, of the contour."""
+    return np.asarray(c + 1j * spacing * np.arange(terms), dtype=np.complex128)
 
 
 def log_expm1(x: Array) -> Array:

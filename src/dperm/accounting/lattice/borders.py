@@ -39,11 +39,17 @@ def fitted_block(law: StepLaw, borders: Array, values: Array, free: Array, ancho
         rows, goals = jacobian[live], residual[live]
         if anchor is not None:
             rows, goals = np.vstack([rows, _closing(len(borders))]), np.append(goals, -_closing(len(borders)) @ borders)
-        move = np.linalg.lstsq(rows[:, free], goals, rcond=1e-10)[0]
+        move = _least_squares(rows[:, free], goals)
         borders = borders.copy()
         borders[free] += np.clip(move, -0.4 * step, 0.4 * step)
         borders = np.maximum.accumulate(borders)
     return borders
+
+
+def _least_squares(rows: Array, goals: Array) -> Array:
+    """Normal equations with a slight ridge: quick, and exact enough for a step of Newton's method."""
+    normal = rows.T @ rows
+    return np.asarray(np.linalg.solve(normal + 1e-9 * np.eye(len(normal)), rows.T @ goals))
 
 
 def _closing(borders: int) -> Array:

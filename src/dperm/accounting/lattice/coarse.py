@@ -7,7 +7,7 @@ of the true one for every c > 0, and e^{K(c) - c eps} kappa(c) bounds delta(eps)
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,12 +17,11 @@ from dperm.accounting.lattice.dots import high_share, split_far
 from dperm.accounting.lattice.step import StepLaw
 from dperm.accounting.laws.law import Array
 
-
-Objective = Callable[[Array, Array], Array]
-
-FLAT = 2e-3  # a smaller c may cost this much of epsilon, relative
+TILT_STEP = 0.25  # of log c, in the search grid
+TIGHT, LOOSE = 1.0, 3.0  # what the choice of c may cost in log delta, usually and near the end of a bounded law
+EDGE = 0.02  # (largest loss - eps) / largest loss below which eps is near that end
 SLIVER = 1e-13
-LOOSE = 3.0  # or this much of log delta
+NEGLIGIBLE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class CoarseLaw:
         """Connect-the-dots on a few hundred points up to ``cap``, dense around 0, atoms among them."""
         low, high = law.support(tail)
         atoms = dict(law.atoms())
-        top = max([min(high, max(cap, low)), *atoms])
+        low, top = min([low, *atoms]), max([min(high, max(cap, low)), *atoms])
         points = _points(low, top, list(atoms))
         masses = np.zeros(len(points))
         if len(points) > 1:
@@ -77,6 +76,14 @@ class CoarseLaw:
         away = self.losses - float(w @ self.losses)
         return float(w @ away**2), float(w @ away**3)
 
+    def mass_above(self, loss: float) -> float:
+        """P-mass of losses above ``loss``."""
+        return float(np.exp(self.log_masses[self.losses > loss]).sum())
+
+    def mass_below(self, loss: float) -> float:
+        """P-mass of losses below ``loss``."""
+        return float(np.exp(self.log_masses[self.losses < loss]).sum())
+
     def second_moment_below(self, loss: float) -> float:
         """E L^2 where L does not exceed ``loss``."""
         return float(np.exp(self.log_masses) @ np.where(self.losses <= loss, self.losses, 0.0) ** 2)
@@ -93,10 +100,13 @@ class CoarseLaw:
         first = int(np.argmax(below > whole + math.log(SLIVER / self.count)))
         return float(self.losses[max(first - 1, 0)])
 
-    def median(self) -> float:
-        """A median of the loss."""
-        mass = np.cumsum(np.exp(self.log_masses))
-        return float(self.losses[np.searchsorted(mass, mass[-1] / 2)])
+    def centre(self) -> float:
+        """Where the law is heaviest: its largest atom, if that has a fifth of the mass, or a median."""
+        loss, mass = max(self.law.atoms(), key=lambda atom: atom[1], default=(0.0, 0.0))
+        if mass > 0.2:
+            return loss
+        cumulated = np.cumsum(np.exp(self.log_masses))
+        return float(self.losses[np.searchsorted(cumulated, cumulated[-1] / 2)])
 
 
 def _points(low: float, high: float, atoms: Sequence[float]) -> Array:
@@ -120,15 +130,22 @@ class Coarse:
 
     def lost(self) -> float:
         """P-mass at +infinity."""
-        return sum(law.count * law.lost for law in self.laws)
+        return -math.expm1(sum(law.count * math.log1p(-law.lost) for law in self.laws))
 
-    def capped(self, epsilon: float) -> "Coarse":
-        """The same, all that is far above eps put at one point and infinity (dots.py), for reading delta near eps.
+    def capped(self, epsilon: float, log_delta: float) -> "Coarse":
+        """The same, losses far above eps put at one point and at infinity (dots.py), for reading delta near eps.
 
-        That changes delta(eps) only where the other steps sum to less than eps minus the cap, 8 deviations down.
+        That changes delta(eps) only if one step is above the cap and the others sum to less than eps minus the cap,
+        by their usual fluctuation (8 deviations are allowed for it) or by a step far below 0.
         """
-        near = sum(law.count * law.second_moment_below(epsilon) for law in self.laws)
-        cap = epsilon + 8 * math.sqrt(near)
+        usual = 8 * math.sqrt(sum(law.count * law.second_moment_below(epsilon) for law in self.laws))
+        reach = max(float(law.losses[-1]) for law in self.laws) - epsilon
+        for x in np.linspace(usual, max(reach, usual), 40):
+            above = sum(law.count * law.mass_above(epsilon + x) for law in self.laws)
+            below = sum(law.count * law.mass_below(-x) for law in self.laws)
+            if above * below <= NEGLIGIBLE * math.exp(log_delta):
+                break
+        cap = epsilon + float(x)
         return Coarse(tuple(CoarseLaw.of(law.law, law.count, law.tail, cap, law.window) for law in self.laws))
 
     def variance(self, c: float) -> float:
@@ -137,44 +154,46 @@ class Coarse:
 
     def skewness(self, c: float) -> float:
         """Skewness of the sum under the tilted law."""
-        return sum(law.count * law.moments(c)[1] for law in self.laws) / self.variance(c) ** 1.5
+        return sum(law.count * law.moments(c)[1] for law in self.laws) / max(self.variance(c) ** 1.5, 1e-300)
 
     def most(self) -> float:
         """The largest loss that was not cut off."""
         return sum(law.count * float(law.losses[-1]) for law in self.laws)
 
-    def tilts(self) -> Array:
+    def _tilts(self) -> Array:
         """Candidates for c, from far below to far above every scale of the losses."""
         sizes = [float(np.abs(law.losses).max()) for law in self.laws]
         least = 0.03 / max(sum(law.count * s for law, s in zip(self.laws, sizes, strict=True)), 1e-300)
-        most = 1e4 / max(max(sizes), 1e-300)
-        return np.exp(np.arange(math.log(least), math.log(most), 0.5))
+        most = 1e4 / max(max(float(law.losses[-1]) for law in self.laws), 1e-300)
+        return np.exp(np.arange(math.log(least), math.log(most), TILT_STEP))
 
     def chernoff_epsilon(self, log_delta: float) -> tuple[float, float]:
-        """The best eps with e^{K(c) - c eps} kappa(c) <= delta, and a c that is nearly as good and not too large."""
-        best, c = self._least(lambda c, k: (k + log_kappas(c) - log_delta) / c)
-        return best, self._modest(lambda c, k: (k + log_kappas(c) - log_delta) / c, c, best + FLAT * abs(best))
-
-    def chernoff_log_delta(self, epsilon: float) -> tuple[float, float]:
-        """The best bound on log delta(eps), and a c that is nearly as good and not too large."""
-        best, c = self._least(lambda c, k: k + log_kappas(c) - c * epsilon)
-        return best, self._modest(lambda c, k: k + log_kappas(c) - c * epsilon, c, best + LOOSE)
-
-    def _least(self, objective: Objective) -> tuple[float, float]:
-        """Minimise over c: a grid, then two finer ones around its best point."""
-        c, width = self.tilts(), 0.5
+        """The best eps with e^{K(c) - c eps} kappa(c) <= delta, and its c."""
+        c, width = self._tilts(), TILT_STEP
         for _ in range(3):
-            values = objective(c, self.log_mgf(c))
+            values = (self.log_mgf(c) + log_kappas(c) - log_delta) / c
             best = int(values.argmin())
             value, chosen = float(values[best]), float(c[best])
             c, width = chosen * np.exp(width * np.linspace(-1, 1, 9)), width / 4
         return value, chosen
 
-    def _modest(self, objective: Objective, c: float, limit: float) -> float:
-        """A smaller c if it is much smaller: near the end of a bounded law the best one grows without end."""
-        smaller = c * np.exp(-np.arange(12.0, 0.0, -0.25))
-        good = smaller[objective(smaller, self.log_mgf(smaller)) <= limit]
-        return float(good[0]) if len(good) and good[0] < c / 4 else c
+    def chernoff_log_delta(self, epsilon: float) -> float:
+        """The best of the bounds K(c) - c eps + log kappa(c) on log delta(eps)."""
+        c = self._tilts()
+        return float((self.log_mgf(c) + log_kappas(c) - c * epsilon).min())
+
+    def tilts(self, epsilon: float) -> Array:
+        """Values of c that give nearly the best Chernoff bound on delta(eps).
+
+        Near the end of a bounded law the bound improves without end as c grows, and a smaller c will do.
+        """
+        c = self._tilts()
+        values = self.log_mgf(c) + log_kappas(c) - c * epsilon
+        best = int(values.argmin())
+        if self.most() - epsilon < EDGE * self.most():
+            return c[np.flatnonzero((values <= values[best] + LOOSE) & (c >= c[best] / 100))[:1]]
+        good = np.flatnonzero(values <= values[best] + TIGHT)
+        return c[good[good >= best]]
 
 
 def log_kappas(c: Array) -> Array:

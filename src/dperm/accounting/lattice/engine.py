@@ -36,16 +36,16 @@ def epsilon_bracket(composition: Composition, delta: float, goal: float = 1e-6) 
     guess = max(ceiling - _saddle_gain(coarse, c) / c, 1e-3 * ceiling)
     share = 0.5 if coarse.skewness(c) < SKEWED else ROUGH / goal
     for _ in range(ROUNDS):
-        one = Round.of(coarse, target_of(coarse, c, log_delta, guess), share * goal * guess)
+        target = target_of(coarse, log_delta, guess)
+        one = Round.of(coarse, target, share * goal * guess)
         high = min(high, smallest_epsilon(one.upper, delta, ceiling))
         low = max(low, largest_epsilon(one.lower, delta, ceiling))
-        poor = share > 0.5 or c * abs(guess - high) > 2
+        poor = share > 0.5 or target.tilt * abs(guess - high) > 2
         if high - low <= goal * high or (one.exhausted and not poor):
             break
         guess = high
         if poor:
-            coarse, share = coarse.capped(guess), 0.5
-            c = coarse.chernoff_log_delta(guess)[1]
+            coarse, share = coarse.capped(guess, log_delta), 0.5
         else:
             share *= max(min(0.5 * goal * high / (high - low), 0.5), 1 / 256)
     return low, high
@@ -55,18 +55,18 @@ def delta_bracket(composition: Composition, epsilon: float, goal: float = 1e-6) 
     """(lower, upper) bounds on delta(``epsilon``), epsilon >= 0, of the losses given that they are finite."""
     if not composition.steps:
         return 0.0, 0.0
-    log_delta = _log_chernoff(_coarse(composition, -60.0).capped(epsilon), epsilon)
+    log_delta = _log_chernoff(_coarse(composition, -60.0).capped(epsilon, -60.0), epsilon)
     coarse = _coarse(composition, log_delta)
     if epsilon >= coarse.most() * (1 + 1e-12):
         return 0.0, min(coarse.lost(), 1.0)
     low, high = 0.0, 1.0
     share = ROUGH / goal
     for _ in range(ROUNDS):
-        coarse = coarse.capped(epsilon)
+        coarse = coarse.capped(epsilon, log_delta)
         log_delta = min(log_delta, _log_chernoff(coarse, epsilon))
         high = min(high, math.exp(log_delta) * (1 + 1e-9))
-        c = coarse.chernoff_log_delta(epsilon)[1]
-        one = Round.of(coarse, target_of(coarse, c, log_delta, epsilon), share * goal / c)
+        target = target_of(coarse, log_delta, epsilon)
+        one = Round.of(coarse, target, share * goal / target.tilt)
         low = max(low, one.lower.lower(epsilon))
         high = min(high, one.upper.upper(epsilon))
         poor = share > 0.5 or math.log(max(high, 1e-300)) < log_delta - 3
@@ -95,7 +95,7 @@ def _ceiling(coarse: Coarse, delta: float) -> tuple[float, float]:
 
 def _log_chernoff(coarse: Coarse, epsilon: float) -> float:
     """Log of an upper bound on delta(epsilon), at most 0."""
-    return max(math.log(min(bounded_exp(coarse.chernoff_log_delta(epsilon)[0]) + coarse.lost(), 1.0)), LEAST_LOG)
+    return max(math.log(min(bounded_exp(coarse.chernoff_log_delta(epsilon)) + coarse.lost(), 1.0)), LEAST_LOG)
 
 
 def _saddle_gain(coarse: Coarse, c: float) -> float:

@@ -72,7 +72,7 @@ def shape_of(law: CoarseLaw, tilt: float) -> Shape:
     """The shape of a law that is to be tilted."""
     atomic = float(law.law.masses(np.array(law.law.support(1e-300)))[0][0]) == 0.0
     atoms = sorted((loss, mass) for loss, mass in law.law.atoms() if mass > 0)
-    top = atoms[-1][0] if atoms else law.median()
+    top = atoms[-1][0] if atoms else law.centre()
     weights = [(loss, mass * math.exp(tilt * (loss - top))) for loss, mass in atoms]
     total = sum(weight for _, weight in weights) or 1.0
     unit = common_measure([loss for loss, _ in atoms])

@@ -102,8 +102,9 @@ def _cells(law: StepLaw, grid: Grid, window: Window | None) -> Cells:
     free[[0, -1]] = False
     if window is not None:
         at = round((window.loss - grid.start) / grid.spacing)
-        borders[at : at + 2] = window.low, window.high
-        free[at : at + 2] = False
+        if 0 <= at < grid.points:
+            borders[at : at + 2] = window.low, window.high
+            free[at : at + 2] = False
     elif grid.double:
         for loss, _ in law.atoms():
             free[np.abs(borders - loss) < grid.spacing / 2] = False

@@ -21,10 +21,10 @@ class Measure:
 
     def log_mgf(self, c: float, other: float) -> float:
         """Log E e^{other L} of the law that was tilted by c."""
-        e = np.arange(len(self.weights)) * ((other - c) * self.spacing)
-        top = max(float(e[-1]), 0.0)
-        mean = float(self.weights @ np.exp(e - top))
-        return self.log_scale + (other - c) * self.start + top + math.log(mean)
+        live = np.flatnonzero(self.weights)
+        e = np.log(self.weights[live]) + (other - c) * self.spacing * live
+        top = float(e.max())
+        return self.log_scale + (other - c) * self.start + top + math.log(float(np.exp(e - top).sum()))
 
 
 def tilt(start: float, spacing: float, masses: Array, c: float) -> Measure:

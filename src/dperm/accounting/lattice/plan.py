@@ -31,13 +31,17 @@ class Target:
     period: float
 
 
-def target_of(coarse: Coarse, c: float, log_delta: float, epsilon: float) -> Target:
-    """The shortest period whose aliases at eps (and a little below) are small."""
-    deviation = math.sqrt(coarse.variance(c))
-    tilt = max(c, 0.5 / max(deviation, math.sqrt(coarse.variance(0.0))))
-    least = max(0.0, epsilon - 2 / tilt)
-    others = tilt + np.array([0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 20, 40]) / deviation
+def target_of(coarse: Coarse, log_delta: float, epsilon: float) -> Target:
+    """The tilt that allows the shortest period whose aliases at eps (and a little below) are small."""
+    tilts = coarse.tilts(epsilon)
+    several = tilts[:: max(1, len(tilts) // 4)]
+    return min((_target(coarse, log_delta, epsilon, float(c)) for c in several), key=lambda target: target.period)
+
+
+def _target(coarse: Coarse, log_delta: float, epsilon: float, tilt: float) -> Target:
+    others = tilt + np.array([0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 20, 40]) / math.sqrt(coarse.variance(tilt))
     wanted = -log_delta - math.log(ALIAS)
+    least = max(0.0, epsilon - 2 / tilt)
     needs = (coarse.log_mgf(others) - others * least + wanted) / (others - tilt)
     best = int(needs.argmin())
     return Target(tilt, float(others[best]), log_delta, epsilon, max(wanted / tilt, float(needs[best])))
@@ -68,9 +72,13 @@ class Candidate:
         coarsest = self.shape.unit if self.shape.atomic and math.isfinite(self.shape.unit) else 1 / target.tilt
         return min(math.sqrt(cost / self.curvature), coarsest) if self.curvature else coarsest
 
+    def misfit(self, spacings: Array) -> Array:
+        """Cost of atoms beside a lattice of each spacing."""
+        return self.law.count * self.atoms * self.shape.misfit(spacings)
+
     def shared(self, spacings: Array) -> Array:
         """Cost of composing on a common lattice of each spacing."""
-        return self.curvature * spacings**2 + self.law.count * self.atoms * self.shape.misfit(spacings)
+        return self.curvature * spacings**2 + self.misfit(spacings)
 
     def moved(self, spacings: Array) -> Array:
         """Cost of composing on an own lattice and moving the result: first order for what atoms are left."""
@@ -79,12 +87,13 @@ class Candidate:
 
 @dataclass(frozen=True)
 class LawPlan:
-    """A law, its lattice, and whether it is composed on the common lattice or on its own."""
+    """A law, its lattice, whether it is composed on the common lattice or on its own, and its atoms' misfit (in eps)."""
 
     coarse: CoarseLaw
     shape: Shape
     spacing: float
     own: bool
+    misfit: float
 
 
 @dataclass(frozen=True)
@@ -105,16 +114,21 @@ def plan_of(coarse: Coarse, target: Target, width: float, *, upper: bool) -> Pla
     lead = _lead(candidates)
     total = sum(one.law.count * (one.shape.high - one.shape.low) for one in candidates)
     widest = max(one.shape.high - one.shape.low for one in candidates)
-    least = max(min(target.period, total), widest) / (0.9 * MOST_POINTS)
+    period = min(target.period, total)
+    least = max(period, widest) / (0.9 * MOST_POINTS)
     spacing, exhausted = _spacing(candidates, lead, min(wishes), least, width)
-    laws = tuple(_law_plan(one, spacing, wish, one is candidates[lead]) for one, wish in zip(candidates, wishes, strict=True))
-    length = fft.next_fast_len(max(LEAST_POINTS, math.ceil(target.period / spacing) + 2), real=True)
+    laws = tuple(
+        _law_plan(one, spacing, wish, one is candidates[lead]) for one, wish in zip(candidates, wishes, strict=True)
+    )
+    length = fft.next_fast_len(max(LEAST_POINTS, math.ceil(period / spacing) + 2 * len(laws)), real=True)
     return Plan(target, laws, spacing, length, exhausted)
 
 
 def _lead(candidates: list[Candidate]) -> int:
     """The law whose atoms weigh most after composition: they must lie on the lattice."""
-    return max(range(len(candidates)), key=lambda i: (candidates[i].atoms ** candidates[i].law.count, candidates[i].deviation))
+    return max(
+        range(len(candidates)), key=lambda i: (candidates[i].atoms ** candidates[i].law.count, candidates[i].deviation)
+    )
 
 
 def _spacing(candidates: list[Candidate], lead: int, wish: float, least: float, width: float) -> tuple[float, bool]:
@@ -136,7 +150,7 @@ def _spacing(candidates: list[Candidate], lead: int, wish: float, least: float, 
 def _law_plan(one: Candidate, spacing: float, wish: float, lead: bool) -> LawPlan:
     at = np.array([spacing])
     if lead or one.shared(at)[0] <= one.moved(at)[0]:
-        return LawPlan(one.law, one.shape, spacing, own=False)
+        return LawPlan(one.law, one.shape, spacing, False, float(one.misfit(at)[0]))
     least = max(20 * one.deviation, one.shape.high - one.shape.low) / MOST_OWN
-    own = float(one.shape.spacings(max(min(wish, spacing / 4), least), 1)[0])
-    return LawPlan(one.law, one.shape, own, own=True)
+    own = one.shape.spacings(max(min(wish, spacing / 4), least), 1)
+    return LawPlan(one.law, one.shape, float(own[0]), True, float(one.misfit(own)[0]))

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dperm.accounting.lattice.rounding import MASS, PLACE, bounded_exp, log_kappa
+from dperm.accounting.lattice.rounding import MASS, bounded_exp, log_kappa
 from dperm.accounting.lattice.spectrum import Circle
 from dperm.accounting.laws.law import Array
 
@@ -110,7 +110,9 @@ class Readout:
         return self.circle.noise * spread + math.exp(log_kappa(self.tilt)) * (self.variation + 2 * math.exp(-FADED))
 
     def _far(self, epsilon: float) -> float:
-        return max(self.far[0] * (1 - MASS) - bounded_exp(epsilon) * self.far[1] * (1 + MASS), 0.0) if self.far[0] else 0.0
+        return (
+            max(self.far[0] * (1 - MASS) - bounded_exp(epsilon) * self.far[1] * (1 + MASS), 0.0) if self.far[0] else 0.0
+        )
 
     def _left(self) -> float:
         fall = self.tilt * self.circle.spacing * len(self.circle.weights)

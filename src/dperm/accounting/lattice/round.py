@@ -47,11 +47,14 @@ def _collapsed_plan(coarse: Coarse, plan: Plan, steep: list[bool], width: float)
         laws = zip(coarse.laws, steps, steep, strict=True)
         collapsed = Coarse(tuple(_collapsed(law, step) if chosen else law for law, step, chosen in laws))
         plan = plan_of(collapsed, plan.target, width, upper=False)
-        if all(abs(law.spacing - step) <= 1e-8 * step for law, step in zip(plan.laws, steps, strict=True)):
+        if all(abs(law.spacing - step) <= 1e-5 * step for law, step in zip(plan.laws, steps, strict=True)):
             break
     return plan
 
 
 def _collapsed(law: CoarseLaw, step: float) -> CoarseLaw:
-    window = Window.of(law.law, *steep_window(law.law, law.median(), step))
+    low, high = steep_window(law.law, law.centre(), step)
+    window = Window.of(law.law, low, high)
+    if not (low < high and window.p > 0 and window.q > 0):
+        return law
     return CoarseLaw.of(Collapsed(window), law.count, law.tail, float(law.losses[-1]), window)

@@ -16,7 +16,7 @@ UNIT is half the distance from 1 to the next double. The allowances are models, 
 import math
 
 UNIT = 2.0**-53
-MASS = 128 * UNIT
+MASS = 256 * UNIT
 PLACE = 64 * UNIT
 STAGE = 8 * UNIT
 PRODUCT = 4 * UNIT

@@ -22,15 +22,15 @@ SLACK = 1e-9  # on the logarithm of a moment generating function that bounds ali
 class Factor:
     """A measure on the common lattice, how often it occurs, and what is known of its errors.
 
-    ``lost``: P-mass at +infinity of all steps together; ``far``: log of the P- and of the Q-mass that is not kept
-    apart, all steps together (lower laws); ``log_mgf_beyond``: log E e^{c2 L}, all steps together.
+    For all steps together: ``log_mgf_beyond``, log E e^{c2 L}; ``kept``, log of the P-mass that is not at +infinity
+    (upper laws); ``far``, logs of the P- and Q-mass that is not far (lower laws).
     """
 
     measure: Measure
     count: int
     variation: float
     log_mgf_beyond: float
-    lost: float = 0.0
+    kept: float = 0.0
     far: tuple[float, float] = (0.0, 0.0)
 
 
@@ -50,13 +50,13 @@ def _above(law: LawPlan, plan: Plan) -> Factor:
     grid = law.shape.grid(law.spacing)
     masses, lost = raised(law.coarse.law, grid, law.coarse.tail)
     measure = tilt(grid.start, grid.spacing, masses, c)
-    log_mgf = count * measure.log_mgf(c, plan.target.beyond)
+    log_mgf, kept = count * measure.log_mgf(c, plan.target.beyond), count * _log_rest(lost)
     if not law.own:
-        return Factor(measure, count, 0.0, log_mgf, count * lost)
+        return Factor(measure, count, 0.0, log_mgf, kept)
     whole, variation = composed(measure, count)
     # split_up moves mass up by at most one lattice step
     log_mgf += plan.target.beyond * plan.spacing
-    return Factor(split_up(whole, plan.spacing, c), 1, variation, log_mgf, count * lost)
+    return Factor(split_up(whole, plan.spacing, c), 1, variation, log_mgf, kept)
 
 
 def _below(law: LawPlan, plan: Plan) -> tuple[Factor, float]:
@@ -65,12 +65,18 @@ def _below(law: LawPlan, plan: Plan) -> tuple[Factor, float]:
     below = merged(law.coarse.law, grid, c, law.coarse.window)
     measure = tilt(below.start, grid.spacing, below.masses, c)
     log_mgf = count * measure.log_mgf(c, plan.target.beyond)
-    far = (count * math.log1p(-below.far[0]), count * math.log1p(-below.far[1]))
+    far = (count * _log_rest(below.far[0]), count * _log_rest(below.far[1]))
+    cost = count * below.cost + law.misfit
     if not law.own:
-        return Factor(measure, count, 0.0, log_mgf, far=far), count * below.cost
+        return Factor(measure, count, 0.0, log_mgf, far=far), cost
     whole, variation = composed(measure, count)
     # merge_down only lowers E e^{c2 L}: merged losses by convexity, then moved down
-    return Factor(merge_down(whole, plan.spacing, c), 1, variation, log_mgf, far=far), count * below.cost
+    return Factor(merge_down(whole, plan.spacing, c), 1, variation, log_mgf, far=far), cost
+
+
+def _log_rest(mass: float) -> float:
+    """Log(1 - mass)."""
+    return math.log1p(-mass) if mass < 1 else -math.inf
 
 
 def readout_of(factors: list[Factor], plan: Plan) -> Readout:
@@ -82,7 +88,7 @@ def readout_of(factors: list[Factor], plan: Plan) -> Readout:
         tilt=plan.target.tilt,
         beyond=Beyond(plan.target.beyond, sum(factor.log_mgf_beyond for factor in factors) + SLACK),
         variation=sum(factor.variation for factor in factors),
-        lost=sum(factor.lost for factor in factors),
+        lost=-math.expm1(sum(factor.kept for factor in factors)),
         far=(
             -math.expm1(sum(factor.far[0] for factor in factors)),
             -math.expm1(sum(factor.far[1] for factor in factors)),

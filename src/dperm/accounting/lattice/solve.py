@@ -31,20 +31,19 @@ def _verified(
     sign: float,
     otherwise: float,
 ) -> float:
-    """Step away from the root until the bound holds; if the first step was not enough, halve the last one."""
+    """Step away from the root until the bound holds; halve the last step unless the first was as planned."""
     epsilon = _root(readout, delta, ceiling)
     value, tail = readout.value_and_tail(epsilon)
     excess = abs(bound(epsilon) - delta)
-    slope = max(tail - value, readout.tilt * value, 1e-300)
-    step = max(1.05 * excess / slope, 1e-15 * epsilon) if math.isfinite(excess) else 0.01 * ceiling
-    step = min(step, 1e-3 * ceiling)
+    planned = abs(value - delta) <= 1e-6 * delta and tail > value and excess < 0.1 * delta
+    step = 1.05 * excess / (tail - value) + 1e-15 * epsilon if planned else 1e-14 * ceiling
     failed = epsilon
     for attempt in range(TRIES):
         trial = epsilon + sign * step
         if not 0 <= trial < ceiling:
             break
         if holds(trial):
-            return trial if attempt == 0 else _halved(holds, failed, trial)
+            return trial if planned and attempt == 0 else _halved(holds, failed, trial)
         failed, step = trial, 2 * step
     return otherwise
 

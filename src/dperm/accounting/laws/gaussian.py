@@ -22,10 +22,24 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     return math.exp(log_delta(epsilon, mu))
 
 
-def interval_mass(upper_tail_of: Array) -> Array:
-    """Standard normal mass between consecutive increasing points, without cancellation in either tail."""
-    a, b = upper_tail_of[:-1], upper_tail_of[1:]
-    return np.where(a > 0, ndtr(-a) - ndtr(-b), ndtr(b) - ndtr(a))
+def interval_mass(points: Array) -> Array:
+    """Standard normal mass between consecutive increasing points, to about 1e-14 relative.
+
+    Differences of tail probabilities lose digits in narrow cells: there the density's Taylor series at the middle m,
+    h phi(m) [1 + (m^2 - 1) h^2/24 + (m^4 - 6 m^2 + 3) h^4/1920], right to (h max(1, |m|))^6/322560, relative.
+    Beyond 39 deviations nothing is left in double precision.
+    """
+    z = np.clip(points, -39.0, 39.0)
+    width, square = np.diff(z), ((z[:-1] + z[1:]) / 2) ** 2
+    narrow = width * width / 24
+    series = 1 + narrow * (square - 1) + narrow * narrow * (0.3 * (square * (square - 6) + 3))
+    mass = width * series * (np.exp(-square / 2) / math.sqrt(2 * math.pi))
+    wide = np.flatnonzero(width * width * np.maximum(square, 1.0) > 4e-4)
+    if len(wide):
+        a, b = z[wide], z[wide + 1]
+        low, high = ndtr(-np.abs(a)), ndtr(-np.abs(b))
+        mass[wide] = np.where(a > 0, low - high, np.where(b < 0, high - low, 1 - low - high))
+    return np.asarray(mass)
 
 
 @dataclass(frozen=True)
@@ -55,17 +69,17 @@ class GaussianLoss:
         z = borders / self.mu
         return interval_mass(z - self.mu / 2), interval_mass(z + self.mu / 2)
 
-    def density(self, u: Array) -> Array:
-        """Density of the loss under Q."""
-        return np.asarray(np.exp(-((u / self.mu + self.mu / 2) ** 2) / 2) / (self.mu * math.sqrt(2 * math.pi)))
+    def log_density(self, u: Array) -> Array:
+        """Log density of the loss under Q."""
+        return np.asarray(-((u / self.mu + self.mu / 2) ** 2) / 2 - math.log(self.mu * math.sqrt(2 * math.pi)))
 
     def growth(self, y: float) -> float:
         """|density(u + iy)| = density(u) e^{y^2/(2 mu^2)}."""
         return y * y / (2 * self.mu**2)
 
-    def peak(self, low: Array, high: Array) -> Array:
-        """Largest density on an interval: the mode is at -mu^2/2."""
-        return self.density(np.clip(-(self.mu**2) / 2, low, high))
+    def log_peak(self, low: Array, high: Array) -> Array:
+        """Largest log density on an interval: the mode is at -mu^2/2."""
+        return self.log_density(np.clip(-(self.mu**2) / 2, low, high))
 
     def place(self, count: int, parts: Parts) -> None:
         """Gaussian losses add their variances (T19)."""

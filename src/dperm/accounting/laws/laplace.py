@@ -49,17 +49,17 @@ class LaplaceLoss:
         q = 0.5 * np.exp(-(self.top + left) / 2) * -np.expm1(-width / 2)
         return p, q
 
-    def density(self, u: Array) -> Array:
-        """Density of the loss under Q between its atoms; entire, so it may be read beyond them too."""
-        return np.asarray(0.25 * np.exp(-(self.top + u) / 2))
+    def log_density(self, u: Array) -> Array:
+        """Log density of the loss under Q between its atoms; entire, so it may be read beyond them too."""
+        return np.asarray(math.log(0.25) - (self.top + u) / 2)
 
     def growth(self, y: float) -> float:
         """|e^{-iy/2}| = 1."""
         return 0.0
 
-    def peak(self, low: Array, high: Array) -> Array:
-        """Largest density on an interval: it falls."""
-        return self.density(low)
+    def log_peak(self, low: Array, high: Array) -> Array:
+        """Largest log density on an interval: it falls."""
+        return self.log_density(low)
 
     def place(self, count: int, parts: Parts) -> None:
         """A closed moment generating function."""

@@ -111,15 +111,15 @@ class MixtureLoss:
         ``s`` is a line c + ikd, k = 0, 1, ...
         """
         c, t = float(s.real[0]), float(np.abs(s.imag).max())
-        losses, weights, error = self._nodes(c, t)
-        log_weights = c * losses + np.log(weights)
-        top = float(log_weights.max())
-        size = float(np.exp(log_weights - top).sum())
-        spacing = t / max(len(s) - 1, 1)
-        total = frequency_sums(losses, np.exp(log_weights - top), spacing, len(s))
-        spread = float(np.abs(losses).max())
-        error = error * math.exp(-top) + UNIT * size * (16 + math.log2(len(losses)) + 8 * (c + t) * spread)
-        return top + np.log(total), np.asarray(error / np.maximum(np.abs(total) - error, 1e-300))
+        losses, log_weights, log_error = self._nodes(c, t)
+        tilted = c * losses + log_weights
+        top = float(tilted.max())
+        weights = np.exp(tilted - top)
+        total = frequency_sums(losses, weights, t / max(len(s) - 1, 1), len(s))
+        roundings = 16 + math.log2(len(losses)) + 8 * (c + t) * float(np.abs(losses).max())
+        error = math.exp(min(log_error - top, 700.0)) + UNIT * float(weights.sum()) * roundings
+        value = np.asarray(top + np.log(total), dtype=np.complex128)
+        return value, np.asarray(error / np.maximum(np.abs(total) - error, 1e-300))
 
     def size(self, c: float, t: float) -> int:
         """Atoms and nodes."""
@@ -127,30 +127,29 @@ class MixtureLoss:
 
     def log_mgf_real(self, c: Array) -> Array:
         """Nodes for the largest tilt in use, at real c."""
-        losses, weights = _search_nodes(self)
-        e = np.multiply.outer(c, losses) + np.log(weights)
-        top = e.max(axis=1)
-        return np.asarray(top + np.log(np.exp(e - top[:, None]).sum(axis=1)))
+        losses, log_weights = _search_nodes(self)
+        return np.asarray(np.logaddexp.reduce(np.multiply.outer(c, losses) + log_weights, axis=1))
 
     def _nodes(self, c: float, t: float) -> tuple[Array, Array, float]:
-        """Losses and P-weights of atoms and nodes, and the absolute quadrature error of E e^{sL}, |Im s| <= t."""
+        """Losses and log P-weights of atoms and nodes, log of the quadrature error of E e^{sL} for |Im s| <= t."""
         return _nodes(self, c, t)
 
     def _make_nodes(self, c: float, t: float) -> tuple[Array, Array, float]:
         atoms = np.array(self.atoms()).reshape(-1, 2)
-        losses, weights, error = [atoms[:, 0]], [atoms[:, 1]], 0.0
-        for up in (True, False):
-            if self.kind is (Kind.ADD if up else Kind.REMOVE):
-                continue
-            panels = integrate_panels(self._panels(up), c, t)
-            ell = sampled_loss(panels.nodes, self.rate)
-            plain = panels.weights * self.base.density(panels.nodes)
+        atoms = atoms[atoms[:, 1] > 0]
+        losses, log_weights, log_error = [atoms[:, 0]], [np.log(atoms[:, 1])], -math.inf
+        for up in self._sides():
+            rule = integrate_panels(self._panels(up), c, t)
+            ell = sampled_loss(rule.nodes, self.rate)
+            plain = np.log(rule.weights) + self.base.log_density(rule.nodes)
             losses.append(ell if up else -ell)
-            weights.append(plain * np.exp(ell) if up else plain)
-            error += panels.error
-        flat_losses, flat_weights = np.concatenate(losses), np.concatenate(weights)
-        live = flat_weights > 0
-        return flat_losses[live], flat_weights[live], error
+            log_weights.append(plain + ell if up else plain)
+            log_error = float(np.logaddexp(log_error, rule.log_error))
+        return np.concatenate(losses), np.concatenate(log_weights), log_error
+
+    def _sides(self) -> tuple[bool, ...]:
+        """True for the law of l(u) under A, False for that of -l(u) under Q."""
+        return {Kind.REMOVE: (True,), Kind.ADD: (False,), Kind.SPLICE: (True, False)}[self.kind]
 
     def _panels(self, up: bool) -> Panels:
         low, high = self._range(self.tail)
@@ -164,15 +163,13 @@ class MixtureLoss:
         low, high = self._range(self.tail)
         u = np.linspace(low, high, 4001)
         ell = sampled_loss(u, self.rate)
-        density = self.base.density(u) * np.exp(ell - u) / self.rate  # dQ/dl = density(u) / l'(u)
+        log_density = self.base.log_density(u) + ell - u - math.log(self.rate)  # dQ/dl = density(u) / l'(u)
         whole = float(self.log_mgf_real(np.array([c]))[0])
         variation = 0.0
-        for up in (True, False):
-            if self.kind is (Kind.ADD if up else Kind.REMOVE):
-                continue
-            tilted = density * np.exp(np.minimum((c + 1) * ell if up else -c * ell, 600.0) - whole)
+        for up in self._sides():
+            tilted = np.exp(np.minimum(log_density + ((c + 1) * ell if up else -c * ell) - whole, 300.0))
             variation += float(np.abs(np.diff(tilted)).sum() + tilted[0] + tilted[-1])
-        atoms = sum(mass * math.exp(c * loss - whole) for loss, mass in self.atoms())
+        atoms = sum(math.exp(min(c * loss - whole, 300.0)) * mass for loss, mass in self.atoms())
         return min(1.0, atoms * (1 + 1e-8) + 1.05 * variation / t)
 
 
@@ -183,7 +180,7 @@ def _nodes(law: MixtureLoss, c: float, t: float) -> tuple[Array, Array, float]:
 
 @lru_cache(maxsize=256)
 def _search_nodes(law: MixtureLoss) -> tuple[Array, Array]:
-    """Losses and weights that serve every real c up to 300 over the range of the loss."""
+    """Losses and log weights that serve every real c up to 300 over the range of the loss."""
     low, high = law.support(law.tail)
-    losses, weights, _ = law._nodes(300 / (high - low), 0.0)
-    return losses, weights
+    losses, log_weights, _ = law._nodes(300 / (high - low), 0.0)
+    return losses, log_weights

@@ -16,22 +16,24 @@ from typing import Protocol
 import numpy as np
 
 from dperm.accounting.laws.law import Array
+from dperm.accounting.laws.sampling import sampled_loss
 
 TARGET = 1e-17  # error aimed at, relative to the largest integrand on the panels
 ORDERS = (12, 16, 24, 32, 48, 64)
+MOST_PANELS = 4096
 
 
 class AnalyticDensity(Protocol):
     """A density that extends analytically to the strip |Im u| <= pi/2."""
 
-    def density(self, u: Array) -> Array:
-        """The density on the real line."""
+    def log_density(self, u: Array) -> Array:
+        """Log of the density on the real line."""
 
     def growth(self, y: float) -> float:
         """Bound on log |density(u + iy) / density(u)|."""
 
-    def peak(self, low: Array, high: Array) -> Array:
-        """Largest density between low and high."""
+    def log_peak(self, low: Array, high: Array) -> Array:
+        """Log of the largest density between low and high."""
 
 
 @dataclass(frozen=True)
@@ -42,16 +44,16 @@ class Panels:
     high: float
     rate: float
     up: bool
-    base: "AnalyticDensity"
+    base: AnalyticDensity
 
 
 @dataclass(frozen=True)
 class Rule:
-    """Nodes and weights in u, and the proved absolute error of the integral for all |Im s| <= t."""
+    """Nodes and weights in u, and the log of the proved absolute error of the integral for all |Im s| <= t."""
 
     nodes: Array
     weights: Array
-    error: float
+    log_error: float
 
 
 @lru_cache(maxsize=16)
@@ -64,46 +66,43 @@ def integrate_panels(panels: Panels, c: float, t: float) -> Rule:
     count = 1
     while True:
         edges = np.linspace(panels.low, panels.high, count + 1)
-        order, error, peak = _best_order(panels, edges, c, t)
-        if error <= TARGET * peak or count >= 4096:
+        order, log_error, reached = _best_order(panels, edges, c, t)
+        if reached or count >= MOST_PANELS:
             break
         count *= 2
     x, w = _legendre(order)
     half = (edges[1] - edges[0]) / 2
     nodes = ((edges[:-1] + half)[:, None] + half * x).ravel()
-    return Rule(nodes, np.tile(w * half, count), error)
+    return Rule(nodes, np.tile(w * half, count), log_error)
 
 
-def _best_order(panels: Panels, edges: Array, c: float, t: float) -> tuple[int, float, float]:
-    """Smallest order that reaches the target (else the largest), its error, and the largest integrand."""
+def _best_order(panels: Panels, edges: Array, c: float, t: float) -> tuple[int, float, bool]:
+    """Smallest order that reaches the target (else the largest), the log of its error, and whether it reaches it."""
     middle, half = (edges[:-1] + edges[1:]) / 2, float(edges[1] - edges[0]) / 2
     power = c + 1 if panels.up else -c
-    sampled = np.log1p(panels.rate * np.expm1(np.minimum(edges, 700.0)))
-    peak = float((panels.base.density(edges) * np.exp(np.clip(power * sampled, -700, 700))).max()) * (
-        edges[-1] - edges[0]
-    )
+    heights = panels.base.log_density(edges) + power * sampled_loss(edges, panels.rate)
+    goal = float(heights.max()) + math.log(TARGET * float(edges[-1] - edges[0]))
     axes = [min(1.5, half * factor) for factor in (0.5, 1.0, 2.0, 4.0, 8.0)]
-    order, error = ORDERS[-1], math.inf
-    for candidate in ORDERS:
-        bound = min(_error(panels, middle, half, c, t, b, candidate) for b in axes)
-        order, error = candidate, bound
-        if bound <= TARGET * peak:
-            break
-    return order, error, peak
+    bound = math.inf
+    for order in ORDERS:
+        bound = min(_log_error(panels, middle, half, c, t, b, order) for b in axes)
+        if bound <= goal:
+            return order, bound, True
+    return ORDERS[-1], bound, False
 
 
-def _error(panels: Panels, middle: Array, half: float, c: float, t: float, b: float, order: int) -> float:
-    """Sum over panels of the Bernstein bound with half axis b."""
+def _log_error(panels: Panels, middle: Array, half: float, c: float, t: float, b: float, order: int) -> float:
+    """Log of the sum over panels of the Bernstein bound with half axis b."""
     rho = b / half + math.hypot(b / half, 1.0)
     a = half * (rho + 1 / rho) / 2
-    high, low = np.exp(np.minimum(middle + a, 700.0)), np.exp(np.minimum(middle - a, 700.0))
-    q = panels.rate
-    argument = np.arctan2(q * high * math.sin(b), 1 - q + q * high * math.cos(b))
+    top = np.maximum(middle + a, 0.0)
+    rest, part = (1 - panels.rate) * np.exp(-top), panels.rate * np.exp(middle + a - top)
+    argument = np.arctan2(part * math.sin(b), rest + part * math.cos(b))
     if panels.up:
-        size = (c + 1) * np.log1p(q * (high - 1))
+        size = (c + 1) * sampled_loss(middle + a, panels.rate)
     else:
-        size = -c * np.log(1 - q + q * low * math.cos(b))
-    reach = panels.base.peak(middle - a, middle + a)
-    log_m = size + t * argument + panels.base.growth(b) + np.log(np.maximum(reach, 1e-300))
+        low = np.exp(np.minimum(middle - a, 700.0))
+        size = -c * np.log(1 - panels.rate + panels.rate * low * math.cos(b))
+    log_m = size + t * argument + panels.base.growth(b) + panels.base.log_peak(middle - a, middle + a)
     decay = math.log(64 / 15 * half / (1 - rho**-2)) - 2 * order * math.log(rho)
-    return float(np.exp(np.minimum(log_m + decay, 700.0)).sum())
+    return float(np.logaddexp.reduce(log_m)) + decay

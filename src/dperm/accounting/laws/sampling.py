@@ -13,28 +13,25 @@ import numpy as np
 from dperm.accounting.laws.law import Array
 
 Profile = Callable[[float], float]
+FAR = 600.0  # beyond, e^u is near overflow and 1 - q no longer counts
 
 
 def sampled_loss(u: Array, rate: float) -> Array:
-    """l(u) = log(1 - q + q e^u), without overflow."""
-    big = np.maximum(u, 0.0)
-    return np.asarray(
-        np.where(u < 30, np.log1p(rate * np.expm1(np.minimum(u, 30.0))), big + np.log(rate + (1 - rate) * np.exp(-big)))
-    )
+    """l(u) = log(1 - q + q e^u), without overflow: far up it is u + log q."""
+    return np.asarray(np.where(u < FAR, np.log1p(rate * np.expm1(np.minimum(u, FAR))), u + math.log(rate)))
 
 
 def base_loss(loss: Array, rate: float) -> Array:
     """The u with l(u) = loss; -infinity at and below log(1 - q)."""
-    moderate = np.expm1(np.minimum(loss, 30.0)) / rate
-    with np.errstate(divide="ignore", invalid="ignore"):
-        small = np.where(moderate > -1, np.log1p(np.maximum(moderate, -1.0)), -np.inf)
-        large = loss - math.log(rate) + np.log1p(-(1 - rate) * np.exp(-np.maximum(loss, 1.0)))
-    return np.asarray(np.where(loss < 30, small, large))
+    grown = np.expm1(np.minimum(loss, FAR)) / rate
+    with np.errstate(divide="ignore"):
+        near = np.log1p(np.maximum(grown, -1.0))
+    return np.asarray(np.where(loss < FAR, near, loss - math.log(rate)))
 
 
 def remove_delta(base: Profile, rate: float, epsilon: float) -> float:
     """H_{e^eps}(A || Q) = q delta_base(log(1 + (e^eps - 1)/q)), exactly (T21, T22; T24 without replacement)."""
-    if epsilon > 600:
+    if epsilon > FAR:
         return rate * base(epsilon - math.log(rate))
     return rate * base(math.log1p(math.expm1(epsilon) / rate))
 
