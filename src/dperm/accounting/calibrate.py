@@ -59,16 +59,16 @@ def calibrate(
     >>> round(calibrate(Gaussian, epsilon=1.0, delta=1e-5, adjacency="add_remove"), 4)
     3.7306
     """
+    if not callable(family):
+        raise ParameterError(f"family must be a function from a parameter to an event, got {family!r}.")
     target = _Target(
         family,
         checks.positive("epsilon", epsilon, "Give the epsilon to be reached."),
         checks.small_delta("delta", delta),
         Adjacency.of(adjacency),
     )
-    low, high = checks.positive("bounds[0]", bounds[0]), checks.positive("bounds[1]", bounds[1])
+    low, high = _checked_bounds(bounds)
     relative = checks.positive("relative", relative)
-    if not low < high:
-        raise ParameterError(f"bounds must be (low, high) with low < high, got {bounds!r}.")
     for quick in (True, False):  # the first direction alone nearly always decides; if not, both are searched
         search = _Search(replace(target, quick=quick), math.log(low), math.log(high), relative)
         place, falling = search.root()
@@ -79,6 +79,15 @@ def calibrate(
         f"no parameter near {math.exp(place):g} could be certified at epsilon={target.epsilon:g}, "
         f"delta={target.delta:g}. Give narrower bounds, or a larger delta."
     )
+
+
+def _checked_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
+    if not isinstance(bounds, tuple | list) or len(bounds) != 2:
+        raise ParameterError(f"bounds must be a pair (low, high), got {bounds!r}.")
+    low, high = checks.positive("bounds[0]", bounds[0]), checks.positive("bounds[1]", bounds[1])
+    if not low < high:
+        raise ParameterError(f"bounds must be (low, high) with low < high, got {bounds!r}.")
+    return low, high
 
 
 @dataclass(frozen=True)
@@ -180,12 +189,14 @@ class _Search:
     def _secant(self, a: tuple[float, float], b: tuple[float, float]) -> float:
         """Root inside the bracket, to a thirtieth of ``relative``: secant, or bisection where a value is clipped."""
         last = a if abs(a[1]) < abs(b[1]) else b
+        tiny = self.relative / 30
         for _ in range(100):
             clipped = max(abs(a[1]), abs(b[1])) >= FAR
             place = (a[0] + b[0]) / 2 if clipped else a[0] - a[1] * (b[0] - a[0]) / (b[1] - a[1])
+            if abs(place - last[0]) < tiny or abs(b[0] - a[0]) < tiny:
+                return place
             value = self._value(place)
-            tiny = self.relative / 30
-            if abs(value) < tiny / 4 or abs(place - last[0]) < tiny or abs(b[0] - a[0]) < tiny:
+            if value == 0:
                 return place
             keep = a if a[1] * value < 0 else b
             other = b if keep is a else a

@@ -49,7 +49,7 @@ def _amplified(base: Pure | Approximate, rate: float) -> AtomicLoss:
 class Poisson(SingleEvent):
     """``event`` on a Poisson sample: every record is in it with probability ``rate``, independently, anew each time.
 
-    The normaliser and the number of steps are public; an empty sample still releases its noise (T46).
+    The normaliser and the number of steps are public; an empty sample still releases its noise (T22).
     """
 
     event: Base

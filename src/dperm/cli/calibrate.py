@@ -31,7 +31,7 @@ Examples:
 """
 
 _NOISE = "noise_multiplier"
-_BOUNDS = {_NOISE: (1e-4, 1e8), "rate": (1e-9, 1.0), "epsilon": (1e-6, 1e4), "delta": (1e-18, 0.999), COUNT: (1, 1e9)}
+_BOUNDS = {_NOISE: (1e-2, 1e8), "rate": (1e-9, 1.0), "epsilon": (1e-6, 500.0), "delta": (1e-18, 0.999), COUNT: (1, 1e9)}
 """Where ? is searched unless --low and --high say otherwise; the most steps depend on the other events."""
 
 _DIGITS = (8, 12)

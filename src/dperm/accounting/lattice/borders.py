@@ -13,14 +13,14 @@ import math
 
 import numpy as np
 
-from dperm.accounting.lattice.step import StepLaw
+from dperm.accounting.lattice.step import BoolArray, StepLaw
 from dperm.accounting.laws.law import Array
 
 CELLS = 40  # cells on either side of a steep place
 ROUNDS = 6
 
 
-def fitted_block(law: StepLaw, borders: Array, values: Array, free: Array, anchor: int | None = None) -> Array:
+def fitted_block(law: StepLaw, borders: Array, values: Array, free: BoolArray, anchor: int | None = None) -> Array:
     """Borders moved, where ``free``, so that cells have their lattice values.
 
     With an ``anchor`` (an index), the values are relative to the log-ratio of that cell, which may be anything.
@@ -85,7 +85,6 @@ def steep_window(law: StepLaw, centre: float, step: float) -> tuple[float, float
     low, high = law.support(1e-300)
     below = min(CELLS, math.ceil((centre - low) / step + 0.5))
     above = min(CELLS, math.ceil((high - centre) / step + 0.5))
-    borders = centre + step * (np.arange(-below, above + 2) - 0.5)
-    free = np.ones(len(borders), dtype=bool)
-    fitted = fitted_block(law, borders, step * np.arange(len(borders) - 1), free, below)
+    steps = np.arange(-below, above + 2, dtype=np.float64)
+    fitted = fitted_block(law, centre + step * (steps - 0.5), step * steps[:-1], np.ones(len(steps), bool), below)
     return float(fitted[below]), float(fitted[below + 1])

@@ -43,9 +43,9 @@ class CoarseLaw:
     def of(cls, law: StepLaw, count: int, tail: float, cap: float, window: Window | None = None) -> "CoarseLaw":
         """Connect-the-dots on a few hundred points up to ``cap``, dense around 0, atoms among them."""
         low, high = law.support(tail)
-        atoms = dict(law.atoms())
+        atoms = [loss for loss, _ in law.atoms()]
         low, top = min([low, *atoms]), max([min(high, max(cap, low)), *atoms])
-        points = _points(low, top, list(atoms))
+        points = _points(low, top, atoms)
         masses = np.zeros(len(points))
         if len(points) > 1:
             p, q = law.masses(points)
@@ -55,7 +55,7 @@ class CoarseLaw:
         kept, lost = split_far(law, top, high)
         masses[-1] += kept
         masses[0] += tail
-        for loss, mass in atoms.items():
+        for loss, mass in law.atoms():
             masses[np.searchsorted(points, loss)] += mass
         live = masses > 0
         live[-1] = True
@@ -158,14 +158,14 @@ class Coarse:
 
     def most(self) -> float:
         """The largest loss that was not cut off."""
-        return sum(law.count * float(law.losses[-1]) for law in self.laws)
+        return math.fsum(law.count * float(law.losses[-1]) for law in self.laws)
 
     def _tilts(self) -> Array:
         """Candidates for c, from far below to far above every scale of the losses."""
         sizes = [float(np.abs(law.losses).max()) for law in self.laws]
         least = 0.03 / max(sum(law.count * s for law, s in zip(self.laws, sizes, strict=True)), 1e-300)
         most = 1e4 / max(max(float(law.losses[-1]) for law in self.laws), 1e-300)
-        return np.exp(np.arange(math.log(least), math.log(most), TILT_STEP))
+        return np.asarray(np.exp(np.arange(math.log(least), math.log(most), TILT_STEP)))
 
     def chernoff_epsilon(self, log_delta: float) -> tuple[float, float]:
         """The best eps with e^{K(c) - c eps} kappa(c) <= delta, and its c."""

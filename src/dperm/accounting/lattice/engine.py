@@ -10,6 +10,7 @@ from dperm.accounting.lattice.plan import target_of
 from dperm.accounting.lattice.round import Round
 from dperm.accounting.lattice.rounding import bounded_exp, log_kappa
 from dperm.accounting.lattice.solve import largest_epsilon, smallest_epsilon
+from dperm.accounting.lattice.steps import lattice_steps
 
 ROUNDS = 6
 CUT = 1e-11  # P-mass cut off at the top, relative to delta
@@ -31,7 +32,7 @@ def epsilon_bracket(composition: Composition, delta: float, goal: float = 1e-6) 
     coarse = _coarse(composition, log_delta)
     ceiling, c = _ceiling(coarse, delta)
     if ceiling <= 0 or delta <= coarse.lost():
-        return 0.0, max(ceiling, 0.0)
+        return 0.0, max(ceiling, 0.0) if delta > coarse.lost() else composition.ceiling
     low, high = 0.0, ceiling
     guess = max(ceiling - _saddle_gain(coarse, c) / c, 1e-3 * ceiling)
     share = 0.5 if coarse.skewness(c) < SKEWED else ROUGH / goal
@@ -53,7 +54,7 @@ def epsilon_bracket(composition: Composition, delta: float, goal: float = 1e-6) 
 
 def delta_bracket(composition: Composition, epsilon: float, goal: float = 1e-6) -> tuple[float, float]:
     """(lower, upper) bounds on delta(``epsilon``), epsilon >= 0, of the losses given that they are finite."""
-    if not composition.steps:
+    if epsilon >= composition.ceiling * (1 + 1e-12):
         return 0.0, 0.0
     log_delta = _log_chernoff(_coarse(composition, -60.0).capped(epsilon, -60.0), epsilon)
     coarse = _coarse(composition, log_delta)
@@ -82,15 +83,16 @@ def delta_bracket(composition: Composition, epsilon: float, goal: float = 1e-6) 
 
 def _coarse(composition: Composition, log_delta: float) -> Coarse:
     """The composition, cut so that no more than CUT times delta is lost."""
-    tail = math.exp(max(log_delta + math.log(CUT / composition.count), LEAST_LOG))
-    return Coarse(tuple(CoarseLaw.of(law, count, tail, math.inf) for law, count in composition.steps))
+    steps = lattice_steps(composition)
+    tail = math.exp(max(log_delta + math.log(CUT / sum(count for _, count in steps)), LEAST_LOG))
+    return Coarse(tuple(CoarseLaw.of(law, count, tail, math.inf) for law, count in steps))
 
 
 def _ceiling(coarse: Coarse, delta: float) -> tuple[float, float]:
     """An upper bound on epsilon (Chernoff, or the largest loss), and its tilt."""
     rest = delta - coarse.lost()
     bound, c = coarse.chernoff_epsilon(math.log(max(rest, 1e-300)))
-    return (min(bound, coarse.most()) if rest > 0 else coarse.most()) * (1 + 1e-12), c
+    return min(bound + 1e-9 / c, coarse.most()) * (1 + 1e-12), c
 
 
 def _log_chernoff(coarse: Coarse, epsilon: float) -> float:

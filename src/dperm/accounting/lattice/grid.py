@@ -4,6 +4,7 @@
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -24,7 +25,7 @@ class Grid:
 
     def losses(self) -> Array:
         """All lattice points."""
-        return self.start + self.spacing * np.arange(self.points)
+        return np.asarray(self.start + self.spacing * np.arange(self.points))
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ def shape_of(law: CoarseLaw, tilt: float) -> Shape:
 
 def common_measure(points: list[float]) -> float:
     """The largest d of which all gaps are multiples (infinite for fewer than two points, and where there is none)."""
-    gaps = [b - a for a, b in zip(points[:-1], points[1:], strict=True) if b > a]
+    gaps = [b - a for a, b in pairwise(points) if b > a]
     if not gaps:
         return math.inf
     measure = gaps[0]
@@ -101,7 +102,7 @@ def common_measure(points: list[float]) -> float:
 
 
 def _euclid(a: float, b: float, least: float) -> float:
-    while b > least:
+    while math.isfinite(a) and b > least:
         rest = math.remainder(a, b)
         a, b = b, abs(rest) if abs(rest) > 1e-12 * a else 0.0
     return a if b == 0.0 else math.inf

@@ -19,13 +19,12 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dperm.accounting.lattice.borders import CELLS, fitted_block
 from dperm.accounting.lattice.collapse import Window
 from dperm.accounting.lattice.grid import Grid
 from dperm.accounting.lattice.rounding import PLACE
-from dperm.accounting.lattice.step import StepLaw
+from dperm.accounting.lattice.step import BoolArray, StepLaw
 from dperm.accounting.laws.law import Array
 
 SMOOTH_ROUNDS = 2
@@ -38,7 +37,7 @@ class Cells:
 
     borders: Array
     values: Array
-    free: Array
+    free: BoolArray
 
 
 @dataclass(frozen=True)
@@ -56,16 +55,29 @@ class Merged:
 
 def merged(law: StepLaw, grid: Grid, c: float, window: Window | None) -> Merged:
     """Merge the density's cells and move the atoms down. Mass below the grid is dropped."""
-    start, index, masses, cost, far = grid.start, np.zeros(0, dtype=np.int64), np.zeros(0), 0.0, (0.0, 0.0)
-    if grid.points > 1:
-        start, index, masses, cost, last = _density(law, grid, c, window)
-        far = _far(law, last)
-    atoms = law.atoms()
-    places = [math.floor((loss - start + PLACE / 4 * (1 + abs(loss))) / grid.spacing) for loss, _ in atoms]
-    index = np.concatenate([index, np.minimum(np.array(places, dtype=np.int64), grid.points - 1)])
-    masses = np.concatenate([masses, np.array([mass for _, mass in atoms])])
-    kept = index >= 0
-    return Merged(start, np.bincount(index[kept], masses[kept], grid.points), far, cost)
+    if grid.points == 1:
+        return Merged(grid.start, _with_atoms(np.zeros(1), law, grid.start, grid.spacing), (0.0, 0.0), 0.0)
+    cells = _fitted(law, _cells(law, grid, window), grid)
+    p, misfit = _misfits(law, cells)
+    misfit = misfit / grid.spacing
+    first, stride = (1, 2) if grid.double else (0, 1)
+    bad, sag, cost = _settle(p, misfit, c * cells.values) if p.any() else (misfit > 0, 0.0, 0.0)
+    start = float(cells.values[0]) - (first + sag) * grid.spacing
+    index = first + stride * np.arange(len(p))
+    index = np.where(bad, index - np.ceil(np.clip(misfit, 1, grid.points)).astype(np.int64), index)
+    masses = np.zeros(grid.points)
+    np.add.at(masses, index[index >= 0], p[index >= 0])
+    masses = _with_atoms(masses, law, start, grid.spacing)
+    return Merged(start, masses, _far(law, float(cells.borders[-1])), cost * grid.spacing)
+
+
+def _with_atoms(masses: Array, law: StepLaw, start: float, spacing: float) -> Array:
+    """Every atom added at the lattice point at or below it."""
+    for loss, mass in law.atoms():
+        index = math.floor((loss - start + PLACE / 4 * (1 + abs(loss))) / spacing)
+        if index >= 0:
+            masses[min(index, len(masses) - 1)] += mass
+    return masses
 
 
 def _far(law: StepLaw, last: float) -> tuple[float, float]:
@@ -75,21 +87,6 @@ def _far(law: StepLaw, last: float) -> tuple[float, float]:
         return 0.0, 0.0
     p, q = law.masses(np.array([last, high]))
     return float(p[0]), float(q[0])
-
-
-def _density(
-    law: StepLaw, grid: Grid, c: float, window: Window | None
-) -> tuple[float, NDArray[np.int64], Array, float, float]:
-    """Start of the (possibly shifted) lattice, indices and P-masses of merged cells, cost, and the last border."""
-    cells = _fitted(law, _cells(law, grid, window), grid)
-    p, misfit = _misfits(law, cells)
-    misfit = misfit / grid.spacing
-    first, stride = (1, 2) if grid.double else (0, 1)
-    start = float(cells.values[0]) - first * grid.spacing
-    bad, sag, cost = _settle(p, misfit, c * cells.values) if p.any() else (misfit > 0, 0.0, 0.0)
-    index = first + stride * np.arange(len(p))
-    fallen = index - np.ceil(np.clip(misfit, 1, grid.points)).astype(np.int64)
-    return start - sag * grid.spacing, np.where(bad, fallen, index), p, cost * grid.spacing, float(cells.borders[-1])
 
 
 def _cells(law: StepLaw, grid: Grid, window: Window | None) -> Cells:
@@ -112,23 +109,19 @@ def _cells(law: StepLaw, grid: Grid, window: Window | None) -> Cells:
 
 
 def _fitted(law: StepLaw, cells: Cells, grid: Grid) -> Cells:
+    """Move the free borders: by slowly varying misfits, by Newton around a collapsed window, and up where still needed."""
     reach = 0.25 * grid.spacing * (2 if grid.double else 1)
     for _ in range(SMOOTH_ROUNDS):
         misfit = _misfits(law, cells)[1]
-        move = np.zeros(len(cells.borders))
-        move[1:-1] = (misfit[:-1] + misfit[1:]) / 2
-        cells = _moved(cells, move, reach)
+        cells = _moved(cells, (misfit[:-1] + misfit[1:]) / 2, reach)
     if not grid.double:
         cells = _steep(law, cells)
     for _ in range(RAISE_ROUNDS):
         misfit = np.maximum(_misfits(law, cells)[1], 0.0)
         if not misfit.any():
             break
-        single = cells.free[:-1] != cells.free[1:]
-        need = misfit * np.where(single, 2.0, 1.0)
-        move = np.zeros(len(cells.borders))
-        move[1:-1] = 1.001 * np.maximum(need[:-1], need[1:])
-        cells = _moved(cells, move, reach)
+        need = misfit * np.where(cells.free[:-1] != cells.free[1:], 2.0, 1.0)  # only one border can move: twice as far
+        cells = _moved(cells, 1.001 * np.maximum(need[:-1], need[1:]), reach)
     return cells
 
 
@@ -147,19 +140,24 @@ def _steep(law: StepLaw, cells: Cells) -> Cells:
 
 
 def _moved(cells: Cells, move: Array, reach: float) -> Cells:
-    borders = cells.borders + np.where(cells.free, np.clip(move, -reach, reach), 0.0)
+    """Inner borders moved, if free, by no more than ``reach``, and never past each other."""
+    borders = cells.borders.copy()
+    borders[1:-1] += np.where(cells.free[1:-1], np.clip(move, -reach, reach), 0.0)
     return replace(cells, borders=np.maximum.accumulate(borders))
 
 
 def _misfits(law: StepLaw, cells: Cells) -> tuple[Array, Array]:
-    """P-mass of each cell, and its lattice value minus log(P/Q) (0 for an empty cell)."""
+    """P-mass of each cell, and its lattice value minus log(P/Q) (0 for an empty cell).
+
+    Where Q has underflowed, log(P/Q) is only known to be no less than the lower border.
+    """
     p, q = law.masses(cells.borders)
-    live = (p > 0) & (q > 0)
+    live = (p > 0) & (q > 1e-290)
     ratio = np.log(np.where(live, p, 1.0)) - np.log(np.where(live, q, 1.0))
-    return p, np.where(live, cells.values - ratio, 0.0)
+    return p, np.where(p > 0, cells.values - np.where(live, ratio, cells.borders[:-1]), 0.0)
 
 
-def _settle(p: Array, misfit: Array, exponent: Array) -> tuple[Array, float, float]:
+def _settle(p: Array, misfit: Array, exponent: Array) -> tuple[BoolArray, float, float]:
     """Which cells go to a lower point, and the shift charged for all others: the cheaper of a few splits.
 
     Misfits and shift in lattice steps. Costs are first-order losses of log E e^{cL} over c: the shift, against one step

@@ -28,10 +28,10 @@ class Measure:
 
 
 def tilt(start: float, spacing: float, masses: Array, c: float) -> Measure:
-    """The measure with these P-masses."""
-    with np.errstate(divide="ignore"):
-        e = np.log(masses) + c * spacing * np.arange(len(masses))
-    top = float(e.max())
-    weights = np.exp(e - top)
+    """The measure with these P-masses. Exponents are taken from the heaviest point, so that they round well there."""
+    steps = np.arange(len(masses))
+    logs = np.log(np.maximum(masses, 1e-320))
+    top = int((logs + c * spacing * steps).argmax())
+    weights = np.exp(logs - logs[top] + c * spacing * (steps - top))
     total = float(weights.sum())
-    return Measure(start, spacing, weights / total, top + math.log(total) + c * start)
+    return Measure(start, spacing, weights / total, float(logs[top]) + c * (start + spacing * top) + math.log(total))

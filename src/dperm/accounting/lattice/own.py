@@ -28,7 +28,7 @@ def composed(measure: Measure, count: int) -> tuple[Measure, float]:
 
 def window(measure: Measure, count: int) -> tuple[int, int]:
     """Lattice indices outside of which the tilted sum has mass at most SLIVER on each side (Chernoff)."""
-    steps = np.arange(len(measure.weights))
+    steps = np.arange(len(measure.weights), dtype=np.float64)
     mean = float(measure.weights @ steps)
     variance = float(measure.weights @ (steps - mean) ** 2)
     t = min(math.sqrt(-2 * math.log(SLIVER) / (count * variance + 1e-300)), 30.0)
@@ -38,6 +38,7 @@ def window(measure: Measure, count: int) -> tuple[int, int]:
 
 
 def _reach(weights: Array, steps: Array, count: int, t: float) -> float:
+    """How far from the mean a Chernoff bound with t leaves SLIVER."""
     e = t * steps
     top = float(e.max())
     return (count * (top + math.log(float(weights @ np.exp(e - top)))) - math.log(SLIVER)) / abs(t)

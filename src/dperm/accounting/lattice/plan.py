@@ -87,7 +87,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class LawPlan:
-    """A law, its lattice, whether it is composed on the common lattice or on its own, and its atoms' misfit (in eps)."""
+    """A law, its lattice, whether it is composed on the common lattice or on its own, its atoms' misfit (in eps)."""
 
     coarse: CoarseLaw
     shape: Shape

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dperm.accounting.lattice.rounding import MASS, bounded_exp, log_kappa
+from dperm.accounting.lattice.rounding import MASS, UNIT, bounded_exp, log_kappa
 from dperm.accounting.lattice.spectrum import Circle
 from dperm.accounting.laws.law import Array
 
@@ -53,16 +53,24 @@ class Readout:
     _plain: Array = field(init=False, repr=False)
     _rising: Array = field(init=False, repr=False)
     _twice: Array = field(init=False, repr=False)
+    _noise: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Tables of e^{-chi} and e^{-chi}(1 - e^{-hi}), and the circle laid out twice so that a window is a slice."""
+        """Tables of e^{-chi} and e^{-chi}(1 - e^{-hi}), the circle laid out twice (a window is then a slice), the noise.
+
+        The noise is all errors that are relative to e^{K - c eps}.
+        """
         n, h = len(self.circle.weights), self.circle.spacing
         reach = min(n, math.ceil(FADED / (self.tilt * h)))
         steps = h * np.arange(reach)
         plain = np.exp(-self.tilt * steps)
+        rising = plain * -np.expm1(-steps)
+        spread = float(rising.sum()) + h * float(plain.sum())
+        noise = self.circle.noise * spread + math.exp(log_kappa(self.tilt)) * self.variation + math.exp(-FADED)
         object.__setattr__(self, "_plain", plain)
-        object.__setattr__(self, "_rising", plain * -np.expm1(-steps))
+        object.__setattr__(self, "_rising", rising)
         object.__setattr__(self, "_twice", np.concatenate([self.circle.weights, self.circle.weights[:reach]]))
+        object.__setattr__(self, "_noise", noise)
 
     def value_and_tail(self, epsilon: float) -> tuple[float, float]:
         """D(eps) and P(L > eps), so that D' = D - P(L > eps), for searching only.
@@ -73,7 +81,7 @@ class Readout:
         value, tail, scale = self._sums(epsilon)
         if not math.isfinite(scale):
             return math.inf, math.inf
-        noise = scale * self._noise() + self.lost
+        noise = scale * self._noise + self.lost
         return value + noise + self._far(epsilon), tail + noise + self.far[0]
 
     def upper(self, epsilon: float) -> float:
@@ -81,7 +89,8 @@ class Readout:
         value, _, scale = self._sums(epsilon - self.shift)
         if not math.isfinite(scale):
             return math.inf
-        return value * (1 + 4 * MASS) + self._right(epsilon - self.shift) + scale * self._noise() + self.lost
+        blur = abs(value) * self._blur(epsilon)
+        return value + blur + self._right(epsilon - self.shift) + scale * self._noise + self.lost
 
     def lower(self, epsilon: float) -> float:
         """Lower bound on delta(epsilon) of the law on the circle, its losses all lowered by the shift."""
@@ -89,7 +98,7 @@ class Readout:
         if not math.isfinite(scale):
             return -math.inf
         aliases = self._right(epsilon + self.shift) + self._left()
-        return value * (1 - 4 * MASS) - aliases - scale * self._noise() + self._far(epsilon)
+        return value - abs(value) * self._blur(epsilon) - aliases - scale * self._noise + self._far(epsilon)
 
     def _sums(self, epsilon: float) -> tuple[float, float, float]:
         """D(epsilon), P(L > epsilon), and e^{K - c epsilon}."""
@@ -103,23 +112,23 @@ class Readout:
         at_first = bounded_exp(log_scale + self.tilt * x)
         return at_first * (math.exp(x) * rising - math.expm1(x) * plain), at_first * plain, bounded_exp(log_scale)
 
-    def _noise(self) -> float:
-        """Errors relative to e^{K - c eps}."""
-        h = self.circle.spacing
-        spread = float(self._rising.sum()) + h * float(self._plain.sum())
-        return self.circle.noise * spread + math.exp(log_kappa(self.tilt)) * (self.variation + 2 * math.exp(-FADED))
+    def _blur(self, epsilon: float) -> float:
+        """Relative rounding of the tables and of e^{K - c l}."""
+        return 4 * MASS + 16 * UNIT * (abs(self.circle.log_scale) + self.tilt * abs(epsilon))
 
     def _far(self, epsilon: float) -> float:
-        return (
-            max(self.far[0] * (1 - MASS) - bounded_exp(epsilon) * self.far[1] * (1 + MASS), 0.0) if self.far[0] else 0.0
-        )
+        """What the event that is not on the circle adds at least."""
+        p, q = self.far
+        return max(p * (1 - MASS) - bounded_exp(epsilon) * q * (1 + MASS), 0.0) if p else 0.0
 
     def _left(self) -> float:
+        """Aliases of smaller losses."""
         fall = self.tilt * self.circle.spacing * len(self.circle.weights)
         return 0.0 if self.last is not None else math.exp(-fall) / -math.expm1(-fall)
 
     def _right(self, epsilon: float) -> float:
-        if self.last is not None:
-            return 0.0
+        """Aliases of larger losses, or what is missing because they are not in the window."""
         fall = (self.beyond.tilt - self.tilt) * self.circle.spacing * len(self.circle.weights)
+        if self.last is not None or fall <= 0:
+            return 0.0 if self.last is not None else math.inf
         return bounded_exp(self.beyond.log_mgf - self.beyond.tilt * epsilon - fall) / -math.expm1(-fall)

@@ -3,6 +3,7 @@
 """From a plan to the two laws on the circle: one below the composition, one above it."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from dperm.accounting.lattice.lower import merged
@@ -15,7 +16,7 @@ from dperm.accounting.lattice.rounding import PLACE
 from dperm.accounting.lattice.spectrum import convolve
 from dperm.accounting.lattice.upper import raised
 
-SLACK = 1e-9  # on the logarithm of a moment generating function that bounds aliases
+SLACK = 1e-9  # on the logarithm of a moment generating function that bounds aliases, absolute and (times 1e-4) relative
 
 
 @dataclass(frozen=True)
@@ -79,20 +80,23 @@ def _log_rest(mass: float) -> float:
     return math.log1p(-mass) if mass < 1 else -math.inf
 
 
+def _together(log_rests: Iterable[float]) -> float:
+    """1 - prod e^{log_rest}."""
+    return -math.expm1(sum(log_rests))
+
+
 def readout_of(factors: list[Factor], plan: Plan) -> Readout:
     """Convolve the factors."""
+    log_mgf = math.fsum(factor.log_mgf_beyond for factor in factors)
     last = sum(factor.count * (len(factor.measure.weights) - 1) for factor in factors)
     sizes = [law.coarse.count * (1 + max(abs(law.shape.low), abs(law.shape.high))) for law in plan.laws]
     return Readout(
         circle=convolve([(factor.measure, factor.count) for factor in factors], plan.length),
         tilt=plan.target.tilt,
-        beyond=Beyond(plan.target.beyond, sum(factor.log_mgf_beyond for factor in factors) + SLACK),
+        beyond=Beyond(plan.target.beyond, log_mgf + SLACK * (1 + 1e-4 * abs(log_mgf))),
         variation=sum(factor.variation for factor in factors),
-        lost=-math.expm1(sum(factor.kept for factor in factors)),
-        far=(
-            -math.expm1(sum(factor.far[0] for factor in factors)),
-            -math.expm1(sum(factor.far[1] for factor in factors)),
-        ),
+        lost=_together(factor.kept for factor in factors),
+        far=(_together(factor.far[0] for factor in factors), _together(factor.far[1] for factor in factors)),
         shift=PLACE * sum(sizes),
         last=last if last < plan.length else None,
     )

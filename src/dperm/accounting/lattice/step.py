@@ -4,7 +4,13 @@
 
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dperm.accounting.laws.law import Array
+
+BoolArray = NDArray[np.bool_]
+IndexArray = NDArray[np.int64]
 
 
 class StepLaw(Protocol):
