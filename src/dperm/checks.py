@@ -75,10 +75,11 @@ def positive_delta(name: str, value: object, remedy: str = "") -> float:
     return _within(name, value, 0 < real(name, value, rule=rule, remedy=remedy) < 1, rule, remedy)
 
 
-def count(name: str, value: object, remedy: str = "", *, least: int = 1) -> int:
-    """``value`` as an int, if it is a whole number >= ``least``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= LARGEST_COUNT:
-        raise _refusal(name, value, f"a whole number from {least} to 2^53", remedy)
+def count(name: str, value: object, remedy: str = "", *, least: int = 1, most: int = LARGEST_COUNT) -> int:
+    """``value`` as an int, if it is a whole number from ``least`` to ``most``."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
+        limit = "2^53" if most == LARGEST_COUNT else f"{most:,}"
+        raise _refusal(name, value, f"a whole number from {least} to {limit}", remedy)
     return int(value)
 
 
@@ -90,4 +91,11 @@ def _within(name: str, value: object, holds: bool, rule: str, remedy: str) -> fl
 
 def _refusal(name: str, value: object, rule: str, remedy: str) -> ParameterError:
     tail = f" {remedy}" if remedy else ""
-    return ParameterError(f"{name} must be {rule}, got {value!r}.{tail}")
+    return ParameterError(f"{name} must be {rule}, got {_shown(value)}.{tail}")
+
+
+def _shown(value: object) -> str:
+    """The value as the user wrote it; Python itself refuses to write integers of thousands of digits."""
+    if isinstance(value, int) and abs(value) >= 10**1000:
+        return "an integer of more than a thousand digits"
+    return repr(value)

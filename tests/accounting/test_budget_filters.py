@@ -38,13 +38,13 @@ def below(value):
 
 BOTH_SIDES = [
     pytest.param(PureDP(0.75, ADD), Pure(0.25, ADD), 3, Pure(TINY, ADD), id="pure: sum of epsilon (T11)"),
-    pytest.param(PureDP(0.75, ADD), Laplace(4.0), 3, Laplace(1e300), id="pure: Laplace"),
+    pytest.param(PureDP(0.75, ADD), Laplace(4.0), 3, Laplace(1e10), id="pure: Laplace"),
     pytest.param(PureDP(1.5, ONE), Laplace(4.0) * 3, 1, Pure(TINY, ONE), id="pure: Laplace, replace-one"),
     pytest.param(PureDP(1.0, ONE), Pure(0.25, ADD), 2, RandomizedResponse(TINY), id="pure: T4 doubles"),
-    pytest.param(ZCDP(1.5, ADD), Gaussian(1.0), 3, Gaussian(1e160), id="zCDP: rho = mu^2/2 (T18)"),
-    pytest.param(ZCDP(2.0, ONE), Gaussian(1.0), 1, Gaussian(1e160), id="zCDP: replace-one"),
+    pytest.param(ZCDP(1.5, ADD), Gaussian(1.0), 3, Gaussian(1e10), id="zCDP: rho = mu^2/2 (T18)"),
+    pytest.param(ZCDP(2.0, ONE), Gaussian(1.0), 1, Gaussian(1e10), id="zCDP: replace-one"),
     pytest.param(ZCDP(1.0, ADD), Pure(1.0, ADD), 2, Pure(1e-160, ADD), id="zCDP: pure is eps^2/2 (T18)"),
-    pytest.param(GDP(2.0, ADD), Gaussian(1.0), 4, Gaussian(1e160), id="GDP: sum of mu^2 (T19)"),
+    pytest.param(GDP(2.0, ADD), Gaussian(1.0), 4, Gaussian(1e10), id="GDP: sum of mu^2 (T19)"),
     pytest.param(GDP(2.0, ONE), Gaussian(2.0) * 4, 1, Pure(1e-160, ONE), id="GDP: replace-one"),
     pytest.param(
         RDP([(2.0, 3.0), (8.0, 12.0)], ADD), Gaussian(1.0), 3, Pure(1e-160, ADD), id="RDP: alpha mu^2/2 (T16)"
@@ -157,7 +157,7 @@ def test_blocks_are_for_approximate_limits(limit):
 
 @pytest.mark.parametrize("blocks", [None, 0, 1.5, True])
 def test_an_approximate_limit_needs_its_blocks_in_advance(blocks):
-    with pytest.raises(ParameterError, match=r"blocks must be a whole number >= 1.*fixed in advance"):
+    with pytest.raises(ParameterError, match=r"blocks must be a whole number from 1.*fixed in advance"):
         MemoryBudget(ApproxDP(1.0, 1e-6, ADD), blocks=blocks)
 
 
@@ -188,7 +188,9 @@ def test_the_exact_sum_never_exceeds_a_pure_limit_and_nothing_that_fits_is_refus
 
 
 @given(
-    limit=positive, sigmas=st.lists(st.tuples(positive, st.integers(1, 5)), max_size=30), kind=st.sampled_from("zgr")
+    limit=positive,
+    sigmas=st.lists(st.tuples(st.floats(0.01, 10.0), st.integers(1, 5)), max_size=30),
+    kind=st.sampled_from("zgr"),
 )
 def test_the_exact_sum_never_exceeds_a_gaussian_limit(limit, sigmas, kind):
     """T18, T19, T16 with the exact 1/sigma^2 of the doubles; a refusal means that it would have been over, to 1e-15."""

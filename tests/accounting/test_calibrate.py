@@ -35,7 +35,7 @@ FALLING = {
 RISING = {
     "rate": (lambda q: Poisson(Gaussian(1.0), rate=q) * 1000, 1e-5, (1e-6, 1.0)),
     "strength": (lambda e: Pure(e, ADD) * 20, 1e-5, (1e-4, 10.0)),
-    "failure": (lambda d: Approximate(0.15, d, ADD) * 5, 1e-5, (1e-12, 0.5)),
+    "failure": (lambda d: Approximate(0.09, d, ADD) * 5, 1e-5, (1e-12, 0.5)),
 }
 both_adjacencies = pytest.mark.parametrize("adjacency", [ADD, REPLACE])
 

@@ -14,10 +14,10 @@ from dperm.accounting import Approximate, Gaussian, Laplace, Poisson, Pure, Rand
 from dperm.accounting.serialize import VERSION, event_from_json, event_to_json
 from dperm.errors import EventFormatError, ParameterError
 
-POSITIVE = st.floats(min_value=1e-30, max_value=1e30)
-STRENGTH = st.floats(min_value=0.0, max_value=1e30)
+POSITIVE = st.floats(min_value=1e-2, max_value=1e10)
+STRENGTH = st.floats(min_value=0.0, max_value=500.0)
 DELTA = st.floats(min_value=0.0, max_value=1.0, exclude_max=True)
-RATE = st.floats(min_value=1e-30, max_value=1.0)
+RATE = st.floats(min_value=1e-12, max_value=1.0)
 ADJACENCY = st.sampled_from(["add_remove", "replace_one"])
 BASES = st.one_of(
     st.builds(Gaussian, POSITIVE),

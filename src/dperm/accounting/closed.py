@@ -7,6 +7,7 @@ Each returns brackets of the profile of one direction, given L < infinity, or No
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from dperm.accounting.composition import Composition
 from dperm.accounting.laws.atomic import AtomicLoss
@@ -28,7 +29,7 @@ def epsilon_bracket(composition: Composition, delta: float) -> Bracket | None:
     if not rest and count == 1:
         if isinstance(law, GaussianLoss):
             return gaussian_profile.epsilon_bracket(law.mu, delta)
-        return _single_epsilon(_finite_delta(law), delta, law.support(1e-300)[1])
+        return _single_epsilon(Single(law), delta, law.support(1e-300)[1])
     atoms = _responses(composition)
     if atoms is None:
         return None
@@ -44,18 +45,31 @@ def delta_bracket(composition: Composition, epsilon: float) -> Bracket | None:
     if not rest and count == 1:
         if isinstance(law, GaussianLoss):
             return gaussian_profile.delta_bracket(epsilon, law.mu)
-        value = _finite_delta(law)(epsilon)
-        return value * (1 - SINGLE), value * (1 + SINGLE)
+        return Single(law).bracket(epsilon)
     atoms = _responses(composition)
     if atoms is None:
         return None
     return atoms.delta(epsilon * (1 + 1e-12)) * (1 - BINOMIAL), atoms.delta(epsilon)
 
 
-def _finite_delta(law: LossLaw) -> Callable[[float], float]:
-    """Profile given L < infinity."""
-    inf = law.infinity
-    return law.delta if inf == 0 else lambda epsilon: max(law.delta(epsilon) - inf, 0.0) / (1 - inf)
+@dataclass(frozen=True)
+class Single:
+    """The profile of one step, given L < infinity, with the accuracy of its closed form."""
+
+    law: LossLaw
+
+    def value(self, epsilon: float) -> float:
+        """Delta to the nearest."""
+        inf = self.law.infinity
+        value = self.law.delta(epsilon)
+        return value if inf == 0 else max(value - inf, 0.0) / (1 - inf)
+
+    def bracket(self, epsilon: float) -> Bracket:
+        """(lower, upper) bounds: the closed form at an epsilon moved by the resolution of the losses."""
+        top = self.law.ceiling
+        shift = self.law.resolution * (max(epsilon, top) if math.isfinite(top) else epsilon)
+        low, high = self.value(epsilon + shift), self.value(max(epsilon - shift, 0.0))
+        return low * (1 - SINGLE), min(high * (1 + SINGLE), 1.0)
 
 
 def _responses(composition: Composition) -> Atoms | None:
@@ -71,24 +85,24 @@ def _responses(composition: Composition) -> Atoms | None:
     return response_atoms(counts) if counts else None
 
 
-def _single_epsilon(profile: Callable[[float], float], delta: float, high: float) -> Bracket:
+def _single_epsilon(single: Single, delta: float, high: float) -> Bracket:
     """Root of one step's profile, both ends verified with the accuracy of the closed form."""
-    if profile(0.0) * (1 + SINGLE) <= delta:
+    if single.bracket(0.0)[1] <= delta:
         return 0.0, 0.0
-    root = _falling_root(lambda epsilon: _log(profile(epsilon)) - math.log(delta), high)
-    return _verified(profile, root, delta, -1), _verified(profile, root, delta, +1)
+    root = _falling_root(lambda epsilon: _log(single.value(epsilon)) - math.log(delta), high)
+    return _verified(single, root, delta, -1), _verified(single, root, delta, +1)
 
 
-def _verified(profile: Callable[[float], float], root: float, delta: float, sign: int) -> float:
-    """A point beside the root at which the bound holds in spite of the rounding of the profile."""
+def _verified(single: Single, root: float, delta: float, sign: int) -> float:
+    """A point beside the root at which the bound holds in spite of all rounding; 0 and the ceiling always do."""
     step = 1e-13
     while step < 1:
         point = root * (1 + sign * step)
-        value = profile(point)
-        if value * (1 + SINGLE) <= delta if sign > 0 else value * (1 - SINGLE) >= delta:
+        low, high = single.bracket(point)
+        if high <= delta if sign > 0 else low >= delta:
             return point
         step *= 4
-    return root * 2 if sign > 0 else 0.0
+    return max(2 * root, single.law.ceiling) if sign > 0 else 0.0
 
 
 def _log(value: float) -> float:

@@ -92,7 +92,7 @@ def _whole_delta(composition: Composition, epsilon: float) -> Answer:
     answer = _one_delta(composition, epsilon)
     low, high = lost * (1 - 1e-13), lost
     upper = min(high + (1 - high) * answer.upper, 1.0)
-    return Answer(low + (1 - low) * answer.lower, upper * (1 + 4e-16), answer.engine, answer.why)
+    return Answer(low + (1 - low) * answer.lower, min(upper * (1 + 4e-16), 1.0), answer.engine, answer.why)
 
 
 def _one_epsilon(composition: Composition, delta: float, goal: float = NARROW) -> Answer:

@@ -22,7 +22,7 @@ from dperm.privacy.adjacency import Adjacency, Direction
 
 Json = dict[str, object]
 MOST_STEPS = 10**9
-REPEATED = "An event is repeated a whole number of times, from once to a thousand million times."
+REPEATED = "An event is repeated a whole number of times, at least once."
 Orders = NDArray[np.float64]
 
 
@@ -35,7 +35,7 @@ class Event(ABC):
 
     def __mul__(self, count: object) -> "Event":
         """Repeat the event ``count`` times, in sequence."""
-        times = checks.count("count", count, REPEATED)
+        times = checks.count("count", count, REPEATED, most=MOST_STEPS)
         return Repeated.of(self, times)
 
     __rmul__ = __mul__
@@ -95,10 +95,7 @@ class Repeated(Event):
 
     def __post_init__(self) -> None:
         """Accept numpy integers."""
-        count = checks.count("count", self.count, REPEATED)
-        if count > MOST_STEPS:
-            raise ParameterError(f"count must be at most {MOST_STEPS:,}, got {count}. {REPEATED}")
-        object.__setattr__(self, "count", count)
+        object.__setattr__(self, "count", checks.count("count", self.count, REPEATED, most=MOST_STEPS))
 
     @classmethod
     def of(cls, event: Event, count: int) -> Event:

@@ -26,13 +26,14 @@ NEGLIGIBLE = 1e-9
 
 @dataclass(frozen=True)
 class CoarseLaw:
-    """Losses and log P-masses of one step, and how often it occurs; ``lost`` is P-mass at +infinity.
+    """Losses (up to ``high``) and log P-masses of one step, and how often it occurs.
 
-    ``window``: what was collapsed, if the law is a collapsed one.
+    ``lost``: P-mass at +infinity, ``tail`` of which was cut off; ``window``: what was collapsed, if anything was.
     """
 
     law: StepLaw
     count: int
+    high: float
     losses: Array
     log_masses: Array
     tail: float
@@ -58,9 +59,7 @@ class CoarseLaw:
         for loss, mass in law.atoms():
             masses[np.searchsorted(points, loss)] += mass
         live = masses > 0
-        live[-1] = True
-        log_masses = np.log(np.maximum(masses[live], 1e-320))
-        return cls(law, count, points[live], log_masses, tail, tail + lost, window)
+        return cls(law, count, top, points[live], np.log(masses[live]), tail, tail + lost, window)
 
     def log_mgf(self, c: Array) -> Array:
         """Log E e^{cL} of one step, for each c."""
@@ -130,7 +129,7 @@ class Coarse:
 
     def lost(self) -> float:
         """P-mass at +infinity."""
-        return -math.expm1(sum(law.count * math.log1p(-law.lost) for law in self.laws))
+        return -math.expm1(math.fsum(law.count * math.log1p(-min(law.lost, 1 - 1e-16)) for law in self.laws))
 
     def capped(self, epsilon: float, log_delta: float) -> "Coarse":
         """The same, losses far above eps put at one point and at infinity (dots.py), for reading delta near eps.
@@ -139,7 +138,7 @@ class Coarse:
         by their usual fluctuation (8 deviations are allowed for it) or by a step far below 0.
         """
         usual = 8 * math.sqrt(sum(law.count * law.second_moment_below(epsilon) for law in self.laws))
-        reach = max(float(law.losses[-1]) for law in self.laws) - epsilon
+        reach = max(law.high for law in self.laws) - epsilon
         for x in np.linspace(usual, max(reach, usual), 40):
             above = sum(law.count * law.mass_above(epsilon + x) for law in self.laws)
             below = sum(law.count * law.mass_below(-x) for law in self.laws)
@@ -154,17 +153,18 @@ class Coarse:
 
     def skewness(self, c: float) -> float:
         """Skewness of the sum under the tilted law."""
-        return sum(law.count * law.moments(c)[1] for law in self.laws) / max(self.variance(c) ** 1.5, 1e-300)
+        third = math.fsum(law.count * law.moments(c)[1] for law in self.laws)
+        return float(third / max(self.variance(c) ** 1.5, 1e-300))
 
     def most(self) -> float:
         """The largest loss that was not cut off."""
-        return math.fsum(law.count * float(law.losses[-1]) for law in self.laws)
+        return math.fsum(law.count * law.high for law in self.laws)
 
     def _tilts(self) -> Array:
         """Candidates for c, from far below to far above every scale of the losses."""
         sizes = [float(np.abs(law.losses).max()) for law in self.laws]
         least = 0.03 / max(sum(law.count * s for law, s in zip(self.laws, sizes, strict=True)), 1e-300)
-        most = 1e4 / max(max(float(law.losses[-1]) for law in self.laws), 1e-300)
+        most = 1e4 / max(max(law.high for law in self.laws), 1e-300)
         return np.asarray(np.exp(np.arange(math.log(least), math.log(most), TILT_STEP)))
 
     def chernoff_epsilon(self, log_delta: float) -> tuple[float, float]:

@@ -17,6 +17,8 @@ CUT = 1e-11  # P-mass cut off at the top, relative to delta
 LEAST_LOG = -690.0  # no delta below e^-690 is told from 0
 SKEWED = 0.7  # a tilted law with more skewness is far from its saddle-point estimate: a rough round comes first
 ROUGH = 1e-2
+STUCK = 0.7  # a finer lattice that leaves this much of the bracket meets rounding, not discretisation
+FLAT = 1e-3  # an epsilon below FLAT/c is told to goal * FLAT/c only: delta is as good as delta(0) there
 
 
 def epsilon_bracket(composition: Composition, delta: float, goal: float = 1e-6) -> tuple[float, float]:
@@ -24,7 +26,7 @@ def epsilon_bracket(composition: Composition, delta: float, goal: float = 1e-6) 
 
     The mass at infinity is the caller's: this is about the losses given that they are finite. Refines until the
     bracket is ``goal`` wide, relative, or the lattice has 2^20 points. A Chernoff bound and 0 are always there, so
-    no valid input fails.
+    no valid input fails (below delta = 1e-300 they are all there is).
     """
     if delta >= 1 or not composition.steps:
         return 0.0, 0.0
@@ -38,11 +40,13 @@ def epsilon_bracket(composition: Composition, delta: float, goal: float = 1e-6) 
     share = 0.5 if coarse.skewness(c) < SKEWED else ROUGH / goal
     for _ in range(ROUNDS):
         target = target_of(coarse, log_delta, guess)
-        one = Round.of(coarse, target, share * goal * guess)
-        high = min(high, smallest_epsilon(one.upper, delta, ceiling))
+        one = Round.of(coarse, target, share * goal * max(guess, FLAT / target.tilt))
+        before, high = high - low, min(high, smallest_epsilon(one.upper, delta, ceiling))
         low = max(low, largest_epsilon(one.lower, delta, ceiling))
         poor = share > 0.5 or target.tilt * abs(guess - high) > 2
-        if high - low <= goal * high or (one.exhausted and not poor):
+        if high - low <= goal * max(high, FLAT / target.tilt):
+            break
+        if not poor and (one.exhausted or high - low > STUCK * before):
             break
         guess = high
         if poor:
@@ -68,10 +72,12 @@ def delta_bracket(composition: Composition, epsilon: float, goal: float = 1e-6) 
         high = min(high, math.exp(log_delta) * (1 + 1e-9))
         target = target_of(coarse, log_delta, epsilon)
         one = Round.of(coarse, target, share * goal / target.tilt)
-        low = max(low, one.lower.lower(epsilon))
+        before, low = high - low, max(low, one.lower.lower(epsilon))
         high = min(high, one.upper.upper(epsilon))
         poor = share > 0.5 or math.log(max(high, 1e-300)) < log_delta - 3
-        if high - low <= goal * high or (one.exhausted and not poor):
+        if high - low <= goal * high:
+            break
+        if not poor and (one.exhausted or high - low > STUCK * before):
             break
         if poor:
             log_delta, share = max(math.log(max(high, 1e-300)), LEAST_LOG), 0.5

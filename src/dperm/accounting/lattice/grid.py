@@ -81,7 +81,7 @@ def shape_of(law: CoarseLaw, tilt: float) -> Shape:
     low = law.floor(tilt)
     return Shape(
         low=low,
-        high=max(float(law.losses[-1]), low, top),
+        high=max(law.high, low, top),
         anchor=anchor,
         atoms=tuple((loss, weight / total) for loss, weight in weights),
         unit=unit,

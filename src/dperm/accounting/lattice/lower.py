@@ -29,6 +29,7 @@ from dperm.accounting.laws.law import Array
 
 SMOOTH_ROUNDS = 2
 RAISE_ROUNDS = 2
+NOTHING = 1e-300  # mass at the lowest point, so that no law is empty
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Merged:
 def merged(law: StepLaw, grid: Grid, c: float, window: Window | None) -> Merged:
     """Merge the density's cells and move the atoms down. Mass below the grid is dropped."""
     if grid.points == 1:
-        return Merged(grid.start, _with_atoms(np.zeros(1), law, grid.start, grid.spacing), (0.0, 0.0), 0.0)
+        return Merged(grid.start, _with_atoms(np.full(1, NOTHING), law, grid.start, grid.spacing), (0.0, 0.0), 0.0)
     cells = _fitted(law, _cells(law, grid, window), grid)
     p, misfit = _misfits(law, cells)
     misfit = misfit / grid.spacing
@@ -66,6 +67,7 @@ def merged(law: StepLaw, grid: Grid, c: float, window: Window | None) -> Merged:
     index = first + stride * np.arange(len(p))
     index = np.where(bad, index - np.ceil(np.clip(misfit, 1, grid.points)).astype(np.int64), index)
     masses = np.zeros(grid.points)
+    masses[0] = NOTHING
     np.add.at(masses, index[index >= 0], p[index >= 0])
     masses = _with_atoms(masses, law, start, grid.spacing)
     return Merged(start, masses, _far(law, float(cells.borders[-1])), cost * grid.spacing)
@@ -109,7 +111,7 @@ def _cells(law: StepLaw, grid: Grid, window: Window | None) -> Cells:
 
 
 def _fitted(law: StepLaw, cells: Cells, grid: Grid) -> Cells:
-    """Move the free borders: by slowly varying misfits, by Newton around a collapsed window, and up where still needed."""
+    """Move free borders: by slowly varying misfits, by Newton around a collapsed window, and up where still needed."""
     reach = 0.25 * grid.spacing * (2 if grid.double else 1)
     for _ in range(SMOOTH_ROUNDS):
         misfit = _misfits(law, cells)[1]

@@ -30,7 +30,8 @@ class Measure:
 def tilt(start: float, spacing: float, masses: Array, c: float) -> Measure:
     """The measure with these P-masses. Exponents are taken from the heaviest point, so that they round well there."""
     steps = np.arange(len(masses))
-    logs = np.log(np.maximum(masses, 1e-320))
+    with np.errstate(divide="ignore"):
+        logs = np.log(masses)
     top = int((logs + c * spacing * steps).argmax())
     weights = np.exp(logs - logs[top] + c * spacing * (steps - top))
     total = float(weights.sum())

@@ -56,9 +56,9 @@ class Readout:
     _noise: float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        """Tables of e^{-chi} and e^{-chi}(1 - e^{-hi}), the circle laid out twice (a window is then a slice), the noise.
+        """Tables of e^{-chi} and e^{-chi}(1 - e^{-hi}), and the circle laid out twice, so that a window is a slice.
 
-        The noise is all errors that are relative to e^{K - c eps}.
+        ``noise`` is all errors that are relative to e^{K - c eps}.
         """
         n, h = len(self.circle.weights), self.circle.spacing
         reach = min(n, math.ceil(FADED / (self.tilt * h)))

@@ -12,49 +12,47 @@ import math
 import numpy as np
 
 from dperm.accounting.lattice.measure import Measure
+from dperm.accounting.lattice.step import IndexArray
 from dperm.accounting.laws.law import Array
 
 SPARSE = 0.5  # points further apart than this share of the new spacing are not merged but moved down
+THIN = 1e-14  # tilted mass of a cell that is put one point lower, whatever its merged loss
 
 
 def split_up(measure: Measure, spacing: float, c: float) -> Measure:
     """Connect-the-dots on the new lattice, which starts at the same loss."""
     index, beyond = _positions(measure, spacing)
     up = np.expm1(-beyond) / math.expm1(-spacing)
-    low = measure.weights * (1 - up) * np.exp(-c * beyond)
-    high = measure.weights * up * np.exp(c * (spacing - beyond))
-    points = int(index[-1]) + 2
-    weights = np.bincount(index, low, points) + np.bincount(index + 1, high, points)
-    return _normalised(measure, measure.start, spacing, weights)
+    return _normalised(measure, measure.start, spacing, _gathered(measure, index, beyond, up, spacing, c))
 
 
 def merge_down(measure: Measure, spacing: float, c: float) -> Measure:
     """Merged cells on the new lattice, shifted down until no merged loss lies below its lattice value."""
     index, beyond = _positions(measure, spacing)
     if measure.spacing > SPARSE * spacing:
-        weights = np.bincount(index, measure.weights * np.exp(-c * beyond))
-        return _normalised(measure, measure.start, spacing, weights)
+        fallen = _gathered(measure, index, beyond, np.zeros_like(beyond), spacing, c)
+        return _normalised(measure, measure.start, spacing, fallen)
     # a point stands for the interval of length measure.spacing around it, which the cell border may cut
     up = np.clip((beyond - spacing / 2) / measure.spacing + 0.5, 0.0, 1.0)
-    points = int(index[-1]) + 2
-
-    def gathered(power: float) -> Array:
-        low = measure.weights * (1 - up) * np.exp(-power * beyond)
-        high = measure.weights * up * np.exp(power * (spacing - beyond))
-        return np.bincount(index, low, points) + np.bincount(index + 1, high, points)
-
-    p, q = gathered(c), gathered(c + 1)
+    p, q = (_gathered(measure, index, beyond, up, spacing, power) for power in (c, c + 1))
     live = (p > 0) & (q > 0)
-    below = np.log(np.where(live, q / np.where(live, p, 1.0), 1.0))  # lattice value minus merged loss
-    thin = p < 1e-14
-    sag = float(np.max(below, where=live & ~thin, initial=0.0))
+    below = np.log(np.where(live, q, 1.0)) - np.log(np.where(live, p, 1.0))  # lattice value minus merged loss
+    thin = p < THIN
+    sag = float(np.max(below, where=~thin, initial=0.0))
     weights = np.where(thin, 0.0, p)
-    fallen = np.where(thin, p, 0.0)[1:] * math.exp(-c * spacing)
-    weights[:-1] += fallen
+    weights[:-1] += np.where(thin, p, 0.0)[1:] * math.exp(-c * spacing)  # no merged loss is a whole step too low
     return _normalised(measure, measure.start - sag, spacing, weights, shift=-c * sag)
 
 
-def _positions(measure: Measure, spacing: float) -> tuple[Array, Array]:
+def _gathered(measure: Measure, index: IndexArray, beyond: Array, up: Array, spacing: float, power: float) -> Array:
+    """Every point's mass on its two neighbours, a share ``up`` on the upper one, times e^{power (new - old loss)}."""
+    low = measure.weights * (1 - up) * np.exp(-power * beyond)
+    high = measure.weights * up * np.exp(power * (spacing - beyond))
+    points = int(index[-1]) + 2
+    return np.asarray(np.bincount(index, low, points) + np.bincount(index + 1, high, points), dtype=np.float64)
+
+
+def _positions(measure: Measure, spacing: float) -> tuple[IndexArray, Array]:
     """Index of the new lattice point at or below each old one, and the distance beyond it."""
     place = np.arange(len(measure.weights)) * measure.spacing
     index = np.floor(place / spacing).astype(np.int64)

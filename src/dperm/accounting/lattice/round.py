@@ -57,4 +57,4 @@ def _collapsed(law: CoarseLaw, step: float) -> CoarseLaw:
     window = Window.of(law.law, low, high)
     if not (low < high and window.p > 0 and window.q > 0):
         return law
-    return CoarseLaw.of(Collapsed(window), law.count, law.tail, float(law.losses[-1]), window)
+    return CoarseLaw.of(Collapsed(window), law.count, law.tail, law.high, window)

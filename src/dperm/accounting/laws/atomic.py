@@ -4,6 +4,7 @@
 
 import math
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,6 +20,8 @@ class AtomicLoss:
     losses: tuple[float, ...]
     weights: tuple[float, ...]
     infinity: float = 0.0
+
+    resolution: ClassVar[float] = 4e-15
 
     @property
     def ceiling(self) -> float:

@@ -49,6 +49,7 @@ class GaussianLoss:
     mu: float
 
     infinity = 0.0
+    resolution = 4e-15
     ceiling = math.inf
 
     def delta(self, epsilon: float) -> float:

@@ -23,6 +23,7 @@ class LaplaceLoss:
     top: float
 
     infinity = 0.0
+    resolution = 4e-15
 
     @property
     def ceiling(self) -> float:

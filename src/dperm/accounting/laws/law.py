@@ -48,8 +48,15 @@ class LossLaw(Protocol):
     def ceiling(self) -> float:
         """Largest finite loss (its supremum): the pure epsilon of one step, given L < infinity."""
 
+    @property
+    def resolution(self) -> float:
+        """Relative accuracy of its losses: where it ends, a profile can change by all its size within this distance."""
+
     def delta(self, epsilon: float) -> float:
-        """Exact profile of one step, E_P(1 - e^{epsilon - L})_+, epsilon >= 0, to about 1e-12 relative."""
+        """Exact profile of one step, E_P(1 - e^{epsilon - L})_+, epsilon >= 0.
+
+        Right to about 1e-12 relative at an epsilon that is off by at most ``resolution``, relative to the ceiling.
+        """
 
     def support(self, tail: float) -> tuple[float, float]:
         """[low, high] with P(L > high) <= tail and P(L < low) <= tail (atoms inside)."""

@@ -48,6 +48,12 @@ class MixtureLoss:
     infinity = 0.0
 
     @property
+    def resolution(self) -> float:
+        """A rounding of the base loss u is multiplied by u l'(u)/l(u) <= 1 + u."""
+        top = self.base.ceiling
+        return 4e-15 * (1 + top) if math.isfinite(top) else 4e-15
+
+    @property
     def ceiling(self) -> float:
         """L of the base's ceiling, or -l of its mirror image."""
         top = self.base.ceiling
@@ -119,7 +125,8 @@ class MixtureLoss:
         roundings = 16 + math.log2(len(losses)) + 8 * (c + t) * float(np.abs(losses).max())
         error = math.exp(min(log_error - top, 700.0)) + UNIT * float(weights.sum()) * roundings
         value = np.asarray(top + np.log(total), dtype=np.complex128)
-        return value, np.asarray(error / np.maximum(np.abs(total) - error, 1e-300))
+        with np.errstate(over="ignore"):  # an error beyond the sum itself is as good as infinite
+            return value, np.asarray(error / np.maximum(np.abs(total) - error, 1e-300))
 
     def size(self, c: float, t: float) -> int:
         """Atoms and nodes."""

@@ -28,6 +28,7 @@ class SubsampledGaussianLoss:
     direction: Direction
 
     infinity = 0.0
+    resolution = 4e-15
 
     @property
     def ceiling(self) -> float:
