@@ -18,9 +18,9 @@ if TYPE_CHECKING:
         Pure,
         RandomizedResponse,
         WithoutReplacement,
-        account,
-        calibrate,
     )
+    from dperm.accounting.account import account
+    from dperm.accounting.calibrate import calibrate
     from dperm.errors import (
         AdjacencyError,
         AssumptionError,
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
         PureDP,
         Record,
         Release,
-        explain,
     )
+    from dperm.privacy.explain import explain
 
     __version__: str
 

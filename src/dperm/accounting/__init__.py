@@ -3,11 +3,17 @@
 """What was spent: events, their composition, and the profile that follows."""
 
 from dperm.accounting.account import account as account
+from dperm.accounting.budget import Budget as Budget
+from dperm.accounting.budget import Reservation as Reservation
+from dperm.accounting.budget import charged as charged
 from dperm.accounting.calibrate import calibrate as calibrate
 from dperm.accounting.events import Approximate as Approximate
 from dperm.accounting.events import Gaussian as Gaussian
 from dperm.accounting.events import Laplace as Laplace
 from dperm.accounting.events import Pure as Pure
 from dperm.accounting.events import RandomizedResponse as RandomizedResponse
+from dperm.accounting.memory_budget import MemoryBudget as MemoryBudget
 from dperm.accounting.sampled import Poisson as Poisson
 from dperm.accounting.sampled import WithoutReplacement as WithoutReplacement
+from dperm.accounting.serialize import event_from_json as event_from_json
+from dperm.accounting.serialize import event_to_json as event_to_json
