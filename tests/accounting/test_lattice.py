@@ -266,3 +266,26 @@ def test_random_compositions_have_consistent_brackets(steps: list[tuple[LossLaw,
     assert 0 <= bracket[0] <= delta and bracket[0] <= bracket[1] <= 1
     if low > 0:
         assert delta_bracket(composition, low, 1e-3)[1] >= delta
+
+
+@pytest.mark.parametrize(("scale", "rate", "count", "delta"), [(10.0, 1.0, 100, 1e-5), (1.0, 0.1, 20, 1e-6)])
+def test_dp_accounting_agrees_up_to_its_grid(scale: float, rate: float, count: int, delta: float) -> None:
+    """T28: its pessimistic and its optimistic value, dp-accounting 0.6, interval 1e-4, Laplace, both directions."""
+    from dp_accounting.pld import privacy_loss_distribution as pld
+
+    ends = []
+    for pessimistic in (False, True):
+        one = pld.from_laplace_mechanism(
+            scale,
+            sampling_prob=rate,
+            value_discretization_interval=1e-4,
+            pessimistic_estimate=pessimistic,
+            use_connect_dots=pessimistic,
+        )
+        ends.append(one.self_compose(count).get_epsilon_for_delta(delta))
+    base = LaplaceLoss(1 / scale)
+    directions = [base] if rate == 1 else [MixtureLoss(base, rate, kind) for kind in (Kind.REMOVE, Kind.ADD)]
+    brackets = [epsilon_bracket(composed((law, count)), delta) for law in directions]
+    low, high = max(b[0] for b in brackets), max(b[1] for b in brackets)
+    assert ends[0] <= high and ends[1] >= low
+    assert abs(ends[1] - high) <= 1e-5 * high

@@ -179,7 +179,7 @@ def test_own_lattices_are_moved_up_and_down() -> None:
 
 def test_window_of_a_sum_keeps_nearly_all_of_it() -> None:
     measure = tilt(0.0, 1.0, np.array([0.5, 0.3, 0.2]), 0.4)
-    low, high = window(measure, 400)
+    low, high = window(measure, 400, 1e-13)
     powers = np.array([1.0])
     for _ in range(400):
         powers = np.convolve(powers, measure.weights)

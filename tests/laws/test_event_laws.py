@@ -73,7 +73,7 @@ both_ways = [kind for kind, adjacency in EVENTS if adjacency == ADD]
 EPSILON, DELTA = log_floats(0.01, 1.5), log_floats(1e-6, 0.05)
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)  # shrinking would ask an engine hundreds of times
 few = settings(max_examples=6, phases=PHASES)
-fewer = settings(max_examples=3, phases=PHASES)
+fewer = settings(max_examples=2, phases=PHASES)
 ROOM = 1e-12
 
 
@@ -207,13 +207,12 @@ def test_a_guarantee_read_off_the_profile_covers_the_event(events, adjacency):
     def law(event, epsilon, other):
         profile = account(event, adjacency)
         delta = profile.delta(epsilon)
-        if delta == 0:
+        if delta == 0 or "wider" in vars(profile):  # T4's bound is no pair's profile: it may be looser elsewhere
             return
         guarantee = Approximate(epsilon, min(delta, 0.999), adjacency)
         assert never_above(profile.delta_bracket(other), account(guarantee, adjacency).delta_bracket(other))
-        twice = account(event * 2, adjacency)
-        if "wider" not in vars(twice):  # T4 after composition may be looser than composition after T4
-            assert never_above(twice.delta_bracket(other), account(guarantee * 2, adjacency).delta_bracket(other))
+        twice = account(event * 2, adjacency).delta_bracket(other)
+        assert never_above(twice, account(guarantee * 2, adjacency).delta_bracket(other))
 
     law()
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`account`: from events to the privacy profile of their composition."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from dperm import checks
 from dperm.accounting.composition import Composition
@@ -17,7 +17,7 @@ EPSILON = "It is the epsilon of an (epsilon, delta) statement."
 DELTA = "It is the delta of an (epsilon, delta) statement, usually well below 1/n."
 
 
-def account(event: Event, adjacency: Adjacency | str) -> "AccountedProfile":
+def account(event: Event, adjacency: Adjacency | str | None = None) -> "AccountedProfile":
     """The privacy profile of ``event`` under ``adjacency``, bracketed from both sides.
 
     Every direction of the adjacency is composed on its own from dominating pairs (T15, T22, T23), by a closed form
@@ -32,7 +32,7 @@ def account(event: Event, adjacency: Adjacency | str) -> "AccountedProfile":
     event
         What was done; compose with ``+`` and repeat with ``*``.
     adjacency
-        "add_remove" or "replace_one"; there is no default.
+        "add_remove" or "replace_one"; it has to be given.
 
     Raises
     ------
@@ -83,7 +83,7 @@ class ComposedProfile:
 
     event: Event
     adjacency: Adjacency
-    directions: tuple[Composition, ...]
+    directions: tuple[Composition, ...] = field(repr=False)
 
     def epsilon_answer(self, delta: float) -> Answer:
         """Bracket of epsilon with the engine that gave it."""

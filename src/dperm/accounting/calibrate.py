@@ -23,7 +23,7 @@ def calibrate(
     family: Family,
     epsilon: float,
     delta: float,
-    adjacency: Adjacency | str,
+    adjacency: Adjacency | str | None = None,
     *,
     bounds: tuple[float, float] = (1e-2, 1e8),
     relative: float = 1e-6,
@@ -150,7 +150,10 @@ class _Search:
         try:
             return self.target.excess(math.exp(place))
         except ParameterError as error:
-            raise ParameterError(f"family failed at {math.exp(place):g} within bounds: {error}") from error
+            raise ParameterError(
+                f"family failed at {math.exp(place):g} within bounds: {error} Give bounds=(low, high) inside which "
+                f"family makes events."
+            ) from error
 
     def _falls(self, a: float, at_a: float, b: float, at_b: float) -> bool:
         """Direction from two values; where both are clipped, from the ends of the bounds."""
@@ -161,7 +164,9 @@ class _Search:
             word = "every" if at_a < 0 else "no"
             raise AssumptionError(
                 f"{word} parameter in bounds=({math.exp(self.low):g}, {math.exp(self.high):g}) meets "
-                f"epsilon={self.target.epsilon:g}, delta={self.target.delta:g}. Give other bounds or another target."
+                f"epsilon={self.target.epsilon:g}, delta={self.target.delta:g}, or the parameter "
+                f"has no effect. Give other bounds or another target; if the "
+                f"other events alone cost more, or delta = 0 with Gaussian noise, no parameter can meet it."
             )
         return (at_b < at_a) == (b > a)
 
@@ -182,7 +187,9 @@ class _Search:
             word = "no" if far[1] > 0 else "every"
             raise AssumptionError(
                 f"{word} parameter up to the bound {math.exp(place):g} meets epsilon={self.target.epsilon:g}, "
-                f"delta={self.target.delta:g}. Widen bounds or change the target."
+                f"delta={self.target.delta:g}. Widen bounds or change the target; if the other events "
+                f"alone cost more, or "
+                f"delta = 0 with Gaussian noise, no parameter can meet it."
             )
         return place, self._value(place)
 

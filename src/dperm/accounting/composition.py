@@ -39,7 +39,9 @@ class Composition:
     @property
     def ceiling(self) -> float:
         """Largest possible finite loss, rounded up."""
-        return math.fsum(count * law.ceiling for law, count in self.steps) * (1 + 2e-16)
+        if self.count == 1:
+            return self.steps[0][0].ceiling
+        return math.fsum(count * law.ceiling for law, count in self.steps if law.ceiling) * (1 + 4e-16)
 
     @property
     def count(self) -> int:

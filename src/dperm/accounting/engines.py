@@ -15,8 +15,7 @@ from dperm.accounting import closed
 from dperm.accounting.composition import Composition
 
 NARROW = 1e-6  # relative width that is aimed at
-ROUGH = 1e-4  # the same, in a search
-WIDE = 2e-5  # a contour bracket wider than this (relative) is worth the lattice's second opinion
+ROUGH = 3e-6  # the same, in a search
 Engine = Callable[[Composition, float], tuple[float, float]]
 
 
@@ -70,8 +69,7 @@ def estimate_epsilon(direction: Composition, delta: float) -> float:
 def _pure_epsilon(directions: tuple[Composition, ...]) -> Answer:
     """Delta = 0: the largest loss; infinite if a loss is unbounded or may be infinite."""
     top = max(math.inf if one.infinity > 0 else one.ceiling for one in directions)
-    top *= 1 + 1e-13  # the laws' ceilings are rounded to nearest
-    return Answer(top * (1 - 2e-13), top, "closed", "at delta = 0 epsilon is the largest possible loss")
+    return Answer(top * (1 - 1e-13), top, "closed", "at delta = 0 epsilon is the largest possible loss")
 
 
 def _finite(solve: Callable[[Composition, float], Answer], composition: Composition, delta: float) -> Answer:
@@ -119,9 +117,9 @@ def _two_engines(composition: Composition, at: float, question: str, goal: float
 
     low, high = (float(end) for end in getattr(contour, question)(composition, at, goal))
     answer = Answer(low, high, "contour", "the moment generating function decays along a line")
-    if answer.width <= WIDE:
+    if answer.width <= goal:
         return answer
-    below, above = (float(end) for end in getattr(lattice, question)(composition, at))
+    below, above = (float(end) for end in getattr(lattice, question)(composition, at, goal))
     if high - low <= above - below:
         return Answer(max(low, below), min(high, above), "contour", "the lattice's bracket is wider still")
     return Answer(

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """``dperm account``: what a sequence of events has spent."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dperm.cli.options import EVENTS_HELP, AdjacencyName, AsJson, EventFiles, Events
+from dperm.cli.options import EVENTS_HELP, AdjacencyName, AsJson, EventFiles, Events, number
 from dperm.cli.running import reported_errors, spinner
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
 
 HELP = f"""The epsilon at each --delta, or the delta at each --epsilon, that EVENTs in sequence have spent.
 
-Both ends of a bracket are certified; the upper end is the claim, and every digit shown is rounded to the safe side.
+Both ends of a bracket are certified, of the dominating pair that is evaluated. The upper end bounds the mechanism and
+is the claim; every digit shown is rounded to the safe side.
 
 {EVENTS_HELP}
 \b
@@ -30,19 +32,16 @@ Examples:
 
 
 def account(
-    adjacency: AdjacencyName,
+    adjacency: AdjacencyName = "",
     events: Events = None,
-    delta: Annotated[
-        list[float] | None, typer.Option("--delta", show_default=False, help="Ask for epsilon here; may be repeated.")
-    ] = None,
-    epsilon: Annotated[
-        list[float] | None, typer.Option("--epsilon", show_default=False, help="Ask for delta here; may be repeated.")
-    ] = None,
+    delta: Annotated[list[float] | None, number("--delta", "Ask for epsilon here; may be repeated.")] = None,
+    epsilon: Annotated[list[float] | None, number("--epsilon", "Ask for delta here; may be repeated.")] = None,
     event_file: EventFiles = None,
     write_event: Annotated[
         Path | None,
         typer.Option("--write-event", metavar="FILE", show_default=False, help="Store the whole event as JSON."),
     ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Let --write-event overwrite an existing file.")] = False,
     json: AsJson = False,
 ) -> None:
     """Account for the events of a command line."""
@@ -50,13 +49,15 @@ def account(
         from dperm.accounting import account as account_for
         from dperm.cli import subject
 
+        filling = subject.filling(adjacency)
         quantity, points = _asked(delta or [], epsilon or [])
-        event = subject.event_of(subject.read_subject(events, event_file), subject.filling(adjacency))
+        subject.require_free(write_event, force)
+        event = subject.event_of(subject.read_subject(events, event_file), filling)
         profile = account_for(event, adjacency)
         with spinner("Accounting ..."):
             rows = [(point, _answer(profile, quantity, point)) for point in points]
         if write_event is not None:
-            subject.write_event(write_event, event)
+            subject.write_event(write_event, event, force=force)
         if json:
             _print_json(subject.event_data(event), profile, quantity, rows)
         else:
@@ -68,8 +69,12 @@ def _asked(deltas: list[float], epsilons: list[float]) -> tuple[str, list[float]
     from dperm import checks
     from dperm.errors import ParameterError
 
-    if bool(deltas) == bool(epsilons):
-        raise ParameterError("give --delta (to get epsilon) or --epsilon (to get delta), one of the two.")
+    if deltas and epsilons:
+        raise ParameterError(
+            "both --delta and --epsilon were given. Give --delta to get epsilon, or --epsilon to get delta."
+        )
+    if not deltas and not epsilons:
+        raise ParameterError("give --delta (to get epsilon) or --epsilon (to get delta).")
     if deltas:
         return "epsilon", [checks.small_delta("--delta", delta) for delta in deltas]
     return "delta", [checks.nonnegative("--epsilon", epsilon) for epsilon in epsilons]
@@ -114,5 +119,14 @@ def _print_table(profile: "AccountedProfile", quantity: str, rows: "Rows") -> No
             ("adjacency", profile.adjacency.value),
             ("theorems", ", ".join(profile.tags)),
             *reasons,
+            *_advice(quantity, rows),
         ]
     )
+
+
+def _advice(quantity: str, rows: "Rows") -> list[tuple[str, str]]:
+    """What to do about an epsilon that is infinite because no delta was allowed."""
+    from dperm.cli.output import INFINITE
+
+    lost = quantity == "epsilon" and any(delta == 0 and math.isinf(found.upper) for delta, found in rows)
+    return [(INFINITE, "Give a delta > 0, or use Laplace noise.")] if lost else []

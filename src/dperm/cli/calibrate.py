@@ -5,10 +5,8 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from dperm.cli.grammar import COUNT, Filling, Node
-from dperm.cli.options import EVENTS_HELP, AdjacencyName, AsJson, EventFiles, Events
+from dperm.cli.options import EVENTS_HELP, AdjacencyName, AsJson, EventFiles, Events, number
 from dperm.cli.running import reported_errors, spinner
 from dperm.errors import AssumptionError, ParameterError
 
@@ -38,13 +36,13 @@ _DIGITS = (8, 12)
 
 
 def calibrate(
-    adjacency: AdjacencyName,
-    epsilon: Annotated[float, typer.Option("--epsilon", show_default=False, help="The epsilon to reach.")],
-    delta: Annotated[float, typer.Option("--delta", show_default=False, help="The delta at which to reach it.")],
+    epsilon: Annotated[float, number("--epsilon", "The epsilon to reach.")],
+    delta: Annotated[float, number("--delta", "The delta at which to reach it.")],
+    adjacency: AdjacencyName = "",
     events: Events = None,
     event_file: EventFiles = None,
-    low: Annotated[float | None, typer.Option("--low", show_default=False, help="Least value of ? to try.")] = None,
-    high: Annotated[float | None, typer.Option("--high", show_default=False, help="Largest value to try.")] = None,
+    low: Annotated[float | None, number("--low", "Least value of ? to try.")] = None,
+    high: Annotated[float | None, number("--high", "Largest value to try.")] = None,
     json: AsJson = False,
 ) -> None:
     """Calibrate the one open number of a command line."""
@@ -52,9 +50,10 @@ def calibrate(
         from dperm import checks
         from dperm.cli.subject import filling, read_subject
 
+        relation = filling(adjacency).adjacency
         subject = read_subject(events, event_file)
         target = checks.positive("--epsilon", epsilon), checks.small_delta("--delta", delta)
-        family = _Family(subject, _role(subject), *target, filling(adjacency).adjacency)
+        family = _Family(subject, _role(subject), *target, relation)
         with spinner("Calibrating ..."):
             value = family.calibrated(*family.bounds(low, high))
             shown = repr(value) if json else family.shown(value)

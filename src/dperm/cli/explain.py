@@ -5,9 +5,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from dperm.cli.options import EVENTS_HELP, AdjacencyName, AsJson, EventFiles, Events
+from dperm.cli.options import EVENTS_HELP, AdjacencyName, AsJson, EventFiles, Events, number
 from dperm.cli.running import reported_errors, spinner
 from dperm.errors import ParameterError
 
@@ -29,22 +27,20 @@ Examples:
   dperm explain --adjacency add_remove "poisson(gaussian(1.0), rate=0.01) * 1000"
 """
 
+_ONE_SUBJECT = "one subject: --epsilon with --delta, or --mu, or --rho, or events"
+
 
 def explain(
-    adjacency: AdjacencyName,
+    adjacency: AdjacencyName = "",
     events: Events = None,
-    epsilon: Annotated[
-        float | None, typer.Option("--epsilon", show_default=False, help="Of an (epsilon, delta) guarantee.")
-    ] = None,
-    delta: Annotated[float | None, typer.Option("--delta", show_default=False, help="Of it; 0 if it is pure.")] = None,
-    mu: Annotated[float | None, typer.Option("--mu", show_default=False, help="Of a mu-GDP guarantee.")] = None,
-    rho: Annotated[float | None, typer.Option("--rho", show_default=False, help="Of a rho-zCDP guarantee.")] = None,
+    epsilon: Annotated[float | None, number("--epsilon", "Of an (epsilon, delta) guarantee.")] = None,
+    delta: Annotated[float | None, number("--delta", "Of it; 0 if it is pure.")] = None,
+    mu: Annotated[float | None, number("--mu", "Of a mu-GDP guarantee.")] = None,
+    rho: Annotated[float | None, number("--rho", "Of a rho-zCDP guarantee.")] = None,
     event_file: EventFiles = None,
     surprise: Annotated[
         float | None,
-        typer.Option(
-            "--surprise", show_default="1e-6, or more if need be", help="How rarely the posterior is exceeded."
-        ),
+        number("--surprise", "How rarely the posterior is exceeded.", show_default="1e-6, or more if need be"),
     ] = None,
     json: AsJson = False,
 ) -> None:
@@ -54,12 +50,15 @@ def explain(
         from dperm.cli.subject import filling
         from dperm.privacy import explain as explained
 
+        relation = filling(adjacency).adjacency
         if surprise is not None:
             checks.positive_delta("--surprise", surprise)
-        relation = filling(adjacency).adjacency
-        promise = _promise(relation, epsilon=epsilon, delta=delta, mu=mu, rho=rho)
-        if (promise is None) == (not events and not event_file):
-            raise ParameterError("give one subject: --epsilon with --delta, or --mu, or --rho, or events.")
+        options = {"epsilon": epsilon, "delta": delta, "mu": mu, "rho": rho}
+        if events or event_file:
+            _refuse_beside_events(options)
+        promise = _promise(relation, **options)
+        if promise is None and not events and not event_file:
+            raise ParameterError(f"give {_ONE_SUBJECT}.")
         subject, data = _spent(events, event_file, relation) if promise is None else _promised(promise)
         with spinner("Explaining ..."):
             explanation = explained(subject, surprise=surprise)
@@ -67,6 +66,15 @@ def explain(
             _print_json(data, explanation)
         else:
             _print_table(explanation)
+
+
+def _refuse_beside_events(options: dict[str, float | None]) -> None:
+    given = [f"--{name}" for name, value in options.items() if value is not None]
+    if given:
+        raise ParameterError(
+            f"events take no {' and no '.join(given)}: give {_ONE_SUBJECT}. "
+            "The epsilon of events at a delta of your own is what dperm account tells."
+        )
 
 
 def _promise(

@@ -91,7 +91,12 @@ class Call:
         try:
             return self.kind(**values)
         except DpermError as error:
-            raise type(error)(self.place.pointed(str(error))) from None
+            raise type(error)(self.place.pointed(f"{error}{self._advice()}")) from None
+
+    def _advice(self) -> str:
+        rate = self.arguments.get("rate")
+        batch = isinstance(rate, float | int) and rate > 1
+        return " If this is a batch size, divide the batch size by n: rate=256/60000." if batch else ""
 
     def roles(self) -> set[str]:
         """Its own, and those of a sampled event."""

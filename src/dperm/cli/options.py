@@ -3,9 +3,22 @@
 """The options that several verbs share."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+
+def number(option: str, help: str, **more: Any) -> Any:
+    """An option that takes a number; what is none is refused with the text that was given."""
+    return typer.Option(option, parser=_read_number, metavar="NUMBER", help=help, **{"show_default": False, **more})
+
+
+def _read_number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a number.") from None
+
 
 Events = Annotated[
     list[str] | None,
@@ -28,9 +41,11 @@ AdjacencyName = Annotated[
         "--adjacency",
         metavar="add_remove|replace_one",
         show_default=False,
-        help="Which data sets are neighbours: one record added or removed, or one replaced (n is public).",
+        help="Which data sets are neighbours: one record added or removed, or one replaced (n is public). [required]",
     ),
 ]
+"""Its default is "", for which `dperm.cli.subject.filling` has a better message than "missing option"."""
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object; null stands for an infinite number.")]
 
 EVENTS_HELP = """\b
@@ -40,6 +55,7 @@ Events:
   randomized_response(epsilon, values=2)
   poisson(EVENT, rate)              without_replacement(EVENT, rate)
   EVENT * 1000 repeats              EVENT + EVENT composes, as several EVENTs do
+  rate=256/60000: a number may be a quotient of two
 
 The noise multiplier is the noise's standard deviation (laplace: its scale) divided by the sensitivity to one record
 added or removed. pure and approximate are taken under --adjacency unless given as pure(0.1, adjacency=add_remove).

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a text to an expression.
 
-Of Python's syntax only calls of the known events, numbers, ``*``, ``+`` and parentheses are let through; everything
-else is refused, with a pointer to its place.
+Of Python's syntax only calls of the known events, numbers, quotients of two numbers, ``*``, ``+`` and parentheses are
+let through; everything else is refused, with a pointer to its place.
 """
 
 import ast
+import difflib
 import re
 import warnings
 from collections.abc import Iterator
@@ -21,10 +22,17 @@ if TYPE_CHECKING:
 
 LONGEST = 10_000
 DEEPEST = 30
-_FOREIGN = re.compile(r"[^A-Za-z0-9_.+\-*(),=?'\" ]")
+_FOREIGN = re.compile(r"[^A-Za-z0-9_.+\-*/(),=?'\" ]")
 _LONG_NUMBER = re.compile(r"[0-9.]{40,}")
 _HOLE = "_"  # stands for ? while Python parses: one character for another, so that columns stay as they are
 _EXAMPLE = "An event is written like poisson(gaussian(1.0), rate=0.01) * 1000."
+_MEANT = {
+    "noise_multiplier": ("sigma", "scale", "std", "stddev", "noise", "noise_scale", "b"),
+    "rate": ("q", "p", "gamma", "sample_rate", "sampling_rate", "sampling_probability"),
+    "epsilon": ("eps",),
+}
+"""Arguments, and what other programs call them."""
+_WHOLE = "the number after * must be a whole number"
 
 
 def read_expression(text: str) -> Node:
@@ -95,16 +103,37 @@ class _Reader:
             case ast.Call(func=ast.Name(id=name)) if name in self.kinds:
                 return self._call(tree, self.kinds[name], depth)
             case ast.Call():
-                raise self._refusal(tree.func, f"is not an event; known are {', '.join(self.kinds)}.")
+                raise self._refusal(tree.func, f"is not an event; {self._known(tree.func)}")
         raise self._refusal(tree, f"is not an event; events are repeated with * and joined with +. {_EXAMPLE}")
+
+    def _known(self, tree: ast.expr) -> str:
+        """The events there are, or what to do about one that there is not."""
+        name = tree.id.lower().replace("_", "") if isinstance(tree, ast.Name) else ""
+        if "shuffl" in name:
+            return (
+                "dperm has no amplified event for shuffled batches, and Poisson accounting does not hold for them "
+                "(T27). docs/sharp-edges.md says what to do instead."
+            )
+        squeezed = {kind.replace("_", ""): kind for kind in self.kinds}
+        close = difflib.get_close_matches(name, squeezed, n=1)
+        hint = f" Did you mean {squeezed[close[0]]}?" if close else ""
+        return f"known are {', '.join(self.kinds)}.{hint}"
 
     def _repeat(self, left: ast.expr, right: ast.expr, depth: int) -> Repeat:
         """Event * count or count * event."""
         part, count = (right, left) if self._is_number(left) else (left, right)
-        times = self._number(count, "the number after * must be a whole number")
-        if isinstance(times, float):
-            raise self._place(count).error(f"the number after * must be a whole number, got {self._found(count)}.")
-        return Repeat(self.node(part, depth + 1), times, self._place(count))
+        return Repeat(self.node(part, depth + 1), self._count(count), self._place(count))
+
+    def _count(self, tree: ast.expr) -> "int | Hole":
+        """A whole number, which may be written like 1e3, or ``?``."""
+        if _is_quotient(tree):
+            raise self._place(tree).error(f"{_WHOLE}, got {self._found(tree)}. Work it out, and round it up.")
+        times = self._number(tree, _WHOLE)
+        if not isinstance(times, float):
+            return times
+        if not times.is_integer():
+            raise self._place(tree).error(f"{_WHOLE}, got {self._found(tree)}.")
+        return int(times)
 
     def _call(self, tree: ast.Call, kind: "type[SingleEvent]", depth: int) -> Call:
         names = [field.name for field in parameters(kind)]
@@ -125,10 +154,21 @@ class _Reader:
         yield from zip(names, tree.args, strict=False)
         open_names = names[len(tree.args) :]
         for keyword in tree.keywords:
+            if keyword.arg in names and keyword.arg not in open_names:
+                raise self._refusal(keyword, f"is given twice; {signature} takes each argument once.")
             if keyword.arg not in open_names:
-                raise self._refusal(keyword, f"is not an argument of {signature}, or is given twice.")
+                raise self._place(keyword).error(self._not_an_argument(keyword, names, signature))
             open_names.remove(keyword.arg)
             yield keyword.arg, keyword.value
+
+    def _not_an_argument(self, keyword: ast.keyword, names: list[str], signature: str) -> str:
+        name = (keyword.arg or self._found(keyword))[:40]
+        meant = next((known for known, others in _MEANT.items() if name in others and known in names), None)
+        close = [meant] if meant else difflib.get_close_matches(name, names, n=1)
+        hint = f" Did you mean {close[0]}?" if close else ""
+        if close == ["noise_multiplier"]:
+            hint += " It is the noise divided by the sensitivity to one record added or removed."
+        return f"{name} is not an argument of {signature}.{hint}"
 
     def _argument(self, name: str, tree: ast.expr, depth: int) -> "float | str | Hole | Node":
         if name == "event":
@@ -141,23 +181,35 @@ class _Reader:
         raise self._refusal(tree, "is not an adjacency; write adjacency=add_remove or adjacency=replace_one.")
 
     def _is_number(self, tree: ast.expr) -> bool:
-        return isinstance(tree, ast.Constant | ast.UnaryOp | ast.Name)
+        return isinstance(tree, ast.Constant | ast.UnaryOp | ast.Name) or _is_quotient(tree)
 
     def _number(self, tree: ast.expr, rule: str) -> "float | int | Hole":
-        """A number, its sign if it has one, or ``?``."""
+        """A number, its sign if it has one, or a quotient of two, or ``?``."""
         place = self._place(tree)
         match tree:
             case ast.Name(id="_") if self.text[place.column] == "?":
                 return Hole(place)
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int(size) | float(size))):
-                number = -size
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant() as size):
+                return -self._size(size, rule)
+            case ast.BinOp(left=ast.Constant() as over, op=ast.Div(), right=ast.Constant() as under):
+                return self._quotient(over, under, rule)
+        return self._size(tree, rule)
+
+    def _size(self, tree: ast.expr, rule: str) -> "float | int":
+        """A number without a sign."""
+        match tree:
             case ast.Constant(value=int(size) | float(size)) if not isinstance(size, bool):
-                number = size
-            case _:
-                raise place.error(f"{rule}, got {self._found(tree)}.")
-        if isinstance(number, int) and number.bit_length() > 64:
-            raise place.error("this number is too large. Write it like 1e20, or make it smaller.")
-        return number
+                if isinstance(size, int) and size.bit_length() > 64:
+                    raise self._place(tree).error("this number is too large. Write it like 1e20, or make it smaller.")
+                return size
+        raise self._place(tree).error(f"{rule}, got {self._found(tree)}.")
+
+    def _quotient(self, over: ast.Constant, under: ast.Constant, rule: str) -> float:
+        """Two numbers without a sign, divided as Python divides them."""
+        numerator, denominator = self._size(over, rule), self._size(under, rule)
+        if denominator == 0:
+            raise self._place(under).error(f"{rule}, and nothing can be divided by 0.")
+        return numerator / denominator
 
     def _refusal(self, tree: "ast.expr | ast.keyword", message: str) -> ParameterError:
         return self._place(tree).error(f"{self._found(tree)} {message}")
@@ -169,6 +221,10 @@ class _Reader:
 
     def _place(self, tree: "ast.expr | ast.keyword") -> Place:
         return Place(self.text, tree.col_offset)
+
+
+def _is_quotient(tree: ast.expr) -> bool:
+    return isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Div)
 
 
 def _summands(tree: ast.expr) -> list[ast.expr]:

@@ -19,6 +19,12 @@ def filling(adjacency: str, value: float | None = None) -> Filling:
     """What completes the expressions, once the adjacency's name is known to be one."""
     from dperm.privacy.adjacency import Adjacency
 
+    if not adjacency:
+        raise ParameterError(
+            "--adjacency is missing. Give --adjacency add_remove (one record added or removed; n is private) or "
+            "--adjacency replace_one (one record replaced by another; n is public). There is no default: the same "
+            "events have another epsilon under each, and a number without its adjacency promises nothing."
+        )
     return Filling(Adjacency.of(adjacency).value, value)
 
 
@@ -58,11 +64,25 @@ def read_event(file: Path) -> "Event":
         raise EventFormatError(f"{file}: {error}") from None
 
 
-def write_event(file: Path, event: "Event") -> None:
-    """Store an event for ``--event-file``."""
+def require_free(file: Path | None, force: bool) -> None:
+    """Refuse to overwrite a file, before anything is computed."""
+    if file is not None and file.exists() and not force:
+        raise _taken(file)
+
+
+def write_event(file: Path, event: "Event", *, force: bool) -> None:
+    """Store an event for ``--event-file``; an existing file is overwritten only by ``force``."""
     from dperm.accounting.serialize import event_to_json
 
-    file.write_text(event_to_json(event) + "\n", encoding="utf-8")
+    try:
+        with file.open("w" if force else "x", encoding="utf-8") as stream:
+            stream.write(event_to_json(event) + "\n")
+    except FileExistsError:
+        raise _taken(file) from None
+
+
+def _taken(file: Path) -> ParameterError:
+    return ParameterError(f"--write-event: {file} exists and is left as it is. Give another name, or add --force.")
 
 
 def event_data(event: "Event") -> object:

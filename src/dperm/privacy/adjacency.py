@@ -17,7 +17,7 @@ class Adjacency(Enum):
     """One record added or removed; n itself is private."""
 
     @classmethod
-    def of(cls, adjacency: "Adjacency | str") -> "Adjacency":
+    def of(cls, adjacency: "Adjacency | str | None") -> "Adjacency":
         """The member named by ``adjacency`` (a member or its string).
 
         Raises

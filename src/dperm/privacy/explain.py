@@ -153,8 +153,11 @@ def _loss_quantile(profile: PrivacyProfile, probability: float) -> float:
 def _profile_of(subject: PrivacyProfile | Guarantee) -> PrivacyProfile:
     if isinstance(subject, Guarantee):
         return subject.profile()
-    if isinstance(subject, str | int | float | None):
-        raise ParameterError(f"explain takes a profile or a guarantee, got {subject!r}.")
+    if not callable(getattr(subject, "tradeoff", None)):
+        raise ParameterError(
+            f"explain takes a profile or a guarantee, got {subject!r}. Make a profile of an event with "
+            f'account(event, adjacency="add_remove"), or give a guarantee such as ApproxDP(1.0, 1e-6, "add_remove").'
+        )
     return subject
 
 

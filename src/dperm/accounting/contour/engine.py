@@ -13,16 +13,12 @@ from dperm.accounting.contour.plans import Certified, Plan, newton, plans
 from dperm.accounting.contour.problem import Problem, plain
 from dperm.accounting.contour.saddle import GRID, saddle_for_epsilon
 
-GOOD = 2e-5  # a bracket this narrow is not worth the costly plans: what is left is mostly rounding
-
 
 def delta_bracket(composition: Composition, epsilon: float, goal: float = 1e-6) -> tuple[float, float]:
     """Bounds on delta(epsilon); (0, 1) if no line closes."""
     low, high = 0.0, 1.0
     log_delta = _rough_log_delta(composition, epsilon)
-    for plan, costly in plans(composition):
-        if costly and high - low <= GOOD * high:
-            break
+    for plan in plans(composition):
         try:
             below, above = plan(composition, epsilon, log_delta).bracket(epsilon)
         except NotClosedError:
@@ -57,9 +53,7 @@ def _rough_log_delta(composition: Composition, epsilon: float) -> float:
 def epsilon_bracket(composition: Composition, delta: float, goal: float = 1e-6) -> tuple[float, float]:
     """Bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta; (0, infinity) if no line closes."""
     low, high = 0.0, math.inf
-    for plan, costly in plans(composition):
-        if costly and high - low <= GOOD * high:
-            break
+    for plan in plans(composition):
         try:
             below, above = _solve(composition, plan, delta, goal)
         except NotClosedError:

@@ -46,18 +46,16 @@ class Certified:
 Plan = Callable[[Composition, float | None, float], Certified]
 
 
-def plans(composition: Composition) -> Iterator[tuple[Plan, bool]]:
-    """(plan, is it costly?): plain with a wide and a sharp cut, both ends split off, then the same with more work."""
+def plans(composition: Composition) -> Iterator[Plan]:
+    """Plain with a wide cut; both ends split off; plain with a sharp cut."""
     sampled = Problem.of(composition, -20.0, Tolerance()).sampled
     if not sampled:
-        yield partial(plain_line, width=0.12, tolerance=scaled(Tolerance(), 10)), False
+        yield partial(plain_line, width=0.12, tolerance=scaled(Tolerance(), 10))
         return
-    yield partial(plain_line, width=0.12, tolerance=Tolerance()), False
+    yield partial(plain_line, width=0.12, tolerance=Tolerance())
     if any(law.direction is not Direction.ADD for law, _ in sampled):
-        yield partial(split_line, tolerance=scaled(LOOSE, 3)), False
-        yield partial(plain_line, width=0.05, tolerance=Tolerance()), False
-        yield partial(split_line, tolerance=scaled(LOOSE, 150)), True
-    yield partial(plain_line, width=0.12, tolerance=scaled(Tolerance(), 20)), True
+        yield partial(split_line, tolerance=scaled(LOOSE, 3))
+        yield partial(plain_line, width=0.05, tolerance=Tolerance())
 
 
 def scaled(tolerance: Tolerance, factor: float) -> Tolerance:

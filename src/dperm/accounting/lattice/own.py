@@ -11,34 +11,42 @@ from dperm.accounting.lattice.measure import Measure
 from dperm.accounting.lattice.spectrum import convolve
 from dperm.accounting.laws.law import Array
 
-SLIVER = 1e-13
+SLIVERS = (1e-13, 1e-11, 1e-9, 1e-7)  # mass that may be left out on each side: more, if the window gets too long
+MOST_POINTS = 2**20
+FACTORS = (0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.5)
 
 
 def composed(measure: Measure, count: int) -> tuple[Measure, float]:
     """The ``count``-fold convolution, and a bound on the total variation between it and what is returned."""
     if count == 1:
         return measure, 0.0
-    low, high = window(measure, count)
+    for sliver in SLIVERS:
+        low, high = window(measure, count, sliver)
+        if high - low < MOST_POINTS:
+            break
     length = fft.next_fast_len(high - low + 1, real=True)
     circle = convolve([(measure, count)], length)
     weights = np.maximum(np.roll(circle.weights, -low), 0.0)[: high - low + 1]
     start = circle.start + low * measure.spacing
-    return Measure(start, measure.spacing, weights, circle.log_scale), 4 * SLIVER + length * circle.noise
+    return Measure(start, measure.spacing, weights, circle.log_scale), 4 * sliver + length * circle.noise
 
 
-def window(measure: Measure, count: int) -> tuple[int, int]:
-    """Lattice indices outside of which the tilted sum has mass at most SLIVER on each side (Chernoff)."""
+def window(measure: Measure, count: int, sliver: float) -> tuple[int, int]:
+    """Lattice indices outside of which the tilted sum has mass at most ``sliver`` on each side (Chernoff)."""
     steps = np.arange(len(measure.weights), dtype=np.float64)
     mean = float(measure.weights @ steps)
     variance = float(measure.weights @ (steps - mean) ** 2)
-    t = min(math.sqrt(-2 * math.log(SLIVER) / (count * variance + 1e-300)), 30.0)
-    reach = [_reach(measure.weights, steps - mean, count, side * t) for side in (-1, 1)]
-    low, high = math.floor(count * mean - reach[0]), math.ceil(count * mean + reach[1])
+    t = min(math.sqrt(-2 * math.log(sliver) / (count * variance + 1e-300)), 30.0)
+    below, above = (
+        min(_reach(measure.weights, steps - mean, count, sign * t * factor, sliver) for factor in FACTORS)
+        for sign in (-1, 1)
+    )
+    low, high = math.floor(count * mean - below), math.ceil(count * mean + above)
     return max(low, 0), min(high, count * (len(steps) - 1))
 
 
-def _reach(weights: Array, steps: Array, count: int, t: float) -> float:
-    """How far from the mean a Chernoff bound with t leaves SLIVER."""
+def _reach(weights: Array, steps: Array, count: int, t: float, sliver: float) -> float:
+    """How far from the mean a Chernoff bound with t leaves ``sliver``."""
     e = t * steps
     top = float(e.max())
-    return (count * (top + math.log(float(weights @ np.exp(e - top)))) - math.log(SLIVER)) / abs(t)
+    return (count * (top + math.log(float(weights @ np.exp(e - top)))) - math.log(sliver)) / abs(t)

@@ -28,7 +28,7 @@ class LaplaceLoss:
     @property
     def ceiling(self) -> float:
         """Its pure epsilon."""
-        return self.top
+        return math.nextafter(self.top, math.inf)
 
     def delta(self, epsilon: float) -> float:
         """T5: 1 - e^{(epsilon - top)/2} up to epsilon = top, then 0."""

@@ -46,7 +46,7 @@ class LossLaw(Protocol):
 
     @property
     def ceiling(self) -> float:
-        """Largest finite loss (its supremum): the pure epsilon of one step, given L < infinity."""
+        """Largest finite loss (its supremum), rounded up: the pure epsilon of one step, given L < infinity."""
 
     @property
     def resolution(self) -> float:

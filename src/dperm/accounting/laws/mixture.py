@@ -60,7 +60,7 @@ class MixtureLoss:
         if not math.isfinite(top):
             return -math.log1p(-self.rate) if self.kind is Kind.ADD else math.inf
         low, high = (float(v) for v in sampled_loss(np.array([-top, top]), self.rate))
-        return -low if self.kind is Kind.ADD else high
+        return (-low if self.kind is Kind.ADD else high) * (1 + self.resolution)
 
     def delta(self, epsilon: float) -> float:
         """T22 and T24, closed forms."""

@@ -33,7 +33,7 @@ class SubsampledGaussianLoss:
     @property
     def ceiling(self) -> float:
         """Unbounded, except that adding a record moves the loss by at most -log(1 - q)."""
-        return -math.log1p(-self.rate) if self.direction is Direction.ADD else math.inf
+        return -math.log1p(-self.rate) * (1 + self.resolution) if self.direction is Direction.ADD else math.inf
 
     def delta(self, epsilon: float) -> float:
         """Closed forms: q delta_G(..) (remove), q e^{eps-u} delta_G(u) (add), their two-sided sum (replace)."""

@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Unsafe mutants of the accountant, each run against the tests that must kill it.
+
+A mutant is a copy of the package with one line changed the way such lines have gone wrong elsewhere: a factor 2
+dropped, a direction forgotten, a count ignored, the tail instead of T2, the misprint E1, an error term left out. If a
+mutant survives, the suite has lost a test; if its line is not found, the list has to follow the source.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "dperm"
+ACCOUNT = "tests/accounting/test_account.py"
+TABLE = f"{ACCOUNT}::test_the_table_of_events_and_adjacencies"
+PAIRS = "tests/accounting/test_dominating_pairs.py"
+CONTOUR = "tests/accounting/test_contour_errors.py::test_a_coarse_line_is_off_and_knows_it"
+SIDES = "tests/accounting/test_lattice_sides.py::test_a_lattice_law_lies_above_and_one_below_at_every_real_epsilon"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One line of one file, what it becomes, and the test that fails."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    killer: str
+
+
+MUTANTS = [
+    Mutant(
+        "a replacement moves the statistic once, not twice (T6)",
+        "accounting/events.py",
+        "return 2.0 if direction is Direction.REPLACE else 1.0",
+        "return 1.0",
+        TABLE,
+    ),
+    Mutant(
+        "the same factor 2 inside a sample without replacement (T24)",
+        "accounting/sampled.py",
+        "GaussianLoss(2 / self.event.noise_multiplier)",
+        "GaussianLoss(1 / self.event.noise_multiplier)",
+        f"{PAIRS}::test_the_splice_dominates_every_pair_of_data_sets_without_replacement",
+    ),
+    Mutant(
+        "only removals are composed (T22)",
+        "privacy/adjacency.py",
+        "return (Direction.REMOVE, Direction.ADD)",
+        "return (Direction.REMOVE,)",
+        f"{ACCOUNT}::test_adding_a_record_can_be_the_worse_direction",
+    ),
+    Mutant(
+        "a repetition counts once (T15)",
+        "accounting/event.py",
+        "yield single, times * self.count",
+        "yield single, times",
+        f"{ACCOUNT}::test_at_delta_zero_epsilon_is_the_sum_of_the_largest_losses",
+    ),
+    Mutant(
+        "one kind of law is composed once, whatever its count (the bug of another library)",
+        "accounting/composition.py",
+        "    def closed(self, law: LossLaw, count: int) -> None:\n        self._counts[law] += count",
+        "    def closed(self, law: LossLaw, count: int) -> None:\n        self._counts[law] += 1",
+        f"{ACCOUNT}::test_at_delta_zero_epsilon_is_the_sum_of_the_largest_losses",
+    ),
+    Mutant(
+        "P(L > eps) instead of T2, in a closed form (E11)",
+        "accounting/laws/atomic.py",
+        "w * -math.expm1(epsilon - a) for a, w in above",
+        "w for a, w in above",
+        TABLE,
+    ),
+    Mutant(
+        "P(L > eps) instead of T2, on the contour (E11)",
+        "accounting/contour/line.py",
+        "kernel = line.values - np.log(s * (s + 1))",
+        "kernel = line.values - np.log(s)",
+        CONTOUR,
+    ),
+    Mutant(
+        "e^{eps+1} for e^eps + 1 in advanced composition (E1)",
+        "accounting/theorems/composition.py",
+        "drift = count * epsilon * math.tanh(epsilon / 2)",
+        "drift = count * epsilon * math.expm1(epsilon) / math.exp(epsilon + 1)",
+        "tests/accounting/test_theorems_composition.py::test_the_misprint_is_unsafe",
+    ),
+    Mutant(
+        "the mass at infinity is forgotten (T14)",
+        "accounting/composition.py",
+        "return -math.expm1(log_rest) * (1 + 1e-14)",
+        "return 0.0",
+        f"{ACCOUNT}::test_epsilon_is_infinite_only_below_the_events_own_deltas",
+    ),
+    Mutant(
+        "the splice loses its atom (T24)",
+        "accounting/laws/mixture.py",
+        "out.append((0.0, (1 - self.rate) * self.base.delta(0.0)))",
+        "pass",
+        f"{PAIRS}::test_the_splice_at_rate_one_is_the_event_itself_and_needs_its_atom_below",
+    ),
+    Mutant(
+        "T4 doubles epsilon and leaves delta as it is",
+        "accounting/events.py",
+        "self.delta * (1 + math.exp(min(self.epsilon, 700.0)))",
+        "self.delta",
+        TABLE,
+    ),
+    Mutant(
+        "aliases of the contour are not subtracted",
+        "accounting/contour/plans.py",
+        "return d - alias - rest + low,",
+        "return d - rest + low,",
+        CONTOUR,
+    ),
+    Mutant(
+        "truncation and quadrature of the contour are not added",
+        "accounting/contour/line.py",
+        "return left + right, truncation + line",
+        "return left + right, 0.0",
+        CONTOUR,
+    ),
+    Mutant(
+        "the mass cut from the contour is not added",
+        "accounting/contour/plans.py",
+        "d + rest + high + self.near.bound(epsilon) + self.lost",
+        "d + rest + self.near.bound(epsilon) + self.lost",
+        CONTOUR,
+    ),
+    Mutant(
+        "the lattice's upper law rounds its masses down (T28)",
+        "accounting/lattice/upper.py",
+        "        out[:-1] += p - up\n        out[1:] += up\n",
+        "        out[:-1] += p\n",
+        SIDES,
+    ),
+]
+
+
+def copy_of_the_package(target: Path) -> Path:
+    shutil.copytree(SOURCE, target / "dperm")
+    return target
+
+
+def run(arguments: list[str], package: Path) -> subprocess.CompletedProcess[str]:
+    """Python in the repository, importing the copy."""
+    environment = {**os.environ, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+
+def pytest_on(package: Path, *nodes: str) -> subprocess.CompletedProcess[str]:
+    return run(["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *nodes], package)
+
+
+def test_the_unchanged_copy_is_what_is_imported_and_passes(tmp_path):
+    package = copy_of_the_package(tmp_path)
+    assert run(["-c", "import dperm; print(dperm.__file__)"], package).stdout.startswith(str(package))
+    result = pytest_on(package, *sorted({mutant.killer for mutant in MUTANTS}))
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
+def test_an_unsafe_mutant_is_killed(mutant, tmp_path):
+    file = copy_of_the_package(tmp_path) / "dperm" / mutant.file
+    text = file.read_text(encoding="utf-8")
+    assert text.count(mutant.old) == 1, "the mutant no longer fits the source"
+    file.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    result = pytest_on(tmp_path, mutant.killer)
+    assert result.returncode == 1, f"{mutant.name} survived or broke the import:\n{result.stdout[-2000:]}"
+    assert "1 failed" in result.stdout
