@@ -129,7 +129,7 @@ def test_only_an_event_is_accounted(event):
 def test_an_adjacency_has_to_be_one_of_the_two(adjacency):
     with pytest.raises(AdjacencyError, match="no default"):
         account(Gaussian(1.0), adjacency)
-    with pytest.raises(TypeError):
+    with pytest.raises(AdjacencyError, match="no default"):
         account(Gaussian(1.0))
 
 

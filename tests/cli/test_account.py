@@ -10,6 +10,8 @@ import pytest
 
 from dperm import Approximate, Gaussian, Laplace, Poisson, Pure, WithoutReplacement, account
 from dperm.accounting.serialize import event_from_json, event_to_json
+from dperm.cli import subject
+from dperm.errors import ParameterError
 
 TRAINING = '"poisson(gaussian(1.0), rate=0.01) * 1000" "laplace(10) * 50" "pure(0.1)"'
 EVENT = Poisson(Gaussian(1.0), rate=0.01) * 1000 + Laplace(10.0) * 50 + Pure(0.1, "add_remove")
@@ -97,6 +99,52 @@ def test_an_event_is_written_and_read_back(answered, tmp_path):
     assert again["answers"] == whole["answers"]
 
 
+def test_a_file_that_exists_is_not_overwritten(refused, tmp_path):
+    file = tmp_path / "event.json"
+    file.write_text("precious")
+    said = refused("account --adjacency add_remove --delta 1e-5 'gaussian(1)'", "--write-event", str(file))
+    assert "event.json exists" in said
+    assert "--force" in said
+    assert file.read_text() == "precious"
+
+
+def test_a_file_that_appears_in_the_meantime_is_not_overwritten(tmp_path):
+    file = tmp_path / "event.json"
+    subject.require_free(file, force=False)
+    file.write_text("precious")
+    with pytest.raises(ParameterError, match="exists and is left as it is"):
+        subject.write_event(file, Gaussian(1.0), force=False)
+    assert file.read_text() == "precious"
+
+
+def test_a_file_that_exists_is_overwritten_by_force(answered, tmp_path):
+    file = tmp_path / "event.json"
+    file.write_text("worthless " * 1000)
+    answered("account --adjacency add_remove --delta 1e-5 'gaussian(1)'", "--write-event", str(file), "--force")
+    assert event_from_json(file.read_text()) == Gaussian(1.0)
+
+
+@pytest.mark.parametrize(
+    ("line", "advised"),
+    [
+        ("--delta 0 'gaussian(1)'", True),
+        ("--delta 1e-5 --delta 0 'gaussian(1)'", True),
+        ("--delta 0 'laplace(1)'", False),
+        ("--delta 1e-6 'approximate(0.1, 1e-5)'", False),
+        ("--epsilon 0 'gaussian(1)'", False),
+    ],
+)
+def test_an_infinite_epsilon_at_delta_zero_comes_with_advice(dperm, line, advised):
+    out = dperm(f"account --adjacency add_remove {line}").stdout
+    assert ("Give a delta > 0, or use Laplace noise." in out) is advised
+
+
+def test_a_rate_and_a_count_may_be_written_as_one_thinks_of_them(answered):
+    found = answered("account --adjacency add_remove --delta 1e-5 'poisson(gaussian(1.1), rate=256/60000) * 1e3'")
+    event = Poisson(Gaussian(1.1), 256 / 60_000) * 1000
+    assert found["answers"][0]["epsilon"] == account(event, "add_remove").epsilon(1e-5)
+
+
 def test_files_compose_with_each_other_and_with_events(answered, tmp_path):
     for name, event in (("a", Gaussian(4.0) * 2), ("b", Laplace(9.0))):
         (tmp_path / name).write_text(event_to_json(event))
@@ -109,15 +157,19 @@ def test_files_compose_with_each_other_and_with_events(answered, tmp_path):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("account --delta 1e-5 'gaussian(1)'", ["--adjacency"]),
+        (
+            "account --delta 1e-5 'gaussian(1)'",
+            ["--adjacency add_remove", "--adjacency replace_one", "There is no default"],
+        ),
         ("account --adjacency add_remove 'gaussian(1)'", ["--delta", "--epsilon"]),
-        ("account --adjacency add_remove --delta 0.1 --epsilon 1 'gaussian(1)'", ["--delta", "--epsilon"]),
+        ("account --adjacency add_remove --delta 0.1 --epsilon 1 'gaussian(1)'", ["both --delta and --epsilon"]),
         ("account --adjacency add_remove --delta 1e-5", ["no event", "--event-file"]),
         ("account --adjacency replace --delta 1e-5 'pure(1)'", ["adjacency must be", "'replace'"]),
         ("account --adjacency add_remove --delta 1 'gaussian(1)'", ["--delta", "1.0"]),
         ("account --adjacency add_remove --delta -1 'gaussian(1)'", ["--delta", "-1.0"]),
         ("account --adjacency add_remove --delta nan 'gaussian(1)'", ["--delta", "nan"]),
-        ("account --adjacency add_remove --delta x 'gaussian(1)'", ["--delta"]),
+        ("account --adjacency add_remove --delta abc 'gaussian(1)'", ["--delta", "'abc'"]),
+        ("account --adjacency add_remove --epsilon 1,5 'gaussian(1)'", ["--epsilon", "'1,5'"]),
         ("account --adjacency add_remove --epsilon -1 'gaussian(1)'", ["--epsilon", "-1.0"]),
         ("account --adjacency add_remove --epsilon inf 'gaussian(1)'", ["--epsilon", "inf"]),
         ("account --adjacency add_remove --delta 1e-5 'gaussian(-1)'", ["noise_multiplier", "-1", "  ^"]),

@@ -106,6 +106,19 @@ def test_the_installed_command_refuses_on_stderr_and_exits_with_two():
     assert "Traceback" not in done.stderr
 
 
+def test_the_package_runs_as_a_module():
+    command = [sys.executable, "-m", "dperm", "account", "--adjacency", "add_remove", "--delta", "1e-5", "gaussian(4)"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "epsilon at most" in done.stdout
+
+
+@pytest.mark.parametrize("verb", ["account", "calibrate", "explain"])
+def test_help_says_that_the_adjacency_is_required(dperm, verb):
+    said = " ".join(dperm(f"{verb} --help").stdout.split())
+    assert re.search(r"--adjacency add_remove\|replace_one [^\[]*\[required\]", said)
+
+
 def test_a_terminal_that_knows_only_ascii_gets_the_numbers():
     code = f"import sys; sys.stdout.reconfigure(encoding='ascii')\n{ENTRY}"
     done = process(*shlex.split("explain --adjacency add_remove --mu 1"), code=code)

@@ -83,7 +83,11 @@ def test_an_event_file_is_explained(answered, tmp_path):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("--mu 1", ["--adjacency"]),
+        ("--mu 1", ["--adjacency add_remove", "--adjacency replace_one", "There is no default"]),
+        ("--adjacency add_remove --delta 1e-6 'gaussian(1)'", ["events take no --delta", "dperm account"]),
+        ("--adjacency add_remove --epsilon 1 --delta 0 'gaussian(1)'", ["events take no --epsilon and no --delta"]),
+        ("--adjacency add_remove --mu abc", ["--mu", "'abc'"]),
+        ("--adjacency add_remove --mu 1 --surprise abc", ["--surprise", "'abc'"]),
         ("--adjacency both --mu 1", ["adjacency must be"]),
         ("--adjacency add_remove", ["one subject", "--mu", "events"]),
         ("--adjacency add_remove --epsilon 1", ["--delta 0"]),

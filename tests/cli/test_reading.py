@@ -48,6 +48,12 @@ def place(error):
         ("gaussian(1) + laplace(2) * 3", Gaussian(1.0) + Laplace(2.0) * 3),
         ("(gaussian(1) + laplace(2)) * 3", (Gaussian(1.0) + Laplace(2.0)) * 3),
         (" gaussian(\n1)\t", Gaussian(1.0)),
+        ("poisson(gaussian(1), rate=256/60000)", Poisson(Gaussian(1.0), 256 / 60000)),
+        ("poisson(gaussian(1), 2.56e2 / 6e4)", Poisson(Gaussian(1.0), 256 / 60000)),
+        ("gaussian(3/2)", Gaussian(1.5)),
+        ("gaussian(1) * 1e3", Gaussian(1.0) * 1000),
+        ("1e3 * gaussian(1)", Gaussian(1.0) * 1000),
+        ("gaussian(1) * 10.0", Gaussian(1.0) * 10),
     ],
 )
 def test_the_grammar_spells_the_events_of_the_library(text, event):
@@ -85,7 +91,8 @@ def test_the_roles_of_question_marks_are_known_before_they_are_filled(text, role
         ("gaussian(1) + 3", 14, "3 is not an event"),
         ("gaussian(1) + pure", 14, "pure is not an event"),
         ("gaussian(1, 2)", 12, "one argument too many"),
-        ("gaussian(1, scale=2)", 12, "scale=2 is not an argument of gaussian(noise_multiplier)"),
+        ("gaussian(1, scale=2)", 12, "scale is not an argument of gaussian(noise_multiplier)"),
+        ("gaussian(1, **2)", 12, "**2 is not an argument"),
         ("gaussian(noise_multiplier=1, noise_multiplier=2)", 29, "given twice"),
         ("gaussian(1, noise_multiplier=2)", 12, "given twice"),
         ("1 * poisson(gaussian(1))", 4, "needs rate"),
@@ -97,6 +104,23 @@ def test_the_roles_of_question_marks_are_known_before_they_are_filled(text, role
         ("gaussian(_)", 9, "must be a number"),
         ("gaussian(??)", 9, "must be a number, got ??"),
         ("gaussian(1) * 1.5", 14, "whole number"),
+        ("gaussian(1) * 1e400", 14, "whole number"),
+        ("gaussian(1) * (60000/256)", 15, "round it up"),
+        ("60000/256 * gaussian(1)", 0, "round it up"),
+        ("gaussian(1) * 1000/10", 0, "is not an event"),
+        ("gaussian(1/0)", 11, "divided by 0"),
+        ("gaussian(1/0.0)", 11, "divided by 0"),
+        ("gaussian(1//2)", 9, "must be a number, got 1//2"),
+        ("gaussian(1/2/3)", 9, "must be a number, got 1/2/3"),
+        ("gaussian(-1/2)", 9, "must be a number, got -1/2"),
+        ("gaussian(1/-2)", 9, "must be a number, got 1/-2"),
+        ("gaussian((1 + 1)/2)", 9, "must be a number"),
+        ("gaussian(1/(2 * 3))", 9, "must be a number"),
+        ("gaussian('1'/2)", 9, "must be a number, got '1'"),
+        ("gaussian(1/True)", 11, "must be a number, got True"),
+        ("gaussian(?/2)", 9, "must be a number, got ?/2"),
+        ("gaussian(99999999999999999999999/2)", 9, "too large"),
+        ("gaussian(1)/2", 0, "is not an event"),
         ("gaussian(1) * (2 + 2)", 15, "whole number"),
         ("gaussian(1) * gaussian(1)", 14, "whole number"),
         ("2 * 3", 4, "3 is not an event"),
@@ -125,6 +149,9 @@ def test_a_syntax_error_points_at_its_place(text, column, word):
         ("randomized_response(1, 1)", 0, "values"),
         ("gaussian(1) * 0", 14, "count"),
         ("gaussian(1) * -3", 14, "count"),
+        ("gaussian(1) * 1e300", 14, "count"),
+        ("gaussian(1e400/1e400)", 0, "noise_multiplier"),
+        ("gaussian(1e308/1e-308)", 0, "noise_multiplier"),
         ("poisson(gaussian(1) * 2, rate=0.1)", 0, "Poisson"),
         ("gaussian(?)", 9, "dperm calibrate"),
     ],
@@ -134,6 +161,61 @@ def test_a_value_that_an_event_refuses_is_named_with_its_place(text, column, arg
         read(text)
     assert place(error) == (text, column)
     assert argument in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("Gaussian", "gaussian"),
+        ("gauss", "gaussian"),
+        ("guassian", "gaussian"),
+        ("LAPLACE", "laplace"),
+        ("WithoutReplacement", "without_replacement"),
+        ("RandomizedResponse", "randomized_response"),
+        ("randomised_response", "randomized_response"),
+        ("poison", "poisson"),
+    ],
+)
+def test_a_misspelt_or_capitalised_event_is_told_its_name(name, meant):
+    with pytest.raises(ParameterError, match=rf"^{name} is not an event; .* Did you mean {meant}\?"):
+        read(f"{name}(1)")
+
+
+def test_a_name_like_no_event_gets_the_list_and_no_guess():
+    with pytest.raises(ParameterError) as error:
+        read("exponential_mechanism(1)")
+    assert "known are gaussian" in str(error.value)
+    assert "Did you mean" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["shuffle", "Shuffled", "shuffled_batches", "reshuffle"])
+def test_shuffled_batches_are_sent_to_the_sharp_edges(name):
+    with pytest.raises(ParameterError, match=r"no amplified event .*T27.*docs/sharp-edges\.md"):
+        read(f"{name}(gaussian(1), rate=0.1)")
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "meant"),
+    [
+        ("gaussian(sigma=1)", "sigma", "noise_multiplier"),
+        ("laplace(scale=1)", "scale", "noise_multiplier"),
+        ("gaussian(noise_multipler=1)", "noise_multipler", "noise_multiplier"),
+        ("poisson(gaussian(1), q=0.1)", "q", "rate"),
+        ("pure(eps=1)", "eps", "epsilon"),
+    ],
+)
+def test_an_argument_by_another_name_is_told_the_name_it_has_here(text, given, meant):
+    with pytest.raises(ParameterError, match=rf"^{given} is not an argument of .* Did you mean {meant}\?"):
+        read(text)
+
+
+@pytest.mark.parametrize("sampler", ["poisson", "without_replacement"])
+def test_a_rate_above_one_is_asked_whether_it_is_a_batch_size(sampler):
+    with pytest.raises(ParameterError, match="divide the batch size by n"):
+        read(f"{sampler}(gaussian(1), rate=256)")
+    with pytest.raises(ParameterError) as error:
+        read(f"{sampler}(gaussian(1), rate=-1)")
+    assert "batch size" not in str(error.value)
 
 
 def test_an_unknown_adjacency_keeps_its_kind_of_error():
@@ -229,6 +311,7 @@ ALPHABET = st.sampled_from(
         ")",
         ",",
         "*",
+        "/",
         "+",
         "-",
         "?",

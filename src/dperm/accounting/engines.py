@@ -107,6 +107,8 @@ def _one_delta(composition: Composition, epsilon: float) -> Answer:
     exact = closed.delta_bracket(composition, epsilon)
     if exact is not None:
         return Answer(*exact, "closed", "this composition has a closed form")
+    if epsilon >= composition.ceiling:
+        return Answer(0.0, 0.0, "closed", "no loss is larger than epsilon")
     return _two_engines(composition, epsilon, "delta_bracket", NARROW)
 
 

@@ -13,6 +13,8 @@ from dperm.accounting.contour.plans import Certified, Plan, newton, plans
 from dperm.accounting.contour.problem import Problem, plain
 from dperm.accounting.contour.saddle import GRID, saddle_for_epsilon
 
+LEAST_LOG_DELTA = -600.0  # the scale of tolerances stays above underflow
+
 
 def delta_bracket(composition: Composition, epsilon: float, goal: float = 1e-6) -> tuple[float, float]:
     """Bounds on delta(epsilon); (0, 1) if no line closes."""
@@ -44,10 +46,10 @@ def _rough_log_delta(composition: Composition, epsilon: float) -> float:
     for _ in range(2):
         try:
             product, _ = plain(Problem.of(composition, log_delta, Tolerance()), 0.12)
-            log_delta = min(saddle_for_epsilon(product, epsilon)[1], -0.1)
+            log_delta = min(max(saddle_for_epsilon(product, epsilon)[1], LEAST_LOG_DELTA), -0.1)
         except NotClosedError:
             break
-    return max(log_delta, -600.0)
+    return log_delta
 
 
 def epsilon_bracket(composition: Composition, delta: float, goal: float = 1e-6) -> tuple[float, float]:
