@@ -91,10 +91,10 @@ def _within(name: str, value: object, holds: bool, rule: str, remedy: str) -> fl
 
 def _refusal(name: str, value: object, rule: str, remedy: str) -> ParameterError:
     tail = f" {remedy}" if remedy else ""
-    return ParameterError(f"{name} must be {rule}, got {_shown(value)}.{tail}")
+    return ParameterError(f"{name} must be {rule}, got {shown(value)}.{tail}")
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
     """The value as the user wrote it; Python itself refuses to write integers of thousands of digits."""
     if isinstance(value, int) and abs(value) >= 10**1000:
         return "an integer of more than a thousand digits"

@@ -96,8 +96,8 @@ MUTANTS = [
     Mutant(
         "the mass at infinity is forgotten (T14)",
         "accounting/composition.py",
-        "return -math.expm1(log_rest) * (1 + 1e-14)",
-        "return 0.0",
+        "return total * (1 - 1e-14), min(total * (1 + 1e-14), 1.0)",
+        "return 0.0, 0.0",
         f"{ACCOUNT}::test_epsilon_is_infinite_only_below_the_events_own_deltas",
     ),
     Mutant(
@@ -110,7 +110,7 @@ MUTANTS = [
     Mutant(
         "T4 doubles epsilon and leaves delta as it is",
         "accounting/events.py",
-        "self.delta * (1 + math.exp(min(self.epsilon, 700.0)))",
+        "self.delta * (1 + math.exp(self.epsilon)) * (1 + 1e-15)",
         "self.delta",
         TABLE,
     ),

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 from dperm import checks
 from dperm.accounting.composition import Composition
 from dperm.accounting.engines import Answer, estimate_epsilon, solve_delta, solve_epsilon
-from dperm.accounting.event import Event
+from dperm.accounting.event import Event, elementary
 from dperm.errors import AdjacencyError, ParameterError
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.group import replace_one_profile
 from dperm.privacy.profile import PrivacyProfile, tradeoff_from_delta
 
+CURVE = 1e-4  # relative width of the deltas behind a trade-off curve
 EPSILON = "It is the epsilon of an (epsilon, delta) statement."
 DELTA = "It is the delta of an (epsilon, delta) statement, usually well below 1/n."
 
@@ -49,7 +50,7 @@ def account(event: Event, adjacency: Adjacency | str | None = None) -> "Accounte
     if not isinstance(event, Event):
         raise ParameterError(f"event must be an event such as Gaussian(1.0) * 10, got {event!r}.")
     relation = Adjacency.of(adjacency)
-    readings = {single.reading(relation) for single, _ in event.singles()}
+    readings = {single.reading(relation) for single, _ in elementary(event)}
     if readings == {relation}:
         return ComposedProfile(event, relation, _directions(event, relation))
     _require_add_remove(event)
@@ -117,8 +118,13 @@ class ComposedProfile:
         return answer.lower, answer.upper
 
     def tradeoff(self, false_positive_rate: float) -> float:
-        """Lower bound on the false-negative rate of every attacker with this false-positive rate (T2, T19)."""
-        return tradeoff_from_delta(self.delta, false_positive_rate)
+        """Lower bound on the false-negative rate of every attacker with this false-positive rate (T2, T19).
+
+        From upper ends of delta at some forty epsilons, each in a bracket of 1e-4: many answers, none of them printed.
+        """
+        return tradeoff_from_delta(
+            lambda epsilon: solve_delta(self.directions, epsilon, CURVE).upper, false_positive_rate
+        )
 
     @property
     def tags(self) -> tuple[str, ...]:

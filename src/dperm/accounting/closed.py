@@ -28,7 +28,8 @@ def epsilon_bracket(composition: Composition, delta: float) -> Bracket | None:
     (law, count), *rest = composition.steps
     if not rest and count == 1:
         if isinstance(law, GaussianLoss):
-            return gaussian_profile.epsilon_bracket(law.mu, delta)
+            low, high = (gaussian_profile.epsilon_bracket(mu, delta) for mu in _rounded(law.mu))
+            return low[0], high[1]
         return _single_epsilon(Single(law), delta, law.support(1e-300)[1])
     atoms = _responses(composition)
     if atoms is None:
@@ -44,12 +45,18 @@ def delta_bracket(composition: Composition, epsilon: float) -> Bracket | None:
     (law, count), *rest = composition.steps
     if not rest and count == 1:
         if isinstance(law, GaussianLoss):
-            return gaussian_profile.delta_bracket(epsilon, law.mu)
+            low, high = (gaussian_profile.delta_bracket(epsilon, mu) for mu in _rounded(law.mu))
+            return low[0], high[1]
         return Single(law).bracket(epsilon)
     atoms = _responses(composition)
     if atoms is None:
         return None
     return atoms.delta(epsilon * (1 + 1e-12)) * (1 - BINOMIAL), atoms.delta(epsilon)
+
+
+def _rounded(mu: float) -> tuple[float, float]:
+    """Bounds on the exact mu: 1/sigma, its square, the count, the sum and the root each round once."""
+    return mu * (1 - 5e-16), mu * (1 + 5e-16)
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,8 @@ class Single:
     def value(self, epsilon: float) -> float:
         """Delta to the nearest."""
         inf = self.law.infinity
+        if inf >= 1:
+            return 0.0
         value = self.law.delta(epsilon)
         return value if inf == 0 else max(value - inf, 0.0) / (1 - inf)
 

@@ -26,15 +26,17 @@ class Composition:
         return cls(merge.steps())
 
     @property
-    def infinity(self) -> float:
-        """Mass at L = +infinity: 1 - prod (1 - infinity_i)^count_i, rounded up (exact if only one step has any)."""
+    def infinity_bracket(self) -> tuple[float, float]:
+        """Bounds on the mass at L = +infinity, 1 - prod (1 - infinity_i)^count_i; exact if only one step has any."""
         failing = [(law.infinity, count) for law, count in self.steps if law.infinity]
         if not failing:
-            return 0.0
+            return 0.0, 0.0
         if len(failing) == 1 and failing[0][1] == 1:
-            return failing[0][0]
-        log_rest = math.fsum(count * math.log1p(-law.infinity) for law, count in self.steps)
-        return -math.expm1(log_rest) * (1 + 1e-14)
+            return failing[0][0], failing[0][0]
+        if max(mass for mass, _ in failing) >= 1:
+            return 1.0, 1.0
+        total = -math.expm1(math.fsum(count * math.log1p(-mass) for mass, count in failing))
+        return total * (1 - 1e-14), min(total * (1 + 1e-14), 1.0)
 
     @property
     def ceiling(self) -> float:
@@ -55,11 +57,11 @@ class _Merge:
     tail = 1e-40
 
     def __init__(self) -> None:
-        self._variance = 0.0
+        self._variances: list[float] = []
         self._counts: Counter[LossLaw] = Counter()
 
     def gaussian(self, variance: float) -> None:
-        self._variance += variance
+        self._variances.append(variance)
 
     def smooth(self, law: LossLaw, count: int) -> None:
         self._counts[law] += count
@@ -68,5 +70,6 @@ class _Merge:
         self._counts[law] += count
 
     def steps(self) -> tuple[tuple[LossLaw, int], ...]:
-        plain = ((GaussianLoss(math.sqrt(self._variance)), 1),) if self._variance else ()
+        variance = math.fsum(self._variances)
+        plain = ((GaussianLoss(math.sqrt(variance)), 1),) if variance else ()
         return (*plain, *self._counts.items())

@@ -52,12 +52,12 @@ def solve_epsilon(directions: tuple[Composition, ...], delta: float) -> Answer:
     return best
 
 
-def solve_delta(directions: tuple[Composition, ...], epsilon: float) -> Answer:
+def solve_delta(directions: tuple[Composition, ...], epsilon: float, goal: float = NARROW) -> Answer:
     """Bracket of delta at epsilon over all directions."""
-    best = _whole_delta(directions[0], epsilon)
+    best = _whole_delta(directions[0], epsilon, goal)
     for other in directions[1:]:
         if other != directions[0] and not _chernoff_below(other, epsilon, best.lower):
-            best = best.larger(_whole_delta(other, epsilon))
+            best = best.larger(_whole_delta(other, epsilon, goal))
     return best
 
 
@@ -68,27 +68,30 @@ def estimate_epsilon(direction: Composition, delta: float) -> float:
 
 def _pure_epsilon(directions: tuple[Composition, ...]) -> Answer:
     """Delta = 0: the largest loss; infinite if a loss is unbounded or may be infinite."""
-    top = max(math.inf if one.infinity > 0 else one.ceiling for one in directions)
+    top = max(math.inf if one.infinity_bracket[1] > 0 else one.ceiling for one in directions)
     return Answer(top * (1 - 1e-13), top, "closed", "at delta = 0 epsilon is the largest possible loss")
 
 
 def _finite(solve: Callable[[Composition, float], Answer], composition: Composition, delta: float) -> Answer:
-    """Take the mass at infinity out of the target: (delta - m)/(1 - m) is left for the finite losses."""
-    lost = composition.infinity
-    if lost == delta:
-        top = composition.ceiling * (1 + 1e-13)
-        return Answer(0.0, top, "closed", "the events' own deltas use up delta: the rest must be pure (T14)")
-    if lost >= delta:
-        if lost * (1 - 1e-13) >= delta:
-            return Answer(math.inf, math.inf, "closed", "the events' own deltas add up to delta or more (T14)")
+    """Take the mass m at infinity out of the target: (delta - m)/(1 - m) is left for the finite losses."""
+    low, high = composition.infinity_bracket
+    if high == 0:
+        return solve(composition, delta)
+    if low > delta or low >= 1:
+        return Answer(math.inf, math.inf, "closed", "the events' own deltas add up to more than delta (T14)")
+    if high > delta:
         return Answer(0.0, math.inf, "closed", "the events' own deltas add up to delta, up to rounding (T14)")
-    return solve(composition, (delta - lost) / (1 - lost) * (1 - 4e-16 * (1 + delta / (delta - lost))))
+    if high == delta:
+        return Answer(0.0, composition.ceiling, "closed", "the events' own deltas use up delta: the rest is pure (T14)")
+    rounding = 4e-16 * (1 + delta / (delta - high))
+    upper = solve(composition, (delta - high) / (1 - high) * (1 - rounding))
+    lower = solve(composition, min((delta - low) / (1 - low) * (1 + rounding), 1 - 2**-53))
+    return Answer(lower.lower, upper.upper, upper.engine, upper.why)
 
 
-def _whole_delta(composition: Composition, epsilon: float) -> Answer:
-    lost = composition.infinity
-    answer = _one_delta(composition, epsilon)
-    low, high = lost * (1 - 1e-13), lost
+def _whole_delta(composition: Composition, epsilon: float, goal: float = NARROW) -> Answer:
+    answer = _one_delta(composition, epsilon, goal)
+    low, high = composition.infinity_bracket
     upper = min(high + (1 - high) * answer.upper, 1.0)
     return Answer(low + (1 - low) * answer.lower, min(upper * (1 + 4e-16), 1.0), answer.engine, answer.why)
 
@@ -103,13 +106,13 @@ def _one_epsilon(composition: Composition, delta: float, goal: float = NARROW) -
     return _two_engines(composition, delta, "epsilon_bracket", goal)
 
 
-def _one_delta(composition: Composition, epsilon: float) -> Answer:
+def _one_delta(composition: Composition, epsilon: float, goal: float) -> Answer:
     exact = closed.delta_bracket(composition, epsilon)
     if exact is not None:
         return Answer(*exact, "closed", "this composition has a closed form")
     if epsilon >= composition.ceiling:
         return Answer(0.0, 0.0, "closed", "no loss is larger than epsilon")
-    return _two_engines(composition, epsilon, "delta_bracket", NARROW)
+    return _two_engines(composition, epsilon, "delta_bracket", goal)
 
 
 def _two_engines(composition: Composition, at: float, question: str, goal: float) -> Answer:
@@ -131,7 +134,7 @@ def _two_engines(composition: Composition, at: float, question: str, goal: float
 
 def _no_larger(composition: Composition, epsilon: float, delta: float) -> bool:
     """True if delta(epsilon) of this direction is at most delta, by Chernoff or by its own bracket."""
-    if composition.infinity >= delta:
+    if composition.infinity_bracket[1] >= delta:
         return False
     if composition.ceiling <= epsilon:
         return True
@@ -141,5 +144,5 @@ def _no_larger(composition: Composition, epsilon: float, delta: float) -> bool:
 def _chernoff_below(composition: Composition, epsilon: float, delta: float) -> bool:
     from dperm.accounting.contour import engine as contour
 
-    lost = composition.infinity
+    lost = composition.infinity_bracket[1]
     return delta > lost and lost + contour.chernoff(composition, epsilon) <= delta

@@ -94,7 +94,8 @@ class Repeated(Event):
     count: int
 
     def __post_init__(self) -> None:
-        """Accept numpy integers."""
+        """Accept numpy integers, and nothing but events."""
+        _require_event(self.event)
         object.__setattr__(self, "count", checks.count("count", self.count, REPEATED, most=MOST_STEPS))
 
     @classmethod
@@ -120,8 +121,11 @@ class Composed(Event):
 
     def __post_init__(self) -> None:
         """Refuse an empty composition: nothing was done, so there is nothing to account."""
+        object.__setattr__(self, "events", tuple(self.events))
         if not self.events:
             raise ParameterError("a composition needs at least one event, got none.")
+        for event in self.events:
+            _require_event(event)
 
     @classmethod
     def of(cls, *events: Event) -> "Composed":
@@ -135,3 +139,20 @@ class Composed(Event):
         """All parts' in order."""
         for event in self.events:
             yield from event.singles()
+
+
+def _require_event(event: object) -> None:
+    if not isinstance(event, Event):
+        raise ParameterError(f"an event is made of events such as Gaussian(1.0), got {event!r}.")
+
+
+def elementary(event: Event) -> tuple[tuple[SingleEvent, int], ...]:
+    """Every elementary event with its count; refuses more than MOST_STEPS in all, however they are nested."""
+    try:
+        singles = tuple(event.singles())
+    except RecursionError:
+        raise ParameterError("the event is nested too deeply. Write a * 3 + b rather than ((a + ...) + ...).") from None
+    total = sum(count for _, count in singles)
+    if total > MOST_STEPS:
+        raise ParameterError(f"an event may have {MOST_STEPS:,} steps in all, got {checks.shown(total)}.")
+    return singles

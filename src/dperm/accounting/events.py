@@ -120,7 +120,7 @@ class Approximate(SingleEvent):
     def law(self, direction: Direction) -> AtomicLoss:
         """T14; under replace-one from an add/remove guarantee (2 epsilon, delta (1 + e^epsilon)) by T4."""
         if direction is Direction.REPLACE and self.adjacency is Adjacency.ADD_REMOVE:
-            delta = min(self.delta * (1 + math.exp(min(self.epsilon, 700.0))), 1 - 2**-53) if self.delta else 0.0
+            delta = min(self.delta * (1 + math.exp(self.epsilon)) * (1 + 1e-15), 1.0)  # 1: nothing is promised
             return response_loss(2 * self.epsilon, delta)
         return response_loss(self.epsilon, self.delta)
 

@@ -42,7 +42,7 @@ def _amplified(base: Pure | Approximate, rate: float) -> AtomicLoss:
     """T21: (log(1 + q (e^eps - 1)), q delta), for the adjacency under which the base was declared."""
     delta = base.delta if isinstance(base, Approximate) else 0.0
     epsilon = math.log1p(rate * math.expm1(base.epsilon)) if base.epsilon < 700 else base.epsilon
-    return response_loss(epsilon * (1 + 1e-15), rate * delta)
+    return response_loss(epsilon * (1 + 1e-15), math.nextafter(rate * delta, 1.0) if delta else 0.0)
 
 
 @dataclass(frozen=True)

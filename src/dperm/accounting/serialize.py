@@ -32,7 +32,7 @@ def event_from_json(text: str) -> Event:
         If the text is not JSON, has another version, or holds something that is not an event.
     """
     try:
-        data = json.loads(text)
+        data = json.loads(text, object_pairs_hook=_unique)
         found = data.pop("dperm_event", None) if isinstance(data, dict) else None
         if type(found) is not int or found != VERSION:
             raise EventFormatError(
@@ -43,6 +43,14 @@ def event_from_json(text: str) -> Event:
         raise
     except (ValueError, TypeError, RecursionError) as error:
         raise EventFormatError(f"an event is stored as JSON, and this is not JSON: {error}.") from None
+
+
+def _unique(pairs: list[tuple[str, object]]) -> Json:
+    """An object whose keys are all different: the last one winning would be a guess."""
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        raise EventFormatError("a stored event names the same field twice.")
+    return data
 
 
 def _encode(event: Event) -> Json:

@@ -172,8 +172,8 @@ def _percent(rate: float) -> str:
     if 90 < percent < 100:
         digits = min(4, max(digits, 1 - _magnitude(100 - percent)))
     scale = 10.0 ** min(12, digits)
-    # 1e-12: numbers that were rounded up by a few units only shall not jump by a whole digit
-    return f"{min(100.0, math.ceil(percent * scale * (1 - 1e-12)) / scale):.15g} %"
+    # 1e-14: numbers that were rounded up by a few units only shall not jump by a whole digit
+    return f"{min(100.0, math.ceil(percent * scale * (1 - 1e-14)) / scale):.15g} %"
 
 
 def _magnitude(number: float) -> int:

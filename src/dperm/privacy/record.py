@@ -61,8 +61,12 @@ class Record:
         """Check the values, and keep own copies of the mappings as plain JSON data."""
         if not isinstance(self.guarantee, AnyGuarantee):
             raise ParameterError(f"guarantee must be a PureDP, ApproxDP, ZCDP, GDP or RDP, got {self.guarantee!r}.")
-        checks.nonnegative("eta", self.eta)
-        checks.nonnegative("tau", self.tau)
+        object.__setattr__(self, "eta", checks.nonnegative("eta", self.eta))
+        object.__setattr__(self, "tau", checks.nonnegative("tau", self.tau))
+        if not isinstance(self.seeded, bool):
+            raise ParameterError(f"seeded must be True or False, got {self.seeded!r}. A seeded run is not private.")
+        if isinstance(self.theorems, str) or not all(isinstance(tag, str) for tag in self.theorems):
+            raise ParameterError(f'theorems must be a tuple of tags such as ("T6",), got {self.theorems!r}.')
         object.__setattr__(self, "theorems", tuple(self.theorems))
         for name in ("event", "public", "versions"):
             object.__setattr__(self, name, _plain(name, getattr(self, name)))
@@ -94,7 +98,8 @@ class Record:
         """
         try:
             data = dict(json.loads(text))
-            if data.pop("format") != FORMAT:
+            found = data.pop("format")
+            if type(found) is not int or found != FORMAT:
                 raise EventFormatError(f"this version reads records of format {FORMAT}. Upgrade dperm.")
             return cls(guarantee=guarantee_from_dict(data.pop("guarantee")), **data)
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError, ParameterError) as error:

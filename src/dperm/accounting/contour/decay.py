@@ -51,7 +51,8 @@ def decay_bound(step: Step, c: float, t: float, log_mass: float) -> float:
 def _closing(step: Step, c: float, t: float, y: Array, log_mass: float) -> Array:
     """The segment from high + iy back to the stop at high: |f| at its largest, times the shorter of y and 1/(t rate).
 
-    On the segment Im L >= rate y' with rate = Im L(high + iy)/y, because Im L is concave in y' below pi v / 2.
+    On the segment Im L >= rate y' / 2 with rate = Im L(high + iy)/y: with r = q e^a/(1-q), arg(1 + r e^{i theta}) is
+    concave in theta below pi/2 for r <= 1, and lies between theta r/(1+r) >= theta/2 and theta for r > 1.
     """
     x = np.array([step.high])
     depth = y[:, None]
@@ -64,5 +65,5 @@ def _closing(step: Step, c: float, t: float, y: Array, log_mass: float) -> Array
     if step.law.direction is Direction.REPLACE:
         log_abs = log_abs - c * np.log(1 - q + q * np.exp((-2 * x - 1) / (2 * v)) * np.cos(depth / v))
     _, angle = step.off_axis(x, depth, c)
-    length = np.minimum(depth, depth / np.maximum(t * angle, 1e-300))
+    length = np.minimum(depth, 2 * depth / np.maximum(t * angle, 1e-300))
     return np.asarray((np.exp(np.minimum(log_abs - log_mass, 300.0)) * length)[:, 0])

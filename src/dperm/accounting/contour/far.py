@@ -103,7 +103,8 @@ class Far:
         """(lower, upper) bounds on the marked part of delta(epsilon)."""
         p = self.some()
         linear = p - math.exp(min(epsilon + math.log(max(self.some(under_q=True), 1e-300)), 700.0))
-        rounding = 1e-13 * p
+        depth = max((mark.edge / mark.law.sigma) ** 2 for mark, _ in self.marks) if self.marks else 0.0
+        rounding = (1e-13 + 1e-15 * (depth + epsilon)) * p  # log_ndtr(z) is off by some units of z^2
         upper = min(p, linear + self.remainder(epsilon))
         return max(linear - rounding, 0.0), upper + rounding + self.stray
 

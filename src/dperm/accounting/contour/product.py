@@ -61,7 +61,7 @@ class Factors:
         if len(s) * sum(law.size(c, t) for law, _ in self.closed) > tolerance.max_work:
             raise NotClosedError("work")
         values = self.variance / 2 * s * (s + 1)
-        error = ROUNDING * UNIT * np.abs(values) / 8
+        error = ROUNDING * UNIT * np.abs(values)
         for law, count in self.closed:
             term, term_error = law.log_mgf(s)
             values = values + count * term
