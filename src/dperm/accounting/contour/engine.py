@@ -3,6 +3,7 @@
 """The contour engine: certified brackets of epsilon and delta for one direction of a composition."""
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
@@ -13,16 +14,27 @@ from dperm.accounting.contour.plans import Certified, Plan, newton, plans
 from dperm.accounting.contour.problem import Problem, plain
 from dperm.accounting.contour.saddle import GRID, saddle_for_epsilon
 
+Measure = Callable[[Plan], tuple[float, float]]
 LEAST_LOG_DELTA = -600.0  # the scale of tolerances stays above underflow
 
 
 def delta_bracket(composition: Composition, epsilon: float, goal: float = 1e-6) -> tuple[float, float]:
     """Bounds on delta(epsilon); (0, 1) if no line closes."""
-    low, high = 0.0, 1.0
     log_delta = _rough_log_delta(composition, epsilon)
+    return _narrowed(composition, lambda plan: plan(composition, epsilon, log_delta).bracket(epsilon), 1.0, goal)
+
+
+def epsilon_bracket(composition: Composition, delta: float, goal: float = 1e-6) -> tuple[float, float]:
+    """Bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta; (0, infinity) if no line closes."""
+    return _narrowed(composition, lambda plan: _solve(composition, plan, delta, goal), math.inf, goal)
+
+
+def _narrowed(composition: Composition, measure: Measure, most: float, goal: float) -> tuple[float, float]:
+    """The brackets of the plans that close, intersected, until they are narrow."""
+    low, high = 0.0, most
     for plan in plans(composition):
         try:
-            below, above = plan(composition, epsilon, log_delta).bracket(epsilon)
+            below, above = measure(plan)
         except NotClosedError:
             continue
         low, high = max(low, below), min(high, above)
@@ -50,20 +62,6 @@ def _rough_log_delta(composition: Composition, epsilon: float) -> float:
         except NotClosedError:
             break
     return log_delta
-
-
-def epsilon_bracket(composition: Composition, delta: float, goal: float = 1e-6) -> tuple[float, float]:
-    """Bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta; (0, infinity) if no line closes."""
-    low, high = 0.0, math.inf
-    for plan in plans(composition):
-        try:
-            below, above = _solve(composition, plan, delta, goal)
-        except NotClosedError:
-            continue
-        low, high = max(low, below), min(high, above)
-        if high - low <= goal * high:
-            break
-    return low, high
 
 
 def _solve(composition: Composition, plan: Plan, delta: float, goal: float) -> tuple[float, float]:
