@@ -10,13 +10,23 @@ end, its epsilon is no larger.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from dperm.accounting import closed
 from dperm.accounting.composition import Composition
 
 NARROW = 1e-6  # relative width that is aimed at
 ROUGH = 3e-6  # the same, in a search
-Engine = Callable[[Composition, float], tuple[float, float]]
+
+
+class Engine(Protocol):
+    """What both engines (modules) offer: brackets for one direction, finite losses."""
+
+    def epsilon_bracket(self, composition: Composition, delta: float, goal: float) -> tuple[float, float]:
+        """Bounds on the smallest epsilon at delta."""
+
+    def delta_bracket(self, composition: Composition, epsilon: float, goal: float) -> tuple[float, float]:
+        """Bounds on delta at epsilon."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +113,7 @@ def _one_epsilon(composition: Composition, delta: float, goal: float = NARROW) -
         return Answer(*exact, "closed", "this composition has a closed form")
     if math.fsum(count * law.delta(0.0) for law, count in composition.steps) * (1 + 1e-11) <= delta:
         return Answer(0.0, 0.0, "closed", "the total variations of all steps add up to at most delta")
-    return _two_engines(composition, delta, "epsilon_bracket", goal)
+    return _two_engines(lambda engine: engine.epsilon_bracket(composition, delta, goal), goal)
 
 
 def _one_delta(composition: Composition, epsilon: float, goal: float) -> Answer:
@@ -112,19 +122,19 @@ def _one_delta(composition: Composition, epsilon: float, goal: float) -> Answer:
         return Answer(*exact, "closed", "this composition has a closed form")
     if epsilon >= composition.ceiling:
         return Answer(0.0, 0.0, "closed", "no loss is larger than epsilon")
-    return _two_engines(composition, epsilon, "delta_bracket", goal)
+    return _two_engines(lambda engine: engine.delta_bracket(composition, epsilon, goal), goal)
 
 
-def _two_engines(composition: Composition, at: float, question: str, goal: float) -> Answer:
+def _two_engines(ask: Callable[[Engine], tuple[float, float]], goal: float) -> Answer:
     """The contour; the lattice where the contour does not close, or not tightly."""
     from dperm.accounting.contour import engine as contour
     from dperm.accounting.lattice import engine as lattice
 
-    low, high = (float(end) for end in getattr(contour, question)(composition, at, goal))
+    low, high = (float(end) for end in ask(contour))
     answer = Answer(low, high, "contour", "the moment generating function decays along a line")
     if answer.width <= goal:
         return answer
-    below, above = (float(end) for end in getattr(lattice, question)(composition, at, goal))
+    below, above = (float(end) for end in ask(lattice))
     if high - low <= above - below:
         return Answer(max(low, below), min(high, above), "contour", "the lattice's bracket is wider still")
     return Answer(

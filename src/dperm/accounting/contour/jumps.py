@@ -50,12 +50,11 @@ def _margin(problem: Problem, epsilon: float, tolerance: Tolerance) -> tuple[flo
     Removal: l >= log(1 - q) always, and Chernoff for the other factors, E_Q e^{-uL} = E_P e^{-(1+u)L}.
     Replace-one: the pair is symmetric, so Q(S < -M) = P(S > M) <= sum T P(L > B) + Chernoff with losses <= B < M.
     """
-    log_goal = math.log(
-        tolerance.cut * min(epsilon, 1.0)
-    )  # marks outweigh delta by about 1/epsilon: p - e^eps q cancels
+    # marks outweigh delta by about 1/epsilon, because p and e^eps q cancel
+    log_goal = math.log(tolerance.cut * min(epsilon, 1.0))
     if all(law.direction is Direction.REMOVE for law, _ in problem.sampled):
         floor = -math.fsum(count * math.log1p(-law.rate) for law, count in problem.sampled)
-        if not problem.variance and not problem.factors.closed:
+        if not problem.factors.variance and not problem.factors.closed:
             return floor, 0.0
         u = np.exp(np.arange(-4.0, 14.0, 0.25))
         return floor + float(np.min((problem.factors.log_real(-1 - u) - log_goal) / u)), math.exp(log_goal)

@@ -41,7 +41,6 @@ class _Collect:
 class Problem:
     """A composition, with the mass that may be cut from it."""
 
-    variance: float
     sampled: tuple[tuple[SubsampledGaussianLoss, int], ...]
     factors: Factors
     log_cut: float
@@ -54,8 +53,8 @@ class Problem:
         parts = _Collect(math.exp(max(log_cut, -690.0)))
         for law, count in composition.steps:
             law.place(count, parts)
-        lost = math.fsum(count * parts.tail for _, count in parts.others)
-        return cls(parts.variance, tuple(parts.sampled), Factors(parts.variance, tuple(parts.others)), log_cut, lost)
+        lost = math.fsum(2 * count * parts.tail for _, count in parts.others)  # a splice is cut at both ends
+        return cls(tuple(parts.sampled), Factors(parts.variance, tuple(parts.others)), log_cut, lost)
 
     def marks(self, width: float) -> tuple[tuple[Mark, int], ...]:
         """A far cut of negligible mass for every step that has an unbounded loss."""
