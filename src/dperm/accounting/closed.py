@@ -16,7 +16,7 @@ from dperm.accounting.laws.law import LossLaw
 from dperm.accounting.theorems._atoms import MOST_ATOMS, Atoms, response_atoms
 from dperm.privacy import gaussian_profile
 
-SINGLE = 1e-11  # relative accuracy of LossLaw.delta, with a margin; measured against 40-digit arithmetic
+SINGLE = 1e-11  # relative accuracy of LossLaw.delta, with a margin; measured against 60-digit arithmetic
 BINOMIAL = 1e-9  # relative accuracy of the binomial masses up to a million steps, with a margin
 Bracket = tuple[float, float]
 

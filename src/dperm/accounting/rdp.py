@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dperm import checks
-from dperm.accounting.theorems._moments import chords, log_expm1, taylor
+from dperm.accounting.special import log_expm1
+from dperm.accounting.theorems._moments import chords, taylor
 from dperm.accounting.theorems._rounding import Array, quotient, up_array, up_delta
 from dperm.errors import ParameterError
 from dperm.privacy.adjacency import Adjacency

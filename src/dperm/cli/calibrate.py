@@ -98,7 +98,8 @@ class _Family:
 
     def bounds(self, low: float | None, high: float | None) -> tuple[float, float]:
         """Where to search: as asked for, or everywhere that makes sense."""
-        from dperm.cli.subject import MOST_STEPS, event_of, steps
+        from dperm.accounting.event import MOST_STEPS
+        from dperm.cli.subject import event_of, steps
 
         least, most = _BOUNDS[self.role]
         if self.role == COUNT:

@@ -11,9 +11,6 @@ from dperm.errors import EventFormatError, ParameterError
 if TYPE_CHECKING:
     from dperm.accounting.event import Event
 
-MOST_STEPS = 10**9
-"""More repetitions than this are refused: the engines are made for up to a million, and would take all memory."""
-
 
 def filling(adjacency: str, value: float | None = None) -> Filling:
     """What completes the expressions, once the adjacency's name is known to be one."""
@@ -40,6 +37,8 @@ def read_subject(texts: list[str] | None, files: list[Path] | None) -> Node:
 
 def event_of(subject: Node, filling: Filling) -> "Event":
     """The whole event, if its size is within reason."""
+    from dperm.accounting.event import MOST_STEPS
+
     event = subject.event(filling)
     count = steps(event)
     if not 0 < count <= MOST_STEPS:

@@ -4,7 +4,6 @@
 
 from dataclasses import dataclass
 
-UNIT = 2.0**-53
 ROUNDING = 16.0  # safety factor of the floating-point model; factor 1 was seen to fail at relative 1e-11
 
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from dperm.accounting.composition import Composition
 from dperm.accounting.contour.closing import NotClosedError, Tolerance
-from dperm.accounting.contour.line import log_kappa
 from dperm.accounting.contour.plans import Certified, Plan, newton, plans
 from dperm.accounting.contour.problem import Problem, plain
 from dperm.accounting.contour.saddle import GRID, saddle_for_epsilon
+from dperm.accounting.special import log_kappa
 
 Measure = Callable[[Plan], tuple[float, float]]
 LEAST_LOG_DELTA = -600.0  # the scale of tolerances stays above underflow

@@ -19,16 +19,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.accounting.contour.closing import UNIT, NotClosedError, Tolerance
+from dperm.accounting.contour.closing import NotClosedError, Tolerance
 from dperm.accounting.contour.product import Product, on_line
-from dperm.accounting.laws.law import Array, ComplexArray
+from dperm.accounting.laws.law import ComplexArray
+from dperm.accounting.special import log_kappa
+from dperm.privacy.rounding import ULP
 
 STEEPER = np.array([1.02, 1.05, 1.1, 1.2, 1.35, 1.6, 2.0, 3.0, 5.0])  # candidates for c2 / c
-
-
-def log_kappa(c: Array) -> Array:
-    """Log of max over u >= 0 of (1 - e^-u) e^{-cu}: the constant of the Chernoff bound."""
-    return np.asarray(c * np.log(c) - (c + 1) * np.log1p(c))
 
 
 @dataclass
@@ -70,7 +67,7 @@ class Contour:
         right = math.exp(min(self.log_steeper - self.steeper * epsilon - gap, 700.0)) / -math.expm1(-gap)
         last = self.spacing * (len(self.s) - 1)
         truncation = self._scale(epsilon) * math.exp(self.log_tail) / (math.pi * last)
-        phase = UNIT * (8 + self.spacing * len(self.s) * abs(epsilon) + 2 * (abs(self.log_scale) + c * abs(epsilon)))
+        phase = ULP * (8 + self.spacing * len(self.s) * abs(epsilon) + 2 * (abs(self.log_scale) + c * abs(epsilon)))
         line = self._scale(epsilon) * self.spacing / math.pi * (self.wrong + phase * self.size)
         return left + right, truncation + line
 

@@ -9,11 +9,11 @@ import numpy as np
 from scipy.special import ndtri_exp
 
 from dperm.accounting.contour.closing import NotClosedError
-from dperm.accounting.contour.line import log_kappa
 from dperm.accounting.contour.product import Factors, SplitProduct
 from dperm.accounting.contour.step import Step, Window
 from dperm.accounting.contour.table import Table
 from dperm.accounting.laws.law import Array
+from dperm.accounting.special import log_kappa
 
 LEVELS = np.geomspace(0.9, 1e-5, 23)  # borders tried, as shares of epsilon
 

@@ -14,12 +14,13 @@ from functools import lru_cache
 
 import numpy as np
 
-from dperm.accounting.contour.closing import ROUNDING, UNIT, NotClosedError, Tolerance
+from dperm.accounting.contour.closing import ROUNDING, NotClosedError, Tolerance
 from dperm.accounting.contour.quadrature import Nodes, outside_mass, rounding_units
 from dperm.accounting.contour.step import LOG_SQRT_2PI, Step, off_axis_ratio
 from dperm.accounting.laws.law import Array
 from dperm.accounting.laws.sampling import sampled_loss
 from dperm.privacy.adjacency import Direction
+from dperm.privacy.rounding import ULP
 
 ORDER = 24
 MAX_PANELS = 4000
@@ -67,7 +68,7 @@ def _nodes(
     weight /= total
     log_mass = top + math.log(total)
     error += outside_mass(step, c, ends, log_mass)
-    error += ROUNDING * UNIT * rounding_units(step, c, t, x, loss, weight, log_weight - log_length)
+    error += ROUNDING * ULP * rounding_units(step, c, t, x, loss, weight, log_weight - log_length)
     return Nodes(loss, weight, log_mass, error)
 
 

@@ -20,13 +20,15 @@ from typing import Protocol
 
 import numpy as np
 
-from dperm.accounting.contour.closing import ROUNDING, UNIT, NotClosedError, Tolerance
+from dperm.accounting.contour.closing import ROUNDING, NotClosedError, Tolerance
 from dperm.accounting.contour.decay import decay_bound
 from dperm.accounting.contour.panel_nodes import make_panel_nodes
 from dperm.accounting.contour.quadrature import Nodes, make_nodes
 from dperm.accounting.contour.step import Step
 from dperm.accounting.contour.table import Table
 from dperm.accounting.laws.law import Array, ClosedLaw, ComplexArray
+from dperm.accounting.special import log_expm1
+from dperm.privacy.rounding import ULP
 
 NodeRule = Callable[[Step, float, float, float, Tolerance], Nodes]
 
@@ -61,11 +63,11 @@ class Factors:
         if len(s) * sum(law.size(c, t) for law, _ in self.closed) > tolerance.max_work:
             raise NotClosedError("work")
         values = self.variance / 2 * s * (s + 1)
-        error = ROUNDING * UNIT * np.abs(values)
+        error = ROUNDING * ULP * np.abs(values)
         for law, count in self.closed:
             term, term_error = law.log_mgf(s)
             values = values + count * term
-            error = error + count * (term_error + UNIT * np.abs(term))
+            error = error + count * (term_error + ULP * np.abs(term))
         return values, np.asarray(error)
 
     def log_decay(self, c: float, t: float) -> float:
@@ -153,7 +155,7 @@ class PlainProduct:
             values = values + count * (np.log(phi) + nodes.log_mass)
             scale += count * nodes.log_mass
             errors = errors + count * nodes.error / (np.abs(phi) + nodes.error)
-        errors = errors + ROUNDING * UNIT * (4 + np.abs(values - scale) + abs(scale))
+        errors = errors + ROUNDING * ULP * (4 + np.abs(values - scale) + abs(scale))
         wrong = np.exp(values.real - scale) * np.expm1(np.minimum(errors, 700.0))
         return Line(scale, values - scale, wrong)
 
@@ -248,7 +250,7 @@ class SplitProduct:
         base = float(log_expm1(kept[1, :1])[0])
         size, raised = (np.exp(kept[i] + log_expm1(kept[i + 1]) - base) for i in (0, 2))
         common = np.exp(values.real - scale - kept[0])  # |G|, relative to c
-        errors = errors + ROUNDING * UNIT * (8 + np.abs(values - scale) + abs(scale) + np.abs(rest))
+        errors = errors + ROUNDING * ULP * (8 + np.abs(values - scale) + abs(scale) + np.abs(rest))
         wrong = common * (np.maximum(raised - size, 0.0) + raised * np.expm1(np.minimum(errors, 700.0)))
         return Line(scale + base, values - scale + _complex_log_expm1(rest) - base, wrong)
 
@@ -256,18 +258,6 @@ class SplitProduct:
 def on_line(c: float, spacing: float, terms: int) -> ComplexArray:
     """The points c + ikd, k < terms, of the contour."""
     return np.asarray(c + 1j * spacing * np.arange(terms), dtype=np.complex128)
-
-
-def log_expm1(x: Array) -> Array:
-    """log(e^x - 1) for x > 0, -infinity-free: 0 is read as 1e-300."""
-    positive = np.maximum(x, 1e-300)
-    return np.asarray(
-        np.where(
-            positive > 30,
-            positive + np.log1p(-np.exp(-np.maximum(positive, 30.0))),
-            np.log(np.expm1(np.minimum(positive, 30.0))),
-        )
-    )
 
 
 def _complex_log1p(z: ComplexArray) -> ComplexArray:

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.accounting.contour.closing import ROUNDING, UNIT, NotClosedError, Tolerance
+from dperm.accounting.contour.closing import ROUNDING, NotClosedError, Tolerance
 from dperm.accounting.contour.step import Step, posterior
 from dperm.accounting.laws.frequency import frequency_sums
 from dperm.accounting.laws.law import Array, ComplexArray
 from dperm.privacy.adjacency import Direction
+from dperm.privacy.rounding import ULP
 
 MAX_NODES = 60_000
 DEEP = 55.0  # a node e^-55 below the peak is not summed: its share is below 1e-20
@@ -59,7 +60,7 @@ def make_nodes(step: Step, c: float, t: float, rough_mass: float, tolerance: Tol
     total = float(weight.sum())
     weight /= total
     error = 2 * tolerance.quadrature + _range_error(step, c, x, weight, h)
-    error += ROUNDING * UNIT * rounding_units(step, c, t, x, loss, weight, log_weight)
+    error += ROUNDING * ULP * rounding_units(step, c, t, x, loss, weight, log_weight)
     return Nodes(loss, weight, top + math.log(total * h), error)
 
 

@@ -16,6 +16,7 @@ from dperm.accounting.lattice.collapse import Window
 from dperm.accounting.lattice.dots import high_share, split_far
 from dperm.accounting.lattice.step import StepLaw
 from dperm.accounting.laws.law import Array
+from dperm.accounting.special import log_kappa
 
 TILT_STEP = 0.25  # of log c, in the search grid
 TIGHT, LOOSE = 1.0, 3.0  # what the choice of c may cost in log delta, usually and near the end of a bounded law
@@ -171,7 +172,7 @@ class Coarse:
         """The best eps with e^{K(c) - c eps} kappa(c) <= delta, and its c."""
         c, width = self._tilts(), TILT_STEP
         for _ in range(3):
-            values = (self.log_mgf(c) + log_kappas(c) - log_delta) / c
+            values = (self.log_mgf(c) + log_kappa(c) - log_delta) / c
             best = int(values.argmin())
             value, chosen = float(values[best]), float(c[best])
             c, width = chosen * np.exp(width * np.linspace(-1, 1, 9)), width / 4
@@ -180,7 +181,7 @@ class Coarse:
     def chernoff_log_delta(self, epsilon: float) -> float:
         """The best of the bounds K(c) - c eps + log kappa(c) on log delta(eps)."""
         c = self._tilts()
-        return float((self.log_mgf(c) + log_kappas(c) - c * epsilon).min())
+        return float((self.log_mgf(c) + log_kappa(c) - c * epsilon).min())
 
     def tilts(self, epsilon: float) -> Array:
         """Values of c that give nearly the best Chernoff bound on delta(eps).
@@ -188,14 +189,9 @@ class Coarse:
         Near the end of a bounded law the bound improves without end as c grows, and a smaller c will do.
         """
         c = self._tilts()
-        values = self.log_mgf(c) + log_kappas(c) - c * epsilon
+        values = self.log_mgf(c) + log_kappa(c) - c * epsilon
         best = int(values.argmin())
         if self.most() - epsilon < EDGE * self.most():
             return c[np.flatnonzero((values <= values[best] + LOOSE) & (c >= c[best] / 100))[:1]]
         good = np.flatnonzero(values <= values[best] + TIGHT)
         return c[good[good >= best]]
-
-
-def log_kappas(c: Array) -> Array:
-    """log_kappa of every entry."""
-    return np.asarray(-c * np.log1p(1 / c) - np.log1p(c))

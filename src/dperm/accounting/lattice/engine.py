@@ -4,13 +4,16 @@
 
 import math
 
+import numpy as np
+
 from dperm.accounting.composition import Composition
 from dperm.accounting.lattice.coarse import Coarse, CoarseLaw
 from dperm.accounting.lattice.plan import target_of
 from dperm.accounting.lattice.round import Round
-from dperm.accounting.lattice.rounding import bounded_exp, log_kappa
+from dperm.accounting.lattice.rounding import bounded_exp
 from dperm.accounting.lattice.solve import largest_epsilon, smallest_epsilon
 from dperm.accounting.lattice.steps import lattice_steps
+from dperm.accounting.special import log_kappa
 
 ROUNDS = 6
 CUT = 1e-11  # P-mass cut off at the top, relative to delta
@@ -109,4 +112,4 @@ def _log_chernoff(coarse: Coarse, epsilon: float) -> float:
 def _saddle_gain(coarse: Coarse, c: float) -> float:
     """Log of the Chernoff bound over the saddle-point estimate e^{K - c eps}/(c(c+1) sqrt(2 pi V)), at least 0."""
     spread = 0.5 * math.log(2 * math.pi * coarse.variance(c))
-    return max(log_kappa(c) + math.log(c * (c + 1)) + spread, 0.0)
+    return max(float(log_kappa(np.array(c))) + math.log(c * (c + 1)) + spread, 0.0)

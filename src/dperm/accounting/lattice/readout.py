@@ -18,9 +18,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dperm.accounting.lattice.rounding import MASS, UNIT, bounded_exp, log_kappa
+from dperm.accounting.lattice.rounding import MASS, bounded_exp
 from dperm.accounting.lattice.spectrum import Circle
 from dperm.accounting.laws.law import Array
+from dperm.accounting.special import log_kappa
+from dperm.privacy.rounding import ULP
 
 FADED = 60.0  # weights that the un-tilting has divided by e^60 are left to the error term
 
@@ -66,7 +68,11 @@ class Readout:
         plain = np.exp(-self.tilt * steps)
         rising = plain * -np.expm1(-steps)
         spread = float(rising.sum()) + h * float(plain.sum())
-        noise = self.circle.noise * spread + math.exp(log_kappa(self.tilt)) * self.variation + math.exp(-FADED)
+        noise = (
+            self.circle.noise * spread
+            + math.exp(float(log_kappa(np.array(self.tilt)))) * self.variation
+            + math.exp(-FADED)
+        )
         object.__setattr__(self, "_plain", plain)
         object.__setattr__(self, "_rising", rising)
         object.__setattr__(self, "_twice", np.concatenate([self.circle.weights, self.circle.weights[:reach]]))
@@ -114,7 +120,7 @@ class Readout:
 
     def _blur(self, epsilon: float) -> float:
         """Relative rounding of the tables and of e^{K - c l}."""
-        return 4 * MASS + 16 * UNIT * (abs(self.circle.log_scale) + self.tilt * abs(epsilon))
+        return 4 * MASS + 16 * ULP * (abs(self.circle.log_scale) + self.tilt * abs(epsilon))
 
     def _far(self, epsilon: float) -> float:
         """What the event that is not on the circle adds at least."""

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The floating-point allowances of the lattice engine; everything else in the package is an inequality.
 
-UNIT is half the distance from 1 to the next double. The allowances are models, several times what is expected:
+ULP is half the distance from 1 to the next double. The allowances are models, several times what is expected:
 
 * a cell's mass and a table of exponentials are right to MASS, relative;
 * the loss at which a step's mass sits is right to PLACE times (1 + largest loss): masses of a cell of width h that
@@ -15,21 +15,17 @@ UNIT is half the distance from 1 to the next double. The allowances are models, 
 
 import math
 
-UNIT = 2.0**-53
-MASS = 256 * UNIT
-PLACE = 64 * UNIT
-STAGE = 8 * UNIT
-PRODUCT = 4 * UNIT
+from dperm.privacy.rounding import ULP
+
+MASS = 256 * ULP
+PLACE = 64 * ULP
+STAGE = 8 * ULP
+PRODUCT = 4 * ULP
 
 
 def transform_error(length: int) -> float:
     """Absolute error of an entry of a transform whose inputs' moduli sum to 1."""
     return STAGE * math.log2(length + 1)
-
-
-def log_kappa(c: float) -> float:
-    """Log of kappa(c) = max over x >= 0 of e^{-cx}(1 - e^{-x}) = c^c/(1+c)^{c+1}, c > 0."""
-    return -c * math.log1p(1 / c) - math.log1p(c)
 
 
 def bounded_exp(exponent: float) -> float:

@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from dperm.accounting.laws.law import Array, ComplexArray, Parts
-
-UNIT = 2.0**-53
+from dperm.privacy.rounding import ULP
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,8 @@ class AtomicLoss:
         top = losses.max()
         total = np.exp(np.multiply.outer(s, losses - top)) @ weights
         size = np.exp(np.multiply.outer(s.real, losses - top)) @ weights
-        error = UNIT * (8 + 8 * np.abs(s) * float(np.ptp(losses))) * size
-        return s * top + np.log(total), error / np.maximum(np.abs(total) - error, 1e-300) + UNIT * np.abs(s * top)
+        error = ULP * (8 + 8 * np.abs(s) * float(np.ptp(losses))) * size
+        return s * top + np.log(total), error / np.maximum(np.abs(total) - error, 1e-300) + ULP * np.abs(s * top)
 
     def size(self, c: float, t: float) -> int:
         """One term an atom."""

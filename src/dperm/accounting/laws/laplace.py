@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dperm.accounting.laws.law import Array, ComplexArray, Parts
-
-UNIT = 2.0**-53
+from dperm.privacy.rounding import ULP
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class LaplaceLoss:
         """E e^{sL} = e^{s top}[1/2 + r + (1/2 - r) e^{-(2s+1) top}], r = 1/(4s + 2); every step is one rounding."""
         r = 1 / (4 * s + 2)
         value = s * self.top + np.log(0.5 + r + (0.5 - r) * np.exp(-(2 * s + 1) * self.top))
-        return value, UNIT * (16 + 8 * np.abs(s) * self.top)
+        return value, ULP * (16 + 8 * np.abs(s) * self.top)
 
     def size(self, c: float, t: float) -> int:
         """A closed form."""

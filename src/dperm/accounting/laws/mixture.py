@@ -14,8 +14,7 @@ from dperm.accounting.laws.frequency import frequency_sums
 from dperm.accounting.laws.law import Array, ComplexArray, LossLaw, Parts
 from dperm.accounting.laws.panels import AnalyticDensity, Panels, integrate_panels
 from dperm.accounting.laws.sampling import add_delta, base_loss, remove_delta, sampled_loss
-
-UNIT = 2.0**-53
+from dperm.privacy.rounding import ULP
 
 
 class BasePair(LossLaw, AnalyticDensity, Protocol):
@@ -123,7 +122,7 @@ class MixtureLoss:
         weights = np.exp(tilted - top)
         total = frequency_sums(losses, weights, t / max(len(s) - 1, 1), len(s))
         roundings = 16 + math.log2(len(losses)) + 8 * (c + t) * float(np.abs(losses).max())
-        error = math.exp(min(log_error - top, 700.0)) + UNIT * float(weights.sum()) * roundings
+        error = math.exp(min(log_error - top, 700.0)) + ULP * float(weights.sum()) * roundings
         value = np.asarray(top + np.log(total), dtype=np.complex128)
         with np.errstate(over="ignore"):  # an error beyond the sum itself is as good as infinite
             return value, np.asarray(error / np.maximum(np.abs(total) - error, 1e-300))

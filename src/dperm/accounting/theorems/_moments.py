@@ -86,8 +86,3 @@ def _log_total(terms: Array, size: float) -> float:
     """Log of the sum of the exponentials of terms made of numbers of this size, rounded up."""
     top = float(terms.max())
     return top + math.log(float(np.sum(np.exp(terms - top)))) + 4 * ULP * (size + abs(top) + 16)
-
-
-def log_expm1(x: Array) -> Array:
-    """log(e^x - 1) for x >= 0; at x = 0, where it is -infinity, a very small number."""
-    return np.asarray(x + np.log(np.maximum(-np.expm1(-x), 1e-320)))
