@@ -2,8 +2,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settings of the whole suite."""
 
+import importlib
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+
+import pytest
 from hypothesis import settings
 
 # No deadline: the first call of an engine imports scipy. On CI hypothesis's own profile is the parent: fixed examples.
 settings.register_profile("dperm", deadline=None)
 settings.load_profile("dperm")
+
+
+def built(name: str, source: str) -> ModuleType:
+    module = ModuleType(f"mutant_of_{name}")
+    exec(compile(source, module.__name__, "exec"), module.__dict__)
+    return module
+
+
+@pytest.fixture
+def assert_killed() -> Callable[[Callable[[ModuleType], None], str, str, str], None]:
+    """A check passes on a module as it is, and fails once ``old`` has become ``new`` in its source."""
+
+    def assert_killed(check: Callable[[ModuleType], None], module: str, old: str, new: str) -> None:
+        source = Path(importlib.import_module(module).__file__).read_text(encoding="utf-8")
+        assert source.count(old) == 1, "the mutant no longer fits the source"
+        check(built(module, source))
+        with pytest.raises(AssertionError):
+            check(built(module, source.replace(old, new)))
+
+    return assert_killed
