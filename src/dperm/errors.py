@@ -7,6 +7,7 @@
     Exception
     └── DpermError
         ├── ParameterError (ValueError)    an argument is nonsensical or out of range
+        ├── DataError (ValueError)         private data break a rule; the message says nothing about them
         ├── AdjacencyError (ValueError)    a claim under one adjacency was asked for under another
         ├── AssumptionError (ValueError)   a theorem's condition does not hold
         ├── ConversionError (ValueError)   no theorem converts one guarantee into the other
@@ -14,6 +15,7 @@
         └── BudgetError                    the budget does not cover what was asked
     UserWarning
     └── DpermWarning                       something legal that deserves a second look
+        └── NotPrivateWarning              a seed was used: the result is NOT PRIVATE
 
 Messages say what was asked, what is true and what to do, and name the user's argument.
 """
@@ -25,6 +27,10 @@ class DpermError(Exception):
 
 class ParameterError(DpermError, ValueError):
     """An argument is nonsensical or out of range."""
+
+
+class DataError(DpermError, ValueError):
+    """Private data break a rule; raised before anything is charged, with no value, row or count in the message."""
 
 
 class AdjacencyError(DpermError, ValueError):
@@ -49,3 +55,7 @@ class BudgetError(DpermError):
 
 class DpermWarning(UserWarning):
     """Something legal that deserves a second look."""
+
+
+class NotPrivateWarning(DpermWarning):
+    """Randomness followed from a seed: whoever knows it can subtract the noise, and the result is NOT PRIVATE."""

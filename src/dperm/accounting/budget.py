@@ -146,6 +146,15 @@ def checked_text(name: str, value: object) -> str:
     return value
 
 
+def checked_budget(budget: object) -> Budget:
+    """``budget``, if it is one."""
+    if not isinstance(budget, Budget):
+        raise ParameterError(
+            f'budget must be a budget or None, got {budget!r}. Open one: MemoryBudget(PureDP(1.0, "add_remove")).'
+        )
+    return budget
+
+
 @dataclass(frozen=True)
 class _Unbudgeted:
     """The reservation of a run that is charged to no budget."""
@@ -164,11 +173,7 @@ class _Unbudgeted:
 
 def _first_use(budget: Budget, event: Event, request_id: str | None) -> Reservation:
     """A reservation that no other run has or had."""
-    if not isinstance(budget, Budget):
-        raise ParameterError(
-            f'budget must be a budget or None, got {budget!r}. Open one: MemoryBudget(PureDP(1.0, "add_remove")).'
-        )
-    reservation = budget.reserve(event, request_id=request_id)
+    reservation = checked_budget(budget).reserve(event, request_id=request_id)
     if reservation.repeated:
         raise BudgetError(
             f"request_id={request_id!r} was charged before and is {reservation.state.value}: a second run would draw "

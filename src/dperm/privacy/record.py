@@ -33,7 +33,10 @@ class Record:
     theorems
         Tags of the theorems that the guarantee rests on, such as ("T6", "T22").
     noise
-        The grade of the noise in words, such as "lattice Gaussian, OS CSPRNG" (T10).
+        The law of the noise and its bits in words, such as "Gaussian rounded to the grid 2^-40" (T10).
+    grade
+        "exact", or "fast" for floating-point noise, whose guarantee is the one of the ideal mechanism; "" if no noise
+        of dperm was used.
     eta, tau
         Inexactness of the noise law already paid for in the guarantee: its log-ratio and its total variation.
     public
@@ -50,6 +53,7 @@ class Record:
     event: Mapping[str, object]
     theorems: tuple[str, ...] = ()
     noise: str = ""
+    grade: str = ""
     eta: float = 0.0
     tau: float = 0.0
     public: Mapping[str, object] = field(default_factory=dict)

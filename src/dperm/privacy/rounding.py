@@ -18,6 +18,11 @@ def round_up(exact: Fraction) -> float:
     return nearest if Fraction(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
+def round_down(exact: Fraction) -> float:
+    """The largest double <= ``exact`` (minus infinity if there is none)."""
+    return -round_up(-exact)
+
+
 def raised(value: float, ulps: float = 8.0) -> float:
     """A nonnegative ``value`` moved up by ``ulps`` units of relative error; positive numbers stay positive."""
     return value if value == 0 else math.nextafter(value * (1 + ulps * ULP), math.inf)

@@ -1,0 +1,5 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Noise to a sensitivity: the mechanisms, and the small releases that private learning needs."""
+
+from dperm.mechanisms.gaussian import GaussianMechanism as GaussianMechanism

@@ -1,0 +1,137 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""How every mechanism releases: one order of steps, one record, one way to charge.
+
+1. everything public was decided when the mechanism was made;
+2. ``budget.check``: refuse early, the value unread;
+3. check the value: a bad one raises, nothing is charged, and the message says nothing about it;
+4. key a stream of bits (without randomness nothing goes on), reserve, draw, commit the digest of what is released.
+"""
+
+import hashlib
+import json
+import platform
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property, lru_cache
+from importlib.metadata import version
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dperm.accounting import account, charged, event_to_json
+from dperm.accounting.account import AccountedProfile
+from dperm.accounting.budget import Budget, checked_budget
+from dperm.accounting.event import Event
+from dperm.errors import NotPrivateWarning, ParameterError
+from dperm.noise.bits import Bits, Stream, SystemBits
+from dperm.noise.grade import Grade
+from dperm.privacy import Record, Release
+from dperm.privacy.guarantee import AnyGuarantee
+
+Raw = TypeVar("Raw")
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known about a release before any data is read."""
+
+    goal: AnyGuarantee
+    event: Event
+    noise: str
+    theorems: tuple[str, ...]
+    grade: Grade = Grade.EXACT
+    eta: float = 0.0
+    tau: float = 0.0
+    public: Mapping[str, object] = field(default_factory=dict)
+
+    @cached_property
+    def profile(self) -> AccountedProfile:
+        """The curve of one release under the goal's adjacency."""
+        return account(self.event, self.goal.adjacency)
+
+    @cached_property
+    def known(self) -> dict[str, Any]:
+        """The fields of the record that do not depend on the run."""
+        return {
+            "guarantee": self.goal,
+            "event": json.loads(event_to_json(self.event)),
+            "theorems": tuple(dict.fromkeys((*self.theorems, *self.profile.tags))),
+            "grade": self.grade.value,
+            "eta": self.eta,
+            "tau": self.tau,
+            "public": self.public,
+            "versions": _versions(),
+        }
+
+
+def release(
+    facts: Facts,
+    checked: Callable[[], Raw],
+    draw: Callable[[Raw, Stream], Value],
+    *,
+    budget: Budget | None,
+    bits: Bits | None,
+) -> Release[Value]:
+    """Release what ``draw`` makes of the value that ``checked`` returns, charged to ``budget``."""
+    source = _source(bits)
+    if budget is not None:
+        checked_budget(budget).check(facts.event)
+    record = _record(facts, source)
+    value = checked()
+    stream = source.stream()
+    with charged(budget, facts.event) as reservation:
+        released = draw(value, stream)
+        reservation.commit(digest(released))
+    return Release(released, facts.goal, facts.profile, facts.event, record)
+
+
+def digest(value: object) -> str:
+    """SHA-256 of what is released: of an array's type, shape and bytes, of anything else's repr."""
+    sha = hashlib.sha256()
+    if isinstance(value, np.ndarray):
+        sha.update(f"{value.dtype.str}{value.shape}".encode())
+        sha.update(np.ascontiguousarray(value).tobytes())
+    else:
+        sha.update(repr(value).encode())
+    return f"sha256:{sha.hexdigest()}"
+
+
+def _source(bits: Bits | None) -> Bits:
+    source = SystemBits() if bits is None else bits
+    if not isinstance(source, Bits):
+        raise ParameterError(
+            f"bits must be None (the operating system's randomness) or NotPrivateBits(seed), got {bits!r}. A seed is "
+            f"accepted only through NotPrivateBits, which marks the release NOT PRIVATE."
+        )
+    if not source.is_private:
+        warnings.warn(
+            f"this release is NOT PRIVATE: its noise follows from {source!r}. Leave out bits= for anything real.",
+            NotPrivateWarning,
+            stacklevel=5,
+        )
+    return source
+
+
+def _record(facts: Facts, source: Bits) -> Record:
+    """The facts as a record; the time is the one before the value was read."""
+    return Record(
+        **facts.known,
+        noise=f"{facts.noise}; bits: {_bits_in_words(source)}",
+        seeded=not source.is_private,
+        timestamp=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _bits_in_words(source: Bits) -> str:
+    if source.is_private:
+        return "AES-256-CTR, fresh key from the operating system"
+    return f"NOT PRIVATE, they follow from {source!r}"
+
+
+@lru_cache(maxsize=1)
+def _versions() -> dict[str, str]:
+    return {"dperm": version("dperm"), "numpy": np.__version__, "python": platform.python_version()}

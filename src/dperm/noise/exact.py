@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Rational bounds on exp and log, from the standard library's correctly rounded `decimal` functions.
+
+They decide the comparisons that floating point leaves open; precision grows until a comparison is decided.
+"""
+
+from decimal import Context, Decimal
+from fractions import Fraction
+
+DIGITS = 40
+"""Decimal digits of the first attempt; each further attempt doubles them."""
+
+Bounds = tuple[Fraction, Fraction]
+
+
+def exp_bounds(exponent: Fraction, digits: int) -> Bounds:
+    """(lower, upper) bounds on e^-exponent for exponent >= 0, relative width about 10^-digits.
+
+    The quotient has relative error 10^-(p-1) at p digits, which moves the exponential by a factor
+    exp(exponent 10^-(p-1)); `Context.exp` itself is correctly rounded.
+    """
+    context = _context(digits + 4 + len(str(int(exponent))))
+    value = Fraction(context.exp(-_quotient(exponent, context)))
+    slack = Fraction(1, 10**digits)
+    return value * (1 - slack), value * (1 + slack)
+
+
+def log_bounds(value: Fraction, digits: int) -> Bounds:
+    """(lower, upper) bounds on -log(value) for 0 < value < 1, absolute width about 10^-digits."""
+    context = _context(digits + 8)
+    found = -Fraction(context.ln(_quotient(value, context)))
+    slack = (1 + found) * Fraction(1, 10 ** (digits + 4))
+    return found - slack, found + slack
+
+
+def _quotient(value: Fraction, context: Context) -> Decimal:
+    return context.divide(Decimal(value.numerator), Decimal(value.denominator))
+
+
+def _context(digits: int) -> Context:
+    return Context(prec=digits, Emin=-(10**9), Emax=10**9)

@@ -1,0 +1,27 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The two grades of noise, named in every record (T10)."""
+
+from enum import StrEnum
+
+from dperm.errors import ParameterError
+
+
+class Grade(StrEnum):
+    """How far the noise can be trusted."""
+
+    EXACT = "exact"
+    """Exact law on a grid: the release is a post-processing of the theorem's mechanism; nothing is added to delta."""
+
+    FAST = "fast"
+    """Floating-point noise from unpredictable bits: the theorem is about real numbers, and low-order bits may leak."""
+
+    @classmethod
+    def of(cls, grade: "Grade | str") -> "Grade":
+        """The grade, or the one of that name."""
+        try:
+            return cls(grade)
+        except ValueError:
+            raise ParameterError(
+                f'grade must be "exact" or "fast", got {grade!r}. Use "exact" wherever something is released.'
+            ) from None

@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The grid that values and noise live on, and what rounding to it adds to a sensitivity (T10).
+
+The step g is a power of two that follows from public numbers alone. Rounding a value x moves each of its d coordinates
+by at most g/2, so neighbours move apart by at most d^(1/p) g more in the p-norm:
+
+    ||q(x) - q(x')||_p <= ||x - x'||_p + d^(1/p) g.
+
+A value that is itself computed with error, ||computed - true||_p <= tau for every data set, adds 2 tau.
+"""
+
+import math
+from dataclasses import dataclass
+from enum import IntEnum
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dperm import checks
+from dperm.noise.rounded import Integers
+from dperm.privacy.rounding import round_up
+
+Floats = NDArray[np.float64]
+
+FINENESS = 40
+"""A step is at most 2^-40 of the noise's scale."""
+FINEST = 46
+"""It is never below 2^-46 of it, so that all but unheard-of noise is an integer below 2^53."""
+ROUNDING_SHARE = 2.0**-20
+"""Within those limits the step is chosen so that rounding adds at most this share to the sensitivity."""
+SCALES = (2.0**-900, 2.0**900)
+EXACT = 2**53
+"""Below it in magnitude, integers are doubles."""
+
+
+class Norm(IntEnum):
+    """The norm in which a sensitivity is measured."""
+
+    L1 = 1
+    L2 = 2
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The multiples of 2^exponent."""
+
+    exponent: int
+
+    @property
+    def step(self) -> float:
+        """The distance g = 2^exponent between neighbours."""
+        return math.ldexp(1.0, self.exponent)
+
+    def rounded(self, values: Floats) -> Floats:
+        """The nearest multiples of the step, exactly, as doubles.
+
+        A double of at least 2^52 steps is a multiple already; below, division by a power of two is exact.
+        """
+        small = np.abs(values) < math.ldexp(1.0, 52 + self.exponent)
+        steps = np.rint(np.ldexp(np.where(small, values, 0.0), -self.exponent))
+        return np.where(small, np.ldexp(steps, self.exponent), values)
+
+    def plus(self, values: Floats, noise: Integers) -> Floats:
+        """``values`` on the grid plus ``noise`` steps, rounded once to the nearest doubles.
+
+        The sum of two doubles is the double nearest to their exact sum: a function of that sum alone, whatever its
+        size. So the result is a post-processing of the exact sum: no low-order bit tells one summand from the other.
+        """
+        total = values + np.ldexp(noise.astype(np.float64), self.exponent)
+        for place in np.flatnonzero(np.abs(noise) >= EXACT):
+            exact = Fraction(float(values[place])) + int(noise[place]) * Fraction(2) ** self.exponent
+            total[place] = float(exact)
+        return total
+
+
+def grid_for(scale: float, *, sensitivity: float, dim: int = 1, norm: Norm = Norm.L2) -> Grid:
+    """The grid for noise of this scale (Gaussian: sigma, Laplace: b), from public numbers only."""
+    scale = checks.between("scale", scale, *SCALES)
+    wanted = min(scale * 2.0**-FINENESS, sensitivity * ROUNDING_SHARE / root_up(dim, norm))
+    return Grid(math.floor(math.log2(max(wanted, scale * 2.0**-FINEST))))
+
+
+def sensitivity_on_grid(sensitivity: float, grid: Grid, *, dim: int, norm: Norm, numerical_error: float = 0.0) -> float:
+    """Sensitivity of the rounded value: Delta + d^(1/p) g + 2 tau, rounded up (T10).
+
+    ``numerical_error`` is tau, a bound in the same norm on the error of the computed value, for every data set.
+    """
+    rounding = Fraction(root_up(dim, norm)) * Fraction(2) ** grid.exponent
+    return round_up(Fraction(sensitivity) + rounding + 2 * Fraction(numerical_error))
+
+
+def root_up(dim: int, norm: Norm) -> float:
+    """d^(1/p), the p-norm of a vector of ones, rounded up."""
+    if norm is Norm.L1:
+        return round_up(Fraction(dim))
+    root = math.isqrt(dim << 64)  # sqrt(d) 2^32, rounded down
+    exact = root * root == dim << 64
+    return round_up(Fraction(root if exact else root + 1, 2**32))

@@ -1,0 +1,137 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Exact draws from a `StripTable`, many at a time.
+
+A proposal takes 16 bytes: 32 bits choose the strip k, 53 bits are the first digits of the place u in it, one bit is the
+sign, 32 bits begin a uniform U. It is accepted if U < p(k, u). With p in floating point, wrong by less than 2^-40, and
+a band of 2^-36 around it, the first digits decide for all numbers that begin with them, except about once in 4e9
+proposals; `dperm.noise.lazy` decides those. The law is therefore exact, given ideal bits.
+
+The digits of k + u beyond the first 53 are still undrawn and fair, whichever way the comparison went: that is what
+makes the result a random *real* number, which can be rounded to any grid without error.
+
+How many proposals are needed does not depend on the values, and every proposal of a block costs the same.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dperm.noise.bits import Stream, Words, integer
+from dperm.noise.lazy import (
+    FIRST_BITS,
+    UNIFORM_BITS,
+    WORD,
+    BinaryReal,
+    LazyReal,
+    TailReal,
+    accepted_in_strip,
+    accepted_in_tail,
+)
+from dperm.noise.strips import THRESHOLD_BITS, TOTAL, StripTable
+
+BAND = 2.0**-36
+BLOCK = 2**14
+ACCEPTED_AT_LEAST = 0.95
+_ONE = np.uint64(1)
+_FIRST = np.uint64(FIRST_BITS)
+_UNUSED = np.uint64(WORD - FIRST_BITS)
+_THRESHOLD_BITS = np.uint32(THRESHOLD_BITS)
+_THRESHOLD_MASK = np.uint32(2**THRESHOLD_BITS - 1)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Random reals of either sign: place + digits on demand, in strip widths.
+
+    ``fixed`` holds 2^53 times the magnitude, rounded down; ``lazy`` has those numbers whose further digits are not
+    simply fair and undrawn, by position. In the tail ``fixed`` means nothing.
+    """
+
+    fixed: Words
+    negative: NDArray[np.bool_]
+    lazy: dict[int, LazyReal]
+
+
+def draws(table: StripTable, size: int, stream: Stream, *, band: float = BAND) -> Iterator[Draws]:
+    """Blocks of independent draws, ``size`` in all; a wider ``band`` leaves more to exact arithmetic."""
+    left = size
+    while left > 0:
+        proposals = min(BLOCK, int(left / ACCEPTED_AT_LEAST) + 32)
+        block = _accepted(table, stream, proposals, band, left)
+        left -= len(block.fixed)
+        yield block
+
+
+def _accepted(table: StripTable, stream: Stream, proposals: int, band: float, most: int) -> Draws:
+    """The accepted ones of a block of proposals, ``most`` of them at most."""
+    words = stream.words(2 * proposals)
+    short = words[:proposals].view(np.uint32)
+    strip = _strips(table, short[:proposals])
+    place, uniform = words[proposals:], short[proposals:]
+    fixed = place >> _UNUSED
+    excess = uniform - _heights(table, strip, fixed)  # U - p in units of 2^-32, U cut off after 32 digits
+    margin = band * TOTAL
+    kept = excess <= -1 - margin
+    fixed += strip.view(np.uint64) << _FIRST
+    lazy = _settle(table, stream, kept, excess, margin, _Proposed(strip, fixed, uniform))
+    chosen = np.flatnonzero(kept)[:most]
+    negative = (place[chosen] & _ONE).astype(np.bool_)
+    return Draws(fixed[chosen], negative, _positions(lazy, chosen))
+
+
+def _strips(table: StripTable, word: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """The alias table: column from the high bits, compared by the low ones."""
+    column = (word >> _THRESHOLD_BITS).astype(np.int64)
+    own = (word & _THRESHOLD_MASK) < table.thresholds[column]
+    return np.where(own, column, table.aliases[column])
+
+
+def _heights(table: StripTable, strip: NDArray[np.int64], digits: Words) -> NDArray[np.float64]:
+    """2^32 p(k, u) = height e^-u (slope + curvature u); NaN in the tail."""
+    u = digits.astype(np.float64)
+    u *= 2.0**-FIRST_BITS
+    cost = u * -table.curvature
+    cost -= table.slopes[strip]
+    cost *= u
+    np.exp(cost, out=cost)
+    cost *= table.heights[strip]
+    return cost
+
+
+@dataclass(frozen=True)
+class _Proposed:
+    strip: NDArray[np.int64]
+    fixed: Words
+    uniform: NDArray[np.uint32]
+
+
+def _settle(
+    table: StripTable,
+    stream: Stream,
+    kept: NDArray[np.bool_],
+    excess: NDArray[np.float64],
+    margin: float,
+    proposed: _Proposed,
+) -> dict[int, LazyReal]:
+    """Decide what the band left open (NaN: the tail), write it into ``kept``, and keep the digits that it took."""
+    lazy: dict[int, LazyReal] = {}
+    for place in np.flatnonzero(~(kept | (excess >= margin))).tolist():
+        strip = int(proposed.strip[place])
+        uniform = BinaryReal(int(proposed.uniform[place]), UNIFORM_BITS, stream)
+        if strip == table.strips:
+            far = TailReal(BinaryReal(integer(stream, WORD), WORD, stream), table)
+            kept[place], lazy[place] = accepted_in_tail(table, far, uniform), far
+        else:
+            near = BinaryReal(int(proposed.fixed[place]), FIRST_BITS, stream)
+            kept[place], lazy[place] = accepted_in_strip(table, near, strip, uniform), near
+    return lazy
+
+
+def _positions(lazy: dict[int, LazyReal], chosen: NDArray[np.int64]) -> dict[int, LazyReal]:
+    """The lazy numbers that were kept, under their new positions."""
+    if not lazy:
+        return {}
+    return {new: lazy[old] for new, old in enumerate(chosen.tolist()) if old in lazy}

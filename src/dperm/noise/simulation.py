@@ -1,0 +1,42 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Reproducible bits, for tests and teaching: **NOT PRIVATE**, since whoever knows the seed can subtract the noise."""
+
+import hashlib
+import itertools
+
+from cryptography.hazmat.primitives.ciphers import CipherContext
+
+from dperm import checks
+from dperm.noise.bits import COUNTER_BYTES, Stream, Words, cipher_under, keystream
+
+
+class NotPrivateBits:
+    """Bits that follow from a seed. Whatever is drawn from them is marked NOT PRIVATE in its record.
+
+    The first stream of an object is always the same, so is the second, and they differ from each other.
+    """
+
+    is_private = False
+
+    def __init__(self, seed: int) -> None:
+        self.seed = checks.count("seed", seed, least=0)
+        self._next = itertools.count()
+
+    def stream(self) -> Stream:
+        """The next stream: AES-256-CTR under the SHA-256 digest of the seed and the stream's number."""
+        name = f"dperm NOT PRIVATE seed={self.seed} stream={next(self._next)}"
+        return _SeededStream(cipher_under(hashlib.sha256(name.encode()).digest(), bytes(COUNTER_BYTES)))
+
+    def __repr__(self) -> str:
+        """Reads as it is written."""
+        return f"NotPrivateBits(seed={self.seed})"
+
+
+class _SeededStream:
+    def __init__(self, cipher: CipherContext) -> None:
+        self._cipher = cipher
+
+    def words(self, count: int) -> Words:
+        """``count`` words that the seed determines."""
+        return keystream(self._cipher, count)
