@@ -18,6 +18,7 @@ from dperm.accounting import (
     Poisson,
     Pure,
     RandomizedResponse,
+    ReplaceOneOnly,
     WithoutReplacement,
     account,
 )
@@ -88,6 +89,8 @@ TABLE = [
     (Gaussian(2.0), REPLACE, gaussian(1.0), "T6"),
     (Laplace(2.0), ADD, laplace(0.5), "T5"),
     (Laplace(2.0), REPLACE, laplace(1.0), "T5"),
+    (ReplaceOneOnly(Gaussian(2.0)), REPLACE, gaussian(1.0), "T6"),
+    (ReplaceOneOnly(Laplace(2.0)), REPLACE, laplace(1.0), "T5"),
     (Poisson(Gaussian(1.0), rate=0.1), ADD, sampled(gaussian(1), 0.1), "T22"),
     (Poisson(Gaussian(1.0), rate=0.1), REPLACE, opposite_records(0.1, 1.0), "T25"),
     (Poisson(Laplace(1.0), rate=0.4), ADD, sampled(laplace(1), 0.4), "T22"),
@@ -153,6 +156,8 @@ REFUSALS = [
     (WithoutReplacement(Pure(1.0, REPLACE), rate=0.1), ADD, "Use Poisson sampling"),
     (RandomizedResponse(1.0), ADD, 'Account it under "replace_one"'),
     (RandomizedResponse(1.0, 5), ADD, 'Account it under "replace_one"'),
+    (ReplaceOneOnly(Gaussian(1.0)), ADD, 'Account it under "replace_one"'),
+    (ReplaceOneOnly(Laplace(1.0)), ADD, "and use the plain Laplace"),
     (Pure(1.0, REPLACE), ADD, "or declare an add_remove guarantee"),
     (Approximate(1.0, 1e-6, REPLACE), ADD, "or declare an add_remove guarantee"),
     (Poisson(Pure(1.0, REPLACE), rate=0.1), ADD, 'Declare the base under "add_remove"'),
@@ -174,7 +179,14 @@ def test_what_is_not_proved_is_refused_with_a_remedy(event, adjacency, remedy):
 
 
 @pytest.mark.parametrize(
-    "other", [RandomizedResponse(1.0), WithoutReplacement(Gaussian(1.0), rate=0.1), Pure(1.0, REPLACE)], ids=str
+    "other",
+    [
+        RandomizedResponse(1.0),
+        ReplaceOneOnly(Gaussian(1.0)),
+        WithoutReplacement(Gaussian(1.0), rate=0.1),
+        Pure(1.0, REPLACE),
+    ],
+    ids=str,
 )
 def test_a_composition_that_only_t4_could_read_is_refused_with_a_remedy_that_helps(other):
     """Poisson(Laplace) has no replace-one pair: with a replace-one event beside it, nothing is proved of the two.

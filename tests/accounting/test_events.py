@@ -9,7 +9,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dperm.accounting import Approximate, Gaussian, Laplace, Poisson, Pure, RandomizedResponse, WithoutReplacement
+from dperm.accounting import (
+    Approximate,
+    Gaussian,
+    Laplace,
+    Poisson,
+    Pure,
+    RandomizedResponse,
+    ReplaceOneOnly,
+    WithoutReplacement,
+)
 from dperm.accounting.event import Composed, Event, Repeated
 from dperm.errors import AdjacencyError, ParameterError
 from dperm.privacy.adjacency import Adjacency
@@ -20,6 +29,7 @@ SINGLES = [
     Pure(0.5, "add_remove"),
     Approximate(0.5, 1e-6, "replace_one"),
     RandomizedResponse(1.0, 4),
+    ReplaceOneOnly(Gaussian(1.5)),
     Poisson(Gaussian(1.0), rate=0.01),
     Poisson(Laplace(1.0), rate=0.01),
     WithoutReplacement(Gaussian(1.0), rate=0.1),

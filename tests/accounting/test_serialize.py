@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dperm.accounting import Approximate, Gaussian, Laplace, Poisson, Pure, RandomizedResponse, WithoutReplacement
+from dperm.accounting import (
+    Approximate,
+    Gaussian,
+    Laplace,
+    Poisson,
+    Pure,
+    RandomizedResponse,
+    ReplaceOneOnly,
+    WithoutReplacement,
+)
 from dperm.accounting.serialize import VERSION, event_from_json, event_to_json
 from dperm.errors import EventFormatError, ParameterError
 
@@ -19,15 +28,16 @@ STRENGTH = st.floats(min_value=0.0, max_value=500.0)
 DELTA = st.floats(min_value=0.0, max_value=1.0, exclude_max=True)
 RATE = st.floats(min_value=1e-12, max_value=1.0)
 ADJACENCY = st.sampled_from(["add_remove", "replace_one"])
+NOISE = st.one_of(st.builds(Gaussian, POSITIVE), st.builds(Laplace, POSITIVE))
 BASES = st.one_of(
-    st.builds(Gaussian, POSITIVE),
-    st.builds(Laplace, POSITIVE),
+    NOISE,
     st.builds(Pure, STRENGTH, ADJACENCY),
     st.builds(Approximate, STRENGTH, DELTA, ADJACENCY),
 )
 SINGLES = st.one_of(
     BASES,
     st.builds(RandomizedResponse, STRENGTH, st.integers(2, 10**6)),
+    st.builds(ReplaceOneOnly, NOISE),
     st.builds(Poisson, BASES, RATE),
     st.builds(WithoutReplacement, BASES, RATE),
 )
@@ -145,6 +155,10 @@ def test_an_unknown_type_is_refused_with_the_list_of_those_known(kind):
         {"type": "poisson", "event": INNER},
         {"type": "poisson", "event": INNER, "rate": 0.1, "count": 5},
         {"type": "poisson", "event": {**INNER, "dperm_event": 1}, "rate": 0.1},
+        {"type": "replace_one_only"},
+        {"type": "replace_one_only", "event": INNER, "adjacency": "replace_one"},
+        {"type": "replace_one_only", "event": INNER, "rate": 1.0},
+        {"type": "replace_one_only", "noise_multiplier": 1.0},
         {"type": "repeated", "event": INNER},
         {"type": "repeated", "count": 2},
         {"type": "repeated", "count": 2, "event": INNER, "times": 3},
@@ -177,6 +191,9 @@ def test_missing_unknown_or_misplaced_fields_are_refused(fields):
         ({"type": "randomized_response", "epsilon": 1, "values": 1}, "values"),
         ({"type": "poisson", "event": INNER, "rate": 1.5}, "rate"),
         ({"type": "poisson", "event": {"type": "repeated", "count": 2, "event": INNER}, "rate": 0.5}, "Poisson"),
+        ({"type": "replace_one_only", "event": {"type": "replace_one_only", "event": INNER}}, "event must be one"),
+        ({"type": "replace_one_only", "event": {"type": "poisson", "event": INNER, "rate": 0.5}}, "event must be one"),
+        ({"type": "poisson", "event": {"type": "replace_one_only", "event": INNER}, "rate": 0.5}, "Poisson"),
         ({"type": "repeated", "event": INNER, "count": 0}, "count"),
         ({"type": "repeated", "event": INNER, "count": 2.0}, "count"),
         ({"type": "composed", "events": [{"type": "gaussian", "noise_multiplier": 0}]}, "noise_multiplier"),

@@ -9,6 +9,7 @@ from decimal import Decimal
 import pytest
 
 from dperm import Approximate, Gaussian, Laplace, Poisson, Pure, WithoutReplacement, account
+from dperm.accounting import ReplaceOneOnly
 from dperm.accounting.serialize import event_from_json, event_to_json
 from dperm.cli import subject
 from dperm.errors import ParameterError
@@ -152,6 +153,17 @@ def test_files_compose_with_each_other_and_with_events(answered, tmp_path):
     found = answered("account --adjacency add_remove --delta 1e-5 'pure(0.1)'", *files)
     event = Pure(0.1, "add_remove") + Gaussian(4.0) * 2 + Laplace(9.0)
     assert found["answers"][0]["epsilon"] == account(event, "add_remove").epsilon(1e-5)
+
+
+def test_a_file_may_hold_an_event_that_the_grammar_does_not_spell(answered, refused, tmp_path):
+    """T4, T6: ReplaceOneOnly comes from a mechanism, in a file; it composes here, and is refused under add_remove."""
+    file, event = tmp_path / "event.json", ReplaceOneOnly(Gaussian(4.0)) * 2
+    file.write_text(event_to_json(event))
+    found = answered("account --adjacency replace_one --delta 1e-5 'gaussian(9)'", "--event-file", str(file))
+    assert found["answers"][0]["epsilon"] == account(Gaussian(9.0) + event, "replace_one").epsilon(1e-5)
+    assert event_from_json(json.dumps(found["event"])) == Gaussian(9.0) + event
+    said = refused("account --adjacency add_remove --delta 1e-5", "--event-file", str(file))
+    assert "proved for" in said and "replace_one" in said
 
 
 @pytest.mark.parametrize(

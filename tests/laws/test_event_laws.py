@@ -20,6 +20,7 @@ from dperm.accounting import (
     Poisson,
     Pure,
     RandomizedResponse,
+    ReplaceOneOnly,
     WithoutReplacement,
     account,
 )
@@ -52,6 +53,8 @@ EVENTS = {
     ("gaussian", REPLACE): GAUSSIANS,
     ("laplace", ADD): LAPLACES,
     ("laplace", REPLACE): LAPLACES,
+    ("replace-only-gaussian", REPLACE): st.builds(ReplaceOneOnly, GAUSSIANS),
+    ("replace-only-laplace", REPLACE): st.builds(ReplaceOneOnly, LAPLACES),
     ("declared-add_remove", ADD): declared(ADD),
     ("declared-add_remove", REPLACE): declared(ADD),
     ("declared-replace_one", REPLACE): declared(REPLACE),
@@ -276,6 +279,7 @@ def test_replacing_a_record_costs_no_more_than_t4_says(kind):
 NOISY = {
     "gaussian": (lambda scale, rate: Gaussian(scale), (ADD, REPLACE)),
     "laplace": (lambda scale, rate: Laplace(scale), (ADD, REPLACE)),
+    "replaced": (lambda scale, rate: ReplaceOneOnly(Gaussian(scale)), (REPLACE,)),
     "poisson-gaussian": (lambda scale, rate: Poisson(Gaussian(scale), rate=rate), (ADD, REPLACE)),
     "poisson-laplace": (lambda scale, rate: Poisson(Laplace(scale), rate=rate), (ADD, REPLACE)),
     "without-gaussian": (lambda scale, rate: WithoutReplacement(Gaussian(scale), rate=rate), (REPLACE,)),

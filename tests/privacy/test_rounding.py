@@ -8,7 +8,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dperm.privacy.rounding import exp_bracket, lowered, raised, round_up
+from dperm.privacy.rounding import exp_bracket, lowered, raised, round_down, round_up
 
 positive = st.floats(1e-300, 1e300)
 
@@ -20,9 +20,19 @@ def test_round_up_is_the_smallest_double_above(exact):
     assert value == 0 or Fraction(math.nextafter(value, 0.0)) < exact
 
 
+@given(st.fractions(min_value=0, max_value=10**6))
+def test_round_down_is_the_largest_double_below(exact):
+    value = round_down(exact)
+    assert Fraction(value) <= exact < Fraction(math.nextafter(value, math.inf))
+
+
 @given(positive)
-def test_round_up_keeps_doubles(value):
-    assert round_up(Fraction(value)) == value
+def test_rounding_keeps_doubles(value):
+    assert round_up(Fraction(value)) == value == round_down(Fraction(value))
+
+
+def test_round_down_of_what_no_double_holds_is_the_largest_double():
+    assert round_down(Fraction(10) ** 400) == math.nextafter(math.inf, 0.0)
 
 
 def test_round_up_of_what_no_double_holds_is_infinite():

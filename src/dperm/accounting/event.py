@@ -69,6 +69,13 @@ class SingleEvent(Event):
         """
         return adjacency
 
+    def unwrapped(self) -> "SingleEvent":
+        """The event that has exactly this one's privacy loss, where it has one: itself, unless it only wraps another.
+
+        Budgets read exact costs off it, once `reading` has let the adjacency pass.
+        """
+        return self
+
     @abstractmethod
     def law(self, direction: Direction) -> LossLaw:
         """Law of the privacy loss of a dominating pair in this direction."""

@@ -21,16 +21,28 @@ from dperm.accounting.laws.laplace import LaplaceLoss
 from dperm.accounting.laws.law import LossLaw
 from dperm.accounting.laws.mixture import Kind, MixtureLoss
 from dperm.accounting.laws.subsampled_gaussian import SubsampledGaussianLoss
+from dperm.accounting.replace_only import ReplaceOneOnly
 from dperm.errors import AdjacencyError, ConversionError, ParameterError
 from dperm.privacy.adjacency import Adjacency, Direction
 
 SMALLEST_RATE = 1e-12
 RATE = "It is the probability that a record is in the sample."
+POISSON_UNMARKED = (
+    "A record enters a Poisson sample or not, so the sensitivity to one record added or removed is needed (T22, T25). "
+    "Prove that one and use it for the noise multiplier, or account without sampling."
+)
+FIXED_UNMARKED = (
+    "It is refused under add_remove anyway (T21), so the mark is not needed: give the Gaussian or Laplace itself, "
+    "relative to half the sensitivity of the sample's statistic to one record replaced."
+)
 
 Base = Gaussian | Laplace | Pure | Approximate
 
 
-def _check_base(sampler: str, base: object) -> None:
+def _check_base(sampler: str, base: object, unmarked: str) -> None:
+    """One plain event. ``unmarked``: what to do about a ReplaceOneOnly, whose noise alone may claim too much."""
+    if isinstance(base, ReplaceOneOnly):
+        raise ParameterError(f"{sampler} cannot sample for {base}. {unmarked}")
     if not isinstance(base, Base):
         raise ParameterError(
             f"{sampler} samples for one Gaussian, Laplace, Pure or Approximate event, got {base!r}. Sample each event "
@@ -58,7 +70,7 @@ class Poisson(SingleEvent):
 
     def __post_init__(self) -> None:
         """Check and accept numpy scalars."""
-        _check_base("Poisson", self.event)
+        _check_base("Poisson", self.event, POISSON_UNMARKED)
         object.__setattr__(self, "rate", checks.between("rate", self.rate, SMALLEST_RATE, 1.0, RATE))
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
@@ -101,6 +113,10 @@ class Poisson(SingleEvent):
         own = ("T22",) if isinstance(self.event, Laplace) else ("T21", "T14")
         return own if adjacency is Adjacency.ADD_REMOVE else (*own, "T4")
 
+    def unwrapped(self) -> SingleEvent:
+        """At rate 1, the event itself."""
+        return self.event if self.rate == 1 else self
+
     def fields(self) -> Json:
         """The rate; the base event is nested by the serialiser."""
         return {"rate": self.rate}
@@ -120,7 +136,7 @@ class WithoutReplacement(SingleEvent):
 
     def __post_init__(self) -> None:
         """Check and accept numpy scalars."""
-        _check_base("WithoutReplacement", self.event)
+        _check_base("WithoutReplacement", self.event, FIXED_UNMARKED)
         object.__setattr__(self, "rate", checks.between("rate", self.rate, SMALLEST_RATE, 1.0, RATE))
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
@@ -160,6 +176,10 @@ class WithoutReplacement(SingleEvent):
         if self.rate == 1:
             return self.event.tags(adjacency)
         return ("T24",) if isinstance(self.event, Gaussian | Laplace) else ("T21", "T14")
+
+    def unwrapped(self) -> SingleEvent:
+        """At rate 1, the event itself."""
+        return self.event if self.rate == 1 else self
 
     def fields(self) -> Json:
         """The rate; the base event is nested by the serialiser."""

@@ -8,12 +8,15 @@ from typing import cast
 
 from dperm.accounting.event import Composed, Event, Json, Repeated, SingleEvent
 from dperm.accounting.events import Approximate, Gaussian, Laplace, Pure, RandomizedResponse
-from dperm.accounting.sampled import Base, Poisson, WithoutReplacement
+from dperm.accounting.replace_only import ReplaceOneOnly
+from dperm.accounting.sampled import Poisson, WithoutReplacement
 from dperm.errors import DpermError, EventFormatError, ParameterError
 
 VERSION = 1
 _PLAIN: dict[str, type[SingleEvent]] = {e.kind: e for e in (Gaussian, Laplace, Pure, Approximate, RandomizedResponse)}
-_SAMPLED: dict[str, type[Poisson] | type[WithoutReplacement]] = {e.kind: e for e in (Poisson, WithoutReplacement)}
+_Nesting = Poisson | WithoutReplacement | ReplaceOneOnly
+"""Elementary events around another one."""
+_NESTING: dict[str, type[_Nesting]] = {e.kind: e for e in (Poisson, WithoutReplacement, ReplaceOneOnly)}
 
 
 def event_to_json(event: Event) -> str:
@@ -59,7 +62,7 @@ def _encode(event: Event) -> Json:
     if isinstance(event, Composed):
         return {"type": "composed", "events": [_encode(part) for part in event.events]}
     single = cast(SingleEvent, event)
-    inner = {"event": _encode(single.event)} if isinstance(single, Poisson | WithoutReplacement) else {}
+    inner = {"event": _encode(single.event)} if isinstance(single, _Nesting) else {}
     return {"type": single.kind, **single.fields(), **inner}
 
 
@@ -83,11 +86,11 @@ def _make(kind: object, fields: Json) -> Event:
         return Repeated(_decode(fields.pop("event")), **fields)  # type: ignore[arg-type]
     if kind == "composed":
         return Composed(tuple(_decode(part) for part in _parts(**fields)))
-    if isinstance(kind, str) and kind in _SAMPLED:
-        return _SAMPLED[kind](cast(Base, _decode(fields.pop("event"))), **fields)  # type: ignore[arg-type]
+    if isinstance(kind, str) and kind in _NESTING:
+        return _NESTING[kind](_decode(fields.pop("event")), **fields)  # type: ignore[arg-type]
     if isinstance(kind, str) and kind in _PLAIN:
         return _PLAIN[kind](**fields)
-    known = ", ".join(sorted([*_PLAIN, *_SAMPLED, "repeated", "composed"]))
+    known = ", ".join(sorted([*_PLAIN, *_NESTING, "repeated", "composed"]))
     raise EventFormatError(f"unknown event type {kind!r}; this version knows {known}.")
 
 

@@ -2,4 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Noise to a sensitivity: the mechanisms, and the small releases that private learning needs."""
 
+from dperm.mechanisms.gamma_norm import GammaNormMechanism as GammaNormMechanism
 from dperm.mechanisms.gaussian import GaussianMechanism as GaussianMechanism
+from dperm.mechanisms.laplace import DiscreteLaplaceMechanism as DiscreteLaplaceMechanism
+from dperm.mechanisms.laplace import LaplaceMechanism as LaplaceMechanism

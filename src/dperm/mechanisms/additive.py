@@ -1,135 +1,150 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the mechanisms that add noise have in common: from a sensitivity and a loss to a scale, a grid and an event.
+"""What the mechanisms that add noise have in common."""
 
-The grid follows from the scale that would do without rounding; rounding then raises the sensitivity to
-Delta' = Delta + d^(1/p) g + 2 tau (`dperm.noise.grid`), and the scale is Delta' / loss, rounded up.
-"""
-
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
 
-from dperm import checks
-from dperm.accounting import MemoryBudget
+from numpy.typing import ArrayLike
+
+from dperm.accounting.budget import Budget
 from dperm.accounting.event import Event
-from dperm.accounting.events import MULTIPLIERS, Gaussian, Laplace
-from dperm.accounting.replace_only import ReplaceOneOnly
-from dperm.errors import AssumptionError, BudgetError, ParameterError
-from dperm.mechanisms.goal import quotient_down, quotient_up
-from dperm.noise.grid import Grid, Norm, grid_for, sensitivity_on_grid
-from dperm.privacy import Adjacency, ApproxDP
+from dperm.mechanisms.calibration import Calibration, Statistic
+from dperm.mechanisms.run import Facts, release
+from dperm.mechanisms.values import Floats, Numbers, integral, plain, vector
+from dperm.noise.bits import Bits, Stream
+from dperm.noise.grade import Grade
+from dperm.noise.grid import Grid, Norm
+from dperm.noise.rounded import Integers
+from dperm.privacy import Release
 from dperm.privacy.guarantee import AnyGuarantee
-from dperm.privacy.rounding import raised
-
-SENSITIVITY = "It is the largest change of the value between neighbours under the goal's adjacency."
-DIM = "It is the number of entries of the value that is released."
-ERROR = "It bounds the error of the computed value, in the sensitivity's norm, for every data set."
-MOST_DIM = 2**31
-PUSHES = (
-    0,
-    4,
-    16,
-    64,
-    256,
-    2**12,
-    2**20,
-)  # in units of rounding: how far a scale is moved until its event is certified
 
 
 @dataclass(frozen=True)
-class Statistic:
-    """The public facts of a value that noise is added to."""
+class Law:
+    """The law of the noise in words, its grade, and its inexactness (log-ratio, total variation), already paid for."""
+
+    words: str
+    grade: Grade = Grade.EXACT
+    eta: float = 0.0
+    tau: float = 0.0
+
+
+@dataclass(frozen=True)
+class AdditiveMechanism(ABC):
+    """A value plus noise that was calibrated to a sensitivity and a goal when the mechanism was made.
+
+    Parameters
+    ----------
+    sensitivity
+        Sensitivity of the value in the mechanism's norm, under the goal's adjacency.
+    goal
+        The guarantee to be met by one release.
+    dim
+        Number of entries of the value.
+    numerical_error
+        Bound in the same norm on the error of the computed value, for every data set; twice it is added to the
+        sensitivity.
+    """
 
     sensitivity: float
-    dim: int
-    norm: Norm
-    numerical_error: float
+    goal: AnyGuarantee
+    dim: int = 1
+    numerical_error: float = 0.0
+
+    name: ClassVar[str]
+    norm: ClassVar[Norm]
+    tags: ClassVar[tuple[str, ...]]
+    integers: ClassVar[bool] = False
+    """Whether values must be whole numbers."""
 
     def __post_init__(self) -> None:
-        """Check them under the names that users know."""
-        set_field = object.__setattr__
-        set_field(self, "sensitivity", checks.positive("sensitivity", self.sensitivity, SENSITIVITY))
-        set_field(self, "dim", checks.count("dim", self.dim, DIM, most=MOST_DIM))
-        set_field(self, "numerical_error", checks.nonnegative("numerical_error", self.numerical_error, ERROR))
+        """Check everything and calibrate, before any data is seen."""
+        self.facts  # noqa: B018  # everything follows from the parameters
 
-    def on(self, grid: Grid) -> float:
-        """Delta', the sensitivity of the value once it is rounded to ``grid`` (T10)."""
-        return sensitivity_on_grid(
-            self.sensitivity, grid, dim=self.dim, norm=self.norm, numerical_error=self.numerical_error
-        )
+    @cached_property
+    def statistic(self) -> Statistic:
+        """The value's public facts, checked."""
+        return Statistic(self.sensitivity, self.dim, self.norm, self.numerical_error)
 
+    @cached_property
+    @abstractmethod
+    def calibration(self) -> Calibration:
+        """Scale, grid, and the sensitivity on the grid."""
 
-@dataclass(frozen=True)
-class Calibration:
-    """A noise scale with its grid, and the sensitivity that it was calibrated to."""
-
-    scale: float
-    grid: Grid
-    sensitivity: float
+    @cached_property
+    @abstractmethod
+    def event(self) -> Event:
+        """What one release spends."""
 
     @property
-    def steps(self) -> float:
-        """The scale in steps of the grid, exactly."""
-        return self.scale / self.grid.step
+    def scale(self) -> float:
+        """Scale of the noise: a Gaussian's standard deviation, a Laplace law's b."""
+        return self.calibration.scale
 
+    @property
+    @abstractmethod
+    def law(self) -> Law:
+        """The law of the noise."""
 
-def calibration(statistic: Statistic, loss: float, *, spread: float = 1.0) -> Calibration:
-    """Noise of scale Delta' / loss, where loss is mu for Gaussian noise (T6), epsilon for the pure laws (T5, T7).
+    @abstractmethod
+    def noisy(self, value: Floats, stream: Stream) -> Floats:
+        """The flat ``value`` plus noise."""
 
-    ``spread`` is the deviation of one coordinate in scales: the grid follows from that.
-    """
-    wanted = quotient_up(statistic.sensitivity, loss)
-    grid = grid_for(wanted * spread, sensitivity=statistic.sensitivity, dim=statistic.dim, norm=statistic.norm)
-    moved = statistic.on(grid)
-    return Calibration(quotient_up(moved, loss), grid, moved)
-
-
-def pushed(start: Calibration, certified: "Certificate") -> Calibration:
-    """The first of a few scales, growing by units of rounding, whose event is certified to meet the goal."""
-    for ulps in PUSHES:
-        found = Calibration(raised(start.scale, ulps) if ulps else start.scale, start.grid, start.sensitivity)
-        if certified(found):
-            return found
-    raise AssumptionError("no noise scale near the exact one could be certified. Ask for a goal a little larger.")
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """Whether a budget of exactly the goal covers one release, by the accountant's own numbers."""
-
-    goal: AnyGuarantee
-    kind: type[Gaussian] | type[Laplace]
-
-    def __call__(self, found: Calibration) -> bool:
-        """Ask the budget."""
-        return covers(self.goal, noise_event(self.kind, found, self.goal.adjacency))
-
-
-def covers(goal: AnyGuarantee, event: Event) -> bool:
-    """Whether the event, alone, costs no more than ``goal``."""
-    try:
-        MemoryBudget(goal, blocks=1 if isinstance(goal, ApproxDP) else None).check(event)
-    except BudgetError:
-        return False
-    return True
-
-
-def noise_event(kind: type[Gaussian] | type[Laplace], found: Calibration, adjacency: Adjacency) -> Event:
-    """The event of noise ``found.scale`` on a value of sensitivity ``found.sensitivity`` under ``adjacency``.
-
-    A noise multiplier is relative to one record added or removed. A replace-one sensitivity counts as two of those, and
-    says nothing about add/remove: hence `ReplaceOneOnly`. Rounded down, which costs privacy, never claims it.
-    """
-    if adjacency is Adjacency.ADD_REMOVE:
-        return kind(_multiplier(found.scale, found.sensitivity))
-    return ReplaceOneOnly(kind(_multiplier(2 * found.scale, found.sensitivity)))
-
-
-def _multiplier(scale: float, sensitivity: float) -> float:
-    multiplier = quotient_down(scale, sensitivity)
-    low, high = MULTIPLIERS
-    if not low <= multiplier <= high:
-        raise ParameterError(
-            f"goal asks for noise of {multiplier:.3g} times the sensitivity of one record; {low:g} to {high:g} times it are "
-            f"supported. Give a {'smaller' if multiplier < low else 'larger'} epsilon, mu or rho."
+    @cached_property
+    def facts(self) -> Facts:
+        """What is known of a release beforehand."""
+        return Facts(
+            goal=self.goal,
+            event=self.event,
+            noise=self.law.words,
+            theorems=(*self.tags, "T10"),
+            grade=self.law.grade,
+            eta=self.law.eta,
+            tau=self.law.tau,
+            public={
+                "mechanism": self.name,
+                "sensitivity": self.statistic.sensitivity,
+                "sensitivity_norm": self.norm.name,
+                "numerical_error": self.statistic.numerical_error,
+                "dim": self.statistic.dim,
+                "noise_scale": self.scale,
+                "grid": self.calibration.grid.step,
+            },
         )
-    return multiplier
+
+    def release(self, value: ArrayLike, budget: Budget | None = None, *, bits: Bits | None = None) -> Release[Numbers]:
+        """``value`` plus noise, in the shape of ``value``: a float for a number.
+
+        Parameters
+        ----------
+        value
+            ``dim`` finite real numbers, in any shape.
+        budget
+            What the release is charged to.
+        bits
+            Where randomness comes from; ``NotPrivateBits(seed)`` makes the release reproducible and NOT PRIVATE.
+
+        Raises
+        ------
+        DataError
+            If the value has not ``dim`` finite entries; before anything is charged, and without a word about it.
+        BudgetError
+            If ``budget`` does not cover the event; nothing is charged.
+        """
+        return release(self.facts, lambda: self.checked(value), self._released, budget=budget, bits=bits)
+
+    def checked(self, value: ArrayLike) -> Floats:
+        """``value`` as doubles."""
+        found = vector("value", value, self.statistic.dim)
+        return integral("value", found) if self.integers else found
+
+    def _released(self, value: Floats, stream: Stream) -> Numbers:
+        return plain(self.noisy(value.ravel(), stream).reshape(value.shape))
+
+
+def on_grid(grid: Grid, value: Floats, noise: Integers) -> Floats:
+    """``value`` rounded to the grid plus ``noise`` steps (T10)."""
+    return grid.plus(grid.rounded(value), noise)

@@ -49,6 +49,13 @@ def vector(name: str, values: ArrayLike, dim: int) -> Floats:
     return array
 
 
+def integral(name: str, values: Floats) -> Floats:
+    """``values``, if they are whole numbers."""
+    if not (np.rint(values) == values).all():
+        raise DataError(f"{name} must be whole numbers. Use LaplaceMechanism for others.")
+    return values
+
+
 def plain(values: Floats) -> Numbers:
     """A float if ``values`` has no dimensions."""
     return float(values) if values.ndim == 0 else values

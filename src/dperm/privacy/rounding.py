@@ -19,8 +19,9 @@ def round_up(exact: Fraction) -> float:
 
 
 def round_down(exact: Fraction) -> float:
-    """The largest double <= ``exact`` (minus infinity if there is none)."""
-    return -round_up(-exact)
+    """The largest double <= ``exact``, which is not negative."""
+    above = round_up(exact)
+    return above if math.isfinite(above) and Fraction(above) == exact else math.nextafter(above, 0.0)
 
 
 def raised(value: float, ulps: float = 8.0) -> float:

@@ -6,9 +6,9 @@ import math
 from fractions import Fraction
 
 from dperm.accounting.event import Event
-from dperm.accounting.filters.rules import Amounts, Cost, Filter, round_down, shown
+from dperm.accounting.filters.rules import Amounts, Cost, Filter, shown
 from dperm.errors import BudgetError, ParameterError
-from dperm.privacy.rounding import round_up
+from dperm.privacy.rounding import round_down, round_up
 
 
 def price(rule: Filter, event: Event) -> Cost:

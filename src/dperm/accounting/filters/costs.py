@@ -65,7 +65,7 @@ def pure_epsilon(single: SingleEvent, adjacency: Adjacency) -> Fraction | None:
 def gaussian_square(single: SingleEvent, adjacency: Adjacency) -> Fraction | None:
     """The mu^2 of an event whose privacy loss is Gaussian (T19), else None; 2 mu where it is read by T4."""
     reading = single.reading(adjacency)
-    inner = _unsampled(single)
+    inner = single.unwrapped()
     if isinstance(inner, Gaussian):
         mu = _quotient(inner, reading)
     else:
@@ -134,13 +134,6 @@ def _steps(reading: Adjacency, adjacency: Adjacency) -> int:
     return 1 if reading is adjacency else 2
 
 
-def _unsampled(single: SingleEvent) -> SingleEvent:
-    """Sampling at rate 1 is the event itself."""
-    if isinstance(single, Poisson | WithoutReplacement) and single.rate == 1:
-        return single.event
-    return single
-
-
 def _quotient(event: Gaussian | Laplace, reading: Adjacency) -> Fraction:
     """Sensitivity over noise scale, exactly (T5, T6)."""
     return Fraction(sensitivity(reading.directions[0])) / Fraction(event.noise_multiplier)
@@ -148,7 +141,7 @@ def _quotient(event: Gaussian | Laplace, reading: Adjacency) -> Fraction:
 
 def _ceiling(single: SingleEvent, laws: list[LossLaw], reading: Adjacency) -> Fraction:
     """The largest finite loss: exact for Laplace, as declared where the loss is atomic, else with an allowance."""
-    inner = _unsampled(single)
+    inner = single.unwrapped()
     if isinstance(inner, Laplace):
         return _quotient(inner, reading)
     top = max(law.ceiling for law in laws)
@@ -159,6 +152,6 @@ def _ceiling(single: SingleEvent, laws: list[LossLaw], reading: Adjacency) -> Fr
 
 def _own_delta(single: SingleEvent, lost: float) -> Fraction:
     """The delta as declared; raised where T4 or T21 computed it."""
-    inner = _unsampled(single)
+    inner = single.unwrapped()
     declared = inner.delta if isinstance(inner, Approximate) else 0.0
     return Fraction(lost if lost == declared else raised(lost))

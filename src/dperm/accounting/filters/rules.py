@@ -30,7 +30,7 @@ from dperm.accounting.event import Event
 from dperm.accounting.filters import costs
 from dperm.errors import BudgetError, ParameterError
 from dperm.privacy.guarantee import GDP, RDP, ZCDP, AnyGuarantee, ApproxDP, PureDP
-from dperm.privacy.rounding import round_up
+from dperm.privacy.rounding import round_down, round_up
 
 Amounts = tuple[Fraction, ...]
 Cost = tuple[float, ...]
@@ -235,12 +235,6 @@ def filter_of(limit: AnyGuarantee, blocks: int | None = None) -> Filter:
         case RDP():
             return RDPFilter(limit)
     raise ParameterError(f"limit must be a PureDP, ApproxDP, ZCDP, GDP or RDP, got {limit!r}.")
-
-
-def round_down(exact: Fraction) -> float:
-    """The largest double <= ``exact`` (>= 0)."""
-    above = round_up(exact)
-    return above if math.isfinite(above) and Fraction(above) == exact else math.nextafter(above, 0.0)
 
 
 def shown(event: Event) -> str:

@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Noise calibrated to a sensitivity that is proved under replace-one and nowhere else."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dperm.accounting.event import Json, Orders, SingleEvent
+from dperm.accounting.events import Gaussian, Laplace
+from dperm.accounting.laws.gaussian import GaussianLoss
+from dperm.accounting.laws.laplace import LaplaceLoss
+from dperm.errors import AdjacencyError, ParameterError
+from dperm.privacy.adjacency import Adjacency, Direction
+
+Noise = Gaussian | Laplace
+
+
+@dataclass(frozen=True)
+class ReplaceOneOnly(SingleEvent):
+    """Gaussian or Laplace noise on a statistic of public n whose sensitivity is proved for a replaced record only.
+
+    Let replacing one record move the statistic by at most D (in L2 for Gaussian, in L1 for Laplace noise), and let
+    sigma be the noise's standard deviation (Laplace: its scale). A noise multiplier is relative to one record added or
+    removed and is read under replace-one with twice that sensitivity, so D counts as two halves: the event is
+    ``ReplaceOneOnly(Gaussian(2 * sigma / D))``, with mu = 2 / (2 sigma / D) = D / sigma (T6; for Laplace noise that is
+    the pure epsilon, T5).
+
+    Without the mark the event would claim mu = D / (2 sigma) under add/remove. Nobody proved that D / 2 bounds what one
+    record added or removed does (the mean of n records even divides by another number), so add/remove is refused.
+
+    Examples
+    --------
+    >>> from dperm.accounting import Gaussian, ReplaceOneOnly, account
+    >>> n, sigma = 1000, 0.01
+    >>> mean = ReplaceOneOnly(Gaussian(2 * sigma / (1 / n)))  # of values in [0, 1]: D = 1/n, mu = 0.1
+    >>> round(account(mean, adjacency="replace_one").epsilon(delta=1e-5), 4)
+    0.3407
+    """
+
+    event: Noise
+    kind: ClassVar[str] = "replace_one_only"
+
+    def __post_init__(self) -> None:
+        """Accept only the two events whose replace-one law is that of a sensitivity."""
+        if not isinstance(self.event, Noise):
+            raise ParameterError(
+                f"event must be one Gaussian or Laplace event, got {self.event!r}. Other mechanisms need no mark: "
+                f'declare them as Pure or Approximate under "replace_one", or use WithoutReplacement. Repeat outside: '
+                f"ReplaceOneOnly(Gaussian(1.0)) * 10."
+            )
+
+    def reading(self, adjacency: Adjacency) -> Adjacency:
+        """Refuse add/remove: no sensitivity is proved there (T4 leads from add/remove to replace-one, not back)."""
+        if adjacency is Adjacency.ADD_REMOVE:
+            raise self._unproved("add_remove")
+        return adjacency
+
+    def law(self, direction: Direction) -> GaussianLoss | LaplaceLoss:
+        """The noise's own: T6 with mu = D / sigma, or T5 with epsilon = D / b."""
+        if direction is not Direction.REPLACE:
+            raise self._unproved(direction.value)
+        return self.event.law(direction)
+
+    def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
+        """The noise's own (T16)."""
+        return self.event.rdp(orders, self.reading(adjacency))
+
+    def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
+        """The noise's own."""
+        return self.event.tags(self.reading(adjacency))
+
+    def unwrapped(self) -> SingleEvent:
+        """The noise: it has the same loss wherever this event has one."""
+        return self.event
+
+    def fields(self) -> Json:
+        """None of its own; the noise is nested by the serialiser."""
+        return {}
+
+    def _unproved(self, asked: str) -> AdjacencyError:
+        return AdjacencyError(
+            f'{self} has a sensitivity that is proved for adjacency="replace_one" only, and was asked for under '
+            f'"{asked}": a replaced record says nothing about data sets of different size (T4). Account it under '
+            f'"replace_one", or prove the sensitivity to one record added or removed and use the plain '
+            f"{type(self.event).__name__} relative to that."
+        )

@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Gamma-norm noise: pure privacy for an L2 sensitivity (T7)."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from dperm.accounting.event import Event
+from dperm.accounting.events import Pure
+from dperm.errors import ParameterError
+from dperm.mechanisms.additive import AdditiveMechanism, Law, on_grid
+from dperm.mechanisms.calibration import Calibration, calibration
+from dperm.mechanisms.goal import pure_epsilon, quotient_up
+from dperm.mechanisms.values import Floats
+from dperm.noise.bits import Stream
+from dperm.noise.gamma_norm import MOST_DIM, gamma_norm
+from dperm.noise.grid import Norm
+from dperm.privacy.guarantee import AnyGuarantee
+
+
+@dataclass(frozen=True)
+class GammaNormMechanism(AdditiveMechanism):
+    """A value plus noise of density ~ e^(-epsilon ||x||_2 / Delta), calibrated to an L2 sensitivity and a goal (T7).
+
+    Exactly pure, in up to 2^20 dimensions; drawn with digits on demand at about 1.5 microseconds a coordinate. The goal
+    is PureDP or ApproxDP. For larger vectors there is `LaplaceMechanism.calibrate_l2`. See `AdditiveMechanism` for the
+    parameters.
+
+    Examples
+    --------
+    >>> from dperm import PureDP
+    >>> from dperm.mechanisms import GammaNormMechanism
+    >>> mechanism = GammaNormMechanism.calibrate(0.01, PureDP(1.0, "replace_one"), dim=3)
+    >>> mechanism.release([0.1, 0.2, 0.3]).value.shape
+    (3,)
+    """
+
+    name: ClassVar[str] = "gamma norm"
+    norm: ClassVar[Norm] = Norm.L2
+    tags: ClassVar[tuple[str, ...]] = ("T7",)
+
+    @classmethod
+    def calibrate(
+        cls, sensitivity: float, goal: AnyGuarantee, *, dim: int = 1, numerical_error: float = 0.0
+    ) -> "GammaNormMechanism":
+        """The mechanism with the least noise of this law that meets ``goal``."""
+        return cls(sensitivity, goal, dim, numerical_error)
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """The scale b = Delta' / epsilon; one coordinate deviates by sqrt(d + 1) b."""
+        epsilon = pure_epsilon(self.goal, type(self).__name__)
+        if self.statistic.dim > MOST_DIM:
+            raise ParameterError(
+                f"dim must be at most {MOST_DIM:,} for gamma-norm noise, got {self.dim:,}. "
+                f"Use LaplaceMechanism.calibrate_l2, or GaussianMechanism with a delta."
+            )
+        return calibration(self.statistic, epsilon, spread=math.sqrt(self.statistic.dim + 1))
+
+    @cached_property
+    def event(self) -> Event:
+        """What one release spends: Delta' / b, rounded up, which is at most the goal's epsilon."""
+        return Pure(quotient_up(self.calibration.sensitivity, self.scale), self.goal.adjacency)
+
+    @property
+    def law(self) -> Law:
+        """The continuous law, rounded."""
+        return Law(f"gamma norm rounded to the grid 2^{self.calibration.grid.exponent}, drawn exactly")
+
+    def noisy(self, value: Floats, stream: Stream) -> Floats:
+        """``value`` plus gamma-norm noise, exactly, on the grid."""
+        return on_grid(self.calibration.grid, value, gamma_norm(self.calibration.steps, len(value), stream))
