@@ -173,7 +173,7 @@ MUTANTS = {
     ],
     what_remains_is_rounded_down: [
         ("filters.rules", "for mu in nearby if Fraction(mu) ** 2 <= amounts[0]", "for mu in nearby"),
-        ("filters.rules", "else math.nextafter(above, 0.0)", "else above"),
+        ("filters.rules", "PureDP(round_down(amounts[0])", "PureDP(round_up(amounts[0])"),
     ],
     sums_are_exact_and_every_limit_counts: [
         ("filters.charge", "Fraction(asked) > most - used", "Fraction(asked) > most"),
