@@ -31,7 +31,7 @@ def real_array(name: str, values: ArrayLike) -> Floats:
         raise DataError(f"{name} must be real numbers in single or double precision, or integers.") from None
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
         _require_exact(name, array)
-    converted = array.astype(np.float64)
+    converted = array.astype(np.float64, copy=False)
     if not np.isfinite(converted).all():
         raise DataError(f"{name} must be finite: NaN and infinities have no place in a release. Clean them first.")
     return converted

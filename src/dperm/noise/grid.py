@@ -56,11 +56,17 @@ class Grid:
     def rounded(self, values: Floats) -> Floats:
         """The nearest multiples of the step, exactly, as doubles.
 
-        A double of at least 2^52 steps is a multiple already; below, division by a power of two is exact.
+        A double of at least 2^52 steps is a multiple already; below, multiplying by a power of two is exact, or the
+        result is far below half a step.
         """
-        small = np.abs(values) < math.ldexp(1.0, 52 + self.exponent)
-        steps = np.rint(np.ldexp(np.where(small, values, 0.0), -self.exponent))
-        return np.where(small, np.ldexp(steps, self.exponent), values)
+        limit = math.ldexp(1.0, 52 + self.exponent)
+        large = (values >= limit) | (values <= -limit)
+        steps = np.where(large, 0.0, values)
+        steps *= math.ldexp(1.0, -self.exponent)
+        np.rint(steps, out=steps)
+        steps *= self.step
+        np.copyto(steps, values, where=large)
+        return steps
 
     def plus(self, values: Floats, noise: Integers) -> Floats:
         """``values`` on the grid plus ``noise`` steps, rounded once to the nearest doubles.
@@ -68,7 +74,11 @@ class Grid:
         The sum of two doubles is the double nearest to their exact sum: a function of that sum alone, whatever its
         size. So the result is a post-processing of the exact sum: no low-order bit tells one summand from the other.
         """
-        total = values + np.ldexp(noise.astype(np.float64), self.exponent)
+        total = noise.astype(np.float64)
+        total *= self.step
+        total += values
+        if not len(noise) or max(noise.max(), -noise.min()) < EXACT:
+            return total
         for place in np.flatnonzero(np.abs(noise) >= EXACT):
             exact = Fraction(float(values[place])) + int(noise[place]) * Fraction(2) ** self.exponent
             total[place] = float(exact)

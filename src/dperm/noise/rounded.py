@@ -96,7 +96,8 @@ def _floor(place: LazyReal, width: Fraction, offset: Fraction) -> int:
 
 
 def _signed(magnitudes: Integers, block: Draws) -> Integers:
-    return np.where(block.negative, -magnitudes, magnitudes)
+    sign = -block.negative.astype(np.int64)  # 0 or -1: (z ^ sign) - sign is z or -z
+    return (magnitudes ^ sign) - sign
 
 
 def _table(shape: Shape, scale: float, strips: int) -> StripTable:

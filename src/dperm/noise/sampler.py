@@ -33,7 +33,8 @@ from dperm.noise.lazy import (
 from dperm.noise.strips import THRESHOLD_BITS, TOTAL, StripTable
 
 BAND = 2.0**-36
-BLOCK = 2**14
+BLOCK = 6000
+"""Proposals at a time: every array stays in the second cache, and below what the allocator maps anew."""
 ACCEPTED_AT_LEAST = 0.95
 _ONE = np.uint64(1)
 _FIRST = np.uint64(FIRST_BITS)
@@ -77,16 +78,17 @@ def _accepted(table: StripTable, stream: Stream, proposals: int, band: float, mo
     kept = excess <= -1 - margin
     fixed += strip.view(np.uint64) << _FIRST
     lazy = _settle(table, stream, kept, excess, margin, _Proposed(strip, fixed, uniform))
-    chosen = np.flatnonzero(kept)[:most]
-    negative = (place[chosen] & _ONE).astype(np.bool_)
-    return Draws(fixed[chosen], negative, _positions(lazy, chosen))
+    negative = (place & _ONE).astype(np.bool_)
+    return Draws(fixed[kept][:most], negative[kept][:most], _positions(lazy, kept, most))
 
 
 def _strips(table: StripTable, word: NDArray[np.uint32]) -> NDArray[np.int64]:
     """The alias table: column from the high bits, compared by the low ones."""
     column = (word >> _THRESHOLD_BITS).astype(np.int64)
-    own = (word & _THRESHOLD_MASK) < table.thresholds[column]
-    return np.where(own, column, table.aliases[column])
+    beyond = (word & _THRESHOLD_MASK) >= table.thresholds.take(column, mode="clip")
+    column += column
+    column += beyond
+    return table.choices.take(column, mode="clip").astype(np.int64)
 
 
 def _heights(table: StripTable, strip: NDArray[np.int64], digits: Words) -> NDArray[np.float64]:
@@ -94,10 +96,10 @@ def _heights(table: StripTable, strip: NDArray[np.int64], digits: Words) -> NDAr
     u = digits.astype(np.float64)
     u *= 2.0**-FIRST_BITS
     cost = u * -table.curvature
-    cost -= table.slopes[strip]
+    cost -= table.slopes.take(strip, mode="clip")
     cost *= u
     np.exp(cost, out=cost)
-    cost *= table.heights[strip]
+    cost *= table.heights.take(strip, mode="clip")
     return cost
 
 
@@ -130,8 +132,8 @@ def _settle(
     return lazy
 
 
-def _positions(lazy: dict[int, LazyReal], chosen: NDArray[np.int64]) -> dict[int, LazyReal]:
+def _positions(lazy: dict[int, LazyReal], kept: NDArray[np.bool_], most: int) -> dict[int, LazyReal]:
     """The lazy numbers that were kept, under their new positions."""
     if not lazy:
         return {}
-    return {new: lazy[old] for new, old in enumerate(chosen.tolist()) if old in lazy}
+    return {new: lazy[old] for new, old in enumerate(np.flatnonzero(kept)[:most].tolist()) if old in lazy}
