@@ -9,14 +9,14 @@ Delta' = Delta + d^(1/p) g + 2 tau (`dperm.noise.grid`), and the scale is Delta'
 from dataclasses import dataclass
 
 from dperm import checks
-from dperm.accounting import MemoryBudget
+from dperm.accounting import MemoryBudget, account
 from dperm.accounting.event import Event
 from dperm.accounting.events import MULTIPLIERS, Gaussian, Laplace
 from dperm.accounting.replace_only import ReplaceOneOnly
 from dperm.errors import AssumptionError, BudgetError, ParameterError
 from dperm.mechanisms.goal import quotient_down, quotient_up
 from dperm.noise.grid import Grid, Norm, grid_for, sensitivity_on_grid
-from dperm.privacy import Adjacency, ApproxDP
+from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import raised
 
@@ -105,11 +105,16 @@ class Certificate:
 
 
 def covers(goal: AnyGuarantee, event: Event) -> bool:
-    """Whether the event, alone, costs no more than ``goal``."""
+    """Whether the event, alone, costs a budget no more than ``goal``, and its reported epsilon is no larger."""
     try:
         MemoryBudget(goal, blocks=1 if isinstance(goal, ApproxDP) else None).check(event)
     except BudgetError:
         return False
+    match goal:
+        case PureDP():
+            return account(event, goal.adjacency).epsilon(0.0) <= goal.epsilon
+        case ApproxDP():
+            return account(event, goal.adjacency).epsilon(goal.delta) <= goal.epsilon
     return True
 
 
