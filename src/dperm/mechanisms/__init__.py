@@ -4,5 +4,6 @@
 
 from dperm.mechanisms.gamma_norm import GammaNormMechanism as GammaNormMechanism
 from dperm.mechanisms.gaussian import GaussianMechanism as GaussianMechanism
+from dperm.mechanisms.gaussian_mixture import GaussianMixtureMechanism as GaussianMixtureMechanism
 from dperm.mechanisms.laplace import DiscreteLaplaceMechanism as DiscreteLaplaceMechanism
 from dperm.mechanisms.laplace import LaplaceMechanism as LaplaceMechanism

@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Gamma-norm noise as a finite mixture of Gaussians: fast in a million dimensions, and not pure (T7, T10e)."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from dperm.accounting.event import Event
+from dperm.accounting.events import Approximate
+from dperm.errors import ConversionError
+from dperm.mechanisms.additive import AdditiveMechanism, Law, on_grid
+from dperm.mechanisms.calibration import Calibration, calibration
+from dperm.mechanisms.goal import checked_goal, quotient_up
+from dperm.mechanisms.values import Floats
+from dperm.noise.bits import Stream
+from dperm.noise.gaussian_mixture import (
+    GaussianMixture,
+    choose_deviation,
+    gaussian_mixture,
+    mixture_epsilon,
+    mixture_guarantee,
+)
+from dperm.noise.grid import Norm
+from dperm.noise.rounded import rounded_gaussian
+from dperm.privacy import ApproxDP
+from dperm.privacy.guarantee import AnyGuarantee
+
+SCALE_BITS = 26
+"""A scale of so many significant bits times a deviation of the mixture is exact."""
+
+
+@dataclass(frozen=True)
+class GaussianMixtureMechanism(AdditiveMechanism):
+    """A value plus noise that is close to the gamma-norm law between two radii, for an L2 sensitivity (T7).
+
+    A finite mixture has Gaussian tails, so it is **not** pure: the goal is ApproxDP with delta > 0, the event is
+    `Approximate`, and the record has the eta and tau of the law (T10e). It is for vectors too long for
+    `GammaNormMechanism`; a `GaussianMechanism` usually needs less noise for the same goal. See `AdditiveMechanism` for
+    the parameters.
+
+    Examples
+    --------
+    >>> from dperm import ApproxDP
+    >>> from dperm.mechanisms import GaussianMixtureMechanism
+    >>> mechanism = GaussianMixtureMechanism.calibrate(0.01, ApproxDP(1.0, 1e-12, "replace_one"), dim=100)
+    >>> mechanism.release([0.0] * 100).record.eta < 1e-9
+    True
+    """
+
+    name: ClassVar[str] = "gaussian mixture"
+    norm: ClassVar[Norm] = Norm.L2
+    tags: ClassVar[tuple[str, ...]] = ("T7", "T10e")
+
+    @classmethod
+    def calibrate(
+        cls, sensitivity: float, goal: AnyGuarantee, *, dim: int = 1, numerical_error: float = 0.0
+    ) -> "GaussianMixtureMechanism":
+        """The mechanism with the least noise of this law that meets ``goal``."""
+        return cls(sensitivity, goal, dim, numerical_error)
+
+    @cached_property
+    def mixture(self) -> GaussianMixture:
+        """The atoms, with what they cost."""
+        return gaussian_mixture(self.statistic.dim)
+
+    @cached_property
+    def calibration(self) -> Calibration:
+        """The scale b = Delta' / epsilon for the epsilon that leaves room for eta, of few bits, rounded up."""
+        goal = checked_goal(self.goal)
+        if not isinstance(goal, ApproxDP) or goal.delta == 0:
+            raise ConversionError(
+                f"the Gaussian mixture is (epsilon, delta)-DP with delta > 0 and nothing else, got goal={goal!r}. Use "
+                f"GammaNormMechanism for a pure goal, GaussianMechanism for {type(goal).__name__}."
+            )
+        epsilon = mixture_epsilon(goal.epsilon, goal.delta, self.mixture)
+        found = calibration(self.statistic, epsilon, spread=math.sqrt(self.statistic.dim + 1))
+        return Calibration(_shortened_up(found.scale), found.grid, found.sensitivity)
+
+    @cached_property
+    def event(self) -> Event:
+        """What one release spends: the guarantee of the mixture whose target is (Delta' / b)-DP."""
+        target = quotient_up(self.calibration.sensitivity, self.scale)
+        epsilon, delta = mixture_guarantee(target, self.mixture)
+        return Approximate(epsilon, delta, self.goal.adjacency)
+
+    @property
+    def law(self) -> Law:
+        """The mixture, rounded."""
+        words = f"finite Gaussian mixture for gamma norm, rounded to the grid 2^{self.calibration.grid.exponent}"
+        return Law(words, eta=self.mixture.eta, tau=self.mixture.tau)
+
+    def noisy(self, value: Floats, stream: Stream) -> Floats:
+        """``value`` plus the noise of one atom, drawn exactly, on the grid."""
+        deviation = choose_deviation(self.mixture, stream) * self.calibration.steps  # exact: 26 bits times 26 bits
+        return on_grid(self.calibration.grid, value, rounded_gaussian(deviation, len(value), stream))
+
+
+def _shortened_up(value: float) -> float:
+    """The smallest number of `SCALE_BITS` significant bits that is at least ``value``."""
+    mantissa, exponent = math.frexp(value)
+    return math.ldexp(math.ceil(math.ldexp(mantissa, SCALE_BITS)), exponent - SCALE_BITS)

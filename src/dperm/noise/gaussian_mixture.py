@@ -1,0 +1,180 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Gamma-norm noise (T7) as a finite mixture of Gaussians, which can be drawn exactly, and what that costs.
+
+The target is the density proportional to e^-r, r = ||x||_2, in units of b = sensitivity / epsilon. An atom is chosen
+by an integer table, then every coordinate is Gaussian with the deviation s_j b. A finite mixture has Gaussian tails, so
+it is close to the target on the radii G = [r0, r1] only and **not pure**: the release is (epsilon', delta')-DP with the
+numbers of `mixture_guarantee`. docs/theory/gaussian-mixture.md has the proofs.
+"""
+
+import math
+from bisect import bisect_right
+from dataclasses import dataclass
+from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, localcontext
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from itertools import accumulate
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import lambertw
+
+from dperm import checks
+from dperm.errors import AssumptionError
+from dperm.noise.bits import Stream, integer
+from dperm.noise.mixture_atoms import Atoms, atoms_between
+from dperm.privacy.rounding import raised, round_up
+
+Array = NDArray[np.float64]
+
+WEIGHT_BITS = 128
+LARGEST_DIM = 10**9
+TAIL = 2.0**-81
+"""The target's mass below r0, and above r1, is at most this."""
+SAFETY = 1 + 1e-6
+"""Covers the rounding of exponents d (x - 1 - log x) up to d = 1e9: 4 * 1e9 * 2^-53 < 4.5e-7."""
+VACUOUS = 700.0
+"""From this epsilon on e^epsilon is not computed, and the delta reported is 1."""
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianMixture:
+    """A mixture of centred Gaussians in R^dim, in units of the scale b of the target e^(-||x||/b).
+
+    Attributes
+    ----------
+    dim : int
+        Dimension.
+    deviations : array of float
+        One standard deviation for each atom, ascending, of at most 26 significant bits: ``deviation * b`` is exact in
+        floating point for every b of at most 27 bits. The proof needs the exact product.
+    weights : tuple of int
+        Weights of the atoms in units of 2^-128; their sum is exactly 2^128.
+    radii : tuple of float
+        (r0, r1), the radii of G.
+    eta : float
+        Upper bound on |log q/p| on G, for the mixture q before its weights were rounded and the target p.
+    outside, target_outside : float
+        Upper bounds on the masses of q and of p outside G.
+    tau : float
+        Upper bound on the total variation between q and the mixture with the integer weights.
+    """
+
+    dim: int
+    deviations: Array
+    weights: tuple[int, ...]
+    radii: tuple[float, float]
+    eta: float
+    outside: float
+    target_outside: float
+    tau: float
+
+    @cached_property
+    def cumulative(self) -> tuple[int, ...]:
+        """Partial sums of the weights."""
+        return tuple(accumulate(self.weights))
+
+
+def gaussian_mixture(dim: int) -> GaussianMixture:
+    """The mixture for gamma-norm noise in ``dim`` dimensions (T7); it depends on nothing else."""
+    return _mixture(checks.count("dim", dim, most=LARGEST_DIM))
+
+
+def mixture_guarantee(epsilon: float, mixture: GaussianMixture) -> tuple[float, float]:
+    """(epsilon', delta') of noise from the mixture whose target alone would be pure ``epsilon``-DP (T7).
+
+    On G the densities differ by a factor within e^(+-eta), each way once, and whatever lies outside G is given up:
+    epsilon' = epsilon + 2 eta, delta' = Q(G^c) + e^(epsilon + eta) P(G^c) + (1 + e^epsilon') tau. The integer weights
+    are paid for by tau and not by eta, since their relative error is not small for the lightest atoms.
+    """
+    epsilon = checks.nonnegative("epsilon", epsilon)
+    larger = round_up(Fraction(epsilon) + 2 * Fraction(mixture.eta))
+    if larger > VACUOUS:
+        return larger, 1.0
+    missed = mixture.outside + math.exp(epsilon + mixture.eta) * mixture.target_outside
+    total = missed + (1 + math.exp(larger)) * mixture.tau
+    return larger, min(1.0, raised(total, 16 + 2 * larger))
+
+
+def mixture_epsilon(goal_epsilon: float, goal_delta: float, mixture: GaussianMixture) -> float:
+    """The largest ``epsilon`` of the target for which `mixture_guarantee` is within the goal, rounded down (T7)."""
+    goal_epsilon = checks.positive("goal_epsilon", goal_epsilon)
+    goal_delta = checks.positive_delta("goal_delta", goal_delta)
+
+    def fits(epsilon: float) -> bool:
+        found, delta = mixture_guarantee(epsilon, mixture)
+        return found <= goal_epsilon and delta <= goal_delta
+
+    low, high = 0.0, goal_epsilon
+    while low < (middle := low + (high - low) / 2) < high:
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    if low == 0:
+        raise _unreachable(goal_epsilon, goal_delta, mixture)
+    return low
+
+
+def choose_deviation(mixture: GaussianMixture, stream: Stream) -> float:
+    """The deviation of an atom, in units of b, chosen exactly with the integer weights; it never depends on data."""
+    ticket = integer(stream, WEIGHT_BITS)
+    return float(mixture.deviations[bisect_right(mixture.cumulative, ticket)])
+
+
+def _unreachable(goal_epsilon: float, goal_delta: float, mixture: GaussianMixture) -> AssumptionError:
+    epsilon, delta = mixture_guarantee(0.0, mixture)
+    name, goal, least = ("goal_epsilon", goal_epsilon, epsilon)
+    if goal_epsilon > epsilon:
+        name, goal, least = ("goal_delta", goal_delta, delta)
+    return AssumptionError(
+        f"{name}={goal:g} cannot be reached with the Gaussian mixture in {mixture.dim} dimensions: whatever the noise, "
+        f"it costs at least {least:.3g} (T7). Ask for more, or use noise that is exactly pure."
+    )
+
+
+@lru_cache(maxsize=64)
+def _mixture(dim: int) -> GaussianMixture:
+    radii = _radii(dim)
+    atoms = atoms_between(*radii)
+    weights = _weights(dim, atoms)
+    tau = (len(weights) + 1) * 2.0**-WEIGHT_BITS
+    target_outside = raised(SAFETY * float(np.sum(_tail(dim, np.array(radii) / dim))))
+    outside = raised(SAFETY * (_outside(dim, atoms.deviations, weights, radii) + tau))
+    # Both densities are divided by their integrals, which differ by the error on G and by the masses outside.
+    eta = math.log1p(atoms.error) - math.log1p(-atoms.error) + 2 * max(outside, target_outside)
+    atoms.deviations.setflags(write=False)
+    return GaussianMixture(dim, atoms.deviations, weights, radii, raised(eta), outside, target_outside, tau)
+
+
+def _radii(dim: int) -> tuple[float, float]:
+    """Where Chernoff's bound for the radius, which is Gamma(dim) (T7), reaches `TAIL` on both sides."""
+    point = -math.exp(-1 + math.log(TAIL) / dim)
+    return float(-dim * lambertw(point, 0).real), float(-dim * lambertw(point, -1).real)
+
+
+def _tail(shape: float, ratio: Array) -> Array:
+    """Chernoff: Gamma(shape) lies beyond ratio * shape, away from its mean, with at most this probability."""
+    return np.asarray(np.exp(-shape * (ratio - 1 - np.log(ratio))))
+
+
+def _outside(dim: int, deviations: Array, weights: tuple[int, ...], radii: tuple[float, float]) -> float:
+    """Mass of the mixture outside the radii: ||x||^2 / (2 s^2) is Gamma(dim/2); 1 where the mean is outside."""
+    shares = np.array([weight / 2**WEIGHT_BITS for weight in weights])
+    below, above = ((radius / deviations) ** 2 / dim for radius in radii)
+    tails = _tail(dim / 2, np.minimum(below, 1.0)) + _tail(dim / 2, np.maximum(above, 1.0))
+    return float(shares @ tails)
+
+
+def _weights(dim: int, atoms: Atoms) -> tuple[int, ...]:
+    """Integers in proportion to a_j s_j^(dim+1) e^(-s_j^2/2), rounded down; the heaviest atom takes what is left.
+
+    A Gaussian kernel e^(-r^2 / 2 s^2) integrates to (2 pi s^2)^(dim/2). Steps and deviations are exact inputs here, and
+    60 digits make the arithmetic invisible beside the rounding to integers, which moves a mass below len * 2^-128.
+    """
+    with localcontext(Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)):
+        deviations = [Decimal(deviation) for deviation in atoms.deviations.tolist()]
+        powers = [s ** (dim + 1) * (-s * s / 2).exp() for s in deviations]
+        masses = [Decimal(a) * power for a, power in zip(atoms.steps.tolist(), powers, strict=True)]
+        total = sum(masses)
+        weights = [int(mass / total * 2**WEIGHT_BITS) for mass in masses]
+    weights[weights.index(max(weights))] += 2**WEIGHT_BITS - sum(weights)
+    return tuple(weights)

@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The finite scale mixture of Gaussians that stands for e^-r between two radii, with a proved error (T7).
+
+In the standard deviation s = e^(y/2),
+
+    e^-r = integral of g_r(y) e^-r dy,   g_r(y) = s / sqrt(2 pi) * exp(-(s - r/s)^2 / 2),
+
+and a sum over nodes y_j with steps a_j replaces the integral. The nodes are evenly spaced up to the rounding of s_j to
+26 bits, and the steps make up for that rounding. docs/theory/gaussian-mixture.md has the proofs that the functions
+below refer to as its sections "Quadrature" and "Omitted atoms".
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import erfcinv
+
+from dperm.privacy.rounding import ULP, raised
+
+Array = NDArray[np.float64]
+Waves = NDArray[np.complex128]
+
+DEVIATION_BITS = 26
+"""Significant bits of a deviation: its product with a scale of at most 27 bits is exact in floating point."""
+OCTAVE = 2 * math.log(2)
+"""The period of y = 2 log s after which the nodes repeat, doubled; a narrower window is a period of its own."""
+OMITTED = 2.0**-43
+"""Aim for the relative error of leaving out the atoms on one side."""
+KERNEL = 2.0**-24
+"""The Fourier transform of g at the frequency up to which the steps are corrected: beyond, it multiplies 2^-26."""
+PASSES = 4
+"""Corrections of the steps. In 10^9 dimensions each gains a factor of 10^3, in fewer dimensions more."""
+SAFETY = 1 + 1e-9
+"""Covers the rounding of sums of positive terms, each of relative error below 1e-12."""
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """Deviations s_j, ascending, steps a_j, and the bound ``error`` on |e^r sum_j a_j g_r(y_j) e^-r - 1|."""
+
+    deviations: Array
+    steps: Array
+    error: float
+
+
+def atoms_between(inner: float, outer: float) -> Atoms:
+    """Atoms whose relative error is at most ``error`` for all radii from ``inner`` to ``outer``.
+
+    The error is computed from the atoms found here, not promised beforehand: the constants above decide how small it
+    gets, never whether it is true.
+    """
+    least, largest = _window(inner, outer)
+    step = _step(outer)
+    width = 2 * math.log(largest / least) + step
+    period = min(width, OCTAVE)
+    base, phases = _nodes(least, period, math.ceil(period / step))
+    waves = np.exp(2j * np.pi * (np.outer(np.arange(len(base)), phases) % 1.0))
+    steps = _corrected(waves, period)
+    deviations = _repeated(base, math.ceil(width / period), largest)
+    error = _quadrature_error(outer, waves, steps, period)
+    error += _crowding(steps, phases, period) * _omitted(inner, outer, deviations)
+    return Atoms(deviations, np.resize(steps, len(deviations)), raised(error * SAFETY))
+
+
+def _window(inner: float, outer: float) -> tuple[float, float]:
+    """The smallest and the largest deviation: both solve |s - r/s| = z at their end, where erfc(z/sqrt 2) is small.
+
+    For one or two dimensions the inner radius is so small that the factor s of the other bound is smaller still.
+    """
+    z = math.sqrt(2) * float(erfcinv(OMITTED))
+    least = 2 * inner / (z + math.sqrt(z * z + 4 * inner))
+    return max(least, OMITTED), (z + math.sqrt(z * z + 4 * outer)) / 2
+
+
+def _step(outer: float) -> float:
+    """Step h for which the kernel at the frequency pi/h has come down to `KERNEL`."""
+
+    def decay(angle: Array) -> Array:
+        return -_log_kernel(outer, angle, _frequency(outer, angle))
+
+    angle = _angle(decay, np.array([-math.log(KERNEL)]))
+    return math.pi / float(_frequency(outer, angle)[0])
+
+
+def _nodes(least: float, period: float, count: int) -> tuple[Array, Array]:
+    """Deviations of one period, rounded to `DEVIATION_BITS`, and where in the period each of them is, from 0 to 1."""
+    mantissas, exponents = np.frexp(least * np.exp(np.arange(count) * (period / count / 2)))
+    whole = np.rint(np.ldexp(mantissas, DEVIATION_BITS))
+    base = np.asarray(np.ldexp(whole, exponents - DEVIATION_BITS), dtype=np.float64)
+    return base, 2 * np.log1p((base - base[0]) / base[0]) / period
+
+
+def _repeated(base: Array, octaves: int, largest: float) -> Array:
+    """The nodes of the first octave, and again in every further one up to ``largest``: doubling costs no bits."""
+    deviations = np.concatenate([base * 2.0**octave for octave in range(octaves)])
+    return deviations[: int(np.searchsorted(deviations, largest)) + 1]
+
+
+def _corrected(waves: Waves, period: float) -> Array:
+    """Steps for which the low harmonics sum_j a_j e^(2 pi i n phase_j), 0 < |n| < count/2, vanish.
+
+    The waves are orthogonal up to the rounding of the nodes, so one pass leaves about the rounding squared.
+    """
+    count = len(waves)
+    low = waves[: (count + 1) // 2]
+    steps = np.full(count, period / count)
+    for _ in range(PASSES):
+        defects = low @ steps
+        defects[0] = (defects[0] - period) / 2  # n and -n are both counted below, 0 is one harmonic
+        steps = steps - 2 * (defects.conj() @ low).real / count
+    return steps
+
+
+def _quadrature_error(outer: float, waves: Waves, steps: Array, period: float) -> float:
+    """Bound on the error of the endless periodic sum, at any radius up to ``outer`` (section "Quadrature").
+
+    |A_0/L - 1| + 2 sum_n |A_n|/L kernel(2 pi n/L), the harmonics beyond the last one by a geometric series.
+    """
+    count = len(waves)
+    n = np.arange(1, count + 1)
+    frequencies: Array = 2 * np.pi / period * n.astype(np.float64)
+    angles = _angle(lambda angle: _frequency(outer, angle), frequencies)
+    kernel = np.exp(_log_kernel(outer, angles, frequencies))
+    # A phase has 6 rounding errors, its product with n one more (2 pi n * 7 < 48 n), a sum of `count` terms `count`.
+    slack = (48.0 * np.arange(count) + count + 16) * ULP
+    defects = waves @ steps / period
+    defects[0] -= 1
+    size = np.abs(defects) + slack
+    beyond = kernel[-1] / -np.expm1(-2 * np.pi * angles[-1] / period)
+    return float(size[0] + 2 * size[1:] @ kernel[:-1] + 2 * (1 + size[0]) * beyond)
+
+
+def _crowding(steps: Array, phases: Array, period: float) -> float:
+    """The largest step in units of the smallest distance of neighbouring nodes, 1 up to their rounding."""
+    return float(steps.max() / (np.diff(phases, append=1.0).min() * period))
+
+
+def _omitted(inner: float, outer: float, deviations: Array) -> float:
+    """Integrals of g beyond the window, largest at the ends of the radii (section "Omitted atoms")."""
+    least, largest = float(deviations[0]), float(deviations[-1])
+    x = max(0.0, inner / least - least)
+    small = min(math.erfc(x / math.sqrt(2)) / 2, math.sqrt(2 / math.pi) * least * math.exp(-x * x / 2))
+    return small + math.erfc((largest - outer / largest) / math.sqrt(2))
+
+
+def _log_kernel(outer: float, angle: Array, frequency: Array) -> Array:
+    """Logarithm of (cos t)^(-1/2) e^(r (1 - cos t) - w t), which bounds the transform of g_r at w for every t."""
+    return np.asarray(2 * outer * np.sin(angle / 2) ** 2 - np.log(np.cos(angle)) / 2 - frequency * angle)
+
+
+def _frequency(outer: float, angle: Array) -> Array:
+    """The frequency for which ``angle`` gives the smallest kernel."""
+    return np.asarray(np.tan(angle) / 2 + outer * np.sin(angle))
+
+
+def _angle(rising: Callable[[Array], Array], levels: Array) -> Array:
+    """Angles in (0, pi/2) where ``rising`` has about the given levels; every angle is valid, so about is enough."""
+    low, high = np.zeros_like(levels), np.full_like(levels, math.pi / 2)
+    for _ in range(60):
+        middle = (low + high) / 2
+        below = rising(middle) < levels
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return low
