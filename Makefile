@@ -12,6 +12,8 @@ PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check --no-input insta
 
 demo: $(VENV)/.core
 	$(BIN)/python examples/account_a_training_run.py
+	@echo
+	$(BIN)/python examples/release_statistics.py
 
 test: lint
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS)
@@ -21,6 +23,8 @@ test-slow: $(VENV)/.dev
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/accounting.py
+	$(BIN)/python benchmarks/noise.py
+	$(BIN)/python benchmarks/noise_timing.py
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs build/docs

@@ -40,7 +40,7 @@ SAFETY = 1 + 1e-9
 
 @dataclass(frozen=True, eq=False)
 class Atoms:
-    """Deviations s_j, ascending, steps a_j, and the bound ``error`` on |e^r sum_j a_j g_r(y_j) e^-r - 1|."""
+    """Deviations s_j, ascending, steps a_j, and the bound ``error`` on |sum_j a_j g_r(y_j) - 1|."""
 
     deviations: Array
     steps: Array
