@@ -146,5 +146,5 @@ class AdditiveMechanism(ABC):
 
 
 def on_grid(grid: Grid, value: Floats, noise: Integers) -> Floats:
-    """``value`` rounded to the grid plus ``noise`` steps (T10)."""
+    """``value`` rounded to the grid plus ``noise`` steps (T10a, T10d)."""
     return grid.plus(grid.rounded(value), noise)

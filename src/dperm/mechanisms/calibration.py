@@ -52,7 +52,7 @@ class Statistic:
         set_field(self, "numerical_error", checks.nonnegative("numerical_error", self.numerical_error, ERROR))
 
     def on(self, grid: Grid) -> float:
-        """Delta', the sensitivity of the value once it is rounded to ``grid`` (T10)."""
+        """Delta', the sensitivity of the value once it is rounded to ``grid`` (T10b)."""
         return sensitivity_on_grid(
             self.sensitivity, grid, dim=self.dim, norm=self.norm, numerical_error=self.numerical_error
         )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Exact gamma-norm noise (T7) on the grid: density proportional to e^-||x||_2 / s, then rounded.
+"""Exact gamma-norm noise (T7, T7a) on the grid: density proportional to e^-||x||_2 / s, then rounded.
 
 The law is a scale mixture of Gaussians whose variance is s^2 times a chi-square of d + 1 degrees of freedom, so
 

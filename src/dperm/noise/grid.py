@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The grid that values and noise live on, and what rounding to it adds to a sensitivity (T10).
+"""The grid that values and noise live on, and what rounding to it adds to a sensitivity (T10b).
 
 The step g is a power of two that follows from public numbers alone. Rounding a value x moves each of its d coordinates
 by at most g/2, so neighbours move apart by at most d^(1/p) g more in the p-norm:
@@ -69,7 +69,7 @@ class Grid:
         return steps
 
     def plus(self, values: Floats, noise: Integers) -> Floats:
-        """``values`` on the grid plus ``noise`` steps, rounded once to the nearest doubles.
+        """``values`` on the grid plus ``noise`` steps, rounded once to the nearest doubles (T10d).
 
         The sum of two doubles is the double nearest to their exact sum: a function of that sum alone, whatever its
         size. So the result is a post-processing of the exact sum: no low-order bit tells one summand from the other.
@@ -93,7 +93,7 @@ def grid_for(scale: float, *, sensitivity: float, dim: int = 1, norm: Norm = Nor
 
 
 def sensitivity_on_grid(sensitivity: float, grid: Grid, *, dim: int, norm: Norm, numerical_error: float = 0.0) -> float:
-    """Sensitivity of the rounded value: Delta + d^(1/p) g + 2 tau, rounded up (T10).
+    """Sensitivity of the rounded value: Delta + d^(1/p) g + 2 tau, rounded up (T10b).
 
     ``numerical_error`` is tau, a bound in the same norm on the error of the computed value, for every data set.
     """

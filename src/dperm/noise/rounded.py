@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Integer noise: continuous Gaussian or Laplace noise rounded to the grid, and the discrete Laplace law (T10).
+"""Integer noise: continuous Gaussian or Laplace noise rounded to the grid (T10a), and the discrete law.
 
 Let N be continuous noise and v a point of the grid gZ^d. Then
 
@@ -9,8 +9,8 @@ Let N be continuous noise and v a point of the grid gZ^d. Then
 (ties have probability 0), so adding rounded noise to a rounded value is a post-processing of adding N to it: every
 theorem about the continuous mechanism holds verbatim, with the sensitivity of the rounded value.
 
-The *discrete* laws are others. The discrete Laplace law P(z) ~ e^-|z|/s is pure for integer sensitivities as well, but
-its curve lies above the continuous one: at shift 1 its total variation is tanh(1/2s), the continuous law's
+The *discrete* laws are others (T5a). The discrete Laplace law ``P(z) ~ e^-|z|/s`` is pure for integer sensitivities as
+well, but its curve lies above the continuous one: at shift 1 its total variation is tanh(1/2s), the continuous law's
 1 - e^-1/2s. It has `Pure` for an event, not `Laplace`.
 """
 
@@ -46,13 +46,13 @@ def rounded_gaussian(scale: float, size: int, stream: Stream, *, band: float = B
 def rounded_laplace(scale: float, size: int, stream: Stream, *, band: float = BAND, strips: int = STRIPS) -> Integers:
     """``size`` independent integers round(L), L Laplace of this scale: the Laplace mechanism's noise (T5, T10).
 
-    P(0) = 1 - e^-1/2s and P(z) = e^-|z|/s sinh(1/2s): pure, as the continuous law is.
+    ``P(0) = 1 - e^-1/2s`` and ``P(z) = e^-|z|/s sinh(1/2s)``: pure, as the continuous law is (T5a).
     """
     return _rounded(_table(EXPONENTIAL, scale, strips), _size(size), stream, band)
 
 
 def discrete_laplace(scale: float, size: int, stream: Stream, *, band: float = BAND, strips: int = STRIPS) -> Integers:
-    """``size`` independent integers with P(z) = tanh(1/2s) e^-|z|/s: pure for integer sensitivities (T5, T10).
+    """``size`` independent integers, ``P(z) = tanh(1/2s) e^-|z|/s``: pure for integer sensitivities (T5, T5a, T10).
 
     If E is exponential, floor(s E) is geometric; with a fair sign, and minus zero refused, it is this law.
     """

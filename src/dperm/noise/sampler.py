@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Exact draws from a `StripTable`, many at a time.
+"""Exact draws from a `StripTable`, many at a time (T10c).
 
 A proposal takes 16 bytes: 32 bits choose the strip k, 53 bits are the first digits of the place u in it, one bit is the
 sign, 32 bits begin a uniform U. It is accepted if U < p(k, u). With p in floating point, wrong by less than 2^-40, and

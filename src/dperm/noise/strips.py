@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The integer table from which strips are proposed.
+"""The integer table from which strips are proposed (T10c).
 
 The half-line is cut into 1,023 strips [k, k + 1) of width h scales, and a tail. With an integer alpha, strip k gets the
 integer weight w_k >= alpha e^-cost(kh), the tail a weight of at least alpha times its mass, and all of them sum to 2^32
