@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Noise to a sensitivity: the mechanisms, and the small releases that private learning needs."""
 
+from dperm.mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
 from dperm.mechanisms.gamma_norm import GammaNormMechanism as GammaNormMechanism
 from dperm.mechanisms.gaussian import GaussianMechanism as GaussianMechanism
 from dperm.mechanisms.gaussian_mixture import GaussianMixtureMechanism as GaussianMixtureMechanism
 from dperm.mechanisms.laplace import DiscreteLaplaceMechanism as DiscreteLaplaceMechanism
 from dperm.mechanisms.laplace import LaplaceMechanism as LaplaceMechanism
+from dperm.mechanisms.randomized_response import RandomizedResponseMechanism as RandomizedResponseMechanism

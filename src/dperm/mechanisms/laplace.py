@@ -87,7 +87,7 @@ class LaplaceMechanism(AdditiveMechanism):
 class DiscreteLaplaceMechanism(AdditiveMechanism):
     """Integers plus discrete Laplace noise, ``P(z) ~ e^-|z| epsilon/Delta``: the geometric mechanism (T5, T5a).
 
-    For shifts of integers by k the ratio is at most ``e^(|k|_1 epsilon/Delta)``, so it is exactly epsilon-DP, and nothing
+    For shifts of integers by k the ratio is at most ``e^(|k|_1 epsilon/Delta)``: it is exactly epsilon-DP, and nothing
     is rounded. Its curve lies above that of Laplace noise (at shift 1 and scale s its total variation is tanh(1/2s),
     not 1 - e^-1/2s), so its event is `Pure`: for one release of counts it is the best, in long compositions
     `LaplaceMechanism` is.

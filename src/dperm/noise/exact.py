@@ -21,7 +21,8 @@ def exp_bounds(exponent: Fraction, digits: int) -> Bounds:
     exp(exponent 10^-(p-1)); `Context.exp` itself is correctly rounded.
     """
     context = _context(digits + 4 + len(str(int(exponent))))
-    value = Fraction(context.exp(-_quotient(exponent, context)))
+    # copy_negate: the minus sign would round to the 28 digits of the thread's own context
+    value = Fraction(context.exp(_quotient(exponent, context).copy_negate()))
     slack = Fraction(1, 10**digits)
     return value * (1 - slack), value * (1 + slack)
 

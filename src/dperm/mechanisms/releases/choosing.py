@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Which noise a release gets: the one with the least deviation that meets the goal, from public constants alone."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dperm.mechanisms.additive import AdditiveMechanism
+from dperm.mechanisms.gamma_norm import GammaNormMechanism
+from dperm.mechanisms.gaussian import GaussianMechanism
+from dperm.mechanisms.goal import checked_goal
+from dperm.mechanisms.laplace import LaplaceMechanism
+from dperm.noise.gamma_norm import MOST_DIM
+from dperm.noise.grid import Norm, root_up
+from dperm.privacy import ApproxDP, PureDP
+from dperm.privacy.guarantee import AnyGuarantee
+from dperm.privacy.rounding import round_up
+
+
+def mechanism_for(
+    goal: AnyGuarantee, *, l1: float, l2: float, dim: int = 1, rounding: float = 0.0
+) -> AdditiveMechanism:
+    """The mechanism for a value of these sensitivities that has the least noise in root mean square.
+
+    - PureDP: Laplace noise to the L1 sensitivity (T5), or gamma-norm noise to the L2 sensitivity (T7);
+    - ApproxDP with delta > 0: Laplace noise (T5), or Gaussian noise to the L2 sensitivity (T6);
+    - GDP, ZCDP, RDP: Gaussian noise.
+
+    Parameters
+    ----------
+    goal
+        The guarantee of one release; its adjacency is the one of the sensitivities.
+    l1, l2
+        Sensitivities in the two norms.
+    dim
+        Number of entries of the value.
+    rounding
+        Bound on the error of each computed entry; d times it is the numerical error in L1, sqrt(d) times it in L2.
+    """
+    noise = _Candidates(checked_goal(goal), l1, l2, dim, rounding)
+    return min(noise.suitable(), key=lambda candidate: candidate[1])[0]
+
+
+@dataclass(frozen=True)
+class _Candidates:
+    """Mechanisms with the deviation of one coordinate of their noise."""
+
+    goal: AnyGuarantee
+    l1: float
+    l2: float
+    dim: int
+    rounding: float
+
+    def suitable(self) -> Iterator[tuple[AdditiveMechanism, float]]:
+        """Those that the kind of goal allows."""
+        if not isinstance(self.goal, PureDP | ApproxDP):
+            yield self.gaussian()
+            return
+        yield self.laplace()
+        if isinstance(self.goal, ApproxDP) and self.goal.delta > 0:
+            yield self.gaussian()
+        elif 1 < self.dim <= MOST_DIM:  # in one dimension it is the Laplace law, with an event that says less
+            yield self.gamma_norm()
+
+    def laplace(self) -> tuple[AdditiveMechanism, float]:
+        """Laplace noise of scale b deviates by sqrt(2) b (T5)."""
+        found = LaplaceMechanism.calibrate(
+            self.l1, self.goal, dim=self.dim, numerical_error=self._numerical_error(Norm.L1)
+        )
+        return found, math.sqrt(2) * found.scale
+
+    def gaussian(self) -> tuple[AdditiveMechanism, float]:
+        """Gaussian noise deviates by its scale (T6)."""
+        found = GaussianMechanism.calibrate(
+            self.l2, self.goal, dim=self.dim, numerical_error=self._numerical_error(Norm.L2)
+        )
+        return found, found.scale
+
+    def gamma_norm(self) -> tuple[AdditiveMechanism, float]:
+        """Gamma-norm noise of scale b has E ||.||^2 = d (d + 1) b^2 (T7): sqrt(d + 1) b in one coordinate."""
+        found = GammaNormMechanism.calibrate(
+            self.l2, self.goal, dim=self.dim, numerical_error=self._numerical_error(Norm.L2)
+        )
+        return found, math.sqrt(self.dim + 1) * found.scale
+
+    def _numerical_error(self, norm: Norm) -> float:
+        return round_up(Fraction(root_up(self.dim, norm)) * Fraction(self.rounding))

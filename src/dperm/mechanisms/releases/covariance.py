@@ -1,0 +1,166 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The second moment of rows about a public centre."""
+
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dperm import checks
+from dperm.errors import ParameterError
+from dperm.mechanisms.additive import AdditiveMechanism
+from dperm.mechanisms.goal import checked_goal
+from dperm.mechanisms.releases import parameters, records, sensitivities
+from dperm.mechanisms.releases.choosing import mechanism_for
+from dperm.mechanisms.releases.fixed_point import FixedPoint, Totals, fixed_point
+from dperm.mechanisms.releases.noisy import NoisyStatistic
+from dperm.mechanisms.releases.rows import ClippedRows
+from dperm.mechanisms.releases.sensitivities import WEIGHT
+from dperm.mechanisms.values import Floats
+from dperm.privacy import Adjacency
+
+MOST_DIM = 2**12
+BITS = 20
+BLOCK = 2**13
+"""Rows of a block: integers of 20 bits have products below 2^40, and 2^13 of them sum to less than 2^53. So every sum
+that a matrix product in doubles forms, in any order, is an integer that doubles hold exactly."""
+
+
+@dataclass(frozen=True)
+class Covariance(NoisyStatistic[Floats]):
+    """The mean of (x - c)(x - c)^T over rows x, for a public centre c, with x - c clipped to the L2 norm R.
+
+    With c near the mean this is the covariance matrix. Rows become integers of 20 bits, their products are summed
+    exactly, and the diagonal, the entries above it (times 181/128, which is just below sqrt 2: what is released is then
+    no longer than the Frobenius norm, and off-diagonal entries get less noise) and, under add/remove, R^2 times the
+    number of records get noise in one release. L2 sensitivity sqrt(2) R^2 under both relations.
+
+    Parameters
+    ----------
+    goal
+        The guarantee of one release.
+    norm
+        The bound R on the L2 norm of x - c; longer rows are clipped to it.
+    dim
+        The length d of a row.
+    center
+        The public centre c; 0 if left out.
+    n
+        The number of records: required under replace-one, and the data must have as many; None under add/remove.
+    psd
+        Whether to release the nearest positive semidefinite matrix instead: post-processing.
+
+    Examples
+    --------
+    >>> from dperm import GDP
+    >>> from dperm.mechanisms.releases import Covariance
+    >>> moment = Covariance(GDP(1.0, "replace_one"), norm=1.0, dim=2, n=3)
+    >>> moment.event
+    ReplaceOneOnly(event=Gaussian(noise_multiplier=2.0))
+    >>> moment.release([[0.1, 0.2], [0.3, -0.4], [50.0, 60.0]]).value.shape
+    (2, 2)
+    """
+
+    norm: float
+    _: KW_ONLY
+    dim: int
+    center: Sequence[float] | None = None
+    n: int | None = None
+    psd: bool = False
+
+    name: ClassVar[str] = "covariance"
+
+    def __post_init__(self) -> None:
+        """Check everything and calibrate, before any data is seen."""
+        set_field = object.__setattr__
+        set_field(self, "goal", checked_goal(self.goal))
+        set_field(self, "norm", parameters.norm_bound("norm", self.norm))
+        set_field(self, "dim", checks.count("dim", self.dim, "It is the length of a row.", most=MOST_DIM))
+        set_field(self, "center", _checked_center(self.center, self.dim))
+        set_field(self, "n", parameters.public_n(self.n, self.adjacency))
+        if not isinstance(self.psd, bool):
+            raise ParameterError(f"psd must be True or False, got {self.psd!r}.")
+        self.facts  # noqa: B018  # everything follows from the parameters
+
+    @cached_property
+    def clip(self) -> ClippedRows:
+        """How records are bounded."""
+        return ClippedRows(self.norm, self.dim, BITS)
+
+    @property
+    def public(self) -> dict[str, object]:
+        """The norm, the centre, and n under replace-one."""
+        return {"norm": self.norm, "center": self.center, "n": self.n, "psd": self.psd}
+
+    @cached_property
+    def fixed_point(self) -> FixedPoint:
+        """Totals in units of g^2/128, g the step of the rows: the weights 128 and 181 are whole."""
+        denominator_bits = WEIGHT.denominator.bit_length() - 1
+        return fixed_point(2 * self.clip.exponent - denominator_bits, l2=self._sensitivity[1], dim=self._entries)
+
+    @cached_property
+    def mechanism(self) -> AdditiveMechanism:
+        """Noise to the sensitivity of the whole vector."""
+        l1, l2 = self._sensitivity
+        return mechanism_for(self.goal, l1=l1, l2=l2, dim=self._entries, rounding=self.fixed_point.rounding)
+
+    def totals(self, data: ArrayLike) -> Totals:
+        """The exact weighted sums of products, and R^2 n under add/remove, which are **not private**."""
+        rows = records.rows(data, self.dim)
+        records.require_records(len(rows), self.n)
+        upper, one = np.triu_indices(self.dim), WEIGHT.denominator
+        weights = np.where(upper[0] == upper[1], one, WEIGHT.numerator).tolist()
+        sums = np.zeros(len(weights), dtype=object)
+        for block in self.clip.blocks(rows - np.array(self.center), BLOCK):
+            exact = block.astype(np.float64)
+            sums += (exact.T @ exact)[upper].astype(np.int64)
+        values = [int(total) * weight for total, weight in zip(sums, weights, strict=True)]
+        count = [self.clip.largest * one * len(rows)] if self.adjacency is Adjacency.ADD_REMOVE else []
+        return Totals(values + count, len(rows))
+
+    def finished(self, noisy: Floats, n: int | None) -> Floats:
+        """The symmetric matrix of means: over public n, or over the noisy n."""
+        row, column = np.triu_indices(self.dim)
+        sums = np.where(row == column, noisy[: len(row)], noisy[: len(row)] / float(WEIGHT))
+        count = float(n) if n is not None else float(noisy[-1]) / float(self.clip.largest * self.clip.step**2)
+        matrix = np.empty((self.dim, self.dim))
+        matrix[row, column] = matrix[column, row] = sums / max(count, 1.0)
+        return nearest_semidefinite(matrix) if self.psd else matrix
+
+    @property
+    def _entries(self) -> int:
+        return self.dim * (self.dim + 1) // 2 + (self.adjacency is Adjacency.ADD_REMOVE)
+
+    @property
+    def _sensitivity(self) -> tuple[float, float]:
+        """In L1 and L2."""
+        if self.adjacency is Adjacency.ADD_REMOVE:
+            return (
+                sensitivities.second_moment_and_count_l1(self.norm, self.dim),
+                sensitivities.second_moment_and_count_l2(self.norm),
+            )
+        return (
+            sensitivities.second_moment_l1(self.norm, self.dim, self.adjacency),
+            sensitivities.second_moment_l2(self.norm, self.dim, self.adjacency),
+        )
+
+
+def nearest_semidefinite(matrix: Floats) -> Floats:
+    """The nearest positive semidefinite matrix in Frobenius norm: negative eigenvalues become 0."""
+    values, vectors = np.linalg.eigh(matrix)
+    half = vectors * np.sqrt(np.maximum(values, 0.0))
+    nearest: Floats = half @ half.T
+    return (nearest + nearest.T) / 2
+
+
+def _checked_center(center: object, dim: int) -> tuple[float, ...]:
+    if center is None:
+        return (0.0,) * dim
+    checked = parameters.numbers("center", center)
+    if len(checked) != dim or max(map(abs, checked)) > parameters.MAGNITUDES[1]:
+        raise ParameterError(f"center must be dim={dim} numbers of at most 2^400, got {center!r}.")
+    return checked

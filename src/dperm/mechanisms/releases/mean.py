@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The mean of bounded numbers."""
+
+from dataclasses import KW_ONLY, dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+from numpy.typing import ArrayLike
+
+from dperm.mechanisms.additive import AdditiveMechanism
+from dperm.mechanisms.goal import checked_goal
+from dperm.mechanisms.releases import parameters, records, sensitivities
+from dperm.mechanisms.releases.bounded import ClippedNumbers
+from dperm.mechanisms.releases.choosing import mechanism_for
+from dperm.mechanisms.releases.fixed_point import FixedPoint, Totals, fixed_point
+from dperm.mechanisms.releases.noisy import NoisyStatistic
+from dperm.mechanisms.values import Floats
+from dperm.privacy import Adjacency
+
+
+@dataclass(frozen=True)
+class Mean(NoisyStatistic[float]):
+    """The mean of numbers that are clipped to public bounds.
+
+    With m the middle and h the half width of [low, high]:
+
+    - under replace-one n is public: the sum of x - m has sensitivity high - low, and m + (sum + noise)/n is released, a
+      mean of sensitivity (high - low)/n (T5). It is unbiased, and may lie outside the bounds;
+    - under add/remove n is private: the pair (sum of x - m, h n) gets noise in one release, of L1 sensitivity 2h and L2
+      sensitivity sqrt(2) h, and m + sum / max(n, 1) of the noisy pair is released, clipped to [low, high].
+
+    Parameters
+    ----------
+    goal
+        The guarantee of one release.
+    bounds
+        (low, high): numbers, one per record, are clipped to [low, high].
+    n
+        The number of records: required under replace-one, and the data must have as many; None under add/remove.
+
+    Examples
+    --------
+    >>> from dperm import PureDP
+    >>> from dperm.mechanisms.releases import Mean
+    >>> income = Mean(PureDP(0.1, "replace_one"), bounds=(0.0, 1.0), n=10_000)
+    >>> round(income.mechanism.scale / 10_000, 6)
+    0.001
+    >>> Mean(PureDP(0.1, "add_remove"), bounds=(0.0, 1.0)).release([0.25, 0.75]).guarantee
+    PureDP(epsilon=0.1, adjacency=ADD_REMOVE)
+    """
+
+    bounds: tuple[float, float]
+    _: KW_ONLY
+    n: int | None = None
+
+    name: ClassVar[str] = "mean"
+
+    def __post_init__(self) -> None:
+        """Check everything and calibrate, before any data is seen."""
+        set_field = object.__setattr__
+        set_field(self, "goal", checked_goal(self.goal))
+        set_field(self, "bounds", parameters.interval("bounds", self.bounds))
+        set_field(self, "n", parameters.public_n(self.n, self.adjacency))
+        self.facts  # noqa: B018  # everything follows from the parameters
+
+    @cached_property
+    def clip(self) -> ClippedNumbers:
+        """How records are bounded."""
+        return ClippedNumbers(*self.bounds)
+
+    @property
+    def public(self) -> dict[str, object]:
+        """The bounds, and n under replace-one."""
+        return {"bounds": self.bounds, "n": self.n}
+
+    @cached_property
+    def fixed_point(self) -> FixedPoint:
+        """Multiples of 2^-20 of the sensitivity."""
+        return fixed_point(self.clip.exponent, l2=self._sensitivity[1], dim=self._dim)
+
+    @cached_property
+    def mechanism(self) -> AdditiveMechanism:
+        """Noise to the sensitivity of the sum, or of the pair."""
+        l1, l2 = self._sensitivity
+        return mechanism_for(self.goal, l1=l1, l2=l2, dim=self._dim, rounding=self.fixed_point.rounding)
+
+    def totals(self, data: ArrayLike) -> Totals:
+        """The exact sum of x - m, and h n under add/remove, which are **not private**."""
+        (total,), found = self.clip.sums(data)
+        records.require_records(found, self.n)
+        count = [self.clip.radius * found] if self.adjacency is Adjacency.ADD_REMOVE else []
+        return Totals([total, *count], found)
+
+    def finished(self, noisy: Floats, n: int | None) -> float:
+        """The mean: of public n, or of the noisy n and then clipped."""
+        total, middle = Fraction(float(noisy[0])), self.clip.middle * self.clip.step
+        if n is not None:
+            return float(middle + total / n)
+        count = Fraction(float(noisy[1])) / (self.clip.radius * self.clip.step)
+        low, high = self.bounds
+        return min(high, max(low, float(middle + total / max(count, Fraction(1)))))
+
+    @property
+    def _dim(self) -> int:
+        return 1 if self.adjacency is Adjacency.REPLACE_ONE else 2
+
+    @property
+    def _sensitivity(self) -> tuple[float, float]:
+        """In L1 and L2."""
+        if self.adjacency is Adjacency.REPLACE_ONE:
+            return self.clip.sensitivity(self.adjacency)
+        return (
+            sensitivities.centred_sum_and_count_l1(self.clip.width),
+            sensitivities.centred_sum_and_count_l2(self.clip.width),
+        )

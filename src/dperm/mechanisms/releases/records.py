@@ -1,0 +1,72 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Checks of private data: they name the rule, and never a value, a row or a count.
+
+Reading is a function of one record at a time: what becomes of a record does not depend on the others.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dperm.errors import DataError
+from dperm.mechanisms.values import Floats, real_array
+
+NAME = "data"
+
+
+def column(data: ArrayLike) -> Floats:
+    """One finite number per record."""
+    values = real_array(NAME, data)
+    if values.ndim != 1:
+        raise DataError(f"{NAME} must be one-dimensional: one number per record.")
+    return _filled(values)
+
+
+def flags(data: ArrayLike) -> NDArray[np.bool_]:
+    """One truth value per record: True or False, 1 or 0."""
+    values = column(data)
+    if not ((values == 0) | (values == 1)).all():
+        raise DataError(f"{NAME} must be True or False (or 1 or 0) for every record. Compare first: ages >= 18.")
+    return np.asarray(values == 1)
+
+
+def rows(data: ArrayLike, dim: int) -> Floats:
+    """``dim`` finite numbers per record."""
+    values = real_array(NAME, data)
+    if values.ndim != 2 or values.shape[1] != dim:
+        raise DataError(f"{NAME} must be two-dimensional: one row of dim={dim} numbers per record.")
+    return _filled(values)
+
+
+def items(data: ArrayLike) -> list[object]:
+    """One hashable Python object per record.
+
+    A list is read item by item: as an array, one string among numbers would turn all of them into strings, and one
+    record would move every count.
+    """
+    try:
+        flat = np.ndim(data) == 1
+    except (TypeError, ValueError):
+        flat = False
+    if not flat:
+        raise DataError(f"{NAME} must be one-dimensional: one category per record.")
+    found = data.tolist() if isinstance(data, np.ndarray) else list(data)  # type: ignore[arg-type]
+    if not found:
+        raise _empty()
+    return found
+
+
+def require_records(found: int, n: int | None) -> None:
+    """The number of records is the one that the release was planned with, where that is public."""
+    if n is not None and found != n:
+        raise DataError(f"{NAME} must hold exactly n={n} records: n is public under replace_one, and is in the plan.")
+
+
+def _filled(values: Floats) -> Floats:
+    if not len(values):
+        raise _empty()
+    return values
+
+
+def _empty() -> DataError:
+    return DataError(f"{NAME} must hold at least one record: nothing can be learnt from none.")
