@@ -111,7 +111,7 @@ def test_a_place_in_the_tail_is_known_ever_better(shape, first, stream):
 def comparison_agrees_with_sixty_digits(module, shape, scripted):
     """U next to p: the last of 160 digits lower or higher, and the digits of p itself followed by zeros or by ones.
 
-    In strip 1000 p is 2^-677: 160 zeros decide nothing yet.
+    In strip 1000 of the normal law p is 2^-262: 160 zeros decide nothing yet.
     """
     table = strip_table(SHAPES[shape], 50.0)
     for strip, digits in ((0, 1), (7, 2**52 + 12345), (100, 2**53 - 1), (300, 3), (1000, 5)):

@@ -15,7 +15,7 @@ from dperm.accounting.events import MULTIPLIERS, Gaussian, Laplace
 from dperm.accounting.replace_only import ReplaceOneOnly
 from dperm.errors import AssumptionError, BudgetError, ParameterError
 from dperm.mechanisms.goal import quotient_down, quotient_up
-from dperm.noise.grid import Grid, Norm, grid_for, sensitivity_on_grid
+from dperm.noise.grid import SCALES, Grid, Norm, grid_for, sensitivity_on_grid
 from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import raised
@@ -78,6 +78,11 @@ def calibration(statistic: Statistic, loss: float, *, spread: float = 1.0) -> Ca
     ``spread`` is the deviation of one coordinate in scales: the grid follows from that.
     """
     wanted = quotient_up(statistic.sensitivity, loss)
+    if not SCALES[0] <= wanted * spread <= SCALES[1]:
+        raise ParameterError(
+            f"sensitivity and goal ask for noise of scale {wanted:.3g}, which floating point cannot hold with room to "
+            f"spare: supported are {SCALES[0]:.0e} to {SCALES[1]:.0e}. Rescale the value and its sensitivity."
+        )
     grid = grid_for(wanted * spread, sensitivity=statistic.sensitivity, dim=statistic.dim, norm=statistic.norm)
     moved = statistic.on(grid)
     return Calibration(quotient_up(moved, loss), grid, moved)

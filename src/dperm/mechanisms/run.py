@@ -112,7 +112,7 @@ def _source(bits: Bits | None) -> Bits:
         warnings.warn(
             f"this release is NOT PRIVATE: its noise follows from {source!r}. Leave out bits= for anything real.",
             NotPrivateWarning,
-            stacklevel=5,
+            stacklevel=4,
         )
     return source
 
