@@ -124,3 +124,25 @@ def test_a_refusal_is_a_value_error_and_a_dperm_error():
     with pytest.raises(ValueError, match="x must be") as refusal:
         checks.positive("x", 0)
     assert isinstance(refusal.value, DpermError)
+
+
+class Table:
+    """Somebody's data."""
+
+    def __repr__(self):
+        return "secret"
+
+
+@pytest.mark.parametrize("value", [np.array([41.5]), [1.0, 2.0, 3.0], {"a": 1}, {1}, Table(), [Table()], range(3)])
+def test_of_what_may_be_data_a_message_shows_the_type_alone(value):
+    assert checks.shown(value) == f"an object of type {type(value).__name__}"
+
+
+@pytest.mark.parametrize("value", [None, 1, 2.5, True, "text", (0, 1), [0.0, None], Fraction(1, 3), float, checks.real])
+def test_public_constants_are_shown_as_they_were_written(value):
+    expected = "an object of type function" if value is checks.real else repr(value)
+    assert checks.shown(value) == expected
+
+
+def test_long_texts_are_cut():
+    assert len(checks.shown("x" * 10_000)) < 1100

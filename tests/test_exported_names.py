@@ -44,6 +44,7 @@ NAMES = {
         "AssumptionError",
         "BudgetError",
         "ConversionError",
+        "DataError",
         "DpermError",
         "ParameterError",
     ],

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         AssumptionError,
         BudgetError,
         ConversionError,
+        DataError,
         DpermError,
         ParameterError,
     )
@@ -55,6 +56,7 @@ __all__ = [
     "AssumptionError",
     "BudgetError",
     "ConversionError",
+    "DataError",
     "DpermError",
     "Gaussian",
     "Laplace",
@@ -101,6 +103,7 @@ _HOMES = {
         "AssumptionError",
         "BudgetError",
         "ConversionError",
+        "DataError",
         "DpermError",
         "ParameterError",
     },

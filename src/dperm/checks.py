@@ -7,11 +7,12 @@ number: numpy scalars are accepted, booleans, strings, NaN and infinities are no
 """
 
 import math
-from numbers import Integral, Real
+from numbers import Integral, Number, Real
 
 from dperm.errors import ParameterError
 
 LARGEST_COUNT = 2**53  # beyond, counts are no longer exact in floating point
+_LONGEST = 1000  # characters of a value that a message repeats
 
 
 def real(name: str, value: object, *, rule: str = "a finite number", remedy: str = "") -> float:
@@ -95,7 +96,22 @@ def _refusal(name: str, value: object, rule: str, remedy: str) -> ParameterError
 
 
 def shown(value: object) -> str:
-    """The value as the user wrote it; Python itself refuses to write integers of thousands of digits."""
+    """The value as the user wrote it, if it can be a public constant; of anything else the type alone.
+
+    Arguments get swapped, and a message that repeats an array, a list or a table would repeat private data.
+    """
     if isinstance(value, int) and abs(value) >= 10**1000:
-        return "an integer of more than a thousand digits"
-    return repr(value)
+        return "an integer of more than a thousand digits"  # Python itself refuses to write it
+    parts = value if isinstance(value, tuple | list) and len(value) <= 2 else [value]
+    if all(_may_be_public(part) for part in parts):
+        return _shortened(repr(value))
+    return f"an object of type {type(value).__name__}"
+
+
+def _may_be_public(value: object) -> bool:
+    own = type(value).__module__.partition(".")[0] == "dperm"
+    return own or value is None or isinstance(value, Number | str | type)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

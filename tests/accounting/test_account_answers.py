@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from dperm.accounting import Approximate, Gaussian, Laplace, Poisson, Pure, RandomizedResponse, account
+from dperm.checks import shown
 from dperm.errors import AdjacencyError, ParameterError
 
 ADD, REPLACE = "add_remove", "replace_one"
@@ -122,7 +123,7 @@ def test_a_false_positive_rate_is_a_probability(value):
 def test_only_an_event_is_accounted(event):
     with pytest.raises(ParameterError, match=r"event must be an event such as Gaussian\(1.0\) \* 10") as caught:
         account(event, ADD)
-    assert repr(event) in str(caught.value)
+    assert shown(event) in str(caught.value)
 
 
 @pytest.mark.parametrize("adjacency", [None, "", "add", "REPLACE_ONE", 2])

@@ -20,6 +20,7 @@ from dperm.accounting import (
     WithoutReplacement,
 )
 from dperm.accounting.event import Composed, Event, Repeated
+from dperm.checks import shown
 from dperm.errors import AdjacencyError, ParameterError
 from dperm.privacy.adjacency import Adjacency
 
@@ -173,7 +174,7 @@ def test_nonsense_gets_one_error_that_names_argument_value_and_remedy(name, make
         make(value)
     message = str(caught.value)
     assert message.startswith(f"{name} must be a ")  # what to give instead
-    assert f"got {value!r}." in message
+    assert f"got {shown(value)}." in message
     assert caught.value.__cause__ is None and caught.value.__context__ is None
     assert "\n" not in message
 

@@ -135,6 +135,14 @@ def test_forked_children_of_a_stream_that_was_never_read_share_nothing():
     assert_all_different([forked(stream, WORDS), forked(stream, WORDS), stream.words(WORDS)])
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_with_the_process_number_of_its_parent_shares_nothing(monkeypatch):
+    """Process 1 of a container that forks into a new PID namespace has a child that is process 1 as well."""
+    stream, number = SystemBits().stream(), os.getpid()
+    monkeypatch.setattr(os, "getpid", lambda: number)
+    assert_all_different([forked(stream, 100), forked(stream, 100), stream.words(100)])
+
+
 def test_a_stream_that_is_sent_to_new_processes_has_another_key_in_each():
     stream = SystemBits().stream()
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as pool:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The grid of T10 in exact rationals: how far rounding moves a value, and neighbours apart, and that sums tell nothing.
+"""The grid (T10b, T10d) in exact rationals: how far rounding moves values, and neighbours apart; sums tell nothing.
 
 Values are adversarial: huge, tiny, subnormal, all equal, permuted, exact ties, at the limit of 2^52 steps.
 """
@@ -173,6 +173,25 @@ def test_the_grid_does_not_see_the_value():
             released = mechanism.release(value).value
             assert all((Fraction(float(entry)) / step_of(grid)).denominator == 1 for entry in released)
             assert mechanism.calibration.grid == grid
+
+
+@pytest.mark.parametrize("ratio", [1e3, 1e5, 1e10])
+@pytest.mark.parametrize("name", ["Gaussian", "Laplace", "gamma norm"])
+def test_an_error_far_above_the_sensitivity_is_refused_at_once_or_covered(name, ratio):
+    """The grid must suit the noise that is added, not the noise that would do without the error.
+
+    What cannot be drawn is refused when the mechanism is made: a failure after the budget is charged burns it.
+    """
+    kind, goal = {
+        "Gaussian": (GaussianMechanism, ApproxDP(1.0, 1e-5, "add_remove")),
+        "Laplace": (LaplaceMechanism, PureDP(1.0, "add_remove")),
+        "gamma norm": (GammaNormMechanism, PureDP(1.0, "add_remove")),
+    }[name]
+    try:
+        mechanism = kind.calibrate(1.0, goal, dim=3, numerical_error=ratio)
+    except ParameterError:
+        return
+    assert np.isfinite(mechanism.release([0.0, 1.0, 2.0]).value).all()
 
 
 # What rounding adds to a sensitivity.

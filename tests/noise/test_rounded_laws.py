@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The integer samplers have exactly the laws that T5, T6 and T10 need, at scales from 0.3 to 2^46 steps.
+"""The integer samplers have exactly the laws that T5a, T6 and T10a need, at scales from 0.3 to 2^46 steps.
 
 Levels and the number of p-values: see conftest.py. What the statistics can see at the quick size is shown by wrong
 laws, which they must refuse, and by mutants of the samplers, which they must kill.

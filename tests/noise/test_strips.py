@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The strip tables of T10 in exact arithmetic: what must hold for the accepted places to have the right density.
+"""The strip tables of T10c in exact arithmetic: what must hold for the accepted places to have the right density.
 
 Weights are integers that sum to 2^32, none is too small, the alias table reproduces each of them, and the quick
 comparison's floating point is far inside the band that is left to exact arithmetic.

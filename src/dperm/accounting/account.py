@@ -8,6 +8,7 @@ from dperm import checks
 from dperm.accounting.composition import Composition
 from dperm.accounting.engines import Answer, estimate_epsilon, solve_delta, solve_epsilon
 from dperm.accounting.event import Event, elementary
+from dperm.checks import shown
 from dperm.errors import AdjacencyError, ParameterError
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.group import replace_one_profile
@@ -48,7 +49,7 @@ def account(event: Event, adjacency: Adjacency | str | None = None) -> "Accounte
     1.828237
     """
     if not isinstance(event, Event):
-        raise ParameterError(f"event must be an event such as Gaussian(1.0) * 10, got {event!r}.")
+        raise ParameterError(f"event must be an event such as Gaussian(1.0) * 10, got {shown(event)}.")
     relation = Adjacency.of(adjacency)
     readings = {single.reading(relation) for single, _ in elementary(event)}
     if readings == {relation}:

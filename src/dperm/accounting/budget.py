@@ -23,6 +23,7 @@ from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
 from dperm.accounting.event import Event
+from dperm.checks import shown
 from dperm.errors import BudgetError, DpermWarning, ParameterError
 
 
@@ -142,7 +143,7 @@ def charged(budget: Budget | None, event: Event, *, request_id: str | None = Non
 def checked_text(name: str, value: object) -> str:
     """``value``, if it is a string with something in it (a digest, a reason, a request id)."""
     if not isinstance(value, str) or not value:
-        raise ParameterError(f"{name} must be a string that is not empty, got {value!r}.")
+        raise ParameterError(f"{name} must be a string that is not empty, got {shown(value)}.")
     return value
 
 
@@ -150,7 +151,7 @@ def checked_budget(budget: object) -> Budget:
     """``budget``, if it is one."""
     if not isinstance(budget, Budget):
         raise ParameterError(
-            f'budget must be a budget or None, got {budget!r}. Open one: MemoryBudget(PureDP(1.0, "add_remove")).'
+            f'budget must be a budget or None, got {shown(budget)}. Open one: MemoryBudget(PureDP(1.0, "add_remove")).'
         )
     return budget
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from dperm import checks
 from dperm.accounting.account import ComposedProfile, account
 from dperm.accounting.event import Event
+from dperm.checks import shown
 from dperm.errors import AssumptionError, DpermError, ParameterError
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.profile import PrivacyProfile
@@ -60,7 +61,7 @@ def calibrate(
     3.7306
     """
     if not callable(family):
-        raise ParameterError(f"family must be a function from a parameter to an event, got {family!r}.")
+        raise ParameterError(f"family must be a function from a parameter to an event, got {shown(family)}.")
     target = _Target(
         family,
         checks.positive("epsilon", epsilon, "Give the epsilon to be reached."),
@@ -83,10 +84,10 @@ def calibrate(
 
 def _checked_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
     if not isinstance(bounds, tuple | list) or len(bounds) != 2:
-        raise ParameterError(f"bounds must be a pair (low, high), got {bounds!r}.")
+        raise ParameterError(f"bounds must be a pair (low, high), got {shown(bounds)}.")
     low, high = checks.positive("bounds[0]", bounds[0]), checks.positive("bounds[1]", bounds[1])
     if not low < high:
-        raise ParameterError(f"bounds must be (low, high) with low < high, got {bounds!r}.")
+        raise ParameterError(f"bounds must be (low, high) with low < high, got {shown(bounds)}.")
     return low, high
 
 
@@ -112,7 +113,7 @@ class _Target:
     def _profile(self, parameter: float) -> PrivacyProfile:
         event = self.family(parameter)
         if not isinstance(event, Event):
-            raise ParameterError(f"family must return an event, got {event!r} at {parameter:g}.")
+            raise ParameterError(f"family must return an event, got {shown(event)} at {parameter:g}.")
         return account(event, self.adjacency)
 
     def safe(self, parameter: float, relative: float, falling: bool, pushes: tuple[float, ...]) -> float | None:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from dperm import checks
 from dperm.accounting.laws.law import LossLaw
+from dperm.checks import shown
 from dperm.errors import ParameterError
 from dperm.privacy.adjacency import Adjacency, Direction
 
@@ -44,7 +45,7 @@ class Event(ABC):
         """Compose: the event, then ``other``."""
         if not isinstance(other, Event):
             raise ParameterError(
-                f"an event can only be composed with an event, got {other!r}. Use event * count to repeat it."
+                f"an event can only be composed with an event, got {shown(other)}. Use event * count to repeat it."
             )
         return Composed.of(self, other)
 
@@ -150,7 +151,7 @@ class Composed(Event):
 
 def _require_event(event: object) -> None:
     if not isinstance(event, Event):
-        raise ParameterError(f"an event is made of events such as Gaussian(1.0), got {event!r}.")
+        raise ParameterError(f"an event is made of events such as Gaussian(1.0), got {shown(event)}.")
 
 
 def elementary(event: Event) -> tuple[tuple[SingleEvent, int], ...]:
@@ -161,5 +162,5 @@ def elementary(event: Event) -> tuple[tuple[SingleEvent, int], ...]:
         raise ParameterError("the event is nested too deeply. Write a * 3 + b rather than ((a + ...) + ...).") from None
     total = sum(count for _, count in singles)
     if total > MOST_STEPS:
-        raise ParameterError(f"an event may have {MOST_STEPS:,} steps in all, got {checks.shown(total)}.")
+        raise ParameterError(f"an event may have {MOST_STEPS:,} steps in all, got {shown(total)}.")
     return singles

@@ -20,6 +20,7 @@ from dperm import checks
 from dperm.accounting.special import log_expm1
 from dperm.accounting.theorems._moments import chords, taylor
 from dperm.accounting.theorems._rounding import Array, quotient, up_array, up_delta
+from dperm.checks import shown
 from dperm.errors import ParameterError
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.rounding import ULP
@@ -207,7 +208,7 @@ def _orders(orders: ArrayLike) -> Array:
     """The orders as floats, each finite and > 1."""
     alpha = np.asarray(orders)
     if alpha.dtype.kind not in "iuf" or alpha.size == 0 or not bool(np.all((alpha > 1) & (alpha < np.inf))):
-        raise ParameterError(f"orders must be finite numbers > 1, got {orders!r}.")
+        raise ParameterError(f"orders must be finite numbers > 1, got {shown(orders)}.")
     return alpha.astype(np.float64)
 
 
@@ -216,7 +217,7 @@ def _curve(curve: ArrayLike, orders: ArrayLike) -> tuple[Array, Array]:
     alpha, tau = _orders(orders), np.asarray(curve)
     if tau.dtype.kind not in "iuf" or tau.shape != alpha.shape or not bool(np.all(tau >= 0)):
         raise ParameterError(
-            f"curve must hold one number >= 0 for each of the {alpha.size} orders, got {curve!r}. "
+            f"curve must hold one number >= 0 for each of the {alpha.size} orders, got {shown(curve)}. "
             "Give the orders at which the curve was computed."
         )
     return alpha, tau.astype(np.float64)

@@ -9,6 +9,7 @@ from dperm.accounting.event import Json, Orders, SingleEvent
 from dperm.accounting.events import Gaussian, Laplace
 from dperm.accounting.laws.gaussian import GaussianLoss
 from dperm.accounting.laws.laplace import LaplaceLoss
+from dperm.checks import shown
 from dperm.errors import AdjacencyError, ParameterError
 from dperm.privacy.adjacency import Adjacency, Direction
 
@@ -44,7 +45,7 @@ class ReplaceOneOnly(SingleEvent):
         """Accept only the two events whose replace-one law is that of a sensitivity."""
         if not isinstance(self.event, Noise):
             raise ParameterError(
-                f"event must be one Gaussian or Laplace event, got {self.event!r}. Other mechanisms need no mark: "
+                f"event must be one Gaussian or Laplace event, got {shown(self.event)}. Other mechanisms need no mark: "
                 f'declare them as Pure or Approximate under "replace_one", or use WithoutReplacement. Repeat outside: '
                 f"ReplaceOneOnly(Gaussian(1.0)) * 10."
             )

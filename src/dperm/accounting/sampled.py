@@ -22,6 +22,7 @@ from dperm.accounting.laws.law import LossLaw
 from dperm.accounting.laws.mixture import Kind, MixtureLoss
 from dperm.accounting.laws.subsampled_gaussian import SubsampledGaussianLoss
 from dperm.accounting.replace_only import ReplaceOneOnly
+from dperm.checks import shown
 from dperm.errors import AdjacencyError, ConversionError, ParameterError
 from dperm.privacy.adjacency import Adjacency, Direction
 
@@ -45,8 +46,8 @@ def _check_base(sampler: str, base: object, unmarked: str) -> None:
         raise ParameterError(f"{sampler} cannot sample for {base}. {unmarked}")
     if not isinstance(base, Base):
         raise ParameterError(
-            f"{sampler} samples for one Gaussian, Laplace, Pure or Approximate event, got {base!r}. Sample each event "
-            f"on its own, and repeat the sampled event: {sampler}(Gaussian(1.0), rate=0.01) * 1000."
+            f"{sampler} samples for one Gaussian, Laplace, Pure or Approximate event, got {shown(base)}. Sample each "
+            f"event on its own, and repeat the sampled event: {sampler}(Gaussian(1.0), rate=0.01) * 1000."
         )
 
 

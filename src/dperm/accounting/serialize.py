@@ -10,6 +10,7 @@ from dperm.accounting.event import Composed, Event, Json, Repeated, SingleEvent
 from dperm.accounting.events import Approximate, Gaussian, Laplace, Pure, RandomizedResponse
 from dperm.accounting.replace_only import ReplaceOneOnly
 from dperm.accounting.sampled import Poisson, WithoutReplacement
+from dperm.checks import shown
 from dperm.errors import DpermError, EventFormatError, ParameterError
 
 VERSION = 1
@@ -22,12 +23,12 @@ _NESTING: dict[str, type[_Nesting]] = {e.kind: e for e in (Poisson, WithoutRepla
 def event_to_json(event: Event) -> str:
     """One line of standard JSON (no NaN, no Infinity)."""
     if not isinstance(event, Event):
-        raise ParameterError(f"event must be an event such as Gaussian(1.0) * 10, got {event!r}.")
+        raise ParameterError(f"event must be an event such as Gaussian(1.0) * 10, got {shown(event)}.")
     return json.dumps({"dperm_event": VERSION, **_encode(event)}, allow_nan=False)
 
 
 def event_from_json(text: str) -> Event:
-    """The event that `event_to_json` wrote.
+    """The event that `event_to_json` wrote, or the event inside a record that `Record.to_json` wrote.
 
     Raises
     ------
@@ -36,10 +37,12 @@ def event_from_json(text: str) -> Event:
     """
     try:
         data = json.loads(text, object_pairs_hook=_unique)
+        if isinstance(data, dict) and isinstance(data.get("event"), dict) and "guarantee" in data:
+            data = data["event"]  # a record
         found = data.pop("dperm_event", None) if isinstance(data, dict) else None
         if type(found) is not int or found != VERSION:
             raise EventFormatError(
-                f'an event has "dperm_event": {VERSION}, got {found!r}. Read it with the version that wrote it.'
+                f'an event has "dperm_event": {VERSION}, got {shown(found)}. Read it with the version that wrote it.'
             )
         return _decode(data)
     except EventFormatError:
@@ -68,7 +71,7 @@ def _encode(event: Event) -> Json:
 
 def _decode(data: object) -> Event:
     if not isinstance(data, Mapping):
-        raise EventFormatError(f'an event is an object with a "type", got {data!r}.')
+        raise EventFormatError(f'an event is an object with a "type", got {shown(data)}.')
     fields = {key: value for key, value in data.items() if key != "type"}
     kind = data.get("type")
     try:
@@ -97,5 +100,5 @@ def _make(kind: object, fields: Json) -> Event:
 def _parts(events: object) -> list[object]:
     """What "composed" holds: a list, and not an empty one."""
     if not isinstance(events, list) or not events:
-        raise EventFormatError(f'a stored composition has a list of "events", at least one, got {events!r}.')
+        raise EventFormatError(f'a stored composition has a list of "events", at least one, got {shown(events)}.')
     return events

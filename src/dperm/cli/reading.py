@@ -82,6 +82,7 @@ def _kinds() -> "dict[str, type[SingleEvent]]":
         accounting.RandomizedResponse,
         accounting.Poisson,
         accounting.WithoutReplacement,
+        accounting.ReplaceOneOnly,
     )
     return {kind.kind: kind for kind in kinds}
 

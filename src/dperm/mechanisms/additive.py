@@ -89,6 +89,15 @@ class AdditiveMechanism(ABC):
     def law(self) -> Law:
         """The law of the noise."""
 
+    @property
+    @abstractmethod
+    def standard_deviation(self) -> float:
+        """Standard deviation of the noise in one coordinate: comparable between mechanisms, unlike ``scale``."""
+
+    @abstractmethod
+    def error_bound(self, probability: float) -> float:
+        """What the noise in one coordinate exceeds in magnitude with this probability: 0.05 gives a 95 % interval."""
+
     @abstractmethod
     def noisy(self, value: Floats, stream: Stream) -> Floats:
         """The flat ``value`` plus noise."""
@@ -111,6 +120,7 @@ class AdditiveMechanism(ABC):
                 "numerical_error": self.statistic.numerical_error,
                 "dim": self.statistic.dim,
                 "noise_scale": self.scale,
+                "noise_standard_deviation": self.standard_deviation,
                 "grid": self.calibration.grid.step,
             },
         )

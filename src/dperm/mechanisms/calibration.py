@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a sensitivity and a loss to a noise scale, a grid and an event.
 
-The grid follows from the scale that would do without rounding; rounding then raises the sensitivity to
+The grid follows from the scale that would do without rounding, (Delta + 2 tau) / loss; rounding then raises the sensitivity to
 Delta' = Delta + d^(1/p) g + 2 tau (`dperm.noise.grid`), and the scale is Delta' / loss, rounded up.
 """
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 from dperm import checks
 from dperm.accounting import MemoryBudget, account
@@ -18,7 +19,7 @@ from dperm.mechanisms.goal import quotient_down, quotient_up
 from dperm.noise.grid import SCALES, Grid, Norm, grid_for, sensitivity_on_grid
 from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
-from dperm.privacy.rounding import raised
+from dperm.privacy.rounding import raised, round_up
 
 SENSITIVITY = "It is the largest change of the value between neighbours under the goal's adjacency."
 DIM = "It is the number of entries of the value that is released."
@@ -77,13 +78,14 @@ def calibration(statistic: Statistic, loss: float, *, spread: float = 1.0) -> Ca
 
     ``spread`` is the deviation of one coordinate in scales: the grid follows from that.
     """
-    wanted = quotient_up(statistic.sensitivity, loss)
+    blurred = round_up(Fraction(statistic.sensitivity) + 2 * Fraction(statistic.numerical_error))
+    wanted = quotient_up(blurred, loss)
     if not SCALES[0] <= wanted * spread <= SCALES[1]:
         raise ParameterError(
             f"sensitivity and goal ask for noise of scale {wanted:.3g}, which floating point cannot hold with room to "
             f"spare: supported are {SCALES[0]:.0e} to {SCALES[1]:.0e}. Rescale the value and its sensitivity."
         )
-    grid = grid_for(wanted * spread, sensitivity=statistic.sensitivity, dim=statistic.dim, norm=statistic.norm)
+    grid = grid_for(wanted * spread, sensitivity=blurred, dim=statistic.dim, norm=statistic.norm)
     moved = statistic.on(grid)
     return Calibration(quotient_up(moved, loss), grid, moved)
 

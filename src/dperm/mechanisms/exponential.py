@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from dperm import checks
 from dperm.accounting.budget import Budget
 from dperm.accounting.events import Pure
+from dperm.checks import shown
 from dperm.errors import AdjacencyError, DataError, ParameterError
 from dperm.mechanisms.goal import checked_goal, pure_epsilon
 from dperm.mechanisms.run import Facts, release
@@ -48,7 +49,9 @@ class Selection(StrEnum):
         try:
             return cls(selection)
         except ValueError:
-            raise ParameterError(f'selection must be "exponential" or "permute_and_flip", got {selection!r}.') from None
+            raise ParameterError(
+                f'selection must be "exponential" or "permute_and_flip", got {shown(selection)}.'
+            ) from None
 
 
 def score_span(sensitivity: float, *, monotone: bool, numerical_error: float) -> Fraction:
@@ -225,11 +228,11 @@ class ExponentialMechanism:
 
     def _require_monotone_adjacency(self) -> None:
         if not isinstance(self.monotone, bool):
-            raise ParameterError(f"monotone must be True or False, got {self.monotone!r}.")
+            raise ParameterError(f"monotone must be True or False, got {shown(self.monotone)}.")
         if self.monotone and checked_goal(self.goal).adjacency is not Adjacency.ADD_REMOVE:
             raise AdjacencyError(
-                f'monotone=True needs a goal under adjacency="add_remove", got goal={self.goal!r}: replacing a record '
-                f"removes one and adds another, so scores that grow with every record move both ways (T8). Give "
+                f'monotone=True needs a goal under adjacency="add_remove", got goal={shown(self.goal)}: replacing a '
+                f"record removes one and adds another, so scores that grow with every record move both ways (T8). Give "
                 f"monotone=False."
             )
 

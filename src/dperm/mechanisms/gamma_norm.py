@@ -10,6 +10,7 @@ from typing import ClassVar
 from dperm.accounting.event import Event
 from dperm.accounting.events import Pure
 from dperm.errors import ParameterError
+from dperm.mechanisms.accuracy import gamma_norm_bound, gamma_norm_deviation
 from dperm.mechanisms.additive import AdditiveMechanism, Law, on_grid
 from dperm.mechanisms.calibration import Calibration, calibration
 from dperm.mechanisms.goal import pure_epsilon, quotient_up
@@ -68,6 +69,15 @@ class GammaNormMechanism(AdditiveMechanism):
     def law(self) -> Law:
         """The continuous law, rounded."""
         return Law(f"gamma norm rounded to the grid 2^{self.calibration.grid.exponent}, drawn exactly")
+
+    @property
+    def standard_deviation(self) -> float:
+        """Of one coordinate: sqrt(d + 1) b."""
+        return gamma_norm_deviation(self.scale, self.statistic.dim)
+
+    def error_bound(self, probability: float) -> float:
+        """What the noise in one coordinate exceeds in magnitude with this probability."""
+        return gamma_norm_bound(self.scale, self.statistic.dim, probability)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
         """``value`` plus gamma-norm noise, exactly, on the grid."""

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
 
+import numpy as np
+
 from dperm.accounting.event import Event
 from dperm.accounting.events import Gaussian
+from dperm.mechanisms.accuracy import gaussian_bound
 from dperm.mechanisms.additive import AdditiveMechanism, Law, on_grid
 from dperm.mechanisms.calibration import Calibration, Certificate, calibration, noise_event, pushed
 from dperm.mechanisms.goal import gaussian_mu
@@ -76,9 +79,18 @@ class GaussianMechanism(AdditiveMechanism):
             )
         return Law(f"Gaussian rounded to the grid 2^{self.calibration.grid.exponent}, drawn exactly")
 
+    @property
+    def standard_deviation(self) -> float:
+        """The scale."""
+        return self.scale
+
+    def error_bound(self, probability: float) -> float:
+        """What the noise in one coordinate exceeds in magnitude with this probability."""
+        return gaussian_bound(self.scale, probability)
+
     def noisy(self, value: Floats, stream: Stream) -> Floats:
         """``value`` plus Gaussian noise: exactly, on the grid, or in floating point."""
         if self.law.grade is Grade.FAST:
-            return value + self.scale * floating_gaussian(len(value), stream)
-        noise = rounded_gaussian(self.calibration.steps, len(value), stream)
-        return on_grid(self.calibration.grid, value, noise)
+            noise = floating_gaussian(len(value), stream).astype(np.float64)
+            return value + self.scale * noise
+        return on_grid(self.calibration.grid, value, rounded_gaussian(self.calibration.steps, len(value), stream))

@@ -9,7 +9,9 @@ from typing import ClassVar
 
 from dperm.accounting.event import Event
 from dperm.accounting.events import Approximate
+from dperm.checks import shown
 from dperm.errors import ConversionError
+from dperm.mechanisms.accuracy import gamma_norm_bound, gamma_norm_deviation
 from dperm.mechanisms.additive import AdditiveMechanism, Law, on_grid
 from dperm.mechanisms.calibration import Calibration, calibration
 from dperm.mechanisms.goal import checked_goal, quotient_up
@@ -71,8 +73,8 @@ class GaussianMixtureMechanism(AdditiveMechanism):
         goal = checked_goal(self.goal)
         if not isinstance(goal, ApproxDP) or goal.delta == 0:
             raise ConversionError(
-                f"the Gaussian mixture is (epsilon, delta)-DP with delta > 0 and nothing else, got goal={goal!r}. Use "
-                f"GammaNormMechanism for a pure goal, GaussianMechanism for {type(goal).__name__}."
+                f"the Gaussian mixture is (epsilon, delta)-DP with delta > 0 and nothing else, got goal={shown(goal)}. "
+                f"Use GammaNormMechanism for a pure goal, GaussianMechanism for {type(goal).__name__}."
             )
         epsilon = mixture_epsilon(goal.epsilon, goal.delta, self.mixture)
         found = calibration(self.statistic, epsilon, spread=math.sqrt(self.statistic.dim + 1))
@@ -90,6 +92,15 @@ class GaussianMixtureMechanism(AdditiveMechanism):
         """The mixture, rounded."""
         words = f"finite Gaussian mixture for gamma norm, rounded to the grid 2^{self.calibration.grid.exponent}"
         return Law(words, eta=self.mixture.eta, tau=self.mixture.tau)
+
+    @property
+    def standard_deviation(self) -> float:
+        """Of one coordinate: sqrt(d + 1) b."""
+        return gamma_norm_deviation(self.scale, self.statistic.dim)
+
+    def error_bound(self, probability: float) -> float:
+        """What the noise in one coordinate exceeds in magnitude with this probability."""
+        return gamma_norm_bound(self.scale, self.statistic.dim, probability)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
         """``value`` plus the noise of one atom, drawn exactly, on the grid."""

@@ -9,6 +9,7 @@ is refused.
 import math
 from fractions import Fraction
 
+from dperm.checks import shown
 from dperm.errors import AdjacencyError, ConversionError, ParameterError
 from dperm.privacy import GDP, RDP, ZCDP, Adjacency, ApproxDP, PureDP
 from dperm.privacy.gaussian_profile import mu_for
@@ -21,10 +22,12 @@ def checked_goal(goal: object) -> AnyGuarantee:
     if not isinstance(goal, AnyGuarantee):
         raise ParameterError(
             f'goal must be a guarantee such as ApproxDP(1.0, 1e-6, "replace_one") or PureDP(1.0, "add_remove"), '
-            f"got {goal!r}."
+            f"got {shown(goal)}."
         )
     if isinstance(goal, PureDP | ApproxDP) and goal.epsilon <= 0:
-        raise ParameterError(f"goal must have epsilon > 0, got {goal!r}. With epsilon = 0 nothing can be released.")
+        raise ParameterError(
+            f"goal must have epsilon > 0, got {shown(goal)}. With epsilon = 0 nothing can be released."
+        )
     return goal
 
 
@@ -46,11 +49,11 @@ def gaussian_mu(goal: object) -> float:
             mu = mu_for(goal.epsilon, goal.delta)
         case _:
             raise ConversionError(
-                f"Gaussian noise never has a pure guarantee (delta > 0 at every epsilon, T6), got goal={goal!r}. "
+                f"Gaussian noise never has a pure guarantee (delta > 0 at every epsilon, T6), got goal={shown(goal)}. "
                 f"Use LaplaceMechanism or GammaNormMechanism, or a goal with delta > 0."
             )
     if mu <= 0:
-        raise ParameterError(f"goal must leave something to spend, got {goal!r}.")
+        raise ParameterError(f"goal must leave something to spend, got {shown(goal)}.")
     return mu
 
 
@@ -73,7 +76,7 @@ def pure_epsilon(goal: object, mechanism: str) -> float:
         return goal.epsilon
     raise ConversionError(
         f"{mechanism} is calibrated to PureDP(epsilon, adjacency) or ApproxDP(epsilon, delta, adjacency), "
-        f"got goal={goal!r}. Use GaussianMechanism for {type(goal).__name__}."
+        f"got goal={shown(goal)}. Of the mechanisms, only GaussianMechanism has {type(goal).__name__} goals."
     )
 
 
@@ -83,7 +86,7 @@ def local_epsilon(goal: object, mechanism: str) -> float:
     if checked_goal(goal).adjacency is not Adjacency.REPLACE_ONE:
         raise AdjacencyError(
             f"{mechanism} is local: every record sends an answer, so their number is public and only "
-            f'adjacency="replace_one" is proved (T9), got goal={goal!r}. Give a replace_one goal.'
+            f'adjacency="replace_one" is proved (T9), got goal={shown(goal)}. Give a replace_one goal.'
         )
     return epsilon
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Laplace mechanism (T5), and its discrete sibling for integers."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -11,13 +12,14 @@ from dperm import checks
 from dperm.accounting.event import Event
 from dperm.accounting.events import Laplace, Pure
 from dperm.errors import ParameterError
+from dperm.mechanisms.accuracy import discrete_laplace_bound, discrete_laplace_deviation, laplace_bound
 from dperm.mechanisms.additive import AdditiveMechanism, Law, on_grid
 from dperm.mechanisms.calibration import SENSITIVITY, Calibration, Certificate, calibration, noise_event, pushed
 from dperm.mechanisms.goal import laplace_epsilon, pure_epsilon, quotient_up
 from dperm.mechanisms.values import Floats
 from dperm.noise.bits import Stream
 from dperm.noise.grid import Grid, Norm, root_up
-from dperm.noise.rounded import SMALLEST_SCALE, discrete_laplace, rounded_laplace
+from dperm.noise.rounded import LARGEST_SCALE, SMALLEST_SCALE, discrete_laplace, rounded_laplace
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import round_up
 
@@ -78,6 +80,15 @@ class LaplaceMechanism(AdditiveMechanism):
         """The continuous law, rounded."""
         return Law(f"Laplace rounded to the grid 2^{self.calibration.grid.exponent}, drawn exactly")
 
+    @property
+    def standard_deviation(self) -> float:
+        """Of one coordinate: sqrt(2) b."""
+        return math.sqrt(2) * self.scale
+
+    def error_bound(self, probability: float) -> float:
+        """What the noise in one coordinate exceeds in magnitude with this probability."""
+        return laplace_bound(self.scale, probability)
+
     def noisy(self, value: Floats, stream: Stream) -> Floats:
         """``value`` plus Laplace noise, exactly, on the grid."""
         return on_grid(self.calibration.grid, value, rounded_laplace(self.calibration.steps, len(value), stream))
@@ -119,6 +130,8 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
         scale = quotient_up(self.statistic.sensitivity, pure_epsilon(self.goal, type(self).__name__))
         if scale < SMALLEST_SCALE:
             raise ParameterError(f"goal must have epsilon at most {1 / SMALLEST_SCALE:g} per unit of sensitivity.")
+        if scale > LARGEST_SCALE:
+            raise ParameterError("sensitivity / epsilon must be at most 2^52: larger integers are not exact doubles.")
         return Calibration(scale, Grid(0), self.statistic.sensitivity)
 
     @cached_property
@@ -130,6 +143,15 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
     def law(self) -> Law:
         """The discrete law."""
         return Law("discrete Laplace on the integers, drawn exactly")
+
+    @property
+    def standard_deviation(self) -> float:
+        """Of one coordinate: sqrt(2 q) / (1 - q), q = e^-1/s."""
+        return discrete_laplace_deviation(self.scale)
+
+    def error_bound(self, probability: float) -> float:
+        """The least whole number that the noise exceeds in magnitude with at most this probability."""
+        return discrete_laplace_bound(self.scale, probability)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
         """``value`` plus discrete Laplace noise."""

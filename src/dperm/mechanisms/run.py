@@ -25,6 +25,7 @@ from dperm.accounting import account, charged, event_to_json
 from dperm.accounting.account import AccountedProfile
 from dperm.accounting.budget import Budget, checked_budget
 from dperm.accounting.event import Event
+from dperm.checks import shown
 from dperm.errors import NotPrivateWarning, ParameterError
 from dperm.noise.bits import Bits, Stream, SystemBits
 from dperm.noise.grade import Grade
@@ -105,8 +106,8 @@ def _source(bits: Bits | None) -> Bits:
     source = SystemBits() if bits is None else bits
     if not isinstance(source, Bits):
         raise ParameterError(
-            f"bits must be None (the operating system's randomness) or NotPrivateBits(seed), got {bits!r}. A seed is "
-            f"accepted only through NotPrivateBits, which marks the release NOT PRIVATE."
+            f"bits must be None (the operating system's randomness) or NotPrivateBits(seed), got {shown(bits)}. A seed "
+            f"is accepted only through NotPrivateBits, which marks the release NOT PRIVATE."
         )
     if not source.is_private:
         warnings.warn(

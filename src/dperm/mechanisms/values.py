@@ -23,12 +23,17 @@ def real_array(name: str, values: ArrayLike) -> Floats:
     DataError
         Otherwise. The message names the argument and the rule; the cause is cut off, it might show a value.
     """
+    if isinstance(values, np.ma.MaskedArray):
+        raise DataError(f"{name} must not be a masked array: its mask would be lost. Give {name}.compressed().")
     try:
         array = np.asarray(values)
     except (TypeError, ValueError, OverflowError):
         array = np.empty(0, dtype=object)
     if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
-        raise DataError(f"{name} must be real numbers in single or double precision, or integers.") from None
+        raise DataError(
+            f"{name} must be real numbers in single or double precision, or integers, in rows of equal length. Convert "
+            f"first: np.asarray({name}, dtype=float)."
+        ) from None
     if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
         _require_exact(name, array)
     converted = array.astype(np.float64, copy=False)

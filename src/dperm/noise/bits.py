@@ -10,6 +10,7 @@ What is lost against ideal bits is computational. Telling q blocks of AES in cou
 q^2 / 2^129 beyond the security of the cipher itself; a key is retired after 2^32 blocks (64 GiB).
 """
 
+import itertools
 import os
 import threading
 from typing import Protocol, runtime_checkable
@@ -73,7 +74,7 @@ class SystemStream:
     def words(self, count: int) -> Words:
         """``count`` uniform words."""
         own = self._own
-        if own.process != os.getpid() or own.read + 8 * count > BYTES_PER_KEY:
+        if own.process != _this_process() or own.read + 8 * count > BYTES_PER_KEY:
             own.rekey()
         own.read += 8 * count
         return keystream(own.cipher, count)
@@ -83,11 +84,29 @@ class SystemStream:
         return (SystemStream, ())
 
 
+_forks = itertools.count(1)
+_generation = 0
+
+
+def _after_fork() -> None:
+    """A child may have its parent's process id, in another namespace: count the forks as well."""
+    global _generation
+    _generation = next(_forks)
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+def _this_process() -> tuple[int, int]:
+    """The process, and how many forks lie between it and the one that imported this module."""
+    return os.getpid(), _generation
+
+
 class _OwnKey(threading.local):
     """The cipher of one thread, and the process in which it was keyed."""
 
     cipher: CipherContext
-    process: int
+    process: tuple[int, int]
     read: int
 
     def __init__(self) -> None:
@@ -95,7 +114,7 @@ class _OwnKey(threading.local):
 
     def rekey(self) -> None:
         self.cipher = cipher_under(os.urandom(KEY_BYTES), os.urandom(COUNTER_BYTES))
-        self.process = os.getpid()
+        self.process = _this_process()
         self.read = 0
 
 

@@ -40,4 +40,5 @@ def _quotient(value: Fraction, context: Context) -> Decimal:
 
 
 def _context(digits: int) -> Context:
-    return Context(prec=digits, Emin=-(10**9), Emax=10**9)
+    # no traps: the thread's own settings must not turn an inexact digit into an exception
+    return Context(prec=digits, Emin=-(10**9), Emax=10**9, traps=[])

@@ -3,7 +3,7 @@
 """The grade `fast`: Gaussian noise in single precision from unpredictable bits.
 
 The law is only as close to a Gaussian as single precision makes it: outputs carry about 24 random bits and end at about
-6.66 standard deviations, and their low-order bits can tell what was added to them (T10). There is no eta or tau for
+6.76 standard deviations, and their low-order bits can tell what was added to them (T10). There is no eta or tau for
 that; a record that names this grade says that the guarantee is the one of the ideal mechanism.
 """
 

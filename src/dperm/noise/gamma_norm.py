@@ -19,7 +19,7 @@ import numpy as np
 from dperm import checks
 from dperm.noise.bits import Stream
 from dperm.noise.lazy import FIRST_BITS, WORD, LazyReal
-from dperm.noise.rounded import LARGEST_SCALE, Integers
+from dperm.noise.rounded import LARGEST_SCALE, SMALLEST_SCALE, Integers
 from dperm.noise.sampler import draws
 from dperm.noise.shapes import NORMAL
 from dperm.noise.strips import strip_table
@@ -31,8 +31,9 @@ STRIP_BITS = NORMAL.strips_per_scale_bits - 1
 
 def gamma_norm(scale: float, dim: int, stream: Stream) -> Integers:
     """One vector of ``dim`` integers round(X), X of density proportional to e^-||x||_2 / scale (T7, T10)."""
-    scale = checks.between("scale", scale, 1.0, LARGEST_SCALE)
     dim = checks.count("dim", dim, most=MOST_DIM)
+    largest = LARGEST_SCALE / math.sqrt(dim + 1)  # one coordinate deviates by sqrt(d + 1) scales
+    scale = checks.between("scale", scale, SMALLEST_SCALE, largest, "It is b in units of the grid.")
     normals = _Normals(2 * dim + 1, stream)
     while True:
         rounded = _rounded(normals, dim, scale)

@@ -4,6 +4,7 @@
 
 from enum import StrEnum
 
+from dperm.checks import shown
 from dperm.errors import ParameterError
 
 
@@ -23,5 +24,5 @@ class Grade(StrEnum):
             return cls(grade)
         except ValueError:
             raise ParameterError(
-                f'grade must be "exact" or "fast", got {grade!r}. Use "exact" wherever something is released.'
+                f'grade must be "exact" or "fast", got {shown(grade)}. Use "exact" wherever something is released.'
             ) from None

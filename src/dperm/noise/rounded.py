@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dperm import checks
-from dperm.errors import ParameterError
 from dperm.noise.bits import Stream
 from dperm.noise.lazy import FIRST_BITS, LazyReal
 from dperm.noise.sampler import BAND, Draws, draws
@@ -105,6 +104,4 @@ def _table(shape: Shape, scale: float, strips: int) -> StripTable:
 
 
 def _size(size: int) -> int:
-    if isinstance(size, bool) or size < 0:
-        raise ParameterError(f"size must be a whole number >= 0, got {size!r}.")
-    return int(size)
+    return checks.count("size", size, "It is the number of draws.", least=0)

@@ -4,6 +4,7 @@
 
 from enum import Enum
 
+from dperm.checks import shown
 from dperm.errors import AdjacencyError
 
 
@@ -32,7 +33,8 @@ class Adjacency(Enum):
                 return member
         raise AdjacencyError(
             f'adjacency must be "replace_one" (same n, one record substituted) or "add_remove" '
-            f"(one record added or removed), got {adjacency!r}. They promise different things, so there is no default."
+            f"(one record added or removed), got {shown(adjacency)}. They promise different "
+            f"things, so there is no default."
         )
 
     @property

@@ -14,6 +14,7 @@ from fractions import Fraction
 from scipy.special import erfinv, ndtri_exp
 
 from dperm import checks
+from dperm.checks import shown
 from dperm.errors import AdjacencyError, ConversionError, ParameterError
 from dperm.privacy import renyi
 from dperm.privacy.adjacency import Adjacency
@@ -122,7 +123,7 @@ def convert(
         If given, the relation wanted: add_remove becomes replace_one by T4, first; the converse is refused.
     """
     if not isinstance(guarantee, AnyGuarantee):
-        raise ParameterError(f"guarantee must be a PureDP, ApproxDP, ZCDP, GDP or RDP, got {guarantee!r}.")
+        raise ParameterError(f"guarantee must be a PureDP, ApproxDP, ZCDP, GDP or RDP, got {shown(guarantee)}.")
     moved = _pure_if_possible(_under(guarantee, adjacency), to)
     if type(moved) is to and (delta is None or not isinstance(moved, ApproxDP)):
         return moved
@@ -169,7 +170,7 @@ _LEAK = "with probability delta anything may be revealed, so the divergence is u
 
 def _refusal(known: AnyGuarantee, to: type) -> str:
     if to not in (PureDP, ApproxDP, ZCDP, GDP, RDP):
-        return f"to must be PureDP, ApproxDP, ZCDP, GDP or RDP, got {to!r}."
+        return f"to must be PureDP, ApproxDP, ZCDP, GDP or RDP, got {shown(to)}."
     if to is PureDP:
         why = f"it allows events of unbounded privacy loss, however rare (T1). Convert to ApproxDP. {_KEEP_EVENT}"
     else:

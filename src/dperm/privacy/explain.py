@@ -9,13 +9,18 @@ what they can do, rounded up.
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from dperm import checks
+from dperm.checks import shown
 from dperm.errors import ParameterError
 from dperm.privacy import gaussian_profile
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import Guarantee
 from dperm.privacy.profile import PrivacyProfile, supporting_line
+from dperm.privacy.record import Record, Release
+
+Subject = PrivacyProfile | Guarantee | Record | Release[Any]
 
 FALSE_POSITIVE_RATES = (1e-3, 1e-2)
 DELTAS = (1e-5, 1e-6, 1e-9)
@@ -97,8 +102,10 @@ class Explanation:
         }
 
 
-def explain(subject: PrivacyProfile | Guarantee, *, surprise: float | None = None) -> Explanation:
+def explain(subject: Subject, *, surprise: float | None = None) -> Explanation:
     """What an attacker can do against a profile, or against the worst mechanism that keeps a guarantee.
+
+    A release is read by its profile; a record, which has no profile, by its guarantee.
 
     ``surprise`` is the probability with which ``posterior`` may be exceeded; by default the first of 1e-6, 1e-5, ...
     that the profile can bound (it has to be larger than the profile's failure probability).
@@ -150,13 +157,17 @@ def _loss_quantile(profile: PrivacyProfile, probability: float) -> float:
     return min(profile.epsilon(0.0), *tails)
 
 
-def _profile_of(subject: PrivacyProfile | Guarantee) -> PrivacyProfile:
+def _profile_of(subject: Subject) -> PrivacyProfile:
+    if isinstance(subject, Release):
+        return subject.profile
+    if isinstance(subject, Record):
+        return subject.guarantee.profile()
     if isinstance(subject, Guarantee):
         return subject.profile()
     if not callable(getattr(subject, "tradeoff", None)):
         raise ParameterError(
-            f"explain takes a profile or a guarantee, got {subject!r}. Make a profile of an event with "
-            f'account(event, adjacency="add_remove"), or give a guarantee such as ApproxDP(1.0, 1e-6, "add_remove").'
+            f"explain takes a release, a record, a profile or a guarantee, got {shown(subject)}. Make a profile of an "
+            f'event with account(event, adjacency="add_remove"), or give a guarantee such as ApproxDP(1.0, 1e-6, "add_remove").'
         )
     return subject
 

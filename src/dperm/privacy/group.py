@@ -9,6 +9,7 @@ from functools import singledispatch
 from typing import TypeVar
 
 from dperm import checks
+from dperm.checks import shown
 from dperm.errors import AdjacencyError, ConversionError
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import GDP, RDP, ZCDP, AnyGuarantee, ApproxDP, PureDP
@@ -158,7 +159,7 @@ class GroupProfile:
 
 @singledispatch
 def _grouped(guarantee: AnyGuarantee, k: int) -> AnyGuarantee:
-    raise ConversionError(f"group privacy (T4) is proved for dperm's guarantees, got {guarantee!r}.")
+    raise ConversionError(f"group privacy (T4) is proved for dperm's guarantees, got {shown(guarantee)}.")
 
 
 @_grouped.register

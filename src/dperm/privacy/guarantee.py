@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Protocol, runtime_checkable
 
 from dperm import checks
+from dperm.checks import shown
 from dperm.errors import EventFormatError, ParameterError
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.profile import PrivacyProfile
@@ -32,7 +33,7 @@ class PureDP:
     epsilon: float
     adjacency: Adjacency
 
-    def __init__(self, epsilon: float, adjacency: Adjacency | str) -> None:
+    def __init__(self, epsilon: float, adjacency: Adjacency | str | None = None) -> None:
         object.__setattr__(self, "epsilon", checks.nonnegative("epsilon", epsilon))
         object.__setattr__(self, "adjacency", Adjacency.of(adjacency))
 
@@ -53,7 +54,7 @@ class ApproxDP:
     delta: float
     adjacency: Adjacency
 
-    def __init__(self, epsilon: float, delta: float, adjacency: Adjacency | str) -> None:
+    def __init__(self, epsilon: float, delta: float, adjacency: Adjacency | str | None = None) -> None:
         object.__setattr__(self, "epsilon", checks.nonnegative("epsilon", epsilon))
         object.__setattr__(self, "delta", checks.small_delta("delta", delta))
         object.__setattr__(self, "adjacency", Adjacency.of(adjacency))
@@ -74,7 +75,7 @@ class ZCDP:
     rho: float
     adjacency: Adjacency
 
-    def __init__(self, rho: float, adjacency: Adjacency | str) -> None:
+    def __init__(self, rho: float, adjacency: Adjacency | str | None = None) -> None:
         object.__setattr__(self, "rho", checks.nonnegative("rho", rho))
         object.__setattr__(self, "adjacency", Adjacency.of(adjacency))
 
@@ -94,7 +95,7 @@ class GDP:
     mu: float
     adjacency: Adjacency
 
-    def __init__(self, mu: float, adjacency: Adjacency | str) -> None:
+    def __init__(self, mu: float, adjacency: Adjacency | str | None = None) -> None:
         object.__setattr__(self, "mu", checks.nonnegative("mu", mu))
         object.__setattr__(self, "adjacency", Adjacency.of(adjacency))
 
@@ -117,7 +118,7 @@ class RDP:
     curve: tuple[tuple[float, float], ...]
     adjacency: Adjacency
 
-    def __init__(self, curve: Iterable[tuple[float, float]], adjacency: Adjacency | str) -> None:
+    def __init__(self, curve: Iterable[tuple[float, float]], adjacency: Adjacency | str | None = None) -> None:
         object.__setattr__(self, "curve", _orders(curve))
         object.__setattr__(self, "adjacency", Adjacency.of(adjacency))
 
@@ -167,8 +168,8 @@ def _orders(curve: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], 
     try:
         pairs = [(alpha, tau) for alpha, tau in curve]
     except (TypeError, ValueError):
-        raise ParameterError(f"curve must be a sequence of (alpha, tau) pairs, got {curve!r}.") from None
+        raise ParameterError(f"curve must be a sequence of (alpha, tau) pairs, got {shown(curve)}.") from None
     checked = sorted((checks.above("alpha", alpha, 1.0), checks.nonnegative("tau", tau)) for alpha, tau in pairs)
     if not checked or len({alpha for alpha, _ in checked}) < len(checked):
-        raise ParameterError(f"curve must name at least one order, and each order once, got {curve!r}.")
+        raise ParameterError(f"curve must name at least one order, and each order once, got {shown(curve)}.")
     return tuple(checked)

@@ -9,6 +9,7 @@ from numbers import Integral
 from typing import Generic, TypeVar
 
 from dperm import checks
+from dperm.checks import shown
 from dperm.errors import AdjacencyError, EventFormatError, ParameterError
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, Guarantee, guarantee_as_dict, guarantee_from_dict
@@ -64,13 +65,17 @@ class Record:
     def __post_init__(self) -> None:
         """Check the values, and keep own copies of the mappings as plain JSON data."""
         if not isinstance(self.guarantee, AnyGuarantee):
-            raise ParameterError(f"guarantee must be a PureDP, ApproxDP, ZCDP, GDP or RDP, got {self.guarantee!r}.")
+            raise ParameterError(
+                f"guarantee must be a PureDP, ApproxDP, ZCDP, GDP or RDP, got {shown(self.guarantee)}."
+            )
         object.__setattr__(self, "eta", checks.nonnegative("eta", self.eta))
         object.__setattr__(self, "tau", checks.nonnegative("tau", self.tau))
         if not isinstance(self.seeded, bool):
-            raise ParameterError(f"seeded must be True or False, got {self.seeded!r}. A seeded run is not private.")
+            raise ParameterError(
+                f"seeded must be True or False, got {shown(self.seeded)}. A seeded run is not private."
+            )
         if isinstance(self.theorems, str) or not all(isinstance(tag, str) for tag in self.theorems):
-            raise ParameterError(f'theorems must be a tuple of tags such as ("T6",), got {self.theorems!r}.')
+            raise ParameterError(f'theorems must be a tuple of tags such as ("T6",), got {shown(self.theorems)}.')
         object.__setattr__(self, "theorems", tuple(self.theorems))
         for name in ("event", "public", "versions"):
             object.__setattr__(self, name, _plain(name, getattr(self, name)))
@@ -139,7 +144,7 @@ def _plain(name: str, mapping: Mapping[str, object]) -> dict[str, object]:
         copied = json.loads(json.dumps(dict(mapping), allow_nan=False, default=_number))
     except (TypeError, ValueError) as error:
         rule = "a mapping of JSON values (no NaN or Infinity)"
-        raise ParameterError(f"{name} must be {rule}, got {mapping!r}.") from error
+        raise ParameterError(f"{name} must be {rule}, got {shown(mapping)}.") from error
     return dict(copied)
 
 

@@ -6,7 +6,8 @@ import math
 from fractions import Fraction
 
 from dperm.accounting.event import Event
-from dperm.accounting.filters.rules import Amounts, Cost, Filter, shown
+from dperm.accounting.filters.rules import Amounts, Cost, Filter, in_brief
+from dperm.checks import shown
 from dperm.errors import BudgetError, ParameterError
 from dperm.privacy.rounding import round_down, round_up
 
@@ -20,10 +21,10 @@ def price(rule: Filter, event: Event) -> Cost:
         If the event has no finite cost under the rule.
     """
     if not isinstance(event, Event):
-        raise ParameterError(f"event must be an event such as Gaussian(1.0) * 10, got {event!r}.")
+        raise ParameterError(f"event must be an event such as Gaussian(1.0) * 10, got {shown(event)}.")
     cost = rule.cost(event)
     if not all(math.isfinite(number) for number in cost):
-        raise BudgetError(f"{shown(event)} costs more than any number. Nothing was charged. Use more noise.")
+        raise BudgetError(f"{in_brief(event)} costs more than any number. Nothing was charged. Use more noise.")
     return cost
 
 
@@ -48,8 +49,8 @@ def require(rule: Filter, spent: Amounts, cost: Cost, event: Event) -> None:
     for name, asked, most, used in zip(rule.names, cost, rule.capacity, spent, strict=True):
         if Fraction(asked) > most - used:
             raise BudgetError(
-                f"{shown(event)} costs {name}={asked!r}, and {name}={round_down(most - used)!r} remains of the limit "
-                f"{round_up(most)!r}. Nothing was charged. {_remedy(name, asked, most - used)}"
+                f"{in_brief(event)} costs {name}={asked!r}, and {name}={round_down(most - used)!r} remains of the "
+                f"limit {round_up(most)!r}. Nothing was charged. {_remedy(name, asked, most - used)}"
             )
 
 

@@ -28,6 +28,7 @@ from dperm import checks
 from dperm.accounting.account import account
 from dperm.accounting.event import Event
 from dperm.accounting.filters import costs
+from dperm.checks import shown
 from dperm.errors import BudgetError, ParameterError
 from dperm.privacy.guarantee import GDP, RDP, ZCDP, AnyGuarantee, ApproxDP, PureDP
 from dperm.privacy.rounding import round_down, round_up
@@ -113,8 +114,8 @@ class ApproxFilter:
             epsilon = min(epsilon, account(event, self.limit.adjacency).epsilon(share))
         if math.isinf(epsilon):
             raise BudgetError(
-                f"{shown(event)} has no finite epsilon at delta={share!r}, which is delta/blocks of {self.limit} and "
-                f"blocks={self.blocks}. Nothing was charged. Open the budget with a larger delta or fewer blocks."
+                f"{in_brief(event)} has no finite epsilon at delta={share!r}, which is delta/blocks of {self.limit} "
+                f"and blocks={self.blocks}. Nothing was charged. Open the budget with a larger delta or fewer blocks."
             )
         return epsilon, share
 
@@ -234,10 +235,10 @@ def filter_of(limit: AnyGuarantee, blocks: int | None = None) -> Filter:
             return GDPFilter(limit)
         case RDP():
             return RDPFilter(limit)
-    raise ParameterError(f"limit must be a PureDP, ApproxDP, ZCDP, GDP or RDP, got {limit!r}.")
+    raise ParameterError(f"limit must be a PureDP, ApproxDP, ZCDP, GDP or RDP, got {shown(limit)}.")
 
 
-def shown(event: Event) -> str:
+def in_brief(event: Event) -> str:
     """The event for a message, not longer than a line or two."""
     text = repr(event)
     return text if len(text) <= 160 else f"{text[:160]}..."

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dperm import checks
+from dperm.checks import shown
 from dperm.errors import ParameterError
 from dperm.privacy.rounding import ULP, round_up
 
@@ -52,7 +53,7 @@ def up_array(values: Array) -> Array:
 def checked(name: str, values: Iterable[float], check: Callable[[str, object], float]) -> list[float]:
     """Every entry of the sequence ``values``, checked under the name ``name[i]``."""
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise ParameterError(f"{name} must be a sequence of numbers, got {values!r}.")
+        raise ParameterError(f"{name} must be a sequence of numbers, got {shown(values)}.")
     return [check(f"{name}[{i}]", value) for i, value in enumerate(values)]
 
 

@@ -13,6 +13,7 @@ from fractions import Fraction
 from dperm import checks
 from dperm.accounting.theorems._atoms import combined
 from dperm.accounting.theorems._rounding import checked_pairs, down, up, up_delta
+from dperm.checks import shown
 from dperm.errors import AssumptionError
 from dperm.privacy.rounding import round_up
 
@@ -91,11 +92,11 @@ def per_step_epsilon(epsilon: float, *, count: int, slack: float) -> float:
     slack = checks.positive_delta("slack", slack)
     if epsilon >= 1:
         raise AssumptionError(
-            f"the simplified advanced composition (T12a) is proved for epsilon < 1, got {epsilon!r}. "
+            f"the simplified advanced composition (T12a) is proved for epsilon < 1, got {shown(epsilon)}. "
             "Use optimal_composition_epsilon, or calibrate the noise with dperm.accounting.calibrate()."
         )
     if slack > 0.5:
-        raise AssumptionError(f"the simplified advanced composition (T12a) needs slack <= 1/2, got {slack!r}.")
+        raise AssumptionError(f"the simplified advanced composition (T12a) needs slack <= 1/2, got {shown(slack)}.")
     return down(epsilon / math.sqrt(8 * count * -math.log(slack)))
 
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from dperm import checks
 from dperm.accounting.theorems._rounding import quotient, up, up_delta
+from dperm.checks import shown
 from dperm.errors import AssumptionError
 from dperm.privacy.gaussian_profile import delta_bracket, epsilon_bracket, mu_for
 from dperm.privacy.rounding import round_up
@@ -55,7 +56,7 @@ def classical_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 
     sensitivity = checks.positive("sensitivity", sensitivity)
     if epsilon >= 1:
         raise AssumptionError(
-            f"the classical Gaussian formula (T6a) is proved for epsilon < 1, got {epsilon!r}. "
+            f"the classical Gaussian formula (T6a) is proved for epsilon < 1, got {shown(epsilon)}. "
             "Use analytic_gaussian_sigma, which is exact for every epsilon and needs less noise."
         )
     return up(sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon)

@@ -14,6 +14,7 @@ from dperm import checks
 from dperm.accounting.theorems._atoms import Atoms, combined, response_atoms
 from dperm.accounting.theorems._rounding import checked_pairs, down
 from dperm.accounting.theorems.composition import infinite_mass
+from dperm.checks import shown
 from dperm.errors import AssumptionError
 
 
@@ -111,7 +112,7 @@ def _epsilon(atoms: Atoms | None, infinite: float, total_delta: float) -> float:
     if total_delta < infinite:
         raise AssumptionError(
             f"total_delta must be at least 1 - prod(1 - delta_i) = {infinite!r}, which no epsilon removes, "
-            f"got {total_delta!r}."
+            f"got {shown(total_delta)}."
         )
     if atoms is None:
         return 0.0

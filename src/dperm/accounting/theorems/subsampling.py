@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from dperm import checks
 from dperm.accounting.theorems._rounding import quotient, up, up_delta
+from dperm.checks import shown
 from dperm.errors import AdjacencyError, ParameterError
 from dperm.privacy.adjacency import Adjacency, Direction
 from dperm.privacy.gaussian_profile import delta_bracket
@@ -68,7 +69,7 @@ def amplify_without_replacement(
     size, population = checks.count("sample_size", sample_size), checks.count("population", population)
     adjacency = Adjacency.of(adjacency)
     if size > population:
-        raise ParameterError(f"sample_size must be at most population = {population}, got {sample_size!r}.")
+        raise ParameterError(f"sample_size must be at most population = {population}, got {shown(sample_size)}.")
     name = f"sampling without replacement under {adjacency.value}"
     _require({Adjacency.REPLACE_ONE}, _relations(base, adjacency), name)
     records = population if adjacency is Adjacency.REPLACE_ONE else population + 1
@@ -99,7 +100,7 @@ def _direction(direction: Direction | str) -> Direction:
         return Direction.REMOVE
     if direction in (Direction.ADD, Direction.ADD.value):
         return Direction.ADD
-    raise AdjacencyError(f'direction must be "remove" or "add", the two orders of add_remove, got {direction!r}.')
+    raise AdjacencyError(f'direction must be "remove" or "add", the two orders of add_remove, got {shown(direction)}.')
 
 
 def _addition_weight(epsilon: float, rate: float) -> float:

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which noise a release gets: the one with the least deviation that meets the goal, from public constants alone."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -25,7 +24,7 @@ def mechanism_for(
     """The mechanism for a value of these sensitivities that has the least noise in root mean square.
 
     - PureDP: Laplace noise to the L1 sensitivity (T5), or gamma-norm noise to the L2 sensitivity (T7);
-    - ApproxDP with delta > 0: Laplace noise (T5), or Gaussian noise to the L2 sensitivity (T6);
+    - ApproxDP with delta > 0: those too (T1), or Gaussian noise to the L2 sensitivity (T6);
     - GDP, ZCDP, RDP: Gaussian noise.
 
     Parameters
@@ -40,12 +39,12 @@ def mechanism_for(
         Bound on the error of each computed entry; d times it is the numerical error in L1, sqrt(d) times it in L2.
     """
     noise = _Candidates(checked_goal(goal), l1, l2, dim, rounding)
-    return min(noise.suitable(), key=lambda candidate: candidate[1])[0]
+    return min(noise.suitable(), key=lambda mechanism: mechanism.standard_deviation)
 
 
 @dataclass(frozen=True)
 class _Candidates:
-    """Mechanisms with the deviation of one coordinate of their noise."""
+    """The mechanisms that could serve."""
 
     goal: AnyGuarantee
     l1: float
@@ -53,7 +52,7 @@ class _Candidates:
     dim: int
     rounding: float
 
-    def suitable(self) -> Iterator[tuple[AdditiveMechanism, float]]:
+    def suitable(self) -> Iterator[AdditiveMechanism]:
         """Those that the kind of goal allows."""
         if not isinstance(self.goal, PureDP | ApproxDP):
             yield self.gaussian()
@@ -61,29 +60,26 @@ class _Candidates:
         yield self.laplace()
         if isinstance(self.goal, ApproxDP) and self.goal.delta > 0:
             yield self.gaussian()
-        elif 1 < self.dim <= MOST_DIM:  # in one dimension it is the Laplace law, with an event that says less
+        if 1 < self.dim <= MOST_DIM:  # in one dimension it is the Laplace law, with an event that says less
             yield self.gamma_norm()
 
-    def laplace(self) -> tuple[AdditiveMechanism, float]:
-        """Laplace noise of scale b deviates by sqrt(2) b (T5)."""
-        found = LaplaceMechanism.calibrate(
+    def laplace(self) -> AdditiveMechanism:
+        """Laplace noise to the L1 sensitivity (T5)."""
+        return LaplaceMechanism.calibrate(
             self.l1, self.goal, dim=self.dim, numerical_error=self._numerical_error(Norm.L1)
         )
-        return found, math.sqrt(2) * found.scale
 
-    def gaussian(self) -> tuple[AdditiveMechanism, float]:
-        """Gaussian noise deviates by its scale (T6)."""
-        found = GaussianMechanism.calibrate(
+    def gaussian(self) -> AdditiveMechanism:
+        """Gaussian noise to the L2 sensitivity (T6)."""
+        return GaussianMechanism.calibrate(
             self.l2, self.goal, dim=self.dim, numerical_error=self._numerical_error(Norm.L2)
         )
-        return found, found.scale
 
-    def gamma_norm(self) -> tuple[AdditiveMechanism, float]:
-        """Gamma-norm noise of scale b has E ||.||^2 = d (d + 1) b^2 (T7): sqrt(d + 1) b in one coordinate."""
-        found = GammaNormMechanism.calibrate(
+    def gamma_norm(self) -> AdditiveMechanism:
+        """Gamma-norm noise to the L2 sensitivity (T7)."""
+        return GammaNormMechanism.calibrate(
             self.l2, self.goal, dim=self.dim, numerical_error=self._numerical_error(Norm.L2)
         )
-        return found, math.sqrt(self.dim + 1) * found.scale
 
     def _numerical_error(self, norm: Norm) -> float:
         return round_up(Fraction(root_up(self.dim, norm)) * Fraction(self.rounding))

@@ -65,6 +65,11 @@ class Count(NoisyStatistic[int]):
         sensitivity = sensitivities.count(self.adjacency)
         return mechanism_for(self.goal, l1=sensitivity, l2=sensitivity)
 
+    @property
+    def standard_error(self) -> float:
+        """That of the noise."""
+        return self.mechanism.standard_deviation
+
     def totals(self, data: ArrayLike) -> Totals:
         """The count, which is **not private**."""
         flags = records.flags(data)

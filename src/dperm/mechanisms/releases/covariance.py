@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dperm import checks
+from dperm.checks import shown
 from dperm.errors import ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.goal import checked_goal
@@ -83,7 +84,7 @@ class Covariance(NoisyStatistic[Floats]):
         set_field(self, "center", _checked_center(self.center, self.dim))
         set_field(self, "n", parameters.public_n(self.n, self.adjacency))
         if not isinstance(self.psd, bool):
-            raise ParameterError(f"psd must be True or False, got {self.psd!r}.")
+            raise ParameterError(f"psd must be True or False, got {shown(self.psd)}.")
         self.facts  # noqa: B018  # everything follows from the parameters
 
     @cached_property
@@ -107,6 +108,16 @@ class Covariance(NoisyStatistic[Floats]):
         """Noise to the sensitivity of the whole vector."""
         l1, l2 = self._sensitivity
         return mechanism_for(self.goal, l1=l1, l2=l2, dim=self._entries, rounding=self.fixed_point.rounding)
+
+    @property
+    def standard_error(self) -> Floats | None:
+        """That of each entry: the noise over n, less by the weight off the diagonal; None where n is private."""
+        if self.n is None:
+            return None
+        off_diagonal = self.mechanism.standard_deviation / self.n / float(WEIGHT)
+        errors = np.full((self.dim, self.dim), off_diagonal)
+        np.fill_diagonal(errors, self.mechanism.standard_deviation / self.n)
+        return errors
 
     def totals(self, data: ArrayLike) -> Totals:
         """The exact weighted sums of products, and R^2 n under add/remove, which are **not private**."""
@@ -162,5 +173,5 @@ def _checked_center(center: object, dim: int) -> tuple[float, ...]:
         return (0.0,) * dim
     checked = parameters.numbers("center", center)
     if len(checked) != dim or max(map(abs, checked)) > parameters.MAGNITUDES[1]:
-        raise ParameterError(f"center must be dim={dim} numbers of at most 2^400, got {center!r}.")
+        raise ParameterError(f"center must be dim={dim} numbers of at most 2^400, got {shown(center)}.")
     return checked

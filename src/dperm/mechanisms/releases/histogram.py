@@ -6,11 +6,13 @@ from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from itertools import pairwise
+from numbers import Number
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dperm.checks import shown
 from dperm.errors import DataError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.goal import checked_goal
@@ -46,7 +48,8 @@ class Histogram(NoisyStatistic[Integers]):
         Public values, each once; the data are such values.
     outside
         What becomes of a number beyond the edges: "clip" (the default) counts it in the nearest bin, "drop" nowhere. A
-        value that is no category is always dropped.
+        value that is no category is always dropped, unless it is of a kind that no category has (a number among
+        strings, something missing): that is refused.
 
     Examples
     --------
@@ -106,6 +109,11 @@ class Histogram(NoisyStatistic[Integers]):
             dim=self.bins,
         )
 
+    @property
+    def standard_error(self) -> float:
+        """That of the noise, for every bin."""
+        return self.mechanism.standard_deviation
+
     def totals(self, data: ArrayLike) -> Totals:
         """The counts, which are **not private**."""
         places = self._categorised(data) if self.categories is not None else self._binned(data)
@@ -126,17 +134,29 @@ class Histogram(NoisyStatistic[Integers]):
 
     def _categorised(self, data: ArrayLike) -> NDArray[np.intp]:
         """The bin of each value: a dictionary holds one place for it, or none."""
-        places = {category: place for place, category in enumerate(self.categories or ())}
+        categories = self.categories or ()
+        places = {category: place for place, category in enumerate(categories)}
+        items = records.items(data)
+        kinds = {_kind(category) for category in categories}
+        if any(_kind(item) not in kinds for item in items):
+            raise DataError("data must be of the same kind as the categories (strings, or numbers), and not missing.")
         try:
-            return np.array([places.get(item, NOWHERE) for item in records.items(data)], dtype=np.intp)
+            return np.array([places.get(item, NOWHERE) for item in items], dtype=np.intp)
         except TypeError:
             raise DataError("data must be hashable values, such as strings or integers.") from None
+
+
+def _kind(item: object) -> type:
+    """Numbers of every type compare with each other; NaN compares with nothing."""
+    if isinstance(item, Number):
+        return Number if item == item else type(None)
+    return str if isinstance(item, str) else type(item)
 
 
 def _checked_edges(edges: object) -> tuple[float, ...]:
     checked = parameters.numbers("edges", edges)
     if len(checked) < 2 or any(right <= left for left, right in pairwise(checked)):
-        raise ParameterError(f"edges must be at least two increasing numbers, got {edges!r}.")
+        raise ParameterError(f"edges must be at least two increasing numbers, got {shown(edges)}.")
     return checked
 
 
@@ -147,7 +167,9 @@ def _checked_categories(categories: object) -> tuple[Hashable, ...]:
     except (TypeError, ValueError):
         checked, once = (), False
     if not checked or not once:
-        raise ParameterError(f"categories must be a sequence of public hashable values, each once, got {categories!r}.")
+        raise ParameterError(
+            f"categories must be a sequence of public hashable values, each once, got {shown(categories)}."
+        )
     return checked
 
 
@@ -155,4 +177,4 @@ def _checked_outside(outside: object, default: str) -> str:
     allowed = (CLIP, DROP) if default == CLIP else (DROP,)
     if outside is None or outside in allowed:
         return default if outside is None else str(outside)
-    raise ParameterError(f"outside must be {' or '.join(map(repr, allowed))}, got {outside!r}.")
+    raise ParameterError(f"outside must be {' or '.join(map(repr, allowed))}, got {shown(outside)}.")

@@ -86,6 +86,11 @@ class Mean(NoisyStatistic[float]):
         l1, l2 = self._sensitivity
         return mechanism_for(self.goal, l1=l1, l2=l2, dim=self._dim, rounding=self.fixed_point.rounding)
 
+    @property
+    def standard_error(self) -> float | None:
+        """That of the noise over n; None under add/remove, where n is private."""
+        return None if self.n is None else self.mechanism.standard_deviation / self.n
+
     def totals(self, data: ArrayLike) -> Totals:
         """The exact sum of x - m, and h n under add/remove, which are **not private**."""
         (total,), found = self.clip.sums(data)

@@ -67,6 +67,11 @@ class NoisyStatistic(ABC, Generic[Value]):
         """What is released, from the noisy statistic and public constants; ``n`` is None where it is private."""
 
     @property
+    @abstractmethod
+    def standard_error(self) -> float | Floats | None:
+        """Standard deviation of the released value around the exact one, before rounding; None where n decides it."""
+
+    @property
     def adjacency(self) -> Adjacency:
         """Which data sets are neighbours."""
         return self.goal.adjacency
@@ -80,7 +85,7 @@ class NoisyStatistic(ABC, Generic[Value]):
     def facts(self) -> Facts:
         """What is known of a release beforehand."""
         known = self.mechanism.facts
-        return replace(known, public={"release": self.name, **self.public, **known.public})
+        return replace(known, public={"release": self.name, **self.public, "noise_on_the_sum": known.public})
 
     def release(self, data: ArrayLike, budget: Budget | None = None, *, bits: Bits | None = None) -> Release[Value]:
         """The statistic of ``data`` plus noise.

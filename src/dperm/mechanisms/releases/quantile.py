@@ -14,6 +14,7 @@ from dperm import checks
 from dperm.accounting.budget import Budget
 from dperm.accounting.event import Event
 from dperm.accounting.events import LARGEST_EPSILON, Pure
+from dperm.checks import shown
 from dperm.errors import ConversionError, ParameterError
 from dperm.mechanisms.goal import checked_goal
 from dperm.mechanisms.releases import parameters, records, sensitivities
@@ -87,7 +88,7 @@ class Quantile:
         """Check everything and calibrate, before any data is seen."""
         set_field = object.__setattr__
         set_field(self, "goal", _pure(self.goal))
-        set_field(self, "q", checks.between("q", self.q, 1 / SHARES, 1 - 1 / SHARES))
+        set_field(self, "q", _checked_q(self.q))
         set_field(self, "bounds", parameters.interval("bounds", self.bounds))
         set_field(self, "intervals", _checked_intervals(self.intervals))
         self.facts  # noqa: B018  # everything follows from the parameters
@@ -183,16 +184,21 @@ def _pure(goal: object) -> PureDP | ApproxDP:
     checked = checked_goal(goal)
     if isinstance(checked, PureDP | ApproxDP):
         if not LEAST_EPSILON <= checked.epsilon <= LARGEST_EPSILON:
-            raise ParameterError(f"goal must have epsilon from 2^-100 to {LARGEST_EPSILON:g}, got {goal!r}.")
+            raise ParameterError(f"goal must have epsilon from 2^-100 to {LARGEST_EPSILON:g}, got {shown(goal)}.")
         return checked
     raise ConversionError(
         f"Quantile is calibrated to PureDP(epsilon, adjacency) or ApproxDP(epsilon, delta, adjacency), "
-        f"got goal={goal!r}. Give the epsilon to spend; a budget of another kind accounts for it (T16, T20)."
+        f"got goal={shown(goal)}. Give the epsilon to spend; a budget of another kind accounts for it (T16, T20)."
     )
+
+
+def _checked_q(q: object) -> float:
+    checked = checks.positive_delta("q", q, "0.5 is the median, 0.9 the ninth decile.")
+    return min(max(checked, 1 / SHARES), 1 - 1 / SHARES)
 
 
 def _checked_intervals(intervals: object) -> int:
     checked = checks.count("intervals", intervals, "It is a power of two.", most=MOST_INTERVALS)
     if checked & (checked - 1):
-        raise ParameterError(f"intervals must be a power of two, got {intervals!r}.")
+        raise ParameterError(f"intervals must be a power of two, got {shown(intervals)}.")
     return checked

@@ -59,7 +59,7 @@ def items(data: ArrayLike) -> list[object]:
 def require_records(found: int, n: int | None) -> None:
     """The number of records is the one that the release was planned with, where that is public."""
     if n is not None and found != n:
-        raise DataError(f"{NAME} must hold exactly n={n} records: n is public under replace_one, and is in the plan.")
+        raise DataError(f"{NAME} must hold exactly n={n} records: n is public under replace_one, and was declared.")
 
 
 def _filled(values: Floats) -> Floats:

@@ -10,6 +10,7 @@ from typing import ClassVar, cast
 from numpy.typing import ArrayLike
 
 from dperm import checks
+from dperm.checks import shown
 from dperm.errors import ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.goal import checked_goal
@@ -73,7 +74,9 @@ class Sum(NoisyStatistic[Numbers]):
         if self.norm is None:
             set_field(self, "bounds", parameters.interval("bounds", self.bounds))
             if self.dim is not None:
-                raise ParameterError(f"dim must be left out with bounds, got {self.dim!r}. Rows need norm= and dim=.")
+                raise ParameterError(
+                    f"dim must be left out with bounds, got {shown(self.dim)}. Rows need norm= and dim=."
+                )
         else:
             set_field(self, "norm", parameters.norm_bound("norm", self.norm))
             set_field(self, "dim", checks.count("dim", self.dim, "It is the length of a row.", most=MOST_DIM))
@@ -110,6 +113,11 @@ class Sum(NoisyStatistic[Numbers]):
         Under replace-one it is the middle of the interval: the sum stays small however far the interval is from 0.
         """
         return self.clip.middle if self.adjacency is Adjacency.REPLACE_ONE else 0
+
+    @property
+    def standard_error(self) -> float:
+        """That of the noise, for every entry."""
+        return self.mechanism.standard_deviation
 
     def totals(self, data: ArrayLike) -> Totals:
         """The exact sum, relative to `offset` for each record, which is **not private**."""

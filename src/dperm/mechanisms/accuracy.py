@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""How large noise is: deviations, and bounds that one coordinate exceeds with a given probability.
+
+These are about usefulness, from public constants; nothing about privacy rests on them.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import gammaincinv, ndtr, ndtri
+
+from dperm import checks
+
+_PROBABILITY = "It is the probability that the bound is exceeded, such as 0.05."
+_NODES = 2000
+
+
+def checked_probability(probability: object) -> float:
+    """``probability``, if it is one that a bound can have."""
+    return checks.positive_delta("probability", probability, _PROBABILITY)
+
+
+def gaussian_bound(scale: float, probability: float) -> float:
+    """The t with P(|N| > t) = probability for Gaussian noise: -sigma Phi^-1(p/2)."""
+    return -scale * float(ndtri(checked_probability(probability) / 2))
+
+
+def laplace_bound(scale: float, probability: float) -> float:
+    """The t with P(|L| > t) = probability for Laplace noise: b log(1/p) (T5)."""
+    return -scale * math.log(checked_probability(probability))
+
+
+def discrete_laplace_bound(scale: float, probability: float) -> float:
+    """The smallest whole t with P(|Z| > t) <= probability: P(|Z| > t) = 2 e^-(t + 1)/s / (1 + e^-1/s) (T5a)."""
+    probability = checked_probability(probability)
+    exact = scale * (math.log(2 / probability) - math.log1p(math.exp(-1 / scale))) - 1
+    return float(max(0, math.ceil(exact - 1e-9)))
+
+
+def discrete_laplace_deviation(scale: float) -> float:
+    """The standard deviation sqrt(2 q) / (1 - q), q = e^-1/s."""
+    return math.sqrt(2) * math.exp(-1 / (2 * scale)) / -math.expm1(-1 / scale)
+
+
+def gamma_norm_deviation(scale: float, dim: int) -> float:
+    """The standard deviation sqrt(d + 1) b of one coordinate: E ||x||^2 = d (d + 1) b^2 (T7)."""
+    return math.sqrt(dim + 1) * scale
+
+
+def gamma_norm_bound(scale: float, dim: int, probability: float) -> float:
+    """The t with P(|x_1| > t) = probability for one coordinate of gamma-norm noise, to three digits.
+
+    Given V, chi-square of d + 1 degrees of freedom, x_1 is Gaussian of variance V b^2 (T7a): the mean over quantiles of
+    V of 2 Phi(-t / sqrt(V)), solved by bisection.
+    """
+    probability = checked_probability(probability)
+    levels = (np.arange(_NODES) + 0.5) / _NODES
+    deviations = np.sqrt(2 * gammaincinv((dim + 1) / 2, levels))
+    low, high = 0.0, float(deviations[-1]) * -float(ndtri(probability / 2)) + 1
+    for _ in range(60):
+        middle = (low + high) / 2
+        exceeded = 2 * float(np.mean(ndtr(-middle / deviations)))
+        low, high = (middle, high) if exceeded > probability else (low, middle)
+    return scale * high
