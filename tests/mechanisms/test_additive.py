@@ -345,6 +345,7 @@ def test_the_record_names_every_public_fact_and_no_other():
         "numerical_error",
         "dim",
         "noise_scale",
+        "noise_standard_deviation",
         "grid",
     }
     assert {"T6", "T10"} <= set(record.theorems)

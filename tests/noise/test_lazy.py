@@ -298,8 +298,8 @@ def test_a_mutant_of_the_tail_dies(old, new, monkeypatch, statistics, stream, as
 
 
 COMPARISON_MUTANTS = [
-    ("if high <= factor", "if low <= factor"),
-    ("if low >= factor", "if high >= factor"),
+    ("if last <= low", "if first <= low"),
+    ("if first >= high", "if last >= high"),
     ("Fraction(table.alpha, table.weights[strip])", "Fraction(table.alpha - 1, table.weights[strip])"),
     ("(self.digits << WORD) | integer(self.stream, WORD)", "self.digits << WORD"),
 ]

@@ -70,7 +70,7 @@ def test_numpy_scalars_become_plain_numbers():
     [lambda: PureDP(1.0), lambda: ApproxDP(1.0, 1e-6), lambda: ZCDP(1.0), lambda: GDP(1.0), lambda: RDP([(2, 1)])],
 )
 def test_there_is_no_default_adjacency(make):
-    with pytest.raises(TypeError, match="adjacency"):
+    with pytest.raises(AdjacencyError, match=r"adjacency must be .* got None"):
         make()
 
 

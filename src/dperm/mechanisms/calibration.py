@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a sensitivity and a loss to a noise scale, a grid and an event.
 
-The grid follows from the scale that would do without rounding, (Delta + 2 tau) / loss; rounding then raises the sensitivity to
-Delta' = Delta + d^(1/p) g + 2 tau (`dperm.noise.grid`), and the scale is Delta' / loss, rounded up.
+The grid follows from the scale that would do without rounding, (Delta + 2 tau) / loss; rounding raises the sensitivity
+to Delta' = Delta + d^(1/p) g + 2 tau (`dperm.noise.grid`), and the scale is Delta' / loss, rounded up.
 """
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from dperm import checks
 from dperm.accounting import MemoryBudget, account
@@ -48,15 +50,29 @@ class Statistic:
     def __post_init__(self) -> None:
         """Check them under the names that users know."""
         set_field = object.__setattr__
-        set_field(self, "sensitivity", checks.positive("sensitivity", self.sensitivity, SENSITIVITY))
+        set_field(self, "sensitivity", sensitivity_up("sensitivity", self.sensitivity))
         set_field(self, "dim", checks.count("dim", self.dim, DIM, most=MOST_DIM))
-        set_field(self, "numerical_error", checks.nonnegative("numerical_error", self.numerical_error, ERROR))
+        set_field(self, "numerical_error", error_up("numerical_error", self.numerical_error))
 
     def on(self, grid: Grid) -> float:
         """Delta', the sensitivity of the value once it is rounded to ``grid`` (T10b)."""
         return sensitivity_on_grid(
             self.sensitivity, grid, dim=self.dim, norm=self.norm, numerical_error=self.numerical_error
         )
+
+
+def sensitivity_up(name: str, value: object) -> float:
+    """A sensitivity as a double that is not below what was given: fractions and large integers are rounded up."""
+    return _at_least(checks.positive(name, value, SENSITIVITY), value)
+
+
+def error_up(name: str, value: object) -> float:
+    """A bound on an error, likewise."""
+    return _at_least(checks.nonnegative(name, value, ERROR), value)
+
+
+def _at_least(number: float, given: Any) -> float:
+    return number if number >= given else math.nextafter(number, math.inf)
 
 
 @dataclass(frozen=True)
@@ -79,7 +95,7 @@ def calibration(statistic: Statistic, loss: float, *, spread: float = 1.0) -> Ca
     ``spread`` is the deviation of one coordinate in scales: the grid follows from that.
     """
     blurred = round_up(Fraction(statistic.sensitivity) + 2 * Fraction(statistic.numerical_error))
-    wanted = quotient_up(blurred, loss)
+    wanted = quotient_up(blurred, loss) if math.isfinite(blurred) else math.inf
     if not SCALES[0] <= wanted * spread <= SCALES[1]:
         raise ParameterError(
             f"sensitivity and goal ask for noise of scale {wanted:.3g}, which floating point cannot hold with room to "

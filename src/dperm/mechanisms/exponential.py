@@ -18,6 +18,7 @@ from dperm.accounting.budget import Budget
 from dperm.accounting.events import Pure
 from dperm.checks import shown
 from dperm.errors import AdjacencyError, DataError, ParameterError
+from dperm.mechanisms.calibration import error_up, sensitivity_up
 from dperm.mechanisms.goal import checked_goal, pure_epsilon
 from dperm.mechanisms.run import Facts, release
 from dperm.mechanisms.values import Floats, real_array
@@ -28,8 +29,6 @@ from dperm.privacy import Adjacency, Release
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import raised, round_down, round_up
 
-SENSITIVITY = "It is the largest change of any candidate's score between neighbours under the goal's adjacency."
-ERROR = "It bounds the error of every computed score, for every data set."
 CANDIDATES = "Give the number of candidates, or the candidates themselves in a list."
 MOST_CANDIDATES = 2**31
 
@@ -117,8 +116,8 @@ class ExponentialMechanism:
     def __post_init__(self) -> None:
         """Check everything and calibrate, before any data is seen."""
         set_field = object.__setattr__
-        set_field(self, "sensitivity", checks.positive("sensitivity", self.sensitivity, SENSITIVITY))
-        set_field(self, "numerical_error", checks.nonnegative("numerical_error", self.numerical_error, ERROR))
+        set_field(self, "sensitivity", sensitivity_up("sensitivity", self.sensitivity))
+        set_field(self, "numerical_error", error_up("numerical_error", self.numerical_error))
         set_field(self, "candidates", _candidates(self.candidates))
         set_field(self, "selection", Selection.of(self.selection))
         self._require_monotone_adjacency()

@@ -14,7 +14,16 @@ from dperm.accounting.events import Laplace, Pure
 from dperm.errors import ParameterError
 from dperm.mechanisms.accuracy import discrete_laplace_bound, discrete_laplace_deviation, laplace_bound
 from dperm.mechanisms.additive import AdditiveMechanism, Law, on_grid
-from dperm.mechanisms.calibration import SENSITIVITY, Calibration, Certificate, calibration, noise_event, pushed
+from dperm.mechanisms.calibration import (
+    SENSITIVITY,
+    Calibration,
+    Certificate,
+    calibration,
+    error_up,
+    noise_event,
+    pushed,
+    sensitivity_up,
+)
 from dperm.mechanisms.goal import laplace_epsilon, pure_epsilon, quotient_up
 from dperm.mechanisms.values import Floats
 from dperm.noise.bits import Stream
@@ -61,9 +70,9 @@ class LaplaceMechanism(AdditiveMechanism):
         Exactly pure at any size. Its noise is sqrt(2d/(d + 1)) times that of `GammaNormMechanism` in root mean square.
         """
         root = Fraction(root_up(checks.count("dim", dim), Norm.L2))
-        sensitivity = checks.positive("sensitivity", sensitivity, SENSITIVITY)
-        numerical_error = checks.nonnegative("numerical_error", numerical_error)
-        return cls(round_up(root * Fraction(sensitivity)), goal, dim, round_up(root * Fraction(numerical_error)))
+        moved = Fraction(sensitivity_up("sensitivity", sensitivity))
+        error = Fraction(error_up("numerical_error", numerical_error))
+        return cls(round_up(root * moved), goal, dim, round_up(root * error))
 
     @cached_property
     def calibration(self) -> Calibration:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from dperm.accounting.events import RandomizedResponse
 from dperm.errors import DataError, ParameterError
 from dperm.mechanisms.goal import local_epsilon
 from dperm.mechanisms.run import Facts, release
-from dperm.mechanisms.values import Floats, real_array
+from dperm.mechanisms.values import Floats, items, real_array
 from dperm.noise.bernoulli import keep_coins
 from dperm.noise.bits import Bits, Stream
 from dperm.noise.choice import Integers, uniform_below
@@ -176,15 +177,10 @@ class RandomizedResponseMechanism:
         """The places of ``values`` among the categories."""
         if isinstance(self.categories, int):
             return self._numbers(name, real_array(name, values))
-        try:
-            array = np.asarray(values)
-            places = [self._places[value] for value in array.tolist()]
-        except (KeyError, TypeError, ValueError, OverflowError):
-            array, places = np.empty(0), []
-        if array.ndim != 1 or not places:
-            raise DataError(
-                f"{name} must be a one-dimensional list of the declared categories, at least one."
-            ) from None
+        found = items(name, values)
+        places = [self._places.get(item) if isinstance(item, str | Integral | np.bool_) else None for item in found]
+        if None in places:
+            raise DataError(f"{name} must be a one-dimensional list of the declared categories, at least one.")
         return np.array(places, dtype=np.int64)
 
     def _numbers(self, name: str, values: Floats) -> Integers:

@@ -13,6 +13,7 @@ import json
 import platform
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
@@ -26,7 +27,7 @@ from dperm.accounting.account import AccountedProfile
 from dperm.accounting.budget import Budget, checked_budget
 from dperm.accounting.event import Event
 from dperm.checks import shown
-from dperm.errors import NotPrivateWarning, ParameterError
+from dperm.errors import DataError, NotPrivateWarning, ParameterError
 from dperm.noise.bits import Bits, Stream, SystemBits
 from dperm.noise.grade import Grade
 from dperm.privacy import Record, Release
@@ -82,13 +83,21 @@ def release(
     if budget is not None:
         checked_budget(budget).check(facts.event)
     record = _record(facts, source)
-    value = checked()
+    value = _read(checked)
     stream = source.stream()
-    with charged(budget, facts.event) as reservation:
+    # the user's own settings must not let the data decide whether rounding is an error, after the charge
+    with np.errstate(all="ignore"), charged(budget, facts.event) as reservation:
         released = draw(value, stream)
         if budget is not None:  # a digest of a million numbers takes milliseconds
             reservation.commit(digest(released))
     return Release(released, facts.goal, facts.profile, facts.event, record)
+
+
+def _read(checked: Callable[[], Raw]) -> Raw:
+    """The checked value; numpy's words about memory would tell how many records there are."""
+    with suppress(MemoryError), np.errstate(all="ignore"):
+        return checked()
+    raise DataError("the data do not fit into memory.")
 
 
 def digest(value: object) -> str:
@@ -129,8 +138,10 @@ def _record(facts: Facts, source: Bits) -> Record:
 
 
 def _bits_in_words(source: Bits) -> str:
-    if source.is_private:
+    if type(source) is SystemBits:
         return "AES-256-CTR, fresh key from the operating system"
+    if source.is_private:
+        return f"{type(source).__name__}, which its maker declares private"
     return f"NOT PRIVATE, they follow from {source!r}"
 
 

@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of private values: they raise for the data holder, name the rule, and say nothing about the value."""
 
+from numbers import Integral
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -16,30 +19,42 @@ LARGEST_INTEGER = 2**53
 
 
 def real_array(name: str, values: ArrayLike) -> Floats:
-    """``values`` as doubles, exactly: real, finite numbers that are doubles already.
+    """``values`` as doubles, exactly, in an array of their own: real, finite numbers that are doubles already.
 
     Raises
     ------
     DataError
-        Otherwise. The message names the argument and the rule; the cause is cut off, it might show a value.
+        Otherwise. The message names the argument and the rule, and no other exception is chained to it: that one might
+        show a value.
     """
     if isinstance(values, np.ma.MaskedArray):
         raise DataError(f"{name} must not be a masked array: its mask would be lost. Give {name}.compressed().")
-    try:
-        array = np.asarray(values)
-    except (TypeError, ValueError, OverflowError):
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
+    array = _array(values)
+    if array is None or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise DataError(
             f"{name} must be real numbers in single or double precision, or integers, in rows of equal length. Convert "
             f"first: np.asarray({name}, dtype=float)."
-        ) from None
-    if array.dtype.kind in "iu" and array.dtype.itemsize == 8:
-        _require_exact(name, array)
-    converted = array.astype(np.float64, copy=False)
+        )
+    if not _exact(array, values):
+        raise DataError(f"{name} must be integers of at most 2^53 in magnitude: larger ones are not exact doubles.")
+    converted = array.astype(np.float64)  # a copy: nobody changes it between the checks and the noise
     if not np.isfinite(converted).all():
         raise DataError(f"{name} must be finite: NaN and infinities have no place in a release. Clean them first.")
     return converted
+
+
+def items(name: str, values: ArrayLike) -> list[object]:
+    """One Python object per record, at least one.
+
+    A list is read item by item: as an array, one string among numbers would turn all of them into strings, and one
+    record would change how the others are read.
+    """
+    found = list(values) if isinstance(values, list | tuple) else _listed(values)
+    if found is None or any(isinstance(item, list | np.ndarray) for item in found):
+        raise DataError(f"{name} must be one-dimensional: one item per record.")
+    if not found:
+        raise DataError(f"{name} must hold at least one record: nothing can be learnt from none.")
+    return found
 
 
 def vector(name: str, values: ArrayLike, dim: int) -> Floats:
@@ -66,9 +81,37 @@ def plain(values: Floats) -> Numbers:
     return float(values) if values.ndim == 0 else values
 
 
-def _require_exact(name: str, integers: NDArray[np.signedinteger | np.unsignedinteger]) -> None:
-    beyond = integers > LARGEST_INTEGER
-    if integers.dtype.kind == "i":
-        beyond |= integers < -LARGEST_INTEGER
-    if beyond.any():
-        raise DataError(f"{name} must be integers of at most 2^53 in magnitude: larger ones are not exact doubles.")
+def _array(values: ArrayLike) -> NDArray[Any] | None:
+    """``values`` as numpy reads them, or None; whatever was raised on the way is forgotten."""
+    try:
+        return np.asarray(values)
+    except MemoryError:
+        raise
+    except Exception:
+        return None
+
+
+def _listed(values: ArrayLike) -> list[object] | None:
+    try:
+        array = np.asarray(values, dtype=None if isinstance(values, np.ndarray) else object)
+        return array.tolist() if array.ndim == 1 else None
+    except MemoryError:
+        raise
+    except Exception:
+        return None
+
+
+def _exact(array: NDArray[Any], values: ArrayLike) -> bool:
+    """Whether no integer among ``values`` is rounded on its way to a double.
+
+    numpy makes doubles of a list in which integers and floats are mixed, or integers of both signs that 64 bits do not
+    hold: there the items are looked at, if any could be too large.
+    """
+    if not array.size or array.dtype.itemsize < 8:
+        return True
+    if array.dtype.kind in "iu":
+        return bool(-LARGEST_INTEGER <= array.min() and array.max() <= LARGEST_INTEGER)
+    if isinstance(values, np.ndarray) or np.abs(array).max() < LARGEST_INTEGER:
+        return True
+    inside = np.asarray(values, dtype=object).ravel().tolist()
+    return not any(isinstance(item, Integral) and abs(int(item)) > LARGEST_INTEGER for item in inside)

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from dperm import checks
 from dperm.noise.bits import Stream
 from dperm.noise.exact import DIGITS, Bounds
-from dperm.noise.exponents import Exponents, Floats, is_below, outward, weight_bounds
-from dperm.noise.lazy import WORD, BinaryReal
+from dperm.noise.exponents import Exponents, Floats, outward, weight_bounds
+from dperm.noise.lazy import WORD, BinaryReal, is_below
 
 Coins = NDArray[np.bool_]
 

@@ -54,7 +54,10 @@ class SystemBits:
     `dperm.noise.simulation.NotPrivateBits`.
     """
 
-    is_private = True
+    @property
+    def is_private(self) -> bool:
+        """Nobody knows the bits."""
+        return True
 
     def stream(self) -> Stream:
         """A stream under a fresh key. If the operating system has no randomness this raises, and nothing is drawn."""

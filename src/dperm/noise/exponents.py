@@ -16,7 +16,6 @@ also keeps subnormal numbers, which are slow, out of the weights: the time does 
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -26,8 +25,7 @@ from numpy.typing import NDArray
 
 from dperm import checks
 from dperm.errors import ParameterError
-from dperm.noise.exact import DIGITS, Bounds, exp_bounds
-from dperm.noise.lazy import BinaryReal
+from dperm.noise.exact import Bounds, exp_bounds
 
 Floats = NDArray[np.float64]
 
@@ -81,19 +79,6 @@ def weight_bounds(exponent: Fraction, digits: int) -> Bounds:
         return Fraction(0), Fraction(1, 10**digits)
     low, high = exp_bounds(exponent, digits)
     return low, min(high, Fraction(1))
-
-
-def is_below(uniform: BinaryReal, bounds: Callable[[int], Bounds]) -> bool:
-    """Whether U < p, both read to ever more digits until they part; ``bounds`` maps digits to bounds on p."""
-    digits = DIGITS
-    while True:
-        low, high = bounds(digits)
-        first, last = uniform.bounds(4 * digits)
-        if last <= low:
-            return True
-        if first >= high:
-            return False
-        digits *= 2
 
 
 def outward(bounds: Bounds, bits: int) -> tuple[int, int]:

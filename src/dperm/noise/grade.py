@@ -12,7 +12,7 @@ class Grade(StrEnum):
     """How far the noise can be trusted."""
 
     EXACT = "exact"
-    """Exact law on a grid: the release is a post-processing of the theorem's mechanism; nothing is added to delta."""
+    """The law that is stated, drawn exactly, on a grid. Where it is not the theorem's own, eta and tau are paid for."""
 
     FAST = "fast"
     """Floating-point noise from unpredictable bits: the theorem is about real numbers, and low-order bits may leak."""

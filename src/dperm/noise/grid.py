@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 FINENESS = 40
 """A step is at most 2^-40 of the noise's scale."""
 FINEST = 46
-"""It is never below 2^-46 of it, so that all but unheard-of noise is an integer below 2^53."""
+"""It is never below 2^-47 of it, so that all but unheard-of noise is an integer below 2^53."""
 ROUNDING_SHARE = 2.0**-20
 """Within those limits the step is chosen so that rounding adds at most this share to the sensitivity."""
 SCALES = (2.0**-900, 2.0**900)

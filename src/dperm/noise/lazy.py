@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random real numbers of which as many digits are drawn as somebody needs, in units of a strip's width.
 
-The quick sampler leaves a proposal open about once in 4e9 times (and always in the tail). Here it is decided exactly:
+The quick sampler leaves a proposal open about once in 2e9 times, half of them in the tail. Here it is decided exactly:
 bounds on both sides of the comparison shrink until they part. Digits that were drawn stay drawn, so that a number can
 be read again to more of them.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Protocol
@@ -99,19 +100,24 @@ def accepted_in_tail(table: StripTable, place: TailReal, uniform: BinaryReal) ->
     return _below(uniform, factor, costs)
 
 
-class _Costs(Protocol):
-    def __call__(self, bits: int) -> Bounds: ...
-
-
-def _below(uniform: BinaryReal, factor: Fraction, costs: _Costs) -> bool:
-    """Whether U < factor e^-cost, both known to ever more digits."""
+def is_below(uniform: BinaryReal, bounds: Callable[[int], Bounds]) -> bool:
+    """Whether U < p, both read to ever more digits until they part; ``bounds`` maps decimal digits to bounds on p."""
     digits = DIGITS
     while True:
-        bits = 4 * digits
-        cheap, dear = costs(bits)
-        low, high = uniform.bounds(bits)
-        if high <= factor * exp_bounds(dear, digits)[0]:
+        low, high = bounds(digits)
+        first, last = uniform.bounds(4 * digits)
+        if last <= low:
             return True
-        if low >= factor * exp_bounds(cheap, digits)[1]:
+        if first >= high:
             return False
         digits *= 2
+
+
+def _below(uniform: BinaryReal, factor: Fraction, costs: Callable[[int], Bounds]) -> bool:
+    """Whether U < factor e^-cost."""
+
+    def bounds(digits: int) -> Bounds:
+        cheap, dear = costs(4 * digits)
+        return factor * exp_bounds(dear, digits)[0], factor * exp_bounds(cheap, digits)[1]
+
+    return is_below(uniform, bounds)

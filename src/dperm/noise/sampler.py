@@ -4,7 +4,7 @@
 
 A proposal takes 16 bytes: 32 bits choose the strip k, 53 bits are the first digits of the place u in it, one bit is the
 sign, 32 bits begin a uniform U. It is accepted if U < p(k, u). With p in floating point, wrong by less than 2^-40, and
-a band of 2^-36 around it, the first digits decide for all numbers that begin with them, except about once in 4e9
+a band of 2^-36 around it, the first digits decide for all numbers that begin with them, except about once in 2e9
 proposals; `dperm.noise.lazy` decides those. The law is therefore exact, given ideal bits.
 
 The digits of k + u beyond the first 53 are still undrawn and fair, whichever way the comparison went: that is what

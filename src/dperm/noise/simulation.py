@@ -17,7 +17,10 @@ class NotPrivateBits:
     The first stream of an object is always the same, so is the second, and they differ from each other.
     """
 
-    is_private = False
+    @property
+    def is_private(self) -> bool:
+        """Whoever knows the seed knows the bits."""
+        return False
 
     def __init__(self, seed: int) -> None:
         self.seed = checks.count("seed", seed, least=0)

@@ -167,7 +167,8 @@ def _profile_of(subject: Subject) -> PrivacyProfile:
     if not callable(getattr(subject, "tradeoff", None)):
         raise ParameterError(
             f"explain takes a release, a record, a profile or a guarantee, got {shown(subject)}. Make a profile of an "
-            f'event with account(event, adjacency="add_remove"), or give a guarantee such as ApproxDP(1.0, 1e-6, "add_remove").'
+            f'event with account(event, adjacency="add_remove"), or give a guarantee such as '
+            f'ApproxDP(1.0, 1e-6, "add_remove").'
         )
     return subject
 

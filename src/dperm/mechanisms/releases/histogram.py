@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from itertools import pairwise
 from numbers import Number
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ from dperm.mechanisms.releases.bounded import Integers
 from dperm.mechanisms.releases.choosing import mechanism_for
 from dperm.mechanisms.releases.fixed_point import INTEGERS, FixedPoint, Totals
 from dperm.mechanisms.releases.noisy import NoisyStatistic
-from dperm.mechanisms.values import Floats
+from dperm.mechanisms.values import Floats, items
 
 CLIP, DROP = "clip", "drop"
 NOWHERE = -1
@@ -136,14 +136,22 @@ class Histogram(NoisyStatistic[Integers]):
         """The bin of each value: a dictionary holds one place for it, or none."""
         categories = self.categories or ()
         places = {category: place for place, category in enumerate(categories)}
-        items = records.items(data)
+        found = items(records.NAME, data)
         kinds = {_kind(category) for category in categories}
-        if any(_kind(item) not in kinds for item in items):
+        if any(_kind(item) not in kinds for item in found):
             raise DataError("data must be of the same kind as the categories (strings, or numbers), and not missing.")
-        try:
-            return np.array([places.get(item, NOWHERE) for item in items], dtype=np.intp)
-        except TypeError:
-            raise DataError("data must be hashable values, such as strings or integers.") from None
+        indices = _places(places, found)
+        if indices is None:
+            raise DataError("data must be hashable values, such as strings or integers.")
+        return indices
+
+
+def _places(places: dict[Hashable, int], found: list[Any]) -> NDArray[np.intp] | None:
+    """The place of each item, or None if one has no hash; what it raised is forgotten."""
+    try:
+        return np.array([places.get(item, NOWHERE) for item in found], dtype=np.intp)
+    except Exception:
+        return None
 
 
 def _kind(item: object) -> type:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from dperm.accounting.budget import Budget
 from dperm.accounting.event import Event
 from dperm.mechanisms.additive import AdditiveMechanism
+from dperm.mechanisms.releases import records
 from dperm.mechanisms.releases.fixed_point import FixedPoint, Totals
 from dperm.mechanisms.run import Facts, release
 from dperm.mechanisms.values import Floats
@@ -85,7 +86,8 @@ class NoisyStatistic(ABC, Generic[Value]):
     def facts(self) -> Facts:
         """What is known of a release beforehand."""
         known = self.mechanism.facts
-        return replace(known, public={"release": self.name, **self.public, "noise_on_the_sum": known.public})
+        public = {"release": self.name, **self.public, "records": records.ASSUMED, "noise_on_the_sum": known.public}
+        return replace(known, public=public)
 
     def release(self, data: ArrayLike, budget: Budget | None = None, *, bits: Bits | None = None) -> Release[Value]:
         """The statistic of ``data`` plus noise.

@@ -21,7 +21,7 @@ NARROWEST = 2.0**-20
 
 def interval(name: str, bounds: object) -> tuple[float, float]:
     """``bounds`` as (low, high), low < high: wide enough, and near enough to 0, for exact arithmetic."""
-    low, high = (checks.real(f"each of {name}", end, remedy=REMEDY) for end in _pair(name, bounds))
+    low, high = (checks.real(name, end, rule="two finite numbers", remedy=REMEDY) for end in _pair(name, bounds))
     if max(abs(low), abs(high)) > MAGNITUDES[1]:
         raise ParameterError(f"{name} must be at most 2^400 in magnitude, got {shown(bounds)}. Rescale the records.")
     if not low < high:

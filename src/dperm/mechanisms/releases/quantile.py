@@ -123,6 +123,7 @@ class Quantile:
             theorems=("T8", "T10"),
             public={
                 "release": self.name,
+                "records": records.ASSUMED,
                 "q": self.shares / SHARES,
                 "bounds": self.bounds,
                 "intervals": self.intervals,

@@ -12,6 +12,8 @@ from dperm.errors import DataError
 from dperm.mechanisms.values import Floats, real_array
 
 NAME = "data"
+ASSUMED = "at least one"
+"""What is assumed public about the number of records, under either relation: an empty data set is refused."""
 
 
 def column(data: ArrayLike) -> Floats:
@@ -36,24 +38,6 @@ def rows(data: ArrayLike, dim: int) -> Floats:
     if values.ndim != 2 or values.shape[1] != dim:
         raise DataError(f"{NAME} must be two-dimensional: one row of dim={dim} numbers per record.")
     return _filled(values)
-
-
-def items(data: ArrayLike) -> list[object]:
-    """One hashable Python object per record.
-
-    A list is read item by item: as an array, one string among numbers would turn all of them into strings, and one
-    record would move every count.
-    """
-    try:
-        flat = np.ndim(data) == 1
-    except (TypeError, ValueError):
-        flat = False
-    if not flat:
-        raise DataError(f"{NAME} must be one-dimensional: one category per record.")
-    found = data.tolist() if isinstance(data, np.ndarray) else list(data)  # type: ignore[arg-type]
-    if not found:
-        raise _empty()
-    return found
 
 
 def require_records(found: int, n: int | None) -> None:
