@@ -112,19 +112,20 @@ def digest(value: object) -> str:
 
 
 def _source(bits: Bits | None) -> Bits:
-    source = SystemBits() if bits is None else bits
-    if not isinstance(source, Bits):
+    if bits is None:
+        return SystemBits()
+    if not isinstance(bits, Bits):
         raise ParameterError(
             f"bits must be None (the operating system's randomness) or NotPrivateBits(seed), got {shown(bits)}. A seed "
             f"is accepted only through NotPrivateBits, which marks the release NOT PRIVATE."
         )
-    if not source.is_private:
+    if not bits.is_private:
         warnings.warn(
-            f"this release is NOT PRIVATE: its noise follows from {source!r}. Leave out bits= for anything real.",
+            f"this release is NOT PRIVATE: its noise follows from {bits!r}. Leave out bits= for anything real.",
             NotPrivateWarning,
             stacklevel=4,
         )
-    return source
+    return bits
 
 
 def _record(facts: Facts, source: Bits) -> Record:
