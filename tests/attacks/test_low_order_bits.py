@@ -12,7 +12,13 @@ from scipy.special import chdtrc
 
 from dperm import ApproxDP, PureDP
 from dperm.errors import NotPrivateWarning
-from dperm.mechanisms import DiscreteLaplaceMechanism, GammaNormMechanism, GaussianMechanism, LaplaceMechanism
+from dperm.mechanisms import (
+    DiscreteLaplaceMechanism,
+    GammaNormMechanism,
+    GaussianMechanism,
+    GaussianMixtureMechanism,
+    LaplaceMechanism,
+)
 from dperm.noise import NotPrivateBits
 
 RELEASES = 1_000_000
@@ -23,8 +29,9 @@ MAKERS = {
     "Gaussian": lambda dim: GaussianMechanism.calibrate(1.0, APPROX, dim=dim),
     "Laplace": lambda dim: LaplaceMechanism.calibrate(1.0, PURE, dim=dim),
     "gamma norm": lambda dim: GammaNormMechanism.calibrate(1.0, PURE, dim=dim),
+    "mixture": lambda dim: GaussianMixtureMechanism.calibrate(1.0, APPROX, dim=dim),
 }
-QUICK = [(name, RELEASES) for name in ("Gaussian", "Laplace")] + [("gamma norm", 100_000)]
+QUICK = [(name, RELEASES) for name in ("Gaussian", "Laplace", "mixture")] + [("gamma norm", 100_000)]
 SLOW = [pytest.param("gamma norm", RELEASES, marks=pytest.mark.slow)]
 
 
