@@ -109,7 +109,7 @@ def test_a_release_and_its_record_can_be_explained_and_accounted_again():
 
 def test_a_masked_array_is_refused(no_bits):
     data = np.ma.array([1.0, 1e6], mask=[False, True])
-    with pytest.raises(DataError, match="masked array"):
+    with pytest.raises(DataError, match="must not be masked"):
         Sum(PureDP(1.0, "add_remove"), bounds=(0, 10)).release(data, bits=no_bits)
 
 

@@ -3,12 +3,13 @@
 """What a hostile reading of the mechanisms found, kept as tests (T5, T10)."""
 
 import math
+from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from dperm import GDP, PureDP
+from dperm import GDP, ZCDP, PureDP
 from dperm.accounting import MemoryBudget
 from dperm.errors import DataError, ParameterError
 from dperm.mechanisms import (
@@ -27,7 +28,16 @@ PURE = PureDP(1.0, "add_remove")
 
 @pytest.mark.parametrize(
     "value",
-    [[2**63 + 1024, -1], [2**60 + 128, 0.5], [2**53 + 1, 1.0], [-(2**53) - 1, 0.5], [np.int64(2**60), 0.5]],
+    [
+        [2**63 + 1024, -1],
+        [2**60 + 128, 0.5],
+        (2**53 + 1, 1.0),
+        [-(2**53) - 1, 0.5],
+        [np.int64(2**60), 0.5],
+        [np.array(2**60 + 128), 0.5],
+        [[np.array(2**60 + 128)], [0.5]],
+        ([2**60 + 128], (0.5,)),
+    ],
     ids=str,
 )
 def test_no_integer_is_rounded_on_its_way_to_a_double(value, no_bits):
@@ -202,3 +212,100 @@ def test_that_there_is_a_record_is_listed_as_assumed():
     for release in (Count(PURE).release([True]), Quantile(PURE, 0.5, bounds=(0, 1)).release([0.5])):
         assert release.record.public["records"] == "at least one"
     assert math.isfinite(release.value)
+
+
+@pytest.mark.parametrize(("dim", "epsilon"), [(1000, 1e-13), (2**20, 1e-10), (2**16, 2e-12)])
+def test_noise_that_the_grid_cannot_hold_is_refused_before_any_charge(dim, epsilon):
+    with pytest.raises(ParameterError, match="rounding outweighs the sensitivity"):
+        GammaNormMechanism.calibrate(1.0, PureDP(epsilon, "add_remove"), dim=dim)
+
+
+@pytest.mark.parametrize("goal", [ZCDP(5e-324, "add_remove"), GDP(1e-300, "add_remove"), PureDP(5e-324, "add_remove")])
+def test_tiny_goals_are_refused_in_the_users_words(goal):
+    with pytest.raises(ParameterError, match="goal"):
+        Sum(goal, bounds=(0, 1))
+
+
+class Wordless:
+    """A candidate that cannot be written."""
+
+    def __repr__(self):
+        raise ValueError("no words")
+
+
+@pytest.mark.parametrize(
+    "candidates",
+    [
+        np.array([["2020", "2021"], ["2021", "2022"]], dtype="M8[Y]"),
+        np.array([[1, None], ["a", 2]], dtype=object),
+        [Wordless(), Wordless()],
+        np.array([["a", "b"], ["c", "d"]]),
+        [np.zeros(0), np.zeros(0)],
+    ],
+    ids=["dates", "objects", "wordless", "strings", "empty"],
+)
+def test_every_candidate_can_be_committed(candidates):
+    budget = MemoryBudget(PURE)
+    ExponentialMechanism.calibrate(1.0, PURE, candidates=candidates).release([0.0, 1.0], budget)
+    assert budget.entries[0].state == "committed"
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda: Histogram(PURE, categories=["a", "b"]).release(np.ma.array(["a", "b"], mask=[0, 1])),
+        lambda: RandomizedResponseMechanism.calibrate(PureDP(1.0, "replace_one"), categories=["a", "b"]).release(
+            np.ma.array(["a", "b"], mask=[0, 1])
+        ),
+        lambda: Sum(PURE, norm=1.0, dim=2).release([np.ma.array([1.0, 2.0], mask=[0, 1]), [1.0, 1.0]]),
+    ],
+)
+def test_no_mask_is_dropped(run):
+    with pytest.raises(DataError, match="must not be masked"):
+        run()
+
+
+class Unequal(str):
+    """A string that cannot be compared."""
+
+    __slots__ = ()
+
+    def __eq__(self, other):
+        raise ValueError("secret b")
+
+    def __hash__(self):
+        return hash("a")
+
+
+@pytest.mark.parametrize("item", [Unequal("a"), Decimal("sNaN"), np.datetime64("NaT"), float("nan")], ids=repr)
+def test_items_that_cannot_be_compared_are_refused_without_their_words(item):
+    runs = [
+        lambda: Histogram(PURE, categories=["a", "b"]).release([item]),
+        lambda: RandomizedResponseMechanism.calibrate(PureDP(1.0, "replace_one"), categories=["a", "b"]).release(
+            [item]
+        ),
+    ]
+    for run in runs:
+        with pytest.raises(DataError) as caught:
+            run()
+        assert "secret" not in f"{caught.value}{caught.value.__context__}"
+
+
+@pytest.mark.parametrize("bits", [SystemBits, NotPrivateBits])
+def test_a_class_is_no_source_of_bits(bits):
+    with pytest.raises(ParameterError, match="bits must be"):
+        Count(PURE).release([True], bits=bits)
+
+
+def test_dates_are_categories_in_lists_and_in_arrays():
+    days = np.array(["2026-01-01", "2026-01-02"], dtype="M8[D]")
+    histogram = Histogram(PureDP(50.0, "add_remove"), categories=days)
+    for data in (days, list(days)):
+        assert np.abs(histogram.release(data).value - 1).max() <= 1
+
+
+@pytest.mark.parametrize("probability", [0.5, 1e-3, 1e-6, 1e-9])
+def test_the_bound_of_gamma_norm_noise_holds_far_out(probability):
+    """T7a: in one dimension it is the Laplace law, b log(1/p)."""
+    bound = GammaNormMechanism.calibrate(1.0, PURE).error_bound(probability)
+    assert bound == pytest.approx(-math.log(probability), rel=1e-4)

@@ -8,12 +8,13 @@ These are about usefulness, from public constants; nothing about privacy rests o
 import math
 
 import numpy as np
-from scipy.special import gammaincinv, ndtr, ndtri
+from scipy.special import gammainccinv, gammaincinv, ndtr, ndtri
 
 from dperm import checks
 
 _PROBABILITY = "It is the probability that the bound is exceeded, such as 0.05."
-_NODES = 2000
+_NODES = 4000
+_FAR = 1e-18  # what is left out on either side
 
 
 def checked_probability(probability: object) -> float:
@@ -49,17 +50,22 @@ def gamma_norm_deviation(scale: float, dim: int) -> float:
 
 
 def gamma_norm_bound(scale: float, dim: int, probability: float) -> float:
-    """The t with P(|x_1| > t) = probability for one coordinate of gamma-norm noise, to three digits.
+    """The t with P(|x_1| > t) = probability for one coordinate of gamma-norm noise.
 
-    Given V, chi-square of d + 1 degrees of freedom, x_1 is Gaussian of variance V b^2 (T7a): the mean over quantiles of
-    V of 2 Phi(-t / sqrt(V)), solved by bisection.
+    Given V, chi-square of d + 1 degrees of freedom, x_1 is Gaussian of variance V b^2 (T7a): the mean of
+    2 Phi(-t / sqrt(V)), by the trapezoidal rule in log V, solved by bisection.
     """
     probability = checked_probability(probability)
-    levels = (np.arange(_NODES) + 0.5) / _NODES
-    deviations = np.sqrt(2 * gammaincinv((dim + 1) / 2, levels))
-    low, high = 0.0, float(deviations[-1]) * -float(ndtri(probability / 2)) + 1
-    for _ in range(60):
+    shape = (dim + 1) / 2
+    ends = math.log(gammaincinv(shape, _FAR)), math.log(gammainccinv(shape, _FAR))
+    halves = np.exp(np.linspace(ends[0], ends[1], _NODES))
+    logs = shape * np.log(halves) - halves  # density of log(V/2), up to a constant
+    weights = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    deviations = np.sqrt(2 * halves)
+    low, high = 0.0, float(deviations[-1]) * 40
+    for _ in range(80):
         middle = (low + high) / 2
-        exceeded = 2 * float(np.mean(ndtr(-middle / deviations)))
+        exceeded = 2 * float(weights @ ndtr(-middle / deviations))
         low, high = (middle, high) if exceeded > probability else (low, middle)
     return scale * high

@@ -19,6 +19,7 @@ from dperm.accounting.replace_only import ReplaceOneOnly
 from dperm.errors import AssumptionError, BudgetError, ParameterError
 from dperm.mechanisms.goal import quotient_down, quotient_up
 from dperm.noise.grid import SCALES, Grid, Norm, grid_for, sensitivity_on_grid
+from dperm.noise.rounded import LARGEST_SCALE
 from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import raised, round_up
@@ -103,7 +104,13 @@ def calibration(statistic: Statistic, loss: float, *, spread: float = 1.0) -> Ca
         )
     grid = grid_for(wanted * spread, sensitivity=blurred, dim=statistic.dim, norm=statistic.norm)
     moved = statistic.on(grid)
-    return Calibration(quotient_up(moved, loss), grid, moved)
+    found = Calibration(quotient_up(moved, loss), grid, moved)
+    if found.steps * spread > LARGEST_SCALE:
+        raise ParameterError(
+            f"goal asks for so much noise on dim={statistic.dim} entries that rounding outweighs the sensitivity. Give "
+            f"a larger epsilon, mu or rho."
+        )
+    return found
 
 
 def pushed(start: Calibration, certified: "Certificate") -> Calibration:

@@ -177,11 +177,17 @@ class RandomizedResponseMechanism:
         """The places of ``values`` among the categories."""
         if isinstance(self.categories, int):
             return self._numbers(name, real_array(name, values))
-        found = items(name, values)
-        places = [self._places.get(item) if isinstance(item, str | Integral | np.bool_) else None for item in found]
+        places = self._found(items(name, values))
         if None in places:
             raise DataError(f"{name} must be a one-dimensional list of the declared categories, at least one.")
         return np.array(places, dtype=np.int64)
+
+    def _found(self, found: list[Any]) -> list[int | None]:
+        """The place of each item, None for what is no category; what an item raises is forgotten."""
+        try:
+            return [self._places.get(item) if isinstance(item, str | Integral | np.bool_) else None for item in found]
+        except Exception:
+            return [None]
 
     def _numbers(self, name: str, values: Floats) -> Integers:
         valid = (values >= 0) & (values < self.size) & (np.floor(values) == values)

@@ -103,18 +103,26 @@ def _read(checked: Callable[[], Raw]) -> Raw:
 def digest(value: object) -> str:
     """SHA-256 of what is released: of an array's type, shape and bytes, of anything else's repr."""
     sha = hashlib.sha256()
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
         sha.update(f"{value.dtype.str}{value.shape}".encode())
-        sha.update(np.ascontiguousarray(value).data)
+        sha.update(np.ascontiguousarray(value).view(np.uint8).data if value.size else b"")
     else:
-        sha.update(repr(value).encode())
+        sha.update(_in_words(value).encode())
     return f"sha256:{sha.hexdigest()}"
+
+
+def _in_words(value: object) -> str:
+    """The repr; a candidate that has none must not burn the budget."""
+    try:
+        return repr(value.tolist() if isinstance(value, np.ndarray) else value)
+    except Exception:
+        return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
 def _source(bits: Bits | None) -> Bits:
     if bits is None:
         return SystemBits()
-    if not isinstance(bits, Bits):
+    if isinstance(bits, type) or not isinstance(bits, Bits) or not isinstance(bits.is_private, bool):
         raise ParameterError(
             f"bits must be None (the operating system's randomness) or NotPrivateBits(seed), got {shown(bits)}. A seed "
             f"is accepted only through NotPrivateBits, which marks the release NOT PRIVATE."

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks of private values: they raise for the data holder, name the rule, and say nothing about the value."""
 
-from numbers import Integral
+from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
@@ -27,8 +27,7 @@ def real_array(name: str, values: ArrayLike) -> Floats:
         Otherwise. The message names the argument and the rule, and no other exception is chained to it: that one might
         show a value.
     """
-    if isinstance(values, np.ma.MaskedArray):
-        raise DataError(f"{name} must not be a masked array: its mask would be lost. Give {name}.compressed().")
+    _refuse_masks(name, values)
     array = _array(values)
     if array is None or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise DataError(
@@ -49,6 +48,7 @@ def items(name: str, values: ArrayLike) -> list[object]:
     A list is read item by item: as an array, one string among numbers would turn all of them into strings, and one
     record would change how the others are read.
     """
+    _refuse_masks(name, values)
     found = list(values) if isinstance(values, list | tuple) else _listed(values)
     if found is None or any(isinstance(item, list | np.ndarray) for item in found):
         raise DataError(f"{name} must be one-dimensional: one item per record.")
@@ -81,6 +81,13 @@ def plain(values: Floats) -> Numbers:
     return float(values) if values.ndim == 0 else values
 
 
+def _refuse_masks(name: str, values: ArrayLike) -> None:
+    """Numpy drops the mask of what it converts: what was hidden would be released."""
+    parts = values if isinstance(values, list | tuple) else [values]
+    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        raise DataError(f"{name} must not be masked: the mask would be lost. Give {name}.compressed().")
+
+
 def _array(values: ArrayLike) -> NDArray[Any] | None:
     """``values`` as numpy reads them, or None; whatever was raised on the way is forgotten."""
     try:
@@ -94,7 +101,7 @@ def _array(values: ArrayLike) -> NDArray[Any] | None:
 def _listed(values: ArrayLike) -> list[object] | None:
     try:
         array = np.asarray(values, dtype=None if isinstance(values, np.ndarray) else object)
-        return array.tolist() if array.ndim == 1 else None
+        return list(array) if array.ndim == 1 else None
     except MemoryError:
         raise
     except Exception:
@@ -111,7 +118,17 @@ def _exact(array: NDArray[Any], values: ArrayLike) -> bool:
         return True
     if array.dtype.kind in "iu":
         return bool(-LARGEST_INTEGER <= array.min() and array.max() <= LARGEST_INTEGER)
-    if isinstance(values, np.ndarray) or np.abs(array).max() < LARGEST_INTEGER:
+    if not isinstance(values, list | tuple) or np.abs(array).max() < LARGEST_INTEGER:
         return True
-    inside = np.asarray(values, dtype=object).ravel().tolist()
+    return _exact_items(values)
+
+
+def _exact_items(values: ArrayLike) -> bool:
+    """Whether every leaf of a list is a plain number, and no integer among them is too large."""
+    try:
+        inside = np.asarray(values, dtype=object).ravel().tolist()
+    except Exception:
+        return False
+    if not all(isinstance(item, Number | np.generic) for item in inside):
+        return False  # an array of no dimensions, for one, would hide an integer
     return not any(isinstance(item, Integral) and abs(int(item)) > LARGEST_INTEGER for item in inside)

@@ -138,7 +138,7 @@ class Histogram(NoisyStatistic[Integers]):
         places = {category: place for place, category in enumerate(categories)}
         found = items(records.NAME, data)
         kinds = {_kind(category) for category in categories}
-        if any(_kind(item) not in kinds for item in found):
+        if not {_kind(item) for item in found} <= kinds:
             raise DataError("data must be of the same kind as the categories (strings, or numbers), and not missing.")
         indices = _places(places, found)
         if indices is None:
@@ -155,10 +155,14 @@ def _places(places: dict[Hashable, int], found: list[Any]) -> NDArray[np.intp] |
 
 
 def _kind(item: object) -> type:
-    """Numbers of every type compare with each other; NaN compares with nothing."""
-    if isinstance(item, Number):
-        return Number if item == item else type(None)
-    return str if isinstance(item, str) else type(item)
+    """Numbers of every type compare with each other; what is not equal to itself (NaN, NaT) is missing."""
+    try:
+        missing = bool(item != item)
+    except Exception:
+        missing = True
+    if missing:
+        return type(None)
+    return next((kind for kind in (Number, str) if isinstance(item, kind)), type(item))
 
 
 def _checked_edges(edges: object) -> tuple[float, ...]:
