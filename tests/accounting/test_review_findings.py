@@ -5,7 +5,7 @@
 import mpmath
 import pytest
 
-from dperm.accounting import Approximate, Gaussian, Poisson, account, event_from_json
+from dperm.accounting import Approximate, Gaussian, Laplace, Poisson, Pure, account, event_from_json
 from dperm.accounting.event import Composed, Event, Repeated
 from dperm.errors import EventFormatError, ParameterError
 
@@ -83,3 +83,11 @@ def test_a_stored_event_names_every_field_once() -> None:
     text = '{"dperm_event": 1, "type": "gaussian", "noise_multiplier": 1.0, "noise_multiplier": 2.0}'
     with pytest.raises(EventFormatError, match="twice"):
         event_from_json(text)
+
+
+@pytest.mark.parametrize("event", [Pure(1.0, "add_remove"), Laplace(1.0) * 3, Pure(0.3, "add_remove") * 5])
+@pytest.mark.parametrize("delta", [1e-300, 1e-16, 1e-14, 1e-6])
+def test_no_delta_makes_epsilon_larger_than_without(event, delta):
+    profile = account(event, "add_remove")
+    lower, upper = profile.epsilon_bracket(delta)
+    assert lower <= upper <= profile.epsilon(0.0)

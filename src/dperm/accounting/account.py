@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`account`: from events to the privacy profile of their composition."""
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 
 from dperm import checks
 from dperm.accounting.composition import Composition
@@ -90,7 +91,9 @@ class ComposedProfile:
     def epsilon_answer(self, delta: float) -> Answer:
         """Bracket of epsilon with the engine that gave it."""
         target = checks.small_delta("delta", delta, DELTA)
-        return solve_epsilon(self.directions, target)
+        answer = solve_epsilon(self.directions, target)
+        most = solve_epsilon(self.directions, 0.0).upper if target else math.inf  # epsilon falls with delta
+        return replace(answer, lower=min(answer.lower, most), upper=most) if answer.upper > most else answer
 
     def delta_answer(self, epsilon: float) -> Answer:
         """Bracket of delta with the engine that gave it."""
