@@ -12,7 +12,6 @@ from numbers import Integral, Number, Real
 from dperm.errors import ParameterError
 
 LARGEST_COUNT = 2**53  # beyond, counts are no longer exact in floating point
-_LONGEST = 1000  # characters of a value that a message repeats
 
 
 def real(name: str, value: object, *, rule: str = "a finite number", remedy: str = "") -> float:
@@ -104,7 +103,7 @@ def shown(value: object) -> str:
         return "an integer of more than a thousand digits"  # Python itself refuses to write it
     parts = value if isinstance(value, tuple | list) and len(value) <= 2 else [value]
     if all(_may_be_public(part) for part in parts):
-        return _shortened(repr(value))
+        return shortened(repr(value))
     return f"an object of type {type(value).__name__}"
 
 
@@ -113,5 +112,6 @@ def _may_be_public(value: object) -> bool:
     return own or value is None or isinstance(value, Number | str | type)
 
 
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
+def shortened(text: str, longest: int = 1000) -> str:
+    """As much of a text as a message repeats."""
+    return text if len(text) <= longest else f"{text[:longest]}..."

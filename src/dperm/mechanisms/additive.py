@@ -13,11 +13,11 @@ from dperm.accounting.budget import Budget
 from dperm.accounting.event import Event
 from dperm.mechanisms.calibration import Calibration, Statistic
 from dperm.mechanisms.run import Facts, release
-from dperm.mechanisms.values import Floats, Numbers, integral, plain, vector
+from dperm.mechanisms.values import Numbers, integral, plain, vector
+from dperm.noise.arrays import Floats, Integers
 from dperm.noise.bits import Bits, Stream
 from dperm.noise.grade import Grade
 from dperm.noise.grid import Grid, Norm
-from dperm.noise.rounded import Integers
 from dperm.privacy import Release
 from dperm.privacy.guarantee import AnyGuarantee
 

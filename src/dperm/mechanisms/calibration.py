@@ -28,15 +28,8 @@ SENSITIVITY = "It is the largest change of the value between neighbours under th
 DIM = "It is the number of entries of the value that is released."
 ERROR = "It bounds the error of the computed value, in the sensitivity's norm, for every data set."
 MOST_DIM = 2**31
-PUSHES = (
-    0,
-    4,
-    16,
-    64,
-    256,
-    2**12,
-    2**20,
-)  # in units of rounding: how far a scale is moved until its event is certified
+PUSHES = (0, 4, 16, 64, 256, 2**12, 2**20)
+"""By how many units of rounding a scale is raised, one after the other, until its event is certified."""
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ from dperm.errors import AdjacencyError, DataError, ParameterError
 from dperm.mechanisms.calibration import error_up, sensitivity_up
 from dperm.mechanisms.goal import checked_goal, pure_epsilon
 from dperm.mechanisms.run import Facts, release
-from dperm.mechanisms.values import Floats, real_array
+from dperm.mechanisms.values import real_array
+from dperm.noise.arrays import Floats
 from dperm.noise.bits import Bits, Stream
 from dperm.noise.choice import exponential_choice, permute_and_flip
 from dperm.noise.exponents import UNITS

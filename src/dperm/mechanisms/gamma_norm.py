@@ -2,10 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gamma-norm noise: pure privacy for an L2 sensitivity (T7)."""
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from dperm.accounting.event import Event
 from dperm.accounting.events import Pure
@@ -14,7 +13,7 @@ from dperm.mechanisms.accuracy import gamma_norm_bound, gamma_norm_deviation
 from dperm.mechanisms.additive import AdditiveMechanism, Law, on_grid
 from dperm.mechanisms.calibration import Calibration, calibration
 from dperm.mechanisms.goal import pure_epsilon, quotient_up
-from dperm.mechanisms.values import Floats
+from dperm.noise.arrays import Floats
 from dperm.noise.bits import Stream
 from dperm.noise.gamma_norm import MOST_DIM, gamma_norm
 from dperm.noise.grid import Norm
@@ -22,7 +21,33 @@ from dperm.privacy.guarantee import AnyGuarantee
 
 
 @dataclass(frozen=True)
-class GammaNormMechanism(AdditiveMechanism):
+class GammaNormNoise(AdditiveMechanism):
+    """What the two mechanisms whose noise has the size of gamma-norm noise share: the norm, and that size (T7)."""
+
+    norm: ClassVar[Norm] = Norm.L2
+
+    @classmethod
+    def calibrate(cls, sensitivity: float, goal: AnyGuarantee, *, dim: int = 1, numerical_error: float = 0.0) -> Self:
+        """The mechanism with the least noise of this law that meets ``goal``."""
+        return cls(sensitivity, goal, dim, numerical_error)
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of one coordinate in scales."""
+        return gamma_norm_deviation(1.0, self.statistic.dim)
+
+    @property
+    def standard_deviation(self) -> float:
+        """Of one coordinate: sqrt(d + 1) b."""
+        return gamma_norm_deviation(self.scale, self.statistic.dim)
+
+    def error_bound(self, probability: float) -> float:
+        """What the noise in one coordinate exceeds in magnitude with this probability."""
+        return gamma_norm_bound(self.scale, self.statistic.dim, probability)
+
+
+@dataclass(frozen=True)
+class GammaNormMechanism(GammaNormNoise):
     """A value plus noise of density ~ e^(-epsilon ||x||_2 / Delta), calibrated to an L2 sensitivity and a goal (T7).
 
     Exactly pure, in up to 2^20 dimensions; drawn with digits on demand at about 1.5 microseconds a coordinate. The goal
@@ -39,15 +64,7 @@ class GammaNormMechanism(AdditiveMechanism):
     """
 
     name: ClassVar[str] = "gamma norm"
-    norm: ClassVar[Norm] = Norm.L2
     tags: ClassVar[tuple[str, ...]] = ("T7",)
-
-    @classmethod
-    def calibrate(
-        cls, sensitivity: float, goal: AnyGuarantee, *, dim: int = 1, numerical_error: float = 0.0
-    ) -> "GammaNormMechanism":
-        """The mechanism with the least noise of this law that meets ``goal``."""
-        return cls(sensitivity, goal, dim, numerical_error)
 
     @cached_property
     def calibration(self) -> Calibration:
@@ -58,7 +75,7 @@ class GammaNormMechanism(AdditiveMechanism):
                 f"dim must be at most {MOST_DIM:,} for gamma-norm noise, got {self.dim:,}. "
                 f"Use LaplaceMechanism.calibrate_l2, or GaussianMechanism with a delta."
             )
-        return calibration(self.statistic, epsilon, spread=math.sqrt(self.statistic.dim + 1))
+        return calibration(self.statistic, epsilon, spread=self.spread)
 
     @cached_property
     def event(self) -> Event:
@@ -69,15 +86,6 @@ class GammaNormMechanism(AdditiveMechanism):
     def law(self) -> Law:
         """The continuous law, rounded."""
         return Law(f"gamma norm rounded to the grid 2^{self.calibration.grid.exponent}, drawn exactly")
-
-    @property
-    def standard_deviation(self) -> float:
-        """Of one coordinate: sqrt(d + 1) b."""
-        return gamma_norm_deviation(self.scale, self.statistic.dim)
-
-    def error_bound(self, probability: float) -> float:
-        """What the noise in one coordinate exceeds in magnitude with this probability."""
-        return gamma_norm_bound(self.scale, self.statistic.dim, probability)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
         """``value`` plus gamma-norm noise, exactly, on the grid."""

@@ -14,7 +14,7 @@ from dperm.mechanisms.accuracy import gaussian_bound
 from dperm.mechanisms.additive import AdditiveMechanism, Law, on_grid
 from dperm.mechanisms.calibration import Calibration, Certificate, calibration, noise_event, pushed
 from dperm.mechanisms.goal import gaussian_mu
-from dperm.mechanisms.values import Floats
+from dperm.noise.arrays import Floats
 from dperm.noise.bits import Stream
 from dperm.noise.floating import floating_gaussian
 from dperm.noise.grade import Grade

@@ -11,11 +11,11 @@ from dperm.accounting.event import Event
 from dperm.accounting.events import Approximate
 from dperm.checks import shown
 from dperm.errors import ConversionError
-from dperm.mechanisms.accuracy import gamma_norm_bound, gamma_norm_deviation
-from dperm.mechanisms.additive import AdditiveMechanism, Law, on_grid
+from dperm.mechanisms.additive import Law, on_grid
 from dperm.mechanisms.calibration import Calibration, calibration
+from dperm.mechanisms.gamma_norm import GammaNormNoise
 from dperm.mechanisms.goal import checked_goal, quotient_up
-from dperm.mechanisms.values import Floats
+from dperm.noise.arrays import Floats
 from dperm.noise.bits import Stream
 from dperm.noise.gaussian_mixture import (
     GaussianMixture,
@@ -24,17 +24,15 @@ from dperm.noise.gaussian_mixture import (
     mixture_epsilon,
     mixture_guarantee,
 )
-from dperm.noise.grid import Norm
 from dperm.noise.rounded import rounded_gaussian
 from dperm.privacy import ApproxDP
-from dperm.privacy.guarantee import AnyGuarantee
 
 SCALE_BITS = 26
 """A scale of so many significant bits times a deviation of the mixture is exact."""
 
 
 @dataclass(frozen=True)
-class GaussianMixtureMechanism(AdditiveMechanism):
+class GaussianMixtureMechanism(GammaNormNoise):
     """A value plus noise that is close to the gamma-norm law between two radii, for an L2 sensitivity (T7).
 
     A finite mixture has Gaussian tails, so it is **not** pure: the goal is ApproxDP with delta > 0, the event is
@@ -52,15 +50,7 @@ class GaussianMixtureMechanism(AdditiveMechanism):
     """
 
     name: ClassVar[str] = "gaussian mixture"
-    norm: ClassVar[Norm] = Norm.L2
     tags: ClassVar[tuple[str, ...]] = ("T7", "T10e")
-
-    @classmethod
-    def calibrate(
-        cls, sensitivity: float, goal: AnyGuarantee, *, dim: int = 1, numerical_error: float = 0.0
-    ) -> "GaussianMixtureMechanism":
-        """The mechanism with the least noise of this law that meets ``goal``."""
-        return cls(sensitivity, goal, dim, numerical_error)
 
     @cached_property
     def mixture(self) -> GaussianMixture:
@@ -77,7 +67,7 @@ class GaussianMixtureMechanism(AdditiveMechanism):
                 f"Use GammaNormMechanism for a pure goal, GaussianMechanism for {type(goal).__name__}."
             )
         epsilon = mixture_epsilon(goal.epsilon, goal.delta, self.mixture)
-        found = calibration(self.statistic, epsilon, spread=math.sqrt(self.statistic.dim + 1))
+        found = calibration(self.statistic, epsilon, spread=self.spread)
         return Calibration(_shortened_up(found.scale), found.grid, found.sensitivity)
 
     @cached_property
@@ -92,15 +82,6 @@ class GaussianMixtureMechanism(AdditiveMechanism):
         """The mixture, rounded."""
         words = f"finite Gaussian mixture for gamma norm, rounded to the grid 2^{self.calibration.grid.exponent}"
         return Law(words, eta=self.mixture.eta, tau=self.mixture.tau)
-
-    @property
-    def standard_deviation(self) -> float:
-        """Of one coordinate: sqrt(d + 1) b."""
-        return gamma_norm_deviation(self.scale, self.statistic.dim)
-
-    def error_bound(self, probability: float) -> float:
-        """What the noise in one coordinate exceeds in magnitude with this probability."""
-        return gamma_norm_bound(self.scale, self.statistic.dim, probability)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
         """``value`` plus the noise of one atom, drawn exactly, on the grid."""

@@ -25,7 +25,7 @@ from dperm.mechanisms.calibration import (
     sensitivity_up,
 )
 from dperm.mechanisms.goal import laplace_epsilon, pure_epsilon, quotient_up
-from dperm.mechanisms.values import Floats
+from dperm.noise.arrays import Floats
 from dperm.noise.bits import Stream
 from dperm.noise.grid import Grid, Norm, root_up
 from dperm.noise.rounded import LARGEST_SCALE, SMALLEST_SCALE, discrete_laplace, rounded_laplace

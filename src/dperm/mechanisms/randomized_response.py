@@ -18,10 +18,11 @@ from dperm.accounting.events import RandomizedResponse
 from dperm.errors import DataError, ParameterError
 from dperm.mechanisms.goal import local_epsilon
 from dperm.mechanisms.run import Facts, release
-from dperm.mechanisms.values import Floats, items, real_array
+from dperm.mechanisms.values import items, real_array
+from dperm.noise.arrays import Floats, Integers
 from dperm.noise.bernoulli import keep_coins
 from dperm.noise.bits import Bits, Stream
-from dperm.noise.choice import Integers, uniform_below
+from dperm.noise.choice import uniform_below
 from dperm.privacy import Release
 from dperm.privacy.guarantee import AnyGuarantee
 

@@ -3,14 +3,15 @@
 """Checks of private values: they raise for the data holder, name the rule, and say nothing about the value."""
 
 from numbers import Integral, Number
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dperm.errors import DataError
+from dperm.noise.arrays import Floats
 
-Floats = NDArray[np.float64]
+Records = TypeVar("Records", list[object], Floats)
 Numbers = float | Floats
 """What is released: a float for a number, an array for anything else."""
 
@@ -52,7 +53,12 @@ def items(name: str, values: ArrayLike) -> list[object]:
     found = list(values) if isinstance(values, list | tuple) else _listed(values)
     if found is None or any(isinstance(item, list | np.ndarray) for item in found):
         raise DataError(f"{name} must be one-dimensional: one item per record.")
-    if not found:
+    return filled(name, found)
+
+
+def filled(name: str, found: Records) -> Records:
+    """``found``, if there is a record in it."""
+    if not len(found):
         raise DataError(f"{name} must hold at least one record: nothing can be learnt from none.")
     return found
 

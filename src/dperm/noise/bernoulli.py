@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dperm import checks
+from dperm.noise.arrays import Floats
 from dperm.noise.bits import Stream
-from dperm.noise.exact import DIGITS, Bounds
-from dperm.noise.exponents import Exponents, Floats, outward, weight_bounds
+from dperm.noise.exact import DIGITS, Bounds, outward
+from dperm.noise.exponents import Exponents, weight_bounds
 from dperm.noise.lazy import WORD, BinaryReal, is_below
 
 Coins = NDArray[np.bool_]

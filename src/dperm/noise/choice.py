@@ -26,17 +26,15 @@ from fractions import Fraction
 from numbers import Integral
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dperm import checks
 from dperm.errors import ParameterError
+from dperm.noise.arrays import Floats, Integers
 from dperm.noise.bernoulli import exponential_coins
 from dperm.noise.bits import Stream, integer
-from dperm.noise.exact import DIGITS, Bounds
-from dperm.noise.exponents import Exponents, Floats, outward
+from dperm.noise.exact import DIGITS, Bounds, outward
+from dperm.noise.exponents import Exponents
 from dperm.noise.lazy import WORD, BinaryReal
-
-Integers = NDArray[np.int64]
 
 BAND = 2.0**-39
 LARGEST_BOUND = 2**62

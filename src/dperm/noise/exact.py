@@ -5,6 +5,7 @@
 They decide the comparisons that floating point leaves open; precision grows until a comparison is decided.
 """
 
+import math
 from decimal import Context, Decimal
 from fractions import Fraction
 
@@ -33,6 +34,11 @@ def log_bounds(value: Fraction, digits: int) -> Bounds:
     found = -Fraction(context.ln(_quotient(value, context)))
     slack = (1 + found) * Fraction(1, 10 ** (digits + 4))
     return found - slack, found + slack
+
+
+def outward(bounds: Bounds, bits: int) -> tuple[int, int]:
+    """``bounds`` in units of 2^-bits, rounded outward."""
+    return math.floor(bounds[0] * 2**bits), math.ceil(bounds[1] * 2**bits)
 
 
 def _quotient(value: Fraction, context: Context) -> Decimal:

@@ -15,19 +15,16 @@ since larger x are cut to 700. In absolute terms, because x e^-x <= 1/e, the err
 also keeps subnormal numbers, which are slow, out of the weights: the time does not depend on the costs.
 """
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dperm import checks
 from dperm.errors import ParameterError
+from dperm.noise.arrays import Floats
 from dperm.noise.exact import Bounds, exp_bounds
-
-Floats = NDArray[np.float64]
 
 UNITS = (2.0**-900, 2.0**900)
 """Within them a difference of costs that overflows is an exponent beyond 2^124, and nothing else does."""
@@ -79,8 +76,3 @@ def weight_bounds(exponent: Fraction, digits: int) -> Bounds:
         return Fraction(0), Fraction(1, 10**digits)
     low, high = exp_bounds(exponent, digits)
     return low, min(high, Fraction(1))
-
-
-def outward(bounds: Bounds, bits: int) -> tuple[int, int]:
-    """``bounds`` in units of 2^-bits, rounded outward."""
-    return math.floor(bounds[0] * 2**bits), math.ceil(bounds[1] * 2**bits)

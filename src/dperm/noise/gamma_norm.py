@@ -17,9 +17,11 @@ import math
 import numpy as np
 
 from dperm import checks
+from dperm.noise.arrays import Integers
 from dperm.noise.bits import Stream
+from dperm.noise.exact import outward
 from dperm.noise.lazy import FIRST_BITS, WORD, LazyReal
-from dperm.noise.rounded import LARGEST_SCALE, SMALLEST_SCALE, Integers
+from dperm.noise.rounded import LARGEST_SCALE, SMALLEST_SCALE
 from dperm.noise.sampler import draws
 from dperm.noise.shapes import NORMAL
 from dperm.noise.strips import strip_table
@@ -66,8 +68,7 @@ class _Normals:
         self.low = [(low << WORD) | digit for low, digit in zip(self.low, digits.tolist(), strict=True)]
         self.high = [low + 1 for low in self.low]
         for place, real in self.lazy.items():
-            low, high = real.bounds(self.bits)
-            self.low[place], self.high[place] = math.floor(low * 2**self.bits), math.ceil(high * 2**self.bits)
+            self.low[place], self.high[place] = outward(real.bounds(self.bits), self.bits)
 
 
 def _rounded(normals: _Normals, dim: int, scale: float) -> list[int] | None:

@@ -17,16 +17,14 @@ from functools import cached_property, lru_cache
 from itertools import accumulate
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import lambertw
 
 from dperm import checks
 from dperm.errors import AssumptionError
+from dperm.noise.arrays import Floats
 from dperm.noise.bits import Stream, integer
 from dperm.noise.mixture_atoms import Atoms, atoms_between
 from dperm.privacy.rounding import raised, round_up
-
-Array = NDArray[np.float64]
 
 WEIGHT_BITS = 128
 LARGEST_DIM = 10**9
@@ -62,7 +60,7 @@ class GaussianMixture:
     """
 
     dim: int
-    deviations: Array
+    deviations: Floats
     weights: tuple[int, ...]
     radii: tuple[float, float]
     eta: float
@@ -151,12 +149,12 @@ def _radii(dim: int) -> tuple[float, float]:
     return float(-dim * lambertw(point, 0).real), float(-dim * lambertw(point, -1).real)
 
 
-def _tail(shape: float, ratio: Array) -> Array:
+def _tail(shape: float, ratio: Floats) -> Floats:
     """Chernoff: Gamma(shape) lies beyond ratio * shape, away from its mean, with at most this probability."""
     return np.asarray(np.exp(-shape * (ratio - 1 - np.log(ratio))))
 
 
-def _outside(dim: int, deviations: Array, weights: tuple[int, ...], radii: tuple[float, float]) -> float:
+def _outside(dim: int, deviations: Floats, weights: tuple[int, ...], radii: tuple[float, float]) -> float:
     """Mass of the mixture outside the radii: ||x||^2 / (2 s^2) is Gamma(dim/2); 1 where the mean is outside."""
     shares = np.array([weight / 2**WEIGHT_BITS for weight in weights])
     below, above = ((radius / deviations) ** 2 / dim for radius in radii)

@@ -16,13 +16,10 @@ from enum import IntEnum
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dperm import checks
-from dperm.noise.rounded import Integers
+from dperm.noise.arrays import Floats, Integers
 from dperm.privacy.rounding import round_up
-
-Floats = NDArray[np.float64]
 
 FINENESS = 40
 """A step is at most 2^-40 of the noise's scale."""

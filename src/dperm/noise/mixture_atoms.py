@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erfcinv
 
+from dperm.noise.arrays import Floats
 from dperm.privacy.rounding import ULP, raised
 
-Array = NDArray[np.float64]
 Waves = NDArray[np.complex128]
 
 DEVIATION_BITS = 26
@@ -42,8 +42,8 @@ SAFETY = 1 + 1e-9
 class Atoms:
     """Deviations s_j, ascending, steps a_j, and the bound ``error`` on |sum_j a_j g_r(y_j) - 1|."""
 
-    deviations: Array
-    steps: Array
+    deviations: Floats
+    steps: Floats
     error: float
 
 
@@ -79,14 +79,14 @@ def _window(inner: float, outer: float) -> tuple[float, float]:
 def _step(outer: float) -> float:
     """Step h for which the kernel at the frequency pi/h has come down to `KERNEL`."""
 
-    def decay(angle: Array) -> Array:
+    def decay(angle: Floats) -> Floats:
         return -_log_kernel(outer, angle, _frequency(outer, angle))
 
     angle = _angle(decay, np.array([-math.log(KERNEL)]))
     return math.pi / float(_frequency(outer, angle)[0])
 
 
-def _nodes(least: float, period: float, count: int) -> tuple[Array, Array]:
+def _nodes(least: float, period: float, count: int) -> tuple[Floats, Floats]:
     """Deviations of one period, rounded to `DEVIATION_BITS`, and where in the period each of them is, from 0 to 1."""
     mantissas, exponents = np.frexp(least * np.exp(np.arange(count) * (period / count / 2)))
     whole = np.rint(np.ldexp(mantissas, DEVIATION_BITS))
@@ -94,13 +94,13 @@ def _nodes(least: float, period: float, count: int) -> tuple[Array, Array]:
     return base, 2 * np.log1p((base - base[0]) / base[0]) / period
 
 
-def _repeated(base: Array, octaves: int, largest: float) -> Array:
+def _repeated(base: Floats, octaves: int, largest: float) -> Floats:
     """The nodes of the first octave, and again in every further one up to ``largest``: doubling costs no bits."""
     deviations = np.concatenate([base * 2.0**octave for octave in range(octaves)])
     return deviations[: int(np.searchsorted(deviations, largest)) + 1]
 
 
-def _corrected(waves: Waves, period: float) -> Array:
+def _corrected(waves: Waves, period: float) -> Floats:
     """Steps for which the low harmonics sum_j a_j e^(2 pi i n phase_j), 0 < |n| < count/2, vanish.
 
     The waves are orthogonal up to the rounding of the nodes, so one pass leaves about the rounding squared.
@@ -115,14 +115,14 @@ def _corrected(waves: Waves, period: float) -> Array:
     return steps
 
 
-def _quadrature_error(outer: float, waves: Waves, steps: Array, period: float) -> float:
+def _quadrature_error(outer: float, waves: Waves, steps: Floats, period: float) -> float:
     """Bound on the error of the endless periodic sum, at any radius up to ``outer`` (section "Quadrature").
 
     |A_0/L - 1| + 2 sum_n |A_n|/L kernel(2 pi n/L), the harmonics beyond the last one by a geometric series.
     """
     count = len(waves)
     n = np.arange(1, count + 1)
-    frequencies: Array = 2 * np.pi / period * n.astype(np.float64)
+    frequencies: Floats = 2 * np.pi / period * n.astype(np.float64)
     angles = _angle(lambda angle: _frequency(outer, angle), frequencies)
     kernel = np.exp(_log_kernel(outer, angles, frequencies))
     # A phase has 6 rounding errors, its product with n one more (2 pi n * 7 < 48 n), a sum of `count` terms `count`.
@@ -134,12 +134,12 @@ def _quadrature_error(outer: float, waves: Waves, steps: Array, period: float) -
     return float(size[0] + 2 * size[1:] @ kernel[:-1] + 2 * (1 + size[0]) * beyond)
 
 
-def _crowding(steps: Array, phases: Array, period: float) -> float:
+def _crowding(steps: Floats, phases: Floats, period: float) -> float:
     """The largest step in units of the smallest distance of neighbouring nodes, 1 up to their rounding."""
     return float(steps.max() / (np.diff(phases, append=1.0).min() * period))
 
 
-def _omitted(inner: float, outer: float, deviations: Array) -> float:
+def _omitted(inner: float, outer: float, deviations: Floats) -> float:
     """Integrals of g beyond the window, largest at the ends of the radii (section "Omitted atoms")."""
     least, largest = float(deviations[0]), float(deviations[-1])
     x = max(0.0, inner / least - least)
@@ -147,17 +147,17 @@ def _omitted(inner: float, outer: float, deviations: Array) -> float:
     return small + math.erfc((largest - outer / largest) / math.sqrt(2))
 
 
-def _log_kernel(outer: float, angle: Array, frequency: Array) -> Array:
+def _log_kernel(outer: float, angle: Floats, frequency: Floats) -> Floats:
     """Logarithm of (cos t)^(-1/2) e^(r (1 - cos t) - w t), which bounds the transform of g_r at w for every t."""
     return np.asarray(2 * outer * np.sin(angle / 2) ** 2 - np.log(np.cos(angle)) / 2 - frequency * angle)
 
 
-def _frequency(outer: float, angle: Array) -> Array:
+def _frequency(outer: float, angle: Floats) -> Floats:
     """The frequency for which ``angle`` gives the smallest kernel."""
     return np.asarray(np.tan(angle) / 2 + outer * np.sin(angle))
 
 
-def _angle(rising: Callable[[Array], Array], levels: Array) -> Array:
+def _angle(rising: Callable[[Floats], Floats], levels: Floats) -> Floats:
     """Angles in (0, pi/2) where ``rising`` has about the given levels; every angle is valid, so about is enough."""
     low, high = np.zeros_like(levels), np.full_like(levels, math.pi / 2)
     for _ in range(60):

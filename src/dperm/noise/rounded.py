@@ -18,16 +18,14 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dperm import checks
+from dperm.noise.arrays import Integers
 from dperm.noise.bits import Stream
 from dperm.noise.lazy import FIRST_BITS, LazyReal
 from dperm.noise.sampler import BAND, Draws, draws
 from dperm.noise.shapes import EXPONENTIAL, NORMAL, Shape
 from dperm.noise.strips import STRIPS, StripTable, strip_table
-
-Integers = NDArray[np.int64]
 
 SMALLEST_SCALE = 2.0**-4
 LARGEST_SCALE = 2.0**52

@@ -12,9 +12,8 @@ from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from dperm.noise.arrays import Floats
 
 
 class Shape(ABC):

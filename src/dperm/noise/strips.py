@@ -24,8 +24,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from dperm.noise.arrays import Floats
 from dperm.noise.exact import exp_bounds
-from dperm.noise.shapes import Floats, Shape
+from dperm.noise.shapes import Shape
 
 COLUMN_BITS = 10
 STRIPS = 2**COLUMN_BITS - 1

@@ -28,7 +28,7 @@ from dperm import checks
 from dperm.accounting.account import account
 from dperm.accounting.event import Event
 from dperm.accounting.filters import costs
-from dperm.checks import shown
+from dperm.checks import shortened, shown
 from dperm.errors import BudgetError, ParameterError
 from dperm.privacy.guarantee import GDP, RDP, ZCDP, AnyGuarantee, ApproxDP, PureDP
 from dperm.privacy.rounding import round_down, round_up
@@ -240,5 +240,4 @@ def filter_of(limit: AnyGuarantee, blocks: int | None = None) -> Filter:
 
 def in_brief(event: Event) -> str:
     """The event for a message, not longer than a line or two."""
-    text = repr(event)
-    return text if len(text) <= 160 else f"{text[:160]}..."
+    return shortened(repr(event), 160)

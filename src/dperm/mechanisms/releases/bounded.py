@@ -18,15 +18,13 @@ from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from dperm.mechanisms.releases import records, sensitivities
 from dperm.mechanisms.releases.fixed_point import Totals
-from dperm.mechanisms.values import Floats
+from dperm.noise.arrays import Floats, Integers
 from dperm.privacy import Adjacency
 from dperm.privacy.rounding import round_up
-
-Integers = NDArray[np.int64]
 
 FINENESS = 31
 """The step g is at most 2^-31 of the width, and more than half of that."""

@@ -15,7 +15,7 @@ from dperm.mechanisms.releases import records, sensitivities
 from dperm.mechanisms.releases.choosing import mechanism_for
 from dperm.mechanisms.releases.fixed_point import INTEGERS, FixedPoint, Totals
 from dperm.mechanisms.releases.noisy import NoisyStatistic
-from dperm.mechanisms.values import Floats
+from dperm.noise.arrays import Floats
 
 
 @dataclass(frozen=True)

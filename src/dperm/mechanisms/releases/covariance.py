@@ -21,7 +21,7 @@ from dperm.mechanisms.releases.fixed_point import FixedPoint, Totals, fixed_poin
 from dperm.mechanisms.releases.noisy import NoisyStatistic
 from dperm.mechanisms.releases.rows import ClippedRows
 from dperm.mechanisms.releases.sensitivities import WEIGHT
-from dperm.mechanisms.values import Floats
+from dperm.noise.arrays import Floats
 from dperm.privacy import Adjacency
 
 MOST_DIM = 2**12

@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from dperm.mechanisms.values import Floats
+from dperm.noise.arrays import Floats
 from dperm.noise.grid import Norm, root_up
 
 SHARE = 20

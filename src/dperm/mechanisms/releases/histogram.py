@@ -17,11 +17,11 @@ from dperm.errors import DataError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.goal import checked_goal
 from dperm.mechanisms.releases import parameters, records, sensitivities
-from dperm.mechanisms.releases.bounded import Integers
 from dperm.mechanisms.releases.choosing import mechanism_for
 from dperm.mechanisms.releases.fixed_point import INTEGERS, FixedPoint, Totals
 from dperm.mechanisms.releases.noisy import NoisyStatistic
-from dperm.mechanisms.values import Floats, items
+from dperm.mechanisms.values import items
+from dperm.noise.arrays import Floats, Integers
 
 CLIP, DROP = "clip", "drop"
 NOWHERE = -1

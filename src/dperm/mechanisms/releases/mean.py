@@ -16,7 +16,7 @@ from dperm.mechanisms.releases.bounded import ClippedNumbers
 from dperm.mechanisms.releases.choosing import mechanism_for
 from dperm.mechanisms.releases.fixed_point import FixedPoint, Totals, fixed_point
 from dperm.mechanisms.releases.noisy import NoisyStatistic
-from dperm.mechanisms.values import Floats
+from dperm.noise.arrays import Floats
 from dperm.privacy import Adjacency
 
 

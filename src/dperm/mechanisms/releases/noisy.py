@@ -15,7 +15,7 @@ from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.releases import records
 from dperm.mechanisms.releases.fixed_point import FixedPoint, Totals
 from dperm.mechanisms.run import Facts, release
-from dperm.mechanisms.values import Floats
+from dperm.noise.arrays import Floats
 from dperm.noise.bits import Bits, Stream
 from dperm.privacy import Adjacency, Release
 from dperm.privacy.guarantee import AnyGuarantee

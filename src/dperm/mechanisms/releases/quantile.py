@@ -18,9 +18,8 @@ from dperm.checks import shown
 from dperm.errors import ConversionError, ParameterError
 from dperm.mechanisms.goal import checked_goal
 from dperm.mechanisms.releases import parameters, records, sensitivities
-from dperm.mechanisms.releases.bounded import Integers
 from dperm.mechanisms.run import Facts, release
-from dperm.mechanisms.values import Floats
+from dperm.noise.arrays import Floats, Integers
 from dperm.noise.bits import Bits, Stream
 from dperm.noise.choice import exponential_choice, integer_below
 from dperm.privacy import ApproxDP, PureDP, Release

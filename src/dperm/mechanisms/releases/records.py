@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dperm.errors import DataError
-from dperm.mechanisms.values import Floats, real_array
+from dperm.mechanisms.values import filled, real_array
+from dperm.noise.arrays import Floats
 
 NAME = "data"
 ASSUMED = "at least one"
@@ -21,7 +22,7 @@ def column(data: ArrayLike) -> Floats:
     values = real_array(NAME, data)
     if values.ndim != 1:
         raise DataError(f"{NAME} must be one-dimensional: one number per record.")
-    return _filled(values)
+    return filled(NAME, values)
 
 
 def flags(data: ArrayLike) -> NDArray[np.bool_]:
@@ -37,20 +38,10 @@ def rows(data: ArrayLike, dim: int) -> Floats:
     values = real_array(NAME, data)
     if values.ndim != 2 or values.shape[1] != dim:
         raise DataError(f"{NAME} must be two-dimensional: one row of dim={dim} numbers per record.")
-    return _filled(values)
+    return filled(NAME, values)
 
 
 def require_records(found: int, n: int | None) -> None:
     """The number of records is the one that the release was planned with, where that is public."""
     if n is not None and found != n:
         raise DataError(f"{NAME} must hold exactly n={n} records: n is public under replace_one, and was declared.")
-
-
-def _filled(values: Floats) -> Floats:
-    if not len(values):
-        raise _empty()
-    return values
-
-
-def _empty() -> DataError:
-    return DataError(f"{NAME} must hold at least one record: nothing can be learnt from none.")

@@ -20,9 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dperm.mechanisms.releases import records, sensitivities
-from dperm.mechanisms.releases.bounded import Integers
 from dperm.mechanisms.releases.fixed_point import Totals
-from dperm.mechanisms.values import Floats
+from dperm.noise.arrays import Floats, Integers
 from dperm.privacy import Adjacency
 
 Mask = NDArray[np.bool_]

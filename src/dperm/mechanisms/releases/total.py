@@ -20,7 +20,8 @@ from dperm.mechanisms.releases.choosing import mechanism_for
 from dperm.mechanisms.releases.fixed_point import FixedPoint, Totals, fixed_point
 from dperm.mechanisms.releases.noisy import NoisyStatistic
 from dperm.mechanisms.releases.rows import ClippedRows
-from dperm.mechanisms.values import Floats, Numbers
+from dperm.mechanisms.values import Numbers
+from dperm.noise.arrays import Floats
 from dperm.privacy import Adjacency
 
 MOST_DIM = 2**20
