@@ -1,0 +1,174 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Blocks of rows, dense or sparse, scaled column by column: X is read where it lies, never copied as a whole."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dperm.data.arrays import Floats, Mask
+from dperm.data.space import FeatureSpace
+
+CELLS = 2**17
+"""Cells of a dense block: it stays in a processor's cache while it is used twice."""
+HEIGHTS = (256, 2048)
+SPARSE_HEIGHT = 2**12
+LARGE = 1e100
+"""Rows longer than this are scaled down before they meet coefficients, so that no product overflows."""
+
+
+class RowBlocks(ABC):
+    """Rows as blocks of doubles with scaled columns; row factors and the constant column are somebody else's."""
+
+    space: FeatureSpace
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """Number of rows."""
+
+    @property
+    @abstractmethod
+    def height(self) -> int:
+        """Rows per block."""
+
+    @abstractmethod
+    def raw(self, start: int, stop: int) -> Any:
+        """Rows as they are given: a view, nothing scaled."""
+
+    @abstractmethod
+    def finite(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Which entries of these rows are finite, as a dense or sparse-shaped truth table of rows."""
+
+    @abstractmethod
+    def scaled(self, start: int, stop: int, bad: Mask | None = None) -> Any:
+        """Rows with columns clipped and scaled to [-1, 1] where there are bounds; rows marked ``bad`` are zero."""
+
+    @abstractmethod
+    def lengths(self, start: int, stop: int) -> Floats:
+        """L2 norms of the scaled rows; NaN or infinite where a row is not finite or overflows."""
+
+
+@dataclass(frozen=True)
+class DenseRows(RowBlocks):
+    """Rows of a 2-D array."""
+
+    array: NDArray[Any]
+    space: FeatureSpace
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return int(self.array.shape[0])
+
+    @property
+    def height(self) -> int:
+        """A block fits into the cache."""
+        low, high = HEIGHTS
+        return min(max(CELLS // self.space.dim, low), high)
+
+    def raw(self, start: int, stop: int) -> NDArray[Any]:
+        """A view."""
+        return self.array[start:stop]
+
+    def finite(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Entry by entry."""
+        return np.asarray(np.isfinite(self.array[start:stop]))
+
+    def scaled(self, start: int, stop: int, bad: Mask | None = None) -> Floats:
+        """A view where nothing has to be done."""
+        rows = np.asarray(self.array[start:stop], dtype=np.float64)
+        if self.space.bounds is not None:
+            rows = self._to_unit(rows)
+        if bad is not None and bad.any():
+            rows = np.where(bad[:, np.newaxis], 0.0, rows)
+        return rows
+
+    def _to_unit(self, rows: Floats) -> Floats:
+        center = self.space.center
+        shifted = rows - center if center is not None else rows.copy()
+        shifted /= np.asarray(self.space.half_width)
+        return np.clip(shifted, -1.0, 1.0, out=shifted)
+
+    def lengths(self, start: int, stop: int) -> Floats:
+        """By one pass over the rows; an entry that is not finite shows in its row."""
+        rows = np.asarray(self.array[start:stop], dtype=np.float64)
+        if self.space.bounds is None:
+            return _lengths(rows)
+        lengths = _lengths(self._to_unit(rows))
+        lengths[~np.isfinite(rows).all(axis=1)] = np.nan
+        return lengths
+
+
+@dataclass(frozen=True)
+class SparseRows(RowBlocks):
+    """Rows of a compressed sparse row matrix; columns are scaled without a shift."""
+
+    array: Any
+    space: FeatureSpace
+
+    @property
+    def count(self) -> int:
+        """Number of rows."""
+        return int(self.array.shape[0])
+
+    @property
+    def height(self) -> int:
+        """Few blocks: each costs a pass over the coefficients."""
+        return SPARSE_HEIGHT
+
+    def raw(self, start: int, stop: int) -> Any:
+        """A matrix on views of the three arrays."""
+        return self._with(start, stop, self._data(start, stop))
+
+    def finite(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Which rows are finite, as one column."""
+        odd = ~np.isfinite(self._data(start, stop))
+        return np.asarray(self._row_sums(start, stop, odd.astype(np.float64)) == 0)[:, np.newaxis]
+
+    def scaled(self, start: int, stop: int, bad: Mask | None = None) -> Any:
+        """As for dense rows; zeros stay zeros."""
+        data = np.asarray(self._data(start, stop), dtype=np.float64)
+        if self.space.half_width is not None:
+            data = np.clip(data / self.space.half_width[self._columns(start, stop)], -1.0, 1.0)
+        if bad is not None and bad.any():
+            data = np.where(np.repeat(bad, self._counts(start, stop)), 0.0, data)
+        return self._with(start, stop, data)
+
+    def lengths(self, start: int, stop: int) -> Floats:
+        """Row by row."""
+        data = self.scaled(start, stop).data
+        lengths = np.sqrt(self._row_sums(start, stop, data * data))
+        lengths[~self.finite(start, stop)[:, 0]] = np.nan
+        return lengths
+
+    def _span(self, start: int, stop: int) -> slice:
+        return slice(int(self.array.indptr[start]), int(self.array.indptr[min(stop, self.count)]))
+
+    def _data(self, start: int, stop: int) -> NDArray[Any]:
+        return np.asarray(self.array.data[self._span(start, stop)])
+
+    def _columns(self, start: int, stop: int) -> NDArray[Any]:
+        return np.asarray(self.array.indices[self._span(start, stop)])
+
+    def _counts(self, start: int, stop: int) -> NDArray[Any]:
+        return np.diff(self.array.indptr[start : stop + 1])
+
+    def _row_sums(self, start: int, stop: int, entries: Floats) -> Floats:
+        counts = self._counts(start, stop)
+        places = np.repeat(np.arange(len(counts)), counts)
+        return np.asarray(np.bincount(places, weights=entries, minlength=len(counts)), dtype=np.float64)
+
+    def _with(self, start: int, stop: int, data: NDArray[Any]) -> Any:
+        from scipy.sparse import csr_array
+
+        pointers = self.array.indptr[start : stop + 1] - self.array.indptr[start]
+        shape = (len(pointers) - 1, self.space.dim)
+        return csr_array((data, self._columns(start, stop), pointers), shape=shape, copy=False)
+
+
+def _lengths(rows: Floats) -> Floats:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)), dtype=np.float64)

@@ -1,0 +1,236 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Data that keep their public bounds: made by `enforce`, and in no other way."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dperm.checks import shown
+from dperm.data.arrays import Floats, Mask
+from dperm.data.blocks import LARGE, DenseRows, RowBlocks, SparseRows
+from dperm.data.labels import Signs, signs_of
+from dperm.data.space import FeatureSpace
+from dperm.errors import DataError, ParameterError
+
+INVALID = ("raise", "drop")
+
+
+class Block(NamedTuple):
+    """Some rows: the bounded row i is (factors[i] * x[i], constant), of norm ``lengths[i]``."""
+
+    x: Any
+    factors: Floats
+    lengths: Floats
+    signs: Floats
+    weights: Floats
+
+
+@dataclass(frozen=True)
+class BoundedData:
+    """Rows within the radius of their `FeatureSpace`, with signs for labels.
+
+    X stays where it is: a row's factor min(1, norm / ||x||) is applied in passing, block by block. Besides X there is
+    one double and one byte for each row.
+    """
+
+    space: FeatureSpace
+    source: RowBlocks
+    signs: Signs
+    norms: Floats
+    class_weights: tuple[float, float] = (1.0, 1.0)
+    bad: Mask | None = None
+
+    @property
+    def rows(self) -> int:
+        """Number of rows; private under add/remove."""
+        return self.source.count
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether blocks are sparse matrices."""
+        return isinstance(self.source, SparseRows)
+
+    @property
+    def height(self) -> int:
+        """Rows per block."""
+        return self.source.height
+
+    def blocks(self, stride: int = 1) -> Iterator[Block]:
+        """Every ``stride``-th block of rows: which ones does not depend on what they hold."""
+        for start in range(0, self.rows, self.height * stride):
+            yield self.block(start, min(start + self.height, self.rows))
+
+    def stride_for(self, rows: int) -> int:
+        """The largest stride at which blocks with at least ``rows`` rows remain, all of them among at least four."""
+        blocks = self.rows // self.height
+        return max(1, blocks // max(4, -(-rows // self.height)))
+
+    def block(self, start: int, stop: int) -> Block:
+        """The rows from ``start`` to ``stop``."""
+        norms, signs = self.norms[start:stop], self.signs[start:stop]
+        bad = None if self.bad is None else self.bad[start:stop]
+        x = self.source.scaled(start, stop, bad)
+        factors, lengths = self._sizes(norms)
+        if norms.size and norms.max() > LARGE:  # a product with a coefficient might overflow: scale first
+            x, factors = _scaled_rows(x, factors), np.ones_like(factors)
+        numbers = signs.astype(np.float64)
+        return Block(x, factors, lengths, numbers, self._weights(numbers))
+
+    def _weights(self, signs: Floats) -> Floats:
+        """The weight of each record's class; 0 for one that does not count."""
+        low, high = self.class_weights
+        weights = np.abs(signs)
+        return weights if low == high == 1.0 else weights * np.where(signs > 0, high, low)
+
+    def _sizes(self, norms: Floats) -> tuple[Floats, Floats]:
+        """Row factors, and the lengths of the bounded rows with their constant."""
+        if self.space.norm is None:
+            return np.ones_like(norms), np.sqrt(norms * norms + self.space.constant**2)
+        inside = np.minimum(norms, self.space.norm)
+        factors = self.space.norm / np.maximum(norms, self.space.norm)
+        return factors, np.sqrt(inside * inside + self.space.constant**2)
+
+
+def enforce(
+    X: Any,
+    y: NDArray[Any],
+    space: FeatureSpace,
+    *,
+    classes: tuple[object, object],
+    weights: tuple[float, float] = (1.0, 1.0),
+    invalid: str = "raise",
+    names: Sequence[str] | None = None,
+    most_rows: int = 2**31,
+) -> BoundedData:
+    """``X`` and ``y`` as bounded data (T44, T54); a row that cannot be bounded raises, or contributes nothing.
+
+    Parameters
+    ----------
+    X
+        2-D array of floats, or a compressed sparse row matrix.
+    y
+        1-D array of labels.
+    space
+        Public geometry of the features.
+    classes
+        The two public labels, the negative one first.
+    weights
+        Public weights of the two classes.
+    invalid
+        "raise", or "drop": a row with NaN, infinities or a label outside ``classes`` adds 0 to every sum, which is
+        within what a record may add, so the guarantee covers it.
+    names
+        Names of the columns, for messages.
+    most_rows
+        Public limit on the number of rows.
+
+    Raises
+    ------
+    DataError
+        If the data break a rule: with the column and the rule, and nothing about values, rows or counts.
+    """
+    if invalid not in INVALID:
+        raise ParameterError(f'invalid must be "raise" or "drop", got {shown(invalid)}.')
+    source = _source(X, space)
+    _check_rows(source.count, len(y), most_rows)
+    signs = signs_of(np.asarray(y), classes)
+    norms, bad = _norms(source)
+    if invalid == "raise":
+        _refuse(source, signs, bad, classes, names)
+    signs[bad] = 0
+    norms[bad] = 0.0
+    return BoundedData(space, source, signs, norms, weights, bad if bad.any() else None)
+
+
+def _source(X: Any, space: FeatureSpace) -> RowBlocks:
+    if isinstance(X, np.ndarray):
+        return DenseRows(X, space)
+    if space.center is not None:
+        raise ParameterError(
+            "bounds of sparse X must be symmetric, low = -high: anything else would shift zeros and fill the matrix. "
+            "Give symmetric bounds, feature_norm, or dense X."
+        )
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    return SparseRows(X, space)
+
+
+def _check_rows(rows: int, labels: int, most: int) -> None:
+    if rows != labels:
+        raise DataError("X and y must have the same number of rows.")
+    if rows == 0:
+        raise DataError("X must have at least one row: an empty data set teaches nothing.")
+    if rows > most:
+        raise DataError(
+            f"X has more rows than the public limit {most:,} of this plan, for which rounding errors were bounded. "
+            f"Declare a larger n."
+        )
+
+
+def _norms(source: RowBlocks) -> tuple[Floats, Mask]:
+    """Norms of the rows with scaled columns, and which rows are not finite."""
+    norms = np.empty(source.count)
+    bad = np.zeros(source.count, dtype=np.bool_)
+    for start in range(0, source.count, source.height):
+        stop = min(start + source.height, source.count)
+        lengths = source.lengths(start, stop)
+        odd = ~np.isfinite(lengths)
+        if odd.any():
+            bad[start:stop] = ~source.finite(start, stop).all(axis=1)
+            again = np.flatnonzero(odd & ~bad[start:stop])
+            lengths[again] = [_long_norm(source, start + place) for place in again.tolist()]
+        norms[start:stop] = lengths
+    return norms, bad
+
+
+def _long_norm(source: RowBlocks, row: int) -> float:
+    """The norm of a finite row whose squares overflow; the largest double if the norm itself does."""
+    entries = source.raw(row, row + 1)
+    values = np.abs(np.asarray(getattr(entries, "data", entries) if not isinstance(entries, np.ndarray) else entries))
+    largest = float(values.max())
+    shrunk = values.astype(np.float64) / largest
+    return min(largest * math.sqrt(float(np.sum(shrunk * shrunk))), float(np.finfo(np.float64).max))
+
+
+def _scaled_rows(x: Any, factors: Floats) -> Any:
+    """Each row times its factor."""
+    if isinstance(x, np.ndarray):
+        return x * factors[:, np.newaxis]
+    scaled = x.copy()
+    scaled.data = x.data * np.repeat(factors, np.diff(x.indptr))
+    return scaled
+
+
+def _refuse(
+    source: RowBlocks, signs: Signs, bad: Mask, classes: tuple[object, object], names: Sequence[str] | None
+) -> None:
+    """Raise for data that break a rule, naming the column."""
+    if bad.any():
+        raise DataError(
+            f"X must be finite, but {_odd_column(source, names)} has NaN or infinite values. Impute them by public "
+            f'constants, or give invalid="drop" to leave such rows out.'
+        )
+    if not signs.all():
+        raise DataError(
+            f"y must hold the declared classes {classes[0]!r} and {classes[1]!r} only. Correct the labels, or give "
+            f'invalid="drop" to leave other rows out.'
+        )
+
+
+def _odd_column(source: RowBlocks, names: Sequence[str] | None) -> str:
+    """The first column that is not finite, by its name."""
+    odd = source.space.dim
+    for start in range(0, source.count, source.height):
+        entries = source.raw(start, min(start + source.height, source.count))
+        if isinstance(entries, np.ndarray):
+            columns = np.flatnonzero(~np.isfinite(entries).all(axis=0))
+        else:
+            columns = np.unique(entries.indices[~np.isfinite(entries.data)])
+        odd = min([odd, *columns.tolist()])
+    return f"column {names[odd]!r}" if names is not None else f"column {odd}"

@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The public geometry of the features: what every row is made to keep, and how large a row can then be."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dperm import checks
+from dperm.checks import shown
+from dperm.data.arrays import Floats
+from dperm.errors import ParameterError
+
+NORM = "Rows are scaled down to this L2 norm; it must not be taken from the data."
+MOST_DIM = 2**26
+
+
+@dataclass(frozen=True)
+class FeatureSpace:
+    """Columns scaled to [-1, 1] by public bounds, rows scaled down to a public norm, and a constant column (T54).
+
+    A row x of the user's becomes, in this order: each entry clipped to its column's bounds and mapped affinely to
+    [-1, 1] (if there are bounds); the row scaled down to L2 norm ``norm`` if it is longer (if there is a norm); the
+    constant a appended (if there is an intercept). So ||x|| <= R = ``radius``, whatever the data are, and the
+    intercept is a coefficient like any other, regularised like any other: without that there is no strong convexity,
+    and T30 and T35-T41 are void.
+
+    Attributes
+    ----------
+    dim
+        Number of columns of X.
+    norm
+        Public L2 norm of the rows, measured after the columns were scaled.
+    bounds
+        Public (low, high) for each column.
+    intercept
+        Whether there is a constant column. Its constant a is 1 beside scaled columns, else ``norm``: multiplying
+        features and norm by a number changes no prediction.
+    """
+
+    dim: int
+    norm: float | None = None
+    bounds: tuple[tuple[float, float], ...] | None = None
+    intercept: bool = True
+
+    def __post_init__(self) -> None:
+        """Check; one of the two bounds has to be there."""
+        set_field = object.__setattr__
+        set_field(self, "dim", checks.count("dim", self.dim, "It is the number of features.", most=MOST_DIM))
+        if self.norm is None and self.bounds is None:
+            raise ParameterError("feature_norm or bounds must be given: without a public bound nothing is proved.")
+        if self.norm is not None:
+            set_field(self, "norm", checks.between("feature_norm", self.norm, 1e-100, 1e100, NORM))
+        if self.bounds is not None:
+            set_field(self, "bounds", _checked_bounds(self.bounds, self.dim))
+
+    @property
+    def size(self) -> int:
+        """Number of coefficients: a column each, and the intercept."""
+        return self.dim + self.intercept
+
+    @property
+    def constant(self) -> float:
+        """The entry a of the constant column; 0 without an intercept."""
+        if not self.intercept:
+            return 0.0
+        return 1.0 if self.norm is None or self.bounds is not None else self.norm
+
+    @cached_property
+    def row_norm(self) -> float:
+        """Bound on the norm of a row without the constant: sqrt(d) of columns in [-1, 1], or ``norm`` if smaller."""
+        sphere = math.sqrt(self.dim) if self.bounds is not None else math.inf
+        return min(sphere, math.inf if self.norm is None else self.norm)
+
+    @cached_property
+    def radius(self) -> float:
+        """R: bound on the norm of a row with the constant, rounded up (T54)."""
+        return math.hypot(self.row_norm, self.constant) * (1 + 2.0**-50)
+
+    @cached_property
+    def center(self) -> Floats | None:
+        """The middle of each column's bounds; None if all are 0 (sparse data can stay sparse)."""
+        if self.bounds is None:
+            return None
+        middle = np.array([low / 2 + high / 2 for low, high in self.bounds])
+        return middle if middle.any() else None
+
+    @cached_property
+    def half_width(self) -> Floats | None:
+        """Half the width of each column's bounds."""
+        return None if self.bounds is None else np.array([high / 2 - low / 2 for low, high in self.bounds])
+
+    def coefficients(self, theta: Floats) -> tuple[Floats, float]:
+        """Coefficients and intercept in the user's units, from those of the bounded rows: post-processing (T3)."""
+        weights = theta[: self.dim].copy()
+        offset = float(theta[self.dim] * self.constant) if self.intercept else 0.0
+        if self.half_width is not None:
+            weights /= self.half_width
+        if self.center is not None:
+            offset -= float(weights @ self.center)
+        return weights, offset
+
+
+def _checked_bounds(bounds: object, dim: int) -> tuple[tuple[float, float], ...]:
+    """One finite (low, high) with low < high for each column."""
+    pairs = tuple(bounds) if isinstance(bounds, tuple | list) else ()
+    if len(pairs) != dim:
+        raise ParameterError(f"bounds must have a (low, high) for each of the {dim} columns, got {shown(bounds)}.")
+    return tuple(_checked_pair(place, pair) for place, pair in enumerate(pairs))
+
+
+def _checked_pair(place: int, pair: object) -> tuple[float, float]:
+    ends = tuple(pair) if isinstance(pair, tuple | list) else ()
+    if len(ends) != 2:
+        raise ParameterError(f"bounds[{place}] must be a pair (low, high), got {shown(pair)}.")
+    low, high = (checks.between(f"bounds[{place}]", end, -1e100, 1e100) for end in ends)
+    if not low < high:
+        raise ParameterError(f"bounds[{place}] must have low < high, got {shown(pair)}.")
+    return low, high

@@ -1,0 +1,240 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Losses of linear classifiers, as functions of the margin z = y x'theta, and their constants (T53).
+
+Each is convex and decreasing with slopes in [-1, 0]. A limit s on the slope replaces the loss by its linear extension
+where |f'| > s (T44): still convex and decreasing, second derivative no larger, and its gradient is the gradient of the
+loss clipped to s ||x||. Limits are one for each record, or None for none.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Protocol
+
+import numpy as np
+
+from dperm import checks
+from dperm.data.arrays import Floats
+
+Limits = Floats | None
+WIDTH = "It is h, half the width of the region in which the kink of the hinge is smoothed."
+
+
+class Loss(Protocol):
+    """A decreasing convex function f of the margin."""
+
+    name: ClassVar[str]
+
+    @property
+    def slope(self) -> float:
+        """Sup |f'|: L = R sup |f'| (C0.3)."""
+
+    @property
+    def curvature(self) -> float:
+        """Sup f'': beta = R^2 sup f''; infinite for a kink."""
+
+    @property
+    def steepness(self) -> float:
+        """How fast the computed derivative can change: the curvature, but finite for a kink too."""
+
+    @property
+    def at_zero(self) -> float:
+        """f(0), which bounds the norm of a minimiser."""
+
+    def value(self, margins: Floats, limits: Limits = None) -> Floats:
+        """F."""
+
+    def derivative(self, margins: Floats, limits: Limits = None) -> Floats:
+        """F' (a subgradient where there is a kink)."""
+
+    def second(self, margins: Floats, limits: Limits = None) -> Floats:
+        """F'' almost everywhere."""
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """log(1 + e^-z) (T53)."""
+
+    name: ClassVar[str] = "logistic"
+    slope: ClassVar[float] = 1.0
+    curvature: ClassVar[float] = 0.25
+    steepness: ClassVar[float] = 0.25
+    at_zero: ClassVar[float] = 0.6931471805599454
+
+    def value(self, margins: Floats, limits: Limits = None) -> Floats:
+        """log(1 + e^-z); below z_s = log((1 - s)/s), where the slope is -s, the tangent."""
+        inner = margins if limits is None else np.maximum(margins, self._turn(limits))
+        values = np.log1p(np.exp(-np.abs(inner))) + np.maximum(-inner, 0.0)
+        return np.asarray(values if limits is None else values + np.minimum(limits, 1.0) * (inner - margins))
+
+    def derivative(self, margins: Floats, limits: Limits = None) -> Floats:
+        """-1/(1 + e^z), at least -s."""
+        slopes = self._slopes(margins)
+        return np.asarray(-slopes if limits is None else -np.minimum(slopes, limits))
+
+    def second(self, margins: Floats, limits: Limits = None) -> Floats:
+        """P (1 - p); 0 where the slope is limited."""
+        slopes = self._slopes(margins)
+        bends = slopes * (1 - slopes)
+        return np.asarray(bends if limits is None else np.where(slopes < limits, bends, 0.0))
+
+    @staticmethod
+    def _slopes(margins: Floats) -> Floats:
+        """1/(1 + e^z); beyond z = 700, where e^z would overflow, 1e-304 stands for less."""
+        return np.asarray(1 / (1 + np.exp(np.minimum(margins, 700.0))))
+
+    @staticmethod
+    def _turn(limits: Floats) -> Floats:
+        """The margin z_s = log((1 - s)/s) below which the slope is limited; -infinity for s >= 1."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.where(limits < 1, np.log(np.maximum(1 - limits, 0.0)) - np.log(limits), -np.inf))
+
+
+@dataclass(frozen=True)
+class HuberHinge:
+    """The hinge with its kink replaced by a parabola on |1 - z| <= h (T53): C^{1,1}, beta = R^2/(2h)."""
+
+    width: float = 0.5
+
+    name: ClassVar[str] = "huber_hinge"
+    slope: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        """Check h."""
+        object.__setattr__(self, "width", checks.between("width", self.width, 1e-6, 1e6, WIDTH))
+
+    @property
+    def curvature(self) -> float:
+        """1/(2h)."""
+        return 1 / (2 * self.width)
+
+    @property
+    def steepness(self) -> float:
+        """The curvature."""
+        return self.curvature
+
+    @property
+    def at_zero(self) -> float:
+        """f(0)."""
+        return float(self.value(np.zeros(1))[0])
+
+    def value(self, margins: Floats, limits: Limits = None) -> Floats:
+        """u^2/(4h) with u = 1 + h - z up to u = 2hs, then the line of slope s."""
+        gap = np.maximum(1 + self.width - margins, 0.0)
+        inner = np.minimum(gap, 2 * self.width * _within_one(limits))
+        return np.asarray(inner / (2 * self.width) * (gap - inner / 2))
+
+    def derivative(self, margins: Floats, limits: Limits = None) -> Floats:
+        """-u/(2h) between -s and 0."""
+        return np.asarray(-np.minimum(self._slopes(margins), _within_one(limits)))
+
+    def second(self, margins: Floats, limits: Limits = None) -> Floats:
+        """1/(2h) where the slope is between -s and 0."""
+        slopes = self._slopes(margins)
+        return np.where((slopes > 0) & (slopes < _within_one(limits)), self.curvature, 0.0)
+
+    def _slopes(self, margins: Floats) -> Floats:
+        """u/(2h) between 0 and 1; clipped first, for u/(2h) may overflow."""
+        return np.asarray(np.clip(1 + self.width - margins, 0.0, 2 * self.width) / (2 * self.width))
+
+
+@dataclass(frozen=True)
+class SmoothedHinge:
+    """The twice differentiable smoothed hinge of Chaudhuri, Monteleoni & Sarwate (T53): beta = 3R^2/(4h).
+
+    With v = (1 + h - z)/h in [0, 2], f = h v^3 (4 - v)/16, -f' = v^2 (3 - v)/4 and f'' = (3/(4h)) v (2 - v): the form of
+    T53 in t = v - 1, without its cancellation near v = 0.
+    """
+
+    width: float = 0.5
+
+    name: ClassVar[str] = "smoothed_hinge"
+    slope: ClassVar[float] = 1.0
+
+    def __post_init__(self) -> None:
+        """Check h."""
+        object.__setattr__(self, "width", checks.between("width", self.width, 1e-6, 1e6, WIDTH))
+
+    @property
+    def curvature(self) -> float:
+        """3/(4h)."""
+        return 3 / (4 * self.width)
+
+    @property
+    def steepness(self) -> float:
+        """The curvature."""
+        return self.curvature
+
+    @property
+    def at_zero(self) -> float:
+        """f(0)."""
+        return float(self.value(np.zeros(1))[0])
+
+    def value(self, margins: Floats, limits: Limits = None) -> Floats:
+        """h v^3 (4 - v)/16; beyond the slope's limit s, the tangent."""
+        gap = 1 + self.width - margins
+        turn = self.width * self._turn(limits)
+        v = np.clip(gap, 0.0, turn) / self.width
+        return np.asarray(self.width * v * v * v * (4 - v) / 16 + _within_one(limits) * np.maximum(gap - turn, 0.0))
+
+    def derivative(self, margins: Floats, limits: Limits = None) -> Floats:
+        """-v^2 (3 - v)/4, at least -s."""
+        return np.asarray(-np.minimum(self._slopes(self._inside(margins)), _within_one(limits)))
+
+    def second(self, margins: Floats, limits: Limits = None) -> Floats:
+        """(3/(4h)) v (2 - v); 0 where the slope is limited."""
+        v = self._inside(margins)
+        bends = self.curvature * v * (2 - v)
+        return np.asarray(bends if limits is None else np.where(self._slopes(v) < limits, bends, 0.0))
+
+    def _inside(self, margins: Floats) -> Floats:
+        """V; clipped before the division, which may overflow."""
+        return np.asarray(np.clip(1 + self.width - margins, 0.0, 2 * self.width) / self.width)
+
+    @staticmethod
+    def _slopes(v: Floats) -> Floats:
+        return np.asarray(v * v * (3 - v) / 4)
+
+    @staticmethod
+    def _turn(limits: Limits) -> Floats | float:
+        """The v in [0, 2] at which the slope is s, by the trigonometric solution of v^3 - 3v^2 + 4s = 0.
+
+        v = 1 - 2 cos(x + pi/3) with sin^2(3x/2) = s, written without cancellation.
+        """
+        if limits is None:
+            return 2.0
+        third = 2 / 3 * np.arcsin(np.sqrt(np.minimum(limits, 1.0)))
+        return np.asarray(2 * np.sin(third / 2) ** 2 + math.sqrt(3) * np.sin(third))
+
+
+@dataclass(frozen=True)
+class Hinge:
+    """(1 - z)_+ (T53): its kink forbids objective perturbation (T42); for gradient perturbation.
+
+    The computed subgradient goes from -1 to 0 on a ramp of width 2^-20 around z = 1 (value off by 2^-23 at most):
+    rounding in a margin must not decide between 0 and a whole gradient.
+    """
+
+    name: ClassVar[str] = "hinge"
+    slope: ClassVar[float] = 1.0
+    curvature: ClassVar[float] = float("inf")
+    steepness: ClassVar[float] = 2.0**20
+    at_zero: ClassVar[float] = 1.0
+
+    def value(self, margins: Floats, limits: Limits = None) -> Floats:
+        """S (1 - z)_+."""
+        return np.asarray(_within_one(limits) * np.maximum(1 - margins, 0.0))
+
+    def derivative(self, margins: Floats, limits: Limits = None) -> Floats:
+        """-s where z < 1, on the ramp."""
+        ramp = np.clip(1 - margins, -0.5 / self.steepness, 0.5 / self.steepness) * self.steepness + 0.5
+        return np.asarray(-_within_one(limits) * ramp)
+
+    def second(self, margins: Floats, limits: Limits = None) -> Floats:
+        """0 almost everywhere."""
+        return np.zeros_like(margins)
+
+
+def _within_one(limits: Limits) -> Floats | float:
+    """The largest slope that is let through: no loss here has one above 1."""
+    return 1.0 if limits is None else np.minimum(limits, 1.0)

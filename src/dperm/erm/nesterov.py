@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Nesterov's method for smooth, strongly convex functions: slow, and sure.
+
+J is Lambda-strongly convex with gradients that are M-Lipschitz, M = n beta + Lambda. With kappa = M/Lambda, the method
+with momentum (sqrt(kappa) - 1)/(sqrt(kappa) + 1) has J(theta_k) - J* <= 2 (1 - 1/sqrt(kappa))^k (J(theta_0) - J*), and
+||grad J||^2 <= 2M (J - J*), J - J* <= ||grad J||^2/(2 Lambda) (Nesterov 2018, Thm 2.2.3). So a gradient of norm at most
+t is reached within
+
+    k = sqrt(kappa) log(2 kappa ||grad J(theta_0)||^2 / t^2)
+
+steps, for every data set.
+"""
+
+import math
+
+import numpy as np
+
+from dperm.data.arrays import Floats
+from dperm.erm.newton import Certified
+from dperm.erm.objective import Objective
+
+LOOK = 10
+"""The gradient at the main sequence is looked at every so many steps."""
+
+
+def steps_needed(condition: float, start: float, goal: float) -> int:
+    """The number of steps after which the gradient's norm has fallen from ``start`` to ``goal``."""
+    return math.ceil(math.sqrt(condition) * math.log(max(2 * condition * (start / goal) ** 2, 2.0))) + 1
+
+
+def descend(objective: Objective, start: Floats, certified: Certified, goal: float) -> tuple[Floats, bool]:
+    """The first point that is ``certified``, or the last one within the proven number of steps and False."""
+    spec = objective.spec
+    smoothness = objective.data.rows * spec.smoothness + spec.strength
+    root = math.sqrt(smoothness / spec.strength)
+    momentum = (root - 1) / (root + 1)
+    first = float(np.linalg.norm(objective.gradient(start)))
+    most = steps_needed(smoothness / spec.strength, first, goal / 2)
+    theta, ahead = start, start
+    for step in range(most + LOOK):
+        if step % LOOK == 0 and certified(theta, objective.gradient(theta)):
+            return theta, True
+        after = ahead - objective.gradient(ahead) / smoothness
+        ahead = after + momentum * (after - theta)
+        theta = after
+    return theta, certified(theta, objective.gradient(theta))

@@ -1,0 +1,56 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""How wrong a computed gradient can be, by a count of its rounded operations.
+
+Let u = 2^-53, D the number of coefficients, k the rows of a block and m the number of blocks. For a record with
+||x|| <= R and ||theta|| <= l, to first order in u:
+
+- its bounded row (norm, factor, column scaling) has relative error (D + 12) u;
+- so its margin is off by (2D + 20) u R l, and its slope by steepness times that, plus 36 u for evaluating and limiting;
+- summing |slope| ||x|| <= L over rows and blocks in any order adds (D + k + m + 20) u L.
+
+Hence ||computed - true|| <= n [w R (steepness (2D + 20) u R l + 36 u) + (D + k + m + 20) u L] + 4u (Lambda l + ||b|| +
+n L), times 1.01 for the higher orders. It is a count with a margin, as in Higham's analysis, not interval arithmetic;
+the bound holds for every order of summation, so it covers what a linear algebra library makes of the blocks.
+"""
+
+import math
+
+from dperm.data.blocks import HEIGHTS, SPARSE_HEIGHT
+from dperm.erm.spec import ProblemSpec
+
+ULP = 2.0**-53
+HIGHER_ORDERS = 1.01
+MARGIN = 3.0
+"""A tolerance that is promised is this many errors: the solver needs room beside the error itself."""
+
+
+def gradient_error(spec: ProblemSpec, rows: int, length: float, linear: float = 0.0) -> float:
+    """Bound on ||computed gradient - gradient|| over at most ``rows`` records at ||theta|| <= ``length`` (T31).
+
+    ``linear`` bounds the norm of the linear term.
+    """
+    size, slope = spec.dim, spec.lipschitz
+    margin = (2 * size + 20) * spec.radius * length
+    each = spec.weight * spec.radius * (spec.loss.steepness * margin + 36)
+    summed = (size + min(rows, SPARSE_HEIGHT) + rows / HEIGHTS[0] + 20) * slope
+    strength = spec.regularization or 0.0
+    whole = rows * (each + summed) + 4 * (strength * length + linear + rows * slope)
+    return HIGHER_ORDERS * ULP * whole
+
+
+def longest(spec: ProblemSpec, rows: int, linear: float = 0.0) -> float:
+    """Bound on ||theta|| where J(theta) <= J(0): 2 ||b|| / Lambda + sqrt(2 n w f(0) / Lambda).
+
+    From (Lambda/2) ||theta||^2 - ||b|| ||theta|| <= J(theta) <= J(0) = n w f(0), losses being nonnegative.
+    """
+    return 2 * linear / spec.strength + math.sqrt(2 * rows * spec.weight * spec.loss.at_zero / spec.strength)
+
+
+def attainable(spec: ProblemSpec, rows: int, linear: float = 0.0) -> float:
+    """A tolerance that `minimize` certifies for every data set of at most ``rows`` records, ||b|| <= ``linear``.
+
+    The minimiser has J <= J(0), so its length is bounded by public numbers, and a point whose gradient is within the
+    tolerance is hardly longer.
+    """
+    return MARGIN * gradient_error(spec, rows, 1.01 * longest(spec, rows, linear), linear)
