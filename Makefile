@@ -4,16 +4,19 @@ PYTHON ?= python3
 WORKERS ?= auto
 
 VENV := .venv
+OLDEST := .venv-oldest
 BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := test
-.PHONY: demo test test-slow bench docs lint format clean
+.PHONY: demo test test-slow test-oldest bench docs lint format clean
 
-demo: $(VENV)/.core
+demo: $(VENV)/.examples
 	$(BIN)/python examples/account_a_training_run.py
 	@echo
 	$(BIN)/python examples/release_statistics.py
+	@echo
+	$(BIN)/python examples/accuracy_against_epsilon.py
 
 test: lint
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS)
@@ -21,10 +24,16 @@ test: lint
 test-slow: $(VENV)/.dev
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) -m slow
 
+# The front end on the oldest scikit-learn that is supported, with numpy and scipy of its time.
+test-oldest: $(OLDEST)/.dev
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(OLDEST)/bin/python -m pytest --numprocesses $(WORKERS) tests/sklearn tests/report tests/data tests/erm tests/methods
+
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/accounting.py
 	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/noise_timing.py
+	$(BIN)/python benchmarks/convex_timing.py
+	$(BIN)/python benchmarks/convex.py
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs build/docs
@@ -54,4 +63,15 @@ $(VENV)/.core: pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(VENV)/.core
 	$(PIP_INSTALL) --editable ".[dev,docs]"
+	touch $@
+
+$(VENV)/.examples: $(VENV)/.core
+	$(PIP_INSTALL) --editable ".[examples]"
+	touch $@
+
+$(OLDEST)/.dev: pyproject.toml
+	$(PYTHON) -m venv $(OLDEST)
+	$(OLDEST)/bin/python -m pip --disable-pip-version-check --no-input install --quiet --editable . \
+		"scikit-learn==1.6.*" "numpy==1.26.*" "scipy==1.12.*" "pandas==2.2.*" "polars>=1,<2" "pyarrow>=15,<20" \
+		"pytest>=8" "pytest-xdist>=3.6" "hypothesis>=6.100" "mpmath>=1.3"
 	touch $@

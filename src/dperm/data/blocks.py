@@ -17,7 +17,7 @@ CELLS = 2**17
 HEIGHTS = (256, 2048)
 SPARSE_HEIGHT = 2**12
 LARGE = 1e100
-"""Rows longer than this are scaled down before they meet coefficients, so that no product overflows."""
+"""Rows longer than this are scaled down before they meet coefficients, so that nothing overflows or underflows."""
 
 
 class RowBlocks(ABC):
@@ -40,16 +40,12 @@ class RowBlocks(ABC):
         """Rows as they are given: a view, nothing scaled."""
 
     @abstractmethod
-    def finite(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """Which entries of these rows are finite, as a dense or sparse-shaped truth table of rows."""
-
-    @abstractmethod
     def scaled(self, start: int, stop: int, bad: Mask | None = None) -> Any:
         """Rows with columns clipped and scaled to [-1, 1] where there are bounds; rows marked ``bad`` are zero."""
 
     @abstractmethod
     def lengths(self, start: int, stop: int) -> Floats:
-        """L2 norms of the scaled rows; NaN or infinite where a row is not finite or overflows."""
+        """L2 norms of the scaled rows; NaN where a row is not finite, infinite where only its square is not."""
 
 
 @dataclass(frozen=True)
@@ -74,10 +70,6 @@ class DenseRows(RowBlocks):
         """A view."""
         return self.array[start:stop]
 
-    def finite(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """Entry by entry."""
-        return np.asarray(np.isfinite(self.array[start:stop]))
-
     def scaled(self, start: int, stop: int, bad: Mask | None = None) -> Floats:
         """A view where nothing has to be done."""
         rows = np.asarray(self.array[start:stop], dtype=np.float64)
@@ -90,16 +82,16 @@ class DenseRows(RowBlocks):
     def _to_unit(self, rows: Floats) -> Floats:
         center = self.space.center
         shifted = rows - center if center is not None else rows.copy()
-        shifted /= np.asarray(self.space.half_width)
+        with np.errstate(over="ignore"):  # infinite becomes 1
+            shifted /= np.asarray(self.space.half_width)
         return np.clip(shifted, -1.0, 1.0, out=shifted)
 
     def lengths(self, start: int, stop: int) -> Floats:
         """By one pass over the rows; an entry that is not finite shows in its row."""
         rows = np.asarray(self.array[start:stop], dtype=np.float64)
-        if self.space.bounds is None:
-            return _lengths(rows)
-        lengths = _lengths(self._to_unit(rows))
-        lengths[~np.isfinite(rows).all(axis=1)] = np.nan
+        lengths = row_lengths(rows if self.space.bounds is None else self._to_unit(rows))
+        if self.space.bounds is not None or not np.isfinite(lengths).all():
+            lengths[~np.isfinite(rows).all(axis=1)] = np.nan
         return lengths
 
 
@@ -124,25 +116,21 @@ class SparseRows(RowBlocks):
         """A matrix on views of the three arrays."""
         return self._with(start, stop, self._data(start, stop))
 
-    def finite(self, start: int, stop: int) -> NDArray[np.bool_]:
-        """Which rows are finite, as one column."""
-        odd = ~np.isfinite(self._data(start, stop))
-        return np.asarray(self._row_sums(start, stop, odd.astype(np.float64)) == 0)[:, np.newaxis]
-
     def scaled(self, start: int, stop: int, bad: Mask | None = None) -> Any:
         """As for dense rows; zeros stay zeros."""
         data = np.asarray(self._data(start, stop), dtype=np.float64)
         if self.space.half_width is not None:
-            data = np.clip(data / self.space.half_width[self._columns(start, stop)], -1.0, 1.0)
+            with np.errstate(over="ignore"):  # infinite becomes 1
+                data = np.clip(data / self.space.half_width[self._columns(start, stop)], -1.0, 1.0)
         if bad is not None and bad.any():
             data = np.where(np.repeat(bad, self._counts(start, stop)), 0.0, data)
         return self._with(start, stop, data)
 
     def lengths(self, start: int, stop: int) -> Floats:
-        """Row by row."""
-        data = self.scaled(start, stop).data
-        lengths = np.sqrt(self._row_sums(start, stop, data * data))
-        lengths[~self.finite(start, stop)[:, 0]] = np.nan
+        """As for dense rows."""
+        lengths = row_lengths(self.scaled(start, stop))
+        odd = ~np.isfinite(self._data(start, stop))
+        lengths[_row_sums(odd.astype(np.float64), self._counts(start, stop)) > 0] = np.nan
         return lengths
 
     def _span(self, start: int, stop: int) -> slice:
@@ -157,11 +145,6 @@ class SparseRows(RowBlocks):
     def _counts(self, start: int, stop: int) -> NDArray[Any]:
         return np.diff(self.array.indptr[start : stop + 1])
 
-    def _row_sums(self, start: int, stop: int, entries: Floats) -> Floats:
-        counts = self._counts(start, stop)
-        places = np.repeat(np.arange(len(counts)), counts)
-        return np.asarray(np.bincount(places, weights=entries, minlength=len(counts)), dtype=np.float64)
-
     def _with(self, start: int, stop: int, data: NDArray[Any]) -> Any:
         from scipy.sparse import csr_array
 
@@ -170,5 +153,24 @@ class SparseRows(RowBlocks):
         return csr_array((data, self._columns(start, stop), pointers), shape=shape, copy=False)
 
 
-def _lengths(rows: Floats) -> Floats:
-    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)), dtype=np.float64)
+def row_lengths(rows: Any) -> Floats:
+    """L2 norms of dense or sparse rows; infinite where a square is."""
+    with np.errstate(over="ignore"):
+        if isinstance(rows, np.ndarray):
+            return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)), dtype=np.float64)
+        return np.sqrt(_row_sums(rows.data * rows.data, np.diff(rows.indptr)))
+
+
+def row_multiples(rows: Any, factors: Floats) -> Any:
+    """Each row times its factor, dense or sparse."""
+    if isinstance(rows, np.ndarray):
+        return rows * factors[:, np.newaxis]
+    multiples = rows.copy()
+    multiples.data = rows.data * np.repeat(factors, np.diff(rows.indptr))
+    return multiples
+
+
+def _row_sums(entries: Floats, counts: NDArray[Any]) -> Floats:
+    """Sums over stored entries, of which row i has ``counts[i]``."""
+    places = np.repeat(np.arange(len(counts)), counts)
+    return np.asarray(np.bincount(places, weights=entries, minlength=len(counts)), dtype=np.float64)

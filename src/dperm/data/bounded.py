@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Data that keep their public bounds: made by `enforce`, and in no other way."""
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -12,12 +11,14 @@ from numpy.typing import NDArray
 
 from dperm.checks import shown
 from dperm.data.arrays import Floats, Mask
-from dperm.data.blocks import LARGE, DenseRows, RowBlocks, SparseRows
+from dperm.data.blocks import LARGE, DenseRows, RowBlocks, SparseRows, row_lengths, row_multiples
 from dperm.data.labels import Signs, signs_of
 from dperm.data.space import FeatureSpace
 from dperm.errors import DataError, ParameterError
 
 INVALID = ("raise", "drop")
+SHRINK = 2.0**-600
+"""Long rows are multiplied by this before they are measured: no square overflows, nor underflows if it matters."""
 
 
 class Block(NamedTuple):
@@ -75,25 +76,31 @@ class BoundedData:
         norms, signs = self.norms[start:stop], self.signs[start:stop]
         bad = None if self.bad is None else self.bad[start:stop]
         x = self.source.scaled(start, stop, bad)
-        factors, lengths = self._sizes(norms)
-        if norms.size and norms.max() > LARGE:  # a product with a coefficient might overflow: scale first
-            x, factors = _scaled_rows(x, factors), np.ones_like(factors)
+        factors, lengths = self.sizes(norms)
+        if norms.size and norms.max() > LARGE:
+            x, factors = self._shortened(x, norms, factors), np.ones_like(factors)
         numbers = signs.astype(np.float64)
-        return Block(x, factors, lengths, numbers, self._weights(numbers))
+        return Block(x, factors, lengths, numbers, self.weights(numbers))
 
-    def _weights(self, signs: Floats) -> Floats:
+    def weights(self, signs: Floats) -> Floats:
         """The weight of each record's class; 0 for one that does not count."""
         low, high = self.class_weights
         weights = np.abs(signs)
         return weights if low == high == 1.0 else weights * np.where(signs > 0, high, low)
 
-    def _sizes(self, norms: Floats) -> tuple[Floats, Floats]:
+    def sizes(self, norms: Floats) -> tuple[Floats, Floats]:
         """Row factors, and the lengths of the bounded rows with their constant."""
         if self.space.norm is None:
             return np.ones_like(norms), np.sqrt(norms * norms + self.space.constant**2)
         inside = np.minimum(norms, self.space.norm)
         factors = self.space.norm / np.maximum(norms, self.space.norm)
         return factors, np.sqrt(inside * inside + self.space.constant**2)
+
+    def _shortened(self, x: Any, norms: Floats, factors: Floats) -> Any:
+        """The rows times their factors, where the norm of one, its factor or a product might leave the doubles."""
+        is_long = norms > LARGE
+        x = row_multiples(x, np.where(is_long, SHRINK, 1.0))
+        return row_multiples(x, np.divide(self.space.norm or 0.0, row_lengths(x), out=factors.copy(), where=is_long))
 
 
 def enforce(
@@ -136,9 +143,10 @@ def enforce(
     """
     if invalid not in INVALID:
         raise ParameterError(f'invalid must be "raise" or "drop", got {shown(invalid)}.')
+    labels = np.asarray(y)
     source = _source(X, space)
-    _check_rows(source.count, len(y), most_rows)
-    signs = signs_of(np.asarray(y), classes)
+    _check_shapes(source, labels, most_rows)
+    signs = signs_of(labels, classes)
     norms, bad = _norms(source)
     if invalid == "raise":
         _refuse(source, signs, bad, classes, names)
@@ -148,6 +156,8 @@ def enforce(
 
 
 def _source(X: Any, space: FeatureSpace) -> RowBlocks:
+    if X.ndim != 2 or X.shape[1] != space.dim or X.dtype.kind not in "biuf":
+        raise DataError(f"X must be a table of numbers with {space.dim} columns, as declared.")
     if isinstance(X, np.ndarray):
         return DenseRows(X, space)
     if space.center is not None:
@@ -155,15 +165,20 @@ def _source(X: Any, space: FeatureSpace) -> RowBlocks:
             "bounds of sparse X must be symmetric, low = -high: anything else would shift zeros and fill the matrix. "
             "Give symmetric bounds, feature_norm, or dense X."
         )
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    return SparseRows(X, space)
+    if X.format != "csr":
+        raise ParameterError(f"X must be an array or a CSR matrix, got a sparse matrix in {X.format} format.")
+    rows = SparseRows(X, space)
+    starts = range(0, rows.count, rows.height)
+    if not all(rows.raw(start, start + rows.height).has_canonical_format for start in starts):
+        rows = SparseRows(X.copy(), space)  # an entry in pieces has another norm than its pieces
+        rows.array.sum_duplicates()
+    return rows
 
 
-def _check_rows(rows: int, labels: int, most: int) -> None:
-    if rows != labels:
-        raise DataError("X and y must have the same number of rows.")
+def _check_shapes(source: RowBlocks, labels: NDArray[Any], most: int) -> None:
+    rows = source.count
+    if labels.shape != (rows,):
+        raise DataError("X and y must have the same number of rows, and y one label for each.")
     if rows == 0:
         raise DataError("X must have at least one row: an empty data set teaches nothing.")
     if rows > most:
@@ -174,37 +189,14 @@ def _check_rows(rows: int, labels: int, most: int) -> None:
 
 
 def _norms(source: RowBlocks) -> tuple[Floats, Mask]:
-    """Norms of the rows with scaled columns, and which rows are not finite."""
+    """Norms of the rows with scaled columns, infinite if they overflow, and which rows are not finite."""
     norms = np.empty(source.count)
     bad = np.zeros(source.count, dtype=np.bool_)
     for start in range(0, source.count, source.height):
         stop = min(start + source.height, source.count)
-        lengths = source.lengths(start, stop)
-        odd = ~np.isfinite(lengths)
-        if odd.any():
-            bad[start:stop] = ~source.finite(start, stop).all(axis=1)
-            again = np.flatnonzero(odd & ~bad[start:stop])
-            lengths[again] = [_long_norm(source, start + place) for place in again.tolist()]
-        norms[start:stop] = lengths
+        norms[start:stop] = source.lengths(start, stop)
+        bad[start:stop] = np.isnan(norms[start:stop])
     return norms, bad
-
-
-def _long_norm(source: RowBlocks, row: int) -> float:
-    """The norm of a finite row whose squares overflow; the largest double if the norm itself does."""
-    entries = source.raw(row, row + 1)
-    values = np.abs(np.asarray(getattr(entries, "data", entries) if not isinstance(entries, np.ndarray) else entries))
-    largest = float(values.max())
-    shrunk = values.astype(np.float64) / largest
-    return min(largest * math.sqrt(float(np.sum(shrunk * shrunk))), float(np.finfo(np.float64).max))
-
-
-def _scaled_rows(x: Any, factors: Floats) -> Any:
-    """Each row times its factor."""
-    if isinstance(x, np.ndarray):
-        return x * factors[:, np.newaxis]
-    scaled = x.copy()
-    scaled.data = x.data * np.repeat(factors, np.diff(x.indptr))
-    return scaled
 
 
 def _refuse(

@@ -15,6 +15,8 @@ from dperm.errors import ParameterError
 
 NORM = "Rows are scaled down to this L2 norm; it must not be taken from the data."
 MOST_DIM = 2**26
+INTERCEPT_SHARE = 0.25
+NARROWEST = 1e-100
 
 
 @dataclass(frozen=True)
@@ -36,8 +38,10 @@ class FeatureSpace:
     bounds
         Public (low, high) for each column.
     intercept
-        Whether there is a constant column. Its constant a is 1 beside scaled columns, else ``norm``: multiplying
-        features and norm by a number changes no prediction.
+        Whether there is a constant column. Its constant a is a quarter of the bound on the rows, or 1 beside columns
+        that are only scaled: multiplying features and norm by a number changes no prediction. A larger constant
+        would raise R, and so the noise of every coefficient; a smaller one would let regularisation hold the intercept
+        down.
     """
 
     dim: int
@@ -66,7 +70,7 @@ class FeatureSpace:
         """The entry a of the constant column; 0 without an intercept."""
         if not self.intercept:
             return 0.0
-        return 1.0 if self.norm is None or self.bounds is not None else self.norm
+        return 1.0 if self.norm is None else INTERCEPT_SHARE * self.row_norm
 
     @cached_property
     def row_norm(self) -> float:
@@ -116,6 +120,6 @@ def _checked_pair(place: int, pair: object) -> tuple[float, float]:
     if len(ends) != 2:
         raise ParameterError(f"bounds[{place}] must be a pair (low, high), got {shown(pair)}.")
     low, high = (checks.between(f"bounds[{place}]", end, -1e100, 1e100) for end in ends)
-    if not low < high:
-        raise ParameterError(f"bounds[{place}] must have low < high, got {shown(pair)}.")
+    if not high - low >= NARROWEST:
+        raise ParameterError(f"bounds[{place}] must have low < high, {NARROWEST:g} apart at least, got {shown(pair)}.")
     return low, high

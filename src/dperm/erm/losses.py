@@ -142,8 +142,8 @@ class HuberHinge:
 class SmoothedHinge:
     """The twice differentiable smoothed hinge of Chaudhuri, Monteleoni & Sarwate (T53): beta = 3R^2/(4h).
 
-    With v = (1 + h - z)/h in [0, 2], f = h v^3 (4 - v)/16, -f' = v^2 (3 - v)/4 and f'' = (3/(4h)) v (2 - v): the form of
-    T53 in t = v - 1, without its cancellation near v = 0.
+    With v = (1 + h - z)/h in [0, 2], f = h v^3 (4 - v)/16, -f' = v^2 (3 - v)/4 and f'' = (3/(4h)) v (2 - v): the
+    quartic of T53 without its cancellation near v = 0.
     """
 
     width: float = 0.5
@@ -171,7 +171,7 @@ class SmoothedHinge:
         return float(self.value(np.zeros(1))[0])
 
     def value(self, margins: Floats, limits: Limits = None) -> Floats:
-        """h v^3 (4 - v)/16; beyond the slope's limit s, the tangent."""
+        """The quartic h v^3 (4 - v)/16; beyond the slope's limit s, the tangent."""
         gap = 1 + self.width - margins
         turn = self.width * self._turn(limits)
         v = np.clip(gap, 0.0, turn) / self.width
@@ -184,7 +184,7 @@ class SmoothedHinge:
     def second(self, margins: Floats, limits: Limits = None) -> Floats:
         """(3/(4h)) v (2 - v); 0 where the slope is limited."""
         v = self._inside(margins)
-        bends = self.curvature * v * (2 - v)
+        bends = self.curvature * (v * (2 - v))
         return np.asarray(bends if limits is None else np.where(self._slopes(v) < limits, bends, 0.0))
 
     def _inside(self, margins: Floats) -> Floats:

@@ -2,32 +2,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """The certified minimiser: quick methods first, a proven one if they fail, and a certificate in the end.
 
-`minimize` returns theta with ||grad J(theta)|| <= tolerance, rounding included, and nothing else: how it got there, how
-close it came and how long it took are private. J is Lambda-strongly convex, so ||theta - argmin J|| <= tolerance/Lambda
-(T31). The start is 0 and every step is a function of J alone; since only the tolerance enters the proofs (T31, T43),
-any way of meeting it will do.
+`minimize` returns theta with ||theta - argmin J|| <= tolerance/Lambda, rounding included, and nothing else: how it got
+there, how close it came and how long it took are private. The certificate is a gradient: J is Lambda-strongly convex,
+so ||theta - argmin J|| <= ||grad J(theta)||/Lambda (T31). The start is 0 and every step is a function of J alone; since
+only the tolerance enters the proofs (T31, T43), any way of meeting it will do.
 
 Order: Newton on a thinned sum of rows, chosen by position; Newton on all of them, with the thinned Hessian as long as
-it serves; Nesterov's method, whose number of steps is bounded for every data set.
+it serves; Nesterov's method, whose number of steps is bounded for every data set; and where doubles are not exact
+enough to certify what was reached, Newton with gradients in extended precision.
 """
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from dperm import checks
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
-from dperm.erm import nesterov, newton
-from dperm.erm.newton import Certified
+from dperm.erm import extended, nesterov, newton
+from dperm.erm.newton import Point
 from dperm.erm.objective import Objective
-from dperm.erm.rounding import gradient_error
+from dperm.erm.rounding import ULP, gradient_error
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError
 
+REFINEMENTS = 60
+
 
 def minimize(data: BoundedData, spec: ProblemSpec, tolerance: float, linear: Floats | None = None) -> Floats:
-    """Theta with ||grad J(theta) + linear|| <= ``tolerance``, certified (T31, T43).
+    """Theta with ||theta - argmin J|| <= ``tolerance``/Lambda, certified by its gradient (T31, T43).
 
     Parameters
     ----------
@@ -49,25 +53,43 @@ def minimize(data: BoundedData, spec: ProblemSpec, tolerance: float, linear: Flo
     if not math.isfinite(spec.loss.curvature):
         raise AssumptionError(f"{spec.loss.name} has a kink: there is no certificate for its minimiser. Smooth it.")
     objective = Objective(data, spec, np.zeros(spec.dim) if linear is None else linear)
-    certified = _certificate(objective, tolerance)
-    theta, found = newton.descend(objective, newton.approximate(objective), certified)
-    if not found:
-        theta, found = nesterov.descend(objective, theta, certified, tolerance)
-    if not found:
-        raise AssumptionError(
-            "tolerance is too small for floating point on data of this size: rounding alone may exceed it. The budget "
-            "was charged, nothing is released. Give a larger C or tolerance, or fewer rows."
-        )
-    return theta
+    error = _error_of(objective, ULP)
+
+    def certified(point: Point) -> bool:
+        return _norm(point.gradient) + error(point.theta) <= tolerance
+
+    def exhausted(point: Point) -> bool:
+        return certified(point) or _norm(point.gradient) <= 2 * error(point.theta)
+
+    point, done = newton.descend(objective, newton.approximate(objective), exhausted)
+    if not done:
+        point, _ = nesterov.descend(objective, point.theta, exhausted, tolerance)
+    return point.theta if certified(point) else _refined(objective, point.theta, tolerance)
 
 
-def _certificate(objective: Objective, tolerance: float) -> Certified:
-    """Whether the gradient, as computed at theta, is below the tolerance by more than it can be wrong."""
-    length_of_linear = float(np.linalg.norm(objective.linear))
+def _refined(objective: Objective, start: Floats, tolerance: float) -> Floats:
+    """Newton's method with the Hessian at ``start`` and gradients in extended precision."""
+    error = _error_of(objective, extended.ULP)
+    direction = newton.direction_at(objective, start)
+    theta = start.astype(np.longdouble)
+    for _ in range(REFINEMENTS):
+        gradient = extended.gradient(objective, theta)
+        rounded = theta.astype(np.float64)
+        rounding = objective.spec.strength * 2 * ULP * _norm(rounded)
+        if _norm(gradient.astype(np.float64)) + error(rounded) + rounding <= tolerance:
+            return rounded
+        theta = theta + direction(gradient.astype(np.float64))
+    raise AssumptionError(
+        "tolerance is too small for floating point on data of this size: rounding alone may exceed it. The budget was "
+        "charged, nothing is released. Give a larger C or tolerance, or fewer rows."
+    )
 
-    def certified(theta: Floats, gradient: Floats) -> bool:
-        length = float(np.linalg.norm(theta)) * (1 + 1e-12)
-        error = gradient_error(objective.spec, objective.data.rows, length, length_of_linear)
-        return float(np.linalg.norm(gradient)) * (1 + 1e-12) + error <= tolerance
 
-    return certified
+def _error_of(objective: Objective, ulp: float) -> Callable[[Floats], float]:
+    """How wrong the gradient at theta can be, by the unit of rounding it is computed with."""
+    spec, data, linear = objective.spec, objective.data, _norm(objective.linear)
+    return lambda theta: gradient_error(spec, data.rows, _norm(theta), linear, ulp=ulp, height=data.height)
+
+
+def _norm(vector: Floats) -> float:
+    return float(np.linalg.norm(vector)) * (1 + 1e-12)

@@ -14,10 +14,8 @@ steps, for every data set.
 
 import math
 
-import numpy as np
-
 from dperm.data.arrays import Floats
-from dperm.erm.newton import Certified
+from dperm.erm.newton import Done, Point
 from dperm.erm.objective import Objective
 
 LOOK = 10
@@ -29,19 +27,18 @@ def steps_needed(condition: float, start: float, goal: float) -> int:
     return math.ceil(math.sqrt(condition) * math.log(max(2 * condition * (start / goal) ** 2, 2.0))) + 1
 
 
-def descend(objective: Objective, start: Floats, certified: Certified, goal: float) -> tuple[Floats, bool]:
-    """The first point that is ``certified``, or the last one within the proven number of steps and False."""
-    spec = objective.spec
+def descend(objective: Objective, start: Floats, done: Done, goal: float) -> tuple[Point, bool]:
+    """The first point at which it is ``done``, or the last one within the proven number of steps and False."""
+    spec, point = objective.spec, Point(objective, start)
     smoothness = objective.data.rows * spec.smoothness + spec.strength
     root = math.sqrt(smoothness / spec.strength)
     momentum = (root - 1) / (root + 1)
-    first = float(np.linalg.norm(objective.gradient(start)))
-    most = steps_needed(smoothness / spec.strength, first, goal / 2)
+    most = steps_needed(smoothness / spec.strength, point.size, goal / 2)
     theta, ahead = start, start
     for step in range(most + LOOK):
-        if step % LOOK == 0 and certified(theta, objective.gradient(theta)):
-            return theta, True
+        if step % LOOK == 0 and done(point := Point(objective, theta)):
+            return point, True
         after = ahead - objective.gradient(ahead) / smoothness
         ahead = after + momentum * (after - theta)
         theta = after
-    return theta, certified(theta, objective.gradient(theta))
+    return point, done(point)

@@ -19,7 +19,6 @@ from dperm.data.arrays import Floats
 from dperm.erm.objective import Objective
 
 Direction = Callable[[Floats], Floats]
-Certified = Callable[[Floats, Floats], bool]
 
 MOST_STEPS = 100
 MOST_HALVINGS = 30
@@ -59,6 +58,9 @@ class Point:
         return float(np.linalg.norm(self.gradient))
 
 
+Done = Callable[[Point], bool]
+
+
 def approximate(objective: Objective) -> Floats:
     """A minimiser of the thinned objective, to start from; 0 if there are too few rows to thin.
 
@@ -70,27 +72,27 @@ def approximate(objective: Objective) -> Floats:
         return start
     thinned = replace(objective, stride=stride)
     goal = objective.spec.lipschitz * 0.02 * math.sqrt(data.rows * stride)
-    return descend(thinned, start, lambda _, gradient: float(np.linalg.norm(gradient)) <= goal)[0]
+    return descend(thinned, start, lambda point: point.size <= goal)[0].theta
 
 
-def descend(objective: Objective, start: Floats, certified: Certified) -> tuple[Floats, bool]:
-    """The first point that is ``certified``, or the last one that was reached and False."""
+def descend(objective: Objective, start: Floats, done: Done) -> tuple[Point, bool]:
+    """The first point at which it is ``done``, or the last one that was reached and False."""
     point = Point(objective, start)
     stride = _hessian_stride(objective) if start.any() else 1
     direction: Direction | None = None
     for _ in range(MOST_STEPS):
-        if certified(point.theta, point.gradient):
-            return point.theta, True
+        if done(point):
+            return point, True
         fresh = direction is None
         if direction is None:
-            direction = _direction(replace(objective, stride=objective.stride * stride), point)
+            direction = direction_at(replace(objective, stride=objective.stride * stride), point.theta)
         after = _step(point, direction(point.gradient), patient=fresh)
         if after is None and fresh and stride == 1:
             break
         if after is None or after.size > GOOD_SHRINKING * point.size:
             direction, stride = None, 1 if fresh else stride
         point = after or point
-    return point.theta, certified(point.theta, point.gradient)
+    return point, done(point)
 
 
 def _hessian_stride(objective: Objective) -> int:
@@ -123,11 +125,11 @@ def _is_progress(point: Point, after: Point, slope: float) -> bool:
     return after.size <= 0.9 * point.size and after.value <= point.value + ROUNDING * abs(point.value)
 
 
-def _direction(objective: Objective, point: Point) -> Direction:
-    """The map from a gradient to a Newton step with the Hessian at ``point``."""
+def direction_at(objective: Objective, theta: Floats) -> Direction:
+    """The map from a gradient to a Newton step with the Hessian at ``theta``."""
     if _many_coefficients(objective):
-        return _by_conjugate_gradients(objective, point)
-    factor = cho_factor(objective.hessian(point.theta), overwrite_a=True, check_finite=False)
+        return _by_conjugate_gradients(objective, theta)
+    factor = cho_factor(objective.hessian(theta), overwrite_a=True, check_finite=False)
     return lambda gradient: np.asarray(-cho_solve(factor, gradient, check_finite=False))
 
 
@@ -136,8 +138,8 @@ def _many_coefficients(objective: Objective) -> bool:
     return objective.data.is_sparse or objective.spec.dim > FACTORED_DIM
 
 
-def _by_conjugate_gradients(objective: Objective, point: Point) -> Direction:
-    bends = objective.bends(point.theta)
+def _by_conjugate_gradients(objective: Objective, theta: Floats) -> Direction:
+    bends = objective.bends(theta)
 
     def solved(gradient: Floats) -> Floats:
         return -conjugate_gradients(lambda v: objective.hessian_product(bends, v), gradient)

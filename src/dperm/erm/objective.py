@@ -97,7 +97,7 @@ class Objective:
         margins = block.signs * self._products(block, theta)
         if self.spec.clip is None:
             return margins, None
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", over="ignore"):
             return margins, self.spec.clip / block.lengths
 
     def _bends(self, block: Block, theta: Floats) -> Floats:

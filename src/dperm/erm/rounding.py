@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """How wrong a computed gradient can be, by a count of its rounded operations.
 
-Let u = 2^-53, D the number of coefficients, k the rows of a block and m the number of blocks. For a record with
-||x|| <= R and ||theta|| <= l, to first order in u:
+Let u be the unit of rounding (2^-53 for doubles), D the number of coefficients, k the rows of a block and m the number
+of blocks. For a record with ||x|| <= R and ||theta|| <= l, to first order in u:
 
-- its bounded row (norm, factor, column scaling) has relative error (D + 12) u;
+- its bounded row (norm and factor; columns are scaled entry by entry, which is part of what a bounded row is) has
+  relative error (D + 12) u;
 - so its margin is off by (2D + 20) u R l, and its slope by steepness times that, plus 36 u for evaluating and limiting;
 - summing |slope| ||x|| <= L over rows and blocks in any order adds (D + k + m + 20) u L.
 
@@ -17,6 +18,7 @@ the bound holds for every order of summation, so it covers what a linear algebra
 import math
 
 from dperm.data.blocks import HEIGHTS, SPARSE_HEIGHT
+from dperm.erm import extended
 from dperm.erm.spec import ProblemSpec
 
 ULP = 2.0**-53
@@ -25,18 +27,27 @@ MARGIN = 3.0
 """A tolerance that is promised is this many errors: the solver needs room beside the error itself."""
 
 
-def gradient_error(spec: ProblemSpec, rows: int, length: float, linear: float = 0.0) -> float:
+def gradient_error(
+    spec: ProblemSpec,
+    rows: int,
+    length: float,
+    linear: float = 0.0,
+    *,
+    ulp: float = ULP,
+    height: int | None = None,
+) -> float:
     """Bound on ||computed gradient - gradient|| over at most ``rows`` records at ||theta|| <= ``length`` (T31).
 
-    ``linear`` bounds the norm of the linear term.
+    ``linear`` bounds the norm of the linear term, ``ulp`` is the unit of rounding, ``height`` the rows of a block; None
+    for whatever it may be.
     """
     size, slope = spec.dim, spec.lipschitz
     margin = (2 * size + 20) * spec.radius * length
     each = spec.weight * spec.radius * (spec.loss.steepness * margin + 36)
-    summed = (size + min(rows, SPARSE_HEIGHT) + rows / HEIGHTS[0] + 20) * slope
+    summed = (size + min(rows, height or SPARSE_HEIGHT) + rows / (height or HEIGHTS[0]) + 20) * slope
     strength = spec.regularization or 0.0
     whole = rows * (each + summed) + 4 * (strength * length + linear + rows * slope)
-    return HIGHER_ORDERS * ULP * whole
+    return HIGHER_ORDERS * ulp * whole
 
 
 def longest(spec: ProblemSpec, rows: int, linear: float = 0.0) -> float:
@@ -50,7 +61,8 @@ def longest(spec: ProblemSpec, rows: int, linear: float = 0.0) -> float:
 def attainable(spec: ProblemSpec, rows: int, linear: float = 0.0) -> float:
     """A tolerance that `minimize` certifies for every data set of at most ``rows`` records, ||b|| <= ``linear``.
 
-    The minimiser has J <= J(0), so its length is bounded by public numbers, and a point whose gradient is within the
-    tolerance is hardly longer.
+    The minimiser has J <= J(0), so its length l is bounded by public numbers, and a point whose gradient is within the
+    tolerance is hardly longer. In extended precision if need be; rounding the result to doubles moves it by 2^-53 l.
     """
-    return MARGIN * gradient_error(spec, rows, 1.01 * longest(spec, rows, linear), linear)
+    length = 1.01 * longest(spec, rows, linear)
+    return MARGIN * gradient_error(spec, rows, length, linear, ulp=extended.ULP) + 2 * ULP * spec.strength * length

@@ -45,7 +45,7 @@ class ProblemSpec:
     def __post_init__(self) -> None:
         """Check the numbers."""
         set_field = object.__setattr__
-        set_field(self, "radius", checks.positive("radius", self.radius))
+        set_field(self, "radius", checks.between("radius", self.radius, 1e-101, 1e101))
         set_field(self, "dim", checks.count("dim", self.dim))
         if self.n is not None:
             set_field(self, "n", checks.count("n", self.n, "It is the public number of records."))
@@ -54,7 +54,7 @@ class ProblemSpec:
                 self, "regularization", checks.between("regularization", self.regularization, 1e-30, 1e30, LAMBDA)
             )
         if self.clip is not None:
-            set_field(self, "clip", checks.positive("clip", self.clip))
+            set_field(self, "clip", checks.between("clip", self.clip, 1e-200, 1e200))
         set_field(self, "weight", checks.between("weight", self.weight, 1e-30, 1e30))
 
     @property
