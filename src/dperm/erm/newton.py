@@ -80,7 +80,7 @@ def descend(objective: Objective, start: Floats, done: Done) -> tuple[Point, boo
     point = Point(objective, start)
     stride = _hessian_stride(objective) if start.any() else 1
     direction: Direction | None = None
-    for _ in range(MOST_STEPS):
+    for count in range(MOST_STEPS):
         if done(point):
             return point, True
         fresh = direction is None
@@ -91,6 +91,8 @@ def descend(objective: Objective, start: Floats, done: Done) -> tuple[Point, boo
             break
         if after is None or after.size > GOOD_SHRINKING * point.size:
             direction, stride = None, 1 if fresh else stride
+        elif count == 0 and stride > 1:  # the first step is the longest: a thinned Hessian is cheap to renew after it
+            direction = None
         point = after or point
     return point, done(point)
 
