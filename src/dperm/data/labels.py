@@ -21,5 +21,15 @@ def _equal(labels: NDArray[np.generic], label: object) -> NDArray[np.bool_]:
         return np.zeros(labels.shape, dtype=np.bool_)
     if labels.dtype.kind in "US" and not isinstance(label, str | bytes):
         return np.zeros(labels.shape, dtype=np.bool_)
-    found = labels == label
+    try:
+        found = labels == label
+    except (TypeError, ValueError):  # something among the objects has no truth value when compared
+        found = np.array([_same(item, label) for item in labels.tolist()], dtype=np.bool_)
     return np.asarray(found, dtype=np.bool_) if np.ndim(found) else np.zeros(labels.shape, dtype=np.bool_)
+
+
+def _same(item: object, label: object) -> bool:
+    try:
+        return bool(item == label)
+    except (TypeError, ValueError):
+        return False

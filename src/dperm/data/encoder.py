@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of numbers, categories and gaps as bounded features, from public declarations alone."""
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Union
+
+import numpy as np
+
+from dperm.checks import shown
+from dperm.data import encoder_json
+from dperm.data.arrays import Floats
+from dperm.data.columns import AnyColumn, Categorical, Numeric, Places
+from dperm.data.tables import columns
+from dperm.errors import ParameterError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+__all__ = ["Categorical", "Numeric", "PublicEncoder"]
+
+
+@dataclass(frozen=True, eq=False)
+class PublicEncoder:
+    """Features in [-1, 1] from a table's declared columns: nothing is learnt from the data.
+
+    A `Numeric` column becomes one feature, clipped to its bounds and mapped to [-1, 1]; a `Categorical` column becomes
+    indicators, of which one is 1. So each declared column adds at most 1 to the squared length of a row, and ``norm``,
+    the root of their number, bounds every row whatever the data are. Given to an estimator as ``feature_norm=`` it
+    leaves the features as they are; so do ``bounds``, and both leave sparse features sparse.
+
+    Each record is encoded by itself: encoding neighbouring tables gives neighbouring matrices.
+
+    Attributes
+    ----------
+    columns
+        A `Numeric` or `Categorical` for each column to use, by name; the others are not read.
+
+    Examples
+    --------
+    >>> from dperm.data.encoder import Categorical, Numeric, PublicEncoder
+    >>> encoder = PublicEncoder({"age": Numeric(0, 100, impute=40), "work": Categorical(["public", "private"])})
+    >>> encoder.feature_names
+    ('age', 'work=public', 'work=private')
+    >>> encoder.transform({"age": [25, None, 110], "work": ["private", "private", "public"]})
+    array([[-0.5,  0. ,  1. ],
+           [-0.2,  0. ,  1. ],
+           [ 1. ,  1. ,  0. ]])
+    """
+
+    columns: Mapping[str, AnyColumn]
+
+    def __post_init__(self) -> None:
+        """Check every declaration."""
+        object.__setattr__(self, "columns", _checked(self.columns))
+        twice = [name for name, times in Counter(self.feature_names).items() if times > 1]
+        if twice:
+            raise ParameterError(f"columns must give different features, and two are named {shown(twice[0])}.")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PublicEncoder) and self._declared == other._declared
+
+    def __hash__(self) -> int:
+        return hash(self._declared)
+
+    @property
+    def _declared(self) -> tuple[tuple[str, AnyColumn], ...]:
+        """The columns in their order, which is that of the features."""
+        return tuple(self.columns.items())
+
+    @cached_property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features: a column's, or ``column=category``, and ``column=(other)`` for all others."""
+        return tuple(feature for name, column in self.columns.items() for feature in column.features(name))
+
+    @property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        """Public (low, high) of each feature: (-1, 1), also for indicators, so that nothing is shifted."""
+        return ((-1.0, 1.0),) * len(self.feature_names)
+
+    @property
+    def norm(self) -> float:
+        """Public bound on the L2 norm of a row: the square root of the number of declared columns, rounded up."""
+        squared = len(self.columns)
+        root = math.sqrt(squared)
+        return root if Fraction(root) ** 2 >= squared else math.nextafter(root, math.inf)
+
+    def transform(self, table: object, *, sparse: bool = False) -> Union[Floats, "csr_array"]:
+        """One row of features for each record; with ``sparse``, in compressed rows (CSR).
+
+        Every sparse row stores one entry for each declared column, be it zero: how many it stores says nothing.
+
+        Raises
+        ------
+        DataError
+            If a declared column is not in the table, or holds something that its declaration does not allow. The
+            message names the column and the rule, and says nothing about the value.
+        """
+        encoded = self._encoded(table)
+        return self._sparse(encoded) if sparse else self._dense(encoded)
+
+    def to_json(self) -> str:
+        """The declarations as one line of JSON, with a version: they are public, and can be stored beside a model."""
+        return encoder_json.to_json(self.columns)
+
+    @classmethod
+    def from_json(cls, text: str) -> "PublicEncoder":
+        """The encoder that ``to_json`` wrote; a `ParameterError` if it is not one."""
+        return cls(encoder_json.from_json(text))
+
+    def _encoded(self, table: object) -> Iterator[tuple[Places, Floats]]:
+        """For each declared column, which feature of each record is not zero, and its entry."""
+        start = 0
+        for (name, column), values in zip(self._declared, columns(table, self.columns), strict=True):
+            places, entries = column.entries(name, values)
+            yield start + places, entries
+            start += len(column.features(name))
+
+    def _dense(self, encoded: Iterator[tuple[Places, Floats]]) -> Floats:
+        matrix = np.empty((0, 0))
+        for place, (places, entries) in enumerate(encoded):
+            if place == 0:
+                matrix = np.zeros((len(entries), len(self.feature_names)))
+            matrix[np.arange(len(entries)), places] = entries
+        return matrix
+
+    def _sparse(self, encoded: Iterator[tuple[Places, Floats]]) -> "csr_array":
+        from scipy.sparse import csr_array
+
+        places, entries = (np.stack(found, axis=1) for found in zip(*encoded, strict=True))
+        index = np.int32 if entries.size < 2**31 else np.int64  # not every solver takes the larger ones
+        starts = np.arange(0, entries.size + 1, len(self.columns), dtype=index)
+        shape = (len(entries), len(self.feature_names))
+        return csr_array((entries.ravel(), places.ravel().astype(index), starts), shape=shape)
+
+
+def _checked(given: object) -> dict[str, AnyColumn]:
+    """An own copy of the declarations, all of which make sense."""
+    if not isinstance(given, Mapping) or not given:
+        raise ParameterError(
+            "columns must be a mapping of at least one name to Numeric(low, high) or Categorical(categories), got "
+            f"{'an empty one' if isinstance(given, Mapping) else shown(given)}."
+        )
+    for name, column in given.items():
+        if not isinstance(name, str):
+            raise ParameterError(f"columns must be named by strings, got {shown(name)}.")
+        if not isinstance(column, AnyColumn):
+            rule = "Numeric(low, high) or Categorical(categories)"
+            raise ParameterError(f"columns[{shown(name)}] must be {rule}, got {shown(column)}.")
+    return {name: column.checked(f"columns[{shown(name)}]") for name, column in given.items()}

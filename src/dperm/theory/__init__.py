@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""How good private learning can be expected to be, and how many records it needs: numbers only.
+
+============================================================  ===============================  =============
+function                                                      statement                        tag
+============================================================  ===============================  =============
+constant_step_sensitivity, decreasing_step_sensitivity        bolt-on SGD                      T33, E34
+descent_sensitivity                                           bolt-on gradient descent         T34
+last_iterate_bound                                            SGD with steps c/sqrt(t)         T47, E14
+dpgd_excess_risk                                              DP gradient descent, best T      T48
+output_noise_cost, objective_noise_cost                       what noise costs, every draw     T56, E32
+gaussian_norm_bound                                           length of Gaussian noise         T58, E18, E23
+output_excess_risk, objective_excess_risk                     expected excess population risk  T57
+output_sample_size, objective_sample_size, ..._closed_form    records needed                   T57
+gradient_risk_order, output_risk_order, objective_risk_order  rates, order only                T48, E30
+output_sample_order, objective_sample_order                   records needed, order only       T58
+gaussian_output_sample_order                                  records needed, order only       T58, E18
+============================================================  ===============================  =============
+
+No function here sees data. Bounds, sensitivities and counts are rounded up; results of the class ``OrderOnly`` bound
+nothing. ``regularization`` is Lambda in sum scale, 1/C (C0.2); risks are per record.
+"""
+
+from dperm.theory.bolt_on import Passes, constant_step_sensitivity, decreasing_step_sensitivity, descent_sensitivity
+from dperm.theory.descent import dpgd_excess_risk, last_iterate_bound
+from dperm.theory.noise_cost import gaussian_norm_bound, objective_noise_cost, output_noise_cost
+from dperm.theory.orders import (
+    gaussian_output_sample_order,
+    gradient_risk_order,
+    objective_risk_order,
+    objective_sample_order,
+    output_risk_order,
+    output_sample_order,
+)
+from dperm.theory.population import objective_excess_risk, output_excess_risk
+from dperm.theory.results import DescentRisk, ExcessRisk, LearningProblem, OrderOnly
+from dperm.theory.sample_size import (
+    objective_sample_size,
+    objective_sample_size_closed_form,
+    output_sample_size,
+)
+
+__all__ = [
+    "DescentRisk",
+    "ExcessRisk",
+    "LearningProblem",
+    "OrderOnly",
+    "Passes",
+    "constant_step_sensitivity",
+    "decreasing_step_sensitivity",
+    "descent_sensitivity",
+    "dpgd_excess_risk",
+    "gaussian_norm_bound",
+    "gaussian_output_sample_order",
+    "gradient_risk_order",
+    "last_iterate_bound",
+    "objective_excess_risk",
+    "objective_noise_cost",
+    "objective_risk_order",
+    "objective_sample_order",
+    "objective_sample_size",
+    "objective_sample_size_closed_form",
+    "output_excess_risk",
+    "output_noise_cost",
+    "output_risk_order",
+    "output_sample_order",
+    "output_sample_size",
+]

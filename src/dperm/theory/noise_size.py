@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The expected square of the noise that a guarantee needs, for output and objective perturbation; rounded up."""
+
+import math
+from dataclasses import dataclass
+
+from dperm import checks
+from dperm.errors import AssumptionError
+from dperm.privacy import Adjacency
+from dperm.privacy.gaussian_profile import delta_bracket, mu_for
+from dperm.privacy.rounding import lowered, raised
+from dperm.theory.results import LearningProblem, privacy
+
+_NEAR = 1e-12
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The guarantee that the noise is to give: pure for delta = 0, where noise is gamma-norm, Gaussian otherwise."""
+
+    epsilon: float
+    delta: float
+    adjacency: Adjacency
+
+    @classmethod
+    def of(cls, epsilon: float, delta: float, adjacency: Adjacency | str) -> "Goal":
+        """The checked goal."""
+        return cls(privacy("epsilon", epsilon), checks.small_delta("delta", delta), Adjacency.of(adjacency))
+
+    @property
+    def gradients(self) -> int:
+        """How many gradients of norm L one neighbour differs by: 2 under replace_one, 1 under add_remove (T30)."""
+        return 2 if self.adjacency is Adjacency.REPLACE_ONE else 1
+
+
+def pure_noise_square(dim: int, sensitivity: float, epsilon: float) -> float:
+    """E ||eta||^2 of gamma-norm noise (T7): d (d + 1) (Delta/eps)^2."""
+    scale = sensitivity / epsilon
+    return raised(dim * (dim + 1) * scale * scale, 16)
+
+
+def gaussian_noise_square(dim: int, sensitivity: float, mu: float) -> float:
+    """E ||eta||^2 of Gaussian noise (T6): d (Delta/mu)^2."""
+    scale = sensitivity / mu
+    return raised(dim * scale * scale, 16)
+
+
+def output_noise_square(problem: LearningProblem, regularization: float, goal: Goal) -> float:
+    """E ||eta||^2 of output perturbation (T7, T6): a neighbour moves the minimiser by 2L/Lambda or L/Lambda (T30)."""
+    sensitivity = raised(goal.gradients * problem.lipschitz / regularization, 2)
+    if goal.delta == 0:
+        return pure_noise_square(problem.dim, sensitivity, goal.epsilon)
+    return gaussian_noise_square(problem.dim, sensitivity, mu_for(goal.epsilon, goal.delta))
+
+
+def objective_noise_square(problem: LearningProblem, goal: Goal, epsilon: float) -> float:
+    """E ||b||^2 of objective perturbation that has ``epsilon`` left after the determinant.
+
+    Pure: the gamma-norm noise of T36a. Gaussian: T40 under add_remove, T41(b) under replace_one; both are for monotone
+    losses (logistic, hinge types).
+    """
+    if epsilon <= 0:
+        return math.inf
+    if goal.delta == 0:
+        return pure_noise_square(problem.dim, goal.gradients * problem.lipschitz, epsilon)
+    if goal.adjacency is Adjacency.ADD_REMOVE:
+        return gaussian_noise_square(problem.dim, problem.lipschitz, mu_for(epsilon, goal.delta))
+    return gaussian_noise_square(problem.dim, problem.lipschitz, replaced_mu(epsilon, goal.delta))
+
+
+def epsilon_left(problem: LearningProblem, regularization: float, goal: Goal, *, unclipped_logistic: bool) -> float:
+    """What the determinant leaves of epsilon: eps - log(1 + c/Lambda) (T36a), rounded down; 0 for nothing.
+
+    Unclipped logistic loss with pure noise pays nothing once Lambda >= k R^2/eps, k = 1 or 2 (T36b).
+    """
+    if unclipped_logistic and regularization >= free_regularization(problem, goal):
+        return goal.epsilon
+    charge = raised(math.log1p(raised(problem.smoothness / regularization, 2)), 8)
+    return lowered(goal.epsilon - charge, 2) if charge < goal.epsilon else 0.0
+
+
+def least_regularization(problem: LearningProblem, epsilon: float) -> float:
+    """The Lambda at which the determinant takes ``epsilon`` (T36a), rounded up: c/(e^eps - 1)."""
+    return raised(problem.smoothness * math.exp(-epsilon) / -math.expm1(-epsilon), 16)
+
+
+def free_regularization(problem: LearningProblem, goal: Goal) -> float:
+    """The Lambda from which unclipped logistic loss pays nothing for the determinant (T36b): k R^2/eps.
+
+    R = L for logistic loss; of L^2 and 4c the larger is taken.
+    """
+    square = max(problem.lipschitz * problem.lipschitz, 4 * problem.smoothness)
+    return raised(goal.gradients * square / goal.epsilon, 16)
+
+
+def check_unclipped_logistic(goal: Goal, unclipped_logistic: bool) -> None:
+    """T36b is about gamma-norm noise."""
+    if unclipped_logistic and goal.delta > 0:
+        raise AssumptionError(
+            f"unclipped_logistic=True is proved for pure guarantees (T36b), got delta={goal.delta!r}. "
+            "Leave it out, or ask for delta=0.0."
+        )
+
+
+def replaced_mu(epsilon: float, delta: float) -> float:
+    """The largest m = L/sigma with delta_GDP(eps; 2m) + 2 delta_GDP(eps; m) <= delta (T41(b)), rounded down."""
+    high = mu_for(epsilon, delta) / 2
+    # the second term is mostly small: what it takes at most is left out of the first
+    spare = delta - 2 * delta_bracket(epsilon, high)[1]
+    low = mu_for(epsilon, spare) / 2 if spare > 0 else high
+    while not _fits(low, epsilon, delta):
+        low, high = low / 2, low
+    while high - low > _NEAR * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _fits(middle, epsilon, delta) else (low, middle)
+    return low
+
+
+def _fits(m: float, epsilon: float, delta: float) -> bool:
+    return raised(delta_bracket(epsilon, 2 * m)[1] + 2 * delta_bracket(epsilon, m)[1], 4) <= delta

@@ -1,0 +1,112 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""What the calculators take and give: constants of a problem, bounds with their terms, and mere orders."""
+
+from dataclasses import dataclass
+
+from dperm import checks
+
+SMALLEST, LARGEST = 1e-30, 1e30
+"""The constants of a problem; within these limits no formula here overflows or underflows."""
+EPSILONS = (1e-10, 1e10)
+
+
+@dataclass(frozen=True)
+class LearningProblem:
+    """The constants of T57: a convex loss per record, and a reference to be compared with.
+
+    Attributes
+    ----------
+    dim
+        d, the number of coefficients, the intercept included (T54).
+    lipschitz
+        L, the largest gradient norm of one record's loss (C0.3).
+    smoothness
+        c, the largest eigenvalue of one record's Hessian: R^2/4 for logistic loss.
+    reference_norm
+        R0, the norm of the reference theta_0, whose risk the bounds are relative to.
+    """
+
+    dim: int
+    lipschitz: float = 1.0
+    smoothness: float = 0.25
+    reference_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        object.__setattr__(self, "dim", checks.count("dim", self.dim))
+        for name in ("lipschitz", "smoothness", "reference_norm"):
+            object.__setattr__(self, name, constant(name, getattr(self, name)))
+
+
+@dataclass(frozen=True)
+class ExcessRisk:
+    """A bound on an expected excess population risk per record (T57), and the terms it is the sum of.
+
+    Attributes
+    ----------
+    bound
+        The sum, rounded up.
+    regularization
+        Lambda, in sum scale (C0.2): n times the lambda of T57, 1/C.
+    bias
+        (lambda/2) R0^2, the price of the regulariser.
+    stability
+        2 L^2/(lambda n), the price of a finite sample.
+    noise
+        The price of privacy.
+    """
+
+    bound: float
+    regularization: float
+    bias: float
+    stability: float
+    noise: float
+
+
+@dataclass(frozen=True)
+class DescentRisk:
+    """A bound on the expected excess empirical risk of DP gradient descent (T48).
+
+    Attributes
+    ----------
+    bound
+        The bound, rounded up, at most L D.
+    steps
+        T, the number of steps it holds for.
+    sigma
+        Standard deviation of the noise on the mean gradient of each step, rounded up.
+    """
+
+    bound: float
+    steps: int
+    sigma: float
+
+
+@dataclass(frozen=True)
+class OrderOnly:
+    """An O(.) statement with its unpublished constant set to 1 and its logarithms dropped: a scale, not a bound.
+
+    Attributes
+    ----------
+    value
+        What is inside the O(.); not rounded to any side.
+    statement
+        The expression.
+    """
+
+    value: float
+    statement: str
+
+    def __str__(self) -> str:
+        return f"order only (C = 1): {self.value:.4g} = {self.statement}"
+
+
+def constant(name: str, value: object) -> float:
+    """A constant of the problem: a number that no formula here lets overflow."""
+    return checks.between(name, value, SMALLEST, LARGEST)
+
+
+def privacy(name: str, value: object) -> float:
+    """An epsilon > 0 that no formula here lets overflow."""
+    return checks.between(name, value, *EPSILONS)
