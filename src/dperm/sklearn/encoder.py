@@ -1,0 +1,102 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The public encoder as a scikit-learn transformer."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Self, Union, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import Tags
+
+from dperm.checks import shown
+from dperm.data.arrays import Floats
+from dperm.data.columns import AnyColumn
+from dperm.data.encoder import PublicEncoder
+from dperm.data.tables import column_names
+from dperm.errors import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+
+@final
+class PublicTableEncoder(TransformerMixin, BaseEstimator):
+    """Encode declared columns of a table as features in [-1, 1], for a pipeline.
+
+    Nothing is learnt from the data: what comes out follows from ``columns``, which is public (see
+    `dperm.data.encoder.PublicEncoder`). ``transform`` works without ``fit``, which only notes the names of the columns.
+
+    Parameters
+    ----------
+    columns : mapping of str to Numeric or Categorical
+        What is declared of each column to use, by name; the others are not read.
+    sparse : bool, default=False
+        Whether to make a sparse matrix, in compressed rows.
+
+    Attributes
+    ----------
+    feature_names_in_ : ndarray of str
+        The names of the columns of the table seen by ``fit``.
+    n_features_in_ : int
+        How many they are.
+
+    Examples
+    --------
+    >>> from dperm.data.encoder import Categorical, Numeric
+    >>> from dperm.sklearn.encoder import PublicTableEncoder
+    >>> encoder = PublicTableEncoder({"age": Numeric(0, 100), "work": Categorical(["public", "private"])})
+    >>> encoder.fit_transform({"age": [25, 110], "work": ["private", "public"]})
+    array([[-0.5,  0. ,  1. ],
+           [ 1. ,  1. ,  0. ]])
+    >>> encoder.norm ** 2
+    2.0000000000000004
+    """
+
+    def __init__(self, columns: Mapping[str, AnyColumn], sparse: bool = False) -> None:
+        self.columns = columns
+        self.sparse = sparse
+
+    @property
+    def bounds(self) -> tuple[tuple[float, float], ...]:
+        """Public (low, high) of each feature, for ``bounds=`` of an estimator."""
+        return self._public().bounds
+
+    @property
+    def norm(self) -> float:
+        """Public bound on the L2 norm of a row, for ``feature_norm=`` of an estimator."""
+        return self._public().norm
+
+    def fit(self, X: object, y: object = None) -> Self:
+        """Check the declarations, and that the table has their columns; no entry is read."""
+        encoder, names = self._public(), column_names(X)
+        missing = [name for name in encoder.columns if name not in names]
+        if missing:
+            raise DataError(f"the table must have a column named {shown(missing[0])}.")
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(names)
+        return self
+
+    def transform(self, X: object) -> Union[Floats, "csr_array"]:
+        """One row of features for each record."""
+        return self._public().transform(X, sparse=self.sparse)
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """The names of the features; ``input_features`` is ignored, since columns are known by name."""
+        return np.array(self._public().feature_names, dtype=object)
+
+    def _public(self) -> PublicEncoder:
+        if not isinstance(self.sparse, bool):
+            raise ParameterError(f"sparse must be True or False, got {shown(self.sparse)}.")
+        return PublicEncoder(self.columns)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        tags.no_validation = True  # a table, which the encoder checks itself
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+        return tags
