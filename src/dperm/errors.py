@@ -8,14 +8,17 @@
     └── DpermError
         ├── ParameterError (ValueError)    an argument is nonsensical or out of range
         ├── DataError (ValueError)         private data break a rule; the message says nothing about them
+        │   └── DataTypeError (TypeError)  a cell of a table is no number
         ├── AdjacencyError (ValueError)    a claim under one adjacency was asked for under another
         ├── AssumptionError (ValueError)   a theorem's condition does not hold
         ├── ConversionError (ValueError)   no theorem converts one guarantee into the other
         ├── EventFormatError (ValueError)  a stored event cannot be read
+        ├── ModelFormatError (ValueError)  a stored model cannot be read
         └── BudgetError                    the budget does not cover what was asked
     UserWarning
     └── DpermWarning                       something legal that deserves a second look
-        └── NotPrivateWarning              a seed was used: the result is NOT PRIVATE
+        ├── NotPrivateWarning              a seed was used, or no noise: the result is NOT PRIVATE
+        └── PublicAssumptionWarning        something taken from the data is taken as public
 
 Messages say what was asked, what is true and what to do, and name the user's argument.
 """
@@ -31,6 +34,10 @@ class ParameterError(DpermError, ValueError):
 
 class DataError(DpermError, ValueError):
     """Private data break a rule; raised before anything is charged, with no value, row or count in the message."""
+
+
+class DataTypeError(DataError, TypeError):
+    """A cell of a table is of a type that is no number; the message names its column and nothing else."""
 
 
 class AdjacencyError(DpermError, ValueError):
@@ -49,6 +56,10 @@ class EventFormatError(DpermError, ValueError):
     """A stored event is malformed, or was written by a format this version cannot read."""
 
 
+class ModelFormatError(DpermError, ValueError):
+    """A file does not hold a model, is damaged, or was written by a format this version cannot read."""
+
+
 class BudgetError(DpermError):
     """The budget does not cover what was asked; nothing was charged."""
 
@@ -58,4 +69,8 @@ class DpermWarning(UserWarning):
 
 
 class NotPrivateWarning(DpermWarning):
-    """Randomness followed from a seed: whoever knows it can subtract the noise, and the result is NOT PRIVATE."""
+    """Randomness followed from a seed, or there was none: no guarantee holds, and the result is NOT PRIVATE."""
+
+
+class PublicAssumptionWarning(DpermWarning):
+    """Something was taken from the data that the guarantee takes as public; given once in a process."""

@@ -1,0 +1,122 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The fields of a statement: what a reader of a private release should be told, in this order.
+
+The first tiers are those of the public registry of deployments (who, what, how private, on what domain); the rest is
+what releases of learned models need besides.
+"""
+
+NOT_STATED = "not stated"
+
+FIELDS = {
+    "status": "Is it private?",
+    "meaning": "What that means",
+    "curator": "Curator",
+    "intended_use": "Intended use",
+    "product": "What is released",
+    "publication_date": "Date of publication",
+    "links": "Links",
+    "flavour": "Flavour of differential privacy",
+    "parameters": "Its parameters",
+    "unit_of_privacy": "Unit of privacy",
+    "trust_model": "Model of trust",
+    "adjacency": "Adjacency",
+    "data_domain": "Domain of the data",
+    "public_quantities": "Taken as public",
+    "contribution_bound": "Records per unit of privacy",
+    "composition": "Composition and post-processing",
+    "covered": "What is covered",
+    "implementation": "Implementation",
+    "security": "Security",
+    "reasons": "Reasons for the choices",
+    "mechanism": "Mechanism",
+    "sampling": "Sampling",
+    "steps": "Steps",
+    "accountant": "Accountant",
+    "profile": "Privacy profile",
+    "tuning": "Tuning runs",
+    "preprocessing": "Pre-processing",
+    "nonprivate_statistics": "Statistics of the data used without privacy",
+    "noise_source": "Source of the noise",
+    "code_version": "Versions",
+    "ledger_entry": "Entry in the ledger",
+    "retries": "Failed and repeated runs",
+    "audit": "Audits",
+    "utility": "Usefulness",
+    "limits": "Limits",
+}
+"""Every field, with the words that a reader sees."""
+
+STATED_BY_THE_USER = (
+    "curator",
+    "intended_use",
+    "product",
+    "publication_date",
+    "links",
+    "data_domain",
+    "contribution_bound",
+    "reasons",
+    "tuning",
+    "preprocessing",
+    "nonprivate_statistics",
+    "ledger_entry",
+    "retries",
+    "utility",
+)
+"""Fields that only the user can know; all others follow from the release, and cannot be overwritten."""
+
+FLAVOURS = {
+    "PureDP": "pure: epsilon-DP",
+    "ApproxDP": "approximate: (epsilon, delta)-DP",
+    "ZCDP": "zero-concentrated: rho-zCDP",
+    "GDP": "Gaussian: mu-GDP",
+    "RDP": "Renyi DP",
+}
+
+TAKEN_AS_PUBLIC = (
+    "assumptions",
+    "estimator",
+    "n",
+    "most_rows",
+    "n_features",
+    "columns",
+    "feature_norm",
+    "bounds",
+    "intercept",
+    "classes",
+    "class_weight",
+    "invalid",
+)
+"""What a fit takes as public; the other public numbers of its record describe the mechanism."""
+
+SEEDED = (
+    "NOT PRIVATE: the noise follows from a seed, and whoever knows the seed can subtract it. All numbers below are "
+    "those of the same run without a seed."
+)
+NO_NOISE = "NOT PRIVATE: epsilon = inf was asked for, no noise was added, and there is no guarantee."
+PRIVATE = "PRIVATE, as far as is stated below."
+
+CONTRIBUTION = "one record: taken for granted, not checked. k records of one person are protected as a group of k."
+TRUST = "central: whoever runs the fit sees the data; the release is protected."
+ONE_FIT = (
+    "this fit only: the coefficients, and whatever is computed from them alone. A search over many fits is not covered "
+    "by the guarantee of one: every fit is a release of its own and has to be accounted for."
+)
+ONE_RELEASE = (
+    "this release only: the released value, and whatever is computed from it alone. Other releases from the same data "
+    "have to be accounted for together with it."
+)
+PREPROCESSING = (
+    "inside the fit, and covered: rows and columns were brought within their public bounds. Before the fit: not stated."
+)
+STATISTICS = "none inside the fit, but for what is taken as public. Before the fit: not stated."
+EXACT = "Noise is drawn on a grid, exactly, and calibrated to the rounded value."
+NO_ERROR = "none on the unsafe side: every epsilon and delta is an upper bound, rounded up."
+LIMITS = (
+    "Scores, plots and error messages computed from the private data are not covered.",
+    "Running time and memory are not covered.",
+    "The guarantee rests on AES-256, on the operating system's randomness, and on what is taken as public.",
+)
+FAST = (
+    "The noise is in floating point (grade fast): the guarantee is that of the ideal law, and low-order bits may leak."
+)

@@ -1,0 +1,121 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Files of models: arrays as npz, everything else as JSON inside it, with a version; nothing is ever unpickled.
+
+A file is written whole or not at all. Reading needs numpy alone.
+"""
+
+import io
+import json
+import os
+import uuid
+import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dperm.errors import ModelFormatError
+
+FORMAT = 1
+"""Version of the file; a reader refuses versions that it does not know."""
+MAGIC = "dperm model"
+HEADER = "header"
+LARGEST_MEMBER = 2**30
+"""Bytes that a part of a file may unpack to: a damaged or hostile file shall not fill the memory."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class ModelFile:
+    """What a file holds: the kind of model, plain JSON data, and arrays of finite doubles."""
+
+    kind: str
+    data: Mapping[str, Any]
+    arrays: Mapping[str, Floats]
+
+
+def write_model(path: str | os.PathLike[str], model: ModelFile) -> None:
+    """Write ``model`` to ``path``: to a new file beside it, which then takes its place."""
+    header = {"magic": MAGIC, "format": FORMAT, "kind": model.kind, "arrays": _shapes(model.arrays), "data": model.data}
+    text = json.dumps(header, allow_nan=False).encode()
+    members: dict[str, Any] = {HEADER: np.frombuffer(text, dtype=np.uint8), **model.arrays}
+    target = Path(path)
+    beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+    try:
+        with open(beside, "xb") as file:
+            np.savez(file, **members)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, target)
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink()
+        raise
+
+
+def read_model(path: str | os.PathLike[str]) -> ModelFile:
+    """The model that ``write_model`` wrote to ``path``.
+
+    Raises
+    ------
+    ModelFormatError
+        If the file is something else, is damaged, or has a format that this version does not know.
+    """
+    content = Path(path).read_bytes()
+    try:
+        members = _members(content)
+    except Exception as error:
+        raise _refusal(path, "it cannot be read as npz without pickle; it is something else, or damaged") from error
+    header = _header(path, members)
+    arrays = {name: _finite(path, name, array) for name, array in members.items() if name != HEADER}
+    if _shapes(arrays) != header["arrays"]:
+        raise _refusal(path, "its arrays do not have the shapes that it names")
+    return ModelFile(str(header["kind"]), header["data"], arrays)
+
+
+def _shapes(arrays: Mapping[str, Floats]) -> dict[str, list[int]]:
+    return {name: list(array.shape) for name, array in arrays.items()}
+
+
+def _members(content: bytes) -> dict[str, NDArray[Any]]:
+    """Every array of the file; their checksums are compared on the way."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        if any(info.file_size > LARGEST_MEMBER for info in archive.infolist()):
+            raise ValueError("a part of the file is too large for a model")
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+def _header(path: str | os.PathLike[str], members: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
+    """The JSON inside the file, if it is one of ours and of a version that is known."""
+    try:
+        header = json.loads(members[HEADER].astype(np.uint8, casting="equiv").tobytes())
+        magic, version = header["magic"], header["format"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise _refusal(path, "it has no header of a dperm model") from error
+    if magic != MAGIC or type(version) is not int or version < 1:
+        raise _refusal(path, "it has no header of a dperm model")
+    if version > FORMAT:
+        raise _refusal(path, f"it has format {version}, and this version reads up to {FORMAT}. Upgrade dperm")
+    if not all(isinstance(header.get(name), kind) for name, kind in _PARTS.items()):
+        raise _refusal(path, "its header is incomplete")
+    return dict(header)
+
+
+def _finite(path: str | os.PathLike[str], name: str, array: NDArray[Any]) -> Floats:
+    if array.dtype != np.float64 or not np.isfinite(array).all():
+        raise _refusal(path, f"{name} is not an array of finite doubles")
+    return array
+
+
+def _refusal(path: str | os.PathLike[str], reason: str) -> ModelFormatError:
+    return ModelFormatError(f"cannot read a model from {os.fspath(path)!r}: {reason}.")
+
+
+_PARTS: dict[str, type] = {"kind": str, "arrays": dict, "data": dict}

@@ -1,0 +1,220 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The private linear classifiers."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, final
+
+import numpy as np
+from scipy.special import expit
+
+from dperm.checks import shown
+from dperm.data.arrays import Floats
+from dperm.erm.losses import Hinge, HuberHinge, Logistic, Loss, SmoothedHinge
+from dperm.errors import ParameterError
+from dperm.privacy import Adjacency
+from dperm.sklearn.base import PrivateLinearClassifier
+
+if TYPE_CHECKING:
+    from dperm.accounting.budget import Budget
+    from dperm.methods.plan import Method
+
+Bounds = tuple[float, float] | Sequence[tuple[float, float]] | Mapping[str, tuple[float, float]]
+
+
+@final
+class PrivateLogisticRegression(PrivateLinearClassifier):
+    """Logistic regression of two classes with differential privacy.
+
+    Parameters
+    ----------
+    epsilon
+        How much a record may show; ``inf`` learns without privacy.
+    delta
+        0.0 asks for a pure guarantee.
+    adjacency
+        "replace_one" (n is public) or "add_remove" (n is private).
+    method
+        "auto", "objective", "output", "gradient", or a method object of `dperm.methods`.
+    feature_norm
+        Public L2 norm: longer rows are scaled down to it. 1.0 if neither it nor ``bounds`` is given.
+    bounds
+        Public (low, high) of the columns: one for all, a list, or a mapping by name; columns are clipped to them and
+        scaled to [-1, 1] inside. Coefficients are in your units.
+    classes
+        The two public labels. None takes those found in y, and takes them as public.
+    C
+        1/Lambda in sum scale, as in scikit-learn; None lets the plan choose it. The intercept is regularised too.
+    class_weight
+        Public weights in (0, 1e6] by class; 1 where none is given. "balanced" is refused: it would count labels.
+    fit_intercept
+        Whether there is an intercept.
+    n
+        Under add_remove, a public number of records that the plan may use; it is never compared with the data.
+    ledger
+        The budget that a fit is charged to.
+    invalid
+        "raise", or "drop": rows with NaN, infinities or other labels contribute nothing, covered by the guarantee.
+    random_state
+        A seed makes the fit reproducible and NOT PRIVATE.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features)
+    intercept_ : ndarray of shape (1,)
+    classes_ : ndarray of the two classes, sorted
+    guarantee_ : what is promised, with its adjacency; None for epsilon=inf
+    profile_ : the whole curve delta(epsilon)
+    statement_ : every field of a report, as data
+    plan_ : what was planned from public numbers; None for a model from a file
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dperm.sklearn import PrivateLogisticRegression
+    >>> X = np.random.default_rng(0).uniform(-1, 1, (2000, 3)) / 2
+    >>> y = (X[:, 0] > X[:, 1]).astype(int)
+    >>> model = PrivateLogisticRegression(epsilon=1.0, delta=1e-6, classes=(0, 1)).fit(X, y)
+    >>> model.guarantee_
+    ApproxDP(epsilon=1.0, delta=1e-06, adjacency=REPLACE_ONE)
+    >>> model.coef_.shape
+    (1, 3)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        adjacency: Adjacency | str = "replace_one",
+        method: "str | Method" = "auto",
+        feature_norm: float | None = None,
+        bounds: Bounds | None = None,
+        classes: Sequence[Any] | None = None,
+        C: float | None = None,
+        class_weight: Mapping[Any, float] | None = None,
+        fit_intercept: bool = True,
+        n: int | None = None,
+        ledger: "Budget | None" = None,
+        invalid: str = "raise",
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.adjacency = adjacency
+        self.method = method
+        self.feature_norm = feature_norm
+        self.bounds = bounds
+        self.classes = classes
+        self.C = C
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.n = n
+        self.ledger = ledger
+        self.invalid = invalid
+        self.random_state = random_state
+
+    def predict_proba(self, X: Any) -> Floats:
+        """The probabilities of the two classes, as columns.
+
+        Where gradients are clipped (``plan_.spec.clip``, half the radius by default) they are a little shrunk towards
+        1/2.
+        """
+        positive = expit(self.decision_function(X))
+        return np.column_stack([1 - positive, positive])
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Their logarithms."""
+        decision = self.decision_function(X)
+        return np.column_stack([-np.logaddexp(0, decision), -np.logaddexp(0, -decision)])
+
+    def _loss_function(self) -> Loss:
+        return Logistic()
+
+    def _plain_estimator(self) -> Any:
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression(fit_intercept=bool(self.fit_intercept))
+
+
+@final
+class PrivateLinearSVC(PrivateLinearClassifier):
+    """A linear support vector machine of two classes with differential privacy.
+
+    Parameters
+    ----------
+    loss
+        "huber_hinge" (the hinge, smoothed by a parabola), "smoothed_hinge" (twice differentiable), or "hinge", whose
+        kink only method="gradient" allows.
+    width
+        Half the width of the region in which the kink is smoothed.
+    epsilon, delta, adjacency, method, feature_norm, bounds, classes, C, class_weight, fit_intercept, n, ledger, invalid
+        As for `PrivateLogisticRegression`.
+    random_state
+        A seed makes the fit reproducible and NOT PRIVATE.
+
+    Attributes
+    ----------
+    coef_, intercept_, classes_, guarantee_, profile_, statement_, plan_, n_features_in_, feature_names_in_
+        As for `PrivateLogisticRegression`.
+
+    Examples
+    --------
+    >>> from dperm.sklearn import PrivateLinearSVC
+    >>> plan = PrivateLinearSVC(epsilon=1.0, delta=0.0).plan(n=10_000, dim=5)
+    >>> plan.goal
+    PureDP(epsilon=1.0, adjacency=REPLACE_ONE)
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        adjacency: Adjacency | str = "replace_one",
+        method: "str | Method" = "auto",
+        loss: str = "huber_hinge",
+        width: float = 0.5,
+        feature_norm: float | None = None,
+        bounds: Bounds | None = None,
+        classes: Sequence[Any] | None = None,
+        C: float | None = None,
+        class_weight: Mapping[Any, float] | None = None,
+        fit_intercept: bool = True,
+        n: int | None = None,
+        ledger: "Budget | None" = None,
+        invalid: str = "raise",
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.adjacency = adjacency
+        self.method = method
+        self.loss = loss
+        self.width = width
+        self.feature_norm = feature_norm
+        self.bounds = bounds
+        self.classes = classes
+        self.C = C
+        self.class_weight = class_weight
+        self.fit_intercept = fit_intercept
+        self.n = n
+        self.ledger = ledger
+        self.invalid = invalid
+        self.random_state = random_state
+
+    def _loss_function(self) -> Loss:
+        match self.loss:
+            case "huber_hinge":
+                return HuberHinge(self.width)
+            case "smoothed_hinge":
+                return SmoothedHinge(self.width)
+            case "hinge":
+                return Hinge()
+        raise ParameterError(f'loss must be "huber_hinge", "smoothed_hinge" or "hinge", got {shown(self.loss)}.')
+
+    def _plain_estimator(self) -> Any:
+        from sklearn.svm import LinearSVC
+
+        return LinearSVC(fit_intercept=bool(self.fit_intercept))

@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Models to files and back: coefficients, classes, record and parameters, all public or released."""
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+
+from dperm.errors import DpermError, ModelFormatError
+from dperm.privacy import Adjacency, Record
+from dperm.report.model_file import ModelFile, read_model, write_model
+from dperm.sklearn.fitted import Fitted, profile_of
+from dperm.sklearn.units import Units
+
+Estimator = TypeVar("Estimator")
+_LEFT_OUT = ("ledger",)
+
+
+def save(estimator: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted estimator."""
+    fitted: Fitted = estimator._fitted
+    names = getattr(estimator, "feature_names_in_", None)
+    data = {
+        "parameters": _parameters(estimator),
+        "classes": fitted.classes.tolist(),
+        "feature_names": None if names is None else list(names),
+        "public": None if fitted.record is not None else dict(fitted.public),
+        "record": None if fitted.record is None else fitted.record.to_json(),
+    }
+    arrays = {
+        "coef": fitted.coef,
+        "intercept": np.array([fitted.intercept]),
+        "scales": fitted.units.scales,
+        "combination": fitted.units.combination,
+    }
+    write_model(path, ModelFile(type(estimator).__name__, data, arrays))
+
+
+def load(kind: type[Estimator], path: str | os.PathLike[str]) -> Estimator:
+    """Read an estimator of this class."""
+    file = read_model(path)
+    if file.kind != kind.__name__:
+        raise _refusal(path, f"it holds a {file.kind}. Use {file.kind}.load")
+    try:
+        estimator: Any = kind(**_arguments(file.data["parameters"]))
+        fitted, names = _fitted(file), file.data["feature_names"]
+        seen = _Columns(fitted.coef.size, names)
+    except (DpermError, KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _refusal(path, "what it says about the model does not fit together") from error
+    kept: Estimator = estimator._keep(fitted, seen)
+    return kept
+
+
+class _Columns:
+    """The columns as scikit-learn notes them."""
+
+    def __init__(self, count: int, names: list[str] | None) -> None:
+        self.n_features_in_ = count
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+            if self.feature_names_in_.shape != (count,) or not all(isinstance(name, str) for name in names):
+                raise ValueError("names do not fit the columns")
+
+
+def _fitted(file: ModelFile) -> Fitted:
+    data, arrays, classes = file.data, file.arrays, np.array(file.data["classes"])
+    coef, combination = arrays["coef"], arrays["combination"]
+    if coef.ndim != 1 or not coef.size or arrays["intercept"].shape != (1,) or arrays["scales"].shape != coef.shape:
+        raise ValueError("arrays do not fit")
+    if (
+        combination.shape not in ((0,), (coef.size,), (coef.size + 1,))
+        or classes.shape != (2,)
+        or classes[0] == classes[1]
+    ):
+        raise ValueError("arrays do not fit")
+    units, intercept = Units(arrays["scales"], combination), float(arrays["intercept"][0])
+    if data["record"] is None:
+        return Fitted(coef, intercept, units, classes, dict(data["public"]))
+    record = Record.from_json(data["record"])
+    return Fitted(coef, intercept, units, classes, record.public, record, profile_of(record))
+
+
+def _parameters(estimator: Any) -> dict[str, object]:
+    """The arguments of the constructor as plain data."""
+    found = {name: value for name, value in estimator.get_params(deep=False).items() if name not in _LEFT_OUT}
+    found["adjacency"] = Adjacency.of(found["adjacency"]).value
+    found["epsilon"] = "inf" if found["epsilon"] == math.inf else found["epsilon"]
+    found["method"] = found["method"] if isinstance(found["method"], str) else estimator._fitted.public["method"]
+    found["random_state"] = found["random_state"] if isinstance(found["random_state"], int | np.integer) else None
+    weights = found["class_weight"]
+    found["class_weight"] = None if weights is None else [[key, value] for key, value in weights.items()]
+    return {name: _plain(value) for name, value in found.items()}
+
+
+def _arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments as they were given to the constructor, up to the types of sequences."""
+    found = dict(parameters)
+    found["epsilon"] = math.inf if found["epsilon"] == "inf" else found["epsilon"]
+    weights = found["class_weight"]
+    found["class_weight"] = None if weights is None else {key: value for key, value in weights}
+    return found
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, text and their lists and mappings; numpy's become Python's."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, tuple | list) else value
+
+
+def _refusal(path: str | os.PathLike[str], reason: str) -> ModelFormatError:
+    return ModelFormatError(f"cannot read a model from {os.fspath(path)!r}: {reason}.")

@@ -1,0 +1,195 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Features and labels as the user gives them, as arrays.
+
+Messages of other libraries repeat cells, rows and shapes. Whatever they raise on the way is replaced by a DataError
+that names the column and the rule, and no other exception is chained to it. Where scikit-learn's checks expect certain
+words, they are in the message.
+"""
+
+from collections.abc import Mapping, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from dperm.data.reading import read
+from dperm.data.tables import column_names, is_table, numeric_matrix
+from dperm.errors import DataError, DataTypeError, ParameterError
+
+Labels = NDArray[Any]
+Names = Sequence[str] | None
+
+_TWO_D = (
+    "Expected 2D array: X must have a row for each record and a column for each feature. Reshape your data: "
+    "X.reshape(-1, 1) if there is a single feature, X.reshape(1, -1) if there is a single record."
+)
+_COMPLEX = "Complex data not supported: X and y must hold real numbers. Give real and imaginary parts as two columns."
+
+
+def two_dimensional(X: Any) -> Any:
+    """``X`` with a shape of rows and columns: a sparse matrix, a table or an array, its cells not read yet."""
+    if sparse.issparse(X):
+        return X
+    found = X if _is_table(X) else _array(X, _TWO_D)
+    if len(found.shape) != 2:
+        raise DataError(_TWO_D)
+    return found
+
+
+def names_of(X: Any) -> Names:
+    """The names of the columns of a table, all different; None for arrays."""
+    if not _is_table(X):
+        return None
+    names = column_names(X)
+    if len(set(names)) < len(names):
+        raise ParameterError("the columns of X must have different names: rename those that occur more than once.")
+    return names
+
+
+def checked_shape(X: Any) -> tuple[int, int]:
+    """Rows and columns, at least one of each; the message keeps the number of rows to itself."""
+    rows, columns = (int(size) for size in X.shape)
+    if columns == 0:
+        raise ParameterError(
+            "X has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required. Give at least one column."
+        )
+    if rows == 0:
+        raise DataError("X has 0 sample(s) while a minimum of 1 is required: an empty data set teaches nothing.")
+    return rows, columns
+
+
+def numeric(X: Any) -> Any:
+    """``X`` as a 2-D array of floats or a compressed sparse row matrix; floats are not copied.
+
+    Raises
+    ------
+    DataError
+        If a column holds anything but real numbers.
+    """
+    if sparse.issparse(X):
+        return _floating(X.tocsr())
+    if _is_table(X):
+        return np.asarray(X) if _one_block(X) else numeric_matrix(X)[0]
+    return _from_objects(X) if X.dtype.kind == "O" else _floating(X)
+
+
+def required(y: Any) -> Any:
+    """``y``, if it is given."""
+    if y is None:
+        raise ParameterError("fit requires y to be passed, but the target y is None. Give the labels.")
+    return y
+
+
+def labels_of(y: Any) -> Labels:
+    """``y`` as a 1-D array, every label read on its own: None where an object is no label.
+
+    As an array, one string in a list of numbers would turn all of them into strings, and one record would change how
+    the others are read.
+    """
+    if sparse.issparse(y):
+        raise DataError("y must be a 1d array of labels, not a sparse matrix.")
+    found = _objects(y) if isinstance(y, list | tuple) else _array(_whole(y), "y must be a 1d array of labels.")
+    if found.dtype.kind == "c":
+        raise DataError(_COMPLEX)
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = _raveled(found)
+    if found.ndim != 1:
+        raise DataError("y should be a 1d array of labels: one for each row of X.")
+    return _each_read(found) if found.dtype.kind not in "biufU" else found
+
+
+def require_finite(X: Any, names: Names) -> None:
+    """Refuse NaN and infinities in rows to predict, naming the first column that has one."""
+    if sparse.issparse(X):
+        odd = np.unique(X.indices[~np.isfinite(X.data)])
+    else:
+        odd = np.flatnonzero(~np.isfinite(X).all(axis=0))
+    if odd.size:
+        raise DataError(f"X must be finite, but {_column(int(odd[0]), names)} has NaN or infinite values (inf).")
+
+
+def _is_table(X: Any) -> bool:
+    return is_table(X) and not isinstance(X, Mapping)
+
+
+def _array(values: Any, rule: str) -> NDArray[Any]:
+    """``values`` as numpy reads them."""
+    if isinstance(values, np.ma.MaskedArray):
+        raise DataError("X and y must not be masked: the mask would be lost. Fill it by public constants first.")
+    try:
+        return np.asarray(values)
+    except MemoryError:
+        raise
+    except Exception:
+        raise DataError(rule) from None
+
+
+def _floating(array: Any) -> Any:
+    """An array or sparse matrix of single or double precision."""
+    if array.dtype.kind == "c":
+        raise DataError(_COMPLEX)
+    if array.dtype.kind not in "biuf":
+        raise DataError("X must hold numbers in all columns. Convert text, dates and the like first.")
+    return array if array.dtype in (np.float64, np.float32) else array.astype(np.float64)
+
+
+def _one_block(X: Any) -> bool:
+    """Whether a pandas frame is of one floating type: numpy then sees it without a copy."""
+    types = {str(kind) for kind in getattr(X, "dtypes", ())}
+    return types in ({"float64"}, {"float32"})
+
+
+def _from_objects(array: NDArray[Any]) -> NDArray[np.float64]:
+    """An array of objects, column by column."""
+    found = [read(array[:, place]) for place in range(array.shape[1])]
+    for place, values in enumerate(found):
+        if values is None:
+            raise DataTypeError(
+                f"{_column(place, None)} of X must hold numbers: to be read as one, an argument must be a string of "
+                f"text to be encoded, or a real number. Convert it first."
+            )
+        if values.dtype.kind == "O":
+            raise DataError(
+                f"{_column(place, None)} of X must hold numbers, and has text. Encode it with declared categories "
+                f"(dperm.data.encoder.PublicEncoder), or leave the column out."
+            )
+    return np.column_stack(found)  # type: ignore[arg-type]  # none is None
+
+
+def _raveled(column: NDArray[Any]) -> NDArray[Any]:
+    """A column of labels in one dimension, with scikit-learn's own warning."""
+    from sklearn.utils import column_or_1d
+
+    return np.asarray(column_or_1d(column, warn=True))
+
+
+def _whole(y: Any) -> Any:
+    """An Arrow array in pieces as one array; converted as a whole, gaps of a dictionary would become its last entry."""
+    pieces = getattr(y, "iterchunks", None)
+    return y if pieces is None else np.concatenate([np.empty(0, dtype=bool), *map(np.asarray, pieces())])
+
+
+def _objects(items: Sequence[object]) -> NDArray[Any]:
+    """A list of labels as it is; of lists of one label (a column) as two dimensions."""
+    if any(isinstance(item, list | tuple | np.ndarray) for item in items):
+        return _array([np.asarray(item, dtype=object) for item in items], "y should be a 1d array of labels.")
+    found = np.empty(len(items), dtype=object)
+    found[:] = items
+    return found
+
+
+def _each_read(objects: NDArray[Any]) -> NDArray[Any]:
+    """Strings, truth values and numbers; None for anything else."""
+    read_labels = [item if _is_label(item) else None for item in objects.tolist()]
+    return _objects(read_labels)
+
+
+def _is_label(item: object) -> bool:
+    return isinstance(item, str) or (isinstance(item, Real | np.bool_) and bool(item == item))
+
+
+def _column(place: int, names: Names) -> str:
+    return f"column {names[place]!r}" if names is not None else f"column {place}"

@@ -1,0 +1,157 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Files of models are written whole, and read only if they are ours, undamaged and of a known format."""
+
+import json
+import os
+import pickle
+import zipfile
+
+import numpy as np
+import pytest
+
+from dperm.errors import ModelFormatError
+from dperm.report import model_file
+from dperm.report.model_file import ModelFile, read_model, write_model
+
+MODEL = ModelFile("Kind", {"words": ["ä", None, True], "number": 0.1}, {"a": np.array([1.5, -2.0]), "b": np.empty(0)})
+
+
+def rewritten(path, **changes) -> None:
+    """The file with parts of its header changed."""
+    with np.load(path) as file:
+        members = dict(file)
+    header = json.loads(members["header"].tobytes()) | changes
+    members["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    with open(path, "wb") as file:
+        np.savez(file, **members)
+
+
+@pytest.fixture
+def path(tmp_path):
+    write_model(tmp_path / "model", MODEL)
+    return tmp_path / "model"
+
+
+def test_a_model_comes_back(path):
+    again = read_model(path)
+    assert (again.kind, again.data) == (MODEL.kind, MODEL.data)
+    assert again.arrays.keys() == MODEL.arrays.keys()
+    assert all((again.arrays[name] == MODEL.arrays[name]).all() for name in MODEL.arrays)
+    assert read_model(str(path)).data == MODEL.data
+
+
+def test_a_newer_format_is_refused(path):
+    rewritten(path, format=model_file.FORMAT + 1)
+    with pytest.raises(ModelFormatError, match=r"format 2.*Upgrade dperm"):
+        read_model(path)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"magic": "other"}, {"format": 0}, {"format": True}, {"format": "1"}, {"kind": 3}, {"arrays": []}, {"data": None}],
+    ids=str,
+)
+def test_a_header_that_is_not_ours_is_refused(path, changes):
+    rewritten(path, **changes)
+    with pytest.raises(ModelFormatError, match=r"cannot read a model from .*header"):
+        read_model(path)
+
+
+@pytest.mark.parametrize(
+    "arrays", [{"a": [2]}, {"a": [3], "b": [0]}, {"a": [2], "b": [0], "c": [1]}, {"a": 1}], ids=str
+)
+def test_arrays_have_the_shapes_that_the_header_names(path, arrays):
+    rewritten(path, arrays=arrays)
+    with pytest.raises(ModelFormatError, match="shapes"):
+        read_model(path)
+
+
+@pytest.mark.parametrize(
+    "array", [np.array([np.nan]), np.array([-np.inf]), np.array([1], dtype=np.float32), np.array(["text"])], ids=str
+)
+def test_arrays_hold_finite_doubles(tmp_path, array):
+    write_model(tmp_path / "m", ModelFile("Kind", {}, {"a": array}))
+    with pytest.raises(ModelFormatError, match="a is not an array of finite doubles"):
+        read_model(tmp_path / "m")
+
+
+@pytest.mark.parametrize("content", [b"", b"not a zip file", b"PK\x03\x04 broken"])
+def test_foreign_files_are_refused(tmp_path, content):
+    (tmp_path / "m").write_bytes(content)
+    with pytest.raises(ModelFormatError, match=r"cannot read a model from .*damaged"):
+        read_model(tmp_path / "m")
+
+
+def test_an_archive_of_something_else_is_refused(tmp_path):
+    np.savez(tmp_path / "m.npz", a=np.zeros(3))
+    with pytest.raises(ModelFormatError, match="no header"):
+        read_model(tmp_path / "m.npz")
+
+
+def test_nothing_is_ever_unpickled(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "exploded"),)
+
+    np.savez(tmp_path / "m.npz", header=np.array([Bomb()], dtype=object))
+    (tmp_path / "p").write_bytes(pickle.dumps(Bomb()))
+    for name in ("m.npz", "p"):
+        with pytest.raises(ModelFormatError):
+            read_model(tmp_path / name)
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_every_damaged_byte_is_noticed_or_harmless(path):
+    whole = path.read_bytes()
+    for place in range(0, len(whole), 7):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        try:
+            again = read_model(path)
+        except ModelFormatError:
+            continue
+        assert again.data == MODEL.data and (again.arrays["a"] == MODEL.arrays["a"]).all()
+
+
+def test_a_truncated_file_is_refused(path):
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(ModelFormatError):
+        read_model(path)
+
+
+def test_a_part_that_would_fill_the_memory_is_refused(path, monkeypatch):
+    monkeypatch.setattr(model_file, "LARGEST_MEMBER", 100)
+    with pytest.raises(ModelFormatError, match="damaged"):
+        read_model(path)
+    with zipfile.ZipFile(path) as archive:
+        assert max(info.file_size for info in archive.infolist()) > 100
+
+
+def test_a_missing_file_is_the_usual_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        read_model(tmp_path / "nowhere")
+
+
+def test_a_failed_write_leaves_the_old_file_and_nothing_else(path, monkeypatch):
+    before = path.read_bytes()
+
+    def fail(file, **members):
+        file.write(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(model_file.np, "savez", fail)
+    with pytest.raises(OSError, match="disk full"):
+        write_model(path, MODEL)
+    assert path.read_bytes() == before
+    assert [item.name for item in path.parent.iterdir()] == ["model"]
+
+
+def test_an_existing_file_is_replaced(path):
+    write_model(path, ModelFile("Other", {}, {}))
+    assert read_model(path).kind == "Other"
+
+
+def test_what_is_not_json_is_not_written(tmp_path):
+    with pytest.raises(ValueError, match="JSON compliant"):
+        write_model(tmp_path / "m", ModelFile("Kind", {"a": float("nan")}, {}))
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,18 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""scikit-learn's own checks: no failure, and none that is expected to fail."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from dperm.sklearn import PrivateLinearSVC, PrivateLogisticRegression
+
+CHECKS = parametrize_with_checks([PrivateLogisticRegression(epsilon=1.0), PrivateLinearSVC(epsilon=1.0)])
+NAMES, CASES = CHECKS.args
+
+
+# They seed, leave the classes to be found, and fit a handful of rows: each is a warning of ours, as it should be.
+@pytest.mark.filterwarnings("ignore::dperm.errors.DpermWarning")
+@pytest.mark.parametrize(NAMES, list(CASES), **CHECKS.kwargs)  # older versions give a generator, which pytest refuses
+def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):
+    check(estimator)
