@@ -1,0 +1,85 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Gradient descent along given gradients: what gradient perturbation does with noisy ones is post-processing (T3)."""
+
+import math
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import numpy as np
+
+from dperm.data.arrays import Floats
+from dperm.erm.spec import ProblemSpec
+from dperm.methods.rules import noise_scale
+from dperm.privacy.guarantee import AnyGuarantee
+
+PLAIN_STEPS = 100
+MOST_STEPS = 300
+FEWEST_STEPS = 10
+MOMENTUM = 0.9
+NEAR = 2000.0
+"""Horizons up to this, in units of 1/(w R^2), are run by plain gradient descent."""
+HEAVY_STEP = 8.0
+KINKED_STEP = 2.0
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Public parameters of a descent."""
+
+    steps: int
+    step_size: float
+    momentum: float
+    average: float
+    projection: float = math.inf
+
+    @property
+    def averaged(self) -> int:
+        """Number of iterates, at the end, that are averaged."""
+        return max(1, round(self.average * self.steps))
+
+    @property
+    def longest(self) -> float:
+        """Bound on the norm of an iterate, rounding included."""
+        return self.projection * (1 + 2.0**-30)
+
+    @property
+    def numbers(self) -> dict[str, object]:
+        """As they stand in a record."""
+        return asdict(self)
+
+
+def descend(gradient: Callable[[Floats], Floats], descent: Descent, dim: int) -> Floats:
+    """The mean of the last iterates of projected heavy-ball descent from 0."""
+    theta, before, total = np.zeros(dim), np.zeros(dim), np.zeros(dim)
+    for step in range(descent.steps):
+        moved = theta - descent.step_size * gradient(theta) + descent.momentum * (theta - before)
+        theta, before = projected(moved, descent.projection), theta
+        if step >= descent.steps - descent.averaged:
+            total += theta
+    return total / descent.averaged
+
+
+def projected(theta: Floats, radius: float) -> Floats:
+    """The nearest point of the ball around 0."""
+    length = float(np.linalg.norm(theta))
+    return theta if length <= radius else theta * (radius / length)
+
+
+def default_descent(spec: ProblemSpec, goal: AnyGuarantee, n: int) -> Descent:
+    """Steps from public constants: descent for a horizon H (step size times steps) regularises like Lambda = n/H.
+
+    Lambda is R sigma0 / 2, what the noise calls for in a quadratic model (`dperm.methods.rules`), or the user's if that
+    is larger. Up to H = 2000/(w R^2): plain descent in 100 steps of H/100. Beyond: momentum .9, which
+    makes ten steps of one, of size 8/(w R^2), at most 300. A kink has no curvature for steps to adapt to: there
+    2/(w R^2), so that a gradient changes no margin by more than 2. The last half of the iterates is averaged.
+    """
+    unit = 1 / (spec.weight * spec.radius**2)
+    strength = max(spec.radius * noise_scale(spec, goal) / 2, spec.regularization or 0.0)
+    horizon = n / strength
+    smooth = math.isfinite(spec.smoothness)
+    if smooth and horizon <= NEAR * unit:
+        return Descent(PLAIN_STEPS, horizon / PLAIN_STEPS, 0.0, 0.5)
+    size = (HEAVY_STEP if smooth else KINKED_STEP) * unit
+    steps = (1 - MOMENTUM) * horizon / size
+    return Descent(min(max(round(steps), FEWEST_STEPS), MOST_STEPS), size, MOMENTUM, 0.5)

@@ -1,0 +1,197 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Gradient perturbation: gradient descent on the sum of clipped gradients plus Gaussian noise (T44, T45)."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+from dperm import checks
+from dperm.accounting.event import Event
+from dperm.data.arrays import Floats
+from dperm.data.bounded import BoundedData
+from dperm.erm.gradient import loss_gradient
+from dperm.erm.rounding import gradient_error
+from dperm.erm.spec import ProblemSpec
+from dperm.errors import AssumptionError, ConversionError, ParameterError
+from dperm.mechanisms.calibration import PUSHES, covers
+from dperm.mechanisms.gaussian import GaussianMechanism
+from dperm.mechanisms.goal import checked_goal, gaussian_mu
+from dperm.methods.constants import gradient_sensitivity, is_pure
+from dperm.methods.descent import Descent, default_descent, descend
+from dperm.methods.plan import Plan, row_limit
+from dperm.noise.bits import Stream
+from dperm.privacy import GDP
+from dperm.privacy.guarantee import AnyGuarantee
+from dperm.privacy.rounding import lowered
+
+MOST_STEPS = 10**6
+STEPS = "It is the number of passes over the data."
+STEP_SIZE = "It multiplies the gradient of the mean loss."
+MOMENTUM = "It is the heavy-ball parameter; 0 is plain gradient descent."
+AVERAGE = "It is the share of the steps, at the end, whose mean is released; 0 releases the last."
+PROJECTION = "Iterates are kept within this distance of 0."
+
+
+@dataclass(frozen=True)
+class GradientPerturbation:
+    """Full-batch gradient descent with Gaussian noise on every gradient (T45). For kinked losses too.
+
+    Everything but the noisy gradients is post-processing (T3): momentum, averaging, projection, and the gradient of
+    the regulariser, if there is one. What is left open follows from public constants (`dperm.methods.descent`).
+
+    Parameters
+    ----------
+    steps
+        Number of steps T.
+    step_size
+        Step for the gradient of the mean loss.
+    momentum
+        Heavy-ball momentum in [0, 1).
+    average
+        Share of the steps, at the end, whose iterates are averaged, in [0, 1]; 0 releases the last iterate.
+    projection
+        Largest norm of an iterate: rounding errors are bounded within it.
+
+    Examples
+    --------
+    >>> from dperm import ApproxDP
+    >>> from dperm.erm.losses import Logistic
+    >>> from dperm.erm.spec import ProblemSpec
+    >>> from dperm.methods import GradientPerturbation
+    >>> spec = ProblemSpec(Logistic(), radius=1.0, dim=10, n=10_000)
+    >>> plan = GradientPerturbation(steps=100).plan(spec, ApproxDP(0.5, 1e-5, "replace_one"))
+    >>> round(plan.mechanism.scale / 10_000, 4)  # on the mean gradient (T45)
+    0.0141
+    """
+
+    steps: int | None = None
+    step_size: float | None = None
+    momentum: float | None = None
+    average: float | None = None
+    projection: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check what was given."""
+        if self.steps is not None:
+            checks.count("steps", self.steps, STEPS, most=MOST_STEPS)
+        if self.step_size is not None:
+            checks.positive("step_size", self.step_size, STEP_SIZE)
+        if self.momentum is not None:
+            checks.between("momentum", self.momentum, 0.0, 0.999, MOMENTUM)
+        if self.average is not None:
+            checks.between("average", self.average, 0.0, 1.0, AVERAGE)
+        if self.projection is not None:
+            checks.positive("projection", self.projection, PROJECTION)
+
+    def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "GradientPlan":
+        """Steps, and noise for each so that all of them together meet ``goal``."""
+        goal = checked_goal(goal)
+        _refuse_pure(goal)
+        normaliser = public_normaliser(spec)
+        default = default_descent(spec, goal, normaliser)
+        descent = self._chosen(spec, default)
+        mechanism = step_mechanism(spec, goal, descent)
+        why = (
+            f"{descent.steps} steps of {descent.step_size:.3g} with momentum {descent.momentum:g}, the last "
+            f"{descent.averaged} averaged; each adds noise of standard deviation {mechanism.scale / normaliser:.3g} to "
+            f"the mean gradient, for clipped gradients of at most {spec.lipschitz:.3g} and n={normaliser}."
+        )
+        return GradientPlan(spec, goal, (why,), None, None, descent, mechanism)
+
+    def _chosen(self, spec: ProblemSpec, default: Descent) -> Descent:
+        """What was given, and the default elsewhere."""
+        return Descent(
+            steps=default.steps if self.steps is None else int(self.steps),
+            step_size=default.step_size if self.step_size is None else float(self.step_size),
+            momentum=default.momentum if self.momentum is None else float(self.momentum),
+            average=default.average if self.average is None else float(self.average),
+            projection=default_projection(spec) if self.projection is None else float(self.projection),
+        )
+
+
+@dataclass(frozen=True)
+class GradientPlan(Plan):
+    """A plan of `GradientPerturbation`: ``mechanism`` is the noise of one step, on the sum of the gradients."""
+
+    descent: Descent
+    mechanism: GaussianMechanism
+
+    method: ClassVar[str] = "gradient"
+
+    @cached_property
+    def event(self) -> Event:
+        """One Gaussian for each step."""
+        return self.mechanism.event * self.descent.steps
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """Clipping, composition, noise."""
+        return ("T45", "T44", "T3", "T54", *self.mechanism.facts.theorems)
+
+    @property
+    def noise(self) -> str:
+        """On every gradient."""
+        return f"on the gradient of each of {self.descent.steps} steps: {self.mechanism.law.words}"
+
+    @property
+    def numbers(self) -> dict[str, object]:
+        """The descent's, and those of one step's noise."""
+        return {**self.descent.numbers, "step_noise": dict(self.mechanism.facts.public)}
+
+    def learn(self, data: BoundedData, stream: Stream) -> Floats:
+        """Descend along noisy gradients of the mean loss; data are touched in ``loss_gradient`` only."""
+        normaliser, strength = public_normaliser(self.spec), self.spec.regularization or 0.0
+
+        def gradient(theta: Floats) -> Floats:
+            noisy = self.mechanism.noisy(loss_gradient(data, self.spec, theta), stream)
+            return (noisy + strength * theta) / normaliser
+
+        return descend(gradient, self.descent, self.spec.dim)
+
+
+def public_normaliser(spec: ProblemSpec) -> int:
+    """The n that gradients are divided by: it has to be public, under add/remove as well (T45)."""
+    if spec.n is None:
+        raise ParameterError(
+            'n must be given for method="gradient": the sum of the gradients is divided by it, and a number taken from '
+            "the data would be a release of its own (T45). Declare a public n, a rough one will do."
+        )
+    return spec.n
+
+
+def step_mechanism(spec: ProblemSpec, goal: AnyGuarantee, descent: Descent) -> GaussianMechanism:
+    """The noise of one step: T of them are mu-GDP with mu = sqrt(T) Delta_g / sigma (T19, T45), and meet ``goal``.
+
+    Rounding of the computed gradient adds twice its bound to the sensitivity; the accountant has the last word.
+    """
+    moved = gradient_sensitivity(spec, goal.adjacency)
+    error = gradient_error(spec, row_limit(spec.n), descent.longest)
+    each = gaussian_mu(goal) / math.sqrt(descent.steps)
+    for ulps in PUSHES:
+        share = GDP(lowered(each, 8 + 4 * ulps), goal.adjacency)
+        found = GaussianMechanism.calibrate(moved, share, dim=spec.dim, numerical_error=error)
+        if covers(goal, found.event * descent.steps):
+            return found
+    raise AssumptionError("no noise scale near the exact one could be certified. Ask for a goal a little larger.")
+
+
+def default_projection(spec: ProblemSpec) -> float:
+    """The radius within which iterates are kept: 1000/R, or less where rounding would add 1 % to the sensitivity.
+
+    Margins of a thousand are far beyond use. Rounding errors grow with the radius; below 30/R it is not lowered.
+    """
+    rows, widest = row_limit(spec.n), 1000 / spec.radius
+    still = gradient_error(spec, rows, 0.0)
+    slope = (gradient_error(spec, rows, widest) - still) / widest
+    allowed = max(spec.lipschitz / 200 - still, 0.0) / slope
+    return min(widest, max(allowed, 30 / spec.radius))
+
+
+def _refuse_pure(goal: AnyGuarantee) -> None:
+    if is_pure(goal):
+        raise ConversionError(
+            f'method="gradient" adds Gaussian noise, which never has a pure guarantee (T6), got goal={goal!r}. Give '
+            f'delta > 0, or use method="objective" or method="output".'
+        )

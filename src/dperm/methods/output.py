@@ -1,0 +1,143 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Output perturbation: minimise, then add noise to the coefficients (T29-T32)."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, cast
+
+from dperm.accounting.event import Event
+from dperm.checks import shown
+from dperm.data.arrays import Floats
+from dperm.data.bounded import BoundedData
+from dperm.erm.minimize import minimize
+from dperm.erm.spec import ProblemSpec
+from dperm.errors import AssumptionError, ParameterError
+from dperm.mechanisms.additive import AdditiveMechanism
+from dperm.mechanisms.gamma_norm import GammaNormMechanism
+from dperm.mechanisms.gaussian import GaussianMechanism
+from dperm.mechanisms.goal import checked_goal, quotient_up
+from dperm.mechanisms.laplace import LaplaceMechanism
+from dperm.methods.constants import output_sensitivity
+from dperm.methods.plan import Plan, solver_tolerance
+from dperm.methods.rules import output_regularization, prefers_gamma_norm
+from dperm.noise.bits import Stream
+from dperm.noise.gamma_norm import MOST_DIM
+from dperm.privacy.guarantee import AnyGuarantee
+
+NOISES = ("auto", "gaussian", "gamma_norm", "laplace")
+
+
+@dataclass(frozen=True)
+class OutputPerturbation:
+    """The minimiser of the regularised problem plus noise calibrated to its sensitivity (T30, T31, T32).
+
+    Parameters
+    ----------
+    noise
+        "gaussian", "gamma_norm" or "laplace"; "auto" takes gamma-norm noise for a pure goal (Laplace noise beyond 2^20
+        coefficients) and otherwise whichever of Gaussian and gamma-norm noise is smaller.
+
+    Examples
+    --------
+    >>> from dperm import PureDP
+    >>> from dperm.erm.losses import Logistic
+    >>> from dperm.erm.spec import ProblemSpec
+    >>> from dperm.methods import OutputPerturbation
+    >>> spec = ProblemSpec(Logistic(), radius=1.0, dim=5, n=10_000, regularization=100.0)
+    >>> plan = OutputPerturbation().plan(spec, PureDP(1.0, "replace_one"))
+    >>> round(plan.output_noise.scale, 6)  # 2L / (Lambda epsilon), and 1e-6 of that for the solver's tolerance
+    0.02
+    """
+
+    noise: str = "auto"
+
+    def __post_init__(self) -> None:
+        """Check the name."""
+        if self.noise not in NOISES:
+            raise ParameterError(f"noise must be one of {', '.join(NOISES)}, got {shown(self.noise)}.")
+
+    def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "OutputPlan":
+        """Noise to the sensitivity 2L/Lambda or L/Lambda plus what the solver's tolerance adds."""
+        goal = checked_goal(goal)
+        require_smooth(spec)
+        reasons: list[str] = []
+        if spec.regularization is None:
+            rule = output_regularization(spec, goal)
+            spec = spec.with_regularization(rule.value)
+            reasons.append(rule.why)
+        tolerance = solver_tolerance(spec)
+        mechanism = self._mechanism(spec, goal, quotient_up(tolerance, spec.strength))
+        reasons.append(
+            f"One record moves the minimiser by at most {output_sensitivity(spec, goal.adjacency):.3g} (T30), so "
+            f"{mechanism.name} noise of standard deviation {mechanism.standard_deviation:.3g} is added to each "
+            f"coefficient."
+        )
+        return OutputPlan(spec, goal, tuple(reasons), tolerance, mechanism)
+
+    def _mechanism(self, spec: ProblemSpec, goal: AnyGuarantee, error: float) -> AdditiveMechanism:
+        """The noise, calibrated; ``error`` is what the solver may be off by (T31)."""
+        moved = output_sensitivity(spec, goal.adjacency)
+        match self._law(spec, goal):
+            case "gaussian":
+                return GaussianMechanism.calibrate(moved, goal, dim=spec.dim, numerical_error=error)
+            case "gamma_norm":
+                return GammaNormMechanism.calibrate(moved, goal, dim=spec.dim, numerical_error=error)
+        return LaplaceMechanism.calibrate_l2(moved, goal, dim=spec.dim, numerical_error=error)
+
+    def _law(self, spec: ProblemSpec, goal: AnyGuarantee) -> str:
+        """The name of the law that "auto" stands for."""
+        if self.noise != "auto":
+            return self.noise
+        if not prefers_gamma_norm(spec, goal):
+            return "gaussian"
+        return "gamma_norm" if spec.dim <= MOST_DIM else "laplace"
+
+
+@dataclass(frozen=True)
+class OutputPlan(Plan):
+    """A plan of `OutputPerturbation`; ``output_noise`` is all its noise."""
+
+    method: ClassVar[str] = "output"
+
+    @property
+    def mechanism(self) -> AdditiveMechanism:
+        """The noise."""
+        return cast(AdditiveMechanism, self.output_noise)
+
+    @cached_property
+    def event(self) -> Event:
+        """That of the noise."""
+        return self.mechanism.event
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """The sensitivity, the tolerance and the noise."""
+        clipped = ("T44",) if self.spec.clip else ()
+        return ("T29", "T30", "T31", "T32", "T54", *clipped, *self.mechanism.facts.theorems)
+
+    @property
+    def noise(self) -> str:
+        """Added to the coefficients."""
+        return f"on the coefficients: {self.mechanism.law.words}"
+
+    @property
+    def numbers(self) -> dict[str, object]:
+        """The tolerance, and those of the noise."""
+        return {"tolerance": self.tolerance, "output_noise": dict(self.mechanism.facts.public)}
+
+    def learn(self, data: BoundedData, stream: Stream) -> Floats:
+        """The certified minimiser plus noise."""
+        theta = minimize(data, self.spec, cast(float, self.tolerance))
+        return self.mechanism.noisy(theta, stream)
+
+
+def require_smooth(spec: ProblemSpec) -> None:
+    """Refuse a kink: T30 would allow it, but no solver certifies its minimiser by a small gradient (T31)."""
+    if not math.isfinite(spec.smoothness):
+        raise AssumptionError(
+            f"output perturbation here needs a smooth loss, got {spec.loss.name!r}: how close a computed point is to "
+            f"the minimiser is certified by a small gradient (T31), and at a kink no gradient is small. Use "
+            f'loss="huber_hinge", or method="gradient", which needs no minimiser.'
+        )

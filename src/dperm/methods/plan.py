@@ -1,0 +1,190 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Plan, then run: a plan is made from public constants and holds all that the proof needs; data enter in `Plan.run`."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar, Protocol, Self, runtime_checkable
+
+from dperm.accounting.budget import Budget
+from dperm.accounting.event import Event
+from dperm.data.arrays import Floats
+from dperm.data.bounded import BoundedData
+from dperm.erm.rounding import attainable, gradient_error, longest
+from dperm.erm.spec import ProblemSpec
+from dperm.errors import DataError, ParameterError
+from dperm.mechanisms.additive import AdditiveMechanism
+from dperm.mechanisms.run import Facts, release
+from dperm.methods.constants import problem_facts
+from dperm.noise.bits import Bits, Stream
+from dperm.privacy import Adjacency, Release
+from dperm.privacy.guarantee import AnyGuarantee
+
+RELATIVE_TOLERANCES = (1e-6, 2e-5)
+"""Solvers stop when the gradient is this share of one record's largest gradient."""
+USUAL_ROWS = 2**17
+USUAL_MARGIN = 100.0
+MOST_ROWS = 2**22
+"""Rows that are allowed where n is private and was not declared."""
+FEWEST_MOST_ROWS = 2**16
+
+
+@runtime_checkable
+class Method(Protocol):
+    """A way to learn privately."""
+
+    def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "Plan":
+        """What would be done to meet ``goal``, from public constants alone.
+
+        Raises
+        ------
+        AssumptionError
+            If a condition of the method's theorem does not hold; the message says what would.
+        """
+
+
+@dataclass(frozen=True)
+class Plan(ABC):
+    """Everything that is decided before data are read: the problem, the noise, the tolerance, what is spent.
+
+    Attributes
+    ----------
+    spec
+        The problem with everything decided: its regularisation and clipping are those that are used.
+    goal
+        The guarantee that is met.
+    why
+        Sentences: what was chosen, and from which public numbers.
+    tolerance
+        The norm of the gradient at which the solver stops, certified; None where nothing is solved.
+    output_noise
+        The noise that is added to the coefficients themselves; None if there is none.
+    """
+
+    spec: ProblemSpec
+    goal: AnyGuarantee
+    why: tuple[str, ...]
+    tolerance: float | None
+    output_noise: AdditiveMechanism | None
+
+    method: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        """Work everything out, before any data is seen."""
+        self.facts  # noqa: B018  # everything follows from the parameters
+
+    @cached_property
+    @abstractmethod
+    def event(self) -> Event:
+        """What one run spends."""
+
+    @property
+    @abstractmethod
+    def theorems(self) -> tuple[str, ...]:
+        """Tags of the theorems that the guarantee rests on, besides those of the event."""
+
+    @property
+    @abstractmethod
+    def noise(self) -> str:
+        """The law of the noise, in words."""
+
+    @property
+    @abstractmethod
+    def numbers(self) -> dict[str, object]:
+        """The method's own public numbers."""
+
+    @abstractmethod
+    def learn(self, data: BoundedData, stream: Stream) -> Floats:
+        """The coefficients that are released. **The only place where data meet noise**; `run` calls it, charged."""
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which data sets are neighbours."""
+        return self.goal.adjacency
+
+    @property
+    def most_rows(self) -> int:
+        """Public limit on the number of rows: rounding errors are bounded for so many."""
+        return row_limit(self.spec.n)
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What is known of a run beforehand."""
+        public = {"method": self.method, **problem_facts(self.spec), "most_rows": self.most_rows, **self.numbers}
+        return Facts(goal=self.goal, event=self.event, noise=self.noise, theorems=self.theorems, public=public)
+
+    def describe(self) -> dict[str, object]:
+        """The public numbers of the plan, as they will stand in the record of a run."""
+        return dict(self.facts.public)
+
+    def because(self, *reasons: str) -> Self:
+        """The same plan with these reasons in front of its own."""
+        return replace(self, why=(*reasons, *self.why))
+
+    def run(
+        self, read: Callable[[], BoundedData], budget: Budget | None = None, *, bits: Bits | None = None
+    ) -> Release[Floats]:
+        """Learn from what ``read`` returns: coefficients in the bounded space, the constant column's last.
+
+        The order is that of every release: check the budget, read the data, reserve, solve and draw, commit.
+
+        Parameters
+        ----------
+        read
+            Reads the data and enforces their public bounds (`dperm.data.bounded.enforce`).
+        budget
+            What the run is charged to.
+        bits
+            Where randomness comes from; ``NotPrivateBits(seed)`` makes the run reproducible and NOT PRIVATE.
+
+        Raises
+        ------
+        DataError
+            If the data break a rule; before anything is charged or drawn.
+        BudgetError
+            If ``budget`` does not cover the event; nothing is charged.
+        """
+        return release(self.facts, lambda: self._checked(read()), self.learn, budget=budget, bits=bits)
+
+    def _checked(self, data: BoundedData) -> BoundedData:
+        """The data, if they keep what was planned with."""
+        if data.space.radius > self.spec.radius or max(data.class_weights) > self.spec.weight:
+            raise ParameterError(
+                f"radius and class weights of the data must be at most those of the plan, {self.spec.radius:.6g} and "
+                f"{self.spec.weight:.6g}, got {data.space.radius:.6g} and {max(data.class_weights):.6g}. Plan again."
+            )
+        if data.space.size != self.spec.dim:
+            raise DataError(f"X must have the columns of the plan, which was made for {self.spec.dim} coefficients.")
+        if data.rows > self.most_rows:
+            raise DataError(
+                f"X has more rows than the public limit {self.most_rows:,} of this plan, for which rounding errors "
+                f"were bounded. Declare a larger n."
+            )
+        if self.adjacency is Adjacency.REPLACE_ONE and data.rows != (self.spec.n or data.rows):
+            raise DataError(f"X must hold n={self.spec.n} rows: n is public under replace_one, and was declared.")
+        return data
+
+
+def row_limit(n: int | None) -> int:
+    """Rows for which a plan's error bounds hold: 16 n and at least 2^16, or 2^22 where n is not known.
+
+    Under add/remove a declared n is never compared with the data; the limit leaves room for a rough one.
+    """
+    return MOST_ROWS if n is None else max(FEWEST_MOST_ROWS, 16 * n)
+
+
+def solver_tolerance(spec: ProblemSpec, *, linear: float = 0.0) -> float:
+    """The gradient norm that every solve is certified to reach (T31), from public constants: the noise may use it.
+
+    At least 1e-6 L; more, up to 2e-5 L, where doubles need it to certify n rows at coefficients of a usual size. Beyond
+    that the solver turns to extended precision. Never less than what is attainable for as many rows as are allowed. The
+    noise that hides the tolerance is the same in all directions, also in those in which the data leave little of any
+    other noise: hence so small. ``linear`` bounds the norm of the linear term.
+    """
+    rows = spec.n or USUAL_ROWS
+    length = min(longest(spec, rows, linear), USUAL_MARGIN / spec.radius)
+    in_doubles = 2 * gradient_error(spec, rows, length, linear)
+    least, most = (share * spec.lipschitz for share in RELATIVE_TOLERANCES)
+    return max(least, min(in_doubles, most), attainable(spec, row_limit(spec.n), linear))

@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Rules for what the user left open, from public constants alone: clipping, and the strength Lambda.
+
+They are about usefulness; no guarantee rests on them. The model behind them is a quadratic: along a direction in which
+the loss of all records has curvature h and its minimiser lies at t, regularisation moves the solution by
+Lambda t / (h + Lambda), and noise of deviation s moves it by s. What that costs is h/2 times the square.
+"""
+
+import math
+from dataclasses import dataclass
+
+from dperm.erm.losses import Logistic
+from dperm.erm.spec import ProblemSpec
+from dperm.mechanisms.goal import gaussian_mu
+from dperm.methods.constants import epsilon_and_delta, gradient_sensitivity, is_pure
+from dperm.privacy import ApproxDP
+from dperm.privacy.guarantee import AnyGuarantee
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A number that was chosen, and the reason."""
+
+    value: float
+    why: str
+
+
+def default_clip(spec: ProblemSpec) -> float | None:
+    """Half the radius for the logistic loss (T44), where nothing was said; None for other losses.
+
+    Gradients of the logistic loss at theta = 0 have exactly that length; clipping there halves the noise and leaves
+    the smoothness. Halving the slope of a hinge only rescales it.
+    """
+    if spec.clip is None and isinstance(spec.loss, Logistic):
+        return spec.radius / 2
+    return spec.clip
+
+
+def noise_scale(spec: ProblemSpec, goal: AnyGuarantee) -> float:
+    """The deviation, sigma0, in each coordinate, of the least noise that one release of the sum of gradients needs.
+
+    Delta_g / mu for Gaussian noise (T6); sqrt(d + 1) Delta_g / epsilon for pure noise (T7).
+    """
+    moved = gradient_sensitivity(spec, goal.adjacency)
+    if prefers_gamma_norm(spec, goal):
+        return math.sqrt(spec.dim + 1) * moved / epsilon_and_delta(goal, "output")[0]
+    return moved / gaussian_mu(goal)
+
+
+def prefers_gamma_norm(spec: ProblemSpec, goal: AnyGuarantee) -> bool:
+    """Whether pure noise is the smaller, or the only one that meets ``goal``: d + 1 < (epsilon / mu)^2 (T6, T7)."""
+    if is_pure(goal):
+        return True
+    return isinstance(goal, ApproxDP) and spec.dim + 1 < (goal.epsilon / gaussian_mu(goal)) ** 2
+
+
+def determinant_share(epsilon: float) -> float:
+    """Of epsilon, what the determinant of objective perturbation takes at most where Lambda is chosen by rule."""
+    return 0.15 + 0.1 * min(epsilon, 1.0)
+
+
+def determinant_floor(spec: ProblemSpec, epsilon: float) -> float:
+    """The Lambda at which log(1 + beta/Lambda) is that share of epsilon (T43a)."""
+    return spec.smoothness / math.expm1(min(determinant_share(epsilon) * epsilon, 700.0))
+
+
+def objective_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
+    """Lambda for objective perturbation.
+
+    The noise b moves a direction by sigma / (h + Lambda), so the cost h (Lambda^2 t^2 + sigma^2) / (2 (h + Lambda)^2)
+    has its supremum over h at h = Lambda, and summed over d directions it is (Lambda^2 R0^2 + d sigma^2) / (8 Lambda):
+    least at Lambda = sigma sqrt(d) / R0, with no n in it; R0 = sqrt(d) / R gives R sigma0, for noise that drowns all
+    but the steepest directions. With less noise more of them are steep and Lambda may be smaller: it is multiplied by
+    min(1, epsilon^-0.3 / 2). For pure noise, which is larger, the optimum 4 d sigma^2 / (n s^2 R^2) of a problem whose
+    directions are all alike is used where n is public, s^2 R^2 being 1/2 of the largest weight, and R sigma0 at most.
+    The constants were fixed after a look at Adult, KDD Cup 99 and a dozen synthetic data sets (benchmarks/convex.py).
+    """
+    epsilon, _ = epsilon_and_delta(goal, "objective")
+    sigma, floor = noise_scale(spec, goal), determinant_floor(spec, epsilon)
+    if prefers_gamma_norm(spec, goal) and spec.n is not None:
+        wanted = min(spec.radius * sigma, 8 * spec.dim * sigma**2 / (spec.n * spec.weight))
+    else:
+        wanted = spec.radius * sigma * min(1.0, epsilon**-0.3 / 2)
+    reason = (
+        f"so that {determinant_share(epsilon):.0%} of epsilon pay for the determinant"
+        if floor > wanted
+        else f"from noise of deviation {sigma:.3g} on the sum of gradients"
+    )
+    return _strength(max(wanted, floor), reason)
+
+
+def output_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
+    """Lambda for output perturbation.
+
+    Noise of deviation sigma0 / Lambda on every coefficient costs tr(H) sigma0^2 / (2 Lambda^2), tr(H) <= n beta; the
+    regularisation costs at most Lambda R0^2 / 8 (the supremum over h of h Lambda^2 t^2 / (2 (h + Lambda)^2), summed).
+    The sum is least at Lambda^3 = 8 n beta sigma0^2 / R0^2; with R0 = 2 sqrt(d) / R it is 2 n beta R^2 sigma0^2 / d.
+    This is T57's trade-off without its stability term, which is far too pessimistic for choosing Lambda. Where n is not
+    public, Lambda = 2 R sigma0: noise of half a unit in the longest row's margin. On five data sets and five goals,
+    a quarter or four times the first form was rarely better, and never by much.
+    """
+    sigma = noise_scale(spec, goal)
+    if spec.n is None:
+        return _strength(2 * spec.radius * sigma, "for noise of half a unit in a margin, n not being public")
+    value = (2 * spec.n * spec.smoothness / spec.dim) ** (1 / 3) * (spec.radius * sigma) ** (2 / 3)
+    return _strength(value, f"from n={spec.n} and noise of deviation {sigma:.3g} on the sum of gradients")
+
+
+def _strength(value: float, reason: str) -> Choice:
+    value = min(max(value, 1e-30), 1e30)
+    return Choice(value, f"Lambda = {value:.3g} (C = {1 / value:.3g}) was chosen {reason}.")
+
+
+def is_drowned(spec: ProblemSpec, goal: AnyGuarantee) -> bool:
+    """Whether the noise on the sum of gradients is at least half the longest possible sum, n L."""
+    return spec.n is not None and noise_scale(spec, goal) * math.sqrt(spec.dim) >= spec.n * spec.lipschitz / 2

@@ -1,0 +1,145 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Which method, without data, and what is said about it (T42, T43a, T44)."""
+
+import warnings
+
+import pytest
+
+from dperm import GDP, ZCDP, ApproxDP, PureDP
+from dperm.erm.losses import Hinge, HuberHinge, Logistic, SmoothedHinge
+from dperm.erm.spec import ProblemSpec
+from dperm.errors import AssumptionError, DpermWarning, ParameterError
+from dperm.methods import GradientPerturbation, ObjectivePerturbation, OutputPerturbation, choose
+
+ADJACENCIES = ("add_remove", "replace_one")
+BIG = 10**6
+
+
+def problem(loss=None, **changes) -> ProblemSpec:
+    return ProblemSpec(loss or Logistic(), **{"radius": 1.0, "dim": 50, "n": BIG, **changes})
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+@pytest.mark.parametrize("n", [None, BIG])
+@pytest.mark.parametrize("loss", [Logistic(), HuberHinge(0.5), SmoothedHinge(0.5)], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_a_smooth_loss_gets_objective_perturbation(adjacency, n, loss, delta):
+    plan = choose(problem(loss, n=n), ApproxDP(1.0, delta, adjacency))
+    assert plan.method == "objective"
+    assert plan.why[0].startswith("Objective perturbation was chosen")
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_a_kink_gets_gradient_perturbation_or_a_refusal(adjacency):
+    """T42."""
+    plan = choose(problem(Hinge()), ApproxDP(1.0, 1e-6, adjacency))
+    assert plan.method == "gradient"
+    assert "kink" in plan.why[0]
+    with pytest.raises(AssumptionError, match=r"needs delta > 0.*huber_hinge"):
+        choose(problem(Hinge()), PureDP(1.0, adjacency))
+    with pytest.raises(AssumptionError, match=r"needs a public n.*huber_hinge"):
+        choose(problem(Hinge(), n=None), ApproxDP(1.0, 1e-6, adjacency))
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_too_little_regularization_gets_another_method(adjacency):
+    """T43a: beta/(e^epsilon - 1) = .58 R^2 for this loss at epsilon = 1."""
+    tight, loose = 0.1, 50.0
+    loss, approx, pure = HuberHinge(0.5), ApproxDP(1.0, 1e-6, adjacency), PureDP(1.0, adjacency)
+    assert choose(problem(loss, regularization=loose), approx).method == "objective"
+    assert choose(problem(loss, regularization=loose), pure).method == "objective"
+    assert choose(problem(loss, regularization=tight), approx).method == "gradient"
+    assert choose(problem(loss, regularization=tight), pure).method == "output"
+    assert choose(problem(loss, regularization=tight, n=None), approx).method == "output"
+    assert "Lambda = 0.1 is" in choose(problem(loss, regularization=tight), approx).why[0]
+    assert "T43a" in choose(problem(loss, regularization=tight), pure).why[0]
+
+
+@pytest.mark.parametrize("adjacency", ADJACENCIES)
+def test_a_dear_determinant_gets_gradient_perturbation_where_n_is_public(adjacency):
+    """c = log(2) of epsilon = 1 leaves .3: three times the noise."""
+    goal = ApproxDP(1.0, 1e-6, adjacency)
+    assert choose(problem(HuberHinge(0.5), regularization=1.0), goal).method == "gradient"
+    assert choose(problem(HuberHinge(0.5), regularization=1.0, n=None), goal).method == "objective"
+    assert choose(problem(HuberHinge(0.5), regularization=1.0), PureDP(1.0, adjacency)).method == "objective"
+
+
+@pytest.mark.parametrize("goal", [GDP(0.5, "add_remove"), ZCDP(0.1, "replace_one")])
+def test_goals_without_an_objective_perturbation_get_another_method(goal):
+    assert choose(problem(), goal).method == "gradient"
+    assert choose(problem(n=None), goal).method == "output"
+
+
+def test_very_many_coefficients_and_a_pure_goal_get_output_perturbation():
+    with pytest.warns(DpermWarning, match="outweighs"):
+        assert choose(problem(dim=2**20 + 1), PureDP(1.0, "add_remove")).method == "output"
+
+
+@pytest.mark.parametrize(
+    ("name", "method"),
+    [("objective", ObjectivePerturbation()), ("output", OutputPerturbation()), ("gradient", GradientPerturbation())],
+)
+def test_names_stand_for_methods(name, method):
+    goal = ApproxDP(1.0, 1e-6, "replace_one")
+    plan = choose(problem(), goal, name)
+    assert plan.method == name
+    assert choose(problem(), goal, method) == plan
+    assert "was chosen" not in plan.why[0].split(":")[0]
+
+
+def test_parameters_of_a_method_object_are_kept():
+    plan = choose(problem(), ApproxDP(1.0, 1e-6, "replace_one"), GradientPerturbation(steps=3))
+    assert plan.descent.steps == 3
+    noisy = choose(problem(), PureDP(1.0, "add_remove"), OutputPerturbation("laplace"))
+    assert noisy.mechanism.name == "laplace"
+
+
+@pytest.mark.parametrize("method", ["posterior", None, 3, ObjectivePerturbation])
+def test_an_unknown_method_is_refused(method):
+    with pytest.raises(ParameterError, match="method must be one of auto, objective, output, gradient, got"):
+        choose(problem(), PureDP(1.0, "add_remove"), method)
+
+
+def test_algorithm_2_of_2008_is_refused_by_name():
+    """T35."""
+    with pytest.raises(AssumptionError, match=r"1\.2285"):
+        choose(problem(), PureDP(1.0, "add_remove"), "nips08")
+
+
+@pytest.mark.parametrize("method", ["auto", "objective", "output", "gradient"])
+def test_the_logistic_loss_is_clipped_at_half_the_radius_unless_told_otherwise(method):
+    """T44."""
+    goal = ApproxDP(1.0, 1e-6, "replace_one")
+    plan = choose(problem(radius=3.0), goal, method)
+    assert plan.spec.clip == 1.5
+    assert plan.spec.lipschitz == pytest.approx(1.5)
+    assert any("clipped at half the radius" in sentence for sentence in plan.why)
+    assert choose(problem(radius=3.0, clip=3.0), goal, method).spec.clip == 3.0
+    assert choose(problem(HuberHinge(0.5), radius=3.0), goal, method).spec.clip is None
+
+
+def test_hopeless_noise_is_announced_with_public_numbers_only():
+    goal = PureDP(0.1, "replace_one")
+    with pytest.warns(DpermWarning, match=r"PureDP\(epsilon=0.1.*n=500 records with dim=50"):
+        choose(problem(n=500), goal)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        choose(problem(n=100_000), goal)
+        choose(problem(n=None), goal)
+
+
+def test_the_warning_begins_where_noise_is_half_the_longest_sum_of_gradients():
+    """sigma0 sqrt(d) = 2L sqrt(51 * 50)/.1 = 1009.95 L against n L/2, which is n R/4 for the clipped logistic loss."""
+    goal = PureDP(0.1, "replace_one")
+    with pytest.warns(DpermWarning, match="outweighs"):
+        choose(problem(n=2019), goal)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        choose(problem(n=2020), goal)
+
+
+@pytest.mark.parametrize("goal", [None, 1.0, PureDP(0.0, "add_remove")])
+def test_a_goal_that_is_none_is_refused(goal):
+    with pytest.raises(ParameterError, match="goal must"):
+        choose(problem(), goal)
