@@ -18,6 +18,8 @@ HEIGHTS = (256, 2048)
 SPARSE_HEIGHT = 2**12
 LARGE = 1e100
 """Rows longer than this are scaled down before they meet coefficients, so that nothing overflows or underflows."""
+SHRINK = 2.0**-600
+"""Long rows are multiplied by this before they are measured: no square overflows, nor underflows if it matters."""
 
 
 class RowBlocks(ABC):

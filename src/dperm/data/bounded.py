@@ -11,14 +11,12 @@ from numpy.typing import NDArray
 
 from dperm.checks import shown
 from dperm.data.arrays import Floats, Mask
-from dperm.data.blocks import LARGE, DenseRows, RowBlocks, SparseRows, row_lengths, row_multiples
+from dperm.data.blocks import LARGE, SHRINK, DenseRows, RowBlocks, SparseRows, row_lengths, row_multiples
 from dperm.data.labels import Signs, signs_of
 from dperm.data.space import FeatureSpace
 from dperm.errors import DataError, ParameterError
 
 INVALID = ("raise", "drop")
-SHRINK = 2.0**-600
-"""Long rows are multiplied by this before they are measured: no square overflows, nor underflows if it matters."""
 
 
 class Block(NamedTuple):

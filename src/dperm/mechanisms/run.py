@@ -129,7 +129,7 @@ def _source(bits: Bits | None) -> Bits:
         )
     if not bits.is_private:
         warnings.warn(
-            f"this release is NOT PRIVATE: its noise follows from {bits!r}. Leave out bits= for anything real.",
+            f"this release is NOT PRIVATE: its noise follows from {bits!r}. Leave out the seed for anything real.",
             NotPrivateWarning,
             stacklevel=4,
         )

@@ -3,5 +3,6 @@
 """Estimators that behave as scikit-learn's and learn with a guarantee."""
 
 from dperm.sklearn.classifiers import PrivateLinearSVC, PrivateLogisticRegression
+from dperm.sklearn.encoder import PublicTableEncoder
 
-__all__ = ["PrivateLinearSVC", "PrivateLogisticRegression"]
+__all__ = ["PrivateLinearSVC", "PrivateLogisticRegression", "PublicTableEncoder"]

@@ -44,8 +44,8 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from dperm.data.encoder import Categorical, Numeric
-    >>> from dperm.sklearn.encoder import PublicTableEncoder
+    >>> from dperm.data import Categorical, Numeric
+    >>> from dperm.sklearn import PublicTableEncoder
     >>> encoder = PublicTableEncoder({"age": Numeric(0, 100), "work": Categorical(["public", "private"])})
     >>> encoder.fit_transform({"age": [25, 110], "work": ["private", "public"]})
     array([[-0.5,  0. ,  1. ],
