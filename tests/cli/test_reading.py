@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dperm import Approximate, Gaussian, Laplace, Poisson, Pure, RandomizedResponse, WithoutReplacement
+from dperm.accounting import PerturbedObjective
 from dperm.cli.grammar import Filling
 from dperm.cli.reading import DEEPEST, LONGEST, read_expression
 from dperm.errors import AdjacencyError, DpermError, ParameterError
@@ -42,6 +43,9 @@ def place(error):
         ("poisson(gaussian(1.0), rate=0.01)", Poisson(Gaussian(1.0), 0.01)),
         ("poisson(rate=0.01, event=laplace(1))", Poisson(Laplace(1.0), 0.01)),
         ("without_replacement(gaussian(1), 0.01)", WithoutReplacement(Gaussian(1.0), 0.01)),
+        ("perturbed_objective(5, 0.025)", PerturbedObjective(5.0, 0.025)),
+        ("perturbed_objective(5, curvature=1/40, monotone=false)", PerturbedObjective(5.0, 0.025, monotone=False)),
+        ("perturbed_objective(5, 0.025, True)", PerturbedObjective(5.0, 0.025)),
         ("gaussian(1) * 10", Gaussian(1.0) * 10),
         ("10 * gaussian(1)", Gaussian(1.0) * 10),
         ("gaussian(1) * 1_000", Gaussian(1.0) * 1000),
@@ -75,6 +79,7 @@ def test_a_question_mark_for_a_count_is_rounded_down():
         ("poisson(gaussian(?), rate=0.1) * 3 + laplace(?)", {"noise_multiplier"}),
         ("poisson(gaussian(?), rate=?) * ?", {"noise_multiplier", "rate", "count"}),
         ("approximate(?, 0.1)", {"epsilon"}),
+        ("perturbed_objective(?, 0.1, monotone=false)", {"noise_multiplier"}),
     ],
 )
 def test_the_roles_of_question_marks_are_known_before_they_are_filled(text, roles):
@@ -127,6 +132,11 @@ def test_the_roles_of_question_marks_are_known_before_they_are_filled(text, role
         ("gaussian(1) - gaussian(2)", 0, "is not an event"),
         ("pure(1, adjacency=3)", 18, "write adjacency=add_remove"),
         ("poisson(1, rate=0.1)", 8, "1 is not an event"),
+        ("perturbed_objective(1)", 0, "needs curvature"),
+        ("perturbed_objective(1, 0.1, 1)", 28, "1 is neither true nor false; write monotone=true"),
+        ("perturbed_objective(1, 0.1, monotone=maybe)", 37, "maybe is neither true nor false"),
+        ("perturbed_objective(1, 0.1, monotone='true')", 37, "'true' is neither true nor false"),
+        ("perturbed_objective(1, 0.1, monotone=?)", 37, "? is neither true nor false"),
         ("gaussian(1) # a comment", 12, "'#' is not part of an event"),
     ],
 )
@@ -147,6 +157,8 @@ def test_a_syntax_error_points_at_its_place(text, column, word):
         ("poisson(pure(-1), rate=0.2)", 8, "epsilon"),
         ("approximate(1, 1)", 0, "delta"),
         ("randomized_response(1, 1)", 0, "values"),
+        ("perturbed_objective(1, -0.1)", 0, "curvature"),
+        ("perturbed_objective(0, 0.1)", 0, "noise_multiplier"),
         ("gaussian(1) * 0", 14, "count"),
         ("gaussian(1) * -3", 14, "count"),
         ("gaussian(1) * 1e300", 14, "count"),

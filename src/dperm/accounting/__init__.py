@@ -13,6 +13,7 @@ from dperm.accounting.events import Laplace as Laplace
 from dperm.accounting.events import Pure as Pure
 from dperm.accounting.events import RandomizedResponse as RandomizedResponse
 from dperm.accounting.memory_budget import MemoryBudget as MemoryBudget
+from dperm.accounting.objective import PerturbedObjective as PerturbedObjective
 from dperm.accounting.replace_only import ReplaceOneOnly as ReplaceOneOnly
 from dperm.accounting.sampled import Poisson as Poisson
 from dperm.accounting.sampled import WithoutReplacement as WithoutReplacement

@@ -8,13 +8,16 @@ from typing import cast
 
 from dperm.accounting.event import Composed, Event, Json, Repeated, SingleEvent
 from dperm.accounting.events import Approximate, Gaussian, Laplace, Pure, RandomizedResponse
+from dperm.accounting.objective import PerturbedObjective
 from dperm.accounting.replace_only import ReplaceOneOnly
 from dperm.accounting.sampled import Poisson, WithoutReplacement
 from dperm.checks import shown
 from dperm.errors import DpermError, EventFormatError, ParameterError
 
 VERSION = 1
-_PLAIN: dict[str, type[SingleEvent]] = {e.kind: e for e in (Gaussian, Laplace, Pure, Approximate, RandomizedResponse)}
+_PLAIN: dict[str, type[SingleEvent]] = {
+    e.kind: e for e in (Gaussian, Laplace, Pure, Approximate, RandomizedResponse, PerturbedObjective)
+}
 _Nesting = Poisson | WithoutReplacement | ReplaceOneOnly
 """Elementary events around another one."""
 _NESTING: dict[str, type[_Nesting]] = {e.kind: e for e in (Poisson, WithoutReplacement, ReplaceOneOnly)}

@@ -83,6 +83,7 @@ def _kinds() -> "dict[str, type[SingleEvent]]":
         accounting.Poisson,
         accounting.WithoutReplacement,
         accounting.ReplaceOneOnly,
+        accounting.PerturbedObjective,
     )
     return {kind.kind: kind for kind in kinds}
 
@@ -174,12 +175,24 @@ class _Reader:
     def _argument(self, name: str, tree: ast.expr, depth: int) -> "float | str | Hole | Node":
         if name == "event":
             return self.node(tree, depth + 1)
+        if name == "monotone":
+            return self._truth(tree)
         if name != "adjacency":
             return self._number(tree, f"{name} must be a number")
         match tree:
             case ast.Name(id=str(word)) | ast.Constant(value=str(word)):
                 return word
         raise self._refusal(tree, "is not an adjacency; write adjacency=add_remove or adjacency=replace_one.")
+
+    def _truth(self, tree: ast.expr) -> bool:
+        """True or false, in either spelling."""
+        words = {"true": True, "false": False}
+        match tree:
+            case ast.Constant(value=bool(value)):
+                return value
+            case ast.Name(id=word) if word in words:
+                return words[word]
+        raise self._refusal(tree, "is neither true nor false; write monotone=true or monotone=false.")
 
     def _is_number(self, tree: ast.expr) -> bool:
         return isinstance(tree, ast.Constant | ast.UnaryOp | ast.Name) or _is_quotient(tree)

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dperm.data.arrays import Floats
+from dperm.data.blocks import LARGE, SHRINK, row_multiples
 from dperm.data.bounded import BoundedData
 from dperm.erm.objective import Objective
 
@@ -29,7 +30,8 @@ def gradient(objective: Objective, theta: Wide) -> Wide:
         products = factors * (x @ theta[:dim])
         if len(theta) > dim:
             products += constant * theta[dim]
-        limits: Any = None if spec.clip is None else np.longdouble(spec.clip) / lengths
+        with np.errstate(divide="ignore", over="ignore"):  # no limit for a row of zeros
+            limits: Any = None if spec.clip is None else np.longdouble(spec.clip) / lengths
         slopes: Any = weights * signs * spec.loss.derivative(signs * products, limits)
         total[:dim] += x.T @ (factors * slopes)
         if len(theta) > dim:
@@ -38,12 +40,15 @@ def gradient(objective: Objective, theta: Wide) -> Wide:
 
 
 def _blocks(data: BoundedData) -> Iterator[tuple[Any, Any, Any, Floats, Floats]]:
-    """Rows, factors, lengths, signs and weights; lengths anew, in long doubles, which no row of doubles overflows."""
+    """Rows, factors, lengths, signs and weights; lengths anew, in long doubles, and of shrunk rows if they are long."""
     for start in range(0, data.rows, data.height):
         stop = min(start + data.height, data.rows)
         bad = None if data.bad is None else data.bad[start:stop]
-        x = data.source.scaled(start, stop, bad).astype(np.longdouble)
+        is_long = data.norms[start:stop] > LARGE
+        x = row_multiples(data.source.scaled(start, stop, bad), np.where(is_long, SHRINK, 1.0)).astype(np.longdouble)
         squares = np.asarray((x * x).sum(axis=1)).ravel() if isinstance(x, np.ndarray) else x.power(2).sum(axis=1)
         norms: Any = np.sqrt(np.asarray(squares, dtype=np.longdouble))
+        factors, lengths = data.sizes(np.where(is_long, np.inf, norms))
+        np.divide(data.space.norm or 0.0, norms, out=factors, where=is_long)
         signs = data.signs[start:stop].astype(np.float64)
-        yield x, *data.sizes(norms), signs, data.weights(signs)
+        yield x, factors, lengths, signs, data.weights(signs)

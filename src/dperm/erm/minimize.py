@@ -21,6 +21,7 @@ from dperm import checks
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
 from dperm.erm import extended, nesterov, newton
+from dperm.erm.direction import direction_at
 from dperm.erm.newton import Point
 from dperm.erm.objective import Objective
 from dperm.erm.rounding import ULP, gradient_error
@@ -58,27 +59,31 @@ def minimize(data: BoundedData, spec: ProblemSpec, tolerance: float, linear: Flo
     def certified(point: Point) -> bool:
         return _norm(point.gradient) + error(point.theta) <= tolerance
 
+    def enough(point: Point) -> bool:
+        return certified(point) or _norm(point.gradient) <= tolerance / 4
+
     def exhausted(point: Point) -> bool:
         return certified(point) or _norm(point.gradient) <= 2 * error(point.theta)
 
-    point, done = newton.descend(objective, newton.approximate(objective), exhausted)
-    if not done:
+    point, done = newton.descend(objective, newton.approximate(objective), enough)
+    if not done and not exhausted(point):
         point, _ = nesterov.descend(objective, point.theta, exhausted, tolerance)
     return point.theta if certified(point) else _refined(objective, point.theta, tolerance)
 
 
 def _refined(objective: Objective, start: Floats, tolerance: float) -> Floats:
-    """Newton's method with the Hessian at ``start`` and gradients in extended precision."""
+    """Newton's method with gradients in extended precision, and a Hessian that is renewed if it does not serve."""
     error = _error_of(objective, extended.ULP)
-    direction = newton.direction_at(objective, start)
-    theta = start.astype(np.longdouble)
+    theta, before = start.astype(np.longdouble), math.inf
     for _ in range(REFINEMENTS):
-        gradient = extended.gradient(objective, theta)
-        rounded = theta.astype(np.float64)
+        gradient = extended.gradient(objective, theta).astype(np.float64)
+        rounded, size = theta.astype(np.float64), _norm(gradient)
         rounding = objective.spec.strength * 2 * ULP * _norm(rounded)
-        if _norm(gradient.astype(np.float64)) + error(rounded) + rounding <= tolerance:
+        if size + error(rounded) + rounding <= tolerance:
             return rounded
-        theta = theta + direction(gradient.astype(np.float64))
+        if not size <= before / 2 < math.inf:
+            direction = direction_at(objective, rounded)
+        theta, before = theta + direction(gradient), size
     raise AssumptionError(
         "tolerance is too small for floating point on data of this size: rounding alone may exceed it. The budget was "
         "charged, nothing is released. Give a larger C or tolerance, or fewer rows."

@@ -1,10 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Damped Newton: with a factored Hessian for moderate numbers of coefficients, by conjugate gradients for many.
+"""Damped Newton.
 
 A Hessian is used as long as its steps shrink the gradient by a good factor, and renewed when they do not: close to the
 minimum an old or a thinned Hessian is as good as a fresh one, at the price of one pass over the data instead of a
 matrix product.
+
+Where f is a line, the Hessian says nothing about where it bends, and steps are far too long. If only a short share of
+one could be taken, the next Hessian is made cautious: part of each f'' is replaced by the curvature of a parabola above
+f (`secant`), whose minimum is never too far; and bold again, by and by, as whole steps succeed.
 """
 
 import math
@@ -13,22 +17,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from dperm.data.arrays import Floats
+from dperm.erm.direction import Direction, direction_at, is_factored
 from dperm.erm.objective import Objective
 
-Direction = Callable[[Floats], Floats]
-
-MOST_STEPS = 100
-MOST_HALVINGS = 30
+MOST_STEPS = 1000
+"""Five to ten are typical; hundreds happen if the smoothed region is narrow and Lambda tiny."""
+MOST_TRIALS = 40
+MOST_BISECTIONS = 5
 DECREASE = 1e-4
-ROUNDING = 1e-9
-"""Values of J that are this close, relatively, are not told apart."""
+FLAT = 0.3
+"""A line has been searched well enough where its slope is this share of the first one."""
+SHORT = 0.5
+LEAST_CAUTION = 1e-7
 GOOD_SHRINKING = 0.2
-FACTORED_DIM = 1024
-"""Up to this many coefficients the Hessian of dense data is formed and factored."""
-MOST_PRODUCTS = 250
 THINNED_ROWS = 30
 """Rows per coefficient in the sum that gives the start."""
 HESSIAN_ROWS = 200
@@ -68,7 +71,7 @@ def approximate(objective: Objective) -> Floats:
     """
     start, data = np.zeros(objective.spec.dim), objective.data
     stride = data.stride_for(max(THINNED_ROWS * objective.spec.dim, data.rows // 32))
-    if stride == 1 or _many_coefficients(objective):
+    if stride == 1 or not is_factored(objective):
         return start
     thinned = replace(objective, stride=stride)
     goal = objective.spec.lipschitz * 0.02 * math.sqrt(data.rows * stride)
@@ -78,23 +81,74 @@ def approximate(objective: Objective) -> Floats:
 def descend(objective: Objective, start: Floats, done: Done) -> tuple[Point, bool]:
     """The first point at which it is ``done``, or the last one that was reached and False."""
     point = Point(objective, start)
-    stride = _hessian_stride(objective) if start.any() else 1
-    direction: Direction | None = None
-    for count in range(MOST_STEPS):
+    model = Model(objective, _hessian_stride(objective) if start.any() else 1)
+    shortest = point.size
+    for _ in range(MOST_STEPS):
         if done(point):
             return point, True
-        fresh = direction is None
-        if direction is None:
-            direction = direction_at(replace(objective, stride=objective.stride * stride), point.theta)
-        after = _step(point, direction(point.gradient), patient=fresh)
-        if after is None and fresh and stride == 1:
+        move = model.step_from(point)
+        after, share = _along(point, move, shortest, patient=model.is_fresh)
+        if model.is_exhausted if after is None else _is_still(point, after):
             break
-        if after is None or after.size > GOOD_SHRINKING * point.size:
-            direction, stride = None, 1 if fresh else stride
-        elif count == 0 and stride > 1:  # the first step is the longest: a thinned Hessian is cheap to renew after it
-            direction = None
+        model.judge(point, after, share)
         point = after or point
+        shortest = min(shortest, point.size)
     return point, done(point)
+
+
+@dataclass
+class Model:
+    """The Hessian in use: of which rows, how cautious, and for how many steps it has served."""
+
+    objective: Objective
+    stride: int
+    caution: float = 0.0
+    uses: int = 0
+    is_first: bool = True
+    direction: Direction | None = None
+
+    def step_from(self, point: Point) -> Floats:
+        """A Newton step, with a Hessian at ``point`` if there is none to be used again."""
+        if self.direction is None:
+            thinned = replace(self.objective, stride=self.objective.stride * self.stride, caution=self.caution)
+            self.direction, self.uses = direction_at(thinned, point.theta), 0
+        self.uses += 1
+        return self.direction(point.gradient)
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether the Hessian is that of the point."""
+        return self.uses == 1
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether there is no better one."""
+        return self.is_fresh and self.stride == 1 and self.caution == 1
+
+    def judge(self, point: Point, after: Point | None, share: float) -> None:
+        """Keep the Hessian if it has shortened the gradient well; if not, ask for a fresher, fuller or cautious one.
+
+        The first step is the longest: a thinned Hessian is cheap to renew after it.
+        """
+        served = after is not None and after.size <= GOOD_SHRINKING * point.size
+        if not served and self.is_fresh:
+            self.caution = _next_caution(self.caution, share) if self.stride == 1 else 0.0
+            self.stride = 1
+        if not served or (self.is_first and self.stride > 1):
+            self.direction = None
+        self.is_first = False
+
+
+def _next_caution(caution: float, share: float) -> float:
+    """More if only a short share of a step could be taken, less if it was taken whole."""
+    if share < SHORT:
+        return min(8 * caution, 1.0) if caution and share else 1.0
+    return caution / 8 if caution > LEAST_CAUTION else 0.0
+
+
+def _is_still(point: Point, after: Point) -> bool:
+    """Whether coefficients differ by rounding alone."""
+    return float(np.linalg.norm(after.theta - point.theta)) <= 2.0**-50 * float(np.linalg.norm(after.theta))
 
 
 def _hessian_stride(objective: Objective) -> int:
@@ -103,64 +157,28 @@ def _hessian_stride(objective: Objective) -> int:
     return objective.data.stride_for(enough) if objective.stride == 1 else 1
 
 
-def _step(point: Point, move: Floats, *, patient: bool) -> Point | None:
-    """The point after the longest step in 1, 1/2, 1/4, ... that makes progress; None if none does."""
-    slope = float(point.gradient @ move)
-    step = 1.0
-    for _ in range(MOST_HALVINGS if patient else 1):
-        after = Point(point.objective, point.theta + step * move)
-        if _is_progress(point, after, step * slope):
-            return after
-        step /= 2
-    return None
+def _along(point: Point, move: Floats, shortest: float, *, patient: bool) -> tuple[Point | None, float]:
+    """A point along ``move`` at which J is smaller, and the share of ``move`` that it takes; None if none is found.
 
-
-def _is_progress(point: Point, after: Point, slope: float) -> bool:
-    """A much shorter gradient; or a decrease of J in proportion to the step (Armijo).
-
-    Where J is the same up to rounding, a gradient that is shorter by a tenth will do.
+    J is convex along a line: where it still falls, it has fallen all the way, and no value has to be computed. The
+    whole step will do, too, if the gradient is much shorter than it ever was.
     """
-    if after.size <= GOOD_SHRINKING * point.size:
-        return True
-    if after.value <= point.value + DECREASE * slope:
-        return True
-    return after.size <= 0.9 * point.size and after.value <= point.value + ROUNDING * abs(point.value)
-
-
-def direction_at(objective: Objective, theta: Floats) -> Direction:
-    """The map from a gradient to a Newton step with the Hessian at ``theta``."""
-    if _many_coefficients(objective):
-        return _by_conjugate_gradients(objective, theta)
-    factor = cho_factor(objective.hessian(theta), overwrite_a=True, check_finite=False)
-    return lambda gradient: np.asarray(-cho_solve(factor, gradient, check_finite=False))
-
-
-def _many_coefficients(objective: Objective) -> bool:
-    """Whether the Hessian is better not formed."""
-    return objective.data.is_sparse or objective.spec.dim > FACTORED_DIM
-
-
-def _by_conjugate_gradients(objective: Objective, theta: Floats) -> Direction:
-    bends = objective.bends(theta)
-
-    def solved(gradient: Floats) -> Floats:
-        return -conjugate_gradients(lambda v: objective.hessian_product(bends, v), gradient)
-
-    return solved
-
-
-def conjugate_gradients(product: Direction, target: Floats, accuracy: float = 0.1) -> Floats:
-    """An approximate solution x of A x = target, ||A x - target|| <= accuracy ||target||, A positive definite."""
-    x, residual = np.zeros_like(target), target.copy()
-    search, square = residual.copy(), float(residual @ residual)
-    enough = accuracy**2 * square
-    for _ in range(MOST_PRODUCTS):
-        if square <= enough:
+    first = float(point.gradient @ move)
+    low, high, best = 0.0, 1.0, None
+    bisections, share = 0, 1.0
+    for _ in range(MOST_TRIALS if patient else 1):
+        after = Point(point.objective, point.theta + share * move)
+        slope = float(after.gradient @ move)
+        if share == 1 and (slope <= 0 or after.size <= GOOD_SHRINKING * shortest):
+            return after, share
+        if abs(slope) <= FLAT * -first and (slope <= 0 or after.value <= point.value + DECREASE * share * first):
+            return after, share
+        if slope > 0:
+            high = share
+        else:
+            low, best = share, after
+        bisections += low > 0
+        if bisections > MOST_BISECTIONS:
             break
-        image = product(search)
-        length = square / float(search @ image)
-        x += length * search
-        residual -= length * image
-        square, before = float(residual @ residual), square
-        search = residual + (square / before) * search
-    return x
+        share = (low + high) / 2 if low > 0 else high / 8
+    return best, low

@@ -8,8 +8,9 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from dperm.data.arrays import Floats
+from dperm.data.blocks import row_multiples
 from dperm.data.bounded import Block, BoundedData
-from dperm.erm.losses import Limits
+from dperm.erm.losses import Limits, secant
 from dperm.erm.spec import ProblemSpec
 
 
@@ -18,13 +19,15 @@ class Objective:
     """J(theta) = sum_i w_i f_i(z_i) + (Lambda/2) ||theta||^2 + linear'theta, z_i = y_i x_i'theta.
 
     With ``stride`` > 1 the sum runs over every ``stride``-th block of rows and is multiplied to stand for all: an
-    approximation to start from, never one that is certified.
+    approximation to start from, never one that is certified. ``caution`` is the share of the secant curvature in the
+    Hessian: 0 for the Hessian itself, 1 for that of a function above J.
     """
 
     data: BoundedData
     spec: ProblemSpec
     linear: Floats
     stride: int = 1
+    caution: float = 0.0
 
     def value(self, theta: Floats) -> float:
         """J."""
@@ -46,13 +49,16 @@ class Objective:
         return gradient
 
     def hessian(self, theta: Floats) -> Floats:
-        """The matrix of second derivatives, of dense data."""
+        """The matrix of second derivatives."""
         size, dim, constant = len(theta), self.data.space.dim, self.data.space.constant
         upper, column, corner = np.zeros((dim, dim), order="F"), np.zeros(dim), 0.0
         for block in self.data.blocks(self.stride):
             bends = self._bends(block, theta)
-            scaled = block.x * (block.factors * np.sqrt(bends))[:, np.newaxis]
-            upper = dsyrk(1.0, scaled.T, beta=1.0, c=upper, overwrite_c=1)
+            scaled = row_multiples(block.x, block.factors * np.sqrt(bends))
+            if self.data.is_sparse:
+                upper += (scaled.T @ scaled).toarray()
+            else:
+                upper = dsyrk(1.0, scaled.T, beta=1.0, c=upper, overwrite_c=1)
             if size > dim:
                 column += block.x.T @ (block.factors * bends)
                 corner += float(bends.sum())
@@ -102,7 +108,10 @@ class Objective:
 
     def _bends(self, block: Block, theta: Floats) -> Floats:
         margins, limits = self._margins(block, theta)
-        return np.asarray(block.weights * self.spec.loss.second(margins, limits))
+        bends = self.spec.loss.second(margins, limits)
+        if self.caution:
+            bends = (1 - self.caution) * bends + self.caution * secant(self.spec.loss, margins, limits)
+        return np.asarray(block.weights * bends)
 
     def _add_rows(self, total: Floats, block: Block, amounts: Floats) -> None:
         """Add the bounded rows times ``amounts`` to ``total``."""

@@ -1,0 +1,361 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The certified minimiser (T31, T43): against other solvers, on hard data, by every one of its methods."""
+
+import math
+import re
+
+import numpy as np
+import pytest
+from scipy import optimize, sparse
+from sklearn.linear_model import LogisticRegression
+
+from dperm.data.bounded import enforce
+from dperm.data.space import FeatureSpace
+from dperm.erm import direction, extended, nesterov, newton
+from dperm.erm import minimize as module
+from dperm.erm.losses import Hinge, HuberHinge, Logistic, SmoothedHinge
+from dperm.erm.minimize import minimize
+from dperm.erm.newton import Point
+from dperm.erm.objective import Objective
+from dperm.erm.rounding import attainable
+from dperm.erm.spec import ProblemSpec
+from dperm.errors import AssumptionError, ParameterError
+
+LOSSES = [Logistic(), HuberHinge(0.5), SmoothedHinge(0.5)]
+
+
+def some_data(rows: int, columns: int, seed: int = 0, noise: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows, columns)) / math.sqrt(columns)
+    return X, (X @ rng.normal(size=columns) + noise * rng.normal(size=rows) > 0).astype(int)
+
+
+def size_at(data, spec, theta, linear=None) -> float:
+    """The norm of the gradient, in long doubles."""
+    objective = Objective(data, spec, np.zeros(spec.dim) if linear is None else linear)
+    return float(np.linalg.norm(extended.gradient(objective, theta.astype(np.longdouble)).astype(float)))
+
+
+@pytest.fixture
+def quick_only(monkeypatch):
+    """Newton's method has to do; the slow one must not be needed."""
+
+    def refuse(*arguments):
+        raise AssertionError("Nesterov's method was needed")
+
+    monkeypatch.setattr(nesterov, "descend", refuse)
+
+
+@pytest.fixture
+def slow_only(monkeypatch):
+    """Newton's method gives up at once."""
+    monkeypatch.setattr(newton, "descend", lambda objective, start, done: (Point(objective, start), False))
+
+
+@pytest.mark.parametrize("weights", [(1.0, 1.0), (0.2, 3.0)])
+@pytest.mark.parametrize("strength", [1e-2, 1.0, 50.0])
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.usefixtures("quick_only")
+def test_it_is_the_optimum_of_scikit_learn_on_bounded_rows(problem, strength, intercept, weights):
+    X, y = some_data(300, 4)
+    data, spec, plain = problem(X, y, strength=strength, intercept=intercept, weights=weights)
+    model = LogisticRegression(
+        C=1 / strength, fit_intercept=False, tol=1e-12, max_iter=10_000, solver="newton-cholesky"
+    )
+    model.fit(plain().rows, y, sample_weight=plain().weights)
+    assert minimize(data, spec, 1e-9) == pytest.approx(model.coef_[0], abs=1e-6)
+
+
+@pytest.mark.parametrize("clip", [None, 0.4])
+@pytest.mark.parametrize("loss", [*LOSSES, HuberHinge(0.05), SmoothedHinge(5.0)], ids=repr)
+@pytest.mark.usefixtures("quick_only")
+def test_it_is_the_optimum_of_scipy_for_every_loss_clip_and_linear_term(problem, loss, clip):
+    X, y = some_data(120, 3, seed=1)
+    linear = np.array([3.0, -2.0, 0.0, 5.0])
+    data, spec, plain = problem(X, y, loss=loss, clip=clip, strength=0.5, linear=linear, weights=(1.0, 2.0))
+    theta = minimize(data, spec, 1e-10, linear)
+    reference = plain()
+    options = {"gtol": 1e-9, "maxiter": 10_000}
+    found = optimize.minimize(reference.value, np.zeros(4), jac=reference.gradient, method="BFGS", options=options)
+    assert theta == pytest.approx(found.x, abs=1e-6)
+    assert reference.value(theta) <= found.fun * (1 + 1e-14) + 1e-12
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("tolerance", [10.0, 1e-2, 1e-6, 1e-10])
+@pytest.mark.usefixtures("quick_only")
+def test_the_gradient_is_within_the_tolerance(problem, loss, tolerance):
+    X, y = some_data(5_000, 6)
+    data, spec, _ = problem(X, y, loss=loss, strength=0.1)
+    assert size_at(data, spec, minimize(data, spec, tolerance)) <= tolerance
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.usefixtures("quick_only")
+def test_rows_in_any_order_are_solved_by_newton(problem, loss):
+    """Blocks of the thinned sum unlike the rest: labels sorted, rows by length, the start all alike."""
+    X, y = some_data(40_000, 5, noise=0.3)
+    orders = [np.argsort(y), np.argsort(-y), np.argsort(np.linalg.norm(X, axis=1)), np.argsort(X[:, 0] * y)]
+    sums = []
+    for order in orders:
+        data, spec, _ = problem(X[order], y[order], loss=loss, strength=1.0)
+        assert data.stride_for(1) > 1
+        sums.append(minimize(data, spec, 1e-6))
+        assert size_at(data, spec, sums[-1]) <= 1e-6
+    assert all(one == pytest.approx(sums[0], abs=1e-5) for one in sums)
+
+
+def test_a_thinned_sum_that_is_of_no_use_does_no_harm(problem):
+    """Every block that the thinned sum reads holds one label and one row; the others hold something else."""
+    X, y = some_data(60_000, 3, noise=0.3)
+    data, spec, _ = problem(X, y)
+    stride = data.stride_for(max(newton.THINNED_ROWS * 4, data.rows // 32))
+    read = (np.arange(60_000) // data.height) % stride == 0
+    X[read], y[read] = [1.0, 0.0, 0.0], 1
+    data, spec, _ = problem(X, y, strength=1e-3)
+    assert size_at(data, spec, minimize(data, spec, 1e-6)) <= 1e-6
+
+
+HARD = {
+    "separable": lambda X, y: (X, (X[:, 0] > 0).astype(int)),
+    "one label": lambda X, y: (X, np.ones_like(y)),
+    "one row": lambda X, y: (np.tile(X[:1], (len(X), 1)), y),
+    "constant column": lambda X, y: (np.hstack([X, np.ones((len(X), 2))]), y),
+    "zeros": lambda X, y: (np.zeros_like(X), y),
+    "one record": lambda X, y: (X[:1], y[:1]),
+    "fewer rows than columns": lambda X, y: (X[:3], y[:3]),
+}
+
+
+@pytest.mark.parametrize("strength", [1e-8, 1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("loss", [*LOSSES, HuberHinge(0.01), SmoothedHinge(0.01)], ids=repr)
+@pytest.mark.parametrize("kind", HARD)
+@pytest.mark.usefixtures("quick_only")
+def test_hard_data_are_solved_by_newton(problem, kind, loss, strength):
+    X, y = HARD[kind](*some_data(200, 5))
+    data, spec, _ = problem(X, y, loss=loss, strength=strength, norm=5.0)
+    tolerance = max(attainable(spec, data.rows), 1e-6 * spec.lipschitz)
+    theta = minimize(data, spec, tolerance)
+    assert (
+        size_at(data, spec, theta)
+        <= tolerance * (1 + 1e-9) + 2**-52 * np.linalg.norm(theta) * data.rows * spec.smoothness
+    )
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.usefixtures("quick_only")
+def test_a_linear_term_far_beyond_the_data_is_solved_by_newton(problem, loss):
+    X, y = some_data(50, 3)
+    linear = np.array([1e6, -1e6, 0.0, 1e5])
+    data, spec, _ = problem(X, y, loss=loss, strength=1e-3)
+    tolerance = attainable(spec, 50, float(np.linalg.norm(linear)) * (1 + 1e-12))
+    theta = minimize(data, spec, tolerance, linear)
+    assert np.linalg.norm(theta) == pytest.approx(np.linalg.norm(linear) / 1e-3, rel=1e-2)
+    assert size_at(data, spec, theta, linear) <= 2 * tolerance
+
+
+@pytest.mark.parametrize("strength", [0.01, 1.0])
+@pytest.mark.usefixtures("quick_only")
+def test_many_coefficients_by_conjugate_gradients(problem, strength):
+    X, y = some_data(500, 3000)
+    data, spec, _ = problem(X, y, strength=strength)
+    assert spec.dim > direction.FACTORED_DIM
+    theta = minimize(data, spec, 1e-6)
+    assert size_at(data, spec, theta) <= 1e-6
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.usefixtures("quick_only")
+def test_many_sparse_coefficients(problem, loss):
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((2000, 20_000), density=1e-3, format="csr", rng=rng)
+    y = (X @ rng.normal(size=20_000) > 0).astype(int)
+    space = FeatureSpace(20_000, norm=1.0)
+    data = enforce(X, y, space, classes=(0, 1))
+    spec = ProblemSpec(loss, space.radius, space.size, regularization=0.5)
+    assert size_at(data, spec, minimize(data, spec, 1e-5)) <= 1e-5
+
+
+@pytest.mark.usefixtures("quick_only")
+def test_sparse_and_dense_rows_have_one_minimiser(problem):
+    X, y = some_data(400, 8)
+    X[np.abs(X) < 0.2] = 0.0
+    found = []
+    for matrix in (X, sparse.csr_array(X), np.asfortranarray(X)):
+        data, spec, _ = problem(matrix, y, norm=0.7, clip=0.5)
+        found.append(minimize(data, spec, 1e-9))
+    assert found[1] == pytest.approx(found[0], abs=1e-8)
+    assert found[2] == pytest.approx(found[0], abs=1e-8)
+
+
+@pytest.mark.parametrize("matrix", [np.array, sparse.csr_array])
+def test_two_calls_give_the_same_bits(problem, matrix):
+    X, y = some_data(6_000, 7)
+    data, spec, _ = problem(matrix(X), y, loss=SmoothedHinge(0.3), strength=0.01)
+    assert minimize(data, spec, 1e-8).tobytes() == minimize(data, spec, 1e-8).tobytes()
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("strength", [0.1, 10.0])
+@pytest.mark.usefixtures("slow_only")
+def test_without_newton_it_ends_certified_within_the_proven_number_of_steps(problem, monkeypatch, loss, strength):
+    X, y = some_data(300, 4)
+    data, spec, _ = problem(X, y, loss=loss, strength=strength)
+    condition = (300 * spec.smoothness + strength) / strength
+    first = size_at(data, spec, np.zeros(5))
+    calls = []
+    gradient = Objective.gradient
+    monkeypatch.setattr(Objective, "gradient", lambda *arguments: calls.append(1) or gradient(*arguments))
+    theta = minimize(data, spec, 1e-7)
+    most = nesterov.steps_needed(condition, first, 0.5e-7)
+    assert size_at(data, spec, theta) <= 1e-7
+    assert len(calls) <= (most + nesterov.LOOK) * (1 + 1 / nesterov.LOOK) + 3
+
+
+@pytest.mark.usefixtures("slow_only")
+def test_without_newton_many_and_tolerances_below_doubles_are_certified_too(problem):
+    X, y = some_data(50, 3)
+    data, spec, plain = problem(X, y, strength=5.0)
+    tolerance = attainable(spec, 50)
+    assert tolerance < 1e-13
+    theta = minimize(data, spec, tolerance)
+    assert float(plain(np.longdouble).size(theta)) <= tolerance + 2**-52 * np.linalg.norm(theta) * 50 * spec.smoothness
+
+
+@pytest.mark.parametrize("condition", [1.0, 1.5, 100.0, 1e6, 1e12])
+@pytest.mark.parametrize("ratio", [0.5, 1.0, 1e3, 1e12])
+def test_the_number_of_steps_is_that_of_the_theorem(condition, ratio):
+    """2 kappa (1 - 1/sqrt kappa)^k <= (t / start)^2 (Nesterov 2018, Thm 2.2.3), and hardly more steps than that."""
+    steps = nesterov.steps_needed(condition, ratio, 1.0)
+    shrinking = math.log1p(-1 / math.sqrt(condition)) if condition > 1 else -math.inf
+    assert math.log(2 * condition) + steps * shrinking <= -2 * math.log(ratio)
+    assert steps <= math.sqrt(condition) * max(math.log(2 * condition * ratio**2), 1.0) + 2
+
+
+def test_nesterov_stops_within_the_proven_number_and_says_so(problem):
+    X, y = some_data(40, 2)
+    data, spec, _ = problem(X, y, strength=1.0)
+    looks = []
+
+    def never(point: Point) -> bool:
+        looks.append(point.size)
+        return False
+
+    objective = Objective(data, spec, np.zeros(3))
+    point, done = nesterov.descend(objective, np.full(3, 9.0), never, 1e-3)
+    condition = 40 * spec.smoothness + 1
+    most = nesterov.steps_needed(condition, looks[0], 0.5e-3)
+    assert not done
+    assert point.size <= 0.5e-3
+    assert len(looks) <= most / nesterov.LOOK + 3
+
+
+@pytest.mark.parametrize("dim", [3, 40])
+def test_conjugate_gradients_solve_to_the_accuracy_asked_for(dim):
+    rng = np.random.default_rng(dim)
+    root = rng.normal(size=(dim, dim))
+    matrix, target = root @ root.T + 0.1 * np.eye(dim), rng.normal(size=dim)
+    for accuracy in (0.5, 1e-3, 1e-8):
+        x = direction.conjugate_gradients(lambda v: matrix @ v, target, accuracy)
+        assert np.linalg.norm(matrix @ x - target) <= accuracy * np.linalg.norm(target) * (1 + 1e-6)
+    assert direction.conjugate_gradients(lambda v: matrix @ v, np.zeros(dim)).tolist() == [0.0] * dim
+
+
+def test_a_hessian_that_rounding_made_indefinite_is_factored_all_the_same(problem):
+    X = np.ones((500, 3)) / 3
+    data, spec, _ = problem(X, np.ones(500, dtype=int), strength=1e-18, norm=2.0)
+    objective = Objective(data, spec, np.zeros(4))
+    gradient = objective.gradient(np.zeros(4))
+    move = direction.direction_at(objective, np.zeros(4))(gradient)
+    assert np.isfinite(move).all()
+    assert move @ gradient < 0
+
+
+def test_a_kink_is_refused(problem):
+    data, spec, _ = problem(*some_data(10, 2), loss=Hinge())
+    with pytest.raises(AssumptionError, match="hinge has a kink"):
+        minimize(data, spec, 1e-3)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, -1.0, math.nan, math.inf, "1"])
+def test_a_tolerance_is_a_positive_number(problem, tolerance):
+    data, spec, _ = problem(*some_data(10, 2))
+    with pytest.raises(ParameterError, match="tolerance"):
+        minimize(data, spec, tolerance)
+
+
+def test_lambda_has_to_be_known(problem):
+    data, spec, _ = problem(*some_data(10, 2))
+    unknown = ProblemSpec(spec.loss, spec.radius, spec.dim)
+    with pytest.raises(ParameterError, match="regularization"):
+        minimize(data, unknown, 1e-3)
+
+
+def test_a_tolerance_that_cannot_be_certified_is_refused_without_a_word_about_the_data(problem):
+    data, spec, _ = problem(*some_data(1234, 3))
+    with pytest.raises(AssumptionError, match="tolerance is too small") as caught:
+        minimize(data, spec, 1e-4 * attainable(spec, 1234))
+    assert not re.search(r"\d", str(caught.value))
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+@pytest.mark.parametrize("clip", [None, 0.5])
+def test_minimisers_of_neighbours_are_no_further_apart_than_t30_and_t31_say(problem, loss, clip):
+    """One record more moves the result by (L + 2 g)/Lambda at most, another record by twice L (T29, T30, T31)."""
+    X, y = some_data(60, 2)
+    for x, label in [([50.0, 0.0], 0), ([0.0, -1e300], 1), ([-3.0, 3.0], 0)]:
+        found = []
+        for rows, labels in [
+            (X, y),
+            (np.vstack([X, [x]]), np.append(y, label)),
+            (np.vstack([X[1:], [x]]), np.append(y[1:], label)),
+        ]:
+            data, spec, _ = problem(rows, labels, loss=loss, clip=clip, strength=0.8)
+            found.append(minimize(data, spec, 1e-6))
+        reach = (spec.lipschitz + 2e-6) / 0.8
+        assert np.linalg.norm(found[0] - found[1]) <= reach
+        assert np.linalg.norm(found[0] - found[2]) <= 2 * reach
+
+
+def certificates_count_rounding(mutant) -> None:
+    """Rows that cancel exactly: the computed gradient at 0 is 0, which proves nothing below rounding."""
+    space = FeatureSpace(1, norm=1.0, intercept=False)
+    data = enforce(np.array([[0.3], [-0.3]]), np.array([1, 1]), space, classes=(0, 1))
+    spec = ProblemSpec(Logistic(), space.radius, 1, regularization=1.0)
+    try:
+        mutant.minimize(data, spec, 1e-25)
+    except AssumptionError:
+        return
+    raise AssertionError("certified below rounding")
+
+
+def tolerances_are_met(mutant) -> None:
+    space = FeatureSpace(2, norm=1.0)
+    X, y = some_data(100, 2)
+    data = enforce(X, y, space, classes=(0, 1))
+    spec = ProblemSpec(Logistic(), space.radius, 3, regularization=0.01)
+    for tolerance in np.geomspace(1e-9, 10.0, 40).tolist():
+        assert size_at(data, spec, mutant.minimize(data, spec, tolerance)) <= tolerance
+
+
+@pytest.mark.parametrize(
+    ("check", "old", "new"),
+    [
+        (
+            certificates_count_rounding,
+            "_norm(point.gradient) + error(point.theta) <= tolerance",
+            "_norm(point.gradient) <= tolerance",
+        ),
+        (certificates_count_rounding, "if size + error(rounded) + rounding <= tolerance:", "if size <= tolerance:"),
+        (tolerances_are_met, "_norm(point.gradient) + error(point.theta) <= tolerance", "True"),
+        (
+            tolerances_are_met,
+            "_norm(point.gradient) + error(point.theta) <= tolerance",
+            "_norm(point.gradient) + error(point.theta) <= 10 * tolerance",
+        ),
+    ],
+    ids=["doubles without rounding", "long doubles without rounding", "no tolerance", "ten times the tolerance"],
+)
+def test_a_certificate_that_certifies_too_much_is_noticed(assert_killed, check, old, new):
+    assert_killed(check, module.__name__, old, new)
