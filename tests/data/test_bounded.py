@@ -207,7 +207,7 @@ def test_bounds_that_would_fill_a_sparse_matrix_are_refused():
 @pytest.mark.parametrize("invalid", ["raise", "drop"])
 def test_x_is_neither_copied_nor_modified(kind, invalid):
     """Beside X there are a double, a sign and a truth value for each row, and one block at a time."""
-    array = RNG.normal(size=(60_000, 40))
+    array = RNG.normal(size=(30_000, 40))
     if invalid == "drop":
         array[::1000, 3] = np.nan
     kinds = {"float32": lambda a: a.astype(np.float32), **KINDS}

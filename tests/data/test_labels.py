@@ -44,7 +44,9 @@ def test_labels_of_another_kind_are_not_equal(labels, classes):
     assert signs_of(labels, classes).tolist() == [0] * len(labels)
 
 
-@pytest.mark.parametrize("odd", [pd.NA, pd.NaT, None, float("nan"), np.zeros(3), [1], object()], ids=lambda odd: type(odd).__name__)
+@pytest.mark.parametrize(
+    "odd", [pd.NA, pd.NaT, None, float("nan"), np.zeros(3), [1], object()], ids=lambda odd: type(odd).__name__
+)
 def test_an_object_without_a_truth_value_is_no_label_and_changes_no_other(odd):
     labels = np.empty(4, dtype=object)
     labels[:] = ["a", 1, odd, True]

@@ -4,6 +4,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import mpmath as mp
@@ -42,20 +43,20 @@ class Plain:
             return np.array([getattr(mp, function)(value) for value in np.ravel(values)]).reshape(np.shape(values))
         return getattr(np, function)(values)
 
-    @property
+    @cached_property
     def lengths(self) -> Any:
         X = self.numbers(self.X)
         norms = np.minimum(self.each("sqrt", (X * X).sum(axis=1)), self.numbers(self.space.norm))
         return self.each("sqrt", norms * norms + self.numbers(self.space.constant**2))
 
-    @property
+    @cached_property
     def rows(self) -> Any:
         X, norm = self.numbers(self.X), self.numbers(self.space.norm)
         factors = norm / np.maximum(self.each("sqrt", (X * X).sum(axis=1)), norm)
         constants = self.numbers(np.full((len(X), int(self.space.intercept)), self.space.constant))
         return np.hstack([X * factors[:, np.newaxis], constants])
 
-    @property
+    @cached_property
     def limits(self) -> Any:
         """The largest slope of each record."""
         if self.spec.clip is None:

@@ -95,7 +95,7 @@ def test_the_gradient_is_within_the_tolerance(problem, loss, tolerance):
 @pytest.mark.usefixtures("quick_only")
 def test_rows_in_any_order_are_solved_by_newton(problem, loss):
     """Blocks of the thinned sum unlike the rest: labels sorted, rows by length, the start all alike."""
-    X, y = some_data(40_000, 5, noise=0.3)
+    X, y = some_data(30_000, 5, noise=0.3)
     orders = [np.argsort(y), np.argsort(-y), np.argsort(np.linalg.norm(X, axis=1)), np.argsort(X[:, 0] * y)]
     sums = []
     for order in orders:
@@ -128,7 +128,7 @@ HARD = {
 }
 
 
-@pytest.mark.parametrize("strength", [1e-8, 1e-3, 1.0, 1e4])
+@pytest.mark.parametrize("strength", [1e-8, 1.0])
 @pytest.mark.parametrize("loss", [*LOSSES, HuberHinge(0.01), SmoothedHinge(0.01)], ids=repr)
 @pytest.mark.parametrize("kind", HARD)
 @pytest.mark.usefixtures("quick_only")

@@ -54,7 +54,8 @@ def test_a_gradient_is_no_further_from_the_exact_one_than_claimed(problem, loss,
         theta = near_the_bends(np.clip(X, -1, 1), 4, size)
         objective = Objective(data, spec, linear)
         with mp.workdps(60):
-            exact = plain(mp.mpf).gradient(plain(mp.mpf).numbers(theta))
+            reference = plain(mp.mpf)
+            exact = reference.gradient(reference.numbers(theta))
             wide = extended.gradient(objective, theta.astype(np.longdouble))
             off = (
                 np.array([mp.mpf(float(one)) + mp.mpf(float(one - np.longdouble(float(one)))) for one in wide]) - exact
@@ -67,20 +68,20 @@ def test_a_gradient_is_no_further_from_the_exact_one_than_claimed(problem, loss,
 
 
 @longer
-@pytest.mark.parametrize(("loss", "size"), [(Logistic(), 1.0), (Logistic(), 1e6), (HuberHinge(0.5), 1.0)], ids=repr)
-def test_a_gradient_over_many_rows_is_no_further_off_than_claimed(problem, loss, size):
+def test_a_gradient_over_many_rows_is_no_further_off_than_claimed(problem):
     """The bound holds for any order of summation; on 200,000 rows it is 30,000 times what happens in a usual one."""
     rng = np.random.default_rng(200_000)
     X = rng.normal(size=(200_000, 20))
     y = rng.integers(0, 2, size=200_000)  # labels tell nothing: pulls cancel
-    data, spec, plain = problem(X, y, loss=loss, norm=4.0, strength=1.0)
-    theta = near_the_bends(X[:1000], 21, size)
-    exact = plain(np.longdouble).gradient(theta.astype(np.longdouble))
-    off = norm((Objective(data, spec, np.zeros(21)).gradient(theta) - exact).astype(float))
-    claimed = gradient_error(spec, 200_000, norm(theta), height=data.height)
-    assert 0 < off <= claimed
-    if size == 1:
-        assert claimed <= 1e5 * off
+    data, spec, plain = problem(X, y, norm=4.0, strength=1.0)
+    objective, reference = Objective(data, spec, np.zeros(21)), plain(np.longdouble)
+    for size in (1.0, 1e6):
+        theta = near_the_bends(X[:1000], 21, size)
+        exact = reference.gradient(theta.astype(np.longdouble))
+        off = norm((objective.gradient(theta) - exact).astype(float))
+        claimed = gradient_error(spec, 200_000, norm(theta), height=data.height)
+        assert 0 < off <= claimed
+        assert size > 1 or claimed <= 1e5 * off
 
 
 @longer
@@ -180,7 +181,7 @@ def hard_problems(draw) -> dict[str, object]:
     }
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
 @given(hard_problems())
 def test_what_is_attainable_is_always_attained_and_true(problem, options):
     """Lambda over 12 orders of magnitude. theta is rounded to doubles in the end, which moves it by 2^-53 ||theta||."""

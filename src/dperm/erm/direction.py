@@ -36,7 +36,7 @@ def direction_at(objective: Objective, theta: Floats) -> Direction:
 
 def _factor(hessian: Floats) -> Any:
     """The Cholesky factor of a Hessian; where rounding has made it indefinite, of a slightly larger one."""
-    least = len(hessian) * 2.0**-52 * float(np.trace(hessian))
+    least = 2.0**-52 * float(hessian.diagonal().max())
     for added in [0.0, *(least * 4.0**power for power in range(MOST_SHIFTS))]:
         with suppress(LinAlgError):
             return cho_factor(hessian + added * np.eye(len(hessian)), overwrite_a=True, check_finite=False)

@@ -3,6 +3,7 @@
 """The regularised objective of bounded data, and its derivatives, in passes over blocks."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg.blas import dsyrk
@@ -12,6 +13,9 @@ from dperm.data.blocks import row_multiples
 from dperm.data.bounded import Block, BoundedData
 from dperm.erm.losses import Limits, secant
 from dperm.erm.spec import ProblemSpec
+
+FULL = 0.1
+"""Sparse blocks that are fuller are multiplied as dense ones."""
 
 
 @dataclass(frozen=True)
@@ -54,11 +58,7 @@ class Objective:
         upper, column, corner = np.zeros((dim, dim), order="F"), np.zeros(dim), 0.0
         for block in self.data.blocks(self.stride):
             bends = self._bends(block, theta)
-            scaled = row_multiples(block.x, block.factors * np.sqrt(bends))
-            if self.data.is_sparse:
-                upper += (scaled.T @ scaled).toarray()
-            else:
-                upper = dsyrk(1.0, scaled.T, beta=1.0, c=upper, overwrite_c=1)
+            upper = _with_squares(upper, row_multiples(block.x, block.factors * np.sqrt(bends)))
             if size > dim:
                 column += block.x.T @ (block.factors * bends)
                 corner += float(bends.sum())
@@ -119,3 +119,12 @@ class Objective:
         total[:dim] += block.x.T @ (block.factors * amounts)
         if len(total) > dim:
             total[dim] += self.data.space.constant * float(amounts.sum())
+
+
+def _with_squares(upper: Floats, rows: Any) -> Floats:
+    """``upper`` plus the sum of the squares x x', above the diagonal at least."""
+    if not isinstance(rows, np.ndarray):
+        if rows.nnz < FULL * rows.shape[0] * rows.shape[1]:
+            return np.asarray(upper + (rows.T @ rows).toarray(order="F"))
+        rows = rows.toarray()
+    return np.asarray(dsyrk(1.0, rows.T, beta=1.0, c=upper, overwrite_c=1))
