@@ -97,7 +97,10 @@ def test_parameters_of_a_method_object_are_kept():
 
 @pytest.mark.parametrize("method", ["posterior", None, 3, ObjectivePerturbation])
 def test_an_unknown_method_is_refused(method):
-    with pytest.raises(ParameterError, match="method must be one of auto, objective, output, gradient, got"):
+    with pytest.raises(ParameterError, match=r"method must be one of auto, .* or a method object of dperm\.methods, got"):
+        ParameterError,
+        match="method must be one of auto, objective, output, gradient, or a method object of dperm.methods, got",
+    ):
         choose(problem(), PureDP(1.0, "add_remove"), method)
 
 
@@ -121,12 +124,45 @@ def test_the_logistic_loss_is_clipped_at_half_the_radius_unless_told_otherwise(m
 
 def test_hopeless_noise_is_announced_with_public_numbers_only():
     goal = PureDP(0.1, "replace_one")
-    with pytest.warns(DpermWarning, match=r"PureDP\(epsilon=0.1.*n=500 records with dim=50"):
+    with pytest.warns(DpermWarning, match=r"PureDP\(epsilon=0.1.*500 records with 50 coefficients.*a delta > 0"):
         choose(problem(n=500), goal)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         choose(problem(n=100_000), goal)
         choose(problem(n=None), goal)
+
+
+def test_advice_fits_the_goal():
+    with pytest.warns(DpermWarning, match="more records") as told:
+        choose(problem(n=50), ApproxDP(0.1, 1e-6, "replace_one"))
+    assert "a delta > 0" not in str(told[0].message)
+
+
+def test_a_delta_above_one_in_n_is_announced():
+    with pytest.warns(DpermWarning, match=r"delta=0.001 is above 1/n for n=2000"):
+        choose(problem(n=2000), ApproxDP(1.0, 1e-3, "replace_one"))
+
+
+@pytest.mark.parametrize("epsilon", [8.0, 50.0, 400.0])
+def test_a_large_epsilon_leaves_some_regularization(epsilon):
+    """Lambda does not go to 0 with the noise: n records rarely bear that."""
+    plan = choose(problem(n=400), ApproxDP(epsilon, 1e-6, "replace_one"))
+    assert plan.spec.strength >= plan.spec.radius**2 / 50 * (1 - 1e-12)
+
+
+def test_why_says_that_pure_noise_was_less():
+    for method in ("objective", "output"):
+        few = choose(problem(dim=3, n=10_000), ApproxDP(1.0, 1e-6, "replace_one"), method)
+        many = choose(problem(dim=300, n=10_000), ApproxDP(1.0, 1e-6, "replace_one"), method)
+        assert any("delta = 0 too" in reason for reason in few.why)
+        assert not any("delta = 0 too" in reason for reason in many.why)
+
+
+def test_a_plan_prints_its_reasons_and_numbers():
+    plan = choose(problem(n=10_000), ApproxDP(1.0, 1e-6, "replace_one"))
+    told = str(plan)
+    assert all(reason in told for reason in plan.why)
+    assert f"regularization = {plan.spec.regularization}" in told
 
 
 def test_the_warning_begins_where_noise_is_half_the_longest_sum_of_gradients():

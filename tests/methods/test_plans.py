@@ -112,7 +112,7 @@ def test_gradient_perturbation_needs_no_regularization(spec):
     assert plan.output_noise is None
 
 
-@pytest.mark.parametrize(("n", "rows"), [(None, 2**22), (10, 2**16), (5000, 80_000), (2**40, 2**44)])
+@pytest.mark.parametrize(("n", "rows"), [(None, 2**22), (10, 2**20), (100_000, 1_600_000), (2**40, 2**44)])
 def test_the_limit_on_rows_is_public(n, rows):
     assert row_limit(n) == rows
 
@@ -129,7 +129,7 @@ def test_plans_list_the_public_numbers(spec):
     assert told["regularization"] == plan.spec.strength
     assert told["n"] == plan.spec.n
     assert told["dim"] == plan.spec.dim
-    assert told["most_rows"] == plan.most_rows == 2**16
+    assert told["most_rows"] == plan.most_rows == 2**20
     assert told["tolerance"] == plan.tolerance
     assert told["determinant_loss"] == pytest.approx(math.log1p(plan.spec.smoothness / plan.spec.strength))
     assert told["output_noise"]["noise_scale"] == plan.output_noise.scale

@@ -146,7 +146,8 @@ def test_the_record_says_nothing_that_depends_on_the_data(plan, data):
     assert told(0) == told(7)
 
 
-def test_more_rows_than_planned_are_refused_before_anything_is_charged(spec, data):
+def test_more_rows_than_planned_are_refused_before_anything_is_charged(spec, data, monkeypatch):
+    monkeypatch.setattr("dperm.methods.plan.FEWEST_MOST_ROWS", 2**16)
     plan = OutputPerturbation().plan(spec(n=10), PURE)
     budget = exactly(PURE)
     assert plan.most_rows == 2**16

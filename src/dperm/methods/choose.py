@@ -87,7 +87,10 @@ def _method(spec: ProblemSpec, goal: AnyGuarantee, method: object) -> tuple[Meth
             nips08_algorithm_2()
         case Method() if not isinstance(method, type):
             return method, ()
-    raise ParameterError(f"method must be one of {', '.join(NAMES)}, got {shown(method)}.")
+    remedy = f" Write {method.__name__}() for one of its objects." if isinstance(method, type) else ""
+    raise ParameterError(
+        f"method must be one of {', '.join(NAMES)}, or a method object of dperm.methods, got {shown(method)}.{remedy}"
+    )
 
 
 def _automatic(spec: ProblemSpec, goal: AnyGuarantee) -> tuple[Method, tuple[str, ...]]:
@@ -156,19 +159,26 @@ def _on_clipping(before: ProblemSpec, after: ProblemSpec) -> tuple[str, ...]:
     if after.clip == before.clip:
         return ()
     return (
-        f"Gradients are clipped at half the radius, {after.clip:.3g}: that halves the noise and shrinks predicted "
-        f"probabilities a little (T44). Give a clip of {after.radius:.3g} for none.",
+        f"Gradients are clipped at half the radius, {after.clip:.3g}: that halves the noise, and makes predicted "
+        f"probabilities too sure of themselves (T44). Give clip=1.0 for probabilities that mean what they say.",
     )
 
 
 def _warn(plan: Plan) -> None:
+    if isinstance(plan.goal, ApproxDP) and plan.spec.n is not None and plan.goal.delta > 1 / plan.spec.n:
+        warnings.warn(
+            f"delta={plan.goal.delta:g} is above 1/n for n={plan.spec.n}: publishing a record at random would be "
+            f"as private. Give a delta well below 1/n.",
+            DpermWarning,
+            stacklevel=5,
+        )
     if is_drowned(plan.spec, plan.goal):
         warnings.warn(
-            f"the noise that {plan.goal!r} asks for outweighs what n={plan.spec.n} records with dim={plan.spec.dim} "
-            f"coefficients can say: expect predictions no better than a guess. Give a larger epsilon, a delta > 0, "
-            f"more records, or fewer features.",
+            f"the noise that {plan.goal} asks for outweighs what {plan.spec.n} records with {plan.spec.dim} "
+            f"coefficients can say: expect predictions no better than a guess. Give a larger epsilon, "
+            f"{'a delta > 0, ' if is_pure(plan.goal) else ''}more records, or fewer features.",
             DpermWarning,
-            stacklevel=3,
+            stacklevel=5,
         )
 
 

@@ -96,7 +96,7 @@ class GradientPerturbation:
         why = (
             f"{descent.steps} steps of {descent.step_size:.3g} with momentum {descent.momentum:g}, the last "
             f"{descent.averaged} averaged; each adds noise of standard deviation {mechanism.scale / normaliser:.3g} to "
-            f"the mean gradient, for clipped gradients of at most {spec.lipschitz:.3g} and n={normaliser}."
+            f"the mean gradient, for gradients of at most {spec.lipschitz:.3g} and n={normaliser}."
         )
         return GradientPlan(spec, goal, (why,), None, None, descent, mechanism)
 

@@ -15,10 +15,11 @@ from dperm.erm.minimize import minimize
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
-from dperm.methods.constants import epsilon_and_delta
+from dperm.methods.constants import PURE_IS_LESS, epsilon_and_delta, is_pure
 from dperm.methods.linear_term import LinearTerm
 from dperm.methods.perturbation import (
     Perturbation,
+    PurePerturbation,
     gaussian_perturbation,
     pure_perturbation,
     smallest_perturbation,
@@ -74,6 +75,8 @@ class ObjectivePerturbation:
         found = self._perturbation(spec, goal)
         tolerance = solver_tolerance(spec, linear=found.term.longest)
         reasons.append(_in_words(spec, found))
+        if isinstance(found, PurePerturbation) and not is_pure(goal):
+            reasons.append(PURE_IS_LESS)
         blur = found.blur(spec, tolerance)
         return ObjectivePlan(spec, goal, tuple(reasons), tolerance, blur, found)
 
@@ -151,8 +154,8 @@ def require_smooth(spec: ProblemSpec) -> None:
 
 
 def _in_words(spec: ProblemSpec, found: Perturbation) -> str:
-    charged = f"the determinant costs {found.determinant:.3g} of epsilon" if found.determinant else "it costs no more"
+    charged = f"costs {found.determinant:.3g} of epsilon" if found.determinant else "costs nothing"
     return (
-        f"{found.term.name} noise of standard deviation {found.term.deviation:.3g} goes into the objective, for "
-        f"gradients of at most {spec.lipschitz:.3g}; {charged} (Lambda = {spec.strength:.3g})."
+        f"Noise of standard deviation {found.term.deviation:.3g} ({found.term.name}) goes into the objective, for "
+        f"gradients of at most {spec.lipschitz:.3g}; the determinant {charged} at Lambda = {spec.strength:.3g} (T37)."
     )

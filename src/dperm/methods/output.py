@@ -13,13 +13,13 @@ from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
 from dperm.erm.minimize import minimize
 from dperm.erm.spec import ProblemSpec
-from dperm.errors import AssumptionError, ParameterError
+from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.gamma_norm import GammaNormMechanism
 from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.goal import checked_goal, quotient_up
 from dperm.mechanisms.laplace import LaplaceMechanism
-from dperm.methods.constants import output_sensitivity
+from dperm.methods.constants import PURE_IS_LESS, is_pure, output_sensitivity
 from dperm.methods.plan import Plan, solver_tolerance
 from dperm.methods.rules import output_regularization, prefers_gamma_norm
 from dperm.noise.bits import Stream
@@ -74,12 +74,19 @@ class OutputPerturbation:
             f"{mechanism.name} noise of standard deviation {mechanism.standard_deviation:.3g} is added to each "
             f"coefficient."
         )
+        if not is_pure(goal) and self._law(spec, goal) != "gaussian" and self.noise == "auto":
+            reasons.append(PURE_IS_LESS)
         return OutputPlan(spec, goal, tuple(reasons), tolerance, mechanism)
 
     def _mechanism(self, spec: ProblemSpec, goal: AnyGuarantee, error: float) -> AdditiveMechanism:
         """The noise, calibrated; ``error`` is what the solver may be off by (T31)."""
         moved = output_sensitivity(spec, goal.adjacency)
         match self._law(spec, goal):
+            case "gaussian" if is_pure(goal):
+                raise ConversionError(
+                    f'noise="gaussian" never has a pure guarantee, got goal={goal!r}. Use noise="gamma_norm", or a '
+                    f"goal with delta > 0."
+                )
             case "gaussian":
                 return GaussianMechanism.calibrate(moved, goal, dim=spec.dim, numerical_error=error)
             case "gamma_norm":

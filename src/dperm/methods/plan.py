@@ -28,7 +28,7 @@ USUAL_ROWS = 2**17
 USUAL_MARGIN = 100.0
 MOST_ROWS = 2**22
 """Rows that are allowed where n is private and was not declared."""
-FEWEST_MOST_ROWS = 2**16
+FEWEST_MOST_ROWS = 2**20
 
 
 @runtime_checkable
@@ -115,6 +115,12 @@ class Plan(ABC):
         public = {"method": self.method, **problem_facts(self.spec), "most_rows": self.most_rows, **self.numbers}
         return Facts(goal=self.goal, event=self.event, noise=self.noise, theorems=self.theorems, public=public)
 
+    def __str__(self) -> str:
+        """The reasons, then the public numbers, a line each."""
+        reasons = [f"- {reason}" for reason in self.why]
+        numbers = [f"  {name} = {value}" for name, value in self.describe().items() if not isinstance(value, dict)]
+        return "\n".join([f"Plan for {self.goal}:", *reasons, *numbers])
+
     def describe(self) -> dict[str, object]:
         """The public numbers of the plan, as they will stand in the record of a run."""
         return dict(self.facts.public)
@@ -168,7 +174,7 @@ class Plan(ABC):
 
 
 def row_limit(n: int | None) -> int:
-    """Rows for which a plan's error bounds hold: 16 n and at least 2^16, or 2^22 where n is not known.
+    """Rows for which a plan's error bounds hold: 16 n and at least 2^20, or 2^22 where n is not known.
 
     Under add/remove a declared n is never compared with the data; the limit leaves room for a rough one.
     """

@@ -65,6 +65,15 @@ def determinant_floor(spec: ProblemSpec, epsilon: float) -> float:
     return spec.smoothness / math.expm1(min(determinant_share(epsilon) * epsilon, 700.0))
 
 
+def least_strength(spec: ProblemSpec) -> float:
+    """The Lambda below which no rule goes, w R^2/50: what is left of regularisation when noise no longer asks for any.
+
+    On unit rows it is C = 50. Without it a large epsilon would ask for no regularisation at all, which n records
+    rarely bear.
+    """
+    return spec.weight * spec.radius**2 / 50
+
+
 def objective_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
     """Lambda for objective perturbation.
 
@@ -87,7 +96,7 @@ def objective_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
         if floor > wanted
         else f"from noise of deviation {sigma:.3g} on the sum of gradients"
     )
-    return _strength(max(wanted, floor), reason)
+    return _strength(max(wanted, floor, least_strength(spec)), reason)
 
 
 def output_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
