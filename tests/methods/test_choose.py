@@ -97,10 +97,7 @@ def test_parameters_of_a_method_object_are_kept():
 
 @pytest.mark.parametrize("method", ["posterior", None, 3, ObjectivePerturbation])
 def test_an_unknown_method_is_refused(method):
-    with pytest.raises(ParameterError, match=r"method must be one of auto, .* or a method object of dperm\.methods, got"):
-        ParameterError,
-        match="method must be one of auto, objective, output, gradient, or a method object of dperm.methods, got",
-    ):
+    with pytest.raises(ParameterError, match=r"method must be one of auto, .* or a method object of .*, got"):
         choose(problem(), PureDP(1.0, "add_remove"), method)
 
 
