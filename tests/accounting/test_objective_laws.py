@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The laws of objective perturbation against the variables they stand for (T39, T40, T41).
 
-Two oracles. One knows the tail S(w) = P(W > w) of the loss without its determinant, as the theorems state it, and
-integrates: by parts, delta(eps) = int_x e^{x-w} S(w) dw with x = eps - c, and E e^{sW} = e^{s start} + s int e^{sw} S.
-The other has the same integrals in 40-digit arithmetic, by completed squares, for the last digits.
+The oracle knows U = c + W as the theorems state it: its tails under P and under Q = e^{-U} P, in 40-digit arithmetic by
+completed squares, and once more in double precision by quadrature of the tail alone. The law of an event is that of U
+above an edge, its mirror image below, and what is between them: the greatest convex minorant of both profiles.
 """
 
 import itertools
@@ -19,10 +19,10 @@ import pytest
 from scipy.special import ndtr
 
 from dperm.accounting.closed import SINGLE
-from dperm.accounting.laws.gaussian import gaussian_delta
+from dperm.accounting.laws.atomic import response_loss
+from dperm.accounting.laws.gaussian import GaussianLoss, gaussian_delta
 from dperm.accounting.laws.mills import complex_mills, first_mills, log_with_error, mills
-from dperm.accounting.laws.objective import one_sided_loss, replaced_loss, two_sided_loss
-from dperm.accounting.laws.rayleigh import RayleighLoss
+from dperm.accounting.laws.objective import one_sided_bound, planar_bound, two_sided_bound, union_bound
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 
@@ -40,32 +40,52 @@ def above(z):
 
 @dataclass(frozen=True)
 class Bound:
-    """One theorem: how its law is made, the tail of W above its start, and the Gaussian pieces (weight, mu/m) of it."""
+    """One theorem: how U is made, its tail in doubles, where W starts, and its Gaussian pieces (weight, mu/m)."""
 
     made: Callable
     tail: Callable
+    start: Callable
     pieces: tuple
 
 
 BOUNDS = {
-    "T39": Bound(two_sided_loss, lambda w, m: np.minimum(2 * ndtr((m * m / 2 - w) / m), 1.0), ((2, 1),)),
-    "T40": Bound(one_sided_loss, lambda w, m: np.where(w < 0, 1.0, ndtr((m * m / 2 - w) / m)), ((1, 1),)),
+    "T39": Bound(
+        two_sided_bound,
+        lambda w, m: np.minimum(2 * ndtr((m * m / 2 - w) / m), 1.0),
+        lambda m: m * m / 2,
+        ((2, 1),),
+    ),
+    "T40": Bound(
+        one_sided_bound, lambda w, m: np.where(w < 0, 1.0, ndtr((m * m / 2 - w) / m)), lambda m: mp.mpf(0), ((1, 1),)
+    ),
     "T41 a": Bound(
-        lambda c, m: RayleighLoss(c, 2 * m),
+        planar_bound,
         lambda w, m: np.exp(-(np.maximum((w - 2 * m * m) / (2 * m), 0.0) ** 2) / 2),
+        lambda m: 2 * m * m,
         (),
     ),
     "T41 b": Bound(
-        replaced_loss,
+        union_bound,
         lambda w, m: np.minimum(ndtr(m - w / (2 * m)) + 2 * ndtr(m / 2 - w / m), 1.0),
+        lambda m: mp.mpf(0),
         ((1, 2), (2, 1)),
     ),
 }
 
 
+def halved(falling, low, high):
+    """The zero of a falling function."""
+    while falling(high) > 0:
+        high = 2 * high
+    for _ in range(140):
+        middle = (low + high) / 2
+        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
+    return high
+
+
 @dataclass(frozen=True)
 class Case:
-    """A law and its oracles."""
+    """A law and its oracle."""
 
     bound: Bound
     mu: float
@@ -73,70 +93,85 @@ class Case:
 
     @cached_property
     def law(self):
-        return self.bound.made(self.determinant, self.mu)
+        return self.bound.made(self.determinant, self.mu).mirrored()
+
+    def beyond(self, w):
+        """P(W > w) and E(e^{-U}; W > w) above the start: e^{-Y} turns N(mu^2/2, mu^2) into N(-mu^2/2, mu^2)."""
+        m = mp.mpf(self.mu)
+        if not self.bound.pieces:
+            r = (w - 2 * m * m) / (2 * m)
+            v = r + 2 * m
+            p, q = mp.exp(-r * r / 2), mp.exp(-v * v / 2) - 2 * m * mp.sqrt(2 * mp.pi) * above(v)
+        else:
+            parts = [(weight, factor * m) for weight, factor in self.bound.pieces]
+            p = mp.fsum(weight * above(w / mu - mu / 2) for weight, mu in parts)
+            q = mp.fsum(weight * above(w / mu + mu / 2) for weight, mu in parts)
+        return p, q * mp.exp(-mp.mpf(self.determinant))
 
     @cached_property
     def start(self):
-        """The smallest W: known, or (T41 b) where the union bound reaches 1."""
+        """The W where P + Q is 1, or where it jumps across 1 (T40)."""
         m = mp.mpf(self.mu)
-        if len(self.bound.pieces) != 2:
-            return {"T39": m * m / 2, "T40": mp.mpf(0)}[self.name] if self.bound.pieces else 2 * m * m
-        low, high = mp.mpf(0), 2 * m * m + m
-        for _ in range(140):
-            middle = (low + high) / 2
-            low, high = (middle, high) if 2 * above(middle / m - m / 2) > above(m - middle / (2 * m)) else (low, middle)
-        return high
+        least = self.bound.start(m)
+        if sum(self.beyond(least)) <= 1:
+            return least
+
+        def gap(w):  # P + Q - 1 without the digits that P has in common with 1
+            if len(self.bound.pieces) == 2:
+                lost = above(m - w / (2 * m)) - 2 * above(w / m - m / 2)
+            else:
+                lost = 1 - self.beyond(w)[0]
+            return self.beyond(w)[1] - lost
+
+        return halved(gap, least, least + m)
 
     @property
-    def name(self):
-        return next(name for name, bound in BOUNDS.items() if bound is self.bound)
+    def edge(self):
+        return mp.mpf(self.determinant) + self.start
 
-    def _beyond(self, w):
-        """P(W > w) and E(e^{-W}; W > w) for w >= start: e^{-Y} turns N(mu^2/2, mu^2) into N(-mu^2/2, mu^2)."""
-        m = mp.mpf(self.mu)
-        if not self.bound.pieces:
-            r, v = (w - 2 * m * m) / (2 * m), (w - 2 * m * m) / (2 * m) + 2 * m
-            return mp.exp(-r * r / 2), mp.exp(-v * v / 2) - 2 * m * mp.sqrt(2 * mp.pi) * above(v)
-        parts = [(weight, factor * m) for weight, factor in self.bound.pieces]
-        return (
-            mp.fsum(weight * above(w / mu - mu / 2) for weight, mu in parts),
-            mp.fsum(weight * above(w / mu + mu / 2) for weight, mu in parts),
-        )
+    @cached_property
+    def atom(self):
+        return (1 - sum(self.beyond(self.start))) / (1 + mp.exp(-self.edge)) if self.start == 0 else mp.mpf(0)
 
-    def beyond(self, w):
-        """P(W > w) and E(e^{-W}; W > w); the atom is what the start's own tail leaves of 1."""
-        if w >= self.start:
-            return self._beyond(w)
-        p, q = self._beyond(self.start)
-        return mp.mpf(1), q + (1 - p) * mp.exp(-self.start)
+    def tails(self, loss):
+        """P(L > loss) and Q(L > loss)."""
+        if loss >= self.edge:
+            return self.beyond(loss - mp.mpf(self.determinant))
+        if loss < -self.edge:
+            p, q = self.beyond(-loss - mp.mpf(self.determinant))
+            return 1 - q, 1 - p
+        p, q = self.beyond(self.start)
+        return p + self.atom, q + self.atom * mp.exp(-self.edge)
 
     def delta(self, epsilon):
-        x = mp.mpf(epsilon) - mp.mpf(self.determinant)
-        p, q = self.beyond(x)
-        return p - mp.exp(x) * q
+        p, q = self.tails(mp.mpf(epsilon))
+        return p - mp.exp(mp.mpf(epsilon)) * q
 
     def moment(self, s):
-        """E e^{sU}."""
-        m, c, s = mp.mpf(self.mu), mp.mpf(self.determinant), mp.mpc(s)
+        """E e^{sL} = F(s) + F(-1 - s)."""
+        s = mp.mpc(s)
+        atoms = self.atom * (mp.exp(s * self.edge) + mp.exp(-(1 + s) * self.edge))
+        return self._moment(s) + self._moment(-1 - s) + atoms
+
+    def _moment(self, s):
+        """E(e^{sU}; U > edge)."""
+        m, c, a = mp.mpf(self.mu), mp.mpf(self.determinant), mp.mpf(self.law.side.start)  # rounded: no error of moments
         if not self.bound.pieces:
-            z = 2 * m * s
-            return mp.exp(s * (c + 2 * m * m)) * (1 + z * mp.sqrt(2 * mp.pi) * mp.exp(z * z / 2) * above(-z))
-        a = mp.mpf(self.law.start)  # rounded: that is no error of the moments
-        total = (1 - self._beyond(self.start)[0]) * mp.exp(s * a) if self.name == "T40" else mp.mpf(0)
+            z, rest = 2 * m * s, mp.sqrt(2 * mp.pi) * 2 * m * s
+            whole = mp.exp(z * a - a * a / 2) + rest * mp.exp(z * z / 2) * above(a - z)
+            return mp.exp(s * (c + 2 * m * m)) * whole
+        total = mp.mpf(0)
         for weight, factor in self.bound.pieces:
             mu = factor * m
             total += weight * mp.exp(s * (s + 1) * mu * mu / 2) * above(a / mu - mu * (s + mp.mpf(1) / 2))
         return mp.exp(s * c) * total
 
-    def panels(self, low, high, count=400):
-        edges = np.linspace(low, high, count + 1)
+    def integral(self, f, low, top=1e-60):
+        """int_low^inf f(w) P(W > w) dw, in double precision."""
+        edges = np.linspace(low, self.law.side.reach(top) - self.determinant, 401)
         half = np.diff(edges)[:, None] / 2
-        return (edges[:-1, None] + half * (1 + NODES)).ravel(), (half * WEIGHTS).ravel()
-
-    def integral(self, s, low, tail=1e-60):
-        """int_low^inf e^{sw} S(w) dw, in double precision."""
-        w, weight = self.panels(low, float(self.law.support(tail)[1]) - self.determinant)
-        return complex(weight @ (np.exp(s * w) * self.bound.tail(w, self.mu)))
+        w, weight = (edges[:-1, None] + half * (1 + NODES)).ravel(), (half * WEIGHTS).ravel()
+        return complex(weight @ (f(w) * self.bound.tail(w, self.mu)))
 
 
 SHIFTS = (1e-7, 0.05, 1.7, 60.0)
@@ -148,14 +183,14 @@ every_case = pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
 
 
 def places(case):
-    """Epsilons below, at and above the smallest loss."""
-    c, m, start = case.determinant, case.mu, float(case.start)
-    return (0.0, c / 2, c, c + start / 2, c + start, c + start + m, c + start + 5 * m, c + 2 * m * m + 20 * m)
+    """Epsilons below, at and above the edge."""
+    c, m, edge = case.determinant, case.mu, float(case.edge)
+    return (0.0, c / 2, edge / 2, edge * (1 - 1e-9), edge, edge + m, edge + 5 * m, c + 2 * m * m + 20 * m)
 
 
 @every_case
-def test_delta_is_that_of_the_bounding_variable_to_the_last_digits(case):
-    """T2 for the law of U, also below its smallest value, where all mass counts."""
+def test_delta_is_that_of_the_pair_to_the_last_digits(case):
+    """T2 above and below the edge."""
     law = case.law
     for epsilon in places(case):
         exact = case.delta(epsilon)
@@ -166,55 +201,107 @@ def test_delta_is_that_of_the_bounding_variable_to_the_last_digits(case):
 
 
 @every_case
-def test_delta_is_the_integral_of_the_tail(case):
-    for epsilon in places(case)[:-1]:
+def test_delta_is_the_integral_of_the_tail_above_the_edge(case):
+    """By parts, E(1 - e^{x-W})_+ = int_x e^{x-w} P(W > w) dw."""
+    for epsilon in places(case)[4:-1]:
         x = epsilon - case.determinant
-        edge = max(x, float(case.start))
-        w, weight = case.panels(edge, float(case.law.support(1e-60)[1]) - case.determinant)
-        value = -math.expm1(x - edge) + float(weight @ (np.exp(x - w) * case.bound.tail(w, case.mu)))
+        value = case.integral(lambda w, x=x: np.exp(x - w), x).real
         assert case.law.delta(epsilon) == pytest.approx(value, rel=1e-9, abs=1e-15), epsilon
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+@pytest.mark.parametrize(("mu", "c"), [(0.4, 0.0), (0.4, 0.3), (0.9, 0.6)])
+def test_the_profile_is_the_greatest_convex_minorant_of_both_orders(name, mu, c):
+    """T23 needs all alpha: G above 1, its mirror image below, and the hull of the two by a scan over points."""
+    case = Case(BOUNDS[name], mu, c)
+    alpha = np.exp(np.linspace(-4.0, 4.0, 4001))
+    least = float(BOUNDS[name].start(mp.mpf(mu)))
+    if name == "T41 b":
+        least = float(
+            halved(lambda w: above(w / (2 * mu) - mu) + 2 * above(w / mu - mu / 2) - 1, mp.mpf(0), mp.mpf(mu))
+        )
+
+    def bound(a):
+        """E(1 - a e^{-U})_+ for the law of U itself: all of it below its smallest value."""
+        x = math.log(a) - c
+        if x >= least:
+            return case.law.side.delta(math.log(a))
+        return -math.expm1(x - least) + math.exp(x - least) * case.law.side.delta(c + least)
+
+    ceiling = np.array([bound(a) if a >= 1 else 1 - a + a * bound(1 / a) for a in alpha])
+    hull = [0]
+    for k in range(1, len(alpha)):
+        while len(hull) > 1:
+            i, j = hull[-2:]
+            if (ceiling[j] - ceiling[i]) * (alpha[k] - alpha[j]) < (ceiling[k] - ceiling[j]) * (alpha[j] - alpha[i]):
+                break
+            hull.pop()
+        hull.append(k)
+    minorant = np.interp(alpha, alpha[hull], ceiling[hull])
+    found = [case.law.delta(math.log(a)) if a >= 1 else 1 - a + a * case.law.delta(-math.log(a)) for a in alpha]
+    inside = slice(400, -400)  # the ends of the scan are no ends of the curve
+    assert np.array(found)[inside] == pytest.approx(minorant[inside], abs=2e-5)
+    assert np.all(np.array(found) <= ceiling + 1e-12)
 
 
 @every_case
 def test_support_leaves_no_more_than_the_tail_and_is_not_idle(case):
-    c, law, room = mp.mpf(case.determinant), case.law, mp.mpf("1e-14")
+    law, room = case.law, mp.mpf("1e-14")
     for tail in (1e-3, 1e-12, 1e-200):
         low, high = law.support(tail)
-        assert case.beyond(mp.mpf(high) * (1 + room) - c)[0] <= tail * (1 + mp.mpf("1e-9"))
-        assert abs(mp.mpf(low) - c - case.start) <= 10 * room * (c + case.start + room)
-        assert case.beyond(case.start + (mp.mpf(high) - c - case.start) / 2)[0] > tail
+        assert low == -high and case.tails(mp.mpf(high) * (1 + room))[0] <= tail * (1 + mp.mpf("1e-9"))
+        assert case.tails(case.edge + (mp.mpf(high) - case.edge) / 2)[0] > tail
+    if case.mu < 10:  # beyond, all mass but 1e-190 is above the edge
+        assert law.side.edge == pytest.approx(float(case.edge), rel=1e-12)
 
 
 @every_case
 def test_masses_of_cells_are_those_of_the_variable(case):
-    """Narrow and wide cells, near the start and far out; a border is known to its own digits, no better."""
-    law, c, m = case.law, mp.mpf(case.determinant), case.mu
-    low = float(case.start)
-    borders = np.array([case.determinant + low + m * x for x in (0.0, 1e-3, 0.1, 0.11, 1.0, 1.5, 4.0, 9.0)])
+    """Narrow and wide cells on both sides; a border is known to its own digits, no better."""
+    law, m = case.law, case.mu
+    edge = law.side.edge
+    half = [edge + m * x for x in (0.0, 1e-3, 0.1, 0.11, 1.0, 1.5, 4.0, 9.0)]
+    borders = np.array([*(-x for x in reversed(half)), *half])
     p, q = law.masses(borders)
-    exact = [case.beyond(max(mp.mpf(float(border)) - c, case.start)) for border in borders]
-    for k, (here, there) in enumerate(itertools.pairwise(exact)):
-        width = float(borders[k + 1] - borders[k])
-        blurred = mp.mpf("4e-16") * (float(borders[k + 1]) + 2 * m * m) / width
-        far = (1 + 2 * m + (float(borders[k + 1]) - case.determinant) / m) ** 2  # slope of a logarithm of a density
-        for found, whole in ((p[k], here[0] - there[0]), (q[k], mp.exp(-c) * (here[1] - there[1]))):
+    for k, (a, b) in enumerate(itertools.pairwise(borders)):
+        if k == len(half) - 1:
+            assert max(p[k], q[k]) <= 1e-15 * edge / m  # nothing between the edges
+            continue
+        # outside the edges, where tails are those of the density
+        here, there = (case.tails(_outside(case, mp.mpf(float(x)), a > 0)) for x in (a, b))
+        blurred = mp.mpf("4e-16") * (float(max(abs(a), abs(b))) + 2 * m * m) / float(b - a)
+        far = (1 + 2 * m + (float(max(abs(a), abs(b))) - case.determinant) / m) ** 2  # how steep a density is
+        for found, whole in ((p[k], here[0] - there[0]), (q[k], here[1] - there[1])):
             if whole > mp.mpf("1e-280"):
                 assert abs(found - whole) <= (mp.mpf("3e-14") + far * blurred) * whole
 
 
+def _outside(case, loss, positive):
+    """A loss moved out to the edge, and just beyond it on the left, where the atom is not."""
+    return max(loss, case.edge) if positive else min(loss, -case.edge * (1 + mp.mpf("1e-35")) - mp.mpf("1e-60"))
+
+
 @every_case
-def test_p_has_mass_one_and_q_at_most_one(case):
-    """E e^{-U} <= 1: what is missing of Q sits at loss -infinity."""
+def test_p_and_q_have_mass_one(case):
     law = case.law
     low, high = law.support(1e-18)
-    borders = np.linspace(low, high, 2000)
+    borders = np.unique([*np.linspace(low, high, 1500), *np.linspace(-law.side.edge, law.side.edge, 3)])
     p, q = law.masses(borders)
-    assert math.fsum(p) + sum(mass for _, mass in law.atoms()) == pytest.approx(1, abs=1e-12)
-    total = math.fsum(q) + sum(mass * math.exp(-loss) for loss, mass in law.atoms())
-    assert total == pytest.approx(1 - law.delta(0.0), abs=1e-12) and total <= 1
-    blurred = 1 + 1e-9 + 4e-15 * abs(high) / (borders[1] - borders[0])
-    assert np.all(q <= p * np.exp(-borders[:-1]) * blurred + 1e-300)
+    atoms = law.atoms()
+    assert math.fsum(p) + sum(mass for _, mass in atoms) == pytest.approx(1, abs=1e-12)
+    assert math.fsum(q) + sum(mass * math.exp(-loss) for loss, mass in atoms) == pytest.approx(1, abs=1e-12)
+    assert p == pytest.approx(q[::-1], rel=1e-9, abs=1e-15)  # the pair is its own mirror image
     assert law.infinity == 0 and law.ceiling == math.inf
+    assert [mass for _, mass in atoms[1:]] == pytest.approx([float(case.atom)] if atoms else [], abs=1e-16)
+
+
+def test_without_a_determinant_the_pair_of_t40_is_the_gaussian_pair():
+    """T40, T6: both orders have the Gaussian profile, so nothing else is left, at any epsilon."""
+    law, gaussian = one_sided_bound(0.0, 0.8).mirrored(), GaussianLoss(0.8)
+    assert law.atoms() == ()
+    borders = np.linspace(-4.0, 5.0, 101)
+    for found, exact in zip(law.masses(borders), gaussian.masses(borders), strict=True):
+        assert found == pytest.approx(exact, rel=1e-13)
 
 
 MOMENTS = {name: case for name, case in CASES.items() if case.mu in (0.05, 1.7)}
@@ -228,15 +315,20 @@ def tilts(case):
 
 @every_moment
 def test_the_moments_are_integrals_of_the_tail(case):
-    """At real points, also left of 0, to the search accuracy of 1e-9; and on the first part of a line."""
-    start = float(case.start)
+    """By parts, E(e^{sU}; U > edge) = e^{s edge} P(U > edge) + s int e^{s(c + w)} P(W > w) dw; to 1e-9."""
+    start, edge = float(case.start), float(case.edge)
+    mass, atom = float(case.beyond(case.start)[0]), float(case.atom)
+
+    def side(s):
+        inner = case.integral(lambda w: np.exp(s * (case.determinant + w)), start)
+        return np.exp(s * edge) * mass + s * inner
+
     for c, scale in tilts(case)[:3]:
         for s in (c, -c, c + 1j * scale, c + 5j * scale):
-            value = np.exp(s * start) + s * case.integral(s, start)
-            found = (
-                case.law.log_mgf(np.array([c + 0j, s]))[0][1] if np.imag(s) else case.law.log_mgf_real(np.array([s]))
-            )
-            assert np.exp(found - s * case.determinant) == pytest.approx(value, rel=2e-9)
+            value = side(s) + side(-1 - s) + atom * (np.exp(s * edge) + np.exp(-(1 + s) * edge))
+            line = np.array([c + 0j, s])
+            found = case.law.log_mgf(line)[0][1] if np.imag(s) else case.law.log_mgf_real(np.array([s]))[0]
+            assert np.exp(found) == pytest.approx(value, rel=2e-9)
 
 
 @every_moment
@@ -290,15 +382,50 @@ def test_a_sum_hidden_by_its_error_is_replaced_by_something_larger():
     assert relative[2] < 1e-14
 
 
-@pytest.mark.parametrize("mu", [1e-9, 0.05, 0.5, 3.0, 40.0])
-def test_the_law_of_t41_b_has_the_union_profile_above_its_start_and_less_below(mu):
-    """T41: delta_GDP(x; 2 mu) + 2 delta_GDP(x; mu) is the law's own delta from its start on, by linearity."""
-    law = replaced_loss(0.0, mu)
+@pytest.mark.parametrize("mu", [1e-9, 0.05, 0.5, 3.0])
+def test_the_law_of_t41_b_has_the_union_profile_above_its_edge_and_less_below(mu):
+    """T41: delta_GDP(x; 2 mu) + 2 delta_GDP(x; mu) from the edge on, by linearity; never more than that."""
+    law = union_bound(0.0, mu).mirrored()
 
     def union(x):
         return gaussian_delta(x, 2 * mu) + 2 * gaussian_delta(x, mu)
 
     for x in (1.0, 1.5, 4.0):
-        assert law.delta(law.start * x) == pytest.approx(union(law.start * x), rel=1e-12)
+        assert law.delta(law.side.edge * x) == pytest.approx(union(law.side.edge * x), rel=1e-12)
     for x in (0.0, 0.5, 0.9):
-        assert law.delta(law.start * x) < union(law.start * x) * (1 - 1e-4) or union(law.start * x) == 1
+        assert law.delta(law.side.edge * x) < union(law.side.edge * x) * (1 - 1e-4)
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_the_bound_reads_delta_without_its_edge(name):
+    """What calibration uses is the profile of the law."""
+    for mu, c in ((1e-6, 0.1), (0.3, 0.05), (2.0, 1.5)):
+        bound = BOUNDS[name].made(c, mu)
+        law = bound.mirrored()
+        for epsilon in (0.0, c, law.side.edge, law.side.edge + mu, law.side.edge + 4 * mu):
+            assert bound.delta(epsilon) == pytest.approx(law.delta(epsilon), rel=1e-12)
+
+
+TANGENT = {
+    "too low": ("1 + math.exp(-edge))", "1 + math.exp(edge))"),
+    "too high": ("-math.expm1(epsilon - edge)", "-math.expm1(epsilon - 2 * edge)"),
+}
+
+
+@pytest.mark.parametrize(("old", "new"), TANGENT.values(), ids=TANGENT)
+def test_below_the_edge_the_profile_is_that_of_the_guarantee_at_the_edge(assert_killed, old, new):
+    """T14: (edge, delta(edge)) in both orders is dominated by a response; its profile below the edge is the tangent."""
+
+    def check(module):
+        for bound in (
+            module.one_sided_bound(0.4, 0.3),
+            module.two_sided_bound(0.1, 0.5),
+            module.planar_bound(0.0, 0.2),
+        ):
+            law = bound.mirrored()
+            edge = law.side.edge
+            response = response_loss(edge, law.delta(edge))
+            for part in (0.0, 0.3, 0.99):
+                assert abs(law.delta(part * edge) - response.delta(part * edge)) <= 1e-12
+
+    assert_killed(check, "dperm.accounting.laws.objective", old, new)

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dperm import checks
-from dperm.accounting.laws.law import ClosedLaw
+from dperm.accounting.laws.objective import BoundingLoss
 from dperm.accounting.special import log_expm1
 from dperm.accounting.theorems._moments import chords, taylor
 from dperm.accounting.theorems._rounding import Array, quotient, up_array, up_delta
@@ -150,14 +150,14 @@ def without_replacement_gaussian_rdp(orders: ArrayLike, noise_multiplier: float,
     return np.asarray(np.minimum(chords(alpha, log_weights, 0.0), plain))
 
 
-def moment_rdp(orders: ArrayLike, law: ClosedLaw) -> Array:
+def moment_rdp(orders: ArrayLike, bound: BoundingLoss) -> Array:
     """The curve ln E e^{(alpha-1) U} / (alpha - 1) of a loss U that bounds the privacy loss (T16, T39, T40, T41).
 
     D_alpha(P || Q) = ln E_P e^{(alpha-1) L} / (alpha - 1), and L <= U. The terms of the logarithm are of the sizes of
     (alpha-1) U at its largest and 1, and are allowed for as such.
     """
     alpha = _orders(orders)
-    logs = law.log_mgf_real(alpha - 1)
+    logs = bound.log_mgf_real(alpha - 1)
     return up_array(np.maximum(logs + 64 * ULP * (1 + np.abs(logs)), 0.0) / (alpha - 1))
 
 

@@ -8,6 +8,7 @@ of it are sums that cancel, so their logarithms are taken with the error of the 
 """
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import erfcx, wofz
@@ -41,7 +42,27 @@ def first_mills(x: Array) -> Array:
     return np.where(x < _FAR, 1 - near * mills(near), ratio * mills(far))
 
 
-def log_with_error(log_scale: ComplexArray, total: ComplexArray, error: Array) -> tuple[ComplexArray, Array]:
+def real_mills(x: float) -> float:
+    """M at one real x."""
+    return SQRT_HALF_PI * float(erfcx(x * math.sqrt(0.5)))
+
+
+Term = tuple[ComplexArray, ComplexArray, Array]
+"""factor, exponent, error of the factor: stands for factor e^exponent."""
+
+
+def log_sum(terms: Sequence[Term]) -> tuple[ComplexArray, Array]:
+    """Log of the sum of terms, and a bound on its error: rounding of every exponent, and of the factors."""
+    top = np.max([exponent.real for _, exponent, _ in terms], axis=0)
+    total, error = np.zeros(len(top), complex), np.zeros(len(top))
+    for factor, exponent, wrong in terms:
+        size = np.exp(exponent.real - top)
+        total = total + factor * np.exp(exponent - top)
+        error = error + size * (wrong + ULP * np.abs(factor) * (16 + 8 * np.abs(exponent)))
+    return log_with_error(top, total, error)
+
+
+def log_with_error(log_scale: Array, total: ComplexArray, error: Array) -> tuple[ComplexArray, Array]:
     """Log of ``total``, known up to ``error``, times a scale; and its error, the rounding of the scale included.
 
     A total that its own error hides is replaced by four times that error: a logarithm of nothing would claim too much.
@@ -49,4 +70,6 @@ def log_with_error(log_scale: ComplexArray, total: ComplexArray, error: Array) -
     hidden = np.abs(total) < 4 * error
     safe = np.where(hidden, 4 * error + 1e-300, total)
     relative = (np.where(hidden, np.abs(total - safe), 0.0) + error) / np.abs(safe)
-    return log_scale + np.log(safe), np.asarray(1.5 * relative + 8 * ULP * (1 + np.abs(log_scale)))
+    return np.asarray(log_scale + np.log(safe), dtype=np.complex128), np.asarray(
+        1.5 * relative + 8 * ULP * (1 + np.abs(log_scale))
+    )

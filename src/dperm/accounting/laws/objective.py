@@ -1,36 +1,65 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bounding losses of objective perturbation with Gaussian noise: pieces of normal laws above a start.
+"""From the loss that bounds objective perturbation to a pair that dominates it.
 
-The privacy loss of the mechanism is at most a variable U whose law depends on public numbers only: almost surely (T39,
-T40, T41 a), or in its tails (T41 b). The law of U is that of a pair: Q = e^{-U} P has total mass E e^{-U} <= 1, and the
-rest of Q sits at loss -infinity, where it adds nothing to any profile. So U's profile bounds that of the mechanism for
-every alpha >= 0, which is what composition needs (T23).
+Let U bound the privacy loss of **both** orders of every neighbouring pair, almost surely (T39, T40, T41 a) or in its
+tails (T41 b), and G(alpha) = E(1 - alpha e^{-U})_+. Then H_alpha(P || Q) <= G(alpha), and, the other order read
+backwards, H_alpha(P || Q) = 1 - alpha + alpha H_{1/alpha}(Q || P) <= 1 - alpha + alpha G(1/alpha) for alpha <= 1. The
+profile is convex, so it lies below the greatest convex minorant of the two: G from e^edge on, its mirror image below
+e^-edge, and between them their common tangent, which has slope -Q(U > edge) where
+
+    P(U > edge) + Q(U > edge) = 1,      Q(U > e) = E(e^{-U}; U > e).
+
+That is the profile of a symmetric pair: the loss is U above the edge and its mirror image below -edge. If U has an atom
+where the sum jumps across 1, the rest of P sits in atoms at +-edge. Composition needs just this (T23).
 """
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import erfcx, log_ndtr, ndtr, ndtri_exp
+from scipy.special import ndtr
 
-from dperm.accounting.laws.gaussian import gaussian_delta, interval_mass
 from dperm.accounting.laws.law import Array, ComplexArray, Parts
-from dperm.accounting.laws.mills import FADDEEVA, LOG_SQRT_2PI, SQRT_HALF_PI, complex_mills, log_with_error
+from dperm.accounting.laws.mills import log_sum
+from dperm.accounting.laws.objective_sides import GaussianSide, RayleighSide
 from dperm.privacy.rounding import ULP
+
+Side = GaussianSide | RayleighSide
 
 
 @dataclass(frozen=True)
-class GaussianPiecesLoss:
-    """U = ``determinant`` + W: an ``atom`` at W = ``start`` >= 0, and above it the density of the ``pieces``.
+class BoundingLoss:
+    """U: an atom at the edge of a side and all of the side, or (without an atom) as much of its top as has mass 1."""
 
-    Each piece (weight, mu) stands for weight times the density of N(mu^2/2, mu^2), the loss of a Gaussian pair. The
-    masses of all pieces above the start and of the atom add up to 1.
-    """
+    side: Side
+    atom: float = 0.0
 
-    determinant: float
-    start: float
-    pieces: tuple[tuple[float, float], ...]
+    def log_mgf_real(self, c: Array) -> Array:
+        """Log of E e^{cU} at real c."""
+        if self.atom:
+            return np.logaddexp(self.side.log_moment(c), c * self.side.edge + math.log(self.atom))
+        return _raised_until_one(self.side, under_both=False).log_moment(c)
+
+    def mirrored(self) -> "MirroredLoss":
+        """The symmetric law that dominates what U bounds in both orders."""
+        if not self.atom:
+            return MirroredLoss(_raised_until_one(self.side, under_both=True))
+        _, q = self.side.above()
+        return MirroredLoss(self.side, max(self.atom - q, 0.0) / (1 + math.exp(-self.side.edge)))
+
+    def delta(self, epsilon: float) -> float:
+        """The profile of the mirrored law; its edge is only looked for if epsilon is below it."""
+        here = self.side.raised(max(self.side.start_at(epsilon), self.side.start))
+        p, q = here.above()
+        return self.side.delta(epsilon) if epsilon >= self.side.edge and p + q < 1 else self.mirrored().delta(epsilon)
+
+
+@dataclass(frozen=True)
+class MirroredLoss:
+    """Losses of the side above its edge, mirrored below, and an atom of P-mass ``atom`` at the edge and its image."""
+
+    side: Side
     atom: float = 0.0
 
     infinity = 0.0
@@ -38,136 +67,102 @@ class GaussianPiecesLoss:
     ceiling = math.inf
 
     def delta(self, epsilon: float) -> float:
-        """Sum of weight delta_GDP(x; mu) at x = epsilon - determinant >= start (T6); below, all mass counts.
-
-        There E(1 - e^{x-W}) = (1 - e^{x-start}) + e^{x-start} delta(start): no cancellation. x is rounded once.
-        """
-        x = epsilon - self.determinant
-        inside = math.fsum(weight * gaussian_delta(max(x, self.start), mu) for weight, mu in self.pieces)
-        if x >= self.start:
-            return inside
-        return -math.expm1(x - self.start) + math.exp(x - self.start) * inside
+        """G from the edge on; below, the tangent 1 - (1 - G)(1 + e^epsilon)/(1 + e^edge), without a difference."""
+        edge = self.side.edge
+        touch = self.side.delta(max(epsilon, edge))
+        if epsilon >= edge:
+            return touch
+        return touch + (1 - touch) * -math.expm1(epsilon - edge) / (1 + math.exp(-edge))
 
     def support(self, tail: float) -> tuple[float, float]:
-        """From the start, or one rounding below it, to where every piece has its share of the tail left."""
-        low, high = self.determinant + self.start, self.start
-        if low - self.determinant > self.start:
-            low = math.nextafter(low, -math.inf)
-        for weight, mu in self.pieces:
-            share = math.log(tail / (weight * len(self.pieces)))
-            high = max(high, mu * mu / 2 - float(ndtri_exp(share)) * mu)
-        return low, self.determinant + high
+        """Symmetric: P(L < -x) = Q(U > x) <= P(U > x)."""
+        high = self.side.reach(tail)
+        return -high, high
 
     def atoms(self) -> tuple[tuple[float, float], ...]:
-        """The one at the start, if there is one."""
-        return ((self.determinant + self.start, self.atom),) if self.atom else ()
+        """The two at the edge and its image."""
+        edge = self.side.edge
+        return ((-edge, self.atom * math.exp(-edge)), (edge, self.atom)) if self.atom else ()
 
     def masses(self, borders: Array) -> tuple[Array, Array]:
-        """Normal masses with means +-mu^2/2; under Q times e^{-determinant}."""
-        w = np.maximum(borders - self.determinant, self.start)
-        p, q = np.zeros(len(w) - 1), np.zeros(len(w) - 1)
-        for weight, mu in self.pieces:
-            p += weight * interval_mass(w / mu - mu / 2)
-            q += weight * interval_mass(w / mu + mu / 2)
-        return p, q * math.exp(-self.determinant)
+        """The side's, and its own read backwards with P and Q exchanged."""
+        p, q = self.side.masses(borders)
+        mirrored_p, mirrored_q = self.side.masses(-borders[::-1])
+        return p + mirrored_q[::-1], q + mirrored_p[::-1]
 
     def place(self, count: int, parts: Parts) -> None:
         """A closed moment generating function."""
         parts.closed(self, count)
 
     def log_mgf(self, s: ComplexArray) -> tuple[ComplexArray, Array]:
-        """E e^{sW} piece by piece, with z = mu (s + 1/2) - start/mu and phi the normal density.
-
-        E(e^{sY}; Y > start) = e^{s(s+1)mu^2/2} - e^{s start} phi(start/mu - mu/2) M(z), or e^{s start} phi(..) M(-z)
-        where Re z < 0: the Mills ratio is only asked for where it is bounded.
-        """
-        terms = [term for piece in self.pieces for term in self._terms(*piece, s)]
-        if self.atom:
-            terms.append((np.ones_like(s), s * self.start + math.log(self.atom), np.zeros(len(s))))
-        top = np.max([exponent.real for _, exponent, _ in terms], axis=0)
-        total, error = np.zeros(len(s), complex), np.zeros(len(s))
-        for factor, exponent, wrong in terms:
-            size = np.exp(exponent.real - top)
-            total = total + factor * np.exp(exponent - top)
-            error = error + size * (wrong + ULP * np.abs(factor) * (16 + 8 * np.abs(exponent)))
-        return log_with_error(s * self.determinant + top, total, error)
-
-    def _terms(self, weight: float, mu: float, s: ComplexArray) -> list[tuple[ComplexArray, ComplexArray, Array]]:
-        """(factor, exponent, error of the factor) of one piece."""
-        z = mu * (s + 0.5) - self.start / mu
-        edge = s * self.start + self._log_edge(weight, mu)
-        beyond = float(z[0].real) >= 0
-        ratio = complex_mills(z if beyond else -z)
-        # |M'| <= 1, and z carries the rounding of its terms
-        wrong = FADDEEVA * np.abs(ratio) + 8 * ULP * (mu * np.abs(s + 0.5) + self.start / mu)
-        if not beyond:
-            return [(ratio, edge, wrong)]
-        whole = mu * mu / 2 * s * (s + 1) + math.log(weight)
-        return [(np.ones_like(s), whole, np.zeros(len(s))), (-ratio, edge, wrong)]
-
-    def _log_edge(self, weight: float, mu: float) -> float:
-        """Log of weight phi(start/mu - mu/2)."""
-        return math.log(weight) - (self.start / mu - mu / 2) ** 2 / 2 - LOG_SQRT_2PI
+        """E e^{sL} = F(s) + F(-1 - s), F the side's, and the same of the atoms."""
+        terms = [*self.side.terms(s), *self.side.terms(-1 - s)]
+        for loss, mass in self.atoms():
+            terms.append((np.ones_like(s), s * loss + math.log(mass), np.zeros(len(s))))
+        return log_sum(terms)
 
     def size(self, c: float, t: float) -> int:
-        """A few terms a piece, one of which is worth ten exponentials."""
-        return 1 + 12 * len(self.pieces)
+        """A few terms, each worth some ten exponentials."""
+        return 60
 
     def log_mgf_real(self, c: Array) -> Array:
-        """The same for real c: log of the sum of weight e^{c(c+1)mu^2/2} Phi(mu (c + 1/2) - start/mu) and the atom."""
-        logs = [
-            math.log(weight) + mu * mu / 2 * c * (c + 1) + log_ndtr(mu * (c + 0.5) - self.start / mu)
-            for weight, mu in self.pieces
-        ]
-        if self.atom:
-            logs.append(c * self.start + math.log(self.atom))
-        return np.asarray(c * self.determinant + np.logaddexp.reduce(logs, axis=0))
+        """The same for real c."""
+        logs = [self.side.log_moment(c), self.side.log_moment(-1 - c)]
+        logs.extend(c * loss + math.log(mass) for loss, mass in self.atoms())
+        return np.asarray(np.logaddexp.reduce(logs, axis=0))
 
     def modulus(self, c: float, t: float) -> float:
-        """The atom at full size; of each piece a Gaussian fall and |M| <= min(M(Re z), 2/|z|), both falling in t."""
-        whole = float(self.log_mgf_real(np.array([c]))[0]) - c * self.determinant
-        total = self.atom * math.exp(min(c * self.start - whole, 300.0))
-        for weight, mu in self.pieces:
-            x = mu * (c + 0.5) - self.start / mu
-            ratio = min(_mills(abs(x)), 2 / math.hypot(x, mu * t))
-            total += ratio * math.exp(min(c * self.start + self._log_edge(weight, mu) - whole, 300.0))
-            if x >= 0:
-                total += weight * math.exp(min(mu * mu / 2 * (c * (c + 1) - t * t) - whole, 300.0))
-        return min(1.0, total * (1 + 1e-8))
+        """Atoms at full size, and the bounds of both sides."""
+        whole = float(self.log_mgf_real(np.array([c]))[0])
+        logs = [self.side.log_modulus(c, t), self.side.log_modulus(-1 - c, t)]
+        logs.extend(c * loss + math.log(mass) for loss, mass in self.atoms())
+        return min(1.0, math.exp(min(float(np.logaddexp.reduce(logs)) - whole, 0.0)) * (1 + 1e-8))
 
 
-def two_sided_loss(determinant: float, mu: float) -> GaussianPiecesLoss:
+def two_sided_bound(determinant: float, mu: float) -> BoundingLoss:
     """T39: U = c + mu^2/2 + |X|, X ~ N(0, mu^2): twice the upper half of N(mu^2/2, mu^2)."""
-    return GaussianPiecesLoss(determinant, mu * mu / 2, ((2.0, mu),))
+    return BoundingLoss(GaussianSide(determinant, mu * mu / 2, ((2.0, mu),)))
 
 
-def one_sided_loss(determinant: float, mu: float) -> GaussianPiecesLoss:
-    """T40: U = c + max(0, Y), Y ~ N(mu^2/2, mu^2): an atom of mass Phi(-mu/2) where Y <= 0."""
-    return GaussianPiecesLoss(determinant, 0.0, ((1.0, mu),), float(ndtr(-mu / 2)))
+def one_sided_bound(determinant: float, mu: float) -> BoundingLoss:
+    """T40: U = c + max(0, Y), Y ~ N(mu^2/2, mu^2), with an atom of mass Phi(-mu/2) where Y <= 0.
 
-
-def replaced_loss(determinant: float, mu: float) -> GaussianPiecesLoss:
-    """T41 (b): U = c + W with P(W > t) = min(1, P(N(2 mu^2, 4 mu^2) > t) + 2 P(N(mu^2/2, mu^2) > t)), t >= 0.
-
-    Where the sum is below 1 its profile is delta_GDP(x; 2 mu) + 2 delta_GDP(x; mu), the union bound of T41 itself;
-    where it is not, the law's profile is the smaller one.
+    Mirrored, the atoms have mass Phi(-mu/2) tanh(c/2): with c = 0 nothing but the Gaussian pair is left.
     """
-    return GaussianPiecesLoss(determinant, mu * _union_start(mu), ((1.0, 2 * mu), (2.0, mu)))
+    return BoundingLoss(GaussianSide(determinant, 0.0, ((1.0, mu),)), float(ndtr(-mu / 2)))
 
 
-def _union_start(mu: float) -> float:
-    """The x with Phi(mu - x/2) + 2 Phi(mu/2 - x) = 1: Newton on log 2 Phi(mu/2 - x) - log Phi(x/2 - mu), a fall."""
-    low, high, x = 0.0, 2 * mu + 1, 0.45 + mu
+def union_bound(determinant: float, mu: float) -> BoundingLoss:
+    """T41 (b): U = c + W, P(W > w) = min(1, P(N(2 mu^2, 4 mu^2) > w) + 2 P(N(mu^2/2, mu^2) > w)).
+
+    Where the sum is below 1 its profile is the union bound delta_GDP(x; 2 mu) + 2 delta_GDP(x; mu), by linearity.
+    """
+    return BoundingLoss(GaussianSide(determinant, 0.0, ((1.0, 2 * mu), (2.0, mu))))
+
+
+def planar_bound(determinant: float, mu: float) -> BoundingLoss:
+    """T41 (a): U = c + 2 mu^2 + 2 mu R, R ~ chi_2: the gradients of two records differ by up to 2L in a plane."""
+    return BoundingLoss(RayleighSide(determinant, 2 * mu))
+
+
+def _raised_until_one(side: Side, *, under_both: bool) -> Side:
+    """The side above the point where P(U > edge), plus Q(U > edge) if ``under_both``, is 1: Newton in a bracket."""
+    low = high = side.start
+    while _excess(side.raised(high), under_both) > 0:
+        low, high = high, 2 * high + side.scale
+    x = (low + high) / 2
     for _ in range(100):
-        value = math.log(2) + float(log_ndtr(mu / 2 - x)) - float(log_ndtr(x / 2 - mu))
+        here, last = side.raised(x), x
+        value = _excess(here, under_both)
         low, high = (x, high) if value > 0 else (low, x)
-        slope = 1 / _mills(x - mu / 2) + 0.5 / _mills(mu - x / 2)
-        step, last = x + value / slope, x
-        x = step if low < step < high else (low + high) / 2
-        if abs(x - last) <= 4 * ULP * x:
+        slope = here.density() * (1 + math.exp(-here.edge) if under_both else 1.0)
+        trial = x + value / slope if slope > 0 else math.nan
+        x = trial if low < trial < high else (low + high) / 2
+        if abs(x - last) <= 2 * ULP * x:
             break
-    return x
+    return side.raised(x)
 
 
-def _mills(x: float) -> float:
-    return SQRT_HALF_PI * float(erfcx(x * math.sqrt(0.5)))
+def _excess(side: Side, under_both: bool) -> float:
+    p, q = side.above()
+    return (p - 1) + q if under_both else p - 1

@@ -1,0 +1,461 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Unsafe mutants of private learning, each against an assertion of tests/attacks that must fail on it.
+
+A mutant is a module with one line changed the way such lines have gone wrong elsewhere: a factor 2 dropped, a
+determinant, a tolerance or a weight forgotten, a norm for its square, a step not counted. The assertions are those of
+the attacks themselves, run on the changed module put in the place of the real one; if a mutant survives, the attacks
+have lost a test, and if its line is not found, the list has to follow the source.
+"""
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dperm import ApproxDP, PureDP
+from dperm.erm.losses import HuberHinge
+from dperm.methods import ObjectivePerturbation
+from dperm.methods import gradient as gradient_module
+from dperm.methods import objective as objective_module
+from dperm.methods import output as output_module
+from dperm.methods import perturbation as perturbation_module
+from dperm.noise import NotPrivateBits
+from dperm.privacy import Adjacency
+
+ADD_REMOVE, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
+Check = Callable[[ModuleType], None]
+
+
+def attack(name: str) -> ModuleType:
+    """The file of this name in tests/attacks, for its assertions."""
+    path = Path(__file__).parents[1] / "attacks" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+output = attack("test_output_sensitivity")
+objective = attack("test_objective_privacy")
+gradient = attack("test_gradient_privacy")
+
+
+# What must hold, of a module in the place of the real one.
+
+
+def instead(owner: Any, **parts: Any) -> Any:
+    """Parts of the real module replaced, as a context."""
+    context = pytest.MonkeyPatch.context()
+
+    class Replaced:
+        def __enter__(self) -> None:
+            patch = context.__enter__()
+            for name, part in parts.items():
+                patch.setattr(owner, name, part)
+
+        def __exit__(self, *error: Any) -> None:
+            context.__exit__(*error)
+
+    return Replaced()
+
+
+def solutions_stay_within_the_sensitivity(constants: ModuleType) -> None:
+    with instead(output_module, output_sensitivity=constants.output_sensitivity):
+        for adjacency in (ADD_REMOVE, REPLACE_ONE):
+            found = output.case("Huber hinge", output.Dressing())
+            assert output.share_of_the_bound(found, adjacency) <= 1
+
+
+def the_tolerance_is_covered(methods_output: ModuleType) -> None:
+    spec = output.case("Huber hinge", output.Dressing()).spec
+    plan = methods_output.OutputPerturbation("gaussian").plan(spec, ApproxDP(1.0, 1e-5, REPLACE_ONE))
+    output.assert_stopping_early_is_covered(plan, REPLACE_ONE)
+
+
+def pure_loss_is_covered(plan: Any, radius: float = 1.0, weights: tuple[float, float] = (1.0, 1.0)) -> None:
+    objective.largest_share_of_epsilon(plan, objective.pairs(radius, plan.adjacency, objective.FEW), weights)
+
+
+def pure_noise_is_enough(perturbation: ModuleType) -> None:
+    with instead(objective_module, pure_perturbation=perturbation.pure_perturbation):
+        for adjacency in (ADD_REMOVE, REPLACE_ONE):
+            pure_loss_is_covered(objective.pure_plan(objective.spec_of("Huber hinge"), adjacency))
+
+
+def the_determinant_of_a_clipped_loss_is_charged(perturbation: ModuleType) -> None:
+    with instead(objective_module, pure_perturbation=perturbation.pure_perturbation):
+        pure_loss_is_covered(objective.pure_plan(objective.free_spec(REPLACE_ONE, 1.0), REPLACE_ONE), 2.0)
+
+
+def the_determinant_is_free_from_t36b_s_lambda_on(perturbation: ModuleType) -> None:
+    """Not at a quarter of it, R^2/epsilon = 40."""
+    with instead(objective_module, pure_perturbation=perturbation.pure_perturbation):
+        for strength in (11.0, 42.0):
+            spec = objective.free_spec(ADD_REMOVE, None).with_regularization(strength)
+            pure_loss_is_covered(objective.pure_plan(spec, ADD_REMOVE, 0.1), 2.0)
+
+
+def replacements_need_twice_t36b_s_lambda(perturbation: ModuleType) -> None:
+    spec = replace(objective.free_spec(ADD_REMOVE, None), dim=2)
+    with instead(objective_module, pure_perturbation=perturbation.pure_perturbation):
+        objective.assert_crossed_records_are_covered(objective.pure_plan(spec, REPLACE_ONE))
+
+
+def gaussian_noise_is_enough(perturbation: ModuleType) -> None:
+    with instead(objective_module, gaussian_perturbation=perturbation.gaussian_perturbation):
+        plan = objective.gaussian_plan(objective.spec_of("Huber hinge", strength=1.0), ADD_REMOVE)
+        objective.largest_share_of_delta(plan, objective.pairs(1.0, ADD_REMOVE, objective.FEW))
+
+
+def replacements_are_covered(accounting: ModuleType) -> None:
+    with instead(perturbation_module, objective_noise_multiplier=accounting.objective_noise_multiplier):
+        plan = objective.gaussian_plan(objective.spec_of("Huber hinge", strength=1000.0), REPLACE_ONE)
+        objective.largest_share_of_delta(plan, objective.pairs(1.0, REPLACE_ONE, objective.FEW))
+
+
+def the_profile_covers_removals(accounting: ModuleType) -> None:
+    with instead(objective, objective_delta=accounting.objective_delta):
+        plan = objective.gaussian_plan(objective.spec_of("Huber hinge", strength=1.0), ADD_REMOVE)
+        objective.largest_share_of_delta(plan, objective.pairs(1.0, ADD_REMOVE, objective.FEW))
+
+
+def the_solver_s_ball_is_covered(perturbation: ModuleType) -> None:
+    found = {name: getattr(perturbation, name) for name in ("gaussian_perturbation", "pure_perturbation")}
+    with instead(objective_module, **found):
+        spec = objective.spec_of("clipped logistic", dim=3)
+        for plan in (objective.gaussian_plan(spec, REPLACE_ONE), objective.pure_plan(spec, REPLACE_ONE)):
+            objective.assert_the_blur_covers_the_ball(plan)
+
+
+def coefficients_are_blurred(methods_objective: ModuleType) -> None:
+    spy = objective.Spy([])
+    plan = methods_objective.ObjectivePerturbation("gaussian").plan(
+        objective.spec_of("Huber hinge", dim=4), ApproxDP(1.0, 1e-5, ADD_REMOVE)
+    )
+    methods_objective.minimize = spy
+    objective.linear_terms(plan, spy, 3)
+
+
+def longer_rows_bend_more(spec_module: ModuleType) -> None:
+    spec = spec_module.ProblemSpec(HuberHinge(0.5), 4.0, 1, clip=2.0)
+    pure_loss_is_covered(ObjectivePerturbation().plan(spec, PureDP(1.0, ADD_REMOVE)), 4.0)
+
+
+def heavier_rows_bend_more(spec_module: ModuleType) -> None:
+    spec = spec_module.ProblemSpec(HuberHinge(0.5), 1.0, 1, weight=4.0)
+    pure_loss_is_covered(ObjectivePerturbation().plan(spec, PureDP(1.0, ADD_REMOVE)), 1.0, (1.0, 4.0))
+
+
+def gradients_stay_within_the_sensitivity(
+    *, loss: str = "hinge", space: Any = None, spec: Any = None, of: Any = None, enforce: Any = None
+) -> None:
+    """With class weights, an intercept and rows that are too long; parts of the pipeline may be replaced."""
+    found, weights = space or gradient.SPACES["norm and intercept"], (0.5, 3.0)
+    with instead(gradient, ProblemSpec=spec or gradient.ProblemSpec, enforce=enforce or gradient.enforce):
+        problem = gradient.spec_of(loss, found, 3.0)
+        plan = gradient.plan_of(problem, ADD_REMOVE, steps=5)
+        assert gradient.largest_share(plan, found, weights, of or gradient.loss_gradient) <= 1
+
+
+def clipped_gradients_are_clipped(erm_objective: ModuleType) -> None:
+    def computed(data: Any, spec: Any, theta: np.ndarray) -> np.ndarray:
+        return erm_objective.Objective(data, spec, np.zeros(spec.dim)).loss_gradient(theta)
+
+    gradients_stay_within_the_sensitivity(loss="clipped hinge", of=computed)
+
+
+def all_coefficients_are_regularised(erm_objective: ModuleType) -> None:
+    found = gradient.SPACES["norm and intercept"]
+    data = gradient.enforce(np.full((1, 3), np.nan), np.zeros(1), found, classes=(-1, 1), invalid="drop")
+    spec = gradient.ProblemSpec(HuberHinge(0.5), found.radius, 4, regularization=2.0)
+    assert erm_objective.Objective(data, spec, np.zeros(4)).gradient(np.ones(4)) == pytest.approx(2 * np.ones(4))
+
+
+def a_plan_of(methods_gradient: ModuleType, space: Any, **options: Any) -> Any:
+    goal = ApproxDP(1.0, 1e-5, ADD_REMOVE)
+    return methods_gradient.GradientPerturbation(**options).plan(gradient.spec_of("hinge", space), goal)
+
+
+def every_noisy_step_is_charged(methods_gradient: ModuleType) -> None:
+    space, drawn = gradient.SPACES["norm"], []
+    plan = a_plan_of(methods_gradient, space, steps=7)
+    methods_gradient.loss_gradient = lambda data, spec, theta: drawn.append(1) or np.zeros(spec.dim)
+    gradient.run(plan, None)
+    gradient.assert_steps_are_counted(plan, len(drawn))
+
+
+def rounding_is_covered(methods_gradient: ModuleType) -> None:
+    plan = a_plan_of(methods_gradient, gradient.SPACES["norm"])
+    limit = gradient.gradient_error(plan.spec, plan.most_rows, plan.descent.projection)
+    assert plan.mechanism.statistic.numerical_error >= limit
+
+
+def rows_are_not_counted(methods_gradient: ModuleType) -> None:
+    space = gradient.SPACES["norm and intercept"]
+    plan = a_plan_of(methods_gradient, space, steps=1, step_size=2.0, average=0.0)
+    with instead(gradient.GaussianMechanism, noisy=lambda mechanism, value, stream: value):
+        gradient.assert_the_normaliser_is_public(plan, space)
+
+
+def descents_take_their_steps_within_the_projection(descent: ModuleType) -> None:
+    found = descent.Descent(steps=9, step_size=1.0, momentum=0.5, average=0.5, projection=3.0)
+    seen = []
+    descent.descend(lambda theta: seen.append(theta.copy()) or np.ones(4), found, 4)
+    assert len(seen) == 9
+    assert np.linalg.norm(seen, axis=1).max() <= found.longest
+
+
+def linear_terms_have_their_law(linear_term: ModuleType) -> None:
+    streams = [NotPrivateBits(seed).stream() for seed in range(300)]
+    term = linear_term.GaussianTerm(3.7, 6)
+    objective.assert_gaussian(np.array([term.draw(stream) for stream in streams]), 3.7)
+    term = linear_term.GammaNormTerm(0.4, 6)
+    objective.assert_gamma_norm(np.array([term.draw(stream) for stream in streams]), 0.4)
+
+
+# The mutants.
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One line of one module, what it becomes, and what then fails."""
+
+    name: str
+    module: str
+    old: str
+    new: str
+    check: Check
+
+
+MUTANTS = [
+    Mutant(
+        "a replacement moves the minimiser once, not twice (T30)",
+        "dperm.methods.constants",
+        "else 2 * spec.lipschitz",
+        "else spec.lipschitz",
+        solutions_stay_within_the_sensitivity,
+    ),
+    Mutant(
+        "strong convexity counts twice (T30, C0.3)",
+        "dperm.methods.constants",
+        "/ Fraction(spec.strength))",
+        "/ Fraction(2 * spec.strength))",
+        solutions_stay_within_the_sensitivity,
+    ),
+    Mutant(
+        "the solver is taken to be exact (T31)",
+        "dperm.methods.output",
+        "self._mechanism(spec, goal, quotient_up(tolerance, spec.strength))",
+        "self._mechanism(spec, goal, 0.0)",
+        the_tolerance_is_covered,
+    ),
+    Mutant(
+        "the determinant is forgotten, pure (T35, E3)",
+        "dperm.methods.perturbation",
+        "round_down(Fraction(own) - Fraction(charge))",
+        "own",
+        pure_noise_is_enough,
+    ),
+    Mutant(
+        "the determinant is forgotten, Gaussian (T37)",
+        "dperm.methods.perturbation",
+        "    curvature = quotient_up(spec.smoothness, spec.strength)\n",
+        "    curvature = 0.0\n",
+        gaussian_noise_is_enough,
+    ),
+    Mutant(
+        "the determinant is not in the profile (T37)",
+        "dperm.accounting.objective_noise",
+        "c, mu = determinant_loss(curvature), 1 / noise_multiplier",
+        "c, mu = 0.0, 1 / noise_multiplier",
+        the_profile_covers_removals,
+    ),
+    Mutant(
+        "gamma-norm noise for L where a record is replaced (T36a)",
+        "dperm.methods.perturbation",
+        "quotient_up(gradient_sensitivity(spec, goal.adjacency), left)",
+        "quotient_up(spec.lipschitz, left)",
+        pure_noise_is_enough,
+    ),
+    Mutant(
+        "the law of one record where two are exchanged (T40, T41)",
+        "dperm.accounting.objective_noise",
+        "return union_bound(c, mu) if monotone",
+        "return one_sided_bound(c, mu) if monotone",
+        replacements_are_covered,
+    ),
+    Mutant(
+        "no determinant for the clipped logistic loss either (T36b, T44)",
+        "dperm.methods.perturbation",
+        "if clipped or not isinstance(spec.loss, Logistic):",
+        "if not isinstance(spec.loss, Logistic):",
+        the_determinant_of_a_clipped_loss_is_charged,
+    ),
+    Mutant(
+        "no determinant from any Lambda on (T36b)",
+        "dperm.methods.perturbation",
+        "return spec.strength >= records * quotient_up(4 * spec.smoothness, epsilon)",
+        "return True",
+        the_determinant_is_free_from_t36b_s_lambda_on,
+    ),
+    Mutant(
+        "no determinant for replacements from R^2/epsilon on (T36b)",
+        "dperm.methods.perturbation",
+        "records = 1 if adjacency is Adjacency.ADD_REMOVE else 2",
+        "records = 1",
+        replacements_need_twice_t36b_s_lambda,
+    ),
+    Mutant(
+        "noise on the coefficients for half of the ball (T43, E33)",
+        "dperm.methods.perturbation",
+        "round_up(2 * (Fraction(tolerance)",
+        "round_up((Fraction(tolerance)",
+        the_solver_s_ball_is_covered,
+    ),
+    Mutant(
+        "the rounding of b is forgotten (T43)",
+        "dperm.methods.perturbation",
+        "(Fraction(tolerance) + Fraction(term.rounding))",
+        "Fraction(tolerance)",
+        the_solver_s_ball_is_covered,
+    ),
+    Mutant(
+        "the objective spends what the coefficients spend as well (T43)",
+        "dperm.methods.perturbation",
+        "return lowered(epsilon * (1 - OUTPUT_SHARE)), lowered(delta * (1 - TAIL_SHARE))",
+        "return epsilon, delta",
+        the_solver_s_ball_is_covered,
+    ),
+    Mutant(
+        "the approximate minimiser is released as it is (T43)",
+        "dperm.methods.objective",
+        "return self.mechanism.noisy(theta, stream)",
+        "return theta",
+        coefficients_are_blurred,
+    ),
+    Mutant(
+        "curvature grows with the norm, not with its square (C0.3)",
+        "dperm.erm.spec",
+        "self.weight * self.radius**2 * self.loss.curvature",
+        "self.weight * self.radius * self.loss.curvature",
+        longer_rows_bend_more,
+    ),
+    Mutant(
+        "the class weight is not in the curvature",
+        "dperm.erm.spec",
+        "self.weight * self.radius**2 * self.loss.curvature",
+        "self.radius**2 * self.loss.curvature",
+        heavier_rows_bend_more,
+    ),
+    Mutant(
+        "the class weight is not in the Lipschitz constant",
+        "dperm.erm.spec",
+        "return self.weight * min(slope",
+        "return min(slope",
+        lambda module: gradients_stay_within_the_sensitivity(spec=module.ProblemSpec),
+    ),
+    Mutant(
+        "the constant column is not in the radius (T54)",
+        "dperm.data.space",
+        "return math.hypot(self.row_norm, self.constant) * (1 + 2.0**-50)",
+        "return self.row_norm * (1 + 2.0**-50)",
+        lambda module: gradients_stay_within_the_sensitivity(space=module.FeatureSpace(3, norm=4.0)),
+    ),
+    Mutant(
+        "rows are taken to keep their norm (T44)",
+        "dperm.data.bounded",
+        "factors = self.space.norm / np.maximum(norms, self.space.norm)",
+        "factors = np.ones_like(norms)",
+        lambda module: gradients_stay_within_the_sensitivity(enforce=module.enforce),
+    ),
+    Mutant(
+        "noise for clipped gradients on gradients that are not (E10, T44)",
+        "dperm.erm.objective",
+        "return margins, self.spec.clip / block.lengths",
+        "return margins, None",
+        clipped_gradients_are_clipped,
+    ),
+    Mutant(
+        "the intercept is not regularised (E17, T54)",
+        "dperm.erm.objective",
+        "self._share() * self.loss_gradient(theta) + self.spec.strength * theta",
+        "self._share() * self.loss_gradient(theta) + self.spec.strength * np.append(theta[:-1], 0.0)",
+        all_coefficients_are_regularised,
+    ),
+    Mutant(
+        "one step is not charged (E28)",
+        "dperm.methods.gradient",
+        "return self.mechanism.event * self.descent.steps",
+        "return self.mechanism.event * (self.descent.steps - 1)",
+        every_noisy_step_is_charged,
+    ),
+    Mutant(
+        "one step too many (E28)",
+        "dperm.methods.descent",
+        "for step in range(descent.steps):",
+        "for step in range(descent.steps + 1):",
+        descents_take_their_steps_within_the_projection,
+    ),
+    Mutant(
+        "iterates are not projected",
+        "dperm.methods.descent",
+        "projected(moved, descent.projection), theta",
+        "moved, theta",
+        descents_take_their_steps_within_the_projection,
+    ),
+    Mutant(
+        "rounding of the gradient is not in its sensitivity",
+        "dperm.methods.gradient",
+        "dim=spec.dim, numerical_error=error)",
+        "dim=spec.dim)",
+        rounding_is_covered,
+    ),
+    Mutant(
+        "gradients are divided by the number of rows (E9, T45)",
+        "dperm.methods.gradient",
+        "return (noisy + strength * theta) / normaliser",
+        "return (noisy + strength * theta) / data.rows",
+        rows_are_not_counted,
+    ),
+    Mutant(
+        "half of the Gaussian noise in the objective",
+        "dperm.methods.linear_term",
+        "return rounded_gaussian(self.scale / self.grid.step",
+        "return rounded_gaussian(self.scale / 2 / self.grid.step",
+        linear_terms_have_their_law,
+    ),
+    Mutant(
+        "half of the gamma-norm noise in the objective",
+        "dperm.methods.linear_term",
+        "return gamma_norm(self.scale / self.grid.step",
+        "return gamma_norm(self.scale / 2 / self.grid.step",
+        linear_terms_have_their_law,
+    ),
+]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
+def test_an_unsafe_mutant_is_killed(mutant, assert_killed):
+    assert_killed(mutant.check, mutant.module, mutant.old, mutant.new)
+
+
+def test_the_assertions_look_at_the_module_that_they_are_given(assert_killed):
+    """A harmless change survives: nothing here fails for another reason than what it says."""
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        assert_killed(
+            solutions_stay_within_the_sensitivity,
+            "dperm.methods.constants",
+            "/ Fraction(spec.strength))",
+            "/ Fraction(spec.strength / 2))",
+        )
+
+
+def test_the_real_modules_are_back_in_place():
+    assert gradient_module.loss_gradient is gradient.loss_gradient
+    assert objective_module.pure_perturbation is perturbation_module.pure_perturbation
