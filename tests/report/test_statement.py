@@ -15,6 +15,7 @@ from dperm.mechanisms import GaussianMechanism, LaplaceMechanism
 from dperm.mechanisms.releases import Mean
 from dperm.noise import NotPrivateBits
 from dperm.report import Statement, fields, statement, unprotected
+from dperm.sklearn import PrivateLogisticRegression
 
 GOAL = ApproxDP(1.0, 1e-6, "replace_one")
 
@@ -41,7 +42,9 @@ def test_what_is_promised_is_what_the_release_promises(release):
     assert found["profile"]["gdp_mu"] == explain(release).gdp_mu
     assert found["accountant"]["theorems"] == list(release.record.theorems)
     assert found["noise_source"]["law"] == release.record.noise
-    assert found["code_version"]["dperm"] == release.record.versions["dperm"]
+    assert found["goal"] == {"kind": "ApproxDP", "epsilon": 1.0, "delta": 1e-6, "adjacency": "replace_one"}
+    assert found["code_version"] == release.record.versions
+    assert found["time"] == release.record.timestamp
     assert found.is_private
 
 
@@ -59,7 +62,10 @@ def test_a_seeded_release_is_not_private():
         seeded = LaplaceMechanism.calibrate(1.0, PureDP(1.0, "add_remove")).release(3.0, bits=NotPrivateBits(1))
     found = statement(seeded)
     assert not found.is_private and str(found["status"]).startswith("NOT PRIVATE")
-    assert "NOT PRIVATE" in str(found) and "NOT PRIVATE" in found._repr_html_()
+    assert str(found).startswith("Privacy: NOT PRIVATE") and "NOT PRIVATE" in found._repr_html_()
+    assert found["goal"] == {"kind": "PureDP", "epsilon": 1.0, "adjacency": "add_remove"}
+    assert [found[name] for name in ("flavour", "parameters", "profile", "meaning", "covered")] == [fields.NOTHING] * 5
+    assert statement(seeded, audits=[{"epsilon": 1}])["audit"] == [{"epsilon": 1}]
 
 
 def test_without_noise_there_is_no_guarantee():
@@ -75,10 +81,24 @@ def test_the_user_fills_in_what_only_the_user_knows(release):
     assert {name: found[name] for name in given} == given
 
 
-@pytest.mark.parametrize("name", ["parameters", "adjacency", "status", "epsilon", "covered", "meaning"])
+def test_a_finished_statement_can_be_filled(release):
+    found = statement(release)
+    filled = found.filled({"curator": "me", "intended_use": "teaching"})
+    assert filled == statement(release, fields={"curator": "me", "intended_use": "teaching"})
+    assert found["curator"] == fields.NOT_STATED
+
+
+@pytest.mark.parametrize("name", ["parameters", "adjacency", "status", "epsilon", "covered", "meaning", "goal"])
 def test_the_user_cannot_overwrite_what_follows_from_the_release(release, name):
-    with pytest.raises(ParameterError, match="follow from the release"):
-        statement(release, fields={name: "better"})
+    for change in (lambda given: statement(release, fields=given), statement(release).filled):
+        with pytest.raises(ParameterError, match="follow from the release"):
+            change({name: "better"})
+
+
+def test_it_reads_as_a_mapping(release):
+    found = statement(release)
+    assert list(found) == list(found.keys()) == list(fields.FIELDS) and len(found) == len(fields.FIELDS)
+    assert dict(found) == found.to_dict()
 
 
 def test_audits_are_listed(release):
@@ -106,9 +126,32 @@ def test_what_is_not_json_is_refused(release):
             statement(release, fields={"utility": bad})
 
 
-def test_only_a_release_has_a_statement():
-    with pytest.raises(ParameterError, match="release must be"):
-        statement(GOAL)
+def test_only_a_release_has_a_statement_and_messages_are_short(release):
+    model = PrivateLogisticRegression()
+    for wrong, remedy in ((GOAL, "Release"), (statement(release), "filled"), (model, r"statement_\.filled")):
+        with pytest.raises(ParameterError, match=f"release must be.*{remedy}") as raised:
+            statement(wrong)
+        assert len(str(raised.value)) < 250
+    for wrong in ([1], {"epsilon": 1.0}, 7):
+        with pytest.raises(ParameterError, match="audits must be a list of mappings"):
+            statement(release, audits=wrong)
+    with pytest.raises(ParameterError, match="fields must be a mapping"):
+        statement(release).filled("curator")
+    with pytest.raises(ParameterError, match="got an object of type ApproxDP"):
+        statement(release).filled({GOAL: 1})
+
+
+def test_text_has_a_line_for_every_item_and_indents_what_is_nested(release):
+    given = {"links": ["one link", {"a": 1, "b": {"c": ["x", "y"]}}, [0, 1]], "utility": {}, "tuning": ["T1", "T2"]}
+    text = str(statement(release, fields=given)).splitlines()
+    assert text[0] == "Privacy: PRIVATE, as far as is stated below."
+    start = text.index("Links:")
+    expected = ["  - one link", "  - a: 1", "    b:", "      c: x, y", "  - 0, 1"]
+    assert text[start + 1 : start + 6] == expected
+    assert "Usefulness: none" in text and "Tuning runs: T1, T2" in text
+    assert "  epsilon: 1.0" in text
+    html = statement(release, fields=given)._repr_html_()
+    assert '<div>b: <div style="margin-left:1em"><div>c: x, y</div></div></div>' in html
 
 
 def test_it_can_be_read_and_rendered_and_everything_is_escaped(release):

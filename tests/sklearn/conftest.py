@@ -15,10 +15,11 @@ ESTIMATORS = {"logistic": PrivateLogisticRegression, "svc": PrivateLinearSVC}
 
 @pytest.fixture(params=ESTIMATORS)
 def make(request) -> Callable[..., Any]:
-    """A private estimator with declared classes."""
+    """A private estimator with declared classes, and the norm 1 where no bounds are given."""
 
     def make(**parameters: Any) -> Any:
-        return ESTIMATORS[request.param](**{"classes": (0, 1), **parameters})
+        norm = {} if "bounds" in parameters else {"feature_norm": 1.0}
+        return ESTIMATORS[request.param](**{"classes": (0, 1), **norm, **parameters})
 
     return make
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from dperm import ParameterError, PureDP
-from dperm.accounting.memory_budget import MemoryBudget
+from dperm.accounting import MemoryBudget
 from dperm.errors import (
     AdjacencyError,
     AssumptionError,
@@ -20,7 +20,7 @@ from dperm.errors import (
     DpermError,
     DpermWarning,
 )
-from dperm.methods import ObjectivePerturbation
+from dperm.methods import ObjectivePerturbation, OutputPerturbation
 from dperm.sklearn import PrivateLinearSVC, PrivateLogisticRegression
 
 ROWS, ODD_ROW, SECRET = 4321, 1987, 271.828
@@ -116,7 +116,7 @@ def test_bad_data_are_refused_without_a_word_about_them(make, case):
 
 
 FOUND = {
-    "more than two": (np.arange(ROWS) % 3, "Only binary classification is supported"),
+    "more than two": (np.arange(ROWS) % 3, "Only binary classification is supported.*k times epsilon"),
     "one": (np.ones(ROWS), "one class.*declare both: classes="),
     "continuous": (np.linspace(0, 271, ROWS), "Unknown label type: continuous.*classes"),
     "NaN": (np.where(LABELS, 1.0, np.nan), 'NaN.*invalid="drop"'),
@@ -130,20 +130,24 @@ FOUND = {
 @pytest.mark.parametrize("case", FOUND)
 def test_labels_that_are_not_two_classes_are_refused(case):
     y, message = FOUND[case]
-    refused(PrivateLogisticRegression(), rows(), y, error=DataError, message=message)
+    refused(PrivateLogisticRegression(feature_norm=1.0), rows(), y, error=DataError, message=message)
 
 
 PARAMETERS = {
-    "epsilon 0": ({"epsilon": 0.0}, ParameterError, "epsilon must be .*> 0"),
+    "epsilon 0": ({"epsilon": 0.0}, ParameterError, r"epsilon must be a number in \(0, 500\].*or inf.*got 0.0"),
+    "epsilon above 500": ({"epsilon": 501}, ParameterError, r"epsilon must be a number in \(0, 500\].*got 501"),
+    "epsilon beyond any double": ({"epsilon": 10**400}, ParameterError, r"epsilon must be a number in \(0, 500\]"),
+    "epsilon True": ({"epsilon": True}, ParameterError, "epsilon must be"),
     "epsilon below 0": ({"epsilon": -1.0}, ParameterError, "epsilon must be"),
     "epsilon NaN": ({"epsilon": float("nan")}, ParameterError, "epsilon must be"),
-    "epsilon -inf": ({"epsilon": -np.inf}, ParameterError, "epsilon must be"),
+    "epsilon -inf": ({"epsilon": -np.inf}, ParameterError, "^(?!.*finite).*epsilon must be"),
     "epsilon text": ({"epsilon": "1"}, ParameterError, "epsilon must be"),
     "delta 1": ({"delta": 1.0}, ParameterError, "delta must be"),
     "delta below 0": ({"delta": -1e-6}, ParameterError, "delta must be"),
     "adjacency": ({"adjacency": "substitute"}, AdjacencyError, "replace_one.*add_remove"),
     "adjacency None": ({"adjacency": None}, AdjacencyError, "adjacency must be"),
     "method": ({"method": "magic"}, ParameterError, "method must be"),
+    "method a class": ({"method": OutputPerturbation}, ParameterError, r"Write OutputPerturbation\(\)"),
     "pure by gradient": ({"delta": 0.0, "method": "gradient"}, (ConversionError, AssumptionError), "delta"),
     "pure by Gaussian": (
         {"delta": 0.0, "method": ObjectivePerturbation(noise="gaussian")},
@@ -152,7 +156,7 @@ PARAMETERS = {
     ),
     "feature_norm 0": ({"feature_norm": 0.0}, ParameterError, "feature_norm must be"),
     "feature_norm inf": ({"feature_norm": np.inf}, ParameterError, "feature_norm must be"),
-    "bounds of wrong length": ({"bounds": [(0, 1)] * 3}, ParameterError, "each of the 4 columns"),
+    "bounds of wrong length": ({"bounds": [(0, 1)] * 3}, ParameterError, "each of the 4 columns.*got 3 of them"),
     "bounds upside down": ({"bounds": (1, 0)}, ParameterError, "low < high"),
     "bounds of one column": ({"bounds": [(0, 1), (0, 1), (3, 3), (0, 1)]}, ParameterError, r"bounds\[2\]"),
     "bounds NaN": ({"bounds": (0, float("nan"))}, ParameterError, "bounds must be"),
@@ -161,15 +165,20 @@ PARAMETERS = {
     "bounds by name of an array": ({"bounds": {"a": (0, 1)}}, ParameterError, "bounds by name"),
     "C 0": ({"C": 0}, ParameterError, "C must be"),
     "C inf": ({"C": np.inf}, ParameterError, "C must be"),
+    "clip 0": ({"clip": 0.0}, ParameterError, r"clip must be a number in \(0, 1\].*1.0 clips nothing"),
+    "clip above 1": ({"clip": 1.5}, ParameterError, "clip must be"),
+    "clip text": ({"clip": "half"}, ParameterError, "clip must be"),
     "classes one": ({"classes": (0,)}, ParameterError, "classes must be two different"),
     "classes equal": ({"classes": (1, True)}, ParameterError, "classes must be two different"),
-    "classes three": ({"classes": (0, 1, 2)}, ParameterError, "Only binary classification is supported"),
+    "classes three": ({"classes": (0, 1, 2)}, ParameterError, "Only binary classification.*k times epsilon"),
     "classes mixed": ({"classes": (0, "1")}, ParameterError, "classes must be two different"),
     "classes text": ({"classes": "01"}, ParameterError, "classes must be two different"),
     "classes NaN": ({"classes": (0, float("nan"))}, ParameterError, "classes must be"),
     "balanced": ({"class_weight": "balanced"}, ParameterError, r"class_weight .*private"),
-    "weight 0": ({"class_weight": {0: 0.0}}, ParameterError, r"class_weight\[0\] must be"),
-    "weight too large": ({"class_weight": {0: 1e7}}, ParameterError, r"class_weight\[0\] must be"),
+    "weight 0": ({"class_weight": {0: 0.0}}, ParameterError, r"class_weight\[0\] must be .*in \(0, 1e6\]"),
+    "weight too large": ({"class_weight": {0: 1e7}}, ParameterError, r"class_weight\[0\] must be .*in \(0, 1e6\]"),
+    "weight NaN": ({"class_weight": {0: float("nan")}}, ParameterError, r"class_weight\[0\] must be .*in \(0, 1e6\]"),
+    "weight of text": ({"class_weight": {"0": 1.0}}, ParameterError, "'0' is text, the classes are numbers"),
     "weight of another class": ({"class_weight": {2: 1.0}}, ParameterError, "class_weight must name the classes 0 and"),
     "weights as a list": ({"class_weight": [1, 2]}, ParameterError, "class_weight must be a mapping"),
     "three weights": ({"class_weight": {0: 1, 1: 1, 2: 1}}, ParameterError, "class_weight must be a mapping"),
@@ -198,10 +207,11 @@ def test_bad_parameters_are_refused_before_labels_are_read(make, case):
 
 
 NOT_PLANNED = {"classes", "invalid", "n", "random_state"}
+NEED_DATA = ("bounds by name of an array", "weight of another class", "weight of text")
 PLANNED = [
     case
     for case, (parameters, _, _) in PARAMETERS.items()
-    if not NOT_PLANNED & set(parameters) and case not in ("bounds by name of an array", "weight of another class")
+    if not NOT_PLANNED & set(parameters) and case not in NEED_DATA
 ]
 
 
@@ -217,13 +227,13 @@ def test_a_plan_refuses_what_a_fit_refuses(make, case):
     [({"loss": "squared"}, "loss must be"), ({"width": 0.0}, "width must be"), ({"width": "a"}, "width must be")],
 )
 def test_bad_losses_are_refused(parameters, message):
-    model = PrivateLinearSVC(classes=(0, 1), **parameters)
+    model = PrivateLinearSVC(classes=(0, 1), feature_norm=1.0, **parameters)
     refused(model, np.zeros((ROWS, 4)), Unreadable(), error=ParameterError, message=message)
 
 
 @pytest.mark.parametrize("method", ["objective", "output"])
 def test_a_kink_is_refused_where_it_is_not_proved(method):
-    model = PrivateLinearSVC(loss="hinge", method=method, classes=(0, 1))
+    model = PrivateLinearSVC(loss="hinge", method=method, classes=(0, 1), feature_norm=1.0)
     refused(model, np.zeros((ROWS, 4)), Unreadable(), error=AssumptionError, message="huber_hinge")
 
 
@@ -237,7 +247,8 @@ def test_a_ledger_that_is_no_budget_is_refused(make, ledger):
     ("bounds", "message"),
     [
         ({"age": (0, 1), "dose": (0, 1), "zip": (0, 1)}, "bounds for column 'income' are missing"),
-        ({"age": (0, 1), "dose": (0, 1), "income": (0, 1), "zip": (0, 1), "x": (0, 1)}, "fits no column"),
+        ({"age": (0, 1), "dose": (0, 1), "income": (0, 1), "zip": (0, 1), "x": (0, 1)}, "'x' is no column"),
+        ({"age": (0, 1), "dose": (0, 1), "Zip": (0, 1)}, "'income' are missing, and 'Zip' is no column"),
         ({"age": (0, 1), "dose": (0, 1), "income": (1, 0), "zip": (0, 1)}, r"bounds\['income'\] must have low < high"),
     ],
 )
@@ -267,13 +278,21 @@ def test_prediction_names_the_column_too(make, data):
     X, y = data
     model = make().fit(pd.DataFrame(X, columns=["a", "b", "c"]), y)
     bad = pd.DataFrame({"a": [0.0], "b": [np.nan], "c": [SECRET]})
-    with pytest.raises(DataError, match="column 'b' has NaN") as raised:
+    with pytest.raises(DataError, match=r"column 'b' has NaN.*Impute them with public constants") as raised:
         model.predict(bad)
     assert tells_nothing(raised.value)
+    with pytest.raises(DataError, match="no row to predict"):
+        model.predict(bad[:0])
     with pytest.raises(ValueError, match="feature names"):
         model.predict(bad[["b", "a", "c"]])
     with pytest.raises(ValueError, match="X has 2 features"):
         make().fit(X, y).predict(X[:, :2])
+
+
+def test_weights_by_number_of_classes_of_text_are_explained(data):
+    model = PrivateLogisticRegression(classes=("no", "yes"), class_weight={1: 2.0}, feature_norm=1.0)
+    with pytest.raises(ParameterError, match="1 is a number, the classes are text"):
+        model.fit(*data)
 
 
 # invalid="drop"
@@ -297,7 +316,7 @@ def test_dropped_rows_contribute_nothing(make, data):
         without = make(**settings).fit(X[kept], y[kept])
     assert dropped.coef_ == pytest.approx(without.coef_, rel=1e-6)
     assert dropped.statement_["public_quantities"]["invalid"] == "drop"
-    assert dropped.guarantee_ == without.guarantee_
+    assert dropped.statement_["goal"] == without.statement_["goal"]
 
 
 def test_dropping_does_not_change_the_plan(make, data):
@@ -320,7 +339,7 @@ def test_missing_labels_are_no_class_when_they_are_dropped(data):
     X, y = data
     missing = y.astype(float)
     missing[:5] = np.nan
-    model = PrivateLogisticRegression(invalid="drop").fit(X, missing)
+    model = PrivateLogisticRegression(invalid="drop", feature_norm=1.0).fit(X, missing)
     assert model.classes_.tolist() == [0.0, 1.0]
 
 

@@ -17,8 +17,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 from dperm import ApproxDP, ParameterError, PureDP, account
-from dperm.accounting.memory_budget import MemoryBudget
-from dperm.errors import AssumptionError, BudgetError, NotPrivateWarning, PublicAssumptionWarning
+from dperm.accounting import MemoryBudget
+from dperm.errors import AssumptionError, BudgetError, DpermWarning, NotPrivateWarning, PublicAssumptionWarning
 from dperm.methods import OutputPerturbation
 from dperm.sklearn import PrivateLinearSVC, PrivateLogisticRegression
 from dperm.sklearn import classes as labels
@@ -53,17 +53,32 @@ def test_fits_without_a_seed_differ_and_are_private(make, data):
     assert first.statement_.is_private
 
 
-@pytest.mark.parametrize("seed", [3, np.int64(3), np.random.RandomState(3)], ids=["int", "numpy", "RandomState"])
-def test_a_seed_makes_a_fit_reproducible_and_not_private(make, data, seed):
+SEEDS = {"int": 3, "numpy": np.int64(3), "RandomState": np.random.RandomState(3), "Generator": np.random.default_rng(3)}
+
+
+@pytest.mark.parametrize("kind", SEEDS)
+def test_a_seed_makes_a_fit_reproducible_and_not_private(make, data, kind):
     with pytest.warns(NotPrivateWarning):
-        first, second = (make(random_state=copy.deepcopy(seed)).fit(*data) for _ in range(2))
+        first, second = (make(random_state=copy.deepcopy(SEEDS[kind])).fit(*data) for _ in range(2))
     assert (first.coef_ == second.coef_).all()
     assert not first.statement_.is_private
     assert "NOT PRIVATE" in str(first.statement_["status"])
 
 
-def test_a_random_state_gives_another_seed_for_every_fit(make, data):
-    model = make(random_state=np.random.RandomState(0))
+def test_a_seeded_fit_promises_nothing_and_remembers_what_was_asked_for(make, data):
+    with pytest.warns(NotPrivateWarning, match="random_state") as caught:
+        model = make(epsilon=0.625, random_state=0).fit(*data)
+    assert [warning.filename for warning in caught] == [__file__]  # one warning, at this line
+    assert model.guarantee_ is None and model.profile_ is None
+    found = model.statement_
+    assert str(found).startswith("Privacy: NOT PRIVATE")
+    assert found["goal"] == {"kind": "ApproxDP", "epsilon": 0.625, "delta": 1e-6, "adjacency": "replace_one"}
+    assert [found[name] for name in ("parameters", "profile", "meaning", "covered")] == ["nothing"] * 4
+
+
+@pytest.mark.parametrize("kind", [np.random.RandomState, np.random.default_rng])
+def test_a_random_state_gives_another_seed_for_every_fit(make, data, kind):
+    model = make(random_state=kind(0))
     with pytest.warns(NotPrivateWarning):
         first = model.fit(*data).coef_
         second = model.fit(*data).coef_
@@ -73,8 +88,8 @@ def test_a_random_state_gives_another_seed_for_every_fit(make, data):
 def test_classes_that_are_found_are_warned_about_once_and_stated(data, monkeypatch):
     monkeypatch.setattr(labels, "_warned", set())
     with pytest.warns(PublicAssumptionWarning, match=r"classes.*public.*classes=\(0, 1\)"):
-        model = PrivateLogisticRegression().fit(*data)
-    PrivateLogisticRegression().fit(*data)  # warnings are errors here: the second says nothing
+        model = PrivateLogisticRegression(feature_norm=1.0).fit(*data)
+    PrivateLogisticRegression(feature_norm=1.0).fit(*data)  # warnings are errors here: the second says nothing
     assert labels.ASSUMED in model.statement_["public_quantities"]["assumptions"]
 
 
@@ -147,8 +162,14 @@ def test_plan_takes_the_declared_n_and_refuses_another(make):
         model.plan(n=501, dim=3)
     with pytest.raises(ParameterError, match="n must be given"):
         make().plan(dim=3)
-    with pytest.raises(ParameterError, match="dim must be given"):
-        make().plan(n=3)
+    for bounds in (None, (0, 1), [0.0, 1.0]):
+        with pytest.raises(ParameterError, match="dim must be given"):
+            make(bounds=bounds).plan(n=3)
+
+
+@pytest.mark.parametrize("bounds", [[(0, 10), (-1, 1)], np.array([(0, 10), (-1, 1)]), {"a": (0, 10), "b": (-1, 1)}])
+def test_plan_counts_the_features_by_their_bounds(make, bounds):
+    assert make(bounds=bounds).plan(n=100_000) == make(bounds=[(0, 10), (-1, 1)]).plan(n=100_000, dim=2)
 
 
 def test_bounds_by_name_can_be_planned_without_names(make):
@@ -158,9 +179,44 @@ def test_bounds_by_name_can_be_planned_without_names(make):
 
 def test_without_a_bound_rows_are_scaled_to_norm_1(make, data):
     X, y = data
-    plain, declared = make(), make(feature_norm=1.0)
+    plain, declared = make(feature_norm=None), make(feature_norm=1.0)
     assert plain.plan(n=2000, dim=3) == declared.plan(n=2000, dim=3)
-    assert plain.fit(X, y).statement_["public_quantities"]["feature_norm"] == 1.0
+    with pytest.warns(DpermWarning, match=r"feature_norm=1.0.*other units.*Give the public bounds") as caught:
+        plain.fit(X, y)
+    assert [warning.filename for warning in caught] == [__file__]
+    assert plain.statement_["public_quantities"]["feature_norm"] == 1.0
+
+
+@pytest.mark.parametrize(("estimator", "chosen"), [(PrivateLogisticRegression, 0.5), (PrivateLinearSVC, 1.0)])
+def test_clip_is_a_share_of_the_largest_gradient_and_noise_is_proportional_to_it(estimator, chosen):
+    def plan(clip):
+        return estimator(bounds=(0, 1), method="output", C=0.1, clip=clip).plan(n=10_000, dim=4)
+
+    half, whole = plan(0.5), plan(1.0)
+    assert half.spec.clip == whole.spec.clip / 2 == pytest.approx(half.spec.radius / 2)
+    assert whole.output_noise.scale == pytest.approx(2 * half.output_noise.scale, rel=1e-3)
+    assert plan(None).output_noise.scale == plan(chosen).output_noise.scale
+
+
+@pytest.mark.parametrize(("clip", "probability"), [(None, 17 / 18), (0.5, 17 / 18), (1.0, 0.9)])
+def test_probabilities_are_overconfident_unless_nothing_is_clipped(clip, probability):
+    """9 of 10 records are positive: 0.9 / (1 + e^z) = 0.1 min(1/2, 1 / (1 + e^-z)) at the optimum (T44)."""
+    X, y = np.ones((100_000, 1)), (np.arange(100_000) % 10 > 0).astype(int)
+    public = {"classes": (0, 1), "feature_norm": 1.0, "fit_intercept": False, "clip": clip}
+    model = PrivateLogisticRegression(epsilon=5.0, C=1.0, **public).fit(X, y)
+    assert model.predict_proba(X[:1])[0, 1] == pytest.approx(probability, abs=0.005)
+    limits = " ".join(model.statement_["limits"])
+    assert ("overconfident" in limits) is (clip != 1.0)
+    assert model.statement_["mechanism"]["clip_share"] == (clip or 0.5)
+
+
+def test_without_noise_clip_is_honoured_if_it_is_given():
+    X, y = np.ones((1000, 1)), (np.arange(1000) % 10 > 0).astype(int)
+    for clip, probability in ((None, 0.9), (0.5, 17 / 18), (1.0, 0.9)):
+        public = {"classes": (0, 1), "feature_norm": 1.0, "fit_intercept": False, "C": 1e6, "clip": clip}
+        with pytest.warns(NotPrivateWarning):
+            model = PrivateLogisticRegression(epsilon=np.inf, **public).fit(X, y)
+        assert model.predict_proba(X[:1])[0, 1] == pytest.approx(probability, abs=1e-4)
 
 
 def test_a_method_object_is_accepted(make, data):
@@ -227,25 +283,29 @@ def test_epsilon_inf_is_the_optimum_of_the_bounded_data(data, estimator, loss, C
     assert np.append(model.coef_, model.intercept_ / constant) == pytest.approx(best.x, abs=1e-6)
 
 
-def test_epsilon_inf_promises_nothing_and_charges_nothing(make, data):
+def test_epsilon_inf_promises_nothing_and_is_not_charged(make, data):
     budget = MemoryBudget(PureDP(1.0, "replace_one"))
-    with pytest.warns(NotPrivateWarning):
-        model = make(epsilon=np.inf, ledger=budget).fit(*data)
+    with pytest.raises(ParameterError, match=r"without privacy .* cannot be charged.*Leave out ledger"):
+        make(epsilon=np.inf, ledger=budget).fit(*data)
+    assert budget.entries == ()
+    with pytest.warns(NotPrivateWarning) as caught:
+        model = make(epsilon=np.inf).fit(*data)
+    assert caught[0].filename == __file__
+    assert "NOT PRIVATE" in model._repr_html_()
     assert model.guarantee_ is None and model.profile_ is None and model.plan_ is None
     assert "no guarantee" in str(model.statement_["status"]) and not model.statement_.is_private
-    assert budget.entries == ()
     with pytest.raises(ParameterError, match="epsilon=inf has no plan"):
         model.plan(n=10, dim=2)
 
 
 def test_epsilon_inf_refuses_a_kink(data):
     with pytest.raises(AssumptionError, match="huber_hinge"):
-        PrivateLinearSVC(epsilon=np.inf, loss="hinge", classes=(0, 1)).fit(*data)
+        PrivateLinearSVC(epsilon=np.inf, loss="hinge", classes=(0, 1), feature_norm=1.0).fit(*data)
 
 
 @pytest.mark.parametrize("loss", ["huber_hinge", "smoothed_hinge", "hinge"])
 def test_the_losses_of_the_support_vector_machine(data, loss):
-    model = PrivateLinearSVC(loss=loss, width=0.3, epsilon=4.0, classes=(0, 1)).fit(*data)
+    model = PrivateLinearSVC(loss=loss, width=0.3, epsilon=4.0, classes=(0, 1), feature_norm=1.0).fit(*data)
     assert model.plan_.spec.loss.name == loss
     assert model.score(*data) > 0.8
     assert not hasattr(model, "predict_proba")
@@ -340,7 +400,7 @@ def test_to_sklearn_predicts_the_same(data, intercept):
 
 def test_probabilities_are_those_of_the_logistic_law(data):
     X, y = data
-    model = PrivateLogisticRegression(classes=(0, 1)).fit(X, y)
+    model = PrivateLogisticRegression(classes=(0, 1), feature_norm=1.0).fit(X, y)
     probabilities = model.predict_proba(X)
     assert probabilities[:, 1] == pytest.approx(1 / (1 + np.exp(-model.decision_function(X))))
     assert probabilities.sum(axis=1) == pytest.approx(1.0)
@@ -369,7 +429,7 @@ def test_a_fitted_model_keeps_no_data(make, data):
 def test_the_warning_about_classes_points_to_the_line_of_the_user(data, monkeypatch):
     monkeypatch.setattr(labels, "_warned", set())
     with pytest.warns(PublicAssumptionWarning) as caught:
-        PrivateLogisticRegression().fit(*data)
+        PrivateLogisticRegression(feature_norm=1.0).fit(*data)
     assert caught[0].filename == __file__
 
 
@@ -394,7 +454,8 @@ def test_notebooks_show_the_guarantee_and_escape_everything(make, data):
 def test_a_seeded_model_is_shown_as_not_private(make, data):
     with pytest.warns(NotPrivateWarning):
         model = make(random_state=0).fit(*data)
-    assert "NOT PRIVATE" in model._repr_html_()
+    html = model._repr_html_()
+    assert "NOT PRIVATE" in html and "ApproxDP" not in html
 
 
 # importing
@@ -403,7 +464,7 @@ def test_a_seeded_model_is_shown_as_not_private(make, data):
 def test_importing_loading_and_predicting_need_no_cryptography(data, tmp_path):
     X, y = data
     path = tmp_path / "model.npz"
-    model = PrivateLogisticRegression(classes=(0, 1)).fit(X, y)
+    model = PrivateLogisticRegression(classes=(0, 1), feature_norm=1.0).fit(X, y)
     model.save(path)
     code = f"""
 import sys

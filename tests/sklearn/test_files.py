@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from dperm import PureDP
-from dperm.accounting.memory_budget import MemoryBudget
+from dperm.accounting import MemoryBudget
 from dperm.errors import ModelFormatError, NotPrivateWarning
 from dperm.methods import OutputPerturbation
 from dperm.report.model_file import ModelFile, read_model, write_model
@@ -27,7 +27,7 @@ def round_trip(model, path):
 def test_a_model_comes_back_whole(make, data, tmp_path, classes):
     X, y = data
     labels = np.array(classes)[y]
-    model = make(classes=classes, bounds=(-1, 3), C=0.05, class_weight={classes[1]: 2.0}).fit(X, labels)
+    model = make(classes=classes, bounds=(-1, 3), C=0.05, clip=0.7, class_weight={classes[1]: 2.0}).fit(X, labels)
     again = round_trip(model, tmp_path / "model.npz")
     assert (again.coef_ == model.coef_).all() and (again.intercept_ == model.intercept_).all()
     assert (again.predict(X) == model.predict(X)).all() and again.predict(X).dtype.kind == labels.dtype.kind
@@ -35,7 +35,7 @@ def test_a_model_comes_back_whole(make, data, tmp_path, classes):
     assert again.guarantee_ == model.guarantee_ and again.statement_ == model.statement_
     assert again.profile_.epsilon(1e-7) == model.profile_.epsilon(1e-7)
     assert again.n_features_in_ == 3 and again.plan_ is None
-    assert again.class_weight == {classes[1]: 2.0} and again.C == 0.05
+    assert again.class_weight == {classes[1]: 2.0} and again.C == 0.05 and again.clip == 0.7
 
 
 def test_names_of_columns_come_back(make, data, tmp_path):
@@ -64,6 +64,8 @@ def test_a_seeded_model_stays_not_private(make, data, tmp_path):
         model = make(random_state=np.int64(3)).fit(*data)
     again = round_trip(model, tmp_path / "m")
     assert again.random_state == 3 and not again.statement_.is_private
+    assert again.guarantee_ is None and again.profile_ is None
+    assert again.statement_ == model.statement_ and "NOT PRIVATE" in again._repr_html_()
 
 
 def test_what_cannot_be_stored_is_left_out(make, data, tmp_path):
@@ -89,7 +91,7 @@ def test_under_add_remove_the_file_does_not_hold_the_number_of_rows(make, data, 
 
 
 def test_a_file_of_another_class_is_refused(data, tmp_path):
-    PrivateLogisticRegression(classes=(0, 1)).fit(*data).save(tmp_path / "m")
+    PrivateLogisticRegression(classes=(0, 1), feature_norm=1.0).fit(*data).save(tmp_path / "m")
     with pytest.raises(ModelFormatError, match=r"PrivateLogisticRegression\.load"):
         PrivateLinearSVC.load(tmp_path / "m")
 
@@ -117,7 +119,7 @@ def test_a_file_of_another_class_is_refused(data, tmp_path):
 )
 def test_a_file_that_does_not_fit_together_is_refused(data, tmp_path, change):
     path = tmp_path / "m"
-    PrivateLogisticRegression(classes=(0, 1)).fit(*data).save(path)
+    PrivateLogisticRegression(classes=(0, 1), feature_norm=1.0).fit(*data).save(path)
     stored = read_model(path)
     values, arrays = dict(stored.data), dict(stored.arrays)
     change(values, arrays)

@@ -97,15 +97,27 @@ def test_intervals_of_fits_cover_the_coefficients_without_noise(data, noise):
     assert (share[:3] < level + slack).all()
 
 
+def test_without_its_noise_a_fit_is_that_of_epsilon_inf_with_the_same_c_and_clip(data):
+    X, y = data
+    public = {"classes": (0, 1), "bounds": (-0.3, 0.3)}
+    plan = PrivateLogisticRegression(method="output", **public).plan(n=2000, dim=3)
+    with pytest.warns(NotPrivateWarning):
+        exact = PrivateLogisticRegression(epsilon=np.inf, C=1 / plan.spec.strength, clip=0.5, **public).fit(X, y)
+        whole = PrivateLogisticRegression(epsilon=np.inf, C=1 / plan.spec.strength, **public).fit(X, y)
+    expected = without_noise(plan, X, y, FeatureSpace(3, bounds=((-0.3, 0.3),) * 3))
+    assert np.append(exact.coef_, exact.intercept_) == pytest.approx(expected, abs=1e-4)
+    assert np.abs(np.append(whole.coef_, whole.intercept_) - expected).max() > 0.01  # its clip is another
+
+
 def test_a_higher_level_gives_a_wider_interval_around_the_estimate(data):
-    model = PrivateLogisticRegression(method="output", classes=(0, 1)).fit(*data)
+    model = PrivateLogisticRegression(method="output", feature_norm=1.0, classes=(0, 1)).fit(*data)
     (low, high), (lower, higher) = model.noise_interval(0.5), model.noise_interval(0.99)
     assert (lower < low).all() and (high < higher).all()
     assert (low + high) / 2 == pytest.approx(np.append(model.coef_, model.intercept_))
 
 
 def test_without_an_intercept_there_is_an_interval_for_each_column(data):
-    model = PrivateLogisticRegression(method="output", classes=(0, 1), fit_intercept=False).fit(*data)
+    model = PrivateLogisticRegression(method="output", feature_norm=1.0, classes=(0, 1), fit_intercept=False).fit(*data)
     assert model.noise_interval()[0].shape == (3,)
 
 

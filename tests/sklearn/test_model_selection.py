@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from dperm import PureDP
-from dperm.accounting.memory_budget import MemoryBudget
+from dperm.accounting import MemoryBudget
 from dperm.errors import BudgetError
 from dperm.sklearn import PrivateLogisticRegression
 
@@ -30,7 +30,7 @@ def test_a_pipeline_fits_predicts_and_hands_on_parameters(make, data):
 
 
 def test_cross_validation_in_two_processes(data):
-    model = PrivateLogisticRegression(epsilon=4.0, classes=(0, 1))
+    model = PrivateLogisticRegression(epsilon=4.0, feature_norm=1.0, classes=(0, 1))
     scores = cross_val_score(model, *data, cv=3, n_jobs=2)
     assert len(set(scores.tolist())) > 1 and scores.min() > 0.75
 
@@ -46,7 +46,7 @@ def test_every_fold_is_charged_to_the_same_ledger(make, data):
 
 def test_a_ledger_in_memory_does_not_go_to_another_process(data):
     budget = MemoryBudget(PureDP(9.0, "replace_one"))
-    model = PrivateLogisticRegression(epsilon=0.5, delta=0.0, classes=(0, 1), ledger=budget)
+    model = PrivateLogisticRegression(epsilon=0.5, delta=0.0, feature_norm=1.0, classes=(0, 1), ledger=budget)
     with pytest.raises(Exception, match="pickle"):
         cross_val_score(model, *data, cv=2, n_jobs=2)
     assert budget.entries == ()

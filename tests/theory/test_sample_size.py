@@ -187,3 +187,9 @@ def test_orders_agree_with_the_bounds_up_to_a_constant():  # T57 against T58: wi
             assert 1 <= exact / objective_sample_order(excess, 10, epsilon=epsilon).value <= 10
             exact = output_sample_size(TEN, excess, **goal)
             assert 0.5 <= exact / output_sample_order(excess, 10, epsilon=epsilon).value <= 10
+
+
+@pytest.mark.parametrize("size", [output_sample_size, objective_sample_size, objective_sample_size_closed_form])
+def test_what_is_no_problem_is_refused(size):
+    with pytest.raises(ParameterError, match=r"problem must be a LearningProblem.*got 20"):
+        size(20, 0.1, epsilon=1.0, adjacency="replace_one")

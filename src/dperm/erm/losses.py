@@ -8,6 +8,7 @@ loss clipped to s ||x||. Limits are one for each record, or None for none.
 """
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -111,12 +112,11 @@ class Logistic:
 
 
 @dataclass(frozen=True)
-class HuberHinge:
-    """The hinge with its kink replaced by a parabola on |1 - z| <= h (T53): C^{1,1}, beta = R^2/(2h)."""
+class _SmoothHinge(ABC):
+    """What the hinges have in common whose kink is smoothed within ``width`` = h of z = 1."""
 
     width: float = 0.5
 
-    name: ClassVar[str] = "huber_hinge"
     slope: ClassVar[float] = 1.0
 
     def __post_init__(self) -> None:
@@ -124,9 +124,13 @@ class HuberHinge:
         object.__setattr__(self, "width", checks.between("width", self.width, 1e-6, 1e6, WIDTH))
 
     @property
+    @abstractmethod
     def curvature(self) -> float:
-        """1/(2h)."""
-        return 1 / (2 * self.width)
+        """Sup f''."""
+
+    @abstractmethod
+    def value(self, margins: Floats, limits: Limits = None) -> Floats:
+        """F."""
 
     @property
     def steepness(self) -> float:
@@ -137,6 +141,18 @@ class HuberHinge:
     def at_zero(self) -> float:
         """f(0)."""
         return float(self.value(np.zeros(1))[0])
+
+
+@dataclass(frozen=True)
+class HuberHinge(_SmoothHinge):
+    """The hinge with its kink replaced by a parabola on |1 - z| <= h (T53): C^{1,1}, beta = R^2/(2h)."""
+
+    name: ClassVar[str] = "huber_hinge"
+
+    @property
+    def curvature(self) -> float:
+        """1/(2h)."""
+        return 1 / (2 * self.width)
 
     def value(self, margins: Floats, limits: Limits = None) -> Floats:
         """u^2/(4h) with u = 1 + h - z up to u = 2hs, then the line of slope s."""
@@ -163,36 +179,19 @@ class HuberHinge:
 
 
 @dataclass(frozen=True)
-class SmoothedHinge:
+class SmoothedHinge(_SmoothHinge):
     """The twice differentiable smoothed hinge of Chaudhuri, Monteleoni & Sarwate (T53): beta = 3R^2/(4h).
 
     With v = (1 + h - z)/h in [0, 2], f = h v^3 (4 - v)/16, -f' = v^2 (3 - v)/4 and f'' = (3/(4h)) v (2 - v): the
     quartic of T53 without its cancellation near v = 0.
     """
 
-    width: float = 0.5
-
     name: ClassVar[str] = "smoothed_hinge"
-    slope: ClassVar[float] = 1.0
-
-    def __post_init__(self) -> None:
-        """Check h."""
-        object.__setattr__(self, "width", checks.between("width", self.width, 1e-6, 1e6, WIDTH))
 
     @property
     def curvature(self) -> float:
         """3/(4h)."""
         return 3 / (4 * self.width)
-
-    @property
-    def steepness(self) -> float:
-        """The curvature."""
-        return self.curvature
-
-    @property
-    def at_zero(self) -> float:
-        """f(0)."""
-        return float(self.value(np.zeros(1))[0])
 
     def value(self, margins: Floats, limits: Limits = None) -> Floats:
         """The quartic h v^3 (4 - v)/16; beyond the slope's limit s, the tangent."""

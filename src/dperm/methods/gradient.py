@@ -77,7 +77,7 @@ class GradientPerturbation:
         if self.steps is not None:
             checks.count("steps", self.steps, STEPS, most=MOST_STEPS)
         if self.step_size is not None:
-            checks.positive("step_size", self.step_size, STEP_SIZE)
+            checks.between("step_size", self.step_size, 1e-100, 1e100, STEP_SIZE)
         if self.momentum is not None:
             checks.between("momentum", self.momentum, 0.0, 0.999, MOMENTUM)
         if self.average is not None:

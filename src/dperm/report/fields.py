@@ -7,15 +7,17 @@ what releases of learned models need besides.
 """
 
 NOT_STATED = "not stated"
+NOTHING = "nothing"
 
 FIELDS = {
-    "status": "Is it private?",
+    "status": "Privacy",
     "meaning": "What that means",
     "curator": "Curator",
     "intended_use": "Intended use",
     "product": "What is released",
     "publication_date": "Date of publication",
     "links": "Links",
+    "goal": "What was asked for",
     "flavour": "Flavour of differential privacy",
     "parameters": "Its parameters",
     "unit_of_privacy": "Unit of privacy",
@@ -39,6 +41,7 @@ FIELDS = {
     "nonprivate_statistics": "Statistics of the data used without privacy",
     "noise_source": "Source of the noise",
     "code_version": "Versions",
+    "time": "Time of the run",
     "ledger_entry": "Entry in the ledger",
     "retries": "Failed and repeated runs",
     "audit": "Audits",
@@ -90,8 +93,8 @@ TAKEN_AS_PUBLIC = (
 """What a fit takes as public; the other public numbers of its record describe the mechanism."""
 
 SEEDED = (
-    "NOT PRIVATE: the noise follows from a seed, and whoever knows the seed can subtract it. All numbers below are "
-    "those of the same run without a seed."
+    "NOT PRIVATE: the noise follows from a seed, and whoever knows the seed can subtract it. Nothing is promised; the "
+    "same run without a seed would have met what was asked for."
 )
 NO_NOISE = "NOT PRIVATE: epsilon = inf was asked for, no noise was added, and there is no guarantee."
 PRIVATE = "PRIVATE, as far as is stated below."
@@ -116,6 +119,10 @@ LIMITS = (
     "Scores, plots and error messages computed from the private data are not covered.",
     "Running time and memory are not covered.",
     "The guarantee rests on AES-256, on the operating system's randomness, and on what is taken as public.",
+)
+CLIPPED = (
+    "Probabilities are overconfident, too far from 1/2: gradients were clipped, which mutes the records on the wrong "
+    "side of the boundary. Fit with clip=1.0 for calibrated ones."
 )
 FAST = (
     "The noise is in floating point (grade fast): the guarantee is that of the ideal law, and low-order bits may leak."

@@ -5,6 +5,8 @@
 from collections.abc import Iterable, Mapping
 from html import escape
 
+from dperm.report.text import in_line, is_short
+
 _CELL = "text-align:left;vertical-align:top;padding:2px 8px"
 
 
@@ -18,13 +20,14 @@ def _row(name: str, value: object) -> str:
 
 
 def _value(value: object) -> str:
-    if isinstance(value, Mapping):
-        return "<br/>".join(f"{escape(str(name))}: {_value(item)}" for name, item in value.items())
-    if isinstance(value, list | tuple):
-        plain = all(isinstance(item, int | float | str) for item in value)
-        return (", " if plain and not _sentences(value) else "<br/>").join(_value(item) for item in value)
-    return escape(str(value))
+    """Items of mappings and lists each in a block of its own; mappings inside are indented."""
+    if isinstance(value, Mapping) and value:
+        return "".join(f"<div>{escape(str(name))}: {_inside(item)}</div>" for name, item in value.items())
+    if isinstance(value, list | tuple) and not is_short(value):
+        return "".join(f"<div>{_value(item)}</div>" for item in value)
+    return escape(in_line(value))
 
 
-def _sentences(values: Iterable[object]) -> bool:
-    return any(" " in str(value) for value in values)
+def _inside(value: object) -> str:
+    nested = bool(value) if isinstance(value, Mapping) else isinstance(value, list | tuple) and not is_short(value)
+    return f'<div style="margin-left:1em">{_value(value)}</div>' if nested else _value(value)

@@ -3,7 +3,7 @@
 """A statement of what was released and what is promised about it: assembled here, and only here."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, KeysView, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,8 @@ from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.privacy.record import Record, Release
 from dperm.report import fields as words
 from dperm.report.html import table
+from dperm.report.run_facts import run_facts
+from dperm.report.text import lines
 
 FORMAT = 1
 """Version of the JSON of a statement."""
@@ -23,8 +25,8 @@ FORMAT = 1
 class Statement:
     """What a privacy officer asks about a release, field by field, as plain JSON data.
 
-    Fields that only the user can fill say "not stated" until they are given to `statement`. Nothing in it depends on
-    private data beyond the release itself.
+    Fields that only the user can know say "not stated" until ``filled`` gives them. Nothing in it depends on private
+    data beyond the release itself. It reads as a mapping does: ``statement["curator"]``, ``dict(statement)``.
     """
 
     fields: Mapping[str, object]
@@ -36,6 +38,28 @@ class Statement:
     def __getitem__(self, name: str) -> object:
         """The value of a field."""
         return self.fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of the fields."""
+        return iter(self.fields)
+
+    def __len__(self) -> int:
+        """Number of fields."""
+        return len(self.fields)
+
+    def keys(self) -> KeysView[str]:
+        """The names of the fields."""
+        return self.fields.keys()
+
+    def filled(self, fields: Mapping[str, object]) -> "Statement":
+        """A copy in which the fields that only the user can know have these values.
+
+        Raises
+        ------
+        ParameterError
+            If ``fields`` names a field that does not exist, or one that follows from the release.
+        """
+        return Statement({**self.fields, **_stated(fields)})
 
     @property
     def is_private(self) -> bool:
@@ -51,8 +75,8 @@ class Statement:
         return json.dumps({"format": FORMAT, **self.fields}, allow_nan=False)
 
     def __str__(self) -> str:
-        """Two columns of text."""
-        return "\n".join(f"{words.FIELDS[name]}: {_line(value)}" for name, value in self.fields.items())
+        """A field after the other; lists have a line for each item, mappings are indented."""
+        return "\n".join(line for name, value in self.fields.items() for line in lines(words.FIELDS[name], value))
 
     def _repr_html_(self) -> str:
         """A table, for notebooks."""
@@ -79,23 +103,36 @@ def statement(
         If ``fields`` names a field that does not exist, or one that follows from the release.
     """
     if not isinstance(release, Release):
-        raise ParameterError(f"release must be what a run returned, got {shown(release)}.")
-    found = [dict(audit) for audit in audits]
-    return _ordered({**_promise(release), **_run(release.record), "audit": found or "none"}, fields)
+        raise ParameterError(_no_release(release))
+    if release.record.seeded:
+        return seeded(release.record, audits, fields)
+    known = {**_promise(release), **run_facts(release.record), "audit": _checked_audits(audits)}
+    return _ordered(known, fields)
+
+
+def seeded(
+    record: Record, audits: Iterable[Mapping[str, object]] = (), fields: Mapping[str, object] | None = None
+) -> Statement:
+    """The statement of a run with a seed: what was asked for is in it, and that nothing is promised."""
+    nothing = dict.fromkeys(("meaning", "flavour", "parameters", "profile", "covered"), words.NOTHING)
+    goal = guarantee_as_dict(record.guarantee)
+    promised = {"status": words.SEEDED, **nothing, "goal": goal, "adjacency": goal["adjacency"]}
+    return _ordered({**run_facts(record), **promised, "audit": _checked_audits(audits)}, fields)
 
 
 def unprotected(public: Mapping[str, object], fields: Mapping[str, object] | None = None) -> Statement:
     """The statement of a fit without noise: there is no guarantee, and it says so."""
-    known = {"status": words.NO_NOISE, "public_quantities": public, "covered": "nothing"}
+    known = {"status": words.NO_NOISE, "public_quantities": public, "covered": words.NOTHING}
     return _ordered({**known, "mechanism": "none", "noise_source": "none", "audit": "none"}, fields)
 
 
 def _promise(release: Release[Any]) -> dict[str, object]:
     """What is promised."""
-    record, kind = release.record, guarantee_as_dict(release.record.guarantee)
+    kind = guarantee_as_dict(release.record.guarantee)
     explained = explain(release).as_dict()
     return {
-        "status": words.PRIVATE if record.is_private else words.SEEDED,
+        "status": words.PRIVATE,
+        "goal": dict(kind),
         "meaning": explained.pop("sentences"),
         "flavour": words.FLAVOURS[str(kind.pop("kind"))],
         "adjacency": kind.pop("adjacency"),
@@ -106,76 +143,46 @@ def _promise(release: Release[Any]) -> dict[str, object]:
     }
 
 
-def _run(record: Record) -> dict[str, object]:
-    """What was run."""
-    return {
-        **(_fit(record) if "estimator" in record.public else _one_release(record)),
-        "composition": "one release. Post-processing costs nothing; further releases add up.",
-        "implementation": f"dperm {record.versions.get('dperm', '')}".strip(),
-        "security": words.EXACT if record.grade == "exact" else words.NOT_STATED,
-        "sampling": _sampling(record.event),
-        "steps": record.public.get("steps", 1),
-        "accountant": {"name": "dperm", "theorems": record.theorems, "error": words.NO_ERROR},
-        "noise_source": {"law": record.noise, "grade": record.grade, "eta": record.eta, "tau": record.tau},
-        "code_version": {**record.versions, "time": record.timestamp},
-        "limits": (*words.LIMITS, words.FAST) if record.grade == "fast" else words.LIMITS,
-    }
-
-
-def _fit(record: Record) -> dict[str, object]:
-    """What only a fit has."""
-    public = dict(record.public)
-    why = public.pop("why", words.NOT_STATED)
-    taken = {name: public.pop(name) for name in words.TAKEN_AS_PUBLIC if name in public}
-    return {
-        "public_quantities": taken,
-        "mechanism": {"name": public.pop("method", words.NOT_STATED), **public, "event": record.event},
-        "covered": words.ONE_FIT,
-        "reasons": why,
-        "preprocessing": words.PREPROCESSING,
-        "nonprivate_statistics": words.STATISTICS,
-    }
-
-
-def _one_release(record: Record) -> dict[str, object]:
-    """What any other release has."""
-    name = record.public.get("release", record.public.get("mechanism", words.NOT_STATED))
-    return {
-        "public_quantities": record.public,
-        "mechanism": {"name": name, "event": record.event},
-        "covered": words.ONE_RELEASE,
-    }
-
-
-def _sampling(event: Mapping[str, object]) -> str:
-    """The sampling that the event accounts for: the run draws what its event says."""
-    kinds = set(_types(event))
-    found = {"poisson": "Poisson sampling", "without_replacement": "sampling without replacement"}
-    return ", ".join(text for kind, text in found.items() if kind in kinds) or "none: every record is used"
-
-
-def _types(data: object) -> Iterator[str]:
-    """Every "type" inside the JSON of an event."""
-    if isinstance(data, Mapping):
-        yield str(data.get("type"))
-        for value in data.values():
-            yield from _types(value)
-    elif isinstance(data, list | tuple):
-        for value in data:
-            yield from _types(value)
-
-
 def _ordered(known: Mapping[str, object], stated: Mapping[str, object] | None) -> Statement:
     """All fields in their order: known, stated by the user, or "not stated"."""
-    given = dict(stated or {})
-    wrong = [name for name in given if name not in words.STATED_BY_THE_USER]
-    if wrong:
-        raise ParameterError(
-            f"fields may name {', '.join(words.STATED_BY_THE_USER)}; got {shown(wrong[0])}. The other fields of a "
-            f"statement follow from the release."
-        )
-    filled = {"contribution_bound": words.CONTRIBUTION, **known, **given}
+    filled = {"contribution_bound": words.CONTRIBUTION, **known, **_stated({} if stated is None else stated)}
     return Statement({name: filled.get(name, words.NOT_STATED) for name in words.FIELDS})
+
+
+def _stated(fields: object) -> dict[str, object]:
+    """What the user states, if it is for the user to state."""
+    if not isinstance(fields, Mapping):
+        raise ParameterError(f'fields must be a mapping, such as {{"curator": "me"}}, got {_kind(fields)}.')
+    wrong = [name for name in fields if name not in words.STATED_BY_THE_USER]
+    if wrong:
+        found = shown(wrong[0]) if isinstance(wrong[0], str) else _kind(wrong[0])
+        raise ParameterError(
+            f"fields may name {', '.join(words.STATED_BY_THE_USER)}; got {found}. The other fields of a statement "
+            f"follow from the release."
+        )
+    return dict(fields)
+
+
+def _checked_audits(audits: object) -> object:
+    """The audits as a list; "none" without any."""
+    found = list(audits) if isinstance(audits, Iterable) and not isinstance(audits, Mapping | str) else [None]
+    if not all(isinstance(audit, Mapping) for audit in found):
+        raise ParameterError(f"audits must be a list of mappings of plain data, got {_kind(audits)}.")
+    return found or "none"
+
+
+def _no_release(given: object) -> str:
+    """What to do with what is no release."""
+    rule = f"release must be what a run returned (a Release), got {_kind(given)}."
+    if isinstance(given, Statement):
+        return f'{rule} A statement takes your own fields by its filled({{"curator": "me"}}).'
+    if hasattr(type(given), "statement_"):
+        return f'{rule} A fitted estimator has its statement: statement_.filled({{"curator": "me"}}).'
+    return rule
+
+
+def _kind(value: object) -> str:
+    return f"an object of type {type(value).__name__}"
 
 
 def _plain(fields: Mapping[str, object]) -> dict[str, object]:
@@ -183,9 +190,3 @@ def _plain(fields: Mapping[str, object]) -> dict[str, object]:
         return dict(json.loads(json.dumps(dict(fields), allow_nan=False)))
     except (TypeError, ValueError) as error:
         raise ParameterError(f"a statement holds JSON data only (no NaN or Infinity): {error}") from error
-
-
-def _line(value: object) -> str:
-    if isinstance(value, Mapping):
-        return "; ".join(f"{name} = {_line(item)}" for name, item in value.items())
-    return " ".join(_line(item) for item in value) if isinstance(value, list) else str(value)

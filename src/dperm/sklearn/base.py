@@ -20,7 +20,7 @@ from dperm.errors import ParameterError
 from dperm.privacy import Adjacency
 from dperm.report import Statement
 from dperm.sklearn import classes as labels
-from dperm.sklearn import display, files, inputs, parameters
+from dperm.sklearn import display, files, geometry, inputs, parameters
 from dperm.sklearn.fitted import Fitted, fit_private, fit_without_noise
 from dperm.sklearn.intervals import noise_interval
 from dperm.sklearn.reader import Reader
@@ -43,6 +43,7 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
     bounds: Any
     classes: Any
     C: Any
+    clip: Any
     class_weight: Any
     fit_intercept: Any
     n: Any
@@ -67,7 +68,7 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         n
             Number of records. Needed under replace_one, where it is public; under add_remove the declared ``n``.
         dim
-            Number of features.
+            Number of features; may be left out where ``bounds`` has a pair for each.
 
         Returns
         -------
@@ -75,8 +76,7 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
             With ``method``, ``spec`` (the regularisation and clipping that will be used), ``event``, ``why`` and
             ``describe()``.
         """
-        if dim is None:
-            raise ParameterError("dim must be given: it is the number of features.")
+        dim = geometry.dim_of(self.bounds) if dim is None else dim
         declared = n if self.n is None else self.n
         if n is not None and declared != n:
             raise ParameterError(f"plan(n=...) must be the declared n={self.n!r}, or the declared one be left out.")
@@ -85,6 +85,8 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from private data; what is released is covered by ``guarantee_``.
+
+        Without ``bounds`` and ``feature_norm`` a warning says that rows are scaled down to norm 1.
 
         The order: everything public is checked and planned; the budget is asked; the data are read and their bounds
         enforced; the budget is charged; then the problem is solved and noise is drawn. Whatever raises before the
@@ -98,6 +100,8 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
             A label for each record.
         """
         goal, budget = self._goal(), parameters.budget_of(self.ledger)
+        if goal is None:
+            parameters.uncharged(budget)
         seed, name = parameters.seed_of(self.random_state), type(self).__name__
         table = inputs.two_dimensional(X)
         rows, dim = inputs.checked_shape(table)
@@ -107,6 +111,8 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         space = self._space(dim, names)
         spec = self._spec(space, parameters.public_rows(Adjacency.of(self.adjacency), self.n, rows))
         reader = self._reader(table, inputs.required(y), space, names)
+        if self.feature_norm is None and self.bounds is None:
+            geometry.warn_unbounded()
         if goal is None:
             return self._keep(fit_without_noise(spec, reader, name=name), seen)
         return self._keep(fit_private(self._plan_for(spec), reader, name=name, budget=budget, seed=seed), seen)
@@ -116,7 +122,7 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         check_is_fitted(self)
         table = inputs.two_dimensional(X)
         validate_data(self, table, reset=False, skip_check_array=True)
-        inputs.checked_shape(table)
+        inputs.checked_shape(table, "there is no row to predict. Give at least one.")
         matrix = inputs.numeric(table)
         inputs.require_finite(matrix, inputs.names_of(table))
         return np.asarray(matrix @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
@@ -135,8 +141,11 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
     def noise_interval(self, level: float = 0.95) -> tuple[Floats, Floats]:
         """Where each coefficient would be without its noise: (low, high), in your units, the intercept last.
 
-        Each interval holds on its own, with probability ``level`` or a little more. It is about the noise only: that
-        another sample would give other coefficients is not in it.
+        "Without its noise" means the same problem, with the same C and the same clip, solved exactly: to compare, fit
+        with ``epsilon=inf``, ``C=1 / plan_.spec.strength`` and ``clip=0.5`` (logistic regression's default; 1.0 for
+        the hinges). Each interval holds on its own, with probability ``level`` or a little more. It is about the noise
+        only: that another sample would give other coefficients, and that regularisation and clipping move them, is
+        not in it.
 
         Raises
         ------
@@ -163,7 +172,7 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a file: coefficients, classes, guarantee, record and parameters; no pickle.
 
-        The ledger is not in it, nor a numpy RandomState; a method object is kept by its name.
+        The ledger is not in it, nor a numpy Generator or RandomState; a method object is kept by its name.
         """
         check_is_fitted(self)
         files.save(self, path)
@@ -200,16 +209,18 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         return parameters.goal_of(self.epsilon, self.delta, self.adjacency)
 
     def _space(self, dim: int, names: inputs.Names) -> FeatureSpace:
-        return parameters.space_of(self.feature_norm, self.bounds, dim, names=names, intercept=self.fit_intercept)
+        return geometry.space_of(self.feature_norm, self.bounds, dim, names=names, intercept=self.fit_intercept)
 
     def _spec(self, space: FeatureSpace, n: int | None) -> ProblemSpec:
         """The public constants of the problem."""
+        loss = self._loss_function()
         return ProblemSpec(
-            self._loss_function(),
+            loss,
             space.radius,
             space.size,
             n=n,
             regularization=parameters.regularization_of(self.C),
+            clip=parameters.clip_of(self.clip, loss, space.radius),
             weight=labels.largest_weight(self.class_weight),
         )
 
@@ -235,14 +246,14 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         goal = self._goal()
         if goal is None:
             raise ParameterError("epsilon=inf has no plan: nothing is added, and nothing is promised.")
-        return choose(spec, goal, self.method)
+        return choose(spec, goal, parameters.method_of(self.method))
 
     def _keep(self, fitted: Fitted, seen: Any) -> Self:
         """Take over what was learnt; names of columns that are gone are forgotten."""
         self._fitted = fitted
         self.coef_, self.intercept_ = fitted.coef[np.newaxis, :].copy(), np.array([fitted.intercept])
         self.classes_ = fitted.classes
-        self.guarantee_, self.profile_ = fitted.guarantee, fitted.profile
+        self.guarantee_, self.profile_ = fitted.guarantee, fitted.profile  # None where nothing is promised
         self.plan_ = fitted.plan
         self.n_features_in_ = seen.n_features_in_
         if hasattr(self, "feature_names_in_"):

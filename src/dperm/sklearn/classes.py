@@ -18,6 +18,9 @@ Pair = tuple[Any, Any]
 LARGEST_WEIGHT = 1e6
 LARGEST_INTEGER = 2**53
 BINARY = "Only binary classification is supported."
+ONE_VS_REST = (
+    "Train one model for each class against the rest: k classes then cost k times epsilon (and k times delta)."
+)
 ASSUMED = "the set of labels, which was found in y"
 _warned: set[str] = set()
 
@@ -29,7 +32,7 @@ def declared(classes: object) -> NDArray[Any] | None:
     given = list(classes) if isinstance(classes, list | tuple | np.ndarray) else []
     labels = [_label(item) for item in given]
     if len(labels) > 2:
-        raise ParameterError(f"{BINARY} classes must name two labels. Train one model for each class against the rest.")
+        raise ParameterError(f"{BINARY} classes must name two labels. {ONE_VS_REST}")
     if len(labels) < 2 or len({isinstance(item, str) for item in labels}) > 1 or labels[0] == labels[1]:
         raise ParameterError(
             f'classes must be two different labels of one kind, such as (0, 1) or ("no", "yes"), got {shown(classes)}.'
@@ -61,8 +64,11 @@ def weights_of(class_weight: object, classes: NDArray[Any]) -> tuple[float, floa
     """The weights of the two classes; 1 where none is given."""
     given = checked_weights(class_weight)
     first, second = classes.tolist()
-    if any(label not in (first, second) for label in given):
-        raise ParameterError(f"class_weight must name the classes {first!r} and {second!r} only.")
+    for label in given:
+        if label not in (first, second):
+            raise ParameterError(
+                f"class_weight must name the classes {first!r} and {second!r} only{_another_kind(label, first)}."
+            )
     return given.get(first, 1.0), given.get(second, 1.0)
 
 
@@ -112,8 +118,18 @@ def _label(item: object) -> str | bool | int | float:
 
 
 def _weight(label: object, weight: object) -> float:
-    number = checks.between(f"class_weight[{shown(label)}]", weight, 0.0, LARGEST_WEIGHT)
-    return checks.positive(f"class_weight[{shown(label)}]", number)
+    number: Any = weight if isinstance(weight, Real) and not isinstance(weight, bool) else 0
+    if not 0 < number <= LARGEST_WEIGHT:
+        raise ParameterError(f"class_weight[{shown(label)}] must be a public number in (0, 1e6], got {shown(weight)}.")
+    return float(number)
+
+
+def _another_kind(label: object, known: object) -> str:
+    """What is odd about a label of another type than the classes."""
+    if isinstance(label, str) == isinstance(known, str):
+        return f", got {shown(label)}"
+    kinds = ("text", "numbers") if isinstance(label, str) else ("a number", "text")
+    return f": {shown(label)} is {kinds[0]}, the classes are {kinds[1]}"
 
 
 def _present(labels: NDArray[Any]) -> NDArray[np.bool_]:
@@ -134,7 +150,7 @@ def _distinct(labels: NDArray[Any]) -> list[Any]:
 
 def _two_of(distinct: list[Any]) -> NDArray[Any]:
     if len(distinct) > 2:
-        raise DataError(f"{BINARY} y has more than two classes. Train one model for each class against the rest.")
+        raise DataError(f"{BINARY} y has more than two classes. {ONE_VS_REST}")
     if len(distinct) < 2:
         raise DataError(
             "y has only one class, and there is nothing to tell apart. If the other one just does not occur, declare "

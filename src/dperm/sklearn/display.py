@@ -19,6 +19,6 @@ def _rows(estimator: Any) -> list[tuple[str, object]]:
     if not hasattr(estimator, "coef_"):
         asked = f"epsilon={estimator.epsilon!r}, delta={estimator.delta!r}"
         return [("asked for", asked), adjacency, ("status", "not fitted: nothing was released")]
-    guarantee = "none" if estimator.guarantee_ is None else repr(estimator.guarantee_)
+    guarantee = "NOT PRIVATE" if estimator.guarantee_ is None else repr(estimator.guarantee_)
     promised = [("guarantee", guarantee), ("status", estimator.statement_["status"])]
     return promised + [(name, estimator.statement_[name]) for name in ("adjacency", "covered")]

@@ -26,7 +26,7 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
     """Encode declared columns of a table as features in [-1, 1], for a pipeline.
 
     Nothing is learnt from the data: what comes out follows from ``columns``, which is public (see
-    `dperm.data.encoder.PublicEncoder`). ``transform`` works without ``fit``, which only notes the names of the columns.
+    `dperm.data.PublicEncoder`). ``transform`` works without ``fit``, which only notes the names of the columns.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, NotPrivateWarning
 from dperm.privacy import PrivacyProfile, Record, Release
 from dperm.privacy.guarantee import AnyGuarantee
-from dperm.report import Statement, statement, unprotected
+from dperm.report import Statement, seeded, statement, unprotected
 from dperm.sklearn.classes import ASSUMED
 from dperm.sklearn.reader import Reader
 from dperm.sklearn.units import Units
@@ -45,7 +45,7 @@ class Fitted:
     public
         Everything public about the fit, as plain data; the same as in the record.
     profile
-        The whole curve; None without noise.
+        The whole curve; None where nothing is promised: without noise, and with a seed.
     plan
         What was planned; None without noise, and for a model from a file.
     """
@@ -61,41 +61,47 @@ class Fitted:
 
     @property
     def guarantee(self) -> AnyGuarantee | None:
-        """What is promised; None without noise."""
-        return None if self.record is None else self.record.guarantee
+        """What is promised; None without noise, and with a seed."""
+        return None if self.record is None or self.record.seeded else self.record.guarantee
 
     @cached_property
     def statement(self) -> Statement:
         """Every field of a report, as data; worked out when it is first asked for, which takes a moment."""
-        if self.record is None or self.profile is None:
+        if self.record is None:
             return unprotected(self.public)
+        if self.profile is None:
+            return seeded(self.record)
         event = self.record.event
         return statement(Release(self.coef, self.record.guarantee, self.profile, event, self.record))
 
 
-def profile_of(record: Record) -> PrivacyProfile:
-    """The whole curve of a stored record, from its event."""
+def profile_of(record: Record) -> PrivacyProfile | None:
+    """The whole curve of a stored record, from its event; None if it was seeded."""
     from dperm.accounting import account, event_from_json
 
+    if record.seeded:
+        return None
     return account(event_from_json(record.to_json()), record.adjacency)
 
 
 def fit_private(plan: "Plan", reader: Reader, *, name: str, budget: "Budget | None", seed: int | None) -> Fitted:
     """Run ``plan`` on what ``reader`` reads."""
-    from dperm.noise import NotPrivateBits
-
-    bits = None if seed is None else NotPrivateBits(seed)
-    release = plan.run(lambda: reader.read(plan.most_rows), budget, bits=bits)
+    if seed is None:
+        release = plan.run(lambda: reader.read(plan.most_rows), budget)
+    else:
+        _warn_seeded()
+        release = _run_seeded(plan, reader, budget, seed)
     public = {**release.record.public, **_public(name, plan.spec, reader), "why": list(plan.why)}
     public["assumptions"] = _assumptions(release.record, reader)
     record = replace(release.record, public=public)
     learnt = reader.space.coefficients(release.value)
     units = Units.of(reader.space)
-    return Fitted(*learnt, units, reader.known_classes, record.public, record, release.profile, plan)
+    profile = None if record.seeded else release.profile
+    return Fitted(*learnt, units, reader.known_classes, record.public, record, profile, plan)
 
 
 def fit_without_noise(spec: ProblemSpec, reader: Reader, *, name: str) -> Fitted:
-    """The minimiser itself, for comparison: epsilon = inf. C is 1 unless it was given, and nothing is clipped."""
+    """The minimiser itself, for comparison: epsilon = inf. Unless they were given, C is 1 and nothing is clipped."""
     from dperm.erm.minimize import minimize
     from dperm.erm.rounding import attainable
 
@@ -112,9 +118,27 @@ def fit_without_noise(spec: ProblemSpec, reader: Reader, *, name: str) -> Fitted
     solved = spec if spec.regularization is not None else spec.with_regularization(1.0)
     data = reader.read(MOST_ROWS)
     theta = minimize(data, solved, max(attainable(solved, data.rows), TOLERANCE * solved.strength))
-    facts = {"method": "none", "loss": spec.loss.name, "regularization": solved.strength}
+    facts = {"method": "none", "loss": spec.loss.name, "regularization": solved.strength, "clip": solved.clip}
     public = {**_public(name, solved, reader), **facts}
     return Fitted(*reader.space.coefficients(theta), Units.of(reader.space), reader.known_classes, public)
+
+
+def _run_seeded(plan: "Plan", reader: Reader, budget: "Budget | None", seed: int) -> Release[Floats]:
+    """Run without the run's own warning, which names no argument of an estimator."""
+    from dperm.noise import NotPrivateBits
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotPrivateWarning)
+        return plan.run(lambda: reader.read(plan.most_rows), budget, bits=NotPrivateBits(seed))
+
+
+def _warn_seeded() -> None:
+    warnings.warn(
+        "this fit is NOT PRIVATE: its noise follows from random_state, and whoever knows the seed can subtract it. "
+        "Leave out random_state for anything real.",
+        NotPrivateWarning,
+        stacklevel=4,  # the line that called fit
+    )
 
 
 def _public(name: str, spec: ProblemSpec, reader: Reader) -> dict[str, object]:
@@ -131,7 +155,13 @@ def _public(name: str, spec: ProblemSpec, reader: Reader) -> dict[str, object]:
         "class_weight": list(reader.weights),
         "invalid": reader.invalid,
         "n": spec.n,
+        "clip_share": _clip_share(spec),
     }
+
+
+def _clip_share(spec: ProblemSpec) -> float:
+    """The longest gradient that is let through, over the longest possible one."""
+    return 1.0 if spec.clip is None else min(1.0, spec.clip / (spec.radius * spec.loss.slope))
 
 
 def _assumptions(record: Record, reader: Reader) -> list[str]:

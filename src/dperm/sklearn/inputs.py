@@ -49,7 +49,7 @@ def names_of(X: Any) -> Names:
     return names
 
 
-def checked_shape(X: Any) -> tuple[int, int]:
+def checked_shape(X: Any, otherwise: str = "an empty data set teaches nothing.") -> tuple[int, int]:
     """Rows and columns, at least one of each; the message keeps the number of rows to itself."""
     rows, columns = (int(size) for size in X.shape)
     if columns == 0:
@@ -57,7 +57,7 @@ def checked_shape(X: Any) -> tuple[int, int]:
             "X has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required. Give at least one column."
         )
     if rows == 0:
-        raise DataError("X has 0 sample(s) while a minimum of 1 is required: an empty data set teaches nothing.")
+        raise DataError(f"X has 0 sample(s) while a minimum of 1 is required: {otherwise}")
     return rows, columns
 
 
@@ -108,7 +108,10 @@ def require_finite(X: Any, names: Names) -> None:
     else:
         odd = np.flatnonzero(~np.isfinite(X).all(axis=0))
     if odd.size:
-        raise DataError(f"X must be finite, but {_column(int(odd[0]), names)} has NaN or infinite values (inf).")
+        raise DataError(
+            f"X must be finite, but {_column(int(odd[0]), names)} has NaN or infinite values (inf). Impute them with "
+            f'public constants: PublicTableEncoder with impute=, or SimpleImputer(strategy="constant", fill_value=...).'
+        )
 
 
 def _is_table(X: Any) -> bool:
@@ -154,7 +157,7 @@ def _from_objects(array: NDArray[Any]) -> NDArray[np.float64]:
         if values.dtype.kind == "O":
             raise DataError(
                 f"{_column(place, None)} of X must hold numbers, and has text. Encode it with declared categories "
-                f"(dperm.data.encoder.PublicEncoder), or leave the column out."
+                f"(dperm.data.PublicEncoder), or leave the column out."
             )
     return np.column_stack(found)  # type: ignore[arg-type]  # none is None
 

@@ -3,7 +3,6 @@
 """What the arguments of an estimator mean; every check that needs no data."""
 
 import math
-from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import Any
 
@@ -13,30 +12,57 @@ from dperm import checks
 from dperm.accounting.budget import Budget
 from dperm.checks import shown
 from dperm.data.bounded import INVALID
-from dperm.data.space import FeatureSpace
+from dperm.erm.losses import Loss
 from dperm.errors import ParameterError
 from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 
-DEFAULT_NORM = 1.0
-"""The norm that rows are scaled down to where no bound is given."""
-_EPSILON = "A small number such as 1.0; epsilon=inf learns without privacy."
+LARGEST_EPSILON = 500.0
+"""Beyond, e^epsilon comes near the largest double, and nothing is promised that anyone could use."""
 _DELTA = "It is far below one over the number of records, such as 1e-6; 0.0 asks for a pure guarantee."
 _C = "It is 1/Lambda in sum scale, as in scikit-learn; None leaves the choice to the plan."
+_CLIP = (
+    "It is a share of the largest possible gradient of a record; 1.0 clips nothing, None leaves the choice to the plan."
+)
 
 
 def goal_of(epsilon: object, delta: object, adjacency: Any) -> AnyGuarantee | None:
     """The guarantee that is asked for; None for epsilon = inf."""
     relation, small = Adjacency.of(adjacency), checks.small_delta("delta", delta, _DELTA)
-    if isinstance(epsilon, Real) and not isinstance(epsilon, bool) and float(epsilon) == math.inf:
+    asked = _epsilon_of(epsilon)
+    if asked is None:
         return None
-    asked = checks.positive("epsilon", epsilon, _EPSILON)
     return ApproxDP(asked, small, relation) if small > 0 else PureDP(asked, relation)
+
+
+def _epsilon_of(epsilon: object) -> float | None:
+    """``epsilon`` in (0, 500]; None for inf."""
+    number: Any = epsilon if isinstance(epsilon, Real) and not isinstance(epsilon, bool) else math.nan
+    if number == math.inf:
+        return None
+    if not 0 < number <= LARGEST_EPSILON:
+        raise ParameterError(
+            f"epsilon must be a number in (0, {LARGEST_EPSILON:g}], such as 1.0, or inf to learn without privacy, got "
+            f"{shown(epsilon)}."
+        )
+    return float(number)
 
 
 def regularization_of(C: object) -> float | None:
     """Lambda = 1/C; None where the plan chooses."""
     return None if C is None else 1 / checks.between("C", C, 1e-30, 1e30, _C)
+
+
+def clip_of(clip: object, loss: Loss, radius: float) -> float | None:
+    """The longest gradient of a record: the share ``clip`` of R sup |f'| (T44); None where the plan chooses."""
+    return None if clip is None else checks.rate("clip", clip, _CLIP) * radius * loss.slope
+
+
+def method_of(method: Any) -> Any:
+    """``method``, if it is not a class; the methods themselves check the rest."""
+    if isinstance(method, type) and hasattr(method, "plan"):
+        raise ParameterError(f"method must be an object, got the class {method.__name__}. Write {method.__name__}().")
+    return method
 
 
 def truth(name: str, value: object) -> bool:
@@ -59,14 +85,16 @@ def seed_of(random_state: Any) -> int | None:
         return None
     if isinstance(random_state, Real):
         return checks.count("random_state", random_state, "Leave it out for anything real.", least=0)
+    if hasattr(random_state, "integers"):  # a numpy Generator
+        return int(random_state.integers(2**31 - 1))
     from sklearn.utils import check_random_state
 
     try:
         return int(check_random_state(random_state).randint(2**31 - 1))
     except ValueError:
         raise ParameterError(
-            f"random_state must be None, a whole number or a numpy RandomState, got {shown(random_state)}. Leave it "
-            f"out for anything real: a seed makes the fit NOT PRIVATE."
+            f"random_state must be None, a whole number, a numpy Generator or RandomState, got "
+            f"{shown(random_state)}. Leave it out for anything real: a seed makes the fit NOT PRIVATE."
         ) from None
 
 
@@ -75,9 +103,17 @@ def budget_of(ledger: object) -> Budget | None:
     if ledger is not None and (isinstance(ledger, type) or not isinstance(ledger, Budget)):
         raise ParameterError(
             f"ledger must be a budget or None, got {shown(ledger)}. Open one: "
-            f'dperm.accounting.memory_budget.MemoryBudget(PureDP(1.0, "replace_one")).'
+            f'dperm.accounting.MemoryBudget(PureDP(1.0, "replace_one")).'
         )
     return ledger
+
+
+def uncharged(budget: Budget | None) -> None:
+    """Refuse a budget for a fit that has no privacy to spend."""
+    if budget is not None:
+        raise ParameterError(
+            "a fit without privacy (epsilon=inf) cannot be charged: no budget covers what it shows. Leave out ledger."
+        )
 
 
 def public_rows(adjacency: Adjacency, declared: object, rows: object) -> int | None:
@@ -97,55 +133,3 @@ def public_rows(adjacency: Adjacency, declared: object, rows: object) -> int | N
             f"leave n out."
         )
     return found
-
-
-def space_of(
-    feature_norm: object, bounds: object, dim: int, *, names: Sequence[str] | None, intercept: bool
-) -> FeatureSpace:
-    """The public geometry of the features.
-
-    Without any bound it is ``feature_norm=1.0``: enforced by scaling longer rows down, not assumed.
-    """
-    pairs = None if bounds is None else _pairs(bounds, dim, names)
-    norm = DEFAULT_NORM if feature_norm is None and pairs is None else feature_norm
-    constant = truth("fit_intercept", intercept)
-    return FeatureSpace(dim, norm=norm, bounds=pairs, intercept=constant)  # type: ignore[arg-type]  # it checks
-
-
-def _pairs(bounds: Any, dim: int, names: Sequence[str] | None) -> tuple[tuple[float, float], ...]:
-    """(low, high) for each column: from one pair for all, a list of pairs, or a mapping by name."""
-    if isinstance(bounds, Mapping):
-        return _by_name(bounds, dim, names)
-    given = bounds.tolist() if isinstance(bounds, np.ndarray) else bounds
-    if isinstance(given, tuple | list) and len(given) == 2 and all(isinstance(end, Real) for end in given):
-        return (_pair("bounds", given),) * dim
-    if not isinstance(given, tuple | list) or len(given) != dim:
-        raise ParameterError(
-            f"bounds must be one (low, high) for all columns, a list with a pair for each of the {dim} columns, or a "
-            f"mapping of column names to pairs, got {shown(bounds)}."
-        )
-    return tuple(_pair(f"bounds[{place}]", pair) for place, pair in enumerate(given))
-
-
-def _by_name(bounds: Mapping[Any, Any], dim: int, names: Sequence[str] | None) -> tuple[tuple[float, float], ...]:
-    given = {str(name): pair for name, pair in bounds.items()}
-    pairs = {name: _pair(f"bounds[{name!r}]", pair) for name, pair in given.items()}
-    if names is None and len(pairs) == dim:
-        return tuple(pairs.values())  # a plan needs no names; a fit has asked for them
-    columns = [] if names is None else list(names)
-    missing = [name for name in columns if name not in pairs]
-    extra = [name for name in pairs if name not in columns]
-    if missing or extra or not columns:
-        detail = f"bounds for column {missing[0]!r} are missing" if missing else "a name fits no column"
-        raise ParameterError(f"bounds by name must name each of the {dim} columns of X once: {detail}.")
-    return tuple(pairs[name] for name in columns)
-
-
-def _pair(where: str, pair: Any) -> tuple[float, float]:
-    ends = tuple(pair) if isinstance(pair, tuple | list | np.ndarray) else ()
-    if len(ends) != 2:
-        raise ParameterError(f"{where} must be a pair (low, high) of public numbers, got {shown(pair)}.")
-    low, high = (checks.between(where, end, -1e100, 1e100, "Bounds must not be taken from the data.") for end in ends)
-    if not low < high:
-        raise ParameterError(f"{where} must have low < high, got {shown(pair)}.")
-    return low, high

@@ -87,7 +87,7 @@ def objective_sample_size_closed_form(
     unclipped_logistic
         Lambda' = k R^2/eps and eps' = eps (T36b).
     """
-    target, goal = constant("excess", excess), Goal.of(epsilon, 0.0, adjacency)
+    target, goal, problem = constant("excess", excess), Goal.of(epsilon, 0.0, adjacency), _checked(problem)
     check_unclipped_logistic(goal, unclipped_logistic)
     if unclipped_logistic:
         left, least = goal.epsilon, free_regularization(problem, goal)
@@ -110,8 +110,17 @@ def _checked_share(noise_epsilon: float | None, goal: Goal) -> float:
     return left
 
 
+def _checked(problem: LearningProblem) -> LearningProblem:
+    if not isinstance(problem, LearningProblem):
+        raise ParameterError(
+            f"problem must be a LearningProblem, such as LearningProblem(dim=10), got {checks.shown(problem)}."
+        )
+    return problem
+
+
 def _nonprivate(problem: LearningProblem, excess: float) -> Fraction:
     """4 L^2 R0^2/g^2: what the first two terms of T57 ask for at least."""
+    problem = _checked(problem)
     return (2 * Fraction(problem.lipschitz) * Fraction(problem.reference_norm) / Fraction(excess)) ** 2
 
 
