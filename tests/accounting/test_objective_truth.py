@@ -75,7 +75,7 @@ class Fit:
         pull = abs(self.linear) + sum(one.lipschitz for one in (*records, *others))
         reach = (pull + 10 * self.sigma) / self.strength
         kinks = [place for one in (*records, *others) for place in one.kinks]
-        edges = np.unique([*np.linspace(-reach, reach, 400), *np.linspace(-9, 9, 200), *kinks])
+        edges = np.unique([*np.linspace(-reach, reach, 300), *np.linspace(-9, 9, 120), *kinks])
         edges = np.unique([*edges, *self._crossings(edges, records, others, epsilon)])
         half = np.diff(edges)[:, None] / 2
         theta, weight = (edges[:-1, None] + half * (1 + NODES)).ravel(), (half * WEIGHTS).ravel()
@@ -91,7 +91,7 @@ class Fit:
         signs = np.sign(excess(inner))
         at = np.flatnonzero(signs[:-1] * signs[1:] < 0)
         low, high = inner[at], edges[at + 1]
-        for _ in range(50):
+        for _ in range(30):
             middle = (low + high) / 2
             same = np.sign(excess(middle)) == signs[at]
             low, high = np.where(same, middle, low), np.where(same, high, middle)
@@ -118,14 +118,14 @@ class Pair:
         return self.fit.delta(*data[direction], epsilon)
 
     def losses(self, direction):
-        """Losses and their probabilities in some five hundred cells."""
+        """Losses and their probabilities in some hundred cells."""
         with_, without = (self.record, *self.rest), self.rest
         first, second = (with_, without) if direction is REMOVE else (without, with_)
         reach = (abs(self.fit.linear) + 3 + 8 * self.fit.sigma) / self.fit.strength
-        theta = np.linspace(-reach, reach, 40_001)
+        theta = np.linspace(-reach, reach, 20_001)
         density = np.exp(self.fit.log_density(theta, first)) * (theta[1] - theta[0])
         order = np.argsort(loss := self.fit.log_density(theta, first) - self.fit.log_density(theta, second))
-        cells = np.array_split(order, 500)
+        cells = np.array_split(order, 250)
         mass = np.array([density[cell].sum() for cell in cells])
         mean = [float(density[cell] @ loss[cell]) / max(total, 1e-300) for cell, total in zip(cells, mass, strict=True)]
         return np.array(mean), mass
@@ -156,8 +156,8 @@ PAIRS = {**MONOTONE, **REGRESSION}
 def epsilons(pair):
     """Below, at and above the determinant, and around the mean of the loss."""
     c, m = math.log1p(pair.record.smoothness / pair.fit.strength), pair.record.lipschitz / pair.fit.sigma
-    around = (0.05, 0.5, 1.0, 2.0, 3.0, m / 2 + 0.3)
-    return sorted({0.0, c / 2, 0.9 * c, c, 0.3 * m, 2 * m, *(c + m * part for part in around)})
+    around = (0.05, 0.5, 1.0, 3.0, m / 2 + 0.3)
+    return sorted({0.0, c / 2, 0.9 * c, c, 2 * m, *(c + m * part for part in around)})
 
 
 def require_domination(cls, names=tuple(PAIRS), directions=tuple(Direction)):
@@ -232,7 +232,7 @@ def test_an_event_that_claims_to_be_monotone_and_is_not_understates():
     assert claimed < truth <= honest
 
 
-@pytest.mark.parametrize("name", ["hinge-stiff", "logistic-crowd", "huber-strong", "hinge-bent"])
+@pytest.mark.parametrize("name", ["hinge-stiff", "huber-strong", "hinge-bent"])
 def test_two_fits_stay_below_the_composed_event(name):
     """T23: the loss of two fits is a sum of two losses, negative ones included, whose law the event bounds."""
     pair, monotone = PAIRS[name], name in MONOTONE
@@ -240,7 +240,7 @@ def test_two_fits_stay_below_the_composed_event(name):
     for direction in (REMOVE, ADD):
         loss, mass = pair.losses(direction)
         pairs, weights = np.add.outer(loss, loss), np.multiply.outer(mass, mass)
-        for epsilon in (0.0, 0.3, 1.0, 3.0):
+        for epsilon in (1.0, 4.0):
             truth = float((weights * -np.expm1(np.minimum(epsilon - pairs, 0.0))).sum())
             assert truth <= profile.delta(epsilon) * (1 + 1e-3) + 1e-9
 

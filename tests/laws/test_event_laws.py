@@ -17,6 +17,7 @@ from dperm.accounting import (
     Approximate,
     Gaussian,
     Laplace,
+    PerturbedObjective,
     Poisson,
     Pure,
     RandomizedResponse,
@@ -40,6 +41,7 @@ def log_floats(low, high):
 SCALE, RATE = log_floats(0.7, 20.0), log_floats(0.01, 0.9)
 STRENGTH, FAILURE = log_floats(0.02, 2.0), log_floats(1e-8, 1e-3)
 GAUSSIANS, LAPLACES = st.builds(Gaussian, SCALE), st.builds(Laplace, SCALE)
+OBJECTIVES = st.builds(PerturbedObjective, SCALE, log_floats(0.003, 1.0), st.booleans())
 
 
 def declared(adjacency):
@@ -58,6 +60,8 @@ EVENTS = {
     ("declared-add_remove", ADD): declared(ADD),
     ("declared-add_remove", REPLACE): declared(ADD),
     ("declared-replace_one", REPLACE): declared(REPLACE),
+    ("perturbed-objective", ADD): OBJECTIVES,
+    ("perturbed-objective", REPLACE): OBJECTIVES,
     ("randomized-response", REPLACE): st.builds(RandomizedResponse, STRENGTH, st.integers(2, 9)),
     ("poisson-gaussian", ADD): st.builds(Poisson, GAUSSIANS, RATE),
     ("poisson-gaussian", REPLACE): st.builds(Poisson, GAUSSIANS, RATE),

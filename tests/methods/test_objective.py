@@ -233,13 +233,13 @@ def test_the_rule_for_lambda_leaves_most_of_epsilon_for_the_noise(adjacency, eps
         assert objective_regularization(bigger, goal).value == pytest.approx(100 * strength)
 
 
-def test_the_rule_for_lambda_uses_n_for_pure_noise_only():
-    """With delta > 0 the optimum is free of n."""
+def test_the_rule_for_lambda_regularizes_less_with_more_records():
+    """Where n is public; without it, or with few records, the bound that is free of n holds."""
     few, many, unknown = (ProblemSpec(Logistic(), 2.0, 100, clip=1.0, n=n) for n in (1000, 10**5, None))
-    gaussian, pure = ApproxDP(1.0, 1e-5, "add_remove"), PureDP(1.0, "add_remove")
-    strengths = {objective_regularization(given, gaussian).value for given in (few, many, unknown)}
-    assert len(strengths) == 1
-    assert objective_regularization(few, pure).value > objective_regularization(many, pure).value
+    for goal in (ApproxDP(0.5, 1e-5, "replace_one"), PureDP(0.5, "replace_one")):
+        strengths = [objective_regularization(given, goal).value for given in (few, many, unknown)]
+        assert strengths[0] > strengths[1]
+        assert strengths[2] <= strengths[0]
 
 
 @pytest.mark.parametrize("dim", [1, 2, 10, 1000, 2**20])

@@ -80,17 +80,18 @@ def objective_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
     The noise b moves a direction by sigma / (h + Lambda), so the cost h (Lambda^2 t^2 + sigma^2) / (2 (h + Lambda)^2)
     has its supremum over h at h = Lambda, and summed over d directions it is (Lambda^2 R0^2 + d sigma^2) / (8 Lambda):
     least at Lambda = sigma sqrt(d) / R0, with no n in it; R0 = sqrt(d) / R gives R sigma0, for noise that drowns all
-    but the steepest directions. With less noise more of them are steep and Lambda may be smaller: it is multiplied by
-    min(1, epsilon^-0.3 / 2). For pure noise, which is larger, the optimum 4 d sigma^2 / (n s^2 R^2) of a problem whose
-    directions are all alike is used where n is public, s^2 R^2 being 1/2 of the largest weight, and R sigma0 at most.
-    The constants were fixed after a look at Adult, KDD Cup 99 and a dozen synthetic data sets (benchmarks/convex.py).
+    but the steepest directions. With less Gaussian noise more of them are steep and Lambda may be smaller: it is
+    multiplied by min(1, epsilon^-0.3 / 2). Where n is public, Lambda is at most a multiple of the optimum
+    4 d sigma^2 / (n s^2 R^2) of a problem whose directions are all alike, s^2 R^2 being 1/2 (pure noise) or 1/4 of the
+    largest weight. The constants were fixed after a look at Adult, KDD Cup 99 and a dozen synthetic data sets
+    (benchmarks/convex.py).
     """
     epsilon, _ = epsilon_and_delta(goal, "objective")
     sigma, floor = noise_scale(spec, goal), determinant_floor(spec, epsilon)
-    if prefers_gamma_norm(spec, goal) and spec.n is not None:
-        wanted = min(spec.radius * sigma, 8 * spec.dim * sigma**2 / (spec.n * spec.weight))
-    else:
-        wanted = spec.radius * sigma * min(1.0, epsilon**-0.3 / 2)
+    pure = prefers_gamma_norm(spec, goal)
+    counted = (8 if pure else 16) * spec.dim * sigma**2 / (spec.n * spec.weight) if spec.n else math.inf
+    share = min(1.0, epsilon**-0.3 / 2) if not pure or spec.n is None else 1.0
+    wanted = min(spec.radius * sigma * share, counted)
     reason = (
         f"so that {determinant_share(epsilon):.0%} of epsilon pay for the determinant"
         if floor > wanted

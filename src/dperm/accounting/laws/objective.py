@@ -20,9 +20,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
+from dperm.accounting.laws.gaussian_side import GaussianSide
 from dperm.accounting.laws.law import Array, ComplexArray, Parts
 from dperm.accounting.laws.mills import log_sum
-from dperm.accounting.laws.objective_sides import GaussianSide, RayleighSide
+from dperm.accounting.laws.rayleigh_side import RayleighSide
 from dperm.privacy.rounding import ULP
 
 Side = GaussianSide | RayleighSide
