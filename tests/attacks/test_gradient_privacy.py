@@ -296,7 +296,7 @@ def test_what_is_released_is_a_function_of_the_noisy_gradients(journal):
     assert np.array_equal(thetas, journal.thetas)
 
 
-@pytest.mark.parametrize("step_size", [1.0, 1e6, 1e100, 1e100])
+@pytest.mark.parametrize("step_size", [1.0, 1e6, 1e100])
 @pytest.mark.parametrize("momentum", [0.0, 0.999])
 def test_iterates_stay_within_the_projection(step_size, momentum, journal):
     """Where gradients are asked for, rounding errors were bounded: nowhere else."""

@@ -4,7 +4,6 @@
 
 import json
 import math
-import time
 
 import pytest
 
@@ -84,16 +83,6 @@ def test_that_holds_at_the_ends_and_with_little_regularization(adjacency, epsilo
     given = spec(HuberHinge(0.5), regularization=max(share * least, 1e-30))
     plan = ObjectivePerturbation("gaussian").plan(given, goal)
     assert 0.985 * epsilon <= account(plan.event, adjacency).epsilon(1e-6) <= epsilon
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_a_plan_costs_milliseconds(method, spec):
-    goal = METHODS[method][1][1]("replace_one")
-    method.plan(spec(), goal)
-    start = time.process_time()
-    for _ in range(3):
-        method.plan(spec(), goal)
-    assert (time.process_time() - start) / 3 < 0.05
 
 
 @pytest.mark.parametrize("method", [ObjectivePerturbation(), OutputPerturbation()], ids=["objective", "output"])
