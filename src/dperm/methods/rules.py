@@ -83,7 +83,7 @@ def objective_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
     but the steepest directions. With less Gaussian noise more of them are steep and Lambda may be smaller: it is
     multiplied by min(1, epsilon^-0.3 / 2). Where n is public, Lambda is at most a multiple of the optimum
     4 d sigma^2 / (n s^2 R^2) of a problem whose directions are all alike, s^2 R^2 being 1/2 (pure noise) or 1/4 of the
-    largest weight. The constants were fixed after a look at Adult, KDD Cup 99 and a dozen synthetic data sets
+    largest weight. The constants were fixed after a look at Adult, KDD Cup 99, MNIST and a dozen synthetic data sets
     (benchmarks/convex.py).
     """
     epsilon, _ = epsilon_and_delta(goal, "objective")
