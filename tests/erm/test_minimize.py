@@ -169,7 +169,7 @@ def test_many_coefficients_by_conjugate_gradients(problem, strength):
 @pytest.mark.usefixtures("quick_only")
 def test_many_sparse_coefficients(problem, loss):
     rng = np.random.default_rng(0)
-    X = sparse.random_array((2000, 20_000), density=1e-3, format="csr", rng=rng)
+    X = sparse.csr_array(sparse.random(2000, 20_000, density=1e-3, format="csr", random_state=0))
     y = (X @ rng.normal(size=20_000) > 0).astype(int)
     space = FeatureSpace(20_000, norm=1.0)
     data = enforce(X, y, space, classes=(0, 1))

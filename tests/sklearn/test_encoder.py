@@ -118,6 +118,7 @@ def test_a_pipeline_learns_from_a_frame(sparse):
     assert cross_val_score(model, frame, label, cv=3).shape == (3,)
 
 
+@pytest.mark.filterwarnings("ignore:Support for the dataframe interchange protocol:DeprecationWarning")
 @pytest.mark.parametrize("kind", [pandas_frame, polars_frame])
 def test_it_is_a_part_of_a_column_transformer(kind):
     try:
