@@ -120,7 +120,7 @@ def test_a_truncated_file_is_refused(path):
 
 
 def test_a_part_that_would_fill_the_memory_is_refused(path, monkeypatch):
-    monkeypatch.setattr(model_file, "LARGEST_MEMBER", 100)
+    monkeypatch.setattr(model_file, "LARGEST", 100)
     with pytest.raises(ModelFormatError, match="damaged"):
         read_model(path)
     with zipfile.ZipFile(path) as archive:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Data that keep their public bounds: made by `enforce`, and in no other way."""
+"""Data that keep their public bounds. Make them with `enforce`: nothing else reads the rows to bound them."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from dperm import checks
 from dperm.checks import shown
 from dperm.data.arrays import Floats, Mask
 from dperm.data.blocks import LARGE, SHRINK, DenseRows, RowBlocks, SparseRows, row_lengths, row_multiples
@@ -34,7 +35,7 @@ class BoundedData:
     """Rows within the radius of their `FeatureSpace`, with signs for labels.
 
     X stays where it is: a row's factor min(1, norm / ||x||) is applied in passing, block by block. Besides X there is
-    one double and one byte for each row.
+    one double and one byte for each row. X must not change until the run has ended: norms were taken from what it held.
     """
 
     space: FeatureSpace
@@ -139,6 +140,8 @@ def enforce(
     DataError
         If the data break a rule: with the column and the rule, and nothing about values, rows or counts.
     """
+    for weight in weights:
+        checks.between("weights", weight, 1e-30, 1e30, "A class has a positive public weight.")
     if invalid not in INVALID:
         raise ParameterError(f'invalid must be "raise" or "drop", got {shown(invalid)}.')
     labels = np.asarray(y)

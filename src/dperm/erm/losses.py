@@ -9,8 +9,8 @@ loss clipped to s ||x||. Limits are one for each record, or None for none.
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from dataclasses import dataclass, replace
+from typing import ClassVar, Protocol, cast
 
 import numpy as np
 
@@ -41,6 +41,10 @@ class Loss(Protocol):
     @property
     def at_zero(self) -> float:
         """f(0), which bounds the norm of a minimiser."""
+
+    @property
+    def softer(self) -> "tuple[Loss, ...]":
+        """Losses of the same kind with less curvature, the least first: their minimisers lead to that of f."""
 
     def value(self, margins: Floats, limits: Limits = None) -> Floats:
         """F."""
@@ -76,6 +80,7 @@ class Logistic:
     slope: ClassVar[float] = 1.0
     curvature: ClassVar[float] = 0.25
     steepness: ClassVar[float] = 0.25
+    softer: ClassVar[tuple["Loss", ...]] = ()
     at_zero: ClassVar[float] = 0.6931471805599454
 
     def value(self, margins: Floats, limits: Limits = None) -> Floats:
@@ -136,6 +141,12 @@ class _SmoothHinge(ABC):
     def steepness(self) -> float:
         """The curvature."""
         return self.curvature
+
+    @property
+    def softer(self) -> tuple["Loss", ...]:
+        """Widths from 1/4 down to h, each half the one before."""
+        count = max(0, math.ceil(math.log2(0.25 / self.width) - 0.5))
+        return tuple(cast(Loss, replace(self, width=0.25 / 2**place)) for place in range(count))
 
     @property
     def at_zero(self) -> float:
@@ -246,6 +257,7 @@ class Hinge:
     slope: ClassVar[float] = 1.0
     curvature: ClassVar[float] = float("inf")
     steepness: ClassVar[float] = 2.0**9
+    softer: ClassVar[tuple["Loss", ...]] = ()
     at_zero: ClassVar[float] = 1.0
 
     def value(self, margins: Floats, limits: Limits = None) -> Floats:

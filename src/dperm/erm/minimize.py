@@ -7,13 +7,15 @@ there, how close it came and how long it took are private. The certificate is a 
 so ||theta - argmin J|| <= ||grad J(theta)||/Lambda (T31). The start is 0 and every step is a function of J alone; since
 only the tolerance enters the proofs (T31, T43), any way of meeting it will do.
 
-Order: Newton on a thinned sum of rows, chosen by position; Newton on all of them, with the thinned Hessian as long as
-it serves; Nesterov's method, whose number of steps is bounded for every data set; and where doubles are not exact
-enough to certify what was reached, Newton with gradients in extended precision.
+Order: Newton on a thinned sum of rows, chosen by position; where a hinge is smoothed on a narrow strip only, on wider
+ones first; on all rows, with the thinned Hessian as long as it serves; Nesterov's method, whose number of steps is
+bounded for every data set; and where doubles are not exact enough to certify what was reached, Newton with gradients in
+extended precision.
 """
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -29,6 +31,8 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError
 
 REFINEMENTS = 60
+ROUGHLY = 0.01
+"""Gradients of softer problems are brought down to this share of one record's."""
 
 
 def minimize(data: BoundedData, spec: ProblemSpec, tolerance: float, linear: Floats | None = None) -> Floats:
@@ -65,10 +69,20 @@ def minimize(data: BoundedData, spec: ProblemSpec, tolerance: float, linear: Flo
     def exhausted(point: Point) -> bool:
         return certified(point) or _norm(point.gradient) <= 2 * error(point.theta)
 
-    point, done = newton.descend(objective, newton.approximate(objective), enough)
+    point, done = newton.descend(objective, _start(objective, tolerance), enough)
     if not done and not exhausted(point):
         point, _ = nesterov.descend(objective, point.theta, exhausted, tolerance)
     return point.theta if certified(point) else _refined(objective, point.theta, tolerance)
+
+
+def _start(objective: Objective, tolerance: float) -> Floats:
+    """Where to begin: on a thinned sum of rows, then by way of softer losses, each solved roughly."""
+    softened = [replace(objective, spec=replace(objective.spec, loss=loss)) for loss in objective.spec.loss.softer]
+    theta = newton.approximate(softened[0] if softened else objective)
+    rough = max(tolerance, ROUGHLY * objective.spec.lipschitz)
+    for one in softened:
+        theta = newton.descend(one, theta, lambda point: point.size <= rough)[0].theta
+    return theta
 
 
 def _refined(objective: Objective, start: Floats, tolerance: float) -> Floats:

@@ -189,7 +189,7 @@ def determinant_is_free(spec: ProblemSpec, epsilon: float, adjacency: Adjacency)
     False for the clipped loss (T44).
     """
     clipped = spec.clip is not None and spec.clip < spec.radius * spec.loss.slope
-    if clipped or not isinstance(spec.loss, Logistic):
+    if clipped or type(spec.loss) is not Logistic:  # a subclass may have another f
         return False
     records = 1 if adjacency is Adjacency.ADD_REMOVE else 2
     return spec.strength >= records * quotient_up(4 * spec.smoothness, epsilon)

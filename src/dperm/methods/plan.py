@@ -156,7 +156,8 @@ class Plan(ABC):
 
     def _checked(self, data: BoundedData) -> BoundedData:
         """The data, if they keep what was planned with."""
-        if data.space.radius > self.spec.radius or max(data.class_weights) > self.spec.weight:
+        low, high = sorted(data.class_weights)
+        if not (data.space.radius <= self.spec.radius and 0 < low <= high <= self.spec.weight):
             raise ParameterError(
                 f"radius and class weights of the data must be at most those of the plan, {self.spec.radius:.6g} and "
                 f"{self.spec.weight:.6g}, got {data.space.radius:.6g} and {max(data.class_weights):.6g}. Plan again."

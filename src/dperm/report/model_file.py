@@ -25,8 +25,9 @@ FORMAT = 1
 """Version of the file; a reader refuses versions that it does not know."""
 MAGIC = "dperm model"
 HEADER = "header"
-LARGEST_MEMBER = 2**30
-"""Bytes that a part of a file may unpack to: a damaged or hostile file shall not fill the memory."""
+LARGEST = 2**30
+"""Bytes that the parts of a file may unpack to, together: a damaged or hostile file shall not fill the memory."""
+MOST_MEMBERS = 64
 
 Floats = NDArray[np.float64]
 
@@ -86,8 +87,9 @@ def _shapes(arrays: Mapping[str, Floats]) -> dict[str, list[int]]:
 def _members(content: bytes) -> dict[str, NDArray[Any]]:
     """Every array of the file; their checksums are compared on the way."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
-        if any(info.file_size > LARGEST_MEMBER for info in archive.infolist()):
-            raise ValueError("a part of the file is too large for a model")
+        sizes = [info.file_size for info in archive.infolist()]
+        if len(sizes) > MOST_MEMBERS or sum(sizes) > LARGEST:
+            raise ValueError("the file is too large for a model")
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
 
@@ -97,7 +99,7 @@ def _header(path: str | os.PathLike[str], members: Mapping[str, NDArray[Any]]) -
     try:
         header = json.loads(members[HEADER].astype(np.uint8, casting="equiv").tobytes())
         magic, version = header["magic"], header["format"]
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise _refusal(path, "it has no header of a dperm model") from error
     if magic != MAGIC or type(version) is not int or version < 1:
         raise _refusal(path, "it has no header of a dperm model")

@@ -251,6 +251,7 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
     def _keep(self, fitted: Fitted, seen: Any) -> Self:
         """Take over what was learnt; names of columns that are gone are forgotten."""
         self._fitted = fitted
+        self._parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "ledger"}
         self.coef_, self.intercept_ = fitted.coef[np.newaxis, :].copy(), np.array([fitted.intercept])
         self.classes_ = fitted.classes
         self.guarantee_, self.profile_ = fitted.guarantee, fitted.profile  # None where nothing is promised

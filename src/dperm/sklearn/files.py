@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dperm.errors import DpermError, ModelFormatError
-from dperm.privacy import Adjacency, Record
+from dperm.privacy import Adjacency, ApproxDP, PrivacyProfile, PureDP, Record
+from dperm.privacy.guarantee import AnyGuarantee
 from dperm.report.model_file import ModelFile, read_model, write_model
 from dperm.sklearn.fitted import Fitted, profile_of
 from dperm.sklearn.units import Units
@@ -80,12 +81,32 @@ def _fitted(file: ModelFile) -> Fitted:
     if data["record"] is None:
         return Fitted(coef, intercept, units, classes, dict(data["public"]))
     record = Record.from_json(data["record"])
-    return Fitted(coef, intercept, units, classes, record.public, record, profile_of(record))
+    profile = profile_of(record)
+    _require_covered(record, profile)
+    return Fitted(coef, intercept, units, classes, record.public, record, profile)
+
+
+def _require_covered(record: Record, profile: PrivacyProfile | None) -> None:
+    """Refuse a guarantee that the event of the same file does not meet: one of the two was edited."""
+    if profile is None:
+        return
+    epsilon, delta = _numbers(record.guarantee)
+    if profile.delta(epsilon * (1 + 1e-12)) > delta * (1 + 1e-9):
+        raise ValueError("the guarantee is not that of the event")
+
+
+def _numbers(guarantee: AnyGuarantee) -> tuple[float, float]:
+    """The numbers of a guarantee that an estimator can have."""
+    if isinstance(guarantee, ApproxDP):
+        return guarantee.epsilon, guarantee.delta
+    if isinstance(guarantee, PureDP):
+        return guarantee.epsilon, 0.0
+    raise ValueError("estimators have PureDP or ApproxDP guarantees")
 
 
 def _parameters(estimator: Any) -> dict[str, object]:
-    """The arguments of the constructor as plain data."""
-    found = {name: value for name, value in estimator.get_params(deep=False).items() if name not in _LEFT_OUT}
+    """The arguments of the constructor, as they were at the fit, as plain data."""
+    found = {name: value for name, value in estimator._parameters.items() if name not in _LEFT_OUT}
     found["adjacency"] = Adjacency.of(found["adjacency"]).value
     found["epsilon"] = "inf" if found["epsilon"] == math.inf else found["epsilon"]
     found["method"] = found["method"] if isinstance(found["method"], str) else estimator._fitted.public["method"]

@@ -3,11 +3,12 @@
 """Features and labels as the user gives them, as arrays.
 
 Messages of other libraries repeat cells, rows and shapes. Whatever they raise on the way is replaced by a DataError
-that names the column and the rule, and no other exception is chained to it. Where scikit-learn's checks expect certain
-words, they are in the message.
+that names the column and the rule, and no other exception is chained to it, not even as a context. Where
+scikit-learn's checks expect certain words, they are in the message.
 """
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from numbers import Real
 from typing import Any
 
@@ -32,6 +33,8 @@ _COMPLEX = "Complex data not supported: X and y must hold real numbers. Give rea
 def two_dimensional(X: Any) -> Any:
     """``X`` with a shape of rows and columns: a sparse matrix, a table or an array, its cells not read yet."""
     if sparse.issparse(X):
+        if X.ndim != 2:
+            raise DataError(_TWO_D)
         return X
     found = X if _is_table(X) else _array(X, _TWO_D)
     if len(found.shape) != 2:
@@ -120,14 +123,12 @@ def _is_table(X: Any) -> bool:
 
 def _array(values: Any, rule: str) -> NDArray[Any]:
     """``values`` as numpy reads them."""
-    if isinstance(values, np.ma.MaskedArray):
+    rows = values if isinstance(values, list | tuple) else ()
+    if any(isinstance(part, np.ma.MaskedArray) for part in (values, *rows)):
         raise DataError("X and y must not be masked: the mask would be lost. Fill it by public constants first.")
-    try:
+    with suppress(Exception):  # what numpy says has shapes and cells in it, and would stay as a context
         return np.asarray(values)
-    except MemoryError:
-        raise
-    except Exception:
-        raise DataError(rule) from None
+    raise DataError(rule)
 
 
 def _floating(array: Any) -> Any:

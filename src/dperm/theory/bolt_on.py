@@ -3,8 +3,9 @@
 """Sensitivity of gradient descent that is stopped and then perturbed once: bolt-on SGD (T33) and full descent (T34).
 
 The L of these theorems is that of the data loss alone (the regulariser cancels in the difference of two runs); the
-smoothness beta and the strong convexity gamma are those of the whole objective. Nothing has to be projected. Results
-are rounded up.
+smoothness beta is that of the whole objective; the strong convexity gamma is that of a regulariser which every update
+adds in full (the losses' own would be thinned in a last batch that is divided by b). Nothing has to be projected.
+Results are rounded up.
 """
 
 import math
