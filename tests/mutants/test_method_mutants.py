@@ -293,8 +293,8 @@ MUTANTS = [
     Mutant(
         "no determinant for the clipped logistic loss either (T36b, T44)",
         "dperm.methods.perturbation",
-        "if clipped or not isinstance(spec.loss, Logistic):",
-        "if not isinstance(spec.loss, Logistic):",
+        "if clipped or type(spec.loss) is not Logistic:",
+        "if type(spec.loss) is not Logistic:",
         the_determinant_of_a_clipped_loss_is_charged,
     ),
     Mutant(
