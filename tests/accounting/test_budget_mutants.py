@@ -4,8 +4,9 @@
 
 import copy
 import math
-import time
+import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from fractions import Fraction
 
 import pytest
@@ -112,9 +113,15 @@ def a_budget_has_no_doubles(module):
 
 
 def threads_decide_one_at_a_time(module):
-    """Eight threads, and a pause between the comparison and the charge."""
-    decide = module.require
-    module.require = lambda *arguments: (decide(*arguments), time.sleep(1e-3))
+    """Eight threads that wait for each other between the comparison and the charge: in vain, if one has the lock."""
+    decide, meeting = module.require, threading.Barrier(8, timeout=2.0)
+
+    def meet(*arguments):
+        decide(*arguments)
+        with suppress(threading.BrokenBarrierError):
+            meeting.wait()
+
+    module.require = meet
     budget = module.MemoryBudget(PureDP(1.0, ADD))
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: refused(budget.reserve, Pure(0.25, ADD)), range(16)))
