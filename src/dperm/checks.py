@@ -83,6 +83,15 @@ def count(name: str, value: object, remedy: str = "", *, least: int = 1, most: i
     return int(value)
 
 
+def truth(name: str, value: object, remedy: str = "") -> bool:
+    """``value``, if it is True or False, numpy's own included."""
+    from numpy import bool_  # importing dperm imports no numpy
+
+    if not isinstance(value, bool | bool_):
+        raise _refusal(name, value, "True or False", remedy)
+    return bool(value)
+
+
 def _within(name: str, value: object, holds: bool, rule: str, remedy: str) -> float:
     if not holds:
         raise _refusal(name, value, rule, remedy)

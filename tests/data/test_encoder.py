@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from table_kinds import KINDS, arrow_batch, arrow_table, pandas_frame, polars_frame
 
 from dperm.data.bounded import enforce
 from dperm.data.encoder import Categorical, Numeric, PublicEncoder
@@ -42,29 +43,6 @@ MATRIX = [
     [-0.5, 0, 1, 0, 1, 0, 0.5],
     [-1.0, 1, 0, 0, 0, 1, 1.0],
 ]
-
-
-def pandas_frame(data):
-    return pytest.importorskip("pandas").DataFrame(data)
-
-
-def polars_frame(data):
-    return pytest.importorskip("polars").DataFrame(data)
-
-
-def arrow_table(data):
-    return pytest.importorskip("pyarrow").table(data)
-
-
-def arrow_batch(data):
-    return pytest.importorskip("pyarrow").RecordBatch.from_pydict(data)
-
-
-def arrays(data):
-    return {name: np.array(values) for name, values in data.items()}
-
-
-KINDS = [dict, arrays, pandas_frame, polars_frame, arrow_table, arrow_batch]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from table_kinds import KINDS, pandas_frame
 
 from dperm.data.tables import column, column_names, columns, is_table, numeric_matrix
 from dperm.errors import DataError, ParameterError
@@ -29,29 +30,6 @@ NUMBERS = {
     "whole": [1.0, 2.0, 3.0],
     "sure": [1.0, 0.0, 1.0],
 }
-
-
-def pandas_frame(data):
-    return pytest.importorskip("pandas").DataFrame(data)
-
-
-def polars_frame(data):
-    return pytest.importorskip("polars").DataFrame(data)
-
-
-def arrow_table(data):
-    return pytest.importorskip("pyarrow").table(data)
-
-
-def arrow_batch(data):
-    return pytest.importorskip("pyarrow").RecordBatch.from_pydict(data)
-
-
-def arrays(data):
-    return {name: np.array(values) for name, values in data.items()}
-
-
-KINDS = [dict, arrays, pandas_frame, polars_frame, arrow_table, arrow_batch]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -14,6 +14,7 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
+from table_kinds import KINDS, pandas_frame, polars_frame
 
 from dperm.data.encoder import Categorical, Numeric, PublicEncoder
 from dperm.errors import DataError, ParameterError
@@ -23,25 +24,6 @@ COLUMNS = {"age": Numeric(0, 100, impute=50), "work": Categorical(["public", "pr
 NAMES = ["age", "work=public", "work=private", "work=(other)"]
 DATA = {"age": [0, None, 75], "work": ["public", "none", "private"], "unused": [1, 2, 3]}
 MATRIX = [[-1.0, 1, 0, 0], [0.0, 0, 0, 1], [0.5, 0, 1, 0]]
-
-
-def pandas_frame(data):
-    return pytest.importorskip("pandas").DataFrame(data)
-
-
-def polars_frame(data):
-    return pytest.importorskip("polars").DataFrame(data)
-
-
-def arrow_table(data):
-    return pytest.importorskip("pyarrow").table(data)
-
-
-def arrow_batch(data):
-    return pytest.importorskip("pyarrow").RecordBatch.from_pydict(data)
-
-
-KINDS = [dict, pandas_frame, polars_frame, arrow_table, arrow_batch]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -5,8 +5,6 @@
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from dperm import checks
 from dperm.accounting import closed
 from dperm.accounting.closed import Single
@@ -19,8 +17,7 @@ from dperm.accounting.laws.objective import (
     two_sided_bound,
     union_bound,
 )
-from dperm.checks import shown
-from dperm.errors import AssumptionError, ParameterError
+from dperm.errors import AssumptionError
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.gaussian_profile import mu_for
 from dperm.privacy.rounding import lowered, raised
@@ -47,9 +44,7 @@ def checked_curvature(value: object) -> float:
 
 def checked_monotone(value: object) -> bool:
     """True or False, and nothing that only looks like it."""
-    if not isinstance(value, bool | np.bool_):
-        raise ParameterError(f"monotone must be True or False, got {shown(value)}. {MONOTONE}")
-    return bool(value)
+    return checks.truth("monotone", value, MONOTONE)
 
 
 def determinant_loss(curvature: float) -> float:

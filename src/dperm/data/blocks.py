@@ -3,6 +3,7 @@
 """Blocks of rows, dense or sparse, scaled column by column: X is read where it lies, never copied as a whole."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -176,3 +177,15 @@ def _row_sums(entries: Floats, counts: NDArray[Any]) -> Floats:
     """Sums over stored entries, of which row i has ``counts[i]``."""
     places = np.repeat(np.arange(len(counts)), counts)
     return np.asarray(np.bincount(places, weights=entries, minlength=len(counts)), dtype=np.float64)
+
+
+def odd_columns(rows: Any) -> list[int]:
+    """The columns that hold NaN or infinities, of dense or sparse rows."""
+    if isinstance(rows, np.ndarray):
+        return [int(place) for place in np.flatnonzero(~np.isfinite(rows).all(axis=0))]
+    return [int(place) for place in np.unique(rows.indices[~np.isfinite(rows.data)])]
+
+
+def column_in_words(place: int, names: Sequence[str] | None) -> str:
+    """A column as messages call it: by its name if it has one."""
+    return f"column {names[place]!r}" if names is not None else f"column {place}"

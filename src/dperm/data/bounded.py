@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 from dperm import checks
 from dperm.checks import shown
 from dperm.data.arrays import Floats, Mask
-from dperm.data.blocks import LARGE, SHRINK, DenseRows, RowBlocks, SparseRows, row_lengths, row_multiples
+from dperm.data.blocks import (
+    LARGE,
+    SHRINK,
+    DenseRows,
+    RowBlocks,
+    SparseRows,
+    column_in_words,
+    odd_columns,
+    row_lengths,
+    row_multiples,
+)
 from dperm.data.labels import Signs, signs_of
 from dperm.data.space import FeatureSpace
 from dperm.errors import DataError, ParameterError
@@ -142,8 +152,7 @@ def enforce(
     """
     for weight in weights:
         checks.between("weights", weight, 1e-30, 1e30, "A class has a positive public weight.")
-    if invalid not in INVALID:
-        raise ParameterError(f'invalid must be "raise" or "drop", got {shown(invalid)}.')
+    invalid_rows(invalid)
     labels = np.asarray(y)
     source = _source(X, space)
     _check_shapes(source, labels, most_rows)
@@ -154,6 +163,21 @@ def enforce(
     signs[bad] = 0
     norms[bad] = 0.0
     return BoundedData(space, source, signs, norms, weights, bad if bad.any() else None)
+
+
+def invalid_rows(invalid: object) -> str:
+    """``invalid``, if it is "raise" or "drop"."""
+    if invalid not in INVALID:
+        raise ParameterError(f'invalid must be "raise" or "drop", got {shown(invalid)}.')
+    return str(invalid)
+
+
+def too_many_rows(most: int) -> DataError:
+    """The refusal of more rows than a plan allows."""
+    return DataError(
+        f"X has more rows than the public limit {most:,} of this plan, for which rounding errors were bounded. "
+        f"Declare a larger n."
+    )
 
 
 def _source(X: Any, space: FeatureSpace) -> RowBlocks:
@@ -183,10 +207,7 @@ def _check_shapes(source: RowBlocks, labels: NDArray[Any], most: int) -> None:
     if rows == 0:
         raise DataError("X must have at least one row: an empty data set teaches nothing.")
     if rows > most:
-        raise DataError(
-            f"X has more rows than the public limit {most:,} of this plan, for which rounding errors were bounded. "
-            f"Declare a larger n."
-        )
+        raise too_many_rows(most)
 
 
 def _norms(source: RowBlocks) -> tuple[Floats, Mask]:
@@ -221,9 +242,5 @@ def _odd_column(source: RowBlocks, names: Sequence[str] | None) -> str:
     odd = source.space.dim
     for start in range(0, source.count, source.height):
         entries = source.raw(start, min(start + source.height, source.count))
-        if isinstance(entries, np.ndarray):
-            columns = np.flatnonzero(~np.isfinite(entries).all(axis=0))
-        else:
-            columns = np.unique(entries.indices[~np.isfinite(entries.data)])
-        odd = min([odd, *columns.tolist()])
-    return f"column {names[odd]!r}" if names is not None else f"column {odd}"
+        odd = min([odd, *odd_columns(entries)])
+    return column_in_words(odd, names)

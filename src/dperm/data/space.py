@@ -14,6 +14,7 @@ from dperm.data.arrays import Floats
 from dperm.errors import ParameterError
 
 NORM = "Rows are scaled down to this L2 norm; it must not be taken from the data."
+PUBLIC = "Bounds must not be taken from the data."
 MOST_DIM = 2**26
 INTERCEPT_SHARE = 0.25
 NARROWEST = 1e-100
@@ -112,14 +113,15 @@ def _checked_bounds(bounds: object, dim: int) -> tuple[tuple[float, float], ...]
     pairs = tuple(bounds) if isinstance(bounds, tuple | list) else ()
     if len(pairs) != dim:
         raise ParameterError(f"bounds must have a (low, high) for each of the {dim} columns, got {shown(bounds)}.")
-    return tuple(_checked_pair(place, pair) for place, pair in enumerate(pairs))
+    return tuple(checked_pair(f"bounds[{place}]", pair) for place, pair in enumerate(pairs))
 
 
-def _checked_pair(place: int, pair: object) -> tuple[float, float]:
-    ends = tuple(pair) if isinstance(pair, tuple | list) else ()
+def checked_pair(where: str, pair: object) -> tuple[float, float]:
+    """``pair`` as (low, high), if it is one of finite public numbers; ``where`` is the user's name for it."""
+    ends = tuple(pair) if isinstance(pair, tuple | list | np.ndarray) else ()
     if len(ends) != 2:
-        raise ParameterError(f"bounds[{place}] must be a pair (low, high), got {shown(pair)}.")
-    low, high = (checks.between(f"bounds[{place}]", end, -1e100, 1e100) for end in ends)
+        raise ParameterError(f"{where} must be a pair (low, high), got {shown(pair)}. {PUBLIC}")
+    low, high = (checks.between(where, end, -1e100, 1e100, PUBLIC) for end in ends)
     if not high - low >= NARROWEST:
-        raise ParameterError(f"bounds[{place}] must have low < high, {NARROWEST:g} apart at least, got {shown(pair)}.")
+        raise ParameterError(f"{where} must have low < high, {NARROWEST:g} apart at least, got {shown(pair)}.")
     return low, high

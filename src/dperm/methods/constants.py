@@ -5,8 +5,9 @@
 import math
 from fractions import Fraction
 
+from dperm.checks import shown
 from dperm.erm.spec import ProblemSpec
-from dperm.errors import ConversionError
+from dperm.errors import ConversionError, ParameterError
 from dperm.mechanisms.goal import checked_goal
 from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
@@ -15,6 +16,13 @@ from dperm.privacy.rounding import round_up
 PURE_IS_LESS = (
     "With so few coefficients pure noise is less than Gaussian noise: the guarantee holds with delta = 0 too."
 )
+
+
+def checked_noise(noise: object, known: tuple[str, ...]) -> str:
+    """The name of a law of noise, if it is ``known``."""
+    if noise not in known:
+        raise ParameterError(f"noise must be one of {', '.join(known)}, got {shown(noise)}.")
+    return str(noise)
 
 
 def problem_facts(spec: ProblemSpec) -> dict[str, object]:

@@ -8,14 +8,13 @@ from functools import cached_property
 from typing import ClassVar, cast
 
 from dperm.accounting.event import Event
-from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
 from dperm.erm.minimize import minimize
 from dperm.erm.spec import ProblemSpec
-from dperm.errors import AssumptionError, ParameterError
+from dperm.errors import AssumptionError
 from dperm.mechanisms.additive import AdditiveMechanism
-from dperm.methods.constants import PURE_IS_LESS, epsilon_and_delta, is_pure
+from dperm.methods.constants import PURE_IS_LESS, checked_noise, epsilon_and_delta, is_pure
 from dperm.methods.linear_term import LinearTerm
 from dperm.methods.perturbation import (
     Perturbation,
@@ -25,7 +24,7 @@ from dperm.methods.perturbation import (
     smallest_perturbation,
 )
 from dperm.methods.plan import Plan, solver_tolerance
-from dperm.methods.rules import objective_regularization
+from dperm.methods.rules import objective_regularization, regularized
 from dperm.noise.bits import Stream
 from dperm.privacy.guarantee import AnyGuarantee
 
@@ -60,18 +59,13 @@ class ObjectivePerturbation:
 
     def __post_init__(self) -> None:
         """Check the name."""
-        if self.noise not in NOISES:
-            raise ParameterError(f"noise must be one of {', '.join(NOISES)}, got {shown(self.noise)}.")
+        checked_noise(self.noise, NOISES)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "ObjectivePlan":
         """Noise for the objective, a tolerance for its minimiser, and noise for what the tolerance leaves open."""
         epsilon_and_delta(goal, "objective")
         require_smooth(spec)
-        reasons: list[str] = []
-        if spec.regularization is None:
-            rule = objective_regularization(spec, goal)
-            spec = spec.with_regularization(rule.value)
-            reasons.append(rule.why)
+        spec, reasons = regularized(spec, goal, objective_regularization)
         found = self._perturbation(spec, goal)
         tolerance = solver_tolerance(spec, linear=found.term.longest)
         reasons.append(_in_words(spec, found))

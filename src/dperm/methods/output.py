@@ -8,20 +8,19 @@ from functools import cached_property
 from typing import ClassVar, cast
 
 from dperm.accounting.event import Event
-from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
 from dperm.erm.minimize import minimize
 from dperm.erm.spec import ProblemSpec
-from dperm.errors import AssumptionError, ConversionError, ParameterError
+from dperm.errors import AssumptionError, ConversionError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.gamma_norm import GammaNormMechanism
 from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.goal import checked_goal, quotient_up
 from dperm.mechanisms.laplace import LaplaceMechanism
-from dperm.methods.constants import PURE_IS_LESS, is_pure, output_sensitivity
+from dperm.methods.constants import PURE_IS_LESS, checked_noise, is_pure, output_sensitivity
 from dperm.methods.plan import Plan, solver_tolerance
-from dperm.methods.rules import output_regularization, prefers_gamma_norm
+from dperm.methods.rules import output_regularization, prefers_gamma_norm, regularized
 from dperm.noise.bits import Stream
 from dperm.noise.gamma_norm import MOST_DIM
 from dperm.privacy.guarantee import AnyGuarantee
@@ -55,18 +54,13 @@ class OutputPerturbation:
 
     def __post_init__(self) -> None:
         """Check the name."""
-        if self.noise not in NOISES:
-            raise ParameterError(f"noise must be one of {', '.join(NOISES)}, got {shown(self.noise)}.")
+        checked_noise(self.noise, NOISES)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "OutputPlan":
         """Noise to the sensitivity 2L/Lambda or L/Lambda plus what the solver's tolerance adds."""
         goal = checked_goal(goal)
         require_smooth(spec)
-        reasons: list[str] = []
-        if spec.regularization is None:
-            rule = output_regularization(spec, goal)
-            spec = spec.with_regularization(rule.value)
-            reasons.append(rule.why)
+        spec, reasons = regularized(spec, goal, output_regularization)
         tolerance = solver_tolerance(spec)
         mechanism = self._mechanism(spec, goal, quotient_up(tolerance, spec.strength))
         reasons.append(

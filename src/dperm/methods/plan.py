@@ -11,7 +11,7 @@ from typing import ClassVar, Protocol, Self, runtime_checkable
 from dperm.accounting.budget import Budget
 from dperm.accounting.event import Event
 from dperm.data.arrays import Floats
-from dperm.data.bounded import BoundedData
+from dperm.data.bounded import BoundedData, too_many_rows
 from dperm.erm.rounding import attainable, gradient_error, longest
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import DataError, ParameterError
@@ -165,10 +165,7 @@ class Plan(ABC):
         if data.space.size != self.spec.dim:
             raise DataError(f"X must have the columns of the plan, which was made for {self.spec.dim} coefficients.")
         if data.rows > self.most_rows:
-            raise DataError(
-                f"X has more rows than the public limit {self.most_rows:,} of this plan, for which rounding errors "
-                f"were bounded. Declare a larger n."
-            )
+            raise too_many_rows(self.most_rows)
         if self.adjacency is Adjacency.REPLACE_ONE and data.rows != (self.spec.n or data.rows):
             raise DataError(f"X must hold n={self.spec.n} rows: n is public under replace_one, and was declared.")
         return data

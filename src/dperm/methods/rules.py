@@ -8,6 +8,7 @@ Lambda t / (h + Lambda), and noise of deviation s moves it by s. What that costs
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from dperm.erm.losses import Logistic
@@ -24,6 +25,17 @@ class Choice:
 
     value: float
     why: str
+
+
+Rule = Callable[[ProblemSpec, AnyGuarantee], Choice]
+
+
+def regularized(spec: ProblemSpec, goal: AnyGuarantee, rule: Rule) -> tuple[ProblemSpec, list[str]]:
+    """The problem with a Lambda, the user's or that of ``rule``, and the reason if it was chosen."""
+    if spec.regularization is not None:
+        return spec, []
+    choice = rule(spec, goal)
+    return spec.with_regularization(choice.value), [choice.why]
 
 
 def default_clip(spec: ProblemSpec) -> float | None:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dperm.data.arrays import Floats
 from dperm.errors import ModelFormatError
 
 FORMAT = 1
@@ -28,8 +29,6 @@ HEADER = "header"
 LARGEST = 2**30
 """Bytes that the parts of a file may unpack to, together: a damaged or hostile file shall not fill the memory."""
 MOST_MEMBERS = 64
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dperm.data.arrays import Floats
+from dperm.data.bounded import invalid_rows
 from dperm.data.space import FeatureSpace
 from dperm.erm.losses import Loss
 from dperm.erm.spec import ProblemSpec
@@ -237,7 +238,7 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
             names=names,
             classes=declared,
             class_weight=self.class_weight,
-            invalid=parameters.invalid_rows(self.invalid),
+            invalid=invalid_rows(self.invalid),
         )
 
     def _plan_for(self, spec: ProblemSpec) -> "Plan":
@@ -246,7 +247,7 @@ class PrivateLinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         goal = self._goal()
         if goal is None:
             raise ParameterError("epsilon=inf has no plan: nothing is added, and nothing is promised.")
-        return choose(spec, goal, parameters.method_of(self.method))
+        return choose(spec, goal, self.method)
 
     def _keep(self, fitted: Fitted, seen: Any) -> Self:
         """Take over what was learnt; names of columns that are gone are forgotten."""

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dperm.errors import DpermError, ModelFormatError
-from dperm.privacy import Adjacency, ApproxDP, PrivacyProfile, PureDP, Record
-from dperm.privacy.guarantee import AnyGuarantee
+from dperm.privacy import Adjacency, PrivacyProfile, Record
+from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.report.model_file import ModelFile, read_model, write_model
 from dperm.sklearn.fitted import Fitted, profile_of
 from dperm.sklearn.units import Units
@@ -90,18 +90,9 @@ def _require_covered(record: Record, profile: PrivacyProfile | None) -> None:
     """Refuse a guarantee that the event of the same file does not meet: one of the two was edited."""
     if profile is None:
         return
-    epsilon, delta = _numbers(record.guarantee)
-    if profile.delta(epsilon * (1 + 1e-12)) > delta * (1 + 1e-9):
+    claim: dict[str, Any] = guarantee_as_dict(record.guarantee)  # PureDP or ApproxDP: estimators have no other
+    if profile.delta(claim["epsilon"] * (1 + 1e-12)) > claim.get("delta", 0.0) * (1 + 1e-9):
         raise ValueError("the guarantee is not that of the event")
-
-
-def _numbers(guarantee: AnyGuarantee) -> tuple[float, float]:
-    """The numbers of a guarantee that an estimator can have."""
-    if isinstance(guarantee, ApproxDP):
-        return guarantee.epsilon, guarantee.delta
-    if isinstance(guarantee, PureDP):
-        return guarantee.epsilon, 0.0
-    raise ValueError("estimators have PureDP or ApproxDP guarantees")
 
 
 def _parameters(estimator: Any) -> dict[str, object]:

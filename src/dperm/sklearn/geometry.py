@@ -11,9 +11,8 @@ import numpy as np
 
 from dperm import checks
 from dperm.checks import shown
-from dperm.data.space import FeatureSpace
+from dperm.data.space import FeatureSpace, checked_pair
 from dperm.errors import DpermWarning, ParameterError
-from dperm.sklearn.parameters import truth
 
 DEFAULT_NORM = 1.0
 """The norm that rows are scaled down to where no bound is given."""
@@ -28,7 +27,7 @@ def space_of(
     """
     pairs = None if bounds is None else _pairs(bounds, dim, names)
     norm = DEFAULT_NORM if feature_norm is None and pairs is None else feature_norm
-    constant = truth("fit_intercept", intercept)
+    constant = checks.truth("fit_intercept", intercept)
     return FeatureSpace(dim, norm=norm, bounds=pairs, intercept=constant)  # type: ignore[arg-type]  # it checks
 
 
@@ -61,19 +60,19 @@ def _pairs(bounds: Any, dim: int, names: Sequence[str] | None) -> tuple[tuple[fl
         return _by_name(bounds, dim, names)
     given = bounds.tolist() if isinstance(bounds, np.ndarray) else bounds
     if isinstance(given, tuple | list) and _is_pair(given):
-        return (_pair("bounds", given),) * dim
+        return (checked_pair("bounds", given),) * dim
     if not isinstance(given, tuple | list) or len(given) != dim:
         found = f"{len(given)} of them" if isinstance(given, tuple | list) else shown(bounds)
         raise ParameterError(
             f"bounds must be one (low, high) for all columns, a list with a pair for each of the {dim} columns, or a "
             f"mapping of column names to pairs, got {found}."
         )
-    return tuple(_pair(f"bounds[{place}]", pair) for place, pair in enumerate(given))
+    return tuple(checked_pair(f"bounds[{place}]", pair) for place, pair in enumerate(given))
 
 
 def _by_name(bounds: Mapping[Any, Any], dim: int, names: Sequence[str] | None) -> tuple[tuple[float, float], ...]:
     given = {str(name): pair for name, pair in bounds.items()}
-    pairs = {name: _pair(f"bounds[{name!r}]", pair) for name, pair in given.items()}
+    pairs = {name: checked_pair(f"bounds[{name!r}]", pair) for name, pair in given.items()}
     if names is None and len(pairs) == dim:
         return tuple(pairs.values())  # a plan needs no names; a fit has asked for them
     if names is None:
@@ -85,13 +84,3 @@ def _by_name(bounds: Mapping[Any, Any], dim: int, names: Sequence[str] | None) -
             f"bounds by name must name each of the {dim} columns of X once: {', and '.join(gaps[:1] + odd[:1])}."
         )
     return tuple(pairs[name] for name in names)
-
-
-def _pair(where: str, pair: Any) -> tuple[float, float]:
-    ends = tuple(pair) if isinstance(pair, tuple | list | np.ndarray) else ()
-    if len(ends) != 2:
-        raise ParameterError(f"{where} must be a pair (low, high) of public numbers, got {shown(pair)}.")
-    low, high = (checks.between(where, end, -1e100, 1e100, "Bounds must not be taken from the data.") for end in ends)
-    if not low < high:
-        raise ParameterError(f"{where} must have low < high, got {shown(pair)}.")
-    return low, high

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from dperm.data.blocks import column_in_words, odd_columns
 from dperm.data.reading import read
 from dperm.data.tables import column_names, is_table, numeric_matrix
 from dperm.errors import DataError, DataTypeError, ParameterError
@@ -106,14 +107,12 @@ def labels_of(y: Any) -> Labels:
 
 def require_finite(X: Any, names: Names) -> None:
     """Refuse NaN and infinities in rows to predict, naming the first column that has one."""
-    if sparse.issparse(X):
-        odd = np.unique(X.indices[~np.isfinite(X.data)])
-    else:
-        odd = np.flatnonzero(~np.isfinite(X).all(axis=0))
-    if odd.size:
+    odd = odd_columns(X)
+    if odd:
         raise DataError(
-            f"X must be finite, but {_column(int(odd[0]), names)} has NaN or infinite values (inf). Impute them with "
-            f'public constants: PublicTableEncoder with impute=, or SimpleImputer(strategy="constant", fill_value=...).'
+            f"X must be finite, but {column_in_words(odd[0], names)} has NaN or infinite values (inf). Impute them "
+            f'with public constants: PublicTableEncoder with impute=, or SimpleImputer(strategy="constant", '
+            f"fill_value=...)."
         )
 
 
@@ -152,13 +151,13 @@ def _from_objects(array: NDArray[Any]) -> NDArray[np.float64]:
     for place, values in enumerate(found):
         if values is None:
             raise DataTypeError(
-                f"{_column(place, None)} of X must hold numbers: to be read as one, an argument must be a string of "
-                f"text to be encoded, or a real number. Convert it first."
+                f"{column_in_words(place, None)} of X must hold numbers: to be read as one, an argument must be a "
+                f"string of text to be encoded, or a real number. Convert it first."
             )
         if values.dtype.kind == "O":
             raise DataError(
-                f"{_column(place, None)} of X must hold numbers, and has text. Encode it with declared categories "
-                f"(dperm.data.PublicEncoder), or leave the column out."
+                f"{column_in_words(place, None)} of X must hold numbers, and has text. Encode it with declared "
+                f"categories (dperm.data.PublicEncoder), or leave the column out."
             )
     return np.column_stack(found)  # type: ignore[arg-type]  # none is None
 
@@ -193,7 +192,3 @@ def _each_read(objects: NDArray[Any]) -> NDArray[Any]:
 
 def _is_label(item: object) -> bool:
     return isinstance(item, str) or (isinstance(item, Real | np.bool_) and bool(item == item))
-
-
-def _column(place: int, names: Names) -> str:
-    return f"column {names[place]!r}" if names is not None else f"column {place}"

@@ -6,19 +6,15 @@ import math
 from numbers import Real
 from typing import Any
 
-import numpy as np
-
 from dperm import checks
 from dperm.accounting.budget import Budget
+from dperm.accounting.events import LARGEST_EPSILON
 from dperm.checks import shown
-from dperm.data.bounded import INVALID
 from dperm.erm.losses import Loss
 from dperm.errors import ParameterError
 from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 
-LARGEST_EPSILON = 500.0
-"""Beyond, e^epsilon comes near the largest double, and nothing is promised that anyone could use."""
 _DELTA = "It is far below one over the number of records, such as 1e-6; 0.0 asks for a pure guarantee."
 _C = "It is 1/Lambda in sum scale, as in scikit-learn; None leaves the choice to the plan."
 _CLIP = (
@@ -56,27 +52,6 @@ def regularization_of(C: object) -> float | None:
 def clip_of(clip: object, loss: Loss, radius: float) -> float | None:
     """The longest gradient of a record: the share ``clip`` of R sup |f'| (T44); None where the plan chooses."""
     return None if clip is None else checks.rate("clip", clip, _CLIP) * radius * loss.slope
-
-
-def method_of(method: Any) -> Any:
-    """``method``, if it is not a class; the methods themselves check the rest."""
-    if isinstance(method, type) and hasattr(method, "plan"):
-        raise ParameterError(f"method must be an object, got the class {method.__name__}. Write {method.__name__}().")
-    return method
-
-
-def truth(name: str, value: object) -> bool:
-    """``value``, if it is True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise ParameterError(f"{name} must be True or False, got {shown(value)}.")
-    return bool(value)
-
-
-def invalid_rows(invalid: object) -> str:
-    """``invalid``, if it is "raise" or "drop"."""
-    if invalid not in INVALID:
-        raise ParameterError(f'invalid must be "raise" or "drop", got {shown(invalid)}.')
-    return str(invalid)
 
 
 def seed_of(random_state: Any) -> int | None:
