@@ -8,6 +8,7 @@ import re
 import pytest
 
 from dperm import Approximate, Gaussian, Laplace, Poisson, Pure, account, calibrate
+from dperm.accounting import PerturbedSoftmax
 from dperm.accounting.serialize import event_from_json, event_to_json
 
 TARGET = "calibrate --adjacency add_remove --epsilon 1 --delta 1e-5"
@@ -20,6 +21,7 @@ FAMILIES = {
     "pure(?) * 10": lambda e: Pure(e, "add_remove") * 10,
     "approximate(0.01, ?) * 10": lambda d: Approximate(0.01, d, "add_remove") * 10,
     "gaussian(40) * ?": lambda k: Gaussian(40.0) * int(k),
+    "perturbed_softmax(?, 0.01, 5)": lambda s: PerturbedSoftmax(s, 0.01, 5),
 }
 
 

@@ -3,14 +3,16 @@
 """The grammar of events: what it accepts, and how it refuses."""
 
 import ast
+import re
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from dperm import Approximate, Gaussian, Laplace, Poisson, Pure, RandomizedResponse, WithoutReplacement
-from dperm.accounting import PerturbedObjective
-from dperm.cli.grammar import Filling
+from dperm.accounting import PerturbedObjective, PerturbedSoftmax
+from dperm.cli.grammar import Filling, parameters
+from dperm.cli.options import EVENTS_HELP
 from dperm.cli.reading import DEEPEST, LONGEST, read_expression
 from dperm.errors import AdjacencyError, DpermError, ParameterError
 
@@ -46,6 +48,8 @@ def place(error):
         ("perturbed_objective(5, 0.025)", PerturbedObjective(5.0, 0.025)),
         ("perturbed_objective(5, curvature=1/40, monotone=false)", PerturbedObjective(5.0, 0.025, monotone=False)),
         ("perturbed_objective(5, 0.025, True)", PerturbedObjective(5.0, 0.025)),
+        ("perturbed_softmax(5, 0.01, 3)", PerturbedSoftmax(5.0, 0.01, 3)),
+        ("perturbed_softmax(5, classes=10, curvature=1/40)", PerturbedSoftmax(5.0, 0.025, 10)),
         ("gaussian(1) * 10", Gaussian(1.0) * 10),
         ("10 * gaussian(1)", Gaussian(1.0) * 10),
         ("gaussian(1) * 1_000", Gaussian(1.0) * 1000),
@@ -64,6 +68,12 @@ def test_the_grammar_spells_the_events_of_the_library(text, event):
     assert read(text) == event
 
 
+@pytest.mark.parametrize("kind", [Gaussian, Poisson, RandomizedResponse, PerturbedObjective, PerturbedSoftmax])
+def test_the_help_names_every_parameter(kind):
+    (line,) = re.findall(rf"\b{kind.kind}\(([^)]*)\)", EVENTS_HELP)
+    assert [part.split("=")[0].strip().lower() for part in line.split(",")] == [one.name for one in parameters(kind)]
+
+
 def test_a_question_mark_is_filled_with_the_value_wherever_it_stands():
     assert read("poisson(gaussian(?), rate=0.1) + laplace(?)", value=2.0) == Poisson(Gaussian(2.0), 0.1) + Laplace(2.0)
 
@@ -80,6 +90,7 @@ def test_a_question_mark_for_a_count_is_rounded_down():
         ("poisson(gaussian(?), rate=?) * ?", {"noise_multiplier", "rate", "count"}),
         ("approximate(?, 0.1)", {"epsilon"}),
         ("perturbed_objective(?, 0.1, monotone=false)", {"noise_multiplier"}),
+        ("perturbed_softmax(?, 0.1, 3)", {"noise_multiplier"}),
     ],
 )
 def test_the_roles_of_question_marks_are_known_before_they_are_filled(text, roles):
@@ -133,6 +144,8 @@ def test_the_roles_of_question_marks_are_known_before_they_are_filled(text, role
         ("pure(1, adjacency=3)", 18, "write adjacency=add_remove"),
         ("poisson(1, rate=0.1)", 8, "1 is not an event"),
         ("perturbed_objective(1)", 0, "needs curvature"),
+        ("perturbed_softmax(1, 0.1)", 0, "perturbed_softmax(noise_multiplier, curvature, classes) needs classes"),
+        ("perturbed_softmax(1, 0.1, true)", 26, "classes must be a number, got true"),
         ("perturbed_objective(1, 0.1, 1)", 28, "1 is neither true nor false; write monotone=true"),
         ("perturbed_objective(1, 0.1, monotone=maybe)", 37, "maybe is neither true nor false"),
         ("perturbed_objective(1, 0.1, monotone='true')", 37, "'true' is neither true nor false"),
@@ -159,6 +172,8 @@ def test_a_syntax_error_points_at_its_place(text, column, word):
         ("randomized_response(1, 1)", 0, "values"),
         ("perturbed_objective(1, -0.1)", 0, "curvature"),
         ("perturbed_objective(0, 0.1)", 0, "noise_multiplier"),
+        ("perturbed_softmax(1, 0.1, 2)", 0, "classes"),
+        ("perturbed_softmax(1, 0.1, 3.5)", 0, "classes"),
         ("gaussian(1) * 0", 14, "count"),
         ("gaussian(1) * -3", 14, "count"),
         ("gaussian(1) * 1e300", 14, "count"),
@@ -186,6 +201,7 @@ def test_a_value_that_an_event_refuses_is_named_with_its_place(text, column, arg
         ("RandomizedResponse", "randomized_response"),
         ("randomised_response", "randomized_response"),
         ("poison", "poisson"),
+        ("PerturbedSoftmax", "perturbed_softmax"),
     ],
 )
 def test_a_misspelt_or_capitalised_event_is_told_its_name(name, meant):

@@ -18,6 +18,7 @@ from dperm.accounting import (
     Gaussian,
     Laplace,
     PerturbedObjective,
+    PerturbedSoftmax,
     Poisson,
     Pure,
     RandomizedResponse,
@@ -42,6 +43,7 @@ SCALE, RATE = log_floats(0.7, 20.0), log_floats(0.01, 0.9)
 STRENGTH, FAILURE = log_floats(0.02, 2.0), log_floats(1e-8, 1e-3)
 GAUSSIANS, LAPLACES = st.builds(Gaussian, SCALE), st.builds(Laplace, SCALE)
 OBJECTIVES = st.builds(PerturbedObjective, SCALE, log_floats(0.003, 1.0), st.booleans())
+SOFTMAXES = st.builds(PerturbedSoftmax, log_floats(2.0, 40.0), log_floats(0.003, 0.3), st.integers(3, 20))
 
 
 def declared(adjacency):
@@ -62,6 +64,8 @@ EVENTS = {
     ("declared-replace_one", REPLACE): declared(REPLACE),
     ("perturbed-objective", ADD): OBJECTIVES,
     ("perturbed-objective", REPLACE): OBJECTIVES,
+    ("perturbed-softmax", ADD): SOFTMAXES,
+    ("perturbed-softmax", REPLACE): SOFTMAXES,
     ("randomized-response", REPLACE): st.builds(RandomizedResponse, STRENGTH, st.integers(2, 9)),
     ("poisson-gaussian", ADD): st.builds(Poisson, GAUSSIANS, RATE),
     ("poisson-gaussian", REPLACE): st.builds(Poisson, GAUSSIANS, RATE),
@@ -214,9 +218,9 @@ def test_a_guarantee_read_off_the_profile_covers_the_event(events, adjacency):
     def law(event, epsilon, other):
         profile = account(event, adjacency)
         delta = profile.delta(epsilon)
-        if delta == 0 or "wider" in vars(profile):  # T4's bound is no pair's profile: it may be looser elsewhere
+        if not 0 < delta < 1 or "wider" in vars(profile):  # T4's bound is no pair's profile: it may be looser elsewhere
             return
-        guarantee = Approximate(epsilon, min(delta, 0.999), adjacency)
+        guarantee = Approximate(epsilon, delta, adjacency)
         assert never_above(profile.delta_bracket(other), account(guarantee, adjacency).delta_bracket(other))
         twice = account(event * 2, adjacency).delta_bracket(other)
         assert never_above(twice, account(guarantee * 2, adjacency).delta_bracket(other))
@@ -266,9 +270,12 @@ def test_replacing_a_record_is_never_more_private_than_removing_it(kind):
     law()
 
 
-@pytest.mark.parametrize("kind", both_ways)
+@pytest.mark.parametrize("kind", [kind for kind in both_ways if kind != "perturbed-softmax"])
 def test_replacing_a_record_costs_no_more_than_t4_says(kind):
-    """T4: (2 eps, delta (1 + e^eps)) of the add/remove profile bounds the replace-one pair of every event."""
+    """T4: (2 eps, delta (1 + e^eps)) of the add/remove profile bounds the replace-one pair of every event.
+
+    Not so T53a, whose sum over pairs of vertices is above T4 where delta is large: 3.2 times with 20 classes.
+    """
 
     @given(EVENTS[kind, ADD], EPSILON)
     @fewer
@@ -284,6 +291,9 @@ NOISY = {
     "gaussian": (lambda scale, rate: Gaussian(scale), (ADD, REPLACE)),
     "laplace": (lambda scale, rate: Laplace(scale), (ADD, REPLACE)),
     "replaced": (lambda scale, rate: ReplaceOneOnly(Gaussian(scale)), (REPLACE,)),
+    "objective": (lambda scale, rate: PerturbedObjective(scale, rate), (ADD, REPLACE)),
+    "regression": (lambda scale, rate: PerturbedObjective(scale, rate, monotone=False), (ADD, REPLACE)),
+    "softmax": (lambda scale, rate: PerturbedSoftmax(scale, rate, 5), (ADD, REPLACE)),
     "poisson-gaussian": (lambda scale, rate: Poisson(Gaussian(scale), rate=rate), (ADD, REPLACE)),
     "poisson-laplace": (lambda scale, rate: Poisson(Laplace(scale), rate=rate), (ADD, REPLACE)),
     "without-gaussian": (lambda scale, rate: WithoutReplacement(Gaussian(scale), rate=rate), (REPLACE,)),
@@ -298,7 +308,7 @@ every_noise = pytest.mark.parametrize(
 
 @every_noise
 def test_more_noise_never_hurts(make, adjacency):
-    """Noise of a larger scale is post-processing (T3) of the same event."""
+    """Noise of a larger scale is post-processing (T3) of the same event; in an objective, its bound falls (T43a)."""
 
     @given(SCALE, RATE, log_floats(1.001, 4.0), EPSILON)
     @fewer

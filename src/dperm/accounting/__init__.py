@@ -19,3 +19,4 @@ from dperm.accounting.sampled import Poisson as Poisson
 from dperm.accounting.sampled import WithoutReplacement as WithoutReplacement
 from dperm.accounting.serialize import event_from_json as event_from_json
 from dperm.accounting.serialize import event_to_json as event_to_json
+from dperm.accounting.softmax import PerturbedSoftmax as PerturbedSoftmax

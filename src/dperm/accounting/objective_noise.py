@@ -3,33 +3,25 @@
 """How much noise objective perturbation needs, in closed form: T37, T39-T41 and the recipe T43a."""
 
 import math
-from dataclasses import dataclass
 
 from dperm import checks
-from dperm.accounting import closed
-from dperm.accounting.closed import Single
-from dperm.accounting.composition import Composition
 from dperm.accounting.events import MULTIPLIERS
 from dperm.accounting.laws.objective import (
     BoundingLoss,
+    corner_bound,
     one_sided_bound,
-    planar_bound,
     two_sided_bound,
     union_bound,
 )
+from dperm.accounting.noise_search import NoiseSearch, certified_delta
 from dperm.errors import AssumptionError
 from dperm.privacy.adjacency import Adjacency
-from dperm.privacy.gaussian_profile import mu_for
 from dperm.privacy.rounding import lowered, raised
 
 MULTIPLIER = "Give the standard deviation of the noise over the Lipschitz constant L of one record's loss."
 CURVATURE = "Give beta/Lambda, the smoothness of one record's loss over the strength of the regularization."
 MONOTONE = "It says that the slope of a record's loss has one sign, as for logistic and hinge types."
 LARGEST_CURVATURE = 1e100
-
-MARGIN = 1e-10
-"""By how much less than delta the noise is calibrated to: the accountant's own allowance is 1e-11."""
-PUSHES = (0.0, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
 
 def checked_multiplier(value: object) -> float:
@@ -57,13 +49,13 @@ def determinant_loss(curvature: float) -> float:
 
 
 def bounding_loss(noise_multiplier: float, curvature: float, adjacency: Adjacency, monotone: bool) -> BoundingLoss:
-    """What bounds the privacy loss in both orders: T40 or T39 under add/remove, T41 (b) or (a) under replace-one.
+    """What bounds the privacy loss in both orders: T40 or T39 under add/remove, T41 (b) or (c) under replace-one.
 
     Adding a record costs no determinant (T37); the bound of removing one is used for both.
     """
     c, mu = determinant_loss(curvature), 1 / noise_multiplier
     if adjacency is Adjacency.REPLACE_ONE:
-        return union_bound(c, mu) if monotone else planar_bound(c, mu)
+        return union_bound(c, mu) if monotone else corner_bound(c, mu)
     return one_sided_bound(c, mu) if monotone else two_sided_bound(c, mu)
 
 
@@ -77,7 +69,7 @@ def objective_delta(
     """
     epsilon, noise = checks.nonnegative("epsilon", epsilon), checked_multiplier(noise_multiplier)
     bound = bounding_loss(noise, curvature, Adjacency.of(adjacency), checked_monotone(monotone))
-    return max(Single(bound.mirrored()).bracket(epsilon)[1], math.ulp(0.0))
+    return certified_delta(bound, epsilon)
 
 
 def objective_noise_multiplier(
@@ -94,66 +86,14 @@ def objective_noise_multiplier(
         If c = log(1 + curvature) leaves nothing of epsilon for the noise.
     """
     epsilon, delta = checks.positive("epsilon", epsilon), checks.positive_delta("delta", delta)
-    family = _Family(epsilon, delta, curvature, Adjacency.of(adjacency), checked_monotone(monotone))
+    adjacency, monotone = Adjacency.of(adjacency), checked_monotone(monotone)
     left = lowered(epsilon - determinant_loss(curvature), 2)
     if left <= 0:
         raise _no_room(epsilon, curvature)
-    least = raised(1 / mu_for(left, delta * (1 - MARGIN)), 4)
-    exact = family.monotone and family.adjacency is Adjacency.ADD_REMOVE
-    return family.pushed(least if exact else family.root(least))
-
-
-@dataclass(frozen=True)
-class _Family:
-    """The event as a function of its noise, and the target."""
-
-    epsilon: float
-    delta: float
-    curvature: float
-    adjacency: Adjacency
-    monotone: bool
-
-    def bound(self, noise_multiplier: float) -> BoundingLoss:
-        """The bounding loss."""
-        return bounding_loss(noise_multiplier, self.curvature, self.adjacency, self.monotone)
-
-    def pushed(self, start: float) -> float:
-        """The first noise multiplier from ``start`` on, in small steps, that the accountant covers."""
-        for push in PUSHES:
-            if self.covered(start * (1 + push)):
-                return start * (1 + push)
-        raise AssumptionError("no noise near the exact one could be certified. Ask for a slightly larger epsilon.")
-
-    def covered(self, noise_multiplier: float) -> bool:
-        """Whether the accountant's epsilon at delta is at most epsilon."""
-        alone = Composition(((self.bound(noise_multiplier).mirrored(), 1),))
-        found = closed.epsilon_bracket(alone, self.delta)
-        return found is not None and found[1] <= self.epsilon
-
-    def root(self, least: float) -> float:
-        """Where log delta meets its target, in log noise, by the Illinois method from ``least`` noise upwards."""
-        low = high = math.log(least)
-        above = below = self._excess(low)
-        while below > 0:
-            low, above, high = high, below, high + 0.7
-            below = self._excess(high)
-        side = 0
-        for _ in range(60 if low < high else 0):
-            middle = (low * below - high * above) / (below - above) if math.isfinite(below) else (low + high) / 2
-            value = self._excess(middle)
-            if abs(value) <= 1e-13:
-                return math.exp(middle)
-            if not low < middle < high:
-                break
-            if value > 0:  # an end that stays twice loses half its weight
-                low, above, below, side = middle, value, below / 2 if side > 0 else below, 1
-            else:
-                high, below, above, side = middle, value, above / 2 if side < 0 else above, -1
-        return math.exp(high)
-
-    def _excess(self, log_noise: float) -> float:
-        value = self.bound(math.exp(log_noise)).delta(self.epsilon)
-        return math.log(value / self.delta) + MARGIN if value > 0 else -math.inf
+    search = NoiseSearch(epsilon, delta, lambda noise: bounding_loss(noise, curvature, adjacency, monotone))
+    least = search.least(left)
+    exact = monotone and adjacency is Adjacency.ADD_REMOVE
+    return search.pushed(least if exact else search.root(least))
 
 
 def _no_room(epsilon: float, curvature: float) -> AssumptionError:

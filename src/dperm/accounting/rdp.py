@@ -151,7 +151,7 @@ def without_replacement_gaussian_rdp(orders: ArrayLike, noise_multiplier: float,
 
 
 def moment_rdp(orders: ArrayLike, bound: BoundingLoss) -> Array:
-    """The curve ln E e^{(alpha-1) U} / (alpha - 1) of a loss U that bounds the privacy loss (T16, T39, T40, T41).
+    """The curve ln E e^{(alpha-1) U} / (alpha - 1) of a loss U that bounds the privacy loss (T16, T39-T41, T53a).
 
     D_alpha(P || Q) = ln E_P e^{(alpha-1) L} / (alpha - 1), and L <= U. The terms of the logarithm are of the sizes of
     (alpha-1) U at its largest and 1, and are allowed for as such.

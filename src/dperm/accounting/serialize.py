@@ -11,12 +11,13 @@ from dperm.accounting.events import Approximate, Gaussian, Laplace, Pure, Random
 from dperm.accounting.objective import PerturbedObjective
 from dperm.accounting.replace_only import ReplaceOneOnly
 from dperm.accounting.sampled import Poisson, WithoutReplacement
+from dperm.accounting.softmax import PerturbedSoftmax
 from dperm.checks import shown
 from dperm.errors import DpermError, EventFormatError, ParameterError
 
 VERSION = 1
 _PLAIN: dict[str, type[SingleEvent]] = {
-    e.kind: e for e in (Gaussian, Laplace, Pure, Approximate, RandomizedResponse, PerturbedObjective)
+    e.kind: e for e in (Gaussian, Laplace, Pure, Approximate, RandomizedResponse, PerturbedObjective, PerturbedSoftmax)
 }
 _Nesting = Poisson | WithoutReplacement | ReplaceOneOnly
 """Elementary events around another one."""

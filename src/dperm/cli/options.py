@@ -55,6 +55,7 @@ Events:
   randomized_response(epsilon, values=2)
   poisson(EVENT, rate)              without_replacement(EVENT, rate)
   perturbed_objective(noise_multiplier, curvature, monotone=true)
+  perturbed_softmax(noise_multiplier, curvature, classes)
   EVENT * 1000 repeats              EVENT + EVENT composes, as several EVENTs do
   rate=256/60000: a number may be a quotient of two
 

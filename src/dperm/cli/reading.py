@@ -84,6 +84,7 @@ def _kinds() -> "dict[str, type[SingleEvent]]":
         accounting.WithoutReplacement,
         accounting.ReplaceOneOnly,
         accounting.PerturbedObjective,
+        accounting.PerturbedSoftmax,
     )
     return {kind.kind: kind for kind in kinds}
 

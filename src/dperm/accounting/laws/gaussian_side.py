@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The loss U that bounds objective perturbation, above an edge: pieces of normal laws (T39, T40, T41)."""
+"""The loss U that bounds objective perturbation, above an edge: pieces of normal laws (T39, T40, T41, T53a)."""
 
 import math
 from dataclasses import dataclass

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The Mills ratio M(z) = int_0^inf e^{-zu - u^2/2} du = Phi(-z)/phi(z), real and complex, and its first moment.
+"""The Mills ratio M(z) = int_0^inf e^{-zu - u^2/2} du = Phi(-z)/phi(z), real and complex.
 
 For Re z >= 0: |M(z)| <= M(Re z), and |M(z)| <= 2/|z| (by parts once: 1 at the end, and the integral of u e^{-u^2/2}).
-M_1(z) = int_0^inf u e^{-zu - u^2/2} du = 1 - z M(z) = -M'(z), and |M_1(z)| <= 1 there. Moment generating functions made
-of it are sums that cancel, so their logarithms are taken with the error of the sum.
+-M'(z) = int_0^inf u e^{-zu - u^2/2} du, so |M'(z)| <= 1 there. Moment generating functions made of it are sums that
+cancel, so their logarithms are taken with the error of the sum.
 """
 
 import math
@@ -20,26 +20,11 @@ SQRT_HALF_PI = math.sqrt(math.pi / 2)
 LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 FADDEEVA = 1e-12
 """Relative accuracy of `wofz`, which its authors state as 1e-13 in either part, with a margin."""
-_FAR, _TERMS = 5.0, 60
-
-
-def mills(x: Array) -> Array:
-    """M at real x."""
-    return np.asarray(SQRT_HALF_PI * erfcx(x * math.sqrt(0.5)))
 
 
 def complex_mills(z: ComplexArray) -> ComplexArray:
     """M at Re z >= 0, right to FADDEEVA, relative."""
     return np.asarray(SQRT_HALF_PI * wofz(1j * math.sqrt(0.5) * z), dtype=np.complex128)
-
-
-def first_mills(x: Array) -> Array:
-    """M_1 at real x >= 0 without cancellation: r_n = M_n/M_{n-1} = 1/(x + (n+1) r_{n+1}), run down, from x = 5 on."""
-    near, far = np.minimum(x, _FAR), np.maximum(x, _FAR)
-    ratio = 1 / far
-    for n in range(_TERMS, 0, -1):
-        ratio = 1 / (far + (n + 1) * ratio)
-    return np.where(x < _FAR, 1 - near * mills(near), ratio * mills(far))
 
 
 def real_mills(x: float) -> float:

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the loss that bounds objective perturbation to a pair that dominates it.
 
-Let U bound the privacy loss of **both** orders of every neighbouring pair, almost surely (T39, T40, T41 a) or in its
-tails (T41 b), and G(alpha) = E(1 - alpha e^{-U})_+. Then H_alpha(P || Q) <= G(alpha), and, the other order read
+Let U bound the privacy loss of **both** orders of every neighbouring pair, almost surely (T39, T40) or in its tails
+(T41, T53a), and G(alpha) = E(1 - alpha e^{-U})_+. Then H_alpha(P || Q) <= G(alpha), and, the other order read
 backwards, H_alpha(P || Q) = 1 - alpha + alpha H_{1/alpha}(Q || P) <= 1 - alpha + alpha G(1/alpha) for alpha <= 1. The
 profile is convex, so it lies below the greatest convex minorant of the two: G from e^edge on, its mirror image below
 e^-edge, and between them their common tangent, which has slope -Q(U > edge) where
@@ -23,17 +23,14 @@ from scipy.special import ndtr
 from dperm.accounting.laws.gaussian_side import GaussianSide
 from dperm.accounting.laws.law import Array, ComplexArray, Parts
 from dperm.accounting.laws.mills import log_sum
-from dperm.accounting.laws.rayleigh_side import RayleighSide
-from dperm.privacy.rounding import ULP
-
-Side = GaussianSide | RayleighSide
+from dperm.privacy.rounding import ULP, raised
 
 
 @dataclass(frozen=True)
 class BoundingLoss:
     """U: an atom at the edge of a side and all of the side, or (without an atom) as much of its top as has mass 1."""
 
-    side: Side
+    side: GaussianSide
     atom: float = 0.0
 
     def log_mgf_real(self, c: Array) -> Array:
@@ -44,10 +41,10 @@ class BoundingLoss:
 
     def mirrored(self) -> "MirroredLoss":
         """The symmetric law that dominates what U bounds in both orders."""
-        if not self.atom:
-            return MirroredLoss(_raised_until_one(self.side, under_both=True))
         _, q = self.side.above()
-        return MirroredLoss(self.side, max(self.atom - q, 0.0) / (1 + math.exp(-self.side.edge)))
+        if not self.atom or self.atom < q:
+            return MirroredLoss(_raised_until_one(self.side, under_both=True))
+        return MirroredLoss(self.side, (self.atom - q) / (1 + math.exp(-self.side.edge)))
 
     def delta(self, epsilon: float) -> float:
         """The profile of the mirrored law; its edge is only looked for if epsilon is below it."""
@@ -60,7 +57,7 @@ class BoundingLoss:
 class MirroredLoss:
     """Losses of the side above its edge, mirrored below, and an atom of P-mass ``atom`` at the edge and its image."""
 
-    side: Side
+    side: GaussianSide
     atom: float = 0.0
 
     infinity = 0.0
@@ -141,12 +138,44 @@ def union_bound(determinant: float, mu: float) -> BoundingLoss:
     return BoundingLoss(GaussianSide(determinant, 0.0, ((1.0, 2 * mu), (2.0, mu))))
 
 
-def planar_bound(determinant: float, mu: float) -> BoundingLoss:
-    """T41 (a): U = c + 2 mu^2 + 2 mu R, R ~ chi_2: the gradients of two records differ by up to 2L in a plane."""
-    return BoundingLoss(RayleighSide(determinant, 2 * mu))
+def vertex_bound(determinant: float, mu: float, vertices: int) -> BoundingLoss:
+    """T53a: U = c + W, P(W > w) = min(1, v P(N(mu^2/2, mu^2) > w)).
+
+    The gradient of a record lies in the convex hull of 0 and v = K-1 >= 2 ``vertices`` (e_k - e_y) (x) x.
+    """
+    return BoundingLoss(GaussianSide(determinant, 0.0, ((float(vertices), mu),)))
 
 
-def _raised_until_one(side: Side, *, under_both: bool) -> Side:
+def vertex_pair_bound(determinant: float, mu: float, vertices: int) -> BoundingLoss:
+    """T53a, sharpened: U = c + W for two records, each with a gradient as in `vertex_bound`.
+
+    P(W > w) is the least of 1 and
+        v P(N(2 mu^2, 4 mu^2) > w) + v (v-1) P(N(3 mu^2/2, 3 mu^2) > w) + 2v P(N(mu^2/2, mu^2) > w):
+    of the v^2 pairs of vertices at most v are further apart than sqrt(3) mu, none further than 2 mu, and in 2v more one
+    of the two is 0. Tails above w >= 0 grow with the distance, so sqrt(3) is rounded up.
+    """
+    middle = raised(math.sqrt(3) * mu, 2)
+    pieces = ((float(vertices), 2 * mu), (float(vertices * (vertices - 1)), middle), (2.0 * vertices, mu))
+    return BoundingLoss(GaussianSide(determinant, 0.0, pieces))
+
+
+def corner_bound(determinant: float, mu: float) -> BoundingLoss:
+    """T41 (c): U = c + W, P(W > w) = 2 P(N(s^2/2, s^2) > w) for w >= s^2/2 + s z, and 1 below; s = 2 mu.
+
+    Two records at an angle have four corners, whose tails are summed. From there on no angle has a larger sum than
+    parallel records if z + s >= 2 M(z), M the Mills ratio. With s = (1.2 - z)/0.47 the left side is linear in z and the
+    right one convex, so the ends are enough: 1.2 > 2 M(1.2) = 1.185 and 2.553 > 2 M(0) = 2.507; the room is more than
+    rounding takes. Where z would be negative U is that of T39, with s for mu.
+    """
+    most = 2 * mu
+    z = 1.2 - 0.47 * most
+    if z <= 0:
+        return two_sided_bound(determinant, most)
+    side = GaussianSide(determinant, most * (most / 2 + z), ((2.0, most),))
+    return BoundingLoss(side, raised(1 - side.above()[0], 4))
+
+
+def _raised_until_one(side: GaussianSide, *, under_both: bool) -> GaussianSide:
     """The side above the point where P(U > edge), plus Q(U > edge) if ``under_both``, is 1: Newton in a bracket."""
     low = high = side.start
     while _excess(side.raised(high), under_both) > 0:
@@ -164,6 +193,6 @@ def _raised_until_one(side: Side, *, under_both: bool) -> Side:
     return side.raised(x)
 
 
-def _excess(side: Side, under_both: bool) -> float:
+def _excess(side: GaussianSide, under_both: bool) -> float:
     p, q = side.above()
     return (p - 1) + q if under_both else p - 1

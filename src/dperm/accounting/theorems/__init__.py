@@ -19,6 +19,7 @@ amplify_poisson, amplify_without_replacement                       amplification
 poisson_gaussian_delta                                             one Poisson step                        T22
 without_replacement_gaussian_delta                                 one step without replacement            T24
 shuffled_delta_lower, shuffle_without_amplification                shuffled batches                        T27
+planar_objective_delta                                             objective perturbation, replace-one     T41
 =================================================================  ======================================  ========
 
 Rényi DP (T16, T17, T24a, T26) is in ``dperm.accounting.rdp``. Noise scales, epsilons and deltas are rounded up (a
@@ -45,6 +46,7 @@ from dperm.accounting.theorems.mechanisms import (
     laplace_scale,
     zcdp_epsilon,
 )
+from dperm.accounting.theorems.objective import planar_objective_delta
 from dperm.accounting.theorems.optimal import (
     heterogeneous_composition_delta,
     heterogeneous_composition_epsilon,
@@ -80,6 +82,7 @@ __all__ = [
     "optimal_composition_delta",
     "optimal_composition_epsilon",
     "per_step_epsilon",
+    "planar_objective_delta",
     "poisson_gaussian_delta",
     "shuffle_without_amplification",
     "shuffled_delta_lower",

@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The smallest noise at which a loss that bounds objective perturbation meets its target (T43a)."""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from dperm.accounting import closed
+from dperm.accounting.closed import Single
+from dperm.accounting.composition import Composition
+from dperm.accounting.laws.objective import BoundingLoss
+from dperm.errors import AssumptionError
+from dperm.privacy.gaussian_profile import mu_for
+from dperm.privacy.rounding import raised
+
+MARGIN = 1e-10
+"""By how much less than delta the noise is calibrated to: the accountant's own allowance is 1e-11."""
+PUSHES = (0.0, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
+
+
+def certified_delta(bound: BoundingLoss, epsilon: float) -> float:
+    """The accountant's delta(epsilon) of one such event: never 0, as the loss is unbounded."""
+    return max(Single(bound.mirrored()).bracket(epsilon)[1], math.ulp(0.0))
+
+
+@dataclass(frozen=True)
+class NoiseSearch:
+    """A target, and the bounding loss as a function of the noise multiplier; its delta falls with the noise."""
+
+    epsilon: float
+    delta: float
+    bound: Callable[[float], BoundingLoss]
+
+    def least(self, left: float) -> float:
+        """What one Gaussian loss needs of the epsilon that the determinant has ``left`` (T6): no bound needs less."""
+        return raised(1 / mu_for(left, self.delta * (1 - MARGIN)), 4)
+
+    def pushed(self, start: float) -> float:
+        """The first noise multiplier from ``start`` on, in small steps, that the accountant covers."""
+        for push in PUSHES:
+            if self.covered(start * (1 + push)):
+                return start * (1 + push)
+        raise AssumptionError("no noise near the exact one could be certified. Ask for a slightly larger epsilon.")
+
+    def covered(self, noise_multiplier: float) -> bool:
+        """Whether the accountant's epsilon at delta is at most epsilon."""
+        alone = Composition(((self.bound(noise_multiplier).mirrored(), 1),))
+        found = closed.epsilon_bracket(alone, self.delta)
+        return found is not None and found[1] <= self.epsilon
+
+    def root(self, least: float) -> float:
+        """Where log delta meets its target, in log noise, by the Illinois method from ``least`` noise upwards."""
+        low = high = math.log(least)
+        above = below = self._excess(low)
+        while below > 0:
+            low, above, high = high, below, high + 0.7
+            below = self._excess(high)
+        side = 0
+        for _ in range(60 if low < high else 0):
+            middle = (low * below - high * above) / (below - above) if math.isfinite(below) else (low + high) / 2
+            value = self._excess(middle)
+            if abs(value) <= 1e-13:
+                return math.exp(middle)
+            if not low < middle < high:
+                break
+            if value > 0:  # an end that stays twice loses half its weight
+                low, above, below, side = middle, value, below / 2 if side > 0 else below, 1
+            else:
+                high, below, above, side = middle, value, above / 2 if side < 0 else above, -1
+        return math.exp(high)
+
+    def _excess(self, log_noise: float) -> float:
+        value = self.bound(math.exp(log_noise)).delta(self.epsilon)
+        return math.log(value / self.delta) + MARGIN if value > 0 else -math.inf

@@ -1,0 +1,149 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Objective perturbation of softmax regression with Gaussian noise: its event, and how much noise it needs (T53a)."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+from dperm import checks
+from dperm.accounting import rdp
+from dperm.accounting.event import Json, Orders, SingleEvent
+from dperm.accounting.laws.objective import BoundingLoss, MirroredLoss, vertex_bound, vertex_pair_bound
+from dperm.accounting.noise_search import NoiseSearch, certified_delta
+from dperm.accounting.objective_noise import LARGEST_CURVATURE, checked_multiplier
+from dperm.errors import AssumptionError
+from dperm.privacy.adjacency import Adjacency, Direction
+from dperm.privacy.rounding import lowered, raised
+
+CURVATURE = "Give w R^2/(K Lambda), with the largest weight w, the bound R on the rows and the regularization Lambda."
+CLASSES = "Two classes are logistic regression: use PerturbedObjective."
+MOST_CLASSES = 10**6
+
+
+def softmax_determinant_loss(curvature: float, classes: int) -> float:
+    """The c = (K-1) log(1 + curvature) that the Jacobian of the noise may add to the privacy loss, rounded up.
+
+    Theorem T53a. A record's Hessian w (diag(p) - pp') (x) xx' has rank K-1 at most and trace at most w R^2 (1 - 1/K),
+    so with A >= Lambda I, and the mean of logarithms at most the logarithm of the mean,
+        log det(A + the record's) - log det A <= (K-1) log(1 + w R^2/(K Lambda)).
+    """
+    curvature, classes = _checked_curvature(curvature), _checked_classes(classes)
+    return raised((classes - 1) * math.log1p(curvature), 4)
+
+
+def softmax_bound(noise_multiplier: float, curvature: float, classes: int, adjacency: Adjacency) -> BoundingLoss:
+    """What bounds the privacy loss in both orders (T53a): a gradient lies in the hull of 0 and K-1 vertices.
+
+    Adding a record costs no determinant (T37); the bound of removing one is used for both. Replacing one is bounded by
+    the sharpened form, which counts distances between vertices, and is never above the printed one.
+    """
+    c, mu, vertices = softmax_determinant_loss(curvature, classes), 1 / noise_multiplier, classes - 1
+    if adjacency is Adjacency.REPLACE_ONE:
+        return vertex_pair_bound(c, mu, vertices)
+    return vertex_bound(c, mu, vertices)
+
+
+@dataclass(frozen=True)
+class PerturbedSoftmax(SingleEvent):
+    """The exact minimiser of sum_i w_i f(W x_i, y_i) + r(W) + (Lambda/2) ||W||^2 + <b, W>, b ~ N(0, sigma^2).
+
+    f is the softmax loss log sum_k e^{u_k} - u_y of K = ``classes`` >= 3 classes, not clipped; ||x|| <= R, w_i <= w, r
+    is convex and public, Lambda > 0. ``noise_multiplier`` is sigma/L with L = sqrt(2) w R, ``curvature`` is
+    w R^2/(K Lambda): the mean eigenvalue of a record's Hessian over its rank K-1, over Lambda.
+
+    The privacy loss is bounded by T53a, with c = (K-1) log(1 + curvature) for the determinant; a solver that stops
+    early needs a second event (T43).
+
+    Examples
+    --------
+    >>> from dperm.accounting import PerturbedSoftmax, account
+    >>> fit = PerturbedSoftmax(noise_multiplier=5.0, curvature=0.01, classes=3)
+    >>> account(fit, adjacency="add_remove").delta(epsilon=1.0)
+    5.89636...e-08
+    """
+
+    noise_multiplier: float
+    curvature: float
+    classes: int
+    kind: ClassVar[str] = "perturbed_softmax"
+
+    def __post_init__(self) -> None:
+        """Check and accept numpy scalars."""
+        object.__setattr__(self, "noise_multiplier", checked_multiplier(self.noise_multiplier))
+        object.__setattr__(self, "curvature", _checked_curvature(self.curvature))
+        object.__setattr__(self, "classes", _checked_classes(self.classes))
+
+    def bound(self, adjacency: Adjacency) -> BoundingLoss:
+        """The loss that bounds both orders of every neighbouring pair."""
+        return softmax_bound(self.noise_multiplier, self.curvature, self.classes, adjacency)
+
+    def law(self, direction: Direction) -> MirroredLoss:
+        """The symmetric pair that dominates what T53a bounds; the same when a record is added or removed."""
+        replaced = direction is Direction.REPLACE
+        return self.bound(Adjacency.REPLACE_ONE if replaced else Adjacency.ADD_REMOVE).mirrored()
+
+    def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
+        """The moments of the bounding loss (T53a)."""
+        return rdp.moment_rdp(orders, self.bound(adjacency))
+
+    def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
+        """T37, T53a."""
+        return ("T37", "T53a")
+
+    def fields(self) -> Json:
+        """All three parameters."""
+        return {"noise_multiplier": self.noise_multiplier, "curvature": self.curvature, "classes": self.classes}
+
+
+def softmax_delta(
+    epsilon: float, noise_multiplier: float, curvature: float, classes: int, adjacency: Adjacency | str
+) -> float:
+    """Upper bound on delta(epsilon) of one `PerturbedSoftmax` (T53a): the number of `account`, without an engine.
+
+    With m = L/sigma and x = epsilon - c it is, where the sum of tails is below 1 (elsewhere it is less),
+        (K-1) delta_GDP(x; m) under add_remove, and under replace_one
+        (K-1) delta_GDP(x; 2m) + (K-1)(K-2) delta_GDP(x; sqrt(3) m) + 2(K-1) delta_GDP(x; m).
+    """
+    epsilon = checks.nonnegative("epsilon", epsilon)
+    event = PerturbedSoftmax(noise_multiplier, curvature, classes)
+    return certified_delta(event.bound(Adjacency.of(adjacency)), epsilon)
+
+
+def softmax_noise_multiplier(
+    epsilon: float, delta: float, curvature: float, classes: int, adjacency: Adjacency | str
+) -> float:
+    """The smallest sigma/L, rounded up, at which one `PerturbedSoftmax` is (epsilon, delta)-DP by the accountant.
+
+    Theorem T53a and the recipe T43a: the root of the bound, which falls with sigma; checked at the value returned.
+
+    Raises
+    ------
+    AssumptionError
+        If c = (K-1) log(1 + curvature) leaves nothing of epsilon for the noise.
+    """
+    epsilon, delta = checks.positive("epsilon", epsilon), checks.positive_delta("delta", delta)
+    adjacency = Adjacency.of(adjacency)
+    left = lowered(epsilon - softmax_determinant_loss(curvature, classes), 2)
+    if left <= 0:
+        raise _no_room(epsilon, curvature, classes)
+    search = NoiseSearch(epsilon, delta, lambda noise: softmax_bound(noise, curvature, classes, adjacency))
+    return search.pushed(search.root(search.least(left)))
+
+
+def _checked_curvature(value: object) -> float:
+    return checks.between("curvature", value, 0.0, LARGEST_CURVATURE, CURVATURE)
+
+
+def _checked_classes(value: object) -> int:
+    return checks.count("classes", value, CLASSES, least=3, most=MOST_CLASSES)
+
+
+def _no_room(epsilon: float, curvature: float, classes: int) -> AssumptionError:
+    room, cost = math.expm1(min(epsilon / (classes - 1), 700.0)), (classes - 1) * math.log1p(curvature)
+    return AssumptionError(
+        f"objective perturbation with epsilon={epsilon:g} and classes={classes} needs curvature = w R^2/(K Lambda) < "
+        f"e^(epsilon/(K-1)) - 1 = {room:.6g}, got {curvature:g}: the determinant alone costs (K-1) log(1 + curvature) "
+        f"= {cost:.6g} (T53a, T43a). Raise the regularization to more than {curvature / room:.6g} times the present "
+        f"one, or give a larger epsilon."
+    )
