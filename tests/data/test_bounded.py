@@ -16,6 +16,7 @@ from scipy import sparse
 
 from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
+from dperm.data.targets import Classes
 from dperm.errors import DataError, ParameterError
 
 ULP = 2.0**-53
@@ -52,8 +53,8 @@ def zeros(X) -> np.ndarray:
     return np.zeros(X.shape[0], dtype=int)
 
 
-def enforced(X, space: FeatureSpace, y=None, **options):
-    return enforce(X, zeros(X) if y is None else y, space, classes=(0, 1), **options)
+def enforced(X, space: FeatureSpace, y=None, target=Classes((0, 1)), **options):
+    return enforce(X, zeros(X) if y is None else y, space, target, **options)
 
 
 def bounded_rows(data) -> np.ndarray:
@@ -259,7 +260,6 @@ def test_a_row_with_a_good_label_and_nan_is_dropped_and_so_is_one_with_a_bad_lab
     X = np.array([[1.0, np.nan], [1.0, 1.0], [2.0, 2.0], [np.inf, 0.0]])
     data = enforced(X, FeatureSpace(2, norm=1.0), np.array([0, 5, 1, 1]), invalid="drop")
     (block,) = data.blocks()
-    assert block.signs.tolist() == [0, 0, 1, 0]
     assert block.weights.tolist() == [0, 0, 1, 0]
     assert block.x[0].tolist() == [0, 0]
     assert block.x[3].tolist() == [0, 0]
@@ -267,11 +267,11 @@ def test_a_row_with_a_good_label_and_nan_is_dropped_and_so_is_one_with_a_bad_lab
 
 def test_weights_follow_the_classes():
     data = enforced(
-        np.ones((4, 1)), FeatureSpace(1, norm=1.0), np.array([0, 1, 9, 1]), weights=(0.5, 3.0), invalid="drop"
+        np.ones((4, 1)), FeatureSpace(1, norm=1.0), np.array([0, 1, 9, 1]), Classes((0, 1), (0.5, 3.0)), invalid="drop"
     )
     (block,) = data.blocks()
     assert block.weights.tolist() == [0.5, 3.0, 0.0, 3.0]
-    assert block.signs.tolist() == [-1, 1, 0, 1]
+    assert (block.targets * block.weights).tolist() == [-0.5, 3.0, 0.0, 3.0]
 
 
 def test_the_blocks_of_a_stride_are_chosen_by_position():
@@ -283,7 +283,7 @@ def test_the_blocks_of_a_stride_are_chosen_by_position():
     assert data.stride_for(20_000) == 1
     assert data.stride_for(1) <= len(whole) // 4 + 1
     for rows in (1, 3_000, 9_000, 20_000):
-        left = sum(len(block.signs) for block in data.blocks(data.stride_for(rows)))
+        left = sum(len(block.targets) for block in data.blocks(data.stride_for(rows)))
         assert left >= min(rows, 20_000)
 
 
@@ -351,7 +351,7 @@ def test_what_happens_to_invalid_rows_is_one_of_two():
 
 def rows_are_what_they_should_be(module) -> None:
     """Among them rows that overflow when they are squared, or whose factor would underflow."""
-    assert_bounded(module.enforce(CORNERS, zeros(CORNERS), FeatureSpace(4, norm=1e-20), classes=(0, 1)), CORNERS)
+    assert_bounded(module.enforce(CORNERS, zeros(CORNERS), FeatureSpace(4, norm=1e-20), Classes((0, 1))), CORNERS)
 
 
 @pytest.mark.parametrize(
@@ -375,20 +375,20 @@ def test_rows_that_are_too_long_are_noticed(assert_killed, old, new):
 
 def dropped_rows_count_nothing(module) -> None:
     X = np.array([[1.0, 2.0], [np.nan, 1.0]])
-    data = module.enforce(X, np.array([0, 1]), FeatureSpace(2, norm=1.0), classes=(0, 1), invalid="drop")
+    data = module.enforce(X, np.array([0, 1]), FeatureSpace(2, norm=1.0), Classes((0, 1)), invalid="drop")
     (block,) = data.blocks()
     assert block.weights[1] == 0
     assert np.isfinite(block.x).all()
 
 
 def test_a_dropped_row_that_counts_is_noticed(assert_killed):
-    assert_killed(dropped_rows_count_nothing, "dperm.data.bounded", "    signs[bad] = 0\n", "")
+    assert_killed(dropped_rows_count_nothing, "dperm.data.bounded", "    target.without(codes, bad)\n", "")
     assert_killed(dropped_rows_count_nothing, "dperm.data.bounded", "bad if bad.any() else None", "None")
 
 
 def duplicates_are_one_entry(module) -> None:
     matrix = odd_matrices()["duplicates that claim not to be"]
-    data = module.enforce(matrix, zeros(matrix), FeatureSpace(3, norm=1.0), classes=(0, 1))
+    data = module.enforce(matrix, zeros(matrix), FeatureSpace(3, norm=1.0), Classes((0, 1)))
     assert np.linalg.norm(bounded_rows(data), axis=1).max() <= data.space.radius
 
 

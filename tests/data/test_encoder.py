@@ -21,6 +21,7 @@ from table_kinds import KINDS, arrow_batch, arrow_table, pandas_frame, polars_fr
 from dperm.data.bounded import enforce
 from dperm.data.encoder import Categorical, Numeric, PublicEncoder
 from dperm.data.space import FeatureSpace
+from dperm.data.targets import Classes
 from dperm.errors import DataError, ParameterError
 
 COLUMNS = {
@@ -124,7 +125,7 @@ def test_the_bounds_and_the_norm_change_nothing_in_a_feature_space():
         assert space.center is None  # sparse features stay sparse
         assert space.radius == pytest.approx(math.hypot(2, space.constant))
         matrix = encoder.transform(DATA, sparse=sparse)
-        block = enforce(matrix, signs, space, classes=(-1, 1)).block(0, 4)
+        block = enforce(matrix, signs, space, Classes((-1, 1))).block(0, 4)
         seen = block.x if not sparse else block.x.toarray()
         np.testing.assert_allclose(block.factors[:, np.newaxis] * seen, MATRIX, rtol=1e-15)
 

@@ -1,12 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Labels as signs: what is neither of the two classes counts as neither, whatever it is."""
+"""Labels as codes: what is none of the classes counts as none, whatever it is; numbers are kept in their interval."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from dperm.data.labels import signs_of
+from dperm.data.targets import Classes, Interval, Kind
+from dperm.errors import DataError, ParameterError
 
 SAME = [
     pytest.param(np.array(["yes", "no", "maybe", ""]), ("no", "yes"), [1, -1, 0, 0], id="str"),
@@ -34,14 +35,17 @@ ANOTHER_KIND = [
 
 @pytest.mark.parametrize(("labels", "classes", "signs"), SAME)
 def test_the_first_class_is_negative_the_second_positive_and_anything_else_zero(labels, classes, signs):
-    found = signs_of(labels, classes)
+    target = Classes(classes)
+    found = target.read(labels)
     assert found.dtype == np.int8
-    assert found.tolist() == signs
+    targets, weights = target.targets(found)
+    assert (targets * weights).tolist() == signs
+    assert target.counts(found).tolist() == [sign != 0 for sign in signs]
 
 
 @pytest.mark.parametrize(("labels", "classes"), ANOTHER_KIND)
 def test_labels_of_another_kind_are_not_equal(labels, classes):
-    assert signs_of(labels, classes).tolist() == [0] * len(labels)
+    assert Classes(classes).read(labels).tolist() == [-1] * len(labels)
 
 
 @pytest.mark.parametrize(
@@ -50,11 +54,54 @@ def test_labels_of_another_kind_are_not_equal(labels, classes):
 def test_an_object_without_a_truth_value_is_no_label_and_changes_no_other(odd):
     labels = np.empty(4, dtype=object)
     labels[:] = ["a", 1, odd, True]
-    assert signs_of(labels, ("a", 1)).tolist() == [-1, 1, 0, 1]
+    assert Classes(("a", 1)).read(labels).tolist() == [0, 1, -1, 1]
 
 
 def test_labels_are_not_modified():
     labels = np.array(["a", "b", "c"])
     labels.flags.writeable = False
-    signs_of(labels, ("a", "b"))
+    Classes(("a", "b")).read(labels)
     assert labels.tolist() == ["a", "b", "c"]
+    numbers = np.array([0.0, 5.0, np.inf])
+    numbers.flags.writeable = False
+    Interval(0.0, 1.0).read(numbers)
+    assert numbers.tolist() == [0.0, 5.0, np.inf]
+
+
+def test_more_than_two_classes_have_places_and_weights_of_their_own():
+    target = Classes(("a", "b", "c"), (1.0, 2.0, 0.5))
+    targets, weights = target.targets(target.read(np.array(["c", "x", "a", "b"])))
+    assert targets[weights > 0].tolist() == [2, 0, 1]
+    assert weights.tolist() == [0.5, 0.0, 1.0, 2.0]
+    assert (target.kind, target.outputs, target.weights_range) == (Kind.PLACE, 3, (0.5, 2.0))
+    many = Classes(tuple(range(200)))
+    assert many.read(np.array([199, 200])).tolist() == [199, -1]
+
+
+def test_numbers_are_clipped_to_their_interval_and_mapped_to_the_unit_one():
+    target = Interval(-10.0, 30.0)
+    codes = target.read(np.array([-10, 10, 20, 30, 1e300, -1e300, np.nan, np.inf, -np.inf]))
+    targets, weights = target.targets(codes)
+    assert targets.tolist() == [-1, 0, 0.5, 1, 1, -1, 0, 0, 0]
+    assert weights.tolist() == [1, 1, 1, 1, 1, 1, 0, 0, 0]
+    target.without(codes, np.arange(9) == 0)
+    assert target.targets(codes)[1][0] == 0
+    assert (target.kind, target.outputs) == (Kind.NUMBER, 1)
+
+
+def test_no_label_leaves_the_unit_interval_by_rounding():
+    rng = np.random.default_rng(0)
+    for low, width in zip(rng.normal(size=200) * 1e3, rng.exponential(size=200), strict=True):
+        target = Interval(float(low), float(low + width))
+        assert np.abs(target.read(np.array([low, low + width, low - 1, low + width + 1]))).max() <= 1
+
+
+def test_what_cannot_be_a_target_is_refused():
+    with pytest.raises(DataError, match="real numbers"):
+        Interval(0.0, 1.0).read(np.array(["1.0"]))
+    with pytest.raises(ParameterError, match="label_range"):
+        Interval(1.0, 1.0)
+    with pytest.raises(ParameterError, match="weights"):
+        Classes((0, 1, 2), (1.0, 1.0))
+    with pytest.raises(ParameterError, match="classes"):
+        Classes((0,))

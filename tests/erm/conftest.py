@@ -13,7 +13,10 @@ import pytest
 
 from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
+from dperm.data.targets import Classes, Interval, Kind, Target
+from dperm.erm.loss import Loss, OfMargin
 from dperm.erm.losses import HuberHinge, Logistic
+from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
 
 
@@ -21,11 +24,11 @@ from dperm.erm.spec import ProblemSpec
 class Plain:
     """J of rows in which everything is dense; ``number`` is float, np.longdouble or mp.mpf.
 
-    1 + h and the square of the constant column are doubles, in every precision: they are public constants.
+    1 + h, the square of the constant column and the targets are doubles, in every precision: they are given.
     """
 
     X: Any
-    signs: Any
+    targets: Any
     weights: Any
     space: FeatureSpace
     spec: ProblemSpec
@@ -58,14 +61,40 @@ class Plain:
 
     @cached_property
     def limits(self) -> Any:
-        """The largest slope of each record."""
+        """The longest derivative by the scores of each record; infinite where there is none."""
+        endless = self.numbers(np.full(len(self.X), np.inf))
         if self.spec.clip is None:
-            return self.numbers(np.ones(len(self.X)))
-        found = [1 if length == 0 else min(1, self.numbers(self.spec.clip) / length) for length in self.lengths]
-        return np.array([self.numbers(1.0) * one for one in found])
+            return endless
+        clip = self.numbers(self.spec.clip)
+        return np.array(
+            [far if length == 0 else clip / length for length, far in zip(self.lengths, endless, strict=True)]
+        )
 
-    def margins(self, theta: Any) -> Any:
-        return self.numbers(self.signs) * (self.rows @ theta)
+    def scores(self, theta: Any) -> Any:
+        """A row for each record, a column for each score."""
+        return self.rows @ theta.reshape(self.spec.outputs, -1).T
+
+    def by_score(self, scores: Any) -> Any:
+        """The derivatives of the losses by the scores, without limits."""
+        targets, loss = self.targets, self.spec.loss
+        if isinstance(loss, Softmax):
+            return self.probabilities(scores) - self.numbers(np.eye(loss.classes)[targets])
+        if isinstance(loss, OfMargin):
+            signs = self.numbers(targets)
+            return (-signs * self.slopes(signs * scores[:, 0]))[:, np.newaxis]
+        residuals = scores - self.numbers(targets)[:, np.newaxis]
+        end = self.numbers(getattr(loss, "kappa", np.inf))
+        return np.minimum(np.maximum(residuals, -end), end)
+
+    def probabilities(self, scores: Any) -> Any:
+        powers = self.each("exp", scores - scores.max(axis=1)[:, np.newaxis])
+        return powers / powers.sum(axis=1)[:, np.newaxis]
+
+    def shares(self, slopes: Any) -> Any:
+        """What the limits leave of each record's derivative."""
+        lengths = self.each("sqrt", (slopes * slopes).sum(axis=1))
+        one = self.numbers(1.0)
+        return np.array([one if size <= end else end / size for size, end in zip(lengths, self.limits, strict=True)])
 
     def slopes(self, margins: Any) -> Any:
         """-f' without limits."""
@@ -88,7 +117,7 @@ class Plain:
 
     def limited_values(self, margins: Any) -> Any:
         """F and its tangent where the slope is above the limit; the margin where it begins is found by bisection."""
-        limits = self.limits
+        limits = np.minimum(self.limits, 1.0)
         low, high = np.full(len(margins), -2e3), np.full(len(margins), 2e3)
         for _ in range(200):
             middle = (low + high) / 2
@@ -97,14 +126,26 @@ class Plain:
         inner = np.where(limits < 1, np.maximum(margins, high), margins)
         return self.values(inner) + limits * (inner - margins)
 
+    def losses(self, scores: Any) -> Any:
+        """The loss of each record, in doubles."""
+        loss = self.spec.loss
+        if isinstance(loss, Softmax):
+            return np.logaddexp.reduce(scores, axis=1) - scores[np.arange(len(scores)), self.targets]
+        if isinstance(loss, OfMargin):
+            return self.limited_values(self.targets * scores[:, 0])
+        size = np.abs(scores[:, 0] - self.targets)
+        ends = np.minimum(self.limits, getattr(loss, "kappa", np.inf))
+        return size**2 / 2 - np.maximum(size - ends, 0.0) ** 2 / 2
+
     def value(self, theta: Any) -> float:
-        fit = self.weights @ self.limited_values(self.margins(theta))
+        fit = self.weights @ self.losses(self.scores(theta))
         return float(fit + self.spec.strength / 2 * theta @ theta + self.linear @ theta)
 
     def loss_gradients(self, theta: Any) -> Any:
-        """One record's gradient in each row."""
-        slopes = np.minimum(self.slopes(self.margins(theta)), self.limits)
-        return -(self.numbers(self.weights) * self.numbers(self.signs) * slopes)[:, np.newaxis] * self.rows
+        """One record's gradient in each row: every score's derivative times the row, score by score."""
+        slopes = self.by_score(self.scores(theta))
+        slopes = slopes * (self.numbers(self.weights) * self.shares(slopes))[:, np.newaxis]
+        return (slopes[:, :, np.newaxis] * self.rows[:, np.newaxis, :]).reshape(len(self.rows), -1)
 
     def gradient(self, theta: Any) -> Any:
         pulls = self.loss_gradients(theta).sum(axis=0)
@@ -121,18 +162,26 @@ def problem() -> Callable[..., tuple[Any, ProblemSpec, Callable[..., Plain]]]:
     """Bounded data, the specification of a problem on them, and the same written down plainly."""
 
     def problem(X, y, *, loss=None, norm=1.0, intercept=True, strength=1.0, clip=None, weights=(1.0, 1.0), linear=None):
-        array = X if isinstance(X, np.ndarray) else X.toarray()
+        loss, array = loss or Logistic(), X if isinstance(X, np.ndarray) else X.toarray()
         space = FeatureSpace(array.shape[1], norm=norm, intercept=intercept)
-        data = enforce(X, y, space, classes=(0, 1), weights=weights)
-        spec = ProblemSpec(
-            loss or Logistic(), space.radius, space.size, regularization=strength, clip=clip, weight=max(weights)
-        )
-        term = np.zeros(space.size) if linear is None else linear
-        signs, chosen = np.where(y == 1, 1.0, -1.0), np.where(y == 1, weights[1], weights[0])
+        target = target_of(loss, weights)
+        data = enforce(X, y, space, target)
+        dim = loss.outputs * space.size
+        spec = ProblemSpec(loss, space.radius, dim, regularization=strength, clip=clip, weight=target.weights_range[1])
+        term = np.zeros(dim) if linear is None else linear
+        targets, chosen = target.targets(data.codes)
 
         def plain(number: Callable[[Any], Any] = float) -> Plain:
-            return Plain(array, signs, chosen, space, spec, term, number)
+            return Plain(array, targets, chosen, space, spec, term, number)
 
         return data, spec, plain
 
     return problem
+
+
+def target_of(loss: Loss, weights: tuple[float, ...]) -> Target:
+    """Classes 0, 1, ... with these weights, over and over; or labels in [-2, 4]."""
+    if loss.labels is Kind.NUMBER:
+        return Interval(-2.0, 4.0)
+    classes = max(loss.outputs, 2)
+    return Classes(tuple(range(classes)), (weights * classes)[:classes])

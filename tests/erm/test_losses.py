@@ -280,10 +280,10 @@ def _constants_hold(module) -> None:
         ("return 3 / (4 * self.width)", "return 3 / (8 * self.width)"),
         ("return 3 / (4 * self.width)", "return 2 / (4 * self.width)"),
         ("-np.minimum(slopes, limits))", "-slopes)"),
-        ("-np.minimum(self._slopes(margins), _within_one(limits))", "-self._slopes(margins)"),
+        ("-np.minimum(self._slopes(z), within_one(limits))", "-self._slopes(z)"),
         (
-            "-np.minimum(self._slopes(self._inside(margins)), _within_one(limits))",
-            "-self._slopes(self._inside(margins))",
+            "-np.minimum(self._slopes(self._inside(z)), within_one(limits))",
+            "-self._slopes(self._inside(z))",
         ),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 
 from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
+from dperm.data.targets import Classes
 from dperm.erm import minimize as solver
 from dperm.erm.losses import Hinge, HuberHinge, Logistic, SmoothedHinge
 from dperm.erm.rounding import attainable
@@ -30,7 +31,7 @@ def test_wider_strips_lead_there_without_the_slow_method(loss, seed, monkeypatch
     monkeypatch.setattr(solver.nesterov, "descend", never)
     space = FeatureSpace(10, norm=6.0)
     spec = ProblemSpec(loss, space.radius, space.size, n=8000, regularization=1e-5)
-    data = enforce(*heavy_tails(seed, 8000), space, classes=(0, 1))
+    data = enforce(*heavy_tails(seed, 8000), space, Classes((0, 1)))
     assert solver.minimize(data, spec, max(1e-6 * spec.lipschitz, attainable(spec, 8000))).shape == (11,)
 
 

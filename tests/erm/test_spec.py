@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dperm.erm.losses import Hinge, HuberHinge, Logistic, SmoothedHinge
+from dperm.erm.residual_losses import Huber, Pinball, Squared
+from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import ParameterError
 
@@ -68,6 +70,44 @@ def test_no_record_has_a_larger_gradient_or_hessian(loss, clip):  # T53, T44: at
     hessians = 1.5 * loss.second(margins, limits) * lengths**2
     assert 0.999 * problem.lipschitz <= gradients.max() <= problem.lipschitz
     assert hessians.max() <= problem.smoothness
+
+
+def test_constants_of_regression():  # T53: R kappa and R^2, R max(q, 1 - q)
+    huber = spec(loss=Huber(0.3), weight=3.0)
+    assert (huber.lipschitz, huber.smoothness) == pytest.approx((1.8, 12.0), rel=1e-14)
+    assert huber.bend == huber.smoothness
+    assert spec(loss=Pinball(0.2)).lipschitz == pytest.approx(1.6, rel=1e-14)
+    squared = spec(loss=Squared(), clip=0.5)
+    assert (squared.lipschitz, squared.smoothness) == pytest.approx((0.5, 4.0), rel=1e-14)
+    assert squared.is_clipped and not huber.is_clipped and spec(loss=Huber(0.3), clip=0.5).is_clipped
+
+
+def test_the_squared_loss_has_no_constant_without_a_clip():  # T44
+    with pytest.raises(ParameterError, match="clip must be given for the loss 'squared'"):
+        spec(loss=Squared()).lipschitz  # noqa: B018
+
+
+def test_constants_of_several_classes():  # T53, T53a: sqrt(2) R, R^2/2, R^2/K
+    softmax = spec(loss=Softmax(5), dim=20, weight=3.0)
+    assert softmax.lipschitz == pytest.approx(6 * math.sqrt(2), rel=1e-14)
+    assert Fraction(softmax.lipschitz) ** 2 >= 72
+    assert (softmax.smoothness, softmax.bend) == pytest.approx((6.0, 12 / 5), rel=1e-14)
+    assert (softmax.outputs, softmax.width) == (5, 4)
+    assert not softmax.clipped(2.9).is_clipped and softmax.clipped(2.8).is_clipped
+    assert softmax.clipped(0.5).lipschitz == pytest.approx(1.5, rel=1e-14)
+
+
+def test_coefficients_come_in_as_many_parts_as_there_are_scores():
+    with pytest.raises(ParameterError, match=r"^dim must be a multiple of the number of scores of a record, 3, got 10"):
+        spec(loss=Softmax(3), dim=10)
+
+
+@given(radii, weights)
+def test_constants_of_several_classes_are_rounded_up(radius, weight):
+    problem = ProblemSpec(Softmax(3), radius, 3, weight=weight)
+    assert Fraction(problem.lipschitz) ** 2 >= 2 * (Fraction(radius) * Fraction(weight)) ** 2
+    assert Fraction(problem.bend) * 3 >= Fraction(weight) * Fraction(radius) ** 2
+    assert Fraction(problem.smoothness) * 2 >= Fraction(weight) * Fraction(radius) ** 2
 
 
 def test_strength_has_to_be_chosen_before_it_is_used():

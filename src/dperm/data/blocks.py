@@ -47,6 +47,10 @@ class RowBlocks(ABC):
         """Rows with columns clipped and scaled to [-1, 1] where there are bounds; rows marked ``bad`` are zero."""
 
     @abstractmethod
+    def at(self, places: NDArray[np.int64]) -> "RowBlocks":
+        """The rows at these places, in their order: a copy of these rows alone."""
+
+    @abstractmethod
     def lengths(self, start: int, stop: int) -> Floats:
         """L2 norms of the scaled rows; NaN where a row is not finite, infinite where only its square is not."""
 
@@ -82,11 +86,17 @@ class DenseRows(RowBlocks):
             rows = np.where(bad[:, np.newaxis], 0.0, rows)
         return rows
 
+    def at(self, places: NDArray[np.int64]) -> "DenseRows":
+        """As numpy picks them."""
+        return DenseRows(self.array[places], self.space)
+
     def _to_unit(self, rows: Floats) -> Floats:
-        center = self.space.center
+        center, scale = self.space.center, self.space.scale
+        if center is None and scale is None:
+            return np.clip(rows, -1.0, 1.0)
         shifted = rows - center if center is not None else rows.copy()
         with np.errstate(over="ignore"):  # infinite becomes 1
-            shifted /= np.asarray(self.space.half_width)
+            shifted *= 1.0 if scale is None else scale
         return np.clip(shifted, -1.0, 1.0, out=shifted)
 
     def lengths(self, start: int, stop: int) -> Floats:
@@ -122,12 +132,17 @@ class SparseRows(RowBlocks):
     def scaled(self, start: int, stop: int, bad: Mask | None = None) -> Any:
         """As for dense rows; zeros stay zeros."""
         data = np.asarray(self._data(start, stop), dtype=np.float64)
-        if self.space.half_width is not None:
+        if self.space.bounds is not None:
+            scale = 1.0 if self.space.scale is None else self.space.scale[self._columns(start, stop)]
             with np.errstate(over="ignore"):  # infinite becomes 1
-                data = np.clip(data / self.space.half_width[self._columns(start, stop)], -1.0, 1.0)
+                data = np.clip(data * scale, -1.0, 1.0)
         if bad is not None and bad.any():
             data = np.where(np.repeat(bad, self._counts(start, stop)), 0.0, data)
         return self._with(start, stop, data)
+
+    def at(self, places: NDArray[np.int64]) -> "SparseRows":
+        """As scipy picks them."""
+        return SparseRows(self.array[places], self.space)
 
     def lengths(self, start: int, stop: int) -> Floats:
         """As for dense rows."""

@@ -3,13 +3,12 @@
 """Data that keep their public bounds. Make them with `enforce`: nothing else reads the rows to bound them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dperm import checks
 from dperm.checks import shown
 from dperm.data.arrays import Floats, Mask
 from dperm.data.blocks import (
@@ -23,36 +22,39 @@ from dperm.data.blocks import (
     row_lengths,
     row_multiples,
 )
-from dperm.data.labels import Signs, signs_of
 from dperm.data.space import FeatureSpace
+from dperm.data.targets import Codes, Target, Targets
 from dperm.errors import DataError, ParameterError
 
 INVALID = ("raise", "drop")
 
 
 class Block(NamedTuple):
-    """Some rows: the bounded row i is (factors[i] * x[i], constant), of norm ``lengths[i]``."""
+    """Some rows: the bounded row i is (factors[i] * x[i], constant), of norm ``lengths[i]``.
+
+    ``targets`` are what the losses see of the labels; ``weights`` is 0 for a record that does not count.
+    """
 
     x: Any
     factors: Floats
     lengths: Floats
-    signs: Floats
+    targets: Targets
     weights: Floats
 
 
 @dataclass(frozen=True)
 class BoundedData:
-    """Rows within the radius of their `FeatureSpace`, with signs for labels.
+    """Rows within the radius of their `FeatureSpace`, with labels as codes of their `Target`.
 
-    X stays where it is: a row's factor min(1, norm / ||x||) is applied in passing, block by block. Besides X there is
-    one double and one byte for each row. X must not change until the run has ended: norms were taken from what it held.
+    X stays where it is: a row's factor min(1, norm / ||x||) is applied in passing, block by block. Besides X there are
+    one double and one code for each row. X must not change until the run has ended: norms were taken from what it held.
     """
 
     space: FeatureSpace
+    target: Target
     source: RowBlocks
-    signs: Signs
+    codes: Codes
     norms: Floats
-    class_weights: tuple[float, float] = (1.0, 1.0)
     bad: Mask | None = None
 
     @property
@@ -82,20 +84,18 @@ class BoundedData:
 
     def block(self, start: int, stop: int) -> Block:
         """The rows from ``start`` to ``stop``."""
-        norms, signs = self.norms[start:stop], self.signs[start:stop]
+        norms = self.norms[start:stop]
         bad = None if self.bad is None else self.bad[start:stop]
         x = self.source.scaled(start, stop, bad)
         factors, lengths = self.sizes(norms)
         if norms.size and norms.max() > LARGE:
             x, factors = self._shortened(x, norms, factors), np.ones_like(factors)
-        numbers = signs.astype(np.float64)
-        return Block(x, factors, lengths, numbers, self.weights(numbers))
+        return Block(x, factors, lengths, *self.target.targets(self.codes[start:stop]))
 
-    def weights(self, signs: Floats) -> Floats:
-        """The weight of each record's class; 0 for one that does not count."""
-        low, high = self.class_weights
-        weights = np.abs(signs)
-        return weights if low == high == 1.0 else weights * np.where(signs > 0, high, low)
+    def at(self, places: NDArray[np.int64]) -> "BoundedData":
+        """Bounded data of the rows at these places, in their order: a copy of these rows alone."""
+        bad = None if self.bad is None else self.bad[places]
+        return replace(self, source=self.source.at(places), codes=self.codes[places], norms=self.norms[places], bad=bad)
 
     def sizes(self, norms: Floats) -> tuple[Floats, Floats]:
         """Row factors, and the lengths of the bounded rows with their constant."""
@@ -116,9 +116,8 @@ def enforce(
     X: Any,
     y: NDArray[Any],
     space: FeatureSpace,
+    target: Target,
     *,
-    classes: tuple[object, object],
-    weights: tuple[float, float] = (1.0, 1.0),
     invalid: str = "raise",
     names: Sequence[str] | None = None,
     most_rows: int = 2**31,
@@ -133,13 +132,11 @@ def enforce(
         1-D array of labels.
     space
         Public geometry of the features.
-    classes
-        The two public labels, the negative one first.
-    weights
-        Public weights of the two classes.
+    target
+        Public shape of the labels.
     invalid
-        "raise", or "drop": a row with NaN, infinities or a label outside ``classes`` adds 0 to every sum, which is
-        within what a record may add, so the guarantee covers it.
+        "raise", or "drop": a row with NaN, infinities or a label that ``target`` does not allow adds 0 to every sum,
+        which is within what a record may add, so the guarantee covers it.
     names
         Names of the columns, for messages.
     most_rows
@@ -150,19 +147,18 @@ def enforce(
     DataError
         If the data break a rule: with the column and the rule, and nothing about values, rows or counts.
     """
-    for weight in weights:
-        checks.between("weights", weight, 1e-30, 1e30, "A class has a positive public weight.")
     invalid_rows(invalid)
     labels = np.asarray(y)
     source = _source(X, space)
     _check_shapes(source, labels, most_rows)
-    signs = signs_of(labels, classes)
+    codes = target.read(labels)
     norms, bad = _norms(source)
     if invalid == "raise":
-        _refuse(source, signs, bad, classes, names)
-    signs[bad] = 0
+        _refuse(source, bad, names)
+        _refuse_labels(target, codes)
+    target.without(codes, bad)
     norms[bad] = 0.0
-    return BoundedData(space, source, signs, norms, weights, bad if bad.any() else None)
+    return BoundedData(space, target, source, codes, norms, bad if bad.any() else None)
 
 
 def invalid_rows(invalid: object) -> str:
@@ -221,20 +217,18 @@ def _norms(source: RowBlocks) -> tuple[Floats, Mask]:
     return norms, bad
 
 
-def _refuse(
-    source: RowBlocks, signs: Signs, bad: Mask, classes: tuple[object, object], names: Sequence[str] | None
-) -> None:
-    """Raise for data that break a rule, naming the column."""
+def _refuse(source: RowBlocks, bad: Mask, names: Sequence[str] | None) -> None:
+    """Raise for rows that are not finite, naming the column."""
     if bad.any():
         raise DataError(
             f"X must be finite, but {_odd_column(source, names)} has NaN or infinite values. Impute them by public "
             f'constants, or give invalid="drop" to leave such rows out.'
         )
-    if not signs.all():
-        raise DataError(
-            f"y must hold the declared classes {classes[0]!r} and {classes[1]!r} only. Correct the labels, or give "
-            f'invalid="drop" to leave other rows out.'
-        )
+
+
+def _refuse_labels(target: Target, codes: Codes) -> None:
+    if not target.counts(codes).all():
+        raise DataError(f'{target.rule}, or give invalid="drop" to leave other rows out.')
 
 
 def _odd_column(source: RowBlocks, names: Sequence[str] | None) -> str:

@@ -97,6 +97,11 @@ class FeatureSpace:
         """Half the width of each column's bounds."""
         return None if self.bounds is None else np.array([high / 2 - low / 2 for low, high in self.bounds])
 
+    @cached_property
+    def scale(self) -> Floats | None:
+        """One over it, which columns are multiplied by; None if all are 1."""
+        return None if self.half_width is None or (self.half_width == 1).all() else 1 / self.half_width
+
     def coefficients(self, theta: Floats) -> tuple[Floats, float]:
         """Coefficients and intercept in the user's units, from those of the bounded rows: post-processing (T3)."""
         weights = theta[: self.dim].copy()

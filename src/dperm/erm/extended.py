@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dperm.data.arrays import Floats
 from dperm.data.blocks import LARGE, SHRINK, row_multiples
 from dperm.data.bounded import BoundedData
+from dperm.data.targets import Targets
 from dperm.erm.objective import Objective
 
 Wide = NDArray[np.longdouble]
@@ -25,22 +26,24 @@ ULP = float(np.finfo(np.longdouble).eps) / 2
 def gradient(objective: Objective, theta: Wide) -> Wide:
     """The gradient of J at ``theta``, summed in long doubles from the rows themselves."""
     spec, constant, dim = objective.spec, objective.data.space.constant, objective.data.space.dim
-    total: Wide = np.zeros(len(theta), dtype=np.longdouble)
-    for x, factors, lengths, signs, weights in _blocks(objective.data):
-        products = factors * (x @ theta[:dim])
-        if len(theta) > dim:
-            products += constant * theta[dim]
+    table = theta.reshape(spec.outputs, spec.width).T
+    total: Wide = np.zeros_like(table)
+    for x, factors, lengths, targets, weights in _blocks(objective.data):
+        scores = factors * (x @ table[:dim])
+        if spec.width > dim:
+            scores += constant * table[dim]
         with np.errstate(divide="ignore", over="ignore"):  # no limit for a row of zeros
             limits: Any = None if spec.clip is None else np.longdouble(spec.clip) / lengths
-        slopes: Any = weights * signs * spec.loss.derivative(signs * products, limits)
+        slopes: Any = spec.loss.slopes(scores if spec.outputs > 1 else scores[:, 0], targets, limits)
+        slopes = weights[:, np.newaxis] * slopes.reshape(scores.shape)
         total[:dim] += x.T @ (factors * slopes)
-        if len(theta) > dim:
-            total[dim] += constant * slopes.sum()
-    return np.asarray(total + np.longdouble(spec.strength) * theta + objective.linear)
+        if spec.width > dim:
+            total[dim] += constant * slopes.sum(axis=0)
+    return np.asarray(total.T.ravel() + np.longdouble(spec.strength) * theta + objective.linear)
 
 
-def _blocks(data: BoundedData) -> Iterator[tuple[Any, Any, Any, Floats, Floats]]:
-    """Rows, factors, lengths, signs and weights; lengths anew, in long doubles, and of shrunk rows if they are long."""
+def _blocks(data: BoundedData) -> Iterator[tuple[Any, Any, Any, Targets, Floats]]:
+    """Rows, factors (a column), lengths, targets and weights; lengths in long doubles, of shrunk rows if too long."""
     for start in range(0, data.rows, data.height):
         stop = min(start + data.height, data.rows)
         bad = None if data.bad is None else data.bad[start:stop]
@@ -50,5 +53,4 @@ def _blocks(data: BoundedData) -> Iterator[tuple[Any, Any, Any, Floats, Floats]]
         norms: Any = np.sqrt(np.asarray(squares, dtype=np.longdouble))
         factors, lengths = data.sizes(np.where(is_long, np.inf, norms))
         np.divide(data.space.norm or 0.0, norms, out=factors, where=is_long)
-        signs = data.signs[start:stop].astype(np.float64)
-        yield x, factors, lengths, signs, data.weights(signs)
+        yield x, factors[:, np.newaxis], lengths, *data.target.targets(data.codes[start:stop])

@@ -1,102 +1,47 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Losses of linear classifiers, as functions of the margin z = y x'theta, and their constants (T53).
+"""Losses of linear classifiers of two classes, as functions of the margin z = y x'theta, and their constants (T53).
 
-Each is convex and decreasing with slopes in [-1, 0]. A limit s on the slope replaces the loss by its linear extension
-where |f'| > s (T44): still convex and decreasing, second derivative no larger, and its gradient is the gradient of the
-loss clipped to s ||x||. Limits are one for each record, or None for none.
+Each is convex and decreasing with slopes in [-1, 0].
 """
 
 import math
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol, cast
+from typing import ClassVar, cast
 
 import numpy as np
 
 from dperm import checks
 from dperm.data.arrays import Floats
+from dperm.erm.loss import Limits, Loss, OfMargin, within_one
 
-Limits = Floats | None
 WIDTH = "It is h, half the width of the region in which the kink of the hinge is smoothed."
 
 
-class Loss(Protocol):
-    """A decreasing convex function f of the margin."""
-
-    name: ClassVar[str]
-
-    @property
-    def slope(self) -> float:
-        """Sup |f'|: L = R sup |f'| (C0.3)."""
-
-    @property
-    def curvature(self) -> float:
-        """Sup f'': beta = R^2 sup f''; infinite for a kink."""
-
-    @property
-    def steepness(self) -> float:
-        """How fast the computed derivative can change: the curvature, but finite for a kink too."""
-
-    @property
-    def at_zero(self) -> float:
-        """f(0), which bounds the norm of a minimiser."""
-
-    @property
-    def softer(self) -> "tuple[Loss, ...]":
-        """Losses of the same kind with less curvature, the least first: their minimisers lead to that of f."""
-
-    def value(self, margins: Floats, limits: Limits = None) -> Floats:
-        """F."""
-
-    def derivative(self, margins: Floats, limits: Limits = None) -> Floats:
-        """F' (a subgradient where there is a kink)."""
-
-    def second(self, margins: Floats, limits: Limits = None) -> Floats:
-        """F'' almost everywhere."""
-
-    def middle(self, limits: Limits = None) -> Floats | float:
-        """The margin at which the slope is half its largest."""
-
-
-def secant(loss: Loss, margins: Floats, limits: Limits = None) -> Floats:
-    """The curvature of the parabola that touches f at the margin and has the slope of f at the middle.
-
-    With a line added, f of this module without limits is even about the middle m, and the parabola lies above it
-    everywhere (de Leeuw and Lange 2009): unlike f'' it foresees what a long step meets. w = (f'(z) - f'(m)) / (z - m).
-    """
-    half = _within_one(limits) / 2
-    gap = margins - loss.middle(limits)
-    rise = loss.derivative(margins, limits) + half
-    slopes = np.divide(rise, gap, out=np.full_like(margins, loss.curvature), where=np.abs(gap) > 1e-8)
-    return np.clip(slopes, 0.0, loss.curvature)
-
-
 @dataclass(frozen=True)
-class Logistic:
+class Logistic(OfMargin):
     """log(1 + e^-z) (T53)."""
 
     name: ClassVar[str] = "logistic"
-    slope: ClassVar[float] = 1.0
     curvature: ClassVar[float] = 0.25
     steepness: ClassVar[float] = 0.25
-    softer: ClassVar[tuple["Loss", ...]] = ()
+    softer: ClassVar[tuple[Loss, ...]] = ()
     at_zero: ClassVar[float] = 0.6931471805599454
 
-    def value(self, margins: Floats, limits: Limits = None) -> Floats:
+    def value(self, z: Floats, limits: Limits = None) -> Floats:
         """log(1 + e^-z); below z_s = log((1 - s)/s), where the slope is -s, the tangent."""
-        inner = margins if limits is None else np.maximum(margins, self._turn(limits))
+        inner = z if limits is None else np.maximum(z, self._turn(limits))
         values = np.log1p(np.exp(-np.abs(inner))) + np.maximum(-inner, 0.0)
-        return np.asarray(values if limits is None else values + np.minimum(limits, 1.0) * (inner - margins))
+        return np.asarray(values if limits is None else values + np.minimum(limits, 1.0) * (inner - z))
 
-    def derivative(self, margins: Floats, limits: Limits = None) -> Floats:
+    def derivative(self, z: Floats, limits: Limits = None) -> Floats:
         """-1/(1 + e^z), at least -s."""
-        slopes = self._slopes(margins)
+        slopes = self._slopes(z)
         return np.asarray(-slopes if limits is None else -np.minimum(slopes, limits))
 
-    def second(self, margins: Floats, limits: Limits = None) -> Floats:
+    def second(self, z: Floats, limits: Limits = None) -> Floats:
         """P (1 - p); 0 where the slope is limited."""
-        slopes = self._slopes(margins)
+        slopes = self._slopes(z)
         bends = slopes * (1 - slopes)
         return np.asarray(bends if limits is None else np.where(slopes < limits, bends, 0.0))
 
@@ -105,9 +50,9 @@ class Logistic:
         return 0.0 if limits is None else self._turn(np.minimum(limits, 1.0) / 2)
 
     @staticmethod
-    def _slopes(margins: Floats) -> Floats:
+    def _slopes(z: Floats) -> Floats:
         """1/(1 + e^z); beyond z = 700, where e^z would overflow, 1e-304 stands for less."""
-        return np.asarray(1 / (1 + np.exp(np.minimum(margins, 700.0))))
+        return np.asarray(1 / (1 + np.exp(np.minimum(z, 700.0))))
 
     @staticmethod
     def _turn(limits: Floats) -> Floats:
@@ -117,25 +62,14 @@ class Logistic:
 
 
 @dataclass(frozen=True)
-class _SmoothHinge(ABC):
+class _SmoothHinge(OfMargin):
     """What the hinges have in common whose kink is smoothed within ``width`` = h of z = 1."""
 
     width: float = 0.5
 
-    slope: ClassVar[float] = 1.0
-
     def __post_init__(self) -> None:
         """Check h."""
         object.__setattr__(self, "width", checks.between("width", self.width, 1e-6, 1e6, WIDTH))
-
-    @property
-    @abstractmethod
-    def curvature(self) -> float:
-        """Sup f''."""
-
-    @abstractmethod
-    def value(self, margins: Floats, limits: Limits = None) -> Floats:
-        """F."""
 
     @property
     def steepness(self) -> float:
@@ -143,7 +77,7 @@ class _SmoothHinge(ABC):
         return self.curvature
 
     @property
-    def softer(self) -> tuple["Loss", ...]:
+    def softer(self) -> tuple[Loss, ...]:
         """Widths from 1/4 down to h, each half the one before."""
         count = max(0, math.ceil(math.log2(0.25 / self.width) - 0.5))
         return tuple(cast(Loss, replace(self, width=0.25 / 2**place)) for place in range(count))
@@ -165,28 +99,28 @@ class HuberHinge(_SmoothHinge):
         """1/(2h)."""
         return 1 / (2 * self.width)
 
-    def value(self, margins: Floats, limits: Limits = None) -> Floats:
+    def value(self, z: Floats, limits: Limits = None) -> Floats:
         """u^2/(4h) with u = 1 + h - z up to u = 2hs, then the line of slope s."""
-        gap = np.maximum(1 + self.width - margins, 0.0)
-        inner = np.minimum(gap, 2 * self.width * _within_one(limits))
+        gap = np.maximum(1 + self.width - z, 0.0)
+        inner = np.minimum(gap, 2 * self.width * within_one(limits))
         return np.asarray(inner / (2 * self.width) * (gap - inner / 2))
 
-    def derivative(self, margins: Floats, limits: Limits = None) -> Floats:
+    def derivative(self, z: Floats, limits: Limits = None) -> Floats:
         """-u/(2h) between -s and 0."""
-        return np.asarray(-np.minimum(self._slopes(margins), _within_one(limits)))
+        return np.asarray(-np.minimum(self._slopes(z), within_one(limits)))
 
-    def second(self, margins: Floats, limits: Limits = None) -> Floats:
+    def second(self, z: Floats, limits: Limits = None) -> Floats:
         """1/(2h) where the slope is between -s and 0."""
-        slopes = self._slopes(margins)
-        return np.where((slopes > 0) & (slopes < _within_one(limits)), self.curvature, 0.0)
+        slopes = self._slopes(z)
+        return np.where((slopes > 0) & (slopes < within_one(limits)), self.curvature, 0.0)
 
     def middle(self, limits: Limits = None) -> Floats | float:
         """1 + h - hs."""
-        return 1 + self.width * (1 - _within_one(limits))
+        return 1 + self.width * (1 - within_one(limits))
 
-    def _slopes(self, margins: Floats) -> Floats:
+    def _slopes(self, z: Floats) -> Floats:
         """u/(2h) between 0 and 1; clipped first, for u/(2h) may overflow."""
-        return np.asarray(np.clip(1 + self.width - margins, 0.0, 2 * self.width) / (2 * self.width))
+        return np.asarray(np.clip(1 + self.width - z, 0.0, 2 * self.width) / (2 * self.width))
 
 
 @dataclass(frozen=True)
@@ -204,20 +138,20 @@ class SmoothedHinge(_SmoothHinge):
         """3/(4h)."""
         return 3 / (4 * self.width)
 
-    def value(self, margins: Floats, limits: Limits = None) -> Floats:
+    def value(self, z: Floats, limits: Limits = None) -> Floats:
         """The quartic h v^3 (4 - v)/16; beyond the slope's limit s, the tangent."""
-        gap = 1 + self.width - margins
+        gap = 1 + self.width - z
         turn = self.width * self._turn(limits)
         v = np.clip(gap, 0.0, turn) / self.width
-        return np.asarray(self.width * v * v * v * (4 - v) / 16 + _within_one(limits) * np.maximum(gap - turn, 0.0))
+        return np.asarray(self.width * v * v * v * (4 - v) / 16 + within_one(limits) * np.maximum(gap - turn, 0.0))
 
-    def derivative(self, margins: Floats, limits: Limits = None) -> Floats:
+    def derivative(self, z: Floats, limits: Limits = None) -> Floats:
         """-v^2 (3 - v)/4, at least -s."""
-        return np.asarray(-np.minimum(self._slopes(self._inside(margins)), _within_one(limits)))
+        return np.asarray(-np.minimum(self._slopes(self._inside(z)), within_one(limits)))
 
-    def second(self, margins: Floats, limits: Limits = None) -> Floats:
+    def second(self, z: Floats, limits: Limits = None) -> Floats:
         """(3/(4h)) v (2 - v); 0 where the slope is limited."""
-        v = self._inside(margins)
+        v = self._inside(z)
         bends = self.curvature * (v * (2 - v))
         return np.asarray(bends if limits is None else np.where(self._slopes(v) < limits, bends, 0.0))
 
@@ -225,9 +159,9 @@ class SmoothedHinge(_SmoothHinge):
         """Where v has the slope s/2."""
         return 1.0 if limits is None else 1 + self.width * (1 - self._turn(np.minimum(limits, 1.0) / 2))
 
-    def _inside(self, margins: Floats) -> Floats:
+    def _inside(self, z: Floats) -> Floats:
         """V; clipped before the division, which may overflow."""
-        return np.asarray(np.clip(1 + self.width - margins, 0.0, 2 * self.width) / self.width)
+        return np.asarray(np.clip(1 + self.width - z, 0.0, 2 * self.width) / self.width)
 
     @staticmethod
     def _slopes(v: Floats) -> Floats:
@@ -246,7 +180,7 @@ class SmoothedHinge(_SmoothHinge):
 
 
 @dataclass(frozen=True)
-class Hinge:
+class Hinge(OfMargin):
     """(1 - z)_+ (T53): its kink forbids objective perturbation (T42); for gradient perturbation.
 
     The computed subgradient goes from -1 to 0 on a ramp of width 2^-9 around z = 1 (value off by 2^-12 at most):
@@ -254,30 +188,24 @@ class Hinge:
     """
 
     name: ClassVar[str] = "hinge"
-    slope: ClassVar[float] = 1.0
     curvature: ClassVar[float] = float("inf")
     steepness: ClassVar[float] = 2.0**9
-    softer: ClassVar[tuple["Loss", ...]] = ()
+    softer: ClassVar[tuple[Loss, ...]] = ()
     at_zero: ClassVar[float] = 1.0
 
-    def value(self, margins: Floats, limits: Limits = None) -> Floats:
+    def value(self, z: Floats, limits: Limits = None) -> Floats:
         """S (1 - z)_+."""
-        return np.asarray(_within_one(limits) * np.maximum(1 - margins, 0.0))
+        return np.asarray(within_one(limits) * np.maximum(1 - z, 0.0))
 
-    def derivative(self, margins: Floats, limits: Limits = None) -> Floats:
+    def derivative(self, z: Floats, limits: Limits = None) -> Floats:
         """-s where z < 1, on the ramp."""
-        ramp = np.clip(1 - margins, -0.5 / self.steepness, 0.5 / self.steepness) * self.steepness + 0.5
-        return np.asarray(-_within_one(limits) * ramp)
+        ramp = np.clip(1 - z, -0.5 / self.steepness, 0.5 / self.steepness) * self.steepness + 0.5
+        return np.asarray(-within_one(limits) * ramp)
 
-    def second(self, margins: Floats, limits: Limits = None) -> Floats:
+    def second(self, z: Floats, limits: Limits = None) -> Floats:
         """0 almost everywhere."""
-        return np.zeros_like(margins)
+        return np.zeros_like(z)
 
     def middle(self, limits: Limits = None) -> Floats | float:
         """The kink."""
         return 1.0
-
-
-def _within_one(limits: Limits) -> Floats | float:
-    """The largest slope that is let through: no loss here has one above 1."""
-    return 1.0 if limits is None else np.minimum(limits, 1.0)

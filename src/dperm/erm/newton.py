@@ -19,7 +19,8 @@ from functools import cached_property
 import numpy as np
 
 from dperm.data.arrays import Floats
-from dperm.erm.direction import Direction, direction_at, is_factored
+from dperm.data.targets import Kind
+from dperm.erm.direction import FACTORED_DIM, Direction, direction_at, useful_gram
 from dperm.erm.objective import Objective
 
 MOST_STEPS = 1000
@@ -36,6 +37,7 @@ THINNED_ROWS = 30
 """Rows per coefficient in the sum that gives the start."""
 HESSIAN_ROWS = 200
 """The same in a thinned Hessian."""
+FEW_COLUMNS = 64
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,8 @@ def approximate(objective: Objective) -> Floats:
     As exact as the thinned sum stands for the whole one: its gradient is off by about n/sqrt(m) records' gradients.
     """
     start, data = np.zeros(objective.spec.dim), objective.data
-    stride = data.stride_for(max(THINNED_ROWS * objective.spec.dim, data.rows // 32))
-    if stride == 1 or not is_factored(objective):
+    stride = data.stride_for(max(THINNED_ROWS * objective.spec.width, data.rows // 32))
+    if stride == 1 or objective.spec.width > FACTORED_DIM:
         return start
     thinned = replace(objective, stride=stride)
     goal = objective.spec.lipschitz * 0.02 * math.sqrt(data.rows * stride)
@@ -111,9 +113,14 @@ class Model:
         """A Newton step, with a Hessian at ``point`` if there is none to be used again."""
         if self.direction is None:
             thinned = replace(self.objective, stride=self.objective.stride * self.stride, caution=self.caution)
-            self.direction, self.uses = direction_at(thinned, point.theta), 0
+            self.direction, self.uses = direction_at(thinned, point.theta, self.gram), 0
         self.uses += 1
         return self.direction(point.gradient)
+
+    @cached_property
+    def gram(self) -> Floats | None:
+        """What eases the Hessians of several scores, for all of them."""
+        return useful_gram(self.objective)
 
     @property
     def is_fresh(self) -> bool:
@@ -152,8 +159,13 @@ def _is_still(point: Point, after: Point) -> bool:
 
 
 def _hessian_stride(objective: Objective) -> int:
-    """A Hessian of an eighth of the rows costs little more than a pass, and is good to a few per cent."""
-    enough = max(HESSIAN_ROWS * objective.spec.dim, objective.data.rows // 8)
+    """A Hessian of an eighth of the rows costs little more than a pass, and is good to a few per cent.
+
+    Losses of residuals are parabolas where it matters: with few columns the Hessian of all rows ends in a step or two.
+    """
+    if objective.spec.loss.labels is Kind.NUMBER and objective.spec.width <= FEW_COLUMNS:
+        return 1
+    enough = max(HESSIAN_ROWS * objective.spec.width, objective.data.rows // 8)
     return objective.data.stride_for(enough) if objective.stride == 1 else 1
 
 

@@ -11,7 +11,7 @@ from scipy.linalg.blas import dsyrk
 from dperm.data.arrays import Floats
 from dperm.data.blocks import row_multiples
 from dperm.data.bounded import Block, BoundedData
-from dperm.erm.losses import Limits, secant
+from dperm.erm.loss import Bends, Limits
 from dperm.erm.spec import ProblemSpec
 
 FULL = 0.1
@@ -20,7 +20,7 @@ FULL = 0.1
 
 @dataclass(frozen=True)
 class Objective:
-    """J(theta) = sum_i w_i f_i(z_i) + (Lambda/2) ||theta||^2 + linear'theta, z_i = y_i x_i'theta.
+    """J(theta) = sum_i w_i f(x_i'theta, y_i) + (Lambda/2) ||theta||^2 + linear'theta.
 
     With ``stride`` > 1 the sum runs over every ``stride``-th block of rows and is multiplied to stand for all: an
     approximation to start from, never one that is certified. ``caution`` is the share of the secant curvature in the
@@ -37,7 +37,8 @@ class Objective:
         """J."""
         total = 0.0
         for block in self.data.blocks(self.stride):
-            total += float(block.weights @ self.spec.loss.value(*self._margins(block, theta)))
+            losses = self.spec.loss.losses(self._scores(block, theta), block.targets, self._limits(block))
+            total += float(block.weights @ losses)
         return self._share() * total + float(theta @ (self.spec.strength / 2 * theta + self.linear))
 
     def gradient(self, theta: Floats) -> Floats:
@@ -48,38 +49,34 @@ class Objective:
         """The sum of the records' clipped gradients (T44), without regulariser and linear term."""
         gradient = np.zeros(len(theta))
         for block in self.data.blocks(self.stride):
-            slopes = self.spec.loss.derivative(*self._margins(block, theta))
-            self._add_rows(gradient, block, block.weights * block.signs * slopes)
+            slopes = self.spec.loss.slopes(self._scores(block, theta), block.targets, self._limits(block))
+            self._add_rows(gradient, block, _times(block.weights, slopes))
         return gradient
 
     def hessian(self, theta: Floats) -> Floats:
-        """The matrix of second derivatives."""
-        size, dim, constant = len(theta), self.data.space.dim, self.data.space.constant
-        upper, column, corner = np.zeros((dim, dim), order="F"), np.zeros(dim), 0.0
-        for block in self.data.blocks(self.stride):
-            bends = self._bends(block, theta)
-            upper = _with_squares(upper, row_multiples(block.x, block.factors * np.sqrt(bends)))
-            if size > dim:
-                column += block.x.T @ (block.factors * bends)
-                corner += float(bends.sum())
-        whole = np.empty((size, size))
-        whole[:dim, :dim] = np.triu(upper) + np.triu(upper, 1).T
-        if size > dim:
-            whole[:dim, dim] = whole[dim, :dim] = constant * column
-            whole[dim, dim] = constant**2 * corner
-        whole *= self._share()
-        whole[np.diag_indices(size)] += self.spec.strength
+        """The matrix of second derivatives, for a loss of one score."""
+        whole = self._share() * self._squares(self.bends(theta))
+        whole[np.diag_indices(len(whole))] += self.spec.strength
         return whole
 
-    def bends(self, theta: Floats) -> list[Floats]:
-        """The weighted second derivatives of the records, block by block: what Hessian products need."""
-        return [self._bends(block, theta) for block in self.data.blocks(self.stride)]
+    def gram(self) -> Floats:
+        """The weighted sum of the squares x x' of the bounded rows with their constant."""
+        ones = [np.ones(len(block.weights)) for block in self.data.blocks(self.stride)]
+        return self._share() * self._squares(ones)
 
-    def hessian_product(self, bends: list[Floats], vector: Floats) -> Floats:
+    def bends(self, theta: Floats) -> list[Bends]:
+        """The second derivatives of the records, block by block: what Hessian products need."""
+        return [
+            self.spec.loss.bends(self._scores(block, theta), block.targets, self._limits(block), self.caution)
+            for block in self.data.blocks(self.stride)
+        ]
+
+    def hessian_product(self, bends: list[Bends], vector: Floats) -> Floats:
         """The Hessian times ``vector``."""
         product = np.zeros(len(vector))
         for block, bend in zip(self.data.blocks(self.stride), bends, strict=True):
-            self._add_rows(product, block, bend * self._products(block, vector))
+            moved = self.spec.loss.spread(bend, self._scores(block, vector))
+            self._add_rows(product, block, _times(block.weights, moved))
         return self._share() * product + self.spec.strength * vector
 
     def _share(self) -> float:
@@ -90,35 +87,53 @@ class Objective:
         starts = range(0, rows, height * self.stride)
         return rows / sum(min(height, rows - start) for start in starts)
 
-    def _products(self, block: Block, vector: Floats) -> Floats:
-        """The inner products of the bounded rows with ``vector``."""
-        dim = self.data.space.dim
-        products = block.factors * (block.x @ vector[:dim])
-        if len(vector) > dim:
-            products += self.data.space.constant * vector[dim]
-        return np.asarray(products)
+    def _scores(self, block: Block, theta: Floats) -> Floats:
+        """The inner products of the bounded rows with ``theta``; a column for each score if there are several."""
+        dim, table = self.data.space.dim, self._table(theta)
+        scores = _times(block.factors, block.x @ table[:dim])
+        if len(table) > dim:
+            scores += self.data.space.constant * table[dim]
+        return scores
 
-    def _margins(self, block: Block, theta: Floats) -> tuple[Floats, Limits]:
-        """Margins, and the largest slope of each record: clip / ||x|| (T44)."""
-        margins = block.signs * self._products(block, theta)
+    def _limits(self, block: Block) -> Limits:
+        """The largest slope of each record: clip / ||x|| (T44)."""
         if self.spec.clip is None:
-            return margins, None
+            return None
         with np.errstate(divide="ignore", over="ignore"):
-            return margins, self.spec.clip / block.lengths
-
-    def _bends(self, block: Block, theta: Floats) -> Floats:
-        margins, limits = self._margins(block, theta)
-        bends = self.spec.loss.second(margins, limits)
-        if self.caution:
-            bends = (1 - self.caution) * bends + self.caution * secant(self.spec.loss, margins, limits)
-        return np.asarray(block.weights * bends)
+            return np.asarray(self.spec.clip / block.lengths)
 
     def _add_rows(self, total: Floats, block: Block, amounts: Floats) -> None:
         """Add the bounded rows times ``amounts`` to ``total``."""
-        dim = self.data.space.dim
-        total[:dim] += block.x.T @ (block.factors * amounts)
-        if len(total) > dim:
-            total[dim] += self.data.space.constant * float(amounts.sum())
+        dim, table = self.data.space.dim, self._table(total)
+        table[:dim] += block.x.T @ _times(block.factors, amounts)
+        if len(table) > dim:
+            table[dim] += self.data.space.constant * amounts.sum(axis=0)
+
+    def _table(self, theta: Floats) -> Floats:
+        """``theta`` with a row for each column of the data: a view, of one dimension if there is one score."""
+        return theta if self.spec.outputs == 1 else theta.reshape(self.spec.outputs, -1).T
+
+    def _squares(self, bends: list[Floats]) -> Floats:
+        """The sum of the squares x x' times weights and ``bends``."""
+        size, dim, constant = self.data.space.size, self.data.space.dim, self.data.space.constant
+        upper, column, corner = np.zeros((dim, dim), order="F"), np.zeros(dim), 0.0
+        for block, bend in zip(self.data.blocks(self.stride), bends, strict=True):
+            weights = block.weights * bend
+            upper = _with_squares(upper, row_multiples(block.x, block.factors * np.sqrt(weights)))
+            if size > dim:
+                column += block.x.T @ (block.factors * weights)
+                corner += float(weights.sum())
+        whole = np.empty((size, size))
+        whole[:dim, :dim] = np.triu(upper) + np.triu(upper, 1).T
+        if size > dim:
+            whole[:dim, dim] = whole[dim, :dim] = constant * column
+            whole[dim, dim] = constant**2 * corner
+        return whole
+
+
+def _times(numbers: Floats, table: Floats) -> Floats:
+    """A number for each row times the rows."""
+    return np.asarray(numbers * table if table.ndim == 1 else numbers[:, np.newaxis] * table)
 
 
 def _with_squares(upper: Floats, rows: Any) -> Floats:

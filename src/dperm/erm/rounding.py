@@ -2,17 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """How wrong a computed gradient can be, by a count of its rounded operations.
 
-Let u be the unit of rounding (2^-53 for doubles), D the number of coefficients, k the rows of a block and m the number
-of blocks. For a record with ||x|| <= R and ||theta|| <= l, to first order in u:
+Let u be the unit of rounding (2^-53 for doubles), D the number of coefficients of one score, K the number of scores, k
+the rows of a block and m the number of blocks. For a record with ||x|| <= R and ||theta|| <= l, to first order in u:
 
 - its bounded row (norm and factor; columns are scaled entry by entry, which is part of what a bounded row is) has
   relative error (D + 12) u;
-- so its margin is off by (2D + 20) u R l, and its slope by steepness times that, plus 36 u for evaluating and limiting;
+- so its scores are off by (2D + 20) u R l, a residual by 2u more (labels are in [-1, 1]), exponents of the softmax loss
+  by 4u R l more;
+- its slope is off by steepness times that, plus (36 + 2K) u times the largest slope for evaluating and limiting: the
+  evaluations have small relative errors, sums over classes included;
 - summing |slope| ||x|| <= L over rows and blocks in any order adds (D + k + m + 20) u L.
 
-Hence ||computed - true|| <= n [w R (steepness (2D + 20) u R l + 36 u) + (D + k + m + 20) u L] + 4u (Lambda l + ||b|| +
-n L), times 1.01 for the higher orders. It is a count with a margin, as in Higham's analysis, not interval arithmetic;
-the bound holds for every order of summation, so it covers what a linear algebra library makes of the blocks.
+Hence ||computed - true|| <= n [w R steepness ((2D + 24) u R l + 2u) + (36 + 2K + D + k + m + 20) u L] + 4u (Lambda l +
+||b|| + n L), times 1.01 for the higher orders. It is a count with a margin, as in Higham's analysis, not interval
+arithmetic; it holds for every order of summation, so it covers what a linear algebra library makes of the blocks.
 """
 
 import math
@@ -41,9 +44,9 @@ def gradient_error(
     ``linear`` bounds the norm of the linear term, ``ulp`` is the unit of rounding, ``height`` the rows of a block; None
     for whatever it may be.
     """
-    size, slope = spec.dim, spec.lipschitz
-    margin = (2 * size + 20) * spec.radius * length
-    each = spec.weight * spec.radius * (spec.loss.steepness * margin + 36)
+    size, slope = spec.width, spec.lipschitz
+    score = (2 * size + 24) * spec.radius * length + 2
+    each = spec.weight * spec.radius * spec.loss.steepness * score + (36 + 2 * spec.outputs) * slope
     summed = (size + min(rows, height or SPARSE_HEIGHT) + rows / (height or HEIGHTS[0]) + 20) * slope
     strength = spec.regularization or 0.0
     whole = rows * (each + summed) + 4 * (strength * length + linear + rows * slope)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from dperm import checks
-from dperm.erm.losses import Loss
+from dperm.erm.loss import Loss
 from dperm.errors import ParameterError
 
 LAMBDA = "It is Lambda = 1/C, in sum scale."
@@ -14,22 +14,25 @@ LAMBDA = "It is Lambda = 1/C, in sum scale."
 
 @dataclass(frozen=True)
 class ProblemSpec:
-    """Minimise J(theta) = sum_i w_i f_i(y_i x_i'theta) + (Lambda/2) ||theta||^2 over ||x_i|| <= R (C0.2, C0.3).
+    """Minimise J(theta) = sum_i w_i f(x_i'theta, y_i) + (Lambda/2) ||theta||^2 over ||x_i|| <= R (C0.2, C0.3).
+
+    With K scores theta is a matrix with a row for each, written as one vector row by row, and x_i'theta a vector.
 
     Attributes
     ----------
     loss
-        f, convex and decreasing in the margin: every loss here is monotone in the sense of T40.
+        f, convex in the scores.
     radius
         R, the bound on ||x||, the constant column included (T54).
     dim
-        Number of coefficients, the intercept included.
+        Number of all coefficients, the intercepts included.
     n
         Public number of records; None where it is private and was not declared.
     regularization
         Lambda > 0; None where the method is to choose it.
     clip
-        Largest |f'| ||x|| of a record before its weight (T44); None for no clipping.
+        Largest |f'| ||x|| of a record before its weight (T44); None for no clipping. The squared loss has no gradient
+        bound without it.
     weight
         The largest weight of a class.
     """
@@ -47,6 +50,10 @@ class ProblemSpec:
         set_field = object.__setattr__
         set_field(self, "radius", checks.between("radius", self.radius, 1e-101, 1e101))
         set_field(self, "dim", checks.count("dim", self.dim))
+        if self.dim % self.outputs:
+            raise ParameterError(
+                f"dim must be a multiple of the number of scores of a record, {self.outputs}, got {self.dim}."
+            )
         if self.n is not None:
             set_field(self, "n", checks.count("n", self.n, "It is the public number of records."))
         if self.regularization is not None:
@@ -58,15 +65,39 @@ class ProblemSpec:
         set_field(self, "weight", checks.between("weight", self.weight, 1e-30, 1e30))
 
     @property
+    def outputs(self) -> int:
+        """Scores of a record."""
+        return self.loss.outputs
+
+    @property
+    def width(self) -> int:
+        """Coefficients of one score: the columns, and the constant one."""
+        return self.dim // self.outputs
+
+    @property
     def lipschitz(self) -> float:
         """L, rounded up: the largest gradient norm of one record's loss: w R sup |f'|, or w times the clip (T44)."""
-        slope = self.radius * self.loss.slope
-        return self.weight * min(slope, math.inf if self.clip is None else self.clip) * (1 + 2.0**-51)
+        longest = min(self.radius * self.loss.slope, math.inf if self.clip is None else self.clip)
+        if math.isinf(longest):
+            raise ParameterError(
+                f"clip must be given for the loss {self.loss.name!r}: its gradients have no bound of their own (T44)."
+            )
+        return self.weight * longest * (1 + 2.0**-51)
+
+    @property
+    def is_clipped(self) -> bool:
+        """Whether the clip is below the longest gradient."""
+        return self.clip is not None and self.clip < self.radius * self.loss.slope
 
     @property
     def smoothness(self) -> float:
         """Beta, rounded up: the largest eigenvalue of one record's Hessian, w R^2 sup f''; clipping leaves it (T44)."""
         return self.weight * self.radius**2 * self.loss.curvature * (1 + 2.0**-50)
+
+    @property
+    def bend(self) -> float:
+        """Bound on the mean of a record's Hessian eigenvalues over their number `Loss.rank`, rounded up (T37, T53a)."""
+        return self.weight * self.radius**2 * self.loss.bend * (1 + 2.0**-50)
 
     @property
     def strength(self) -> float:

@@ -1,0 +1,131 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Losses of linear regression, as functions of the residual z = x'theta - y, and their constants (T53).
+
+Labels are in [-1, 1] (`dperm.data.targets.Interval`), so kappa is in units of half the range of the labels.
+"""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from dperm import checks
+from dperm.data.arrays import Floats
+from dperm.erm.loss import Limits, Loss, OfResidual
+
+KAPPA = "It is where the parabola of the Huber loss ends, in units of half the range of the labels."
+QUANTILE = "It is the quantile that is predicted; 0.5 is the median."
+
+
+class _Parabola(OfResidual):
+    """z^2/2 up to |z| = the largest slope, then the line."""
+
+    curvature: ClassVar[float] = 1.0
+    steepness: ClassVar[float] = 1.0
+    softer: ClassVar[tuple[Loss, ...]] = ()
+
+    @property
+    @abstractmethod
+    def slope(self) -> float:
+        """Where the parabola ends."""
+
+    @property
+    def at_zero(self) -> float:
+        """At |y| = 1."""
+        return float(self.value(np.ones(1))[0])
+
+    def value(self, z: Floats, limits: Limits = None) -> Floats:
+        """The parabola up to |z| = s, then its tangent: with k = min(|z|, s) it is k (|z| - k/2)."""
+        size = np.abs(z)
+        inner = np.minimum(size, self._ends(limits))
+        return np.asarray(inner * (size - inner / 2))
+
+    def derivative(self, z: Floats, limits: Limits = None) -> Floats:
+        """The residual between -s and s."""
+        ends = self._ends(limits)
+        return np.asarray(np.clip(z, -ends, ends))
+
+    def second(self, z: Floats, limits: Limits = None) -> Floats:
+        """1 where the slope is not limited."""
+        return (np.abs(z) < self._ends(limits)).astype(np.float64)
+
+    def _ends(self, limits: Limits) -> Floats | float:
+        return self.slope if limits is None else np.minimum(limits, self.slope)
+
+
+@dataclass(frozen=True)
+class Squared(_Parabola):
+    """z^2/2 (T53): no Lipschitz constant of its own, so its gradients have to be clipped (T44)."""
+
+    name: ClassVar[str] = "squared"
+    slope: ClassVar[float] = float("inf")
+
+
+@dataclass(frozen=True)
+class Huber(_Parabola):
+    """z^2/2 up to |z| = kappa, then kappa (|z| - kappa/2) (T53): L = R kappa, beta = R^2."""
+
+    kappa: float = 0.5
+
+    name: ClassVar[str] = "huber"
+
+    def __post_init__(self) -> None:
+        """Check kappa."""
+        object.__setattr__(self, "kappa", checks.between("kappa", self.kappa, 1e-6, 1e6, KAPPA))
+
+    @property
+    def slope(self) -> float:
+        """Kappa."""
+        return self.kappa
+
+
+@dataclass(frozen=True)
+class Pinball(OfResidual):
+    """(1 - q) z where z > 0, -q z elsewhere (T53): its minimiser predicts the q-quantile; q = 1/2 is |z|/2.
+
+    The kink forbids objective perturbation (T42). As for the hinge, the computed subgradient goes from -q to 1 - q on a
+    ramp of width 2^-9 around z = 0: rounding in a score must not decide between two gradients.
+    """
+
+    q: float = 0.5
+
+    name: ClassVar[str] = "pinball"
+    curvature: ClassVar[float] = float("inf")
+    steepness: ClassVar[float] = 2.0**9
+    softer: ClassVar[tuple[Loss, ...]] = ()
+
+    def __post_init__(self) -> None:
+        """Check q."""
+        object.__setattr__(self, "q", checks.between("quantile", self.q, 1e-6, 1 - 1e-6, QUANTILE))
+
+    @property
+    def slope(self) -> float:
+        """The steeper of the two."""
+        return max(self.q, 1 - self.q)
+
+    @property
+    def at_zero(self) -> float:
+        """At the worse of y = -1 and y = 1."""
+        return self.slope
+
+    def value(self, z: Floats, limits: Limits = None) -> Floats:
+        """Both lines, no steeper than s."""
+        low, high = self._slopes(limits)
+        return np.asarray(np.where(z > 0, high * z, low * z))
+
+    def derivative(self, z: Floats, limits: Limits = None) -> Floats:
+        """From -q to 1 - q on the ramp, between -s and s."""
+        low, high = self._slopes(limits)
+        share = np.clip(z * self.steepness + 0.5, 0.0, 1.0)
+        return np.asarray(np.clip(low + (high - low) * share, low, high))
+
+    def second(self, z: Floats, limits: Limits = None) -> Floats:
+        """0 almost everywhere."""
+        return np.zeros_like(z)
+
+    def _slopes(self, limits: Limits) -> tuple[Floats | float, Floats | float]:
+        if limits is None:
+            return -self.q, 1 - self.q
+        return -np.minimum(limits, self.q), np.minimum(limits, 1 - self.q)

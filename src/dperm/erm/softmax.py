@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The softmax loss of K classes, as a function of K scores, and its constants (T53, T53a)."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+
+from dperm import checks
+from dperm.data.arrays import Floats
+from dperm.data.targets import MOST_CLASSES, Kind, Targets
+from dperm.erm.loss import Limits, Loss
+
+
+class SoftmaxBends(NamedTuple):
+    """Probabilities, and the share of a matrix above all those of second derivatives."""
+
+    probabilities: Floats
+    caution: float
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """-log p_y, p_k = e^{u_k} / sum_j e^{u_j}: gradient p - e_y, second derivatives diag(p) - p p' (T53).
+
+    The gradient is at most sqrt(2) long, the matrix has rank K - 1, eigenvalues of at most 1/2 and trace
+    1 - ||p||^2 <= 1 - 1/K, so 1/K in the mean over its rank (T53a). Two classes are the logistic loss's.
+
+    A limit shortens the gradient p - e_y. For K > 2 that is no gradient of a convex function: it is for gradient
+    perturbation only, where clipping needs no convexity (T46).
+    """
+
+    classes: int
+
+    name: ClassVar[str] = "softmax"
+    monotone: ClassVar[bool] = False
+    labels: ClassVar[Kind] = Kind.PLACE
+    slope: ClassVar[float] = math.sqrt(2)
+    curvature: ClassVar[float] = 0.5
+    steepness: ClassVar[float] = 0.5
+    softer: ClassVar[tuple[Loss, ...]] = ()
+
+    def __post_init__(self) -> None:
+        """Check their number."""
+        rule = "Two classes have the logistic loss."
+        object.__setattr__(self, "classes", checks.count("classes", self.classes, rule, least=3, most=MOST_CLASSES))
+
+    @property
+    def outputs(self) -> int:
+        """A score for each class."""
+        return self.classes
+
+    @property
+    def rank(self) -> int:
+        """Adding a number to all scores changes nothing."""
+        return self.classes - 1
+
+    @property
+    def bend(self) -> float:
+        """(1 - 1/K)/(K - 1)."""
+        return 1 / self.classes
+
+    @property
+    def at_zero(self) -> float:
+        """Log K, rounded up."""
+        return math.log(self.classes) * (1 + 2.0**-50)
+
+    def losses(self, scores: Floats, targets: Targets, limits: Limits = None) -> Floats:
+        """Log of the sum of e^{u_j - u_y}; of the loss without limits, which have no loss of their own."""
+        top = scores.max(axis=1)
+        logs = np.log(np.exp(scores - top[:, np.newaxis]).sum(axis=1))
+        return np.asarray(logs + top - scores[np.arange(len(scores)), targets])
+
+    def slopes(self, scores: Floats, targets: Targets, limits: Limits = None) -> Floats:
+        """P - e_y, no longer than the limit."""
+        slopes = _probabilities(scores)
+        slopes[np.arange(len(scores)), targets] -= 1
+        if limits is None:
+            return slopes
+        lengths = np.maximum(np.sqrt(np.einsum("ij,ij->i", slopes, slopes)), 1e-150)
+        return np.asarray(slopes * np.minimum(limits / lengths, 1.0)[:, np.newaxis])
+
+    def bends(self, scores: Floats, targets: Targets, limits: Limits = None, caution: float = 0.0) -> SoftmaxBends:
+        """The probabilities say it all."""
+        return SoftmaxBends(_probabilities(scores), caution)
+
+    def spread(self, bends: SoftmaxBends, products: Floats) -> Floats:
+        """(diag(p) - p p') v; with caution a share of (v - mean(v))/2, which is never less (Boehning 1992)."""
+        p, caution = bends
+        inner = np.einsum("ij,ij->i", p, products)
+        moved = p * (products - inner[:, np.newaxis])
+        if caution:
+            moved = (1 - caution) * moved + caution / 2 * (products - products.mean(axis=1, keepdims=True))
+        return np.asarray(moved)
+
+
+def _probabilities(scores: Floats) -> Floats:
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True))

@@ -1,0 +1,110 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""A line below the loss of every record, and how far the losses are above their lines: what rejection sampling needs.
+
+Let a line of slope s_i touch f_i at the score v_i: f_i(u) >= f_i(v_i) + s_i (u - v_i). A smooth loss is touched at the
+scores of some theta_0. The one kink of a hinge or of a pinball loss lies where the score is the target, the loss there
+is 0, and every slope that the loss has anywhere is that of a line through it: the slopes are those of a smooth loss
+above it at theta_0 (`dperm.erm.smoothing`).
+
+**The gap** is A(theta) = sum_i w_i [f_i(u_i) - f_i(v_i) - s_i (u_i - v_i)] >= 0, u_i = x_i'theta. For smooth losses it
+is at most (theta - theta_0)' S (theta - theta_0)/2 with S = sum_i w_i M (x) x_i x_i', M above all second derivatives of
+the loss: the curvature, or (I - 11'/K)/2 for softmax (Boehning 1992). For kinked ones let f_h be the smooth loss,
+f <= f_h <= f + h/4. A line of slope f_h'(u_0) that touches f_h is below f_h, and h/4 lower it is below f, so the line
+through the kink, the highest below f of that slope, is no more than h/4 lower than the one that touches f_h. So the gap
+is at most that of f_h plus h/4 for each unit of weight.
+
+**Rounding**, with the notation of `dperm.erm.rounding` and l a bound on the norms of theta and theta_0. The sizes of
+the parts of a record's gap are within M = L l + w (f(0) + c + 1), c = min(sup |f'|, 1 + R l) being the steepest slope
+that is met. Its scores are off by (2D + 24) u ||x|| l, a residual by 2u more, which moves loss and line by 2 (2D + 26)
+u M together; a limit on the slope has relative error (D + 13) u, which moves them by twice that times M; evaluating
+loss, slope and line adds (100 + 4K) u M; summing parts of 4M over k rows of a block and m blocks 4 (k + m + 20) u M.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from dperm.data.arrays import Floats
+from dperm.data.blocks import HEIGHTS, SPARSE_HEIGHT
+from dperm.data.bounded import Block, BoundedData
+from dperm.erm.loss import Limits
+from dperm.erm.rounding import HIGHER_ORDERS, ULP
+from dperm.erm.spec import ProblemSpec
+
+
+class Lines(NamedTuple):
+    """The lines of a block's records: slopes, and the scores and losses where they touch."""
+
+    slopes: Floats
+    scores: Floats
+    losses: Floats
+
+
+@dataclass(frozen=True)
+class Tangents:
+    """Lines below the losses of all records. Private: they are as many numbers as there are records."""
+
+    data: BoundedData
+    spec: ProblemSpec
+    lines: tuple[Lines, ...]
+
+    def gaps(self, thetas: Floats) -> Floats:
+        """A at each row of ``thetas``, in one pass over the data; never below 0."""
+        total, count = np.zeros(len(thetas)), len(thetas)
+        for block, lines in zip(self.data.blocks(), self.lines, strict=True):
+            scores = _scores(self.data, block, thetas.reshape(count * self.spec.outputs, -1))
+            scores = scores.reshape(-1, *lines.scores.shape[1:])
+            limits = _limits(self.spec, block)
+            losses = self.spec.loss.losses(
+                scores, np.repeat(block.targets, count), None if limits is None else np.repeat(limits, count)
+            )
+            slopes, touched, heights = (np.repeat(part, count, axis=0) for part in lines)
+            risen = (slopes * (scores - touched)).reshape(len(heights), -1).sum(axis=1)
+            total += block.weights @ (losses - heights - risen).reshape(-1, count)
+        return np.maximum(total, 0.0)
+
+
+def tangents(data: BoundedData, spec: ProblemSpec, soft: ProblemSpec, theta: Floats) -> Tangents:
+    """The lines below the losses of ``spec`` with the slopes of ``soft`` at ``theta``; both are the same if smooth."""
+    return Tangents(data, spec, tuple(_lines(data, spec, soft, theta)))
+
+
+def value_error(spec: ProblemSpec, rows: int, length: float, *, height: int | None = None) -> float:
+    """Bound on |computed gap - A| over at most ``rows`` records at ||theta||, ||theta_0|| <= ``length`` (T52).
+
+    The lines are what they are: their slopes and the scores where they touch are doubles, taken as exact.
+    """
+    met = min(spec.loss.slope, 1 + spec.radius * length)
+    size = spec.lipschitz * length + spec.weight * (spec.loss.at_zero + met + 1)
+    each = 2 * (2 * spec.width + 26) + 2 * (spec.width + 13) + 100 + 4 * spec.outputs
+    summed = 4 * (min(rows, height or SPARSE_HEIGHT) + rows / (height or HEIGHTS[0]) + 20)
+    return HIGHER_ORDERS * ULP * rows * (each + summed) * size
+
+
+def _lines(data: BoundedData, spec: ProblemSpec, soft: ProblemSpec, theta: Floats) -> Iterator[Lines]:
+    kinked = soft.loss is not spec.loss
+    for block in data.blocks():
+        limits = _limits(spec, block)
+        scores = _scores(data, block, theta.reshape(spec.outputs, -1))
+        scores = scores if spec.outputs > 1 else scores[:, 0]
+        slopes = soft.loss.slopes(scores, block.targets, limits)
+        touched = block.targets.astype(np.float64) if kinked else scores
+        yield Lines(slopes, touched, spec.loss.losses(touched, block.targets, limits))
+
+
+def _scores(data: BoundedData, block: Block, table: Floats) -> Floats:
+    """The inner products of the bounded rows with the rows of ``table``."""
+    dim = data.space.dim
+    scores = block.factors[:, np.newaxis] * (block.x @ table[:, :dim].T)
+    return np.asarray(scores + data.space.constant * table[:, dim] if table.shape[1] > dim else scores)
+
+
+def _limits(spec: ProblemSpec, block: Block) -> Limits:
+    """The largest slope of each record: clip / ||x|| (T44)."""
+    if spec.clip is None:
+        return None
+    with np.errstate(divide="ignore", over="ignore"):
+        return np.asarray(spec.clip / block.lengths)
