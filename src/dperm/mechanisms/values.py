@@ -28,6 +28,14 @@ def real_array(name: str, values: ArrayLike) -> Floats:
         Otherwise. The message names the argument and the rule, and no other exception is chained to it: that one might
         show a value.
     """
+    array = extended_array(name, values)
+    if not np.isfinite(array).all():
+        raise DataError(f"{name} must be finite: NaN and infinities have no place in a release. Clean them first.")
+    return array
+
+
+def extended_array(name: str, values: ArrayLike) -> Floats:
+    """The same, NaN and infinities included."""
     _refuse_masks(name, values)
     array = _array(values)
     if array is None or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
@@ -37,10 +45,7 @@ def real_array(name: str, values: ArrayLike) -> Floats:
         )
     if not _exact(array, values):
         raise DataError(f"{name} must be integers of at most 2^53 in magnitude: larger ones are not exact doubles.")
-    converted = array.astype(np.float64)  # a copy: nobody changes it between the checks and the noise
-    if not np.isfinite(converted).all():
-        raise DataError(f"{name} must be finite: NaN and infinities have no place in a release. Clean them first.")
-    return converted
+    return array.astype(np.float64)  # a copy: nobody changes it between the checks and the noise
 
 
 def items(name: str, values: ArrayLike) -> list[object]:

@@ -16,6 +16,14 @@ output_sample_size, objective_sample_size, ..._closed_form    records needed    
 gradient_risk_order, output_risk_order, objective_risk_order  rates, order only                T48, E30
 output_sample_order, objective_sample_order                   records needed, order only       T58
 gaussian_output_sample_order                                  records needed, order only       T58, E18
+finite_class_empirical_gap, finite_class_excess_risk          exponential mechanism            T59, E25
+finite_class_sample_size                                      records needed                   T59
+packing_sample_size                                           records needed by any pure one   T60, E20
+median_atom                                                   what a kink does                 T42
+bounded_posterior_temperature, posterior_inflation            posterior sample, pure           T49
+posterior_mu, posterior_temperature                           posterior sample, GDP            T50
+minami_temperature                                            the same, older                  T51, E22
+sampler_delta, inexact_mu                                     samplers that are not exact      T52, T52a
 ============================================================  ===============================  =============
 
 No function here sees data. Bounds, sensitivities and counts are rounded up; results of the class ``OrderOnly`` bound
@@ -24,6 +32,13 @@ nothing. ``regularization`` is Lambda in sum scale, 1/C (C0.2); risks are per re
 
 from dperm.theory.bolt_on import Passes, constant_step_sensitivity, decreasing_step_sensitivity, descent_sensitivity
 from dperm.theory.descent import dpgd_excess_risk, last_iterate_bound
+from dperm.theory.finite_class import (
+    FiniteClassRisk,
+    finite_class_empirical_gap,
+    finite_class_excess_risk,
+    finite_class_sample_size,
+)
+from dperm.theory.kinks import MedianAtom, median_atom
 from dperm.theory.noise_cost import gaussian_norm_bound, objective_noise_cost, output_noise_cost
 from dperm.theory.orders import (
     gaussian_output_sample_order,
@@ -33,7 +48,17 @@ from dperm.theory.orders import (
     output_risk_order,
     output_sample_order,
 )
+from dperm.theory.packing import packing_sample_size
 from dperm.theory.population import objective_excess_risk, output_excess_risk
+from dperm.theory.posterior import (
+    bounded_posterior_temperature,
+    inexact_mu,
+    minami_temperature,
+    posterior_inflation,
+    posterior_mu,
+    posterior_temperature,
+    sampler_delta,
+)
 from dperm.theory.results import DescentRisk, ExcessRisk, LearningProblem, OrderOnly
 from dperm.theory.sample_size import (
     objective_sample_size,
@@ -44,17 +69,26 @@ from dperm.theory.sample_size import (
 __all__ = [
     "DescentRisk",
     "ExcessRisk",
+    "FiniteClassRisk",
     "LearningProblem",
+    "MedianAtom",
     "OrderOnly",
     "Passes",
+    "bounded_posterior_temperature",
     "constant_step_sensitivity",
     "decreasing_step_sensitivity",
     "descent_sensitivity",
     "dpgd_excess_risk",
+    "finite_class_empirical_gap",
+    "finite_class_excess_risk",
+    "finite_class_sample_size",
     "gaussian_norm_bound",
     "gaussian_output_sample_order",
     "gradient_risk_order",
+    "inexact_mu",
     "last_iterate_bound",
+    "median_atom",
+    "minami_temperature",
     "objective_excess_risk",
     "objective_noise_cost",
     "objective_risk_order",
@@ -66,4 +100,9 @@ __all__ = [
     "output_risk_order",
     "output_sample_order",
     "output_sample_size",
+    "packing_sample_size",
+    "posterior_inflation",
+    "posterior_mu",
+    "posterior_temperature",
+    "sampler_delta",
 ]

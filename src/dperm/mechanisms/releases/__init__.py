@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The small releases that private learning needs: counts, sums, means, histograms, quantiles, second moments.
+"""The small releases that private learning needs: counts, sums, means, histograms, quantiles, thresholds, moments.
 
 Each is planned from public constants (a goal and bounds) and then run on data:
 
@@ -15,4 +15,6 @@ from dperm.mechanisms.releases.covariance import Covariance as Covariance
 from dperm.mechanisms.releases.histogram import Histogram as Histogram
 from dperm.mechanisms.releases.mean import Mean as Mean
 from dperm.mechanisms.releases.quantile import Quantile as Quantile
+from dperm.mechanisms.releases.threshold import Cut as Cut
+from dperm.mechanisms.releases.threshold import Threshold as Threshold
 from dperm.mechanisms.releases.total import Sum as Sum

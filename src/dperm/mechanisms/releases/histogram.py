@@ -7,7 +7,7 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
 from itertools import pairwise
 from numbers import Number
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,8 +24,6 @@ from dperm.mechanisms.values import items
 from dperm.noise.arrays import Floats, Integers
 
 CLIP, DROP = "clip", "drop"
-NOWHERE = -1
-"""The bin of a record that is counted in none."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ class Histogram(NoisyStatistic[Integers]):
     def totals(self, data: ArrayLike) -> Totals:
         """The counts, which are **not private**."""
         places = self._categorised(data) if self.categories is not None else self._binned(data)
-        counts = np.bincount(places[places != NOWHERE], minlength=self.bins)
+        counts = np.bincount(places[places != records.NOWHERE], minlength=self.bins)
         return Totals(counts.tolist(), len(places))
 
     def finished(self, noisy: Floats, n: int | None) -> Integers:
@@ -130,28 +128,16 @@ class Histogram(NoisyStatistic[Integers]):
         places = np.searchsorted(edges, values, side="right") - 1
         places = np.where(values == edges[-1], self.bins - 1, places)
         inside = np.clip(places, 0, self.bins - 1)
-        return inside if self.outside == CLIP else np.where(inside == places, places, NOWHERE)
+        return inside if self.outside == CLIP else np.where(inside == places, places, records.NOWHERE)
 
     def _categorised(self, data: ArrayLike) -> NDArray[np.intp]:
         """The bin of each value: a dictionary holds one place for it, or none."""
         categories = self.categories or ()
-        places = {category: place for place, category in enumerate(categories)}
         found = items(records.NAME, data)
         kinds = {_kind(category) for category in categories}
         if not {_kind(item) for item in found} <= kinds:
             raise DataError("data must be of the same kind as the categories (strings, or numbers), and not missing.")
-        indices = _places(places, found)
-        if indices is None:
-            raise DataError("data must be hashable values, such as strings or integers.")
-        return indices
-
-
-def _places(places: dict[Hashable, int], found: list[Any]) -> NDArray[np.intp] | None:
-    """The place of each item, or None if one has no hash; what it raised is forgotten."""
-    try:
-        return np.array([places.get(item, NOWHERE) for item in found], dtype=np.intp)
-    except Exception:
-        return None
+        return records.places(records.NAME, found, categories)
 
 
 def _kind(item: object) -> type:

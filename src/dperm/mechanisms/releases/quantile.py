@@ -5,7 +5,7 @@
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,29 +13,17 @@ from numpy.typing import ArrayLike
 from dperm import checks
 from dperm.accounting.budget import Budget
 from dperm.accounting.event import Event
-from dperm.accounting.events import LARGEST_EPSILON, Pure
-from dperm.checks import shown
-from dperm.errors import ConversionError, ParameterError
-from dperm.mechanisms.goal import checked_goal
+from dperm.accounting.events import Pure
 from dperm.mechanisms.releases import parameters, records, sensitivities
+from dperm.mechanisms.releases.candidates import Grid, Stretches, power_of_two, pure_goal
 from dperm.mechanisms.run import Facts, release
-from dperm.noise.arrays import Floats, Integers
+from dperm.noise.arrays import Integers
 from dperm.noise.bits import Bits, Stream
-from dperm.noise.choice import exponential_choice, integer_below
 from dperm.privacy import ApproxDP, PureDP, Release
 
 SHARES = 2**20
 """The share q is rounded to a multiple of 2^-20: then costs are exact doubles for up to 2^33 records."""
 MOST_INTERVALS = 2**40
-LEAST_EPSILON = 2.0**-100
-
-
-class Stretches(NamedTuple):
-    """Runs of neighbouring candidates of equal cost: where each begins, how many they are, and the cost. Private."""
-
-    starts: Integers
-    counts: Integers
-    costs: Floats
 
 
 @dataclass(frozen=True)
@@ -86,11 +74,16 @@ class Quantile:
     def __post_init__(self) -> None:
         """Check everything and calibrate, before any data is seen."""
         set_field = object.__setattr__
-        set_field(self, "goal", _pure(self.goal))
+        set_field(self, "goal", pure_goal(self.goal, type(self).__name__))
         set_field(self, "q", _checked_q(self.q))
         set_field(self, "bounds", parameters.interval("bounds", self.bounds))
-        set_field(self, "intervals", _checked_intervals(self.intervals))
+        set_field(self, "intervals", power_of_two("intervals", self.intervals, most=MOST_INTERVALS))
         self.facts  # noqa: B018  # everything follows from the parameters
+
+    @property
+    def grid(self) -> Grid:
+        """The candidates."""
+        return Grid(*self.bounds, self.intervals)
 
     @cached_property
     def shares(self) -> int:
@@ -144,9 +137,7 @@ class Quantile:
 
     def snapped(self, data: ArrayLike) -> Integers:
         """The nearest candidate of each record, by its number, which is **not private**."""
-        low, high = self.bounds
-        share = (np.clip(records.column(data), low, high) - low) / (high - low)
-        return np.clip(np.rint(share * self.intervals), 0, self.intervals).astype(np.int64)
+        return self.grid.nearest(records.column(data))
 
     def stretches(self, data: ArrayLike) -> Stretches:
         """All candidates, in runs of equal cost, with exact costs, which are **not private**.
@@ -165,12 +156,8 @@ class Quantile:
         return Stretches(starts[kept], lengths[kept], np.ldexp(costs[kept].astype(np.float64), -20))
 
     def _chosen(self, found: Stretches, stream: Stream) -> float:
-        """A stretch by weight and cost, a candidate in it uniformly, and its place in the interval."""
-        stretch = exponential_choice(found.costs, self.unit, stream, counts=found.counts)
-        within = integer_below(int(found.counts[stretch]), stream)
-        low, high = self.bounds
-        place = (int(found.starts[stretch]) + within) / self.intervals
-        return min(high, max(low, low + (high - low) * place))
+        """One of the candidates, as a number in the interval."""
+        return float(self.grid.points(np.array(found.chosen(self.unit, stream))))
 
 
 def _interleaved(even: Integers, odd: Integers) -> Integers:
@@ -180,25 +167,6 @@ def _interleaved(even: Integers, odd: Integers) -> Integers:
     return both
 
 
-def _pure(goal: object) -> PureDP | ApproxDP:
-    checked = checked_goal(goal)
-    if isinstance(checked, PureDP | ApproxDP):
-        if not LEAST_EPSILON <= checked.epsilon <= LARGEST_EPSILON:
-            raise ParameterError(f"goal must have epsilon from 2^-100 to {LARGEST_EPSILON:g}, got {shown(goal)}.")
-        return checked
-    raise ConversionError(
-        f"Quantile is calibrated to PureDP(epsilon, adjacency) or ApproxDP(epsilon, delta, adjacency), "
-        f"got goal={shown(goal)}. Give the epsilon to spend; a budget of another kind accounts for it (T16, T20)."
-    )
-
-
 def _checked_q(q: object) -> float:
     checked = checks.positive_delta("q", q, "0.5 is the median, 0.9 the ninth decile.")
     return min(max(checked, 1 / SHARES), 1 - 1 / SHARES)
-
-
-def _checked_intervals(intervals: object) -> int:
-    checked = checks.count("intervals", intervals, "It is a power of two.", most=MOST_INTERVALS)
-    if checked & (checked - 1):
-        raise ParameterError(f"intervals must be a power of two, got {shown(intervals)}.")
-    return checked

@@ -5,24 +5,32 @@
 Reading is a function of one record at a time: what becomes of a record does not depend on the others.
 """
 
+from collections.abc import Hashable, Sequence
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dperm.errors import DataError
-from dperm.mechanisms.values import filled, real_array
+from dperm.mechanisms.values import extended_array, filled, real_array
 from dperm.noise.arrays import Floats
 
 NAME = "data"
 ASSUMED = "at least one"
 """What is assumed public about the number of records, under either relation: an empty data set is refused."""
 
+NOWHERE = -1
+"""The place of a record that is in none of the categories."""
+
 
 def column(data: ArrayLike) -> Floats:
     """One finite number per record."""
-    values = real_array(NAME, data)
-    if values.ndim != 1:
-        raise DataError(f"{NAME} must be one-dimensional: one number per record.")
-    return filled(NAME, values)
+    return _single(real_array(NAME, data))
+
+
+def extended_column(data: ArrayLike) -> Floats:
+    """One number per record, NaN and infinities included."""
+    return _single(extended_array(NAME, data))
 
 
 def flags(data: ArrayLike) -> NDArray[np.bool_]:
@@ -45,3 +53,25 @@ def require_records(found: int, n: int | None) -> None:
     """The number of records is the one that the release was planned with, where that is public."""
     if n is not None and found != n:
         raise DataError(f"{NAME} must hold exactly n={n} records: n is public under replace_one, and was declared.")
+
+
+def places(name: str, found: list[Any], categories: Sequence[Hashable]) -> NDArray[np.intp]:
+    """The place of each item among the categories; `NOWHERE` for any other. A dictionary holds one place for it."""
+    indices = _looked_up(found, {category: place for place, category in enumerate(categories)})
+    if indices is None:
+        raise DataError(f"{name} must be hashable values, such as strings or integers.")
+    return indices
+
+
+def _single(values: Floats) -> Floats:
+    if values.ndim != 1:
+        raise DataError(f"{NAME} must be one-dimensional: one number per record.")
+    return filled(NAME, values)
+
+
+def _looked_up(found: list[Any], table: dict[Hashable, int]) -> NDArray[np.intp] | None:
+    """The place of each item, or None if one has no hash; what it raised is forgotten."""
+    try:
+        return np.array([table.get(item, NOWHERE) for item in found], dtype=np.intp)
+    except Exception:
+        return None

@@ -126,6 +126,15 @@ def quantile_cost(q: Fraction, adjacency: Adjacency) -> Fraction:
     return max(q, 1 - q) if adjacency is Adjacency.ADD_REMOVE else Fraction(1)
 
 
+def errors_span(adjacency: Adjacency) -> int:
+    """Width b - a of the interval in which the number of errors of every rule moves between neighbours (T8, T61).
+
+    A record is an error of a rule or is none. Add/remove: it comes, and every rule has 0 or 1 errors more, [0, 1] (it
+    goes: [-1, 0]). Replace-one: one goes and another comes, [-1, 1].
+    """
+    return 1 if adjacency is Adjacency.ADD_REMOVE else 2
+
+
 def _root(number: int) -> Fraction:
     """The square root, rounded up."""
     return Fraction(root_up(number, Norm.L2))

@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Learning one of finitely many hypotheses by the exponential mechanism: excess risk, and records needed (T59, E25).
+
+Losses are in [0, 1], the utility is minus their sum over the records, and the rate is epsilon/2 under replace-one,
+epsilon under add/remove, where all sums move one way (T8). Bounds are rounded up.
+"""
+
+import math
+from dataclasses import dataclass
+
+from dperm import checks
+from dperm.privacy import Adjacency
+from dperm.privacy.rounding import raised
+from dperm.theory.results import constant, privacy
+from dperm.theory.search import smallest_count
+
+BETA = "It is the probability with which the bound may fail."
+
+
+@dataclass(frozen=True)
+class FiniteClassRisk:
+    """A bound on the excess population risk of the chosen hypothesis, and what it consists of (T59).
+
+    Attributes
+    ----------
+    bound
+        The bound, at most 1, rounded up.
+    deviation
+        How far the empirical risks are from the true ones: of any hypothesis, sqrt(ln(4H/beta)/(2n)); in the realizable
+        case ln(2H/beta)/n.
+    selection
+        How far the empirical risk of the choice is above the smallest: ln(2H/beta)/(n r), r the rate.
+    """
+
+    bound: float
+    deviation: float
+    selection: float
+
+
+def finite_class_empirical_gap(
+    hypotheses: int, n: int, *, epsilon: float, beta: float, adjacency: Adjacency | str
+) -> float:
+    """How far the empirical risk of the chosen hypothesis is above the smallest, except with probability beta.
+
+    T59, by T8: 2 ln(H/beta)/(n eps) under replace-one, half of that under add/remove.
+    """
+    rate, logarithm = _rate(epsilon, adjacency), _log_ratio(hypotheses, beta)
+    return raised(logarithm / (checks.count("n", n) * rate), 16)
+
+
+def finite_class_excess_risk(
+    hypotheses: int, n: int, *, epsilon: float, beta: float, adjacency: Adjacency | str, realizable: bool = False
+) -> FiniteClassRisk:
+    """How far the risk of the chosen hypothesis is above the best of the class, except with probability beta.
+
+    Theorem T59, replace-one (under add/remove the last term is halved).
+        2 sqrt(ln(4H/beta)/(2n)) + 2 ln(2H/beta)/(n eps).
+        Realizable, that is, some hypothesis has risk 0: D + G + sqrt(D (D + 2G)) <= 2 (D + G), with D = ln(2H/beta)/n
+        and G = 2 ln(2H/beta)/(n eps).
+
+    T59 has the order of the realizable case only; the constants are derived on the page. Erratum E25: the source's
+    table omits constants, and the factor 2.
+
+    Parameters
+    ----------
+    hypotheses
+        H, their number.
+    n
+        Independent records.
+    epsilon, adjacency
+        Of the exponential mechanism.
+    beta
+        The probability with which the bound may fail.
+    realizable
+        Whether some hypothesis has risk 0, for certain.
+    """
+    n, beta = checks.count("n", n), checks.positive_delta("beta", beta, BETA)
+    selection = finite_class_empirical_gap(hypotheses, n, epsilon=epsilon, beta=beta / 2, adjacency=adjacency)
+    if checks.truth("realizable", realizable):
+        deviation = raised(_log_ratio(hypotheses, beta / 2) / n)
+        total = deviation + selection + math.sqrt(deviation * (deviation + 2 * selection))
+    else:
+        deviation = raised(math.sqrt(_log_ratio(hypotheses, beta / 4) / (2 * n)))
+        total = 2 * deviation + selection
+    return FiniteClassRisk(min(1.0, raised(total)), deviation, selection)
+
+
+def finite_class_sample_size(
+    hypotheses: int,
+    excess: float,
+    *,
+    epsilon: float,
+    beta: float,
+    adjacency: Adjacency | str,
+    realizable: bool = False,
+) -> int:
+    """The smallest n at which the bound of T59 is at most ``excess``; the bound falls with n."""
+
+    def reached(n: int) -> bool:
+        risk = finite_class_excess_risk(
+            hypotheses, n, epsilon=epsilon, beta=beta, adjacency=adjacency, realizable=realizable
+        )
+        return risk.bound <= target
+
+    target = constant("excess", excess)
+    return smallest_count(reached, 1)
+
+
+def _rate(epsilon: float, adjacency: Adjacency | str) -> float:
+    """The rate r of T8 for losses in [0, 1]."""
+    epsilon = privacy("epsilon", epsilon)
+    return epsilon if Adjacency.of(adjacency) is Adjacency.ADD_REMOVE else epsilon / 2
+
+
+def _log_ratio(hypotheses: int, beta: float) -> float:
+    """ln(H/beta), without a quotient that could overflow."""
+    size, failure = checks.count("hypotheses", hypotheses), checks.positive_delta("beta", beta, BETA)
+    return math.log(size) - math.log(failure)
