@@ -19,6 +19,7 @@ from scipy.special import ndtr
 from dperm import ApproxDP, account
 from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
+from dperm.data.targets import Classes
 from dperm.erm.gradient import loss_gradient
 from dperm.erm.losses import Hinge, HuberHinge, Logistic, SmoothedHinge
 from dperm.erm.rounding import gradient_error
@@ -85,7 +86,7 @@ def mirrored(row: np.ndarray, space: FeatureSpace) -> np.ndarray:
 def data_with(space: FeatureSpace, weights: tuple[float, float], *rows: tuple[np.ndarray, int]) -> Any:
     X, y = crowd()
     X = np.concatenate([X, *[row[np.newaxis] for row, _ in rows]])
-    return enforce(X, np.concatenate([y, [label for _, label in rows]]), space, classes=(-1, 1), weights=weights)
+    return enforce(X, np.concatenate([y, [label for _, label in rows]]), space, Classes((-1, 1), weights))
 
 
 def against(space: FeatureSpace, length: float) -> np.ndarray:
@@ -266,7 +267,7 @@ def assert_the_normaliser_is_public(plan: Any, space: FeatureSpace) -> None:
     """One step from 0: removing a record changes the result by step size times its gradient over n, nothing else."""
     row, weights = longest_row(space), (1.0, 1.0)
     one, two = (run(plan, data) for data in (data_with(space, weights, (row, 1)), data_with(space, weights)))
-    alone = enforce(row[np.newaxis], np.array([1]), space, classes=(-1, 1))
+    alone = enforce(row[np.newaxis], np.array([1]), space, Classes((-1, 1)))
     own = loss_gradient(alone, plan.spec, np.zeros(plan.spec.dim))
     assert one - two == pytest.approx(-plan.descent.step_size * own / plan.spec.n, abs=1e-12)
 

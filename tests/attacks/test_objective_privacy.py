@@ -10,12 +10,12 @@ divergence of neighbours, or their largest log-ratio, is compared with what the 
 
 import math
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import permutations, product
 from typing import Any
 
 import numpy as np
 import pytest
+from exact_objective import Exact, Row, Rows, deltas, largest_loss, line
 from scipy import stats
 from scipy.special import ndtr
 
@@ -23,6 +23,7 @@ from dperm import ApproxDP, PureDP, account
 from dperm.accounting.objective import objective_delta
 from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
+from dperm.data.targets import Classes
 from dperm.erm import minimize as minimize_module
 from dperm.erm.losses import Hinge, HuberHinge, Logistic, SmoothedHinge
 from dperm.erm.minimize import minimize
@@ -32,150 +33,14 @@ from dperm.errors import AssumptionError
 from dperm.mechanisms import GaussianMechanism
 from dperm.methods import ObjectivePerturbation, OutputPerturbation, choose
 from dperm.methods import objective as objective_module
-from dperm.methods.linear_term import GammaNormTerm, GaussianTerm
+from dperm.methods.linear_term import GammaNormTerm
 from dperm.noise import NotPrivateBits
 from dperm.privacy import Adjacency
 
 LEVEL = 1e-4
 ADD_REMOVE, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
 BOTH = pytest.mark.parametrize("adjacency", [ADD_REMOVE, REPLACE_ONE], ids=str)
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 WITHIN = 1 + 1e-5  # of the quadrature
-
-Row = tuple[tuple[float, ...], int, int]
-"""A bounded row, its label, and how many of it there are."""
-Rows = tuple[Row, ...]
-
-
-# The density of what is released, before the blur.
-
-
-@dataclass(frozen=True)
-class Exact:
-    """Objective perturbation with the constants of a plan, minimised exactly; theta has one or two entries."""
-
-    spec: ProblemSpec
-    term: Any
-    weights: tuple[float, float] = (1.0, 1.0)
-
-    def log_density(self, theta: np.ndarray, rows: Rows) -> np.ndarray:
-        """At each column of ``theta``."""
-        strength, dim = self.spec.strength, len(theta)
-        gradient = strength * theta
-        hessian = np.zeros((dim, dim, theta.shape[1]))
-        for x, label, count in rows:
-            slopes, bends = self.slopes(theta, x, label), self.bends(theta, x, label)
-            for i in range(dim):
-                gradient[i] += count * slopes * x[i]
-                for j in range(dim):
-                    hessian[i, j] += count * bends * (x[i] * x[j])
-        determinant = hessian[0, 0] + strength
-        if dim == 2:
-            determinant = determinant * (hessian[1, 1] + strength) - hessian[0, 1] ** 2
-        return self._log_noise(gradient) + np.log(determinant)
-
-    def slopes(self, theta: np.ndarray, x: tuple[float, ...], label: int) -> np.ndarray:
-        """The derivative of one row's weighted loss along x."""
-        return self.weights[label > 0] * label * self.spec.loss.derivative(*self._margins(theta, x, label))
-
-    def bends(self, theta: np.ndarray, x: tuple[float, ...], label: int) -> np.ndarray:
-        """Its second derivative."""
-        return self.weights[label > 0] * self.spec.loss.second(*self._margins(theta, x, label))
-
-    def _margins(self, theta: np.ndarray, x: tuple[float, ...], label: int) -> tuple[np.ndarray, Any]:
-        margins, length = label * sum(entry * part for entry, part in zip(x, theta, strict=True)), math.hypot(*x)
-        return margins, None if self.spec.clip is None or not length else np.full(1, self.spec.clip / length)
-
-    def _log_noise(self, b: np.ndarray) -> np.ndarray:
-        squares, scale, dim = (b * b).sum(axis=0), self.term.scale, len(b)
-        if isinstance(self.term, GaussianTerm):
-            return -squares / (2 * scale**2) - dim * math.log(scale * math.sqrt(2 * math.pi))
-        volume = math.log(2 * math.pi) if dim == 2 else math.log(2)  # of e^-||b||: the circle's length times (d - 1)!
-        return -np.sqrt(squares) / scale - volume - dim * math.log(scale)
-
-    def turns(self, rows: Rows) -> list[float]:
-        """The theta, in one dimension, at which the second derivative of a row's loss may jump."""
-        return [label * z / x[0] for x, label, _ in rows if x[0] for z in self._turning(abs(x[0]))]
-
-    def _turning(self, length: float) -> list[float]:
-        limit = 1.0 if self.spec.clip is None else min(self.spec.clip / length, 1.0)
-        match self.spec.loss:
-            case Logistic():
-                return [math.log1p(-limit) - math.log(limit)] if limit < 1 else []
-            case HuberHinge(width):
-                return [1 + width, 1 + width - 2 * width * limit]
-            case SmoothedHinge(width):
-                v = float(SmoothedHinge._turn(np.full(1, limit))[0])
-                return [1 + width, 1 + width - width * v]
-        raise AssertionError
-
-    def minimiser(self, b: np.ndarray, rows: Rows) -> np.ndarray:
-        """Of J + b theta, in one dimension, nearly: from a table with every turn in it."""
-        reach, near = self.reach(rows), 12 / self.spec.radius
-        theta = np.unique([*np.linspace(-reach, reach, 1001), *np.linspace(-near, near, 3001), *self.turns(rows)])
-        total = self.spec.strength * theta
-        for x, label, count in rows:
-            total += count * x[0] * self.slopes(theta[np.newaxis], x, label)
-        return np.interp(-b, total, theta)
-
-    def reach(self, rows: Rows) -> float:
-        """Beyond it, in each coordinate, lies a mass of 1e-18 or so."""
-        slopes = self.spec.weight * self.spec.loss.slope * sum(count * math.hypot(*x) for x, _, count in rows)
-        noise = 9 * self.term.scale if isinstance(self.term, GaussianTerm) else 45 * self.term.scale
-        return (slopes + noise) / self.spec.strength
-
-
-def panels(edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    half = np.diff(edges)[:, None] / 2
-    return (edges[:-1, None] + half * (1 + NODES)).ravel(), (half * WEIGHTS).ravel()
-
-
-@lru_cache(maxsize=256)
-def quantiles(exact: Exact, rows: Rows, count: int) -> tuple[float, ...]:
-    """Where the minimiser lies for quantiles of the noise, in one dimension."""
-    far = np.linspace(-1, 1, count) if count > 1 else np.zeros(1)  # 0 among them: pure noise has a kink there
-    levels = 9 * far if isinstance(exact.term, GaussianTerm) else np.sinh(4.5 * far)
-    return tuple(exact.minimiser(levels * exact.term.scale, rows).tolist())
-
-
-def line(exact: Exact, rows: Rows, others: Rows, count: int = 251) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights in one dimension: panels between quantiles, split where a density jumps."""
-    edges = [*quantiles(exact, rows, count), *quantiles(exact, others, count)]
-    turns = [turn for turn in exact.turns(rows + others) if min(edges) < turn < max(edges)]
-    bent = np.linspace(-12, 12, 121) / exact.spec.radius  # where losses bend
-    inside = bent[(bent > min(edges)) & (bent < max(edges))]
-    nodes, weights = panels(np.unique([*edges, *inside, *turns]))
-    return nodes[np.newaxis], weights
-
-
-def plane(exact: Exact, rows: Rows, others: Rows, count: int = 48) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights in two dimensions."""
-    reach = max(exact.reach(rows), exact.reach(others))
-    nodes, weights = panels(np.linspace(-reach, reach, count))
-    first, second = np.meshgrid(nodes, nodes)
-    return np.stack([first.ravel(), second.ravel()]), np.outer(weights, weights).ravel()
-
-
-def deltas(exact: Exact, rows: Rows, others: Rows, epsilons: list[float]) -> list[float]:
-    """H_{e^epsilon}(p_D || p_D') at each epsilon (T1)."""
-    is_line = len(rows[0][0]) == 1
-    theta, weights = (line if is_line else plane)(exact, rows, others)
-    p, q = (np.exp(exact.log_density(theta, data)) for data in (rows, others))
-    for density in (p, q):
-        assert float(weights @ density) == pytest.approx(1, abs=1e-6 if is_line else 2e-3)
-    return [float(weights @ np.maximum(p - math.exp(epsilon) * q, 0.0)) for epsilon in epsilons]
-
-
-def largest_loss(exact: Exact, rows: Rows, others: Rows) -> float:
-    """sup log p_D/p_D', next to every jump and on a fine line between (or on a plane)."""
-    reach = max(exact.reach(rows), exact.reach(others))
-    if len(rows[0][0]) == 1:
-        near = [turn + side for turn in exact.turns(rows + others) for side in (-1e-9, 1e-9)]
-        near += [quantiles(exact, data, 1)[0] for data in (rows, others)]  # b = 0, a kink of pure noise
-        theta = np.concatenate([np.linspace(-reach, reach, 1501), np.linspace(-6, 6, 1501), near])[np.newaxis]
-    else:
-        theta = plane(exact, rows, others)[0]
-    return float((exact.log_density(theta, rows) - exact.log_density(theta, others)).max())
 
 
 def exact_of(plan: Any, weights: tuple[float, float] = (1.0, 1.0)) -> Exact:
@@ -281,7 +146,7 @@ def test_the_density_is_that_of_the_code(loss):
     plan = gaussian_plan(spec_of(loss, radius=space.radius, weight=2.0, dim=2), REPLACE_ONE)
     rows = tuple(((x, 0.75), label, 1) for x, label in ((3.0, 1), (-1.0, -1), (-3.0, 1), (0.5, 1), (0.0, -1)))
     X = np.array([[1e9], [-1.0], [-4.0], [0.5], [0.0]])
-    data = enforce(X, np.array([label for _, label, _ in rows]), space, classes=(-1, 1), weights=weights)
+    data = enforce(X, np.array([label for _, label, _ in rows]), space, Classes((-1, 1), weights))
     exact, objective = exact_of(plan, weights), Objective(data, plan.spec, np.zeros(2))
     for theta in ([0.0, 0.1], [0.3, -0.2], [-1.5, 2.0]):
         gradient, hessian = objective.gradient(np.array(theta)), objective.hessian(np.array(theta))
@@ -766,7 +631,7 @@ def test_every_stage_of_a_solve_uses_the_same_linear_term(monkeypatch):
     seen = []
     rng = np.random.default_rng(73)
     space = FeatureSpace(3, norm=1.0)
-    data = enforce(rng.normal(size=(20_000, 3)), np.where(rng.random(20_000) < 0.5, -1, 1), space, classes=(-1, 1))
+    data = enforce(rng.normal(size=(20_000, 3)), np.where(rng.random(20_000) < 0.5, -1, 1), space, Classes((-1, 1)))
     spec = ProblemSpec(Logistic(), space.radius, 4, n=20_000, regularization=5.0, clip=space.radius / 2)
     plan = gaussian_plan(spec, REPLACE_ONE)
     computed, extended = Objective.gradient, minimize_module.extended.gradient

@@ -24,6 +24,7 @@ from scipy.special import ndtr
 from dperm import ApproxDP, PureDP
 from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
+from dperm.data.targets import Classes
 from dperm.erm.losses import HuberHinge, Logistic, SmoothedHinge
 from dperm.erm.minimize import minimize
 from dperm.erm.spec import ProblemSpec
@@ -155,7 +156,7 @@ class Case:
         unit = np.concatenate(parts)
         labels = np.full(len(unit), self.dressing.label)
         space = self.dressing.space(unit.shape[1])
-        return enforce(self.dressing.rows(unit), labels, space, classes=(-1, 1), weights=self.dressing.weights)
+        return enforce(self.dressing.rows(unit), labels, space, Classes((-1, 1), self.dressing.weights))
 
     def pair(self, adjacency: Adjacency) -> tuple[Any, Any]:
         return self.data("record"), self.data("other" if adjacency is REPLACE_ONE else "none")
@@ -240,7 +241,7 @@ def with_row(row: list[float], label: int, kind: str) -> Any:
     X = np.array([[0.6, 0.0], [0.0, 0.5], row])
     X = csr_array(X) if kind == "sparse" else X
     space = FeatureSpace(2, norm=1.0)
-    return enforce(X, np.array([1, -1, label]), space, classes=(-1, 1), invalid="drop")
+    return enforce(X, np.array([1, -1, label]), space, Classes((-1, 1)), invalid="drop")
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
@@ -254,7 +255,7 @@ def test_a_row_that_is_dropped_is_a_row_that_is_not_there(loss, bad, kind):
     spec = ProblemSpec(function, space.radius, 3, n=3, regularization=100.0, clip=clip)
     plan = plan_for(spec, REPLACE_ONE)
     good, dropped = (minimize(with_row(*row, kind), spec, plan.tolerance) for row in (([1.0, 0.0], 1), BAD[bad]))
-    without = enforce(np.array([[0.6, 0.0], [0.0, 0.5]]), np.array([1, -1]), space, classes=(-1, 1))
+    without = enforce(np.array([[0.6, 0.0], [0.0, 0.5]]), np.array([1, -1]), space, Classes((-1, 1)))
     absent = minimize(without, spec, plan.tolerance)
     assert np.linalg.norm(dropped - absent) <= 2 * plan.tolerance / spec.strength
     slope = 0.5 if loss == "logistic" else 1.0  # of a record at margin 0
@@ -285,7 +286,7 @@ def anything(rng: np.random.Generator) -> tuple[ProblemSpec, Any, Any, Adjacency
     X = norm * rng.normal(size=(rows + 2, dim)) * 10 ** rng.uniform(-2, 4, size=(rows + 2, 1))
     y = np.where(rng.random(rows + 2) < rng.choice([0.1, 0.5, 0.9]), -1, 1)
     keep = ([*range(rows), rows], [*range(rows), rows + 1] if adjacency is REPLACE_ONE else [*range(rows)])
-    pair = [enforce(X[rows_], y[rows_], space, classes=(-1, 1), weights=weights) for rows_ in keep]
+    pair = [enforce(X[rows_], y[rows_], space, Classes((-1, 1), weights)) for rows_ in keep]
     return spec, *pair, adjacency
 
 

@@ -27,6 +27,7 @@ from dperm import ApproxDP, PureDP
 from dperm.accounting.memory_budget import MemoryBudget
 from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
+from dperm.data.targets import Classes
 from dperm.erm.losses import HuberHinge, Logistic, SmoothedHinge
 from dperm.erm.minimize import minimize
 from dperm.erm.objective import Objective
@@ -102,7 +103,7 @@ def test_the_intercept_stays_within_l_over_lambda_when_all_labels_are_the_same(l
     X, same = np.zeros((1000, 1)), np.ones(1000, dtype=int)
     flipped = np.where(np.arange(1000) == 0, -1, 1)
     spec = ProblemSpec(loss, space.radius, 2, n=1000, regularization=0.5)
-    solutions = [minimize(enforce(X, y, space, classes=(-1, 1)), spec, 1e-6) for y in (same, flipped)]
+    solutions = [minimize(enforce(X, y, space, Classes((-1, 1))), spec, 1e-6) for y in (same, flipped)]
     assert np.isfinite(solutions).all()
     assert solutions[0][1] * space.constant > 0.9, "the intercept was not learnt at all"
     bound = output_sensitivity(spec, REPLACE_ONE) + 2e-6 / 0.5
@@ -112,7 +113,7 @@ def test_the_intercept_stays_within_l_over_lambda_when_all_labels_are_the_same(l
 def test_every_coefficient_has_the_same_regulariser():
     """With nothing but dropped rows the minimiser is -b/Lambda: in the intercept too."""
     space = FeatureSpace(2, norm=1.0)
-    nobody = enforce(np.full((3, 2), np.nan), np.zeros(3), space, classes=(-1, 1), invalid="drop")
+    nobody = enforce(np.full((3, 2), np.nan), np.zeros(3), space, Classes((-1, 1)), invalid="drop")
     spec = ProblemSpec(Logistic(), space.radius, 3, n=3, regularization=4.0)
     b = np.array([1.0, -2.0, 12.0])
     assert minimize(nobody, spec, 1e-9, linear=b) == pytest.approx(-b / 4, abs=1e-9)
@@ -177,7 +178,7 @@ def test_the_released_point_is_as_close_to_the_minimum_as_the_noise_was_calibrat
         clip = space.radius / 2 if isinstance(loss, Logistic) else None
         spec = ProblemSpec(loss, space.radius, 6, n=4000, regularization=strength, clip=clip)
         plan = method.plan(spec, ApproxDP(1.0, 1e-5, REPLACE_ONE))
-        theta = plan.run(lambda: enforce(X, y, space, classes=(-1, 1))).value
+        theta = plan.run(lambda: enforce(X, y, space, Classes((-1, 1)))).value
         assert residual(X, y, plan, theta, drawn[-1]) <= plan.tolerance <= 1e-3 * spec.lipschitz
         covered = plan.output_noise.statistic
         half = plan.tolerance / plan.spec.strength
@@ -206,7 +207,7 @@ def test_the_record_of_a_run_states_its_adjacency_and_the_noise_differs(adjacenc
 
 def few_rows() -> Any:
     X = np.array([[0.5, 0.2], [-0.3, 0.9], [0.1, -0.4]])
-    return enforce(X, np.array([1, -1, 1]), FeatureSpace(2, norm=1.0), classes=(-1, 1))
+    return enforce(X, np.array([1, -1, 1]), FeatureSpace(2, norm=1.0), Classes((-1, 1)))
 
 
 def plans(adjacency: Adjacency) -> dict[str, Any]:
@@ -374,7 +375,7 @@ def test_two_fits_on_very_different_data_have_the_same_public_parts(estimator, m
 def test_two_runs_on_very_different_data_have_the_same_public_parts(method, adjacency):
     one = run(plans(adjacency)[method], few_rows())
     space = FeatureSpace(2, norm=1.0)
-    other = enforce(np.full((3, 2), 1e300), np.array([-1, -1, -1]), space, classes=(-1, 1))
+    other = enforce(np.full((3, 2), 1e300), np.array([-1, -1, -1]), space, Classes((-1, 1)))
     two = run(plans(adjacency)[method], other)
     assert differences(one, two) == {}
     assert differences(plans(adjacency)[method], plans(adjacency)[method]) == {}

@@ -49,11 +49,14 @@ CORNERS = np.array(
 )
 
 
+TWO = Classes((0, 1))
+
+
 def zeros(X) -> np.ndarray:
     return np.zeros(X.shape[0], dtype=int)
 
 
-def enforced(X, space: FeatureSpace, y=None, target=Classes((0, 1)), **options):
+def enforced(X, space: FeatureSpace, y=None, target=TWO, **options):
     return enforce(X, zeros(X) if y is None else y, space, target, **options)
 
 

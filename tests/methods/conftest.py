@@ -9,6 +9,7 @@ import pytest
 
 from dperm.data.bounded import BoundedData, enforce
 from dperm.data.space import FeatureSpace
+from dperm.data.targets import Classes
 from dperm.erm.losses import Logistic, Loss
 from dperm.erm.spec import ProblemSpec
 
@@ -35,6 +36,6 @@ def data() -> Callable[..., BoundedData]:
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(rows, SPACE.dim))
         y = np.where(X @ np.array([2.0, -1.0, 0.5]) + 0.3 * rng.normal(size=rows) > 0, 1, 0)
-        return enforce(X, y, SPACE, classes=(0, 1))
+        return enforce(X, y, SPACE, Classes((0, 1)))
 
     return make

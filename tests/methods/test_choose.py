@@ -3,11 +3,15 @@
 """Which method, without data, and what is said about it (T42, T43a, T44)."""
 
 import warnings
+from dataclasses import replace
 
 import pytest
 
 from dperm import GDP, ZCDP, ApproxDP, PureDP
+from dperm.accounting import account
 from dperm.erm.losses import Hinge, HuberHinge, Logistic, SmoothedHinge
+from dperm.erm.residual_losses import Huber, Pinball, Squared
+from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, DpermWarning, ParameterError
 from dperm.methods import GradientPerturbation, ObjectivePerturbation, OutputPerturbation, choose
@@ -95,7 +99,7 @@ def test_parameters_of_a_method_object_are_kept():
     assert noisy.mechanism.name == "laplace"
 
 
-@pytest.mark.parametrize("method", ["posterior", None, 3, ObjectivePerturbation])
+@pytest.mark.parametrize("method", ["langevin", None, 3, ObjectivePerturbation])
 def test_an_unknown_method_is_refused(method):
     with pytest.raises(ParameterError, match=r"method must be one of auto, .* or a method object of .*, got"):
         choose(problem(), PureDP(1.0, "add_remove"), method)
@@ -114,7 +118,7 @@ def test_the_logistic_loss_is_clipped_at_half_the_radius_unless_told_otherwise(m
     plan = choose(problem(radius=3.0), goal, method)
     assert plan.spec.clip == 1.5
     assert plan.spec.lipschitz == pytest.approx(1.5)
-    assert any("clipped at half the radius" in sentence for sentence in plan.why)
+    assert any("clipped at 1.5, 0.5 of the radius" in sentence for sentence in plan.why)
     assert choose(problem(radius=3.0, clip=3.0), goal, method).spec.clip == 3.0
     assert choose(problem(HuberHinge(0.5), radius=3.0), goal, method).spec.clip is None
 
@@ -176,3 +180,57 @@ def test_the_warning_begins_where_noise_is_half_the_longest_sum_of_gradients():
 def test_a_goal_that_is_none_is_refused(goal):
     with pytest.raises(ParameterError, match="goal must"):
         choose(problem(), goal)
+
+
+REGRESSION = ProblemSpec(Squared(), radius=1.0, dim=5, n=10_000)
+SEVERAL = ProblemSpec(Softmax(3), radius=1.0, dim=15, n=10_000)
+
+
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+@pytest.mark.parametrize(
+    ("spec", "goal", "method"),
+    [
+        (REGRESSION, (1.0, 1e-6), "objective"),
+        (REGRESSION, (1.0, 0.0), "objective"),
+        (replace(REGRESSION, n=None), (1.0, 1e-6), "objective"),
+        (replace(REGRESSION, regularization=1e-3), (1.0, 1e-6), "sufficient"),
+        (replace(REGRESSION, regularization=1e-3), (1.0, 0.0), "output"),
+        (replace(REGRESSION, loss=Huber(0.3)), (1.0, 1e-6), "objective"),
+        (replace(REGRESSION, loss=Huber(0.3), regularization=1e-3), (1.0, 1e-6), "gradient"),
+        (replace(REGRESSION, loss=Pinball(0.3)), (1.0, 1e-6), "gradient"),
+        (replace(REGRESSION, loss=Pinball(0.3), n=20_000_000), (1.0, 1e-9), "sgd"),
+        (SEVERAL, (1.0, 1e-6), "sgd"),
+        (SEVERAL, (1.0, 0.0), "objective"),
+        (replace(SEVERAL, n=None), (1.0, 1e-6), "objective"),
+        (replace(SEVERAL, regularization=1e-3), (1.0, 0.0), "output"),
+    ],
+)
+def test_every_loss_and_goal_has_a_method(spec, goal, method, adjacency):
+    epsilon, delta = goal
+    asked = ApproxDP(epsilon, delta, adjacency) if delta else PureDP(epsilon, adjacency)
+    plan = choose(spec, asked)
+    assert plan.method == method
+    assert "was chosen" in plan.why[0] or "were chosen" in plan.why[0]
+    assert account(plan.event, adjacency).delta(epsilon * (1 + 1e-12)) <= delta * (1 + 1e-9)
+
+
+def test_a_goal_in_gdp_is_met_by_sufficient_statistics_or_descent():
+    assert choose(replace(REGRESSION, n=None), GDP(0.5, "add_remove")).method == "sufficient"
+    assert choose(SEVERAL, GDP(0.5, "add_remove")).method == "gradient"
+
+
+@pytest.mark.parametrize("name", ["objective", "output", "gradient", "sgd", "bolt_on", "sufficient", "posterior"])
+def test_every_name_stands_for_the_method_of_that_name(name):
+    spec = replace(REGRESSION, n=200, dim=2, regularization=30.0)
+    assert choose(spec, ApproxDP(1.0, 1e-6, "replace_one"), name).method == name
+
+
+def test_gradients_are_clipped_where_nothing_was_said_and_the_reasons_say_where():
+    goal = ApproxDP(1.0, 1e-6, "replace_one")
+    plan = choose(replace(REGRESSION, radius=2.0), goal)
+    assert plan.spec.clip == 0.5
+    assert any("clipped at 0.5" in sentence and "Huber" in sentence for sentence in plan.why)
+    assert choose(SEVERAL, goal).spec.clip == 0.5
+    assert choose(SEVERAL, goal, "objective").spec.clip is None
+    assert choose(REGRESSION, goal, "sufficient").spec.clip is None
+    assert choose(replace(REGRESSION, clip=0.7), goal).spec.clip == 0.7

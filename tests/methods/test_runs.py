@@ -13,6 +13,7 @@ from dperm.accounting import MemoryBudget
 from dperm.accounting.budget import State
 from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
+from dperm.data.targets import Classes
 from dperm.erm.gradient import loss_gradient
 from dperm.erm.losses import Hinge, HuberHinge, Logistic
 from dperm.erm.minimize import minimize
@@ -170,15 +171,15 @@ def test_data_bounded_otherwise_than_planned_are_refused(spec, data):
     """T54: a plan is for a radius, weights and a number of coefficients."""
     plan = OutputPerturbation().plan(spec(), PURE)
     X, y = np.ones((5, 3)), np.array([0, 1, 0, 1, 0])
-    wide = enforce(X, y, FeatureSpace(3, norm=1.01), classes=(0, 1))
-    heavy = enforce(X, y, FeatureSpace(3, norm=1.0), classes=(0, 1), weights=(1.0, 1.5))
-    bare = enforce(X, y, FeatureSpace(3, norm=1.0, intercept=False), classes=(0, 1))
+    wide = enforce(X, y, FeatureSpace(3, norm=1.01), Classes((0, 1)))
+    heavy = enforce(X, y, FeatureSpace(3, norm=1.0), Classes((0, 1), (1.0, 1.5)))
+    bare = enforce(X, y, FeatureSpace(3, norm=1.0, intercept=False), Classes((0, 1)))
     for wrong in (wide, heavy):
         with pytest.raises(ParameterError, match="at most those of the plan"):
             plan.run(lambda wrong=wrong: wrong, bits=NoBits())
     with pytest.raises(DataError, match="made for 4 coefficients"):
         plan.run(lambda: bare, bits=NoBits())
-    light = enforce(X, y, FeatureSpace(3, norm=0.5), classes=(0, 1), weights=(1.0, 0.5))
+    light = enforce(X, y, FeatureSpace(3, norm=0.5), Classes((0, 1), (1.0, 0.5)))
     assert plan.run(lambda: light).value.shape == (4,)
 
 

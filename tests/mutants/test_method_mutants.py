@@ -19,7 +19,10 @@ import numpy as np
 import pytest
 
 from dperm import ApproxDP, PureDP
+from dperm.data.space import FeatureSpace
+from dperm.data.targets import Classes, Interval
 from dperm.erm.losses import HuberHinge
+from dperm.erm.residual_losses import Huber
 from dperm.methods import ObjectivePerturbation
 from dperm.methods import gradient as gradient_module
 from dperm.methods import objective as objective_module
@@ -29,6 +32,7 @@ from dperm.noise import NotPrivateBits
 from dperm.privacy import Adjacency
 
 ADD_REMOVE, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
+LINE = FeatureSpace(1, norm=1.0, intercept=False)
 Check = Callable[[ModuleType], None]
 
 
@@ -44,6 +48,8 @@ def attack(name: str) -> ModuleType:
 output = attack("test_output_sensitivity")
 objective = attack("test_objective_privacy")
 gradient = attack("test_gradient_privacy")
+regression = attack("test_regression_privacy")
+softmax = attack("test_softmax_privacy")
 
 
 # What must hold, of a module in the place of the real one.
@@ -172,7 +178,7 @@ def clipped_gradients_are_clipped(erm_objective: ModuleType) -> None:
 
 def all_coefficients_are_regularised(erm_objective: ModuleType) -> None:
     found = gradient.SPACES["norm and intercept"]
-    data = gradient.enforce(np.full((1, 3), np.nan), np.zeros(1), found, classes=(-1, 1), invalid="drop")
+    data = gradient.enforce(np.full((1, 3), np.nan), np.zeros(1), found, Classes((-1, 1)), invalid="drop")
     spec = gradient.ProblemSpec(HuberHinge(0.5), found.radius, 4, regularization=2.0)
     assert erm_objective.Objective(data, spec, np.zeros(4)).gradient(np.ones(4)) == pytest.approx(2 * np.ones(4))
 
@@ -217,6 +223,84 @@ def linear_terms_have_their_law(linear_term: ModuleType) -> None:
     objective.assert_gaussian(np.array([term.draw(stream) for stream in streams]), 3.7)
     term = linear_term.GammaNormTerm(0.4, 6)
     objective.assert_gamma_norm(np.array([term.draw(stream) for stream in streams]), 0.4)
+
+
+# Regression and several classes.
+
+
+def both_tails_of_a_regression_are_covered(perturbation: ModuleType) -> None:
+    with instead(objective_module, gaussian_perturbation=perturbation.gaussian_perturbation):
+        regression.assert_both_tails_are_covered(regression.two_tailed_plan())
+
+
+def both_tails_are_in_the_profile(accounting: ModuleType) -> None:
+    with instead(perturbation_module, objective_noise_multiplier=accounting.objective_noise_multiplier):
+        regression.assert_both_tails_are_covered(regression.two_tailed_plan())
+
+
+def labels_are_within_their_interval(targets: ModuleType) -> None:
+    """A gradient whose slope has no limit of its own: the label decides, were it not clipped."""
+    data = regression.enforce(np.ones((1, 1)), np.array([1e6]), LINE, targets.Interval(-1.0, 1.0))
+    spec = regression.ProblemSpec(Huber(5.0), LINE.radius, 1)
+    pull = regression.loss_gradient(data, spec, np.array([0.5]))
+    assert abs(pull[0]) <= 0.5
+
+
+def residuals_are_clipped(residual_losses: ModuleType) -> None:
+    """Of the squared loss, at the ends of the labels and of the projection."""
+    with instead(regression, GRADIENTS={"squared": (residual_losses.Squared(), 0.5)}):
+        for adjacency in (ADD_REMOVE, REPLACE_ONE):
+            plan = regression.gradient_plan("squared", regression.Dressing().space, adjacency)
+            assert regression.largest_share_of_a_gradient(plan, regression.Dressing()) <= 1
+
+
+def regression_needs_its_constant(spec_module: ModuleType) -> None:
+    """L = R kappa, not R."""
+    spec = spec_module.ProblemSpec(Huber(3.0), LINE.radius, 1, n=1)
+    data = regression.enforce(np.ones((1, 1)), np.array([1.0]), LINE, Interval(-1.0, 1.0))
+    pull = regression.loss_gradient(data, spec, np.array([100.0]))
+    assert abs(pull[0]) <= spec.lipschitz
+
+
+def softmax_gradients_stay_within_the_sensitivity(loss_module: ModuleType) -> None:
+    with instead(softmax, Softmax=loss_module.Softmax):
+        for adjacency in (ADD_REMOVE, REPLACE_ONE):
+            plan = softmax.gradient_plan(adjacency)
+            assert softmax.largest_share_of_a_gradient(plan) <= 1
+        clipped = softmax.gradient_plan(ADD_REMOVE, 1.0, 0.7)
+        assert softmax.largest_share_of_a_gradient(clipped) <= 1
+
+
+def softmax_determinants_are_covered(loss_module: ModuleType) -> None:
+    with instead(softmax, Softmax=loss_module.Softmax):
+        spec = softmax.ProblemSpec(loss_module.Softmax(3), 1.0, 3, regularization=8 / 3)
+        softmax.assert_the_determinant_is_covered(softmax.pure_plan(spec, ADD_REMOVE))
+
+
+def softmax_determinants_are_charged(perturbation: ModuleType) -> None:
+    with instead(objective_module, pure_perturbation=perturbation.pure_perturbation):
+        softmax.assert_the_determinant_is_covered(softmax.pure_plan(softmax.spec_of(strength=8.0), ADD_REMOVE))
+
+
+def softmax_determinants_count_every_class(accounting: ModuleType) -> None:
+    with instead(perturbation_module, softmax_determinant_loss=accounting.softmax_determinant_loss):
+        softmax.assert_the_determinant_is_covered(softmax.pure_plan(softmax.spec_of(strength=8.0), ADD_REMOVE))
+
+
+def softmax_gradients_have_the_weight_of_the_plan(spec_module: ModuleType) -> None:
+    weights = (3.0, 1.0, 0.5)
+    with instead(softmax, ProblemSpec=spec_module.ProblemSpec):
+        plan = softmax.gradient_plan(ADD_REMOVE, 3.0)
+        assert softmax.largest_share_of_a_gradient(plan, weights) <= 1
+
+
+def softmax_gradients_are_weighted(erm_objective: ModuleType) -> None:
+    """Half a weight is half a gradient: a record that does not count adds nothing."""
+    space, spec = softmax.FeatureSpace(1, norm=1.0), softmax.ProblemSpec(softmax.Softmax(3), 2.0, 6)
+    for weights, share in (((1.0, 1.0, 1.0), 1.0), ((0.5, 1.0, 1.0), 0.5)):
+        data = softmax.enforce(np.ones((1, 1)), np.zeros(1), space, Classes((0, 1, 2), weights))
+        pull = erm_objective.Objective(data, spec, np.zeros(6)).loss_gradient(np.zeros(6))
+        assert np.linalg.norm(pull) <= share * np.hypot(1.0, 0.25) * np.sqrt(2 / 3) * (1 + 1e-12)
 
 
 # The mutants.
@@ -265,8 +349,8 @@ MUTANTS = [
     Mutant(
         "the determinant is forgotten, Gaussian (T37)",
         "dperm.methods.perturbation",
-        "    curvature = quotient_up(spec.smoothness, spec.strength)\n",
-        "    curvature = 0.0\n",
+        "    return quotient_up(spec.bend, spec.strength)\n",
+        "    return 0.0\n",
         gaussian_noise_is_enough,
     ),
     Mutant(
@@ -293,7 +377,7 @@ MUTANTS = [
     Mutant(
         "no determinant for the clipped logistic loss either (T36b, T44)",
         "dperm.methods.perturbation",
-        "if clipped or type(spec.loss) is not Logistic:",
+        "if spec.is_clipped or type(spec.loss) is not Logistic:",
         "if type(spec.loss) is not Logistic:",
         the_determinant_of_a_clipped_loss_is_charged,
     ),
@@ -342,22 +426,22 @@ MUTANTS = [
     Mutant(
         "curvature grows with the norm, not with its square (C0.3)",
         "dperm.erm.spec",
-        "self.weight * self.radius**2 * self.loss.curvature",
-        "self.weight * self.radius * self.loss.curvature",
+        "self.weight * self.radius**2 * self.loss.bend",
+        "self.weight * self.radius * self.loss.bend",
         longer_rows_bend_more,
     ),
     Mutant(
         "the class weight is not in the curvature",
         "dperm.erm.spec",
-        "self.weight * self.radius**2 * self.loss.curvature",
-        "self.radius**2 * self.loss.curvature",
+        "self.weight * self.radius**2 * self.loss.bend",
+        "self.radius**2 * self.loss.bend",
         heavier_rows_bend_more,
     ),
     Mutant(
         "the class weight is not in the Lipschitz constant",
         "dperm.erm.spec",
-        "return self.weight * min(slope",
-        "return min(slope",
+        "return self.weight * longest",
+        "return longest",
         lambda module: gradients_stay_within_the_sensitivity(spec=module.ProblemSpec),
     ),
     Mutant(
@@ -377,8 +461,8 @@ MUTANTS = [
     Mutant(
         "noise for clipped gradients on gradients that are not (E10, T44)",
         "dperm.erm.objective",
-        "return margins, self.spec.clip / block.lengths",
-        "return margins, None",
+        "return np.asarray(self.spec.clip / block.lengths)",
+        "return None",
         clipped_gradients_are_clipped,
     ),
     Mutant(
@@ -436,6 +520,94 @@ MUTANTS = [
         "return gamma_norm(self.scale / self.grid.step",
         "return gamma_norm(self.scale / 2 / self.grid.step",
         linear_terms_have_their_law,
+    ),
+]
+
+MUTANTS += [
+    Mutant(
+        "T40 for a regression, whose slopes have both signs (T39)",
+        "dperm.methods.perturbation",
+        "    monotone = spec.loss.monotone\n",
+        "    monotone = True\n",
+        both_tails_of_a_regression_are_covered,
+    ),
+    Mutant(
+        "one of two tails (T39, T40)",
+        "dperm.accounting.objective_noise",
+        "one_sided_bound(c, mu) if monotone else two_sided_bound(c, mu)",
+        "one_sided_bound(c, mu)",
+        both_tails_are_in_the_profile,
+    ),
+    Mutant(
+        "labels are not clipped",
+        "dperm.data.targets",
+        "np.clip(numbers, self.low, self.high, out=numbers)\n        numbers -= self.center\n        "
+        "numbers /= self.half_width\n        return np.clip(numbers, -1.0, 1.0, out=numbers)",
+        "return (numbers - self.center) / self.half_width",
+        labels_are_within_their_interval,
+    ),
+    Mutant(
+        "the clip of the squared loss is forgotten (T44)",
+        "dperm.erm.residual_losses",
+        "return self.slope if limits is None else np.minimum(limits, self.slope)",
+        "return self.slope",
+        residuals_are_clipped,
+    ),
+    Mutant(
+        "the slope of a loss is taken to be 1 (T53)",
+        "dperm.erm.spec",
+        "min(self.radius * self.loss.slope, math.inf",
+        "min(self.radius, math.inf",
+        regression_needs_its_constant,
+    ),
+    Mutant(
+        "softmax gradients of length 1 (T53)",
+        "dperm.erm.softmax",
+        "slope: ClassVar[float] = math.sqrt(2)",
+        "slope: ClassVar[float] = 1.0",
+        softmax_gradients_stay_within_the_sensitivity,
+    ),
+    Mutant(
+        "softmax gradients are not clipped (T46)",
+        "dperm.erm.softmax",
+        "slopes * np.minimum(limits / lengths, 1.0)[:, np.newaxis]",
+        "slopes",
+        softmax_gradients_stay_within_the_sensitivity,
+    ),
+    Mutant(
+        "half the mean eigenvalue of a softmax Hessian (T53a)",
+        "dperm.erm.softmax",
+        "return 1 / self.classes",
+        "return 1 / (2 * self.classes)",
+        softmax_determinants_are_covered,
+    ),
+    Mutant(
+        "the determinant of one score for all classes (T37, T53a)",
+        "dperm.methods.perturbation",
+        "return determinant_loss(curvature) if spec.outputs == 1 else",
+        "return determinant_loss(curvature) if True else",
+        softmax_determinants_are_charged,
+    ),
+    Mutant(
+        "one class less in the determinant (T53a)",
+        "dperm.accounting.softmax",
+        "return raised((classes - 1) * math.log1p(curvature), 4)",
+        "return raised((classes - 2) * math.log1p(curvature), 4)",
+        softmax_determinants_count_every_class,
+    ),
+    Mutant(
+        "the class weight is not in the Lipschitz constant of several classes",
+        "dperm.erm.spec",
+        "return self.weight * longest",
+        "return longest",
+        softmax_gradients_have_the_weight_of_the_plan,
+    ),
+    Mutant(
+        "softmax gradients without their weights",
+        "dperm.erm.objective",
+        "self._add_rows(gradient, block, _times(block.weights, slopes))",
+        "self._add_rows(gradient, block, slopes)",
+        softmax_gradients_are_weighted,
     ),
 ]
 

@@ -7,12 +7,13 @@ from fractions import Fraction
 
 from dperm.checks import shown
 from dperm.erm.spec import ProblemSpec
-from dperm.errors import ConversionError, ParameterError
+from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms.goal import checked_goal
 from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import round_up
 
+SMOOTH_LOSSES = 'Use a smooth loss (loss="huber_hinge", or PrivateHuberRegressor)'
 PURE_IS_LESS = (
     "With so few coefficients pure noise is less than Gaussian noise: the guarantee holds with delta = 0 too."
 )
@@ -33,12 +34,22 @@ def problem_facts(spec: ProblemSpec) -> dict[str, object]:
         "regularization": spec.regularization,
         "clip": spec.clip,
         "weight": spec.weight,
-        "lipschitz": spec.lipschitz,
+        "lipschitz": None if spec.clip is None and math.isinf(spec.loss.slope) else spec.lipschitz,
         "smoothness": spec.smoothness if math.isfinite(spec.smoothness) else None,
         "radius": spec.radius,
         "dim": spec.dim,
         "n": spec.n,
     }
+
+
+def require_gradient_of_loss(spec: ProblemSpec, method: str) -> None:
+    """Refuse a clip under which gradients are those of no convex function: then there is nothing to minimise (T44)."""
+    if spec.outputs > 1 and spec.is_clipped:
+        raise AssumptionError(
+            f"{method} perturbation minimises a convex function, and clipped gradients of the loss {spec.loss.name!r} "
+            f"belong to none (T44 is about one score), got clip={spec.clip:.6g} below the longest gradient "
+            f'{spec.radius * spec.loss.slope:.6g}. Leave out clip, or use method="gradient" or method="sgd".'
+        )
 
 
 def gradient_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:

@@ -66,15 +66,25 @@ def projected(theta: Floats, radius: float) -> Floats:
     return theta if length <= radius else theta * (radius / length)
 
 
+def step_unit(spec: ProblemSpec) -> float:
+    """What steps are measured in: 1/(w R^2) for losses of the margin and for kinks, 1/(4 beta) for the others.
+
+    It is the same for the logistic loss; hinges have more curvature, but only on a strip.
+    """
+    if spec.loss.monotone or not math.isfinite(spec.smoothness):
+        return 1 / (spec.weight * spec.radius**2)
+    return 1 / (4 * spec.smoothness)
+
+
 def default_descent(spec: ProblemSpec, goal: AnyGuarantee, n: int) -> Descent:
     """Steps from public constants: descent for a horizon H (step size times steps) regularises like Lambda = n/H.
 
     Lambda is R sigma0 / 2, what the noise calls for in a quadratic model (`dperm.methods.rules`), or the user's if that
-    is larger. Up to H = 2000/(w R^2): plain descent in 100 steps of H/100. Beyond: momentum .9, which
-    makes ten steps of one, of size 8/(w R^2), at most 300. A kink has no curvature for steps to adapt to: there
-    2/(w R^2), so that a gradient changes no margin by more than 2. The last half of the iterates is averaged.
+    is larger. With the unit of `step_unit`, up to H = 2000 units: plain descent in 100 steps of H/100. Beyond: momentum
+    .9, which makes ten steps of one, of size 8 units, at most 300. A kink has no curvature for steps to adapt to: there
+    2 units, so that a gradient changes no margin by more than 2. The last half of the iterates is averaged.
     """
-    unit = 1 / (spec.weight * spec.radius**2)
+    unit = step_unit(spec)
     strength = max(spec.radius * noise_scale(spec, goal) / 2, spec.regularization or 0.0)
     horizon = n / strength
     smooth = math.isfinite(spec.smoothness)

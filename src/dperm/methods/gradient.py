@@ -151,12 +151,12 @@ class GradientPlan(Plan):
         return descend(gradient, self.descent, self.spec.dim)
 
 
-def public_normaliser(spec: ProblemSpec) -> int:
+def public_normaliser(spec: ProblemSpec, method: str = "gradient") -> int:
     """The n that gradients are divided by: it has to be public, under add/remove as well (T45)."""
     if spec.n is None:
         raise ParameterError(
-            'n must be given for method="gradient": the sum of the gradients is divided by it, and a number taken from '
-            "the data would be a release of its own (T45). Declare a public n, a rough one will do."
+            f'n must be given for method="{method}": the sum of the gradients is divided by it, and a number taken '
+            "from the data would be a release of its own (T45). Declare a public n, a rough one will do."
         )
     return spec.n
 

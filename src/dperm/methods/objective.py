@@ -14,7 +14,14 @@ from dperm.erm.minimize import minimize
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError
 from dperm.mechanisms.additive import AdditiveMechanism
-from dperm.methods.constants import PURE_IS_LESS, checked_noise, epsilon_and_delta, is_pure
+from dperm.methods.constants import (
+    PURE_IS_LESS,
+    SMOOTH_LOSSES,
+    checked_noise,
+    epsilon_and_delta,
+    is_pure,
+    require_gradient_of_loss,
+)
 from dperm.methods.linear_term import LinearTerm
 from dperm.methods.perturbation import (
     Perturbation,
@@ -143,8 +150,9 @@ def require_smooth(spec: ProblemSpec) -> None:
     if not math.isfinite(spec.smoothness):
         raise AssumptionError(
             f"objective perturbation needs a smooth loss, got {spec.loss.name!r}: the minimiser sits on a kink with "
-            f'positive probability, and a neighbour\'s does not (T42). Use loss="huber_hinge", or method="gradient".'
+            f'positive probability, and a neighbour\'s does not (T42). {SMOOTH_LOSSES}, or method="gradient".'
         )
+    require_gradient_of_loss(spec, "objective")
 
 
 def _in_words(spec: ProblemSpec, found: Perturbation) -> str:

@@ -12,20 +12,22 @@ from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
 from dperm.erm.minimize import minimize
 from dperm.erm.spec import ProblemSpec
-from dperm.errors import AssumptionError, ConversionError
+from dperm.errors import AssumptionError
 from dperm.mechanisms.additive import AdditiveMechanism
-from dperm.mechanisms.gamma_norm import GammaNormMechanism
-from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.goal import checked_goal, quotient_up
-from dperm.mechanisms.laplace import LaplaceMechanism
-from dperm.methods.constants import PURE_IS_LESS, checked_noise, is_pure, output_sensitivity
+from dperm.methods.coefficient_noise import NOISES, coefficient_noise, law_of
+from dperm.methods.constants import (
+    PURE_IS_LESS,
+    SMOOTH_LOSSES,
+    checked_noise,
+    is_pure,
+    output_sensitivity,
+    require_gradient_of_loss,
+)
 from dperm.methods.plan import Plan, solver_tolerance
-from dperm.methods.rules import output_regularization, prefers_gamma_norm, regularized
+from dperm.methods.rules import output_regularization, regularized
 from dperm.noise.bits import Stream
-from dperm.noise.gamma_norm import MOST_DIM
 from dperm.privacy.guarantee import AnyGuarantee
-
-NOISES = ("auto", "gaussian", "gamma_norm", "laplace")
 
 
 @dataclass(frozen=True)
@@ -68,32 +70,15 @@ class OutputPerturbation:
             f"{mechanism.name} noise of standard deviation {mechanism.standard_deviation:.3g} is added to each "
             f"coefficient."
         )
-        if not is_pure(goal) and self._law(spec, goal) != "gaussian" and self.noise == "auto":
+        if not is_pure(goal) and law_of(self.noise, spec, goal) != "gaussian" and self.noise == "auto":
             reasons.append(PURE_IS_LESS)
         return OutputPlan(spec, goal, tuple(reasons), tolerance, mechanism)
 
     def _mechanism(self, spec: ProblemSpec, goal: AnyGuarantee, error: float) -> AdditiveMechanism:
         """The noise, calibrated; ``error`` is what the solver may be off by (T31)."""
         moved = output_sensitivity(spec, goal.adjacency)
-        match self._law(spec, goal):
-            case "gaussian" if is_pure(goal):
-                raise ConversionError(
-                    f'noise="gaussian" never has a pure guarantee, got goal={goal!r}. Use noise="gamma_norm", or a '
-                    f"goal with delta > 0."
-                )
-            case "gaussian":
-                return GaussianMechanism.calibrate(moved, goal, dim=spec.dim, numerical_error=error)
-            case "gamma_norm":
-                return GammaNormMechanism.calibrate(moved, goal, dim=spec.dim, numerical_error=error)
-        return LaplaceMechanism.calibrate_l2(moved, goal, dim=spec.dim, numerical_error=error)
-
-    def _law(self, spec: ProblemSpec, goal: AnyGuarantee) -> str:
-        """The name of the law that "auto" stands for."""
-        if self.noise != "auto":
-            return self.noise
-        if not prefers_gamma_norm(spec, goal):
-            return "gaussian"
-        return "gamma_norm" if spec.dim <= MOST_DIM else "laplace"
+        law = law_of(self.noise, spec, goal)
+        return coefficient_noise(law, goal, dim=spec.dim, sensitivity=moved, numerical_error=error)
 
 
 @dataclass(frozen=True)
@@ -139,6 +124,7 @@ def require_smooth(spec: ProblemSpec) -> None:
     if not math.isfinite(spec.smoothness):
         raise AssumptionError(
             f"output perturbation here needs a smooth loss, got {spec.loss.name!r}: how close a computed point is to "
-            f"the minimiser is certified by a small gradient (T31), and at a kink no gradient is small. Use "
-            f'loss="huber_hinge", or method="gradient", which needs no minimiser.'
+            f"the minimiser is certified by a small gradient (T31), and at a kink no gradient is small. "
+            f'{SMOOTH_LOSSES}, or method="gradient", which needs no minimiser.'
         )
+    require_gradient_of_loss(spec, "output")

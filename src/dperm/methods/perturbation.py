@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How much noise an objective needs, and how an approximate minimiser is released (T36a, T36b, T40, T41, T43, T43a).
+"""How much noise an objective needs, and how an approximate minimiser is released (T36a-T43a, T53a).
 
-Of epsilon, one percent pays for the noise on the coefficients; the determinant takes c = log(1 + beta/Lambda); the
-rest is for b.
+Of epsilon, one percent pays for the noise on the coefficients; the determinant takes c = k log(1 + bend/Lambda), k the
+rank of a record's Hessian and bend the mean of its eigenvalues (1 and beta for a loss of one score); the rest is for b.
 """
 
 import math
@@ -16,6 +16,7 @@ from scipy.special import ndtri
 from dperm.accounting.event import Event
 from dperm.accounting.events import MULTIPLIERS, Pure
 from dperm.accounting.objective import PerturbedObjective, determinant_loss, objective_noise_multiplier
+from dperm.accounting.softmax import PerturbedSoftmax, softmax_determinant_loss, softmax_noise_multiplier
 from dperm.erm.losses import Logistic
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, ParameterError
@@ -26,7 +27,7 @@ from dperm.mechanisms.goal import quotient_up
 from dperm.methods.constants import epsilon_and_delta, gradient_sensitivity, is_pure
 from dperm.methods.linear_term import GammaNormTerm, GaussianTerm, LinearTerm
 from dperm.noise.gamma_norm import MOST_DIM
-from dperm.privacy import GDP, Adjacency, PureDP
+from dperm.privacy import GDP, Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import lowered, round_down, round_up
 
@@ -66,18 +67,17 @@ class Perturbation(ABC):
 
 @dataclass(frozen=True)
 class GaussianPerturbation(Perturbation):
-    """Gaussian b, of deviation ``multiplier`` L."""
+    """Gaussian b; ``exact`` is what the exact minimiser spends."""
 
-    multiplier: float
-    curvature: float
+    exact: PerturbedObjective | PerturbedSoftmax
 
     def blur(self, spec: ProblemSpec, tolerance: float) -> AdditiveMechanism:
         """Gaussian noise (T6)."""
         return GaussianMechanism.calibrate(residual(spec, tolerance, self.term), self.share, dim=spec.dim)
 
     def event(self, goal: AnyGuarantee, blur: AdditiveMechanism) -> Event:
-        """The law of T40 or T41, then a Gaussian."""
-        return PerturbedObjective(self.multiplier, self.curvature) + blur.event
+        """The perturbed objective (T39, T40, T41, T53a), then a Gaussian."""
+        return self.exact + blur.event
 
 
 @dataclass(frozen=True)
@@ -132,21 +132,31 @@ def objective_share(epsilon: float, delta: float) -> tuple[float, float]:
 
 
 def gaussian_perturbation(spec: ProblemSpec, goal: AnyGuarantee) -> GaussianPerturbation:
-    """Gaussian b: sigma/L by T40 (add/remove) or T41 (replace-one) at what `objective_share` leaves (T43a)."""
+    """Gaussian b: sigma/L by T40 or T39 (add/remove), T41 (replace-one) or T53a at what `objective_share` leaves."""
     epsilon, delta = epsilon_and_delta(goal, "objective")
     if delta == 0:
         raise ConversionError(
             f'noise="gaussian" in the objective never has a pure guarantee, got goal={goal!r}. Use noise="gamma_norm", '
             f"or a goal with delta > 0."
         )
-    curvature = quotient_up(spec.smoothness, spec.strength)
     own, rest = objective_share(epsilon, delta)
     charge = require_room(spec, own)
-    multiplier = _in_range(objective_noise_multiplier(own, rest, curvature, goal.adjacency), goal)
-    term = GaussianTerm(round_up(Fraction(multiplier) * Fraction(spec.lipschitz)), spec.dim)
-    theorem = "T40" if goal.adjacency is Adjacency.ADD_REMOVE else "T41"
+    exact = _exact_event(spec, ApproxDP(own, rest, goal.adjacency))
+    term = GaussianTerm(round_up(Fraction(exact.noise_multiplier) * Fraction(spec.lipschitz)), spec.dim)
     share = GDP(output_mu(epsilon, delta), goal.adjacency)
-    return GaussianPerturbation(term, charge, share, ("T37", theorem), multiplier, curvature)
+    return GaussianPerturbation(term, charge, share, exact.tags(goal.adjacency), exact)
+
+
+def _exact_event(spec: ProblemSpec, share: ApproxDP) -> PerturbedObjective | PerturbedSoftmax:
+    """The perturbed objective with the least noise that meets ``share`` (T43a)."""
+    epsilon, delta, adjacency = share.epsilon, share.delta, share.adjacency
+    curvature = relative_curvature(spec)
+    if spec.outputs > 1:
+        found = softmax_noise_multiplier(epsilon, delta, curvature, spec.outputs, adjacency)
+        return PerturbedSoftmax(_in_range(found, share), curvature, spec.outputs)
+    monotone = spec.loss.monotone
+    found = objective_noise_multiplier(epsilon, delta, curvature, adjacency, monotone)
+    return PerturbedObjective(_in_range(found, share), curvature, monotone)
 
 
 def pure_perturbation(spec: ProblemSpec, goal: AnyGuarantee) -> PurePerturbation:
@@ -188,8 +198,7 @@ def determinant_is_free(spec: ProblemSpec, epsilon: float, adjacency: Adjacency)
         half of epsilon for the other record, where one is replaced), and 2s - s^2 <= 1.
     False for the clipped loss (T44).
     """
-    clipped = spec.clip is not None and spec.clip < spec.radius * spec.loss.slope
-    if clipped or type(spec.loss) is not Logistic:  # a subclass may have another f
+    if spec.is_clipped or type(spec.loss) is not Logistic:  # a subclass may have another f
         return False
     records = 1 if adjacency is Adjacency.ADD_REMOVE else 2
     return spec.strength >= records * quotient_up(4 * spec.smoothness, epsilon)
@@ -203,21 +212,33 @@ def _in_range(multiplier: float, goal: AnyGuarantee) -> float:
     return max(multiplier, low)
 
 
+def relative_curvature(spec: ProblemSpec) -> float:
+    """The mean of a record's Hessian eigenvalues over Lambda, beta/Lambda for a loss of one score, rounded up."""
+    return quotient_up(spec.bend, spec.strength)
+
+
+def determinant_charge(spec: ProblemSpec) -> float:
+    """What the Jacobian of the noise may add to the privacy loss: T37, for several scores T53a; rounded up."""
+    curvature = relative_curvature(spec)
+    return determinant_loss(curvature) if spec.outputs == 1 else softmax_determinant_loss(curvature, spec.outputs)
+
+
 def require_room(spec: ProblemSpec, epsilon: float) -> float:
-    """What the determinant costs, c = log(1 + beta/Lambda), if it is below ``epsilon`` (T37, T43a); rounded up.
+    """What the determinant costs, c = k log(1 + bend/Lambda), if it is below ``epsilon`` (T37, T43a, T53a); rounded up.
 
     Raises
     ------
     AssumptionError
         Otherwise, with the smallest Lambda that is admissible.
     """
-    charge = determinant_loss(quotient_up(spec.smoothness, spec.strength))
+    charge = determinant_charge(spec)
     if charge < epsilon:
         return charge
-    least = spec.smoothness / math.expm1(min(epsilon, 700.0)) * (1 + 1e-9)
+    least = spec.bend / math.expm1(min(epsilon / spec.loss.rank, 700.0)) * (1 + 1e-9)
+    times = "" if spec.loss.rank == 1 else f"{spec.loss.rank} "
     raise AssumptionError(
-        f"objective perturbation needs log(1 + beta/Lambda) < {epsilon:.6g}, which epsilon leaves for it (T43a), got "
-        f"{charge:.6g} from beta={spec.smoothness:.6g} and Lambda={spec.strength:.6g}. Give Lambda > {least:.6g}, that "
+        f"objective perturbation needs {times}log(1 + beta/Lambda) < {epsilon:.6g}, what epsilon leaves for it (T43a), "
+        f"got {charge:.6g} from beta={spec.bend:.6g} and Lambda={spec.strength:.6g}. Give Lambda > {least:.6g}, that "
         f'is C < {1 / least:.6g}, or C=None to let the plan choose; or use method="gradient" (delta > 0) or '
         f'method="output".'
     )

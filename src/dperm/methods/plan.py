@@ -4,7 +4,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Protocol, Self, runtime_checkable
 
@@ -61,6 +61,8 @@ class Plan(ABC):
         The norm of the gradient at which the solver stops, certified; None where nothing is solved.
     output_noise
         The noise that is added to the coefficients themselves; None if there is none.
+    row_bound
+        The method's own public limit on the number of rows, where its proof needs one; None for the usual one.
     """
 
     spec: ProblemSpec
@@ -68,6 +70,7 @@ class Plan(ABC):
     why: tuple[str, ...]
     tolerance: float | None
     output_noise: AdditiveMechanism | None
+    row_bound: int | None = field(default=None, kw_only=True)
 
     method: ClassVar[str]
 
@@ -107,7 +110,7 @@ class Plan(ABC):
     @property
     def most_rows(self) -> int:
         """Public limit on the number of rows: rounding errors are bounded for so many."""
-        return row_limit(self.spec.n)
+        return row_limit(self.spec.n) if self.row_bound is None else self.row_bound
 
     @cached_property
     def facts(self) -> Facts:
@@ -156,13 +159,17 @@ class Plan(ABC):
 
     def _checked(self, data: BoundedData) -> BoundedData:
         """The data, if they keep what was planned with."""
-        low, high = sorted(data.class_weights)
+        low, high = data.target.weights_range
         if not (data.space.radius <= self.spec.radius and 0 < low <= high <= self.spec.weight):
             raise ParameterError(
                 f"radius and class weights of the data must be at most those of the plan, {self.spec.radius:.6g} and "
-                f"{self.spec.weight:.6g}, got {data.space.radius:.6g} and {max(data.class_weights):.6g}. Plan again."
+                f"{self.spec.weight:.6g}, got {data.space.radius:.6g} and {high:.6g}. Plan again."
             )
-        if data.space.size != self.spec.dim:
+        if data.target.kind is not self.spec.loss.labels or data.target.outputs != self.spec.outputs:
+            raise ParameterError(
+                f"the labels must be of the kind that the loss {self.spec.loss.name!r} was planned for."
+            )
+        if data.space.size != self.spec.width:
             raise DataError(f"X must have the columns of the plan, which was made for {self.spec.dim} coefficients.")
         if data.rows > self.most_rows:
             raise too_many_rows(self.most_rows)

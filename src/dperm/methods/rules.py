@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dperm.erm.losses import Logistic
+from dperm.erm.residual_losses import Squared
 from dperm.erm.spec import ProblemSpec
 from dperm.mechanisms.goal import gaussian_mu
 from dperm.methods.constants import epsilon_and_delta, gradient_sensitivity, is_pure
@@ -39,14 +40,25 @@ def regularized(spec: ProblemSpec, goal: AnyGuarantee, rule: Rule) -> tuple[Prob
 
 
 def default_clip(spec: ProblemSpec) -> float | None:
-    """Half the radius for the logistic loss (T44), where nothing was said; None for other losses.
+    """Half the radius for the logistic loss, a quarter for the squared one (T44), where nothing was said.
 
     Gradients of the logistic loss at theta = 0 have exactly that length; clipping there halves the noise and leaves
-    the smoothness. Halving the slope of a hinge only rescales it.
+    the smoothness. Halving the slope of a hinge only rescales it. The squared loss has to be clipped somewhere: at
+    residuals of an eighth of the labels' range, for rows of the largest norm; that range is several deviations wide.
     """
-    if spec.clip is None and isinstance(spec.loss, Logistic):
-        return spec.radius / 2
-    return spec.clip
+    if spec.clip is not None:
+        return spec.clip
+    match spec.loss:
+        case Logistic():
+            return spec.radius / 2
+        case Squared():
+            return spec.radius / 4
+    return None
+
+
+def descent_clip(spec: ProblemSpec) -> float | None:
+    """The same, and half the radius for the softmax loss: descent needs no convexity, only a bound (T46)."""
+    return spec.radius / 2 if spec.clip is None and spec.outputs > 1 else default_clip(spec)
 
 
 def noise_scale(spec: ProblemSpec, goal: AnyGuarantee) -> float:
@@ -73,8 +85,8 @@ def determinant_share(epsilon: float) -> float:
 
 
 def determinant_floor(spec: ProblemSpec, epsilon: float) -> float:
-    """The Lambda at which log(1 + beta/Lambda) is that share of epsilon (T43a)."""
-    return spec.smoothness / math.expm1(min(determinant_share(epsilon) * epsilon, 700.0))
+    """The Lambda at which the determinant takes that share of epsilon, k log(1 + bend/Lambda) (T37, T43a, T53a)."""
+    return spec.bend / math.expm1(min(determinant_share(epsilon) * epsilon / spec.loss.rank, 700.0))
 
 
 def least_strength(spec: ProblemSpec) -> float:
@@ -93,7 +105,8 @@ def objective_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
     has its supremum over h at h = Lambda, and summed over d directions it is (Lambda^2 R0^2 + d sigma^2) / (8 Lambda):
     least at Lambda = sigma sqrt(d) / R0, with no n in it; R0 = sqrt(d) / R gives R sigma0, for noise that drowns all
     but the steepest directions. With less Gaussian noise more of them are steep and Lambda may be smaller: it is
-    multiplied by min(1, epsilon^-0.3 / 2). Where n is public, Lambda is at most a multiple of the optimum
+    multiplied by min(1, epsilon^-0.3 / 2). Several scores share the noise of one gradient, and the best Lambda was four
+    times as large, at most 2 R sigma0. Where n is public, Lambda is at most a multiple of the optimum
     4 d sigma^2 / (n s^2 R^2) of a problem whose directions are all alike, s^2 R^2 being 1/2 (pure noise) or 1/4 of the
     largest weight. The constants were fixed after a look at Adult, KDD Cup 99, MNIST and a dozen synthetic data sets
     (benchmarks/convex.py).
@@ -103,6 +116,7 @@ def objective_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
     pure = prefers_gamma_norm(spec, goal)
     counted = (8 if pure else 16) * spec.dim * sigma**2 / (spec.n * spec.weight) if spec.n else math.inf
     share = min(1.0, epsilon**-0.3 / 2) if not pure or spec.n is None else 1.0
+    share = share if spec.outputs == 1 else min(4 * share, 2.0)
     wanted = min(spec.radius * sigma * share, counted)
     reason = (
         f"so that {determinant_share(epsilon):.0%} of epsilon pay for the determinant"

@@ -1,0 +1,48 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Noise on the coefficients themselves: its law by name, and its calibration to a sensitivity (T6, T7, T32)."""
+
+from dperm.erm.spec import ProblemSpec
+from dperm.errors import ConversionError
+from dperm.mechanisms.additive import AdditiveMechanism
+from dperm.mechanisms.gamma_norm import GammaNormMechanism
+from dperm.mechanisms.gaussian import GaussianMechanism
+from dperm.mechanisms.laplace import LaplaceMechanism
+from dperm.methods.constants import is_pure
+from dperm.methods.rules import prefers_gamma_norm
+from dperm.noise.gamma_norm import MOST_DIM
+from dperm.privacy.guarantee import AnyGuarantee
+
+NOISES = ("auto", "gaussian", "gamma_norm", "laplace")
+
+
+def law_of(noise: str, spec: ProblemSpec, goal: AnyGuarantee) -> str:
+    """The law that ``noise`` stands for: "auto" is the smaller of Gaussian and gamma-norm noise that meets ``goal``.
+
+    Gamma-norm noise is drawn for up to 2^20 coefficients; beyond, Laplace noise takes its place.
+    """
+    if noise != "auto":
+        return noise
+    if not prefers_gamma_norm(spec, goal):
+        return "gaussian"
+    return "gamma_norm" if spec.dim <= MOST_DIM else "laplace"
+
+
+def coefficient_noise(
+    law: str, goal: AnyGuarantee, *, dim: int, sensitivity: float, numerical_error: float
+) -> AdditiveMechanism:
+    """The mechanism of that law with the least noise that meets ``goal``, for coefficients that are computed in floats.
+
+    ``sensitivity`` is in L2; ``numerical_error`` bounds how far a computed vector is from the exact one (T31).
+    """
+    match law:
+        case "gaussian" if is_pure(goal):
+            raise ConversionError(
+                f'noise="gaussian" never has a pure guarantee, got goal={goal!r}. Use noise="gamma_norm", or a '
+                f"goal with delta > 0."
+            )
+        case "gaussian":
+            return GaussianMechanism.calibrate(sensitivity, goal, dim=dim, numerical_error=numerical_error)
+        case "gamma_norm":
+            return GammaNormMechanism.calibrate(sensitivity, goal, dim=dim, numerical_error=numerical_error)
+    return LaplaceMechanism.calibrate_l2(sensitivity, goal, dim=dim, numerical_error=numerical_error)

@@ -1,0 +1,252 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""What is done with noisy gradients: momentum, Adam, AdamW. All of it is post-processing (T3), so nothing is charged.
+
+An optimizer is a public rule; `Optimizer.start` begins a walk, which holds what the rule remembers. A walk sees noisy
+gradients only, never the data.
+"""
+
+import math
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from dperm import checks
+from dperm.checks import shown
+from dperm.data.arrays import Floats
+from dperm.errors import ParameterError
+
+STEP_SIZE = "It multiplies the gradient of the mean loss."
+MOMENTUM = "It is the share of the last step that is taken again; 0 is plain gradient descent."
+BETA = "It is the share of the past in a running mean."
+STABLE = "It keeps quotients finite where gradients are 0."
+DECAY = "In each step coefficients shrink by the step size times it."
+
+
+class Schedule(StrEnum):
+    """How the step size changes over the steps."""
+
+    CONSTANT = "constant"
+    LINEAR = "linear"
+    """From the whole step size down to 0 in a straight line."""
+    COSINE = "cosine"
+    """From the whole step size down to 0 along half a cosine."""
+
+    @classmethod
+    def of(cls, schedule: "Schedule | str") -> "Schedule":
+        """The schedule, or the one of that name."""
+        try:
+            return cls(schedule)
+        except ValueError:
+            raise ParameterError(
+                f"schedule must be one of {', '.join(cls)}, got {shown(schedule)}. Use constant if in doubt."
+            ) from None
+
+    def share(self, step: int, steps: int) -> float:
+        """The share of the step size in step 0, ..., steps - 1."""
+        match self:
+            case Schedule.LINEAR:
+                return 1 - step / steps
+            case Schedule.COSINE:
+                return (1 + math.cos(math.pi * step / steps)) / 2
+        return 1.0
+
+
+class Walk(Protocol):
+    """Steps along gradients, and what the optimizer remembers of them."""
+
+    def step(self, theta: Floats, gradient: Floats) -> Floats:
+        """Where to go from ``theta``."""
+
+
+@runtime_checkable
+class Optimizer(Protocol):
+    """A rule for steps, from public numbers."""
+
+    @property
+    def numbers(self) -> dict[str, object]:
+        """As they stand in a record."""
+
+    def start(self, dim: int, steps: int) -> Walk:
+        """A walk of ``steps`` steps for ``dim`` coefficients."""
+
+
+@dataclass(frozen=True)
+class Momentum:
+    """Gradient descent with heavy-ball momentum: v <- m v + g, theta <- theta - eta v.
+
+    Parameters
+    ----------
+    step_size
+        eta, for the gradient of the mean loss.
+    momentum
+        m in [0, .999]; 0 is plain gradient descent.
+    schedule
+        "constant", or "linear" or "cosine" for steps that shrink to 0.
+    """
+
+    step_size: float
+    momentum: float = 0.0
+    schedule: Schedule | str = Schedule.CONSTANT
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        _check_steps(self.step_size, self.schedule)
+        checks.between("momentum", self.momentum, 0.0, 0.999, MOMENTUM)
+
+    @property
+    def numbers(self) -> dict[str, object]:
+        """As they stand in a record."""
+        return _numbers(self)
+
+    def start(self, dim: int, steps: int) -> Walk:
+        """At rest."""
+        return _HeavyBall(_Sizes(self.step_size, self.schedule, steps), self.momentum, np.zeros(dim))
+
+
+@dataclass(frozen=True)
+class Adam:
+    """Adam (Kingma and Ba 2015): theta <- theta - eta m' / (sqrt(v') + e).
+
+    m <- b1 m + (1 - b1) g and v <- b2 v + (1 - b2) g^2 are running means, m' and v' the same without the bias of their
+    start at 0. The noise is part of g^2: where it dominates, all coefficients move by steps of about the same size.
+
+    Parameters
+    ----------
+    step_size, schedule
+        As for `Momentum`.
+    beta1, beta2
+        b1 and b2 in [0, 1).
+    stable
+        e > 0.
+    """
+
+    step_size: float
+    beta1: float = 0.9
+    beta2: float = 0.999
+    stable: float = 1e-8
+    schedule: Schedule | str = Schedule.CONSTANT
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        _check_steps(self.step_size, self.schedule)
+        _check_moments(self.beta1, self.beta2, self.stable)
+
+    @property
+    def numbers(self) -> dict[str, object]:
+        """As they stand in a record."""
+        return _numbers(self)
+
+    def start(self, dim: int, steps: int) -> Walk:
+        """With means of zeros."""
+        moments = _Moments(self.beta1, self.beta2, self.stable, np.zeros(dim), np.zeros(dim))
+        return _Adaptive(_Sizes(self.step_size, self.schedule, steps), moments, 0.0)
+
+
+@dataclass(frozen=True)
+class AdamW:
+    """Adam with decoupled weight decay (Loshchilov and Hutter 2019): theta <- (1 - eta decay) theta - eta m' / (...).
+
+    Parameters
+    ----------
+    step_size, beta1, beta2, stable, schedule
+        As for `Adam`.
+    decay
+        How fast coefficients shrink; no part of a gradient, and so of no mean.
+    """
+
+    step_size: float
+    beta1: float = 0.9
+    beta2: float = 0.999
+    stable: float = 1e-8
+    decay: float = 0.01
+    schedule: Schedule | str = Schedule.CONSTANT
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        _check_steps(self.step_size, self.schedule)
+        _check_moments(self.beta1, self.beta2, self.stable)
+        checks.nonnegative("decay", self.decay, DECAY)
+
+    @property
+    def numbers(self) -> dict[str, object]:
+        """As they stand in a record."""
+        return _numbers(self)
+
+    def start(self, dim: int, steps: int) -> Walk:
+        """With means of zeros."""
+        moments = _Moments(self.beta1, self.beta2, self.stable, np.zeros(dim), np.zeros(dim))
+        return _Adaptive(_Sizes(self.step_size, self.schedule, steps), moments, self.decay)
+
+
+@dataclass
+class _Sizes:
+    """The step sizes, one after the other."""
+
+    largest: float
+    schedule: Schedule | str
+    steps: int
+    taken: int = 0
+
+    def next(self) -> float:
+        share = Schedule.of(self.schedule).share(self.taken, self.steps)
+        self.taken += 1
+        return self.largest * share
+
+
+@dataclass
+class _HeavyBall:
+    sizes: _Sizes
+    momentum: float
+    velocity: Floats
+
+    def step(self, theta: Floats, gradient: Floats) -> Floats:
+        self.velocity = self.momentum * self.velocity + gradient
+        return theta - self.sizes.next() * self.velocity
+
+
+@dataclass
+class _Moments:
+    """Running means of gradients and of their squares."""
+
+    beta1: float
+    beta2: float
+    stable: float
+    mean: Floats
+    square: Floats
+    seen: int = 0
+
+    def direction(self, gradient: Floats) -> Floats:
+        self.seen += 1
+        self.mean = self.beta1 * self.mean + (1 - self.beta1) * gradient
+        self.square = self.beta2 * self.square + (1 - self.beta2) * gradient**2
+        mean, square = self.mean / (1 - self.beta1**self.seen), self.square / (1 - self.beta2**self.seen)
+        return np.asarray(mean / (np.sqrt(square) + self.stable))
+
+
+@dataclass
+class _Adaptive:
+    sizes: _Sizes
+    moments: _Moments
+    decay: float
+
+    def step(self, theta: Floats, gradient: Floats) -> Floats:
+        size = self.sizes.next()
+        return (1 - size * self.decay) * theta - size * self.moments.direction(gradient)
+
+
+def _numbers(rule: Any) -> dict[str, object]:
+    return {"name": type(rule).__name__, **asdict(rule), "schedule": Schedule.of(rule.schedule).value}
+
+
+def _check_steps(step_size: float, schedule: Schedule | str) -> None:
+    checks.between("step_size", step_size, 1e-100, 1e100, STEP_SIZE)
+    Schedule.of(schedule)
+
+
+def _check_moments(beta1: float, beta2: float, stable: float) -> None:
+    for name, beta in (("beta1", beta1), ("beta2", beta2)):
+        checks.small_delta(name, beta, BETA)
+    checks.positive("stable", stable, STABLE)

@@ -1,0 +1,252 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""DP-SGD for linear models: descent along noisy gradients of Poisson samples (T46)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from dperm import checks
+from dperm.accounting.event import Event
+from dperm.accounting.sampled import RATE, SMALLEST_RATE
+from dperm.checks import shown
+from dperm.data.arrays import Floats
+from dperm.data.bounded import BoundedData
+from dperm.erm.gradient import batch_gradient
+from dperm.erm.rounding import gradient_error
+from dperm.erm.spec import ProblemSpec
+from dperm.errors import ParameterError
+from dperm.methods.descent import projected
+from dperm.methods.gradient import AVERAGE, MOST_STEPS, PROJECTION, default_projection, public_normaliser
+from dperm.methods.optimizers import Optimizer
+from dperm.methods.plan import Plan, row_limit
+from dperm.methods.sampled_noise import SampledNoise, SampledSums, approximate_goal, largest_sample, sampled_noise
+from dperm.methods.sampling import (
+    USUAL_AVERAGE,
+    USUAL_STEPS,
+    Sampling,
+    default_optimizer,
+    rate_for,
+    rate_of_epochs,
+    steps_for,
+)
+from dperm.noise.bits import Stream
+from dperm.noise.poisson import sampled_rows
+from dperm.privacy import ApproxDP
+from dperm.privacy.guarantee import AnyGuarantee
+
+STEPS = "It is the number of samples that are drawn."
+EPOCHS = "It is the mean number of times that a record is drawn: steps times rate."
+TOO_MANY = "It is epochs over the rate. Give fewer epochs or a larger batch_size."
+BATCH = "It is the expected size of a sample: rate times n."
+FAILURE = 2.0**-40
+"""Of delta, what is left for samples so large that rounding errors are not bounded."""
+
+
+@dataclass(frozen=True)
+class SampledGradient:
+    """Noisy gradient descent in which every step sees a Poisson sample of the records (T46). For kinked losses too.
+
+    Each record is drawn in each step with probability q, independently; the sum of the clipped gradients of the
+    sample plus Gaussian noise is divided by q n, the expected size of a sample, n a declared number. An empty sample is
+    a step like any other. What an optimizer makes of the noisy gradients is post-processing (T3), and so are averaging,
+    projection, and the gradient of the regulariser. What is left open follows from public constants
+    (`dperm.methods.sampling`).
+
+    Parameters
+    ----------
+    batch_size
+        q n; give it or the rate.
+    rate
+        q in (0, 1].
+    epochs
+        q T; give it or the steps.
+    steps
+        T.
+    optimizer
+        `Momentum`, `Adam` or `AdamW`; None for heavy-ball momentum with a step size from public constants.
+    average
+        Share of the steps, at the end, whose iterates are averaged, in [0, 1]; 0 releases the last iterate.
+    projection
+        Largest norm of an iterate: rounding errors are bounded within it.
+
+    Examples
+    --------
+    >>> from dperm import ApproxDP
+    >>> from dperm.erm.losses import Logistic
+    >>> from dperm.erm.spec import ProblemSpec
+    >>> from dperm.methods.sampled_gradient import SampledGradient
+    >>> spec = ProblemSpec(Logistic(), radius=1.0, dim=10, n=100_000)
+    >>> plan = SampledGradient(batch_size=1000, epochs=10).plan(spec, ApproxDP(1.0, 1e-6, "add_remove"))
+    >>> plan.sampling.steps, round(plan.step_noise.scale, 2)
+    (1000, 1.56)
+    """
+
+    batch_size: float | None = None
+    rate: float | None = None
+    epochs: float | None = None
+    steps: int | None = None
+    optimizer: Optimizer | None = None
+    average: float | None = None
+    projection: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check what was given."""
+        _refuse_two("batch_size", "rate", self.batch_size, self.rate)
+        _refuse_two("epochs", "steps", self.epochs, self.steps)
+        if self.batch_size is not None:
+            checks.positive("batch_size", self.batch_size, BATCH)
+        if self.rate is not None:
+            checks.between("rate", self.rate, SMALLEST_RATE, 1.0, RATE)
+        if self.epochs is not None:
+            checks.positive("epochs", self.epochs, EPOCHS)
+        if self.steps is not None:
+            checks.count("steps", self.steps, STEPS, most=MOST_STEPS)
+        if self.average is not None:
+            checks.between("average", self.average, 0.0, 1.0, AVERAGE)
+        if self.projection is not None:
+            checks.positive("projection", self.projection, PROJECTION)
+        if self.optimizer is not None:
+            _check_optimizer(self.optimizer)
+
+    def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "SampledGradientPlan":
+        """Samples, steps, and noise for each so that all of them together meet ``goal``."""
+        goal = approximate_goal(goal)
+        normaliser = public_normaliser(spec, "sgd")
+        sampling = self._sampling(spec, goal, normaliser)
+        noise = step_noise(spec, goal, sampling)
+        optimizer = self.optimizer or default_optimizer(spec, goal, sampling.steps)
+        expected = sampling.rate * normaliser
+        why = (
+            f"{sampling.steps} steps, each on a Poisson sample of {expected:.6g} of n={normaliser} records in the "
+            f"mean, the last {sampling.averaged} averaged; each adds noise of standard deviation "
+            f"{noise.scale / expected:.3g} to the mean gradient, for gradients of at most {spec.lipschitz:.3g}."
+        )
+        return SampledGradientPlan(spec, goal, (why,), None, None, sampling, optimizer, noise)
+
+    def _sampling(self, spec: ProblemSpec, goal: ApproxDP, n: int) -> Sampling:
+        """What was given, and the default elsewhere."""
+        rate = self._rate(goal, n)
+        return Sampling(
+            rate=rate,
+            steps=self._steps(rate, goal),
+            average=USUAL_AVERAGE if self.average is None else float(self.average),
+            projection=default_projection(spec) if self.projection is None else float(self.projection),
+        )
+
+    def _rate(self, goal: ApproxDP, n: int) -> float:
+        if self.rate is not None:
+            return float(self.rate)
+        if self.batch_size is not None:
+            return checks.between("batch_size / n", self.batch_size / n, SMALLEST_RATE, 1.0, BATCH)
+        if self.epochs is not None:
+            return rate_of_epochs(self.epochs, n)
+        return rate_for(self.steps or USUAL_STEPS, goal, n)
+
+    def _steps(self, rate: float, goal: ApproxDP) -> int:
+        if self.steps is not None:
+            return int(self.steps)
+        if self.epochs is not None:
+            return checks.count("steps", max(1, round(self.epochs / rate)), TOO_MANY, most=MOST_STEPS)
+        given = self.rate is not None or self.batch_size is not None
+        return min(steps_for(rate, goal), MOST_STEPS) if given else USUAL_STEPS
+
+
+@dataclass(frozen=True)
+class SampledGradientPlan(Plan):
+    """A plan of `SampledGradient`: ``step_noise`` is the noise of one step, on the sum of a sample's gradients."""
+
+    sampling: Sampling
+    optimizer: Optimizer
+    step_noise: SampledNoise
+
+    method: ClassVar[str] = "sgd"
+
+    @cached_property
+    def event(self) -> Event:
+        """A sampled Gaussian for each step, and what rounding adds (`dperm.methods.sampled_noise`)."""
+        return self.step_noise.event
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """Sampling, clipping, post-processing, noise."""
+        return ("T46", "T44", "T3", "T54", *self.step_noise.theorems)
+
+    @property
+    def noise(self) -> str:
+        """On every gradient."""
+        return f"on the gradient of the sample of each of {self.sampling.steps} steps: {self.step_noise.words}"
+
+    @property
+    def numbers(self) -> dict[str, object]:
+        """The sampling's, the optimizer's, and those of one step's noise."""
+        return {
+            **self.sampling.numbers,
+            "batch_size": self.sampling.rate * public_normaliser(self.spec, self.method),
+            "optimizer": self.optimizer.numbers,
+            "step_noise": self.step_noise.numbers,
+        }
+
+    def learn(self, data: BoundedData, stream: Stream) -> Floats:
+        """Descend along noisy gradients of samples; data are touched in ``batch_gradient`` only.
+
+        The noisy sum is divided by q n, never by the size of the sample (T46, E9).
+        """
+        n, strength = public_normaliser(self.spec, self.method), self.spec.regularization or 0.0
+        rate, expected = self.sampling.rate, self.sampling.rate * n
+
+        def gradient(theta: Floats) -> Floats:
+            rows = sampled_rows(rate, data.rows, stream)
+            noisy = self.step_noise.noisy(batch_gradient(data, self.spec, theta, rows), stream)
+            return noisy / expected + (strength / n) * theta
+
+        return walked(gradient, self.optimizer, self.sampling, dim=self.spec.dim)
+
+
+def walked(gradient: Callable[[Floats], Floats], optimizer: Optimizer, sampling: Sampling, *, dim: int) -> Floats:
+    """The mean of the last iterates of the optimizer's walk from 0, projected after each step."""
+    walk, theta, total = optimizer.start(dim, sampling.steps), np.zeros(dim), np.zeros(dim)
+    for step in range(sampling.steps):
+        theta = projected(walk.step(theta, gradient(theta)), sampling.projection)
+        if step >= sampling.steps - sampling.averaged:
+            total += theta
+    return total / sampling.averaged
+
+
+def step_noise(spec: ProblemSpec, goal: ApproxDP, sampling: Sampling) -> SampledNoise:
+    """The noise of one step, for gradients clipped at L (T44), with the rounding errors of all but unheard-of samples.
+
+    An error bound for as many rows as a sample may hold would be one for all rows; samples that are larger than
+    `largest_sample` are paid for with a small part of delta instead.
+    """
+    rows, failure = row_limit(spec.n), goal.delta * FAILURE
+    largest = largest_sample(rows, sampling.rate, failure / sampling.steps)
+    error = gradient_error(spec, min(largest, rows), sampling.longest)
+    sums = SampledSums(
+        lipschitz=spec.lipschitz,
+        rate=sampling.rate,
+        steps=sampling.steps,
+        dim=spec.dim,
+        numerical_error=error,
+        failure=failure if largest <= rows else 0.0,
+    )
+    return sampled_noise(sums, goal)
+
+
+def _refuse_two(first: str, second: str, *given: object) -> None:
+    if all(value is not None for value in given):
+        raise ParameterError(
+            f"only one of {first} and {second} can be given, since each follows from the other, got "
+            f"{shown(given[0])} and {shown(given[1])}. Leave one of them out."
+        )
+
+
+def _check_optimizer(optimizer: object) -> None:
+    if isinstance(optimizer, type) or not isinstance(optimizer, Optimizer):
+        raise ParameterError(
+            f"optimizer must be an object such as Momentum(0.1, 0.9), Adam(0.01) or AdamW(0.01) of "
+            f"dperm.methods.optimizers, got {shown(optimizer)}."
+        )

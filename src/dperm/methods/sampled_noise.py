@@ -1,0 +1,225 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Noise for sums over Poisson samples, from public numbers alone: what DP-SGD adds in each step (T46, T22, T25).
+
+**Rounding.** The computed sum of a sample is the true one plus an error of at most e, and rounding to the grid adds
+sqrt(d) g/2: together tau. Neighbours may have different errors even if the record in which they differ was not drawn,
+so the sampled pair alone does not cover what is released. Write the noise as N1 + N2, of deviations sigma1^2 + sigma2^2
+<= sigma^2. Released is a function of the pair (true sum + N1, error + N2). The first part is the sampled Gaussian of
+noise multiplier sigma1/L. Given the first, the second has for each data set a mixture of the laws N(c, sigma2^2 I),
+||c|| <= tau, over the samples; by joint convexity two such mixtures are dominated by a pair at distance 2 tau, which is
+a Gaussian of its own, not amplified. Adaptive composition (T15) adds the two, and the steps.
+
+**Samples that are too large.** An error bound may hold for samples of fewer than some number of rows only. Let the rest
+of the sample be all but the record in which neighbours differ: it has the same law for both. The bounds above hold
+given the rests of all steps, unless one of them is too large; by joint convexity over the rests delta grows from d to
+at most p + (1 - p) d, p the probability of that, which is what the event ``Approximate(0, p)`` adds.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+from dperm import checks
+from dperm.accounting.calibrate import Family, calibrate
+from dperm.accounting.event import MOST_STEPS, Event
+from dperm.accounting.events import MULTIPLIERS, Approximate, Gaussian
+from dperm.accounting.sampled import RATE, SMALLEST_RATE, Poisson
+from dperm.checks import shown
+from dperm.errors import AssumptionError, ConversionError, ParameterError
+from dperm.mechanisms.additive import on_grid
+from dperm.mechanisms.calibration import DIM, MOST_DIM, Calibration, covers, error_up, noise_event, sensitivity_up
+from dperm.mechanisms.goal import checked_goal, gaussian_mu, quotient_down
+from dperm.noise.arrays import Floats
+from dperm.noise.bits import Stream
+from dperm.noise.grid import Grid, Norm, grid_for, sensitivity_on_grid
+from dperm.noise.rounded import rounded_gaussian
+from dperm.privacy import Adjacency, ApproxDP
+from dperm.privacy.guarantee import AnyGuarantee
+from dperm.privacy.rounding import lowered, raised
+
+STEPS = "It is the number of sums that are released."
+FAILURE = "It is the probability that one of the sums has an error beyond its bound."
+SHARES = (2.0**-20, 0.5)
+"""The least and the largest deviation of the noise that hides errors, in deviations of all noise."""
+BOUNDS = (0.1, 1e8)
+PUSHES = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
+ROUGH = 1e-3
+
+
+@dataclass(frozen=True)
+class SampledSums:
+    """Sums over Poisson samples, one for each step, that may depend on what was released before.
+
+    Attributes
+    ----------
+    lipschitz
+        L, the largest norm that one record adds to a sum: where it was clipped, its weight included.
+    rate
+        q, the probability that a record is in a sample.
+    steps
+        T, the number of sums: those that are run, empty samples included.
+    dim
+        Number of entries of a sum.
+    numerical_error
+        e, a bound on the norm of the error of a computed sum, for every data set.
+    failure
+        Probability that in one of the steps the sample is so large that the error bound does not hold.
+    """
+
+    lipschitz: float
+    rate: float
+    steps: int
+    dim: int
+    numerical_error: float = 0.0
+    failure: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        set_field = object.__setattr__
+        set_field(self, "lipschitz", sensitivity_up("lipschitz", self.lipschitz))
+        set_field(self, "rate", checks.between("rate", self.rate, SMALLEST_RATE, 1.0, RATE))
+        set_field(self, "steps", checks.count("steps", self.steps, STEPS, most=MOST_STEPS))
+        set_field(self, "dim", checks.count("dim", self.dim, DIM, most=MOST_DIM))
+        set_field(self, "numerical_error", error_up("numerical_error", self.numerical_error))
+        set_field(self, "failure", checks.small_delta("failure", self.failure, FAILURE))
+
+    def moved_by_errors(self, grid: Grid) -> float:
+        """2 tau = 2e + sqrt(d) g: how far apart errors and rounding move two computed sums (T10b)."""
+        return sensitivity_on_grid(0.0, grid, dim=self.dim, norm=Norm.L2, numerical_error=self.numerical_error)
+
+
+@dataclass(frozen=True)
+class SampledNoise:
+    """N(0, scale^2 I) rounded to a grid, for every step; ``share`` of the scale hides errors, the rest the records."""
+
+    sums: SampledSums
+    adjacency: Adjacency
+    scale: float
+    share: float
+    grid: Grid
+
+    @property
+    def parts(self) -> tuple[float, float]:
+        """sigma1 and sigma2, rounded down: their squares sum to at most that of the scale."""
+        hidden = lowered(self.share * self.scale)
+        return lowered(math.sqrt((self.scale - hidden) * (self.scale + hidden))), hidden
+
+    @cached_property
+    def step_event(self) -> Event:
+        """One step: the sampled Gaussian (T22, T25), and a Gaussian for errors, which no sampling amplifies."""
+        kept, hidden = self.parts
+        sampled = Poisson(Gaussian(quotient_down(kept, self.sums.lipschitz)), rate=self.sums.rate)
+        moved = max(self.sums.moved_by_errors(self.grid), raised(hidden / MULTIPLIERS[1]))
+        return sampled + noise_event(Gaussian, Calibration(hidden, self.grid, moved), self.adjacency)
+
+    @cached_property
+    def event(self) -> Event:
+        """All steps, and the samples that are too large."""
+        steps = self.step_event * self.sums.steps
+        return steps + Approximate(0.0, self.sums.failure, self.adjacency) if self.sums.failure else steps
+
+    @property
+    def words(self) -> str:
+        """The law in words."""
+        return f"Gaussian rounded to the grid 2^{self.grid.exponent}, drawn exactly"
+
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """Sampling, and noise on a grid."""
+        return ("T22" if self.adjacency is Adjacency.ADD_REMOVE else "T25", "T6", "T10")
+
+    @property
+    def numbers(self) -> dict[str, object]:
+        """As they stand in a record."""
+        return {
+            "sensitivity": self.sums.lipschitz,
+            "sensitivity_norm": Norm.L2.name,
+            "numerical_error": self.sums.numerical_error,
+            "failure": self.sums.failure,
+            "noise_scale": self.scale,
+            "noise_multiplier": self.scale / self.sums.lipschitz,
+            "error_noise_scale": self.parts[1],
+            "grid": self.grid.step,
+        }
+
+    def noisy(self, total: Floats, stream: Stream) -> Floats:
+        """The computed sum of a sample plus the noise of one step; of an empty sample, zeros plus noise."""
+        return on_grid(self.grid, total, rounded_gaussian(self.scale / self.grid.step, self.sums.dim, stream))
+
+
+def sampled_noise(sums: SampledSums, goal: AnyGuarantee) -> SampledNoise:
+    """The least noise with which all steps together meet ``goal``, certified by the accountant at its very numbers.
+
+    What is searched is the noise multiplier, sigma/L. The grid follows from the noise that would do without errors. Of
+    the variance, a share s^2 = 2 tau sqrt(T) / (sigma mu) hides them: it makes the sum of what they cost in noise and
+    in budget the least, if all of it were Gaussian; mu is that of the goal (T6).
+
+    Raises
+    ------
+    ConversionError
+        If the goal is not ApproxDP with delta > 0.
+    AssumptionError
+        If no noise does: errors cost more than the goal, or the goal asks for no noise at all.
+    """
+    goal = approximate_goal(goal)
+    rough = sums.lipschitz * _multiplier(_without_errors(sums), goal, ROUGH)
+    grid = grid_for(rough, sensitivity=sums.lipschitz, dim=sums.dim)
+    ratio = math.sqrt(sums.steps) * sums.moved_by_errors(grid) / (rough * gaussian_mu(goal))
+    share = min(max(math.sqrt(ratio), SHARES[0]), SHARES[1])
+
+    def noise(multiplier: float) -> SampledNoise:
+        return SampledNoise(sums, goal.adjacency, raised(multiplier * sums.lipschitz), share, grid)
+
+    found = _multiplier(lambda multiplier: noise(multiplier).event, goal, 1e-6, _least(sums, grid, share))
+    for push in PUSHES:
+        certified = noise(found * (1 + push))
+        if covers(goal, certified.event):
+            return certified
+    raise AssumptionError("no noise scale near the exact one could be certified. Ask for a goal a little larger.")
+
+
+def largest_sample(rows: int, rate: float, failure: float) -> int:
+    """A size that a Poisson sample of at most ``rows`` rows reaches or exceeds with probability ``failure`` at most.
+
+    Bernstein: P(S >= m + x) <= exp(-x^2 / (2 (m + x/3))) with m = q n, so x = t/3 + sqrt(t^2/9 + 2 t m) for
+    t = log(1/failure). Never more than one above ``rows``, which no sample reaches.
+    """
+    mean, t = rows * rate, -math.log(failure)
+    return min(rows + 1, math.ceil((mean + t / 3 + math.sqrt(t * t / 9 + 2 * t * mean)) * (1 + 1e-12)))
+
+
+def _without_errors(sums: SampledSums) -> Family:
+    return lambda multiplier: Poisson(Gaussian(multiplier), rate=sums.rate) * sums.steps
+
+
+def _least(sums: SampledSums, grid: Grid, share: float) -> float:
+    """The least multiplier of which the share that hides errors is an event's: far below what any goal allows."""
+    return 1.01 * MULTIPLIERS[0] * sums.moved_by_errors(grid) / (share * sums.lipschitz)
+
+
+def _multiplier(family: Family, goal: ApproxDP, relative: float, least: float = 0.0) -> float:
+    """The noise multiplier at which ``family`` meets the goal; it has events from ``least`` on."""
+    low, high = max(BOUNDS[0], least), BOUNDS[1]
+    try:
+        return calibrate(
+            family, goal.epsilon, goal.delta, goal.adjacency, bounds=(min(low, high / 2), high), relative=relative
+        )
+    except (AssumptionError, ParameterError):
+        raise AssumptionError(
+            f"no noise of {low:g} to {high:g} times the sensitivity of one record meets goal={goal!r} exactly. If "
+            f"epsilon is below 10, the numerical error of the sums costs more than the goal: take fewer steps, or a "
+            f"smaller projection."
+        ) from None
+
+
+def approximate_goal(goal: AnyGuarantee) -> ApproxDP:
+    """``goal``, if it is one that noise on samples can be calibrated to."""
+    goal = checked_goal(goal)
+    if isinstance(goal, ApproxDP) and goal.delta > 0:
+        return goal
+    raise ConversionError(
+        f"noise on Poisson samples is calibrated by its privacy profile (T22, T25), to ApproxDP(epsilon, delta, "
+        f"adjacency) with delta > 0, got goal={shown(goal)}. Give such a goal; for GDP, ZCDP and RDP use "
+        f'method="gradient", for pure ones method="objective" or method="output".'
+    )

@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Unsafe mutants of sufficient statistics, each against an assertion of tests/attacks that fails on it (T6, T19)."""
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from dperm import GDP
+from dperm.erm import moments
+from dperm.erm.moments import eigenvalue_error
+from dperm.methods import sufficient
+from dperm.privacy import Adjacency
+
+
+def attack(name: str) -> ModuleType:
+    """The file of this name in tests/attacks, for its assertions."""
+    path = Path(__file__).parents[1] / "attacks" / f"{name}.py"
+    spec = importlib.util.spec_from_file_location(name, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+attacks = attack("test_sufficient_privacy")
+ADD_REMOVE, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
+
+
+def the_sums_stay_within(module: ModuleType) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        journal = attacks.written(patch)
+        for adjacency in (ADD_REMOVE, REPLACE_ONE):
+            design = attacks.DESIGNS["norm and intercept"]
+            plan = module.SufficientStatistics().plan(attacks.spec_of(design.space, weight=3.0), GDP(1.0, adjacency))
+            for pair in attacks.pairs_of(design, adjacency, weight=3.0):
+                assert (attacks.shares(plan, pair, journal) <= 1).all()
+
+
+def both_releases_are_charged(module: ModuleType) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        journal, design = attacks.written(patch), attacks.DESIGNS["norm"]
+        plan = module.SufficientStatistics().plan(attacks.spec_of(design.space), GDP(1.0, ADD_REMOVE))
+        attacks.run(plan, attacks.data_of(design))
+        attacks.assert_both_are_released_once(plan, journal)
+        assert attacks.true_mu(plan, ADD_REMOVE) <= 1
+
+
+def rounding_is_covered(module: ModuleType) -> None:
+    plan = module.SufficientStatistics().plan(attacks.spec_of(attacks.DESIGNS["norm"].space), GDP(1.0, ADD_REMOVE))
+    assert plan.sums.statistic.numerical_error >= sufficient.sums_error(plan.spec, plan.most_rows)
+    assert plan.eigenvalue.statistic.numerical_error >= eigenvalue_error(plan.spec, plan.most_rows)
+
+
+def dense_sums_are_within_their_bound(module: ModuleType) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("gram_error", "cross_error"):
+            patch.setitem(
+                attacks.test_computed_sums_are_within_the_bound_on_rounding.__globals__, name, getattr(module, name)
+            )
+        attacks.test_computed_sums_are_within_the_bound_on_rounding("dense", 7)
+
+
+MUTANTS = {
+    "a replacement counts once": (the_sums_stay_within, "else Fraction(3, 2))", "else 1)"),
+    "two parts count as one": (the_sums_stay_within, "square * root * (1", "square * (1"),
+    "the weight is forgotten": (the_sums_stay_within, "square = Fraction(spec.weight) * ", "square = "),
+    "a norm for its square": (
+        the_sums_stay_within,
+        "round_up(Fraction(spec.weight) * Fraction(spec.radius) ** 2)",
+        "round_up(Fraction(spec.weight) * Fraction(spec.radius))",
+    ),
+    "off-diagonal entries count twice": (
+        the_sums_stay_within,
+        "weights = np.where(row == column, 1.0, float(WEIGHT))",
+        "weights = np.where(row == column, 1.0, 2.0)",
+    ),
+    "labels are not scaled": (the_sums_stay_within, "radius * found.cross", "2 * radius * found.cross"),
+    "the eigenvalue is free": (
+        both_releases_are_charged,
+        "return self.eigenvalue.event + self.sums.event",
+        "return self.sums.event",
+    ),
+    "the eigenvalue is exact": (
+        both_releases_are_charged,
+        "self.eigenvalue.noisy(np.array([least_eigenvalue(found.gram)]), stream)",
+        "np.array([least_eigenvalue(found.gram)])",
+    ),
+    "both spend everything": (
+        both_releases_are_charged,
+        "if covers(goal, eigenvalue.event + sums.event):",
+        "if sums := GaussianMechanism.calibrate(sums.sensitivity, GDP(mu, goal.adjacency), dim=sums.dim):",
+    ),
+    "sums are exact": (rounding_is_covered, "numerical_error=sums_error(spec, rows),", ""),
+    "eigenvalues are exact": (rounding_is_covered, "numerical_error=eigenvalue_error(spec, rows)", ""),
+}
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_unsafe_mutants_are_killed(name, assert_killed):
+    check, old, new = MUTANTS[name]
+    assert_killed(check, sufficient.__name__, old, new)
+
+
+def test_a_bound_on_rounding_without_its_count_is_killed(assert_killed):
+    old, new = "2 * spec.dim + 34 + _summed(rows)", "0.01"
+    assert_killed(dense_sums_are_within_their_bound, moments.__name__, old, new)
