@@ -14,8 +14,10 @@ import pytest
 from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes, Interval, Kind, Target
+from dperm.erm import nesterov, newton
 from dperm.erm.loss import Loss, OfMargin
 from dperm.erm.losses import HuberHinge, Logistic
+from dperm.erm.newton import Point
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
 
@@ -185,3 +187,19 @@ def target_of(loss: Loss, weights: tuple[float, ...]) -> Target:
         return Interval(-2.0, 4.0)
     classes = max(loss.outputs, 2)
     return Classes(tuple(range(classes)), (weights * classes)[:classes])
+
+
+@pytest.fixture
+def quick_only(monkeypatch):
+    """Newton's method has to do; the slow one must not be needed."""
+
+    def refuse(*arguments):
+        raise AssertionError("Nesterov's method was needed")
+
+    monkeypatch.setattr(nesterov, "descend", refuse)
+
+
+@pytest.fixture
+def slow_only(monkeypatch):
+    """Newton's method gives up at once."""
+    monkeypatch.setattr(newton, "descend", lambda objective, start, done: (Point(objective, start), False))

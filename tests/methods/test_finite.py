@@ -19,7 +19,7 @@ from dperm.erm.residual_losses import Huber
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, DataError, NotPrivateWarning, ParameterError
-from dperm.methods.finite import FiniteClass, bounded_rows, row_scores
+from dperm.methods.finite import FiniteClass, bounded_rows, row_scores, rows_at
 from dperm.noise import NotPrivateBits
 from dperm.theory.finite_class import finite_class_empirical_gap, finite_class_excess_risk
 
@@ -130,7 +130,7 @@ def test_a_score_does_not_depend_on_the_rows_beside_it(is_sparse):
     def scores(rows: np.ndarray) -> np.ndarray:
         matrix = csr_array(rows) if is_sparse else rows
         data = enforce(matrix, np.zeros(len(rows), dtype=int), space, Classes((0, 1)))
-        return row_scores(data, slice(0, len(rows)), hypotheses)
+        return row_scores(rows_at(data, slice(0, len(rows))), np.ascontiguousarray(hypotheses.T))
 
     whole = scores(X)
     shifted = scores(np.vstack([np.full((1, 9), 1e300), X[::-1]]))
@@ -139,6 +139,22 @@ def test_a_score_does_not_depend_on_the_rows_beside_it(is_sparse):
         assert np.array_equal(scores(X[place : place + 1])[0], whole[place])
     if not is_sparse:
         assert np.array_equal(scores(np.asfortranarray(X)), whole)
+
+
+def test_more_rows_and_hypotheses_than_fit_at_a_time():
+    """Sums over parts are those of the whole: exact for errors, within the claim for losses."""
+    rng = np.random.default_rng(2)
+    data, X, y = some_data(1000, seed=5)
+    table = rng.normal(size=(300, 3))
+    scores = (
+        np.hstack([X / np.maximum(np.linalg.norm(X, axis=1), 1.0)[:, np.newaxis], np.full((1000, 1), 0.25)]) @ table.T
+    )
+    plan = FiniteClass(table).plan(spec_of(), PureDP(1.0, "add_remove"))
+    assert plan.total_costs(data).tolist() == ((scores > 0) != (y == 1)[:, np.newaxis]).sum(axis=0).tolist()
+    plan = FiniteClass(table, "loss").plan(spec_of(), PureDP(1.0, "add_remove"))
+    costs = plan.costs.of(scores, np.where(y == 1, 1.0, -1.0))
+    wanted = [math.fsum(column) for column in costs.T]
+    assert np.abs(plan.total_costs(data) - wanted).max() <= plan.costs.error(1000)
 
 
 def test_a_run_releases_a_hypothesis_and_nothing_else():

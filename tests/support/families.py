@@ -89,9 +89,9 @@ FAMILIES = {
     "logistic": Family(PrivateLogisticRegression, {"classes": (0, 1)}, TWO, 0.8),
     "svc": Family(PrivateLinearSVC, {"classes": (0, 1)}, TWO, 0.8),
     "softmax": Family(PrivateLogisticRegression, {"classes": (0, 1, 2)}, THREE, 0.6, options={"method": "objective"}),
-    "linear": Family(PrivateLinearRegression, {"label_range": RANGE}, NUMBERS, 0.5, (*SMOOTH, "sufficient")),
-    "huber": Family(PrivateHuberRegressor, {"label_range": RANGE}, NUMBERS, 0.5),
-    "quantile": Family(PrivateQuantileRegressor, {"label_range": RANGE}, NUMBERS, 0.5, KINKED),
+    "linear": Family(PrivateLinearRegression, {"label_range": RANGE}, NUMBERS, 0.2, (*SMOOTH, "sufficient")),
+    "huber": Family(PrivateHuberRegressor, {"label_range": RANGE}, NUMBERS, 0.2),
+    "quantile": Family(PrivateQuantileRegressor, {"label_range": RANGE}, NUMBERS, 0.2, KINKED),
 }
 CLASSIFIERS = ("logistic", "svc")
 REGRESSORS = ("linear", "huber", "quantile")
