@@ -43,8 +43,13 @@ def test_a_model_comes_back(path):
 
 def test_a_newer_format_is_refused(path):
     rewritten(path, format=model_file.FORMAT + 1)
-    with pytest.raises(ModelFormatError, match=r"format 2.*Upgrade dperm"):
+    with pytest.raises(ModelFormatError, match=r"format 3.*up to 2.*Upgrade dperm"):
         read_model(path)
+
+
+def test_an_older_format_is_read(path):
+    rewritten(path, format=1)
+    assert read_model(path).data == MODEL.data
 
 
 @pytest.mark.parametrize(

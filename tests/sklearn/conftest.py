@@ -1,34 +1,40 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Data that can be told apart, and estimators with everything declared."""
+"""Estimators with everything declared, and data that they can learn from."""
 
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-
-from dperm.sklearn import PrivateLinearSVC, PrivateLogisticRegression
-
-ESTIMATORS = {"logistic": PrivateLogisticRegression, "svc": PrivateLinearSVC}
+from families import CLASSIFIERS, FAMILIES, REGRESSORS, SMOOTH_FAMILIES, Family
 
 
-@pytest.fixture(params=ESTIMATORS)
+@pytest.fixture(params=FAMILIES)
+def each(request) -> Family:
+    """Every model: two classes and three, and the regressions."""
+    return FAMILIES[request.param]
+
+
+@pytest.fixture(params=SMOOTH_FAMILIES)
+def smooth(request) -> Family:
+    """Those that every method can learn."""
+    return FAMILIES[request.param]
+
+
+@pytest.fixture(params=REGRESSORS)
+def regression(request) -> Family:
+    """The regressions."""
+    return FAMILIES[request.param]
+
+
+@pytest.fixture(params=CLASSIFIERS)
 def make(request) -> Callable[..., Any]:
-    """A private estimator with declared classes, and the norm 1 where no bounds are given."""
-
-    def make(**parameters: Any) -> Any:
-        norm = {} if "bounds" in parameters else {"feature_norm": 1.0}
-        return ESTIMATORS[request.param](**{"classes": (0, 1), **norm, **parameters})
-
-    return make
+    """A classifier of two declared classes, and the norm 1 where no bounds are given."""
+    return FAMILIES[request.param].make
 
 
 @pytest.fixture(scope="session")
 def data() -> tuple[np.ndarray, np.ndarray]:
     """2000 rows, some longer than 1, and labels that a plane almost tells apart."""
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(2000, 3)) / 2
-    y = (X @ [2.0, -1.0, 0.5] + 0.3 + 0.3 * rng.normal(size=2000) > 0).astype(int)
-    X.flags.writeable = y.flags.writeable = False
-    return X, y
+    return FAMILIES["logistic"].data

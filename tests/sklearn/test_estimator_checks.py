@@ -5,13 +5,26 @@
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from dperm.sklearn import PrivateLinearSVC, PrivateLogisticRegression
+from dperm.sklearn import (
+    PrivateHuberRegressor,
+    PrivateLinearRegression,
+    PrivateLinearSVC,
+    PrivateLogisticRegression,
+    PrivateQuantileRegressor,
+)
 
-CHECKS = parametrize_with_checks([PrivateLogisticRegression(epsilon=1.0), PrivateLinearSVC(epsilon=1.0)])
+ESTIMATORS = (
+    PrivateLogisticRegression(method="objective"),  # quicker for several classes than what "auto" chooses
+    PrivateLinearSVC(),
+    PrivateLinearRegression(),
+    PrivateHuberRegressor(),
+    PrivateQuantileRegressor(),
+)
+CHECKS = parametrize_with_checks(ESTIMATORS)
 NAMES, CASES = CHECKS.args
 
 
-# They seed, leave the classes to be found, and fit a handful of rows: each is a warning of ours, as it should be.
+# They seed, declare nothing about y, and fit a handful of rows: each is a warning of ours, as it should be.
 @pytest.mark.filterwarnings("ignore::dperm.errors.DpermWarning")
 @pytest.mark.parametrize(NAMES, list(CASES), **CHECKS.kwargs)  # older versions give a generator, which pytest refuses
 def test_scikit_learn_finds_nothing_to_complain_about(estimator, check):

@@ -4,10 +4,12 @@
 
 import numpy as np
 import pytest
+from families import FAMILIES
 
 from dperm import ParameterError
 from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
+from dperm.data.targets import Classes
 from dperm.erm.minimize import minimize
 from dperm.errors import AssumptionError, NotPrivateWarning
 from dperm.methods import OutputPerturbation
@@ -75,7 +77,7 @@ def test_the_bound_for_sums_of_laplace_noises_holds_and_is_not_wild():
 
 def without_noise(plan, X: np.ndarray, y: np.ndarray, space: FeatureSpace) -> np.ndarray:
     """The minimiser that a plan adds its noise to, in the units of the user."""
-    theta = minimize(enforce(X, y, space, classes=(0, 1)), plan.spec, plan.tolerance)
+    theta = minimize(enforce(X, y, space, Classes((0, 1))), plan.spec, plan.tolerance)
     return np.append(*space.coefficients(theta))
 
 
@@ -121,12 +123,30 @@ def test_without_an_intercept_there_is_an_interval_for_each_column(data):
     assert model.noise_interval()[0].shape == (3,)
 
 
-@pytest.mark.parametrize(
-    ("method", "reason"), [("objective", "noise to the objective"), ("gradient", "noise in every step")]
-)
-def test_no_interval_is_given_where_the_effect_of_the_noise_depends_on_the_data(make, data, method, reason):
+REASONS = {
+    "objective": "noise to the objective",
+    "gradient": "noise in every step",
+    "sgd": "noise in every step",
+    "posterior": "draws the coefficients",
+    "sufficient": "sums of products",
+}
+
+
+@pytest.mark.parametrize(("method", "reason"), REASONS.items())
+def test_no_interval_is_given_where_the_effect_of_the_noise_depends_on_the_data(method, reason):
+    family = FAMILIES["linear"]
     with pytest.raises(AssumptionError, match=rf'{reason}.*method="output"'):
-        make(method=method).fit(*data).noise_interval()
+        family.make(method=method).fit(*family.data).noise_interval()
+
+
+def test_the_noise_of_a_stopped_descent_is_on_the_coefficients(smooth):
+    model = smooth.make(method="bolt_on", bounds=(-2, 2), epsilon=4.0).fit(*smooth.data)
+    low, high = model.noise_interval(0.9)
+    scale = 1.0 if smooth.is_classifier else 40.0
+    widths = half_widths(
+        Units.of(FeatureSpace(3, bounds=((-2, 2),) * 3), scale), model.plan_.output_noise.facts.public, 0.1
+    )
+    assert (high - low) / 2 == pytest.approx(np.broadcast_to(widths, low.shape))
 
 
 def test_no_interval_is_given_without_noise(make, data):
@@ -142,8 +162,8 @@ def test_a_level_is_a_probability(make, data, level):
         make(method="output").fit(*data).noise_interval(level)
 
 
-def test_the_interval_of_a_model_from_a_file_is_the_same(make, data, tmp_path):
-    model = make(method="output", bounds=(-3, 1)).fit(*data)
+def test_the_interval_of_a_model_from_a_file_is_the_same(smooth, tmp_path):
+    model = smooth.make(method="output", bounds=(-3, 1)).fit(*smooth.data)
     model.save(tmp_path / "model")
     low, high = type(model).load(tmp_path / "model").noise_interval(0.9)
     assert (low == model.noise_interval(0.9)[0]).all() and (high == model.noise_interval(0.9)[1]).all()

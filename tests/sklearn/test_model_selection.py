@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
@@ -20,12 +21,12 @@ def halved(X):
     return X / 2
 
 
-def test_a_pipeline_fits_predicts_and_hands_on_parameters(make, data):
-    X, y = data
-    pipeline = make_pipeline(FunctionTransformer(halved), make())
+def test_a_pipeline_fits_predicts_and_hands_on_parameters(each):
+    X, y = each.data
+    pipeline = make_pipeline(FunctionTransformer(halved), each.make())
     name = pipeline.steps[-1][0]
     pipeline.set_params(**{f"{name}__epsilon": 3.0}).fit(X, y)
-    assert pipeline.score(X, y) > 0.8
+    assert pipeline.score(X, y) > each.good - 0.2
     assert pipeline[-1].guarantee_.epsilon == 3.0
 
 
@@ -35,13 +36,13 @@ def test_cross_validation_in_two_processes(data):
     assert len(set(scores.tolist())) > 1 and scores.min() > 0.75
 
 
-def test_every_fold_is_charged_to_the_same_ledger(make, data):
+def test_every_fold_is_charged_to_the_same_ledger(smooth):
     budget = MemoryBudget(PureDP(2.0, "replace_one"))
-    cross_val_score(make(epsilon=0.5, delta=0.0, ledger=budget), *data, cv=3)
+    cross_val_score(smooth.make(epsilon=0.5, delta=0.0, ledger=budget), *smooth.data, cv=3)
     assert len(budget.entries) == 3
     assert budget.spent["epsilon"] == pytest.approx(1.5)
     with pytest.raises(BudgetError):
-        cross_val_score(make(epsilon=0.5, delta=0.0, ledger=budget), *data, cv=3, error_score="raise")
+        cross_val_score(smooth.make(epsilon=0.5, delta=0.0, ledger=budget), *smooth.data, cv=3, error_score="raise")
 
 
 def test_a_ledger_in_memory_does_not_go_to_another_process(data):
@@ -52,24 +53,25 @@ def test_a_ledger_in_memory_does_not_go_to_another_process(data):
     assert budget.entries == ()
 
 
-def test_folds_predict_for_all_rows(make, data):
-    predicted = cross_val_predict(make(epsilon=4.0), *data, cv=2)
-    assert (predicted == data[1]).mean() > 0.75
+def test_folds_predict_for_all_rows(each):
+    predicted = cross_val_predict(each.make(epsilon=4.0), *each.data, cv=2)
+    score = accuracy_score if each.is_classifier else r2_score
+    assert score(each.y, predicted) > each.good - 0.2
 
 
-def test_columns_of_a_table_go_through_a_column_transformer(make, data):
-    X, y = data
+def test_columns_of_a_table_go_through_a_column_transformer(each):
+    X, y = each.data
     table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "group": np.where(X[:, 2] > 0, "u", "v")})
     columns = ColumnTransformer(
         [("same", "passthrough", ["a", "b"]), ("known", OneHotEncoder(categories=[["u", "v"]]), ["group"])]
     )
-    pipeline = make_pipeline(columns, make(epsilon=4.0)).fit(table, y)
-    assert pipeline[-1].coef_.shape == (1, 4)
-    assert pipeline.score(table, y) > 0.75
+    pipeline = make_pipeline(columns, each.make(epsilon=4.0)).fit(table, y)
+    assert pipeline[-1].coef_.shape[-1] == 4
+    assert pipeline.score(table, y) > each.good - 0.2
 
 
-def test_a_search_works_and_its_best_model_says_that_it_is_covered_alone(make, data):
-    search = GridSearchCV(make(epsilon=4.0), {"C": [0.01, 0.1]}, cv=2).fit(*data)
+def test_a_search_works_and_its_best_model_says_that_it_is_covered_alone(each):
+    search = GridSearchCV(each.make(epsilon=4.0), {"C": [0.01, 0.1]}, cv=2).fit(*each.data)
     assert search.best_params_["C"] in (0.01, 0.1)
     covered = str(search.best_estimator_.statement_["covered"])
     assert covered.startswith("this fit only") and "search over many fits is not covered" in covered

@@ -3,14 +3,16 @@
 """What a hostile reader could show, kept as tests."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy import sparse
 
 from dperm import ApproxDP, PureDP
-from dperm.data.bounded import BoundedData, enforce
+from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
+from dperm.data.targets import Classes
 from dperm.erm.losses import Logistic
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import DataError, ModelFormatError, ParameterError
@@ -32,12 +34,14 @@ def fitted(**parameters):
 @pytest.mark.parametrize("weights", [(-1e6, 1.0), (float("nan"), 1.0), (0.0, 1.0), (1.0, float("inf"))])
 def test_class_weights_that_no_plan_covers_are_refused_where_data_are_bounded(weights):
     with pytest.raises(ParameterError, match="weights"):
-        enforce(X, Y, SPACE, classes=(0, 1), weights=weights)
+        enforce(X, Y, SPACE, Classes((0, 1), weights))
 
 
 def test_a_plan_refuses_weights_that_are_not_positive():
-    good = enforce(X, Y, SPACE, classes=(0, 1))
-    bad = BoundedData(SPACE, good.source, good.signs, good.norms, (-5.0, 1.0))
+    good = enforce(X, Y, SPACE, Classes((0, 1)))
+    target = Classes((0, 1))
+    object.__setattr__(target, "weights", (-5.0, 1.0))
+    bad = replace(good, target=target)
     plan = OutputPerturbation().plan(ProblemSpec(Logistic(), SPACE.radius, 3, n=200), PureDP(1.0, "replace_one"))
     with pytest.raises(ParameterError, match="class weights"):
         plan.run(lambda: bad)

@@ -88,6 +88,7 @@ TAKEN_AS_PUBLIC = (
     "intercept",
     "classes",
     "class_weight",
+    "label_range",
     "invalid",
 )
 """What a fit takes as public; the other public numbers of its record describe the mechanism."""
@@ -110,7 +111,8 @@ ONE_RELEASE = (
     "have to be accounted for together with it."
 )
 PREPROCESSING = (
-    "inside the fit, and covered: rows and columns were brought within their public bounds. Before the fit: not stated."
+    "inside the fit, and covered: rows and columns, and the labels of a regression, were brought within their public "
+    "bounds. Before the fit: not stated."
 )
 STATISTICS = "none inside the fit, but for what is taken as public. Before the fit: not stated."
 EXACT = "Noise is drawn on a grid, exactly, and calibrated to the rounded value."
@@ -120,9 +122,20 @@ LIMITS = (
     "Running time and memory are not covered.",
     "The guarantee rests on AES-256, on the operating system's randomness, and on what is taken as public.",
 )
-CLIPPED = (
-    "Probabilities are overconfident, too far from 1/2: gradients were clipped, which mutes the records on the wrong "
-    "side of the boundary. Fit with clip=1.0 for calibrated ones."
+CLIPPED = {
+    "logistic": (
+        "Probabilities are overconfident, too far from 1/2: gradients were clipped, which mutes the records on the "
+        "wrong side of the boundary. Fit with clip=1.0 for calibrated ones."
+    ),
+    "softmax": (
+        "Probabilities are not calibrated: gradients were clipped, which mutes the records that are predicted worst. "
+        "Fit with clip=1.0 for calibrated ones."
+    ),
+}
+"""What clipped gradients do to the predictions, by the loss."""
+SQUARED = (
+    "Predictions are no means where residuals are large: gradients were clipped, so residuals beyond the clip count "
+    "linearly, as in the Huber loss, and outliers and long tails pull less."
 )
 FAST = (
     "The noise is in floating point (grade fast): the guarantee is that of the ideal law, and low-order bits may leak."

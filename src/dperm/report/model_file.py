@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dperm.data.arrays import Floats
 from dperm.errors import ModelFormatError
 
-FORMAT = 1
+FORMAT = 2
 """Version of the file; a reader refuses versions that it does not know."""
 MAGIC = "dperm model"
 HEADER = "header"

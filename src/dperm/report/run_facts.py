@@ -27,9 +27,15 @@ def run_facts(record: Record) -> dict[str, object]:
 
 def _limits(record: Record) -> tuple[str, ...]:
     """What is not covered, or not to be relied on."""
-    share, loss = record.public.get("clip_share"), record.public.get("loss")
-    clipped = (words.CLIPPED,) if loss == "logistic" and isinstance(share, float) and share < 1 else ()
-    return (*words.LIMITS, *clipped, *((words.FAST,) if record.grade == "fast" else ()))
+    return (*words.LIMITS, *_clipping(record), *((words.FAST,) if record.grade == "fast" else ()))
+
+
+def _clipping(record: Record) -> tuple[str, ...]:
+    """What clipped gradients do to the predictions."""
+    share, loss = record.public.get("clip_share"), str(record.public.get("loss"))
+    if loss == "squared" and share is not None:
+        return (words.SQUARED,)
+    return (words.CLIPPED[loss],) if loss in words.CLIPPED and isinstance(share, float) and share < 1 else ()
 
 
 def _fit(record: Record) -> dict[str, object]:

@@ -4,5 +4,13 @@
 
 from dperm.sklearn.classifiers import PrivateLinearSVC, PrivateLogisticRegression
 from dperm.sklearn.encoder import PublicTableEncoder
+from dperm.sklearn.regressors import PrivateHuberRegressor, PrivateLinearRegression, PrivateQuantileRegressor
 
-__all__ = ["PrivateLinearSVC", "PrivateLogisticRegression", "PublicTableEncoder"]
+__all__ = [
+    "PrivateHuberRegressor",
+    "PrivateLinearRegression",
+    "PrivateLinearSVC",
+    "PrivateLogisticRegression",
+    "PrivateQuantileRegressor",
+    "PublicTableEncoder",
+]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The two classes and their weights: declared, or found in y and then taken as public."""
+"""The classes and their weights: declared, or found in y and then taken as public."""
 
 import warnings
 from collections.abc import Mapping
@@ -12,41 +12,70 @@ from numpy.typing import NDArray
 
 from dperm import checks
 from dperm.checks import shown
+from dperm.data.targets import MOST_CLASSES, Classes
 from dperm.errors import DataError, ParameterError, PublicAssumptionWarning
+from dperm.sklearn.public_labels import PublicLabels
 
-Pair = tuple[Any, Any]
 LARGEST_WEIGHT = 1e6
 LARGEST_INTEGER = 2**53
+MOST_FOUND = 100
+"""Labels that are taken from y as public, at most: an identifier, or a number to be predicted, is not published."""
 BINARY = "Only binary classification is supported."
-ONE_VS_REST = (
-    "Train one model for each class against the rest: k classes then cost k times epsilon (and k times delta)."
-)
+SEVERAL = "PrivateLogisticRegression learns more than two classes, with one guarantee for all of them."
 ASSUMED = "the set of labels, which was found in y"
 _warned: set[str] = set()
 
 
-def declared(classes: object) -> NDArray[Any] | None:
-    """The two declared classes, sorted as scikit-learn sorts them; None if they are to be found in y."""
+def public_classes(classes: NDArray[Any], class_weight: object, *, declared: bool) -> PublicLabels:
+    """What is public about labels of these classes."""
+    weights = weights_of(class_weight, classes)
+    known = f"the {'two' if len(classes) == 2 else len(classes)} classes, as they were declared"
+    return PublicLabels(
+        Classes(tuple(classes.tolist()), weights),
+        facts={"classes": classes.tolist(), "class_weight": list(weights)},
+        assumption=known if declared else ASSUMED,
+        declared=declared,
+        classes=classes,
+    )
+
+
+def two_unknown(class_weight: object) -> PublicLabels:
+    """Two classes of which only the weights are known: what a plan assumes where none were declared."""
+    weights = list(checked_weights(class_weight).values())
+    if len(weights) > 2:
+        raise ParameterError(
+            f"classes must be declared to plan for class_weight of {len(weights)} classes: without them a plan assumes "
+            f"two. Give their labels, such as classes=(0, 1, 2)."
+        )
+    filled = (*weights, 1.0, 1.0)[:2]
+    return PublicLabels(Classes(("one", "another"), filled), facts={}, assumption=ASSUMED, declared=False)
+
+
+def declared(classes: object, most: int = MOST_CLASSES) -> NDArray[Any] | None:
+    """The declared classes, sorted as scikit-learn sorts them; None if they are to be found in y."""
     if classes is None:
         return None
     given = list(classes) if isinstance(classes, list | tuple | np.ndarray) else []
     labels = [_label(item) for item in given]
-    if len(labels) > 2:
-        raise ParameterError(f"{BINARY} classes must name two labels. {ONE_VS_REST}")
-    if len(labels) < 2 or len({isinstance(item, str) for item in labels}) > 1 or labels[0] == labels[1]:
+    if len(labels) > most == 2:
+        raise ParameterError(f"{BINARY} classes must name two labels. {SEVERAL}")
+    if not 2 <= len(labels) <= most or len({isinstance(item, str) for item in labels}) > 1 or _repeated(labels):
+        number = "two" if most == 2 else "two or more"
         raise ParameterError(
-            f'classes must be two different labels of one kind, such as (0, 1) or ("no", "yes"), got {shown(classes)}.'
+            f'classes must be {number} different labels of one kind, such as (0, 1) or ("no", "yes"), got '
+            f"{shown(classes)}."
         )
     return np.array(sorted(labels))
 
 
-def found(labels: NDArray[Any], invalid: str) -> NDArray[Any]:
-    """The two labels in y; they are thereby taken as public.
+def found(labels: NDArray[Any], invalid: str, most: int = MOST_FOUND) -> NDArray[Any]:
+    """The labels in y; they are thereby taken as public.
 
     Raises
     ------
     DataError
-        If there are not two, or some are missing; with ``invalid="drop"`` missing ones are left out.
+        If there are not at least two and at most ``most``, or some are missing; with ``invalid="drop"`` missing ones
+        are left out.
     """
     present = _present(labels)
     if invalid != "drop" and not present.all():
@@ -57,19 +86,18 @@ def found(labels: NDArray[Any], invalid: str) -> NDArray[Any]:
     kept = labels[present]
     if kept.dtype.kind == "f" and (np.rint(kept) != kept).any():
         raise DataError("Unknown label type: continuous. y must hold classes; declare them: classes=(0, 1).")
-    return _two_of(_distinct(kept))
+    return _few(_distinct(kept), most)
 
 
-def weights_of(class_weight: object, classes: NDArray[Any]) -> tuple[float, float]:
-    """The weights of the two classes; 1 where none is given."""
-    given = checked_weights(class_weight)
-    first, second = classes.tolist()
+def weights_of(class_weight: object, classes: NDArray[Any]) -> tuple[float, ...]:
+    """The weights of the classes; 1 where none is given."""
+    given, known = checked_weights(class_weight), classes.tolist()
     for label in given:
-        if label not in (first, second):
+        if label not in known:
             raise ParameterError(
-                f"class_weight must name the classes {first!r} and {second!r} only{_another_kind(label, first)}."
+                f"class_weight must name the classes {_in_words(known)} only{_another_kind(label, known[0])}."
             )
-    return given.get(first, 1.0), given.get(second, 1.0)
+    return tuple(given.get(label, 1.0) for label in known)
 
 
 def checked_weights(class_weight: object) -> dict[Any, float]:
@@ -81,18 +109,12 @@ def checked_weights(class_weight: object) -> dict[Any, float]:
             f"class_weight must be None or a mapping of classes to public weights, got {shown(class_weight)}. Weights "
             f"balanced by the labels would release how many records each class has, which is private."
         )
-    if not isinstance(class_weight, Mapping) or len(class_weight) > 2:
+    if not isinstance(class_weight, Mapping):
         raise ParameterError(
-            f"class_weight must be a mapping of the two classes to weights, such as {{0: 1.0, 1: 3.0}}, got "
+            f"class_weight must be a mapping of classes to weights, such as {{0: 1.0, 1: 3.0}}, got "
             f"{shown(class_weight)}."
         )
     return {_label(label): _weight(label, weight) for label, weight in class_weight.items()}
-
-
-def largest_weight(class_weight: object) -> float:
-    """The weight that enters every sensitivity: the larger of the two, whichever class has it."""
-    given = checked_weights(class_weight)
-    return max([*given.values(), *([1.0] if len(given) < 2 else [])])
 
 
 def warn_once() -> None:
@@ -148,12 +170,27 @@ def _distinct(labels: NDArray[Any]) -> list[Any]:
         raise DataError("Unknown label type: text and numbers are mixed in y. Give labels of one kind.") from None
 
 
-def _two_of(distinct: list[Any]) -> NDArray[Any]:
-    if len(distinct) > 2:
-        raise DataError(f"{BINARY} y has more than two classes. {ONE_VS_REST}")
+def _few(distinct: list[Any], most: int) -> NDArray[Any]:
+    if len(distinct) > most == 2:
+        raise DataError(f"{BINARY} y has more than two classes. {SEVERAL}")
+    if len(distinct) > most:
+        raise DataError(
+            f"y has more than {most} different labels, too many to be taken as public from the data. If they are "
+            f"classes, declare them: classes=[...]. If they are numbers to be predicted, use PrivateLinearRegression."
+        )
     if len(distinct) < 2:
         raise DataError(
             "y has only one class, and there is nothing to tell apart. If the other one just does not occur, declare "
             "both: classes=(0, 1)."
         )
     return np.array(distinct)
+
+
+def _repeated(labels: list[Any]) -> bool:
+    return len(set(labels)) < len(labels)
+
+
+def _in_words(labels: list[Any]) -> str:
+    """The labels, or the first of them."""
+    *others, last = (repr(label) for label in labels[:5])
+    return f"{', '.join(others)} and {last}" if len(labels) <= 5 else f"{', '.join([*others, last])}, ..."

@@ -3,28 +3,33 @@
 """The private linear classifiers."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, log_softmax, softmax
 
 from dperm.checks import shown
 from dperm.data.arrays import Floats
-from dperm.erm.losses import Hinge, HuberHinge, Logistic, Loss, SmoothedHinge
+from dperm.data.targets import MOST_CLASSES, Target
+from dperm.erm.loss import Loss
+from dperm.erm.losses import Hinge, HuberHinge, Logistic, SmoothedHinge
+from dperm.erm.softmax import Softmax
 from dperm.errors import ParameterError
 from dperm.privacy import Adjacency
-from dperm.sklearn.base import PrivateLinearClassifier
+from dperm.sklearn.classifier import PrivateLinearClassifier
+from dperm.sklearn.geometry import Bounds
 
 if TYPE_CHECKING:
     from dperm.accounting.budget import Budget
     from dperm.methods.plan import Method
 
-Bounds = tuple[float, float] | Sequence[tuple[float, float]] | Mapping[str, tuple[float, float]]
-
 
 @final
 class PrivateLogisticRegression(PrivateLinearClassifier):
-    """Logistic regression of two classes with differential privacy.
+    """Logistic regression with differential privacy, of two classes or more.
+
+    More than two classes are learnt together, by the softmax loss, with one guarantee for all of their coefficients:
+    one model for each class against the rest would cost as many times epsilon.
 
     Parameters
     ----------
@@ -35,20 +40,22 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     adjacency
         "replace_one" (n is public) or "add_remove" (n is private).
     method
-        "auto", "objective", "output", "gradient", or a method object of `dperm.methods`.
+        "auto", a name ("objective", "output", "gradient", "sgd", "bolt_on", "posterior"), or a method object of
+        `dperm.methods`.
     feature_norm
         Public L2 norm: longer rows are scaled down to it. 1.0, with a warning, if neither it nor ``bounds`` is given.
     bounds
         Public (low, high) of the columns: one for all, a list, or a mapping by name; columns are clipped to them and
         scaled to [-1, 1] inside. Coefficients are in your units.
     classes
-        The two public labels. None takes those found in y, and takes them as public.
+        The public labels, two or more. None takes those found in y (at most 100), and takes them as public.
     C
         1/Lambda in sum scale, as in scikit-learn; None lets the plan choose it. The intercept is regularised too.
     clip
         Largest length of one record's gradient as a share of the largest possible one, in (0, 1]; None lets the plan
         choose (1/2 for the logistic loss, 1 for hinge losses); 1.0 clips nothing: twice the noise of 1/2, and
-        probabilities that are calibrated.
+        probabilities that are calibrated. With more than two classes only "gradient" and "sgd" can clip (by
+        themselves at about 1/3).
     class_weight
         Public weights in (0, 1e6] by class; 1 where none is given. "balanced" is refused: it would count labels.
     fit_intercept
@@ -64,9 +71,9 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features)
-    intercept_ : ndarray of shape (1,)
-    classes_ : ndarray of the two classes, sorted
+    coef_ : ndarray of shape (1, n_features), with more than two classes (n_classes, n_features)
+    intercept_ : ndarray of shape (1,), with more than two classes (n_classes,)
+    classes_ : ndarray of the classes, sorted
     guarantee_ : what is promised, with its adjacency; None for epsilon=inf and for a fit with random_state
     profile_ : the whole curve delta(epsilon); None where nothing is promised
     statement_ : every field of a report, as data
@@ -85,6 +92,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     >>> model.coef_.shape
     (1, 3)
     """
+
+    most_classes: ClassVar[int] = MOST_CLASSES
 
     def __init__(
         self,
@@ -122,22 +131,28 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         self.random_state = random_state
 
     def predict_proba(self, X: Any) -> Floats:
-        """The probabilities of the two classes, as columns.
+        """The probabilities of the classes, as columns.
 
-        With the default ``clip``, 1/2, they are overconfident, too far from 1/2: records on the wrong side of the
-        boundary are muted, so coefficients come out larger (where 9 of 10 records are positive, about .944). More
-        records or a larger epsilon do not mend that; ``clip=1.0`` does, at twice the noise.
+        Of two classes, with the default ``clip``, 1/2, they are overconfident, too far from 1/2: records on the wrong
+        side of the boundary are muted, so coefficients come out larger (where 9 of 10 records are positive, about
+        .944). More records or a larger epsilon do not mend that; ``clip=1.0`` does, at twice the noise. Of more
+        classes they are not calibrated either where gradients were clipped.
         """
-        positive = expit(self.decision_function(X))
+        decision = self.decision_function(X)
+        if decision.ndim > 1:
+            return np.asarray(softmax(decision, axis=1))
+        positive = expit(decision)
         return np.column_stack([1 - positive, positive])
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Their logarithms."""
         decision = self.decision_function(X)
+        if decision.ndim > 1:
+            return np.asarray(log_softmax(decision, axis=1))
         return np.column_stack([-np.logaddexp(0, decision), -np.logaddexp(0, -decision)])
 
-    def _loss_function(self) -> Loss:
-        return Logistic()
+    def _loss_function(self, target: Target) -> Loss:
+        return Logistic() if target.outputs == 1 else Softmax(target.outputs)
 
     def _plain_estimator(self) -> Any:
         from sklearn.linear_model import LogisticRegression
@@ -173,6 +188,8 @@ class PrivateLinearSVC(PrivateLinearClassifier):
     >>> plan.goal
     PureDP(epsilon=1.0, adjacency=REPLACE_ONE)
     """
+
+    most_classes: ClassVar[int] = 2
 
     def __init__(
         self,
@@ -213,7 +230,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         self.invalid = invalid
         self.random_state = random_state
 
-    def _loss_function(self) -> Loss:
+    def _loss_function(self, target: Target) -> Loss:
         match self.loss:
             case "huber_hinge":
                 return HuberHinge(self.width)

@@ -26,14 +26,14 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
     names = getattr(estimator, "feature_names_in_", None)
     data = {
         "parameters": _parameters(estimator),
-        "classes": fitted.classes.tolist(),
+        "classes": None if fitted.classes is None else fitted.classes.tolist(),
         "feature_names": None if names is None else list(names),
         "public": None if fitted.record is not None else dict(fitted.public),
         "record": None if fitted.record is None else fitted.record.to_json(),
     }
     arrays = {
         "coef": fitted.coef,
-        "intercept": np.array([fitted.intercept]),
+        "intercept": fitted.intercept,
         "scales": fitted.units.scales,
         "combination": fitted.units.combination,
     }
@@ -47,8 +47,8 @@ def load(kind: type[Estimator], path: str | os.PathLike[str]) -> Estimator:
         raise _refusal(path, f"it holds a {file.kind}. Use {file.kind}.load")
     try:
         estimator: Any = kind(**_arguments(file.data["parameters"]))
-        fitted, names = _fitted(file), file.data["feature_names"]
-        seen = _Columns(fitted.coef.size, names)
+        fitted, names = _fitted(file, estimator.most_classes), file.data["feature_names"]
+        seen = _Columns(fitted.coef.shape[1], names)
     except (DpermError, KeyError, TypeError, ValueError, AttributeError) as error:
         raise _refusal(path, "what it says about the model does not fit together") from error
     kept: Estimator = estimator._keep(fitted, seen)
@@ -66,24 +66,19 @@ class _Columns:
                 raise ValueError("names do not fit the columns")
 
 
-def _fitted(file: ModelFile) -> Fitted:
-    data, arrays, classes = file.data, file.arrays, np.array(file.data["classes"])
-    coef, combination = arrays["coef"], arrays["combination"]
-    if coef.ndim != 1 or not coef.size or arrays["intercept"].shape != (1,) or arrays["scales"].shape != coef.shape:
-        raise ValueError("arrays do not fit")
-    if (
-        combination.shape not in ((0,), (coef.size,), (coef.size + 1,))
-        or classes.shape != (2,)
-        or classes[0] == classes[1]
-    ):
-        raise ValueError("arrays do not fit")
-    units, intercept = Units(arrays["scales"], combination), float(arrays["intercept"][0])
+def _fitted(file: ModelFile, most_classes: int) -> Fitted:
+    """What a fit left; files of format 1 hold the coefficients of their one score without its dimension."""
+    data, arrays = file.data, file.arrays
+    classes = None if data["classes"] is None else np.array(data["classes"])
+    if not (classes is None) == (most_classes == 0) or (classes is not None and len(classes) > most_classes):
+        raise ValueError("classes do not fit the estimator")
+    coef, units = np.atleast_2d(arrays["coef"]), Units(arrays["scales"], arrays["combination"])
     if data["record"] is None:
-        return Fitted(coef, intercept, units, classes, dict(data["public"]))
+        return Fitted(coef, arrays["intercept"], units, classes, dict(data["public"]))
     record = Record.from_json(data["record"])
     profile = profile_of(record)
     _require_covered(record, profile)
-    return Fitted(coef, intercept, units, classes, record.public, record, profile)
+    return Fitted(coef, arrays["intercept"], units, classes, record.public, record, profile)
 
 
 def _require_covered(record: Record, profile: PrivacyProfile | None) -> None:
@@ -102,8 +97,8 @@ def _parameters(estimator: Any) -> dict[str, object]:
     found["epsilon"] = "inf" if found["epsilon"] == math.inf else found["epsilon"]
     found["method"] = found["method"] if isinstance(found["method"], str) else estimator._fitted.public["method"]
     found["random_state"] = found["random_state"] if isinstance(found["random_state"], int | np.integer) else None
-    weights = found["class_weight"]
-    found["class_weight"] = None if weights is None else [[key, value] for key, value in weights.items()]
+    if found.get("class_weight") is not None:
+        found["class_weight"] = [[key, value] for key, value in found["class_weight"].items()]
     return {name: _plain(value) for name, value in found.items()}
 
 
@@ -111,8 +106,8 @@ def _arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments as they were given to the constructor, up to the types of sequences."""
     found = dict(parameters)
     found["epsilon"] = math.inf if found["epsilon"] == "inf" else found["epsilon"]
-    weights = found["class_weight"]
-    found["class_weight"] = None if weights is None else {key: value for key, value in weights}
+    if found.get("class_weight") is not None:
+        found["class_weight"] = {key: value for key, value in found["class_weight"]}
     return found
 
 

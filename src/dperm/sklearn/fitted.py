@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from dperm.data.arrays import Floats
@@ -17,7 +18,7 @@ from dperm.errors import AssumptionError, NotPrivateWarning
 from dperm.privacy import PrivacyProfile, Record, Release
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.report import Statement, seeded, statement, unprotected
-from dperm.sklearn.classes import ASSUMED
+from dperm.sklearn.parameters import clip_unit
 from dperm.sklearn.reader import Reader
 from dperm.sklearn.units import Units
 
@@ -37,11 +38,11 @@ class Fitted:
     Attributes
     ----------
     coef, intercept
-        The released coefficients, in the user's units.
+        The released coefficients, in the user's units: a row, and a number, for each score of a record.
     units
         How they follow from those of the bounded space.
     classes
-        The two classes.
+        The classes; None for a regression.
     public
         Everything public about the fit, as plain data; the same as in the record.
     profile
@@ -51,13 +52,26 @@ class Fitted:
     """
 
     coef: Floats
-    intercept: float
+    intercept: Floats
     units: Units
-    classes: NDArray[Any]
+    classes: NDArray[Any] | None
     public: Mapping[str, object]
     record: Record | None = None
     profile: PrivacyProfile | None = None
     plan: "Plan | None" = None
+
+    def __post_init__(self) -> None:
+        """Check that the parts fit together: what comes from a file may not."""
+        scores, columns = self.coef.shape  # raises if there are not two dimensions
+        classes = np.empty(0) if self.classes is None else self.classes
+        expected = len(classes) if len(classes) > 2 else 1
+        lengths = (0, columns, columns + 1)
+        if self.intercept.shape != (scores,) or self.units.scales.shape != (columns,) or not columns:
+            raise ValueError("arrays do not fit")
+        if classes.ndim != 1 or len(set(classes.tolist())) < len(classes) or len(classes) == 1 or scores != expected:
+            raise ValueError("classes do not fit")
+        if self.units.combination.ndim != 1 or len(self.units.combination) not in lengths:
+            raise ValueError("units do not fit")
 
     @property
     def guarantee(self) -> AnyGuarantee | None:
@@ -94,10 +108,8 @@ def fit_private(plan: "Plan", reader: Reader, *, name: str, budget: "Budget | No
     public = {**release.record.public, **_public(name, plan.spec, reader), "why": list(plan.why)}
     public["assumptions"] = _assumptions(release.record, reader)
     record = replace(release.record, public=public)
-    learnt = reader.space.coefficients(release.value)
-    units = Units.of(reader.space)
     profile = None if record.seeded else release.profile
-    return Fitted(*learnt, units, reader.known_classes, record.public, record, profile, plan)
+    return Fitted(*_learnt(release.value, reader), record.public, record, profile, plan)
 
 
 def fit_without_noise(spec: ProblemSpec, reader: Reader, *, name: str) -> Fitted:
@@ -107,20 +119,50 @@ def fit_without_noise(spec: ProblemSpec, reader: Reader, *, name: str) -> Fitted
 
     if not math.isfinite(spec.loss.curvature):
         raise AssumptionError(
-            f'loss="{spec.loss.name}" has a kink, and no minimiser is certified there. Use loss="huber_hinge" with '
-            f"epsilon=inf; the smaller its width, the closer it is."
+            f"the loss {spec.loss.name!r} has a kink, and no minimiser is certified there. With epsilon=inf use a "
+            f'smooth one: loss="huber_hinge" (the smaller its width, the closer it is), or PrivateHuberRegressor.'
         )
+    _require_convex(spec)
     warnings.warn(
         "this fit is NOT PRIVATE: epsilon=inf adds no noise, and there is no guarantee.",
         NotPrivateWarning,
         stacklevel=3,
     )
-    solved = spec if spec.regularization is not None else spec.with_regularization(1.0)
+    given = spec if spec.regularization is not None else spec.with_regularization(1.0)
     data = reader.read(MOST_ROWS)
+    solved = _unclipped(given, data.rows) if math.isinf(spec.loss.slope) and spec.clip is None else given
     theta = minimize(data, solved, max(attainable(solved, data.rows), TOLERANCE * solved.strength))
-    facts = {"method": "none", "loss": spec.loss.name, "regularization": solved.strength, "clip": solved.clip}
-    public = {**_public(name, solved, reader), **facts}
-    return Fitted(*reader.space.coefficients(theta), Units.of(reader.space), reader.known_classes, public)
+    facts = {"method": "none", "loss": spec.loss.name, "regularization": solved.strength, "clip": spec.clip}
+    return Fitted(*_learnt(theta, reader), {**_public(name, given, reader), **facts})
+
+
+def _require_convex(spec: ProblemSpec) -> None:
+    """Refuse clipped gradients of several scores: they belong to no convex function (T44 is about one)."""
+    if spec.outputs > 1 and spec.is_clipped:
+        raise AssumptionError(
+            "clip must be left out for more than two classes with epsilon=inf: clipped gradients of the softmax loss "
+            "belong to no convex function, so there is no minimiser to find (T44 is about one score)."
+        )
+
+
+def _unclipped(spec: ProblemSpec, rows: int) -> ProblemSpec:
+    """The problem of the squared loss with a clip that no record reaches.
+
+    Where J(theta) <= J(0), ||theta|| <= l (`dperm.erm.rounding.longest`), and residuals are at most R l + 1. So the
+    minimiser of the squared loss has no clipped gradient, and is the minimiser of this problem too.
+    """
+    from dperm.erm.rounding import longest
+
+    return spec.clipped(1.01 * spec.radius * (spec.radius * longest(spec, rows) + 1))
+
+
+def _learnt(theta: Floats, reader: Reader) -> tuple[Floats, Floats, Units, NDArray[Any] | None]:
+    """Coefficients and intercepts in the user's units, their units, and the classes: post-processing (T3)."""
+    labels = reader.labels
+    rows = [reader.space.coefficients(row) for row in theta.reshape(labels.target.outputs, -1)]
+    coef = labels.scale * np.array([weights for weights, _ in rows])
+    intercept = labels.scale * np.array([offset for _, offset in rows]) + labels.offset
+    return coef, intercept, Units.of(reader.space, labels.scale), labels.classes
 
 
 def _run_seeded(plan: "Plan", reader: Reader, budget: "Budget | None", seed: int) -> Release[Floats]:
@@ -151,29 +193,29 @@ def _public(name: str, spec: ProblemSpec, reader: Reader) -> dict[str, object]:
         "feature_norm": space.norm,
         "bounds": None if space.bounds is None else [list(pair) for pair in space.bounds],
         "intercept": space.intercept,
-        "classes": reader.known_classes.tolist(),
-        "class_weight": list(reader.weights),
+        **reader.labels.facts,
         "invalid": reader.invalid,
         "n": spec.n,
         "clip_share": _clip_share(spec),
     }
 
 
-def _clip_share(spec: ProblemSpec) -> float:
-    """The longest gradient that is let through, over the longest possible one."""
-    return 1.0 if spec.clip is None else min(1.0, spec.clip / (spec.radius * spec.loss.slope))
+def _clip_share(spec: ProblemSpec) -> float | None:
+    """``clip`` as an estimator has it; 1.0 where nothing is clipped, None if that is no share of anything."""
+    if spec.clip is None:
+        return 1.0 if math.isfinite(spec.loss.slope) else None
+    return min(1.0, spec.clip / (spec.radius * clip_unit(spec.loss)))
 
 
 def _assumptions(record: Record, reader: Reader) -> list[str]:
     """What the guarantee takes as public, in words."""
     declared = "n, as it was declared; it was not compared with the data" if record.public.get("n") else ""
     rows = "n, the number of rows of X" if record.adjacency.value == "replace_one" else declared
-    classes = "the two classes, as they were declared" if reader.declared else ASSUMED
     every = (
         rows,
         "the number, names and types of the columns of X",
         "the bounds of the features, which were enforced",
-        classes,
+        reader.labels.assumption,
         "all parameters of the estimator, which must not have been chosen by looking at the data",
     )
     return [text for text in every if text]

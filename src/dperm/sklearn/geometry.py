@@ -14,6 +14,7 @@ from dperm.checks import shown
 from dperm.data.space import FeatureSpace, checked_pair
 from dperm.errors import DpermWarning, ParameterError
 
+Bounds = tuple[float, float] | Sequence[tuple[float, float]] | Mapping[str, tuple[float, float]]
 DEFAULT_NORM = 1.0
 """The norm that rows are scaled down to where no bound is given."""
 

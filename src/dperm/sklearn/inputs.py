@@ -7,8 +7,10 @@ that names the column and the rule, and no other exception is chained to it, not
 scikit-learn's checks expect certain words, they are in the message.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
 from numbers import Real
 from typing import Any
 
@@ -28,6 +30,7 @@ _TWO_D = (
     "Expected 2D array: X must have a row for each record and a column for each feature. Reshape your data: "
     "X.reshape(-1, 1) if there is a single feature, X.reshape(1, -1) if there is a single record."
 )
+_MASKED = "X and y must not be masked: the mask would be lost. Fill it by public constants first."
 _COMPLEX = "Complex data not supported: X and y must hold real numbers. Give real and imaginary parts as two columns."
 
 
@@ -93,16 +96,19 @@ def labels_of(y: Any) -> Labels:
     As an array, one string in a list of numbers would turn all of them into strings, and one record would change how
     the others are read.
     """
-    if sparse.issparse(y):
-        raise DataError("y must be a 1d array of labels, not a sparse matrix.")
-    found = _objects(y) if isinstance(y, list | tuple) else _array(_whole(y), "y must be a 1d array of labels.")
-    if found.dtype.kind == "c":
-        raise DataError(_COMPLEX)
-    if found.ndim == 2 and found.shape[1] == 1:
-        found = _raveled(found)
-    if found.ndim != 1:
-        raise DataError("y should be a 1d array of labels: one for each row of X.")
+    found = _one_dimensional(y)
     return _each_read(found) if found.dtype.kind not in "biufU" else found
+
+
+def numbers_of(y: Any) -> Labels:
+    """``y`` as a 1-D array of numbers, every object read on its own: NaN where it is none."""
+    found = _one_dimensional(y)
+    if found.dtype.kind == "O":
+        return np.array([_number(item) for item in found.tolist()], dtype=np.float64)
+    if found.dtype.kind not in "biuf":
+        raise DataError("y must hold real numbers. Convert text, dates and the like first.")
+    with np.errstate(over="ignore"):  # beyond doubles is infinite
+        return found.astype(np.float64, copy=False)
 
 
 def require_finite(X: Any, names: Names) -> None:
@@ -124,7 +130,7 @@ def _array(values: Any, rule: str) -> NDArray[Any]:
     """``values`` as numpy reads them."""
     rows = values if isinstance(values, list | tuple) else ()
     if any(isinstance(part, np.ma.MaskedArray) for part in (values, *rows)):
-        raise DataError("X and y must not be masked: the mask would be lost. Fill it by public constants first.")
+        raise DataError(_MASKED)
     with suppress(Exception):  # what numpy says has shapes and cells in it, and would stay as a context
         return np.asarray(values)
     raise DataError(rule)
@@ -162,6 +168,20 @@ def _from_objects(array: NDArray[Any]) -> NDArray[np.float64]:
     return np.column_stack(found)  # type: ignore[arg-type]  # none is None
 
 
+def _one_dimensional(y: Any) -> NDArray[Any]:
+    """``y`` as a 1-D array: lists and tuples as objects, a single column raveled."""
+    if sparse.issparse(y):
+        raise DataError("y must be a 1d array of labels, not a sparse matrix.")
+    found = _objects(y) if isinstance(y, list | tuple) else _array(_whole(y), "y must be a 1d array of labels.")
+    if found.dtype.kind == "c":
+        raise DataError(_COMPLEX)
+    if found.ndim == 2 and found.shape[1] == 1:
+        found = _raveled(found)
+    if found.ndim != 1:
+        raise DataError("y should be a 1d array of labels: one for each row of X.")
+    return found
+
+
 def _raveled(column: NDArray[Any]) -> NDArray[Any]:
     """A column of labels in one dimension, with scikit-learn's own warning."""
     from sklearn.utils import column_or_1d
@@ -177,6 +197,8 @@ def _whole(y: Any) -> Any:
 
 def _objects(items: Sequence[object]) -> NDArray[Any]:
     """A list of labels as it is; of lists of one label (a column) as two dimensions."""
+    if any(isinstance(item, np.ma.MaskedArray) for item in items):
+        raise DataError(_MASKED)
     if any(isinstance(item, list | tuple | np.ndarray) for item in items):
         return _array([np.asarray(item, dtype=object) for item in items], "y should be a 1d array of labels.")
     found = np.empty(len(items), dtype=object)
@@ -192,3 +214,12 @@ def _each_read(objects: NDArray[Any]) -> NDArray[Any]:
 
 def _is_label(item: object) -> bool:
     return isinstance(item, str) or (isinstance(item, Real | np.bool_) and bool(item == item))
+
+
+def _number(item: object) -> float:
+    """A real number as a double; NaN for anything else."""
+    if not isinstance(item, Real | Decimal | np.bool_):
+        return math.nan
+    with suppress(ArithmeticError, ValueError):  # beyond doubles, or a NaN that signals
+        return float(item)
+    return math.nan

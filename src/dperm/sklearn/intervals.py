@@ -13,17 +13,23 @@ from dperm.errors import AssumptionError
 from dperm.sklearn.fitted import Fitted
 from dperm.sklearn.units import Units
 
+ON_COEFFICIENTS = ("output", "bolt_on")
+"""Methods that add all of their noise to the coefficients."""
 _LEVEL = "It is the probability that an interval holds, such as 0.95."
 
 
 def noise_interval(fitted: Fitted, level: float) -> tuple[Floats, Floats]:
-    """(low, high) of each coefficient, the intercept last, each holding with probability ``level`` over the noise."""
+    """(low, high) of each coefficient, the intercept last, each holding with probability ``level`` over the noise.
+
+    With several scores they have a row for each.
+    """
     probability = 1 - checks.positive_delta("level", level, _LEVEL)
     method, noise = fitted.public["method"], fitted.public.get("output_noise")
-    if method != "output" or not isinstance(noise, Mapping):
+    if method not in ON_COEFFICIENTS or not isinstance(noise, Mapping):
         raise AssumptionError(_refusal(str(method)))
     widths = half_widths(fitted.units, noise, probability)
-    estimate = np.append(fitted.coef, fitted.intercept)[: len(widths)]
+    estimates = np.column_stack([fitted.coef, fitted.intercept])[:, : len(widths)]
+    estimate = estimates[0] if len(estimates) == 1 else estimates
     return estimate - widths, estimate + widths
 
 
@@ -84,6 +90,9 @@ def _refusal(method: str) -> str:
         "depends on the data",
         "gradient": "gradient perturbation adds noise in every step, and what is left of it in the end depends on the "
         "data",
+        "sgd": "DP-SGD adds noise in every step, and what is left of it in the end depends on the data",
+        "posterior": "posterior sampling draws the coefficients, and how far they spread depends on the data",
+        "sufficient": "noise is added to sums of products, and what that does to the coefficients depends on the data",
         "none": "epsilon=inf adds no noise",
     }
     reason = reasons.get(method, "its noise is not added to the coefficients")

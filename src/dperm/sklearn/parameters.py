@@ -10,7 +10,7 @@ from dperm import checks
 from dperm.accounting.budget import Budget
 from dperm.accounting.events import LARGEST_EPSILON
 from dperm.checks import shown
-from dperm.erm.losses import Loss
+from dperm.erm.loss import Loss
 from dperm.errors import ParameterError
 from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
@@ -19,6 +19,10 @@ _DELTA = "It is far below one over the number of records, such as 1e-6; 0.0 asks
 _C = "It is 1/Lambda in sum scale, as in scikit-learn; None leaves the choice to the plan."
 _CLIP = (
     "It is a share of the largest possible gradient of a record; 1.0 clips nothing, None leaves the choice to the plan."
+)
+_CLIP_SQUARED = (
+    "It is a share of half the range of the labels: residuals beyond count linearly; None leaves the choice to the "
+    "plan."
 )
 
 
@@ -50,8 +54,14 @@ def regularization_of(C: object) -> float | None:
 
 
 def clip_of(clip: object, loss: Loss, radius: float) -> float | None:
-    """The longest gradient of a record: the share ``clip`` of R sup |f'| (T44); None where the plan chooses."""
-    return None if clip is None else checks.rate("clip", clip, _CLIP) * radius * loss.slope
+    """The longest gradient of a record: the share ``clip`` of R `clip_unit` (T44); None where the plan chooses."""
+    remedy = _CLIP if math.isfinite(loss.slope) else _CLIP_SQUARED
+    return None if clip is None else checks.rate("clip", clip, remedy) * radius * clip_unit(loss)
+
+
+def clip_unit(loss: Loss) -> float:
+    """What ``clip`` is a share of: the steepest slope, or half the range of the labels where there is none (T44)."""
+    return loss.slope if math.isfinite(loss.slope) else 1.0
 
 
 def seed_of(random_state: Any) -> int | None:

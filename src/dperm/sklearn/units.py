@@ -12,25 +12,30 @@ from dperm.data.space import FeatureSpace
 
 @dataclass(frozen=True)
 class Units:
-    """The linear map of `FeatureSpace.coefficients`, written out: a file keeps it, whatever later versions do.
+    """The linear part of the map from theta to coefficients, written out: a file keeps it, whatever later versions do.
+
+    It is the same for every score of a record.
 
     Attributes
     ----------
     scales
-        coef_j = scales_j theta_j: one over the half width of the column's bounds.
+        coef_j = scales_j theta_j: the scale of the labels over the half width of the column's bounds.
     combination
-        intercept = combination'theta: a for the constant column, minus center times scale for the others; empty
-        where the intercept is 0 whatever theta is.
+        intercept = combination'theta, up to a public constant: a for the constant column, minus center over half width
+        for the others, times the scale of the labels; empty where the intercept is the same whatever theta is.
     """
 
     scales: Floats
     combination: Floats
 
     @classmethod
-    def of(cls, space: FeatureSpace) -> "Units":
-        """The units of a feature space; columns with a center have an intercept even if none is fitted."""
-        scales = np.ones(space.dim) if space.half_width is None else 1 / space.half_width
-        constant = [space.constant] if space.intercept else []
+    def of(cls, space: FeatureSpace, scale: float = 1.0) -> "Units":
+        """The units of a feature space and of labels in units of ``scale``.
+
+        Columns with a center have an intercept even if none is fitted.
+        """
+        scales = np.full(space.dim, scale) if space.half_width is None else scale / space.half_width
+        constant = [scale * space.constant] if space.intercept else []
         if space.center is None:
             return cls(scales, np.append(np.zeros(space.dim), constant) if space.intercept else np.empty(0))
         return cls(scales, np.append(-space.center * scales, constant))
