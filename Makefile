@@ -17,6 +17,10 @@ demo: $(VENV)/.examples
 	$(BIN)/python examples/release_statistics.py
 	@echo
 	$(BIN)/python examples/accuracy_against_epsilon.py
+	@echo
+	$(BIN)/python examples/regression_against_epsilon.py
+	@echo
+	$(BIN)/python examples/private_median.py
 
 test: lint
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS)

@@ -1,18 +1,25 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Accuracy of private linear classifiers with default settings, against the bars of the project and diffprivlib.
+"""Accuracy of private linear models with default settings, against the bars of the project and diffprivlib.
 
-First part, with ``--data DIR`` or DPERM_DATA: two forms of Adult and KDD Cup 99, every method, delta = n^-1.1, n being
-the number of training records; unseeded. diffprivlib runs in an environment of its own:
+Parts, by ``--part``; "all" runs them all:
+
+- real, with ``--data DIR`` or DPERM_DATA: two forms of Adult and KDD Cup 99, every method, delta = n^-1.1, n being the
+  number of training records; unseeded;
+- synthetic: data of several shapes, where the default regularisation is compared with the best one in hindsight
+  (benchmarks/convex_hindsight.py);
+- multiclass: digits and MNIST (benchmarks/convex_multiclass.py);
+- regression: R^2 of every method on several sets (benchmarks/convex_regression.py);
+- sampling: DP-SGD against DP-GD on a million records (benchmarks/convex_sampling.py).
+
+diffprivlib runs in an environment of its own:
 
     python -m venv PEER && PEER/bin/pip install diffprivlib==0.6.6 scikit-learn==1.5.2
     python benchmarks/convex.py --data DIR --peer-python PEER/bin/python
 
-Second part: synthetic data of several shapes, where the default regularisation is compared with the best one in
-hindsight (benchmarks/convex_hindsight.py). Every repeated fit has a guarantee of its own: a benchmark is no release.
-
-The constants of the default rule were fixed after looking at the test parts of these real sets and of MNIST, and at
-synthetic data of the same families (drawn anew here): nothing here is an independent test of the rule.
+Every repeated fit has a guarantee of its own: a benchmark is no release. The constants of the default rules were fixed
+after looking at the test parts of these real sets and of MNIST, and at synthetic data of the same families (drawn anew
+here): nothing here is an independent test of the rules.
 """
 
 import argparse
@@ -22,12 +29,16 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before numpy: CPU time of one thread
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
+from convex_contests import rough
 from convex_data import FILES, SHAPES, Split, real
 from convex_hindsight import hindsight, print_hindsight
+from convex_multiclass import multiclass
+from convex_regression import measure_regression
 from convex_runs import (
     ADD_REMOVE,
     PEER_NEEDS,
@@ -40,6 +51,7 @@ from convex_runs import (
     repeated,
     without_privacy,
 )
+from convex_sampling import sampling
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
@@ -52,9 +64,20 @@ WHATS = {
     "auto": {},
     "output": {"method": "output"},
     "gradient": {"method": "gradient"},
+    "sgd": {"method": "sgd"},
+    "bolt_on": {"method": "bolt_on"},
+    "posterior": {"method": "posterior"},
     "auto, SVC": {"estimator": "svc"},
 }
 PEER = "diffprivlib 0.6.6"
+PARTS = ("real", "synthetic", "multiclass", "regression", "sampling")
+NEED_N = ("gradient", "sgd", "posterior")
+NEVER = {
+    ADD_REMOVE: ("bolt_on", PEER),
+    REPLACE_ONE: (PEER,),
+    PURE_REPLACE_ONE: ("gradient", "sgd", "posterior"),
+}
+"""What no choice of constants allows: bolt_on needs replace_one, descent and posteriors need delta > 0."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +115,9 @@ class Task:
 
     @property
     def chosen(self) -> dict[str, object]:
-        """Gradient perturbation divides by a public n: under add_remove a rough one, of one digit, is declared."""
-        needs_n = self.what == "gradient" and self.guarantee == ADD_REMOVE
-        return WHATS[self.what] | ({"n": int(float(f"{self.split.n:.0e}"))} if needs_n else {})
+        """Descent and posteriors need a public n: under add_remove a rough one, of one digit, is declared."""
+        needs_n = self.what in NEED_N and self.guarantee == ADD_REMOVE
+        return WHATS[self.what] | ({"n": rough(self.split.n)} if needs_n else {})
 
     def run(self, options: argparse.Namespace) -> Cell:
         """All its runs."""
@@ -108,13 +131,10 @@ class Task:
 
 def tasks(splits: list[Split], options: argparse.Namespace) -> Iterator[Task]:
     """Every set and guarantee with every method; the peer where it promises the same."""
+    whats = (*WHATS, PEER) if options.peer_python else tuple(WHATS)
     for split in splits:
-        for guarantee in (ADD_REMOVE, REPLACE_ONE, PURE_REPLACE_ONE):
-            for what in (*WHATS, PEER):
-                if what == PEER and (not options.peer_python or guarantee != PURE_REPLACE_ONE):
-                    continue
-                if what == "gradient" and guarantee.pure:
-                    continue  # there is no pure gradient perturbation
+        for guarantee, never in NEVER.items():
+            for what in (each for each in whats if each not in never):
                 yield from (Task(split, guarantee, what, epsilon) for epsilon in options.epsilons)
 
 
@@ -173,8 +193,9 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--sets", nargs="*", default=list(FILES), choices=list(FILES), help="which of the real data")
     parser.add_argument("--peer-python", type=Path, help=f"a Python that has {PEER_NEEDS}")
     parser.add_argument("--runs", type=int, default=10, help="fits of each setting")
-    parser.add_argument("--quick", action="store_true", help="three runs, epsilon .1 and 1, half the synthetic shapes")
-    parser.add_argument("--part", choices=("all", "real", "synthetic"), default="all")
+    parser.add_argument("--quick", action="store_true", help="few runs, epsilons and shapes")
+    parser.add_argument("--part", choices=("all", *PARTS), default="all")
+    parser.add_argument("--california", type=Path, help="California housing as csv or npz, for the regression")
     parser.add_argument("--json", type=Path, help="where to write all scores")
     options = parser.parse_args()
     if options.peer_python and not options.peer_python.exists():
@@ -203,24 +224,43 @@ def measure_real(console: Console, options: argparse.Namespace) -> list[Cell]:
     return cells
 
 
-def main() -> None:
-    """Run both parts and print their tables."""
-    warnings.simplefilter("ignore", DpermWarning)  # that noise drowns the data: the tables say so
-    options, console = parsed(), Console(width=200)
-    cells, shapes, met = [], [], True
-    if options.part != "synthetic" and options.data:
-        if not options.peer_python:
-            console.print(f"No --peer-python: diffprivlib is left out. It must have {PEER_NEEDS}.")
-        cells = measure_real(console, options)
-        met = print_bars(console, cells)
-    elif options.part != "synthetic":
+def run_real(console: Console, options: argparse.Namespace) -> tuple[list[Cell], bool]:
+    """The first part, with its bars."""
+    if not options.data:
         console.print("No --data and no DPERM_DATA: the real data are left out.")
-    if options.part != "real":
-        shapes = hindsight(SHAPES[::2] if options.quick else SHAPES, min(options.runs, 5))
-        print_hindsight(console, shapes)
-    if options.json:
-        found = {"real": [asdict(cell) for cell in cells], "synthetic": [asdict(row) for row in shapes]}
-        options.json.write_text(json.dumps(found))
+        return [], True
+    if not options.peer_python:
+        console.print(f"No --peer-python: diffprivlib is left out. It must have {PEER_NEEDS}.")
+    cells = measure_real(console, options)
+    return cells, print_bars(console, cells)
+
+
+def run_part(part: str, console: Console, options: argparse.Namespace) -> tuple[list[Any], bool]:
+    """What was measured, and whether the bars are met."""
+    match part:
+        case "real":
+            return run_real(console, options)
+        case "synthetic":
+            shapes = hindsight(SHAPES[::2] if options.quick else SHAPES, min(options.runs, 5))
+            print_hindsight(console, shapes)
+            return shapes, True
+        case "multiclass":
+            return multiclass(console, options)
+        case "regression":
+            return measure_regression(console, options), True
+    return sampling(console, options), True
+
+
+def main() -> None:
+    """Run the parts and print their tables."""
+    warnings.simplefilter("ignore", DpermWarning)  # that noise drowns the data: the tables say so
+    options, console, found, met = parsed(), Console(width=200), {}, True
+    for part in PARTS if options.part == "all" else (options.part,):
+        rows, passed = run_part(part, console, options)
+        found[part] = [asdict(row) for row in rows]
+        met &= passed
+        if options.json:
+            options.json.write_text(json.dumps(found))
     raise SystemExit(0 if met else 1)
 
 

@@ -129,14 +129,20 @@ def without_privacy(split: Split) -> dict[str, Score]:
     }
 
 
-def peer_scores(python: Path, directory: Path, name: str, *, epsilon: float, runs: int) -> tuple[Score, ...]:
-    """The peer in its own environment."""
-    command = [python, PEER, "--data", directory, "--set", name, "--epsilon", epsilon, "--runs", runs]
+def peer_runs(python: Path, arguments: list[object]) -> list[dict[str, float]]:
+    """What the peer prints of each run in its own environment."""
     environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PYTHONHOME")}
-    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, env=environment, check=False)
+    command = [str(part) for part in (python, PEER, *arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     if done.returncode:
         sys.exit(f"the peer failed; {python} needs {PEER_NEEDS}.\n{done.stderr.strip()}")
-    return tuple(Score(run["accuracy"], run["auc"], run["seconds"]) for run in json.loads(done.stdout)["runs"])
+    return json.loads(done.stdout)["runs"]
+
+
+def peer_scores(python: Path, directory: Path, name: str, *, epsilon: float, runs: int) -> tuple[Score, ...]:
+    """The peer's logistic regression on one of the real sets."""
+    arguments = ["--data", directory, "--set", name, "--epsilon", epsilon, "--runs", runs]
+    return tuple(Score(run["accuracy"], run["auc"], run["seconds"]) for run in peer_runs(python, arguments))
 
 
 PEER_NEEDS = "diffprivlib==0.6.6 and scikit-learn==1.5.2 (its import fails on newer ones)"

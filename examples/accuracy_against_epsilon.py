@@ -119,14 +119,16 @@ def draw(problem: Problem, found: dict[tuple[str, float], np.ndarray]) -> None:
     figure, axes = pyplot.subplots(figsize=(8, 5), layout="constrained")
     for place, name in enumerate(METHODS):
         spread = np.array([found[name, epsilon] for epsilon in EPSILONS])
-        where = np.array(EPSILONS) * 1.03 ** (place - len(METHODS) // 2)  # so that bars do not hide each other
-        style = {"fmt": "o--" if "pure" in name else "o-", "capsize": 2, "markersize": 4}
+        where = np.array(EPSILONS) * 1.08 ** (place - len(METHODS) // 2)  # so that bars do not hide each other
+        style = {"fmt": "o--" if "pure" in name else "o-", "capsize": 2, "markersize": 4, "elinewidth": 1}
         axes.errorbar(where, spread.mean(1), spread.std(1), label=name, **style)
     axes.axhline(problem.without_privacy, color="black", linewidth=1, label="without privacy (scikit-learn)")
     axes.axhline(problem.majority, color="grey", linewidth=1, linestyle=":", label="the more frequent class")
     axes.set(xscale="log", xlabel="epsilon (smaller is more private)", ylabel="accuracy on the test part")
+    axes.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
+    axes.minorticks_off()
     axes.set_title(f"{problem.title}\n{len(problem.y):,} records, replace-one, bars: one standard deviation of a fit")
-    axes.legend(fontsize="small")
+    axes.legend(fontsize="small", loc="lower right")
     PICTURE.parent.mkdir(exist_ok=True)
     figure.savefig(PICTURE, dpi=120)
 

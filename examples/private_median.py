@@ -59,11 +59,14 @@ def draw(errors: dict[float, np.ndarray]) -> None:
     figure, axes = pyplot.subplots(figsize=(7, 4.5), layout="constrained")
     for epsilon, values in errors.items():
         axes.scatter(np.full(len(values), epsilon), np.maximum(values, 1e-2), s=8, color="tab:blue", alpha=0.5)
-    axes.plot(list(errors), [np.median(values) for values in errors.values()], color="black", label="typical")
+    axes.plot(list(errors), [np.median(values) for values in errors.values()], color="black", label="typical (median)")
     axes.set(
         xscale="log", yscale="log", xlabel="epsilon (smaller is more private)", ylabel="error of the median income"
     )
-    axes.set_title(f"Private median of {PEOPLE:,} incomes, replace-one, {RUNS} releases at each epsilon")
+    axes.set_xticks(list(errors), [f"{epsilon:g}" for epsilon in errors])
+    axes.minorticks_off()
+    axes.yaxis.set_major_formatter("{x:,.10g}")
+    axes.set_title(f"Private median of {PEOPLE:,} incomes, replace-one\ndots: {RUNS} releases at each epsilon")
     axes.legend()
     PICTURE.parent.mkdir(exist_ok=True)
     figure.savefig(PICTURE, dpi=120)
