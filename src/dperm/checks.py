@@ -116,6 +116,13 @@ def shown(value: object) -> str:
     return f"an object of type {type(value).__name__}"
 
 
+def shown_few(values: object, most: int = 8) -> str:
+    """The same of a short list of public constants: an argument of which each item was declared by the user."""
+    if isinstance(values, tuple | list | range) and len(values) <= most and all(map(_may_be_public, values)):
+        return shortened(repr(values))
+    return shown(values)
+
+
 def _may_be_public(value: object) -> bool:
     own = type(value).__module__.partition(".")[0] == "dperm"
     return own or value is None or isinstance(value, Number | str | type)

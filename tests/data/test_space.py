@@ -123,6 +123,54 @@ def test_coefficients_map_back_exactly_in_rational_arithmetic():
         assert float(row @ np.array([3.0, -5.0, 0.75])) == float(np.array(x) @ coef) + intercept
 
 
+@every_space
+def test_theta_and_coefficients_undo_each_other(space):
+    """Both ways; without a constant column from coefficients that need none."""
+    theta = np.random.default_rng(3).normal(size=space.size)
+    coef, intercept = space.coefficients(theta)
+    scale = np.append(np.ones(3), max(1.0, abs(intercept / (space.constant or 1.0)))) if space.intercept else 1.0
+    assert (np.abs(space.theta(coef, intercept) - theta) <= 1e-13 * scale * (1 + np.abs(theta))).all()
+    again, offset = space.coefficients(space.theta(coef, intercept))
+    assert again == pytest.approx(coef, rel=1e-14)
+    assert offset == pytest.approx(intercept, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("norm", [None, 40.0])
+def test_theta_has_the_scores_of_the_coefficients(norm):
+    space = FeatureSpace(2, norm=norm, bounds=((0.0, 8.0), (-4.0, 12.0)))
+    theta = space.theta([0.75, -0.625], 1.25)
+    for x in ([0.0, -4.0], [8.0, 12.0], [5.0, 0.5]):
+        assert float(bounded(np.array(x), space) @ theta) == pytest.approx(0.75 * x[0] - 0.625 * x[1] + 1.25, rel=1e-14)
+    assert FeatureSpace(2, norm=2.0).theta((3, 4), 1).tolist() == [3.0, 4.0, 2.0]
+    assert FeatureSpace(2, norm=2.0, intercept=False).theta(np.array([3, 4])).tolist() == [3.0, 4.0]
+
+
+def test_an_intercept_needs_a_constant_column():
+    space = FeatureSpace(1, bounds=((0.0, 8.0),), intercept=False)
+    assert space.theta([0.1], -0.4).tolist() == [0.4]
+    for intercept in (0.0, -0.4000001):
+        with pytest.raises(ParameterError, match=r"intercept must be 0, or undo.*give intercept=True"):
+            space.theta([0.1], intercept)
+    with pytest.raises(ParameterError, match="intercept must be 0"):
+        FeatureSpace(1, norm=1.0, intercept=False).theta([0.1], 1.0)
+
+
+@pytest.mark.parametrize("coef", [[1.0], [[1.0, 2.0]], ["a", "b"], [True, False], 3.0])
+def test_coefficients_that_do_not_fit_the_columns_are_refused(coef):
+    with pytest.raises(ParameterError, match="coef must have a number for each of the 2 columns, got"):
+        FeatureSpace(2, norm=1.0).theta(coef)
+
+
+def test_coefficients_that_are_not_finite_are_refused():
+    wide = FeatureSpace(2, bounds=((-1e100, 1e100),) * 2)
+    assert np.isfinite(wide.theta([1e150, -1e150], 1e150)).all()
+    for coef in ([math.nan, 1.0], [1e151, 1.0]):
+        with pytest.raises(ParameterError, match="coef must be finite numbers of at most 1e"):
+            wide.theta(coef)
+    with pytest.raises(ParameterError, match="intercept must be a number in"):
+        wide.theta([1.0, 1.0], math.inf)
+
+
 def test_coefficients_leave_theta_alone():
     theta = np.array([3.0, 4.0])
     FeatureSpace(1, bounds=((0.0, 8.0),)).coefficients(theta)
@@ -178,8 +226,9 @@ def test_a_dimension_that_is_none_is_refused(bad):
         (((0.0, 1.0), (2.0, 2.0)), r"^bounds\[1\] must have low < high, .*got \(2\.0, 2\.0\)"),
         (((0.0, 1.0), (3.0, 2.0)), r"^bounds\[1\] must have low < high"),
         (((0.0, 5e-324), (0.0, 1.0)), r"^bounds\[0\] must have low < high, 1e-100 apart at least"),  # half of it is 0
-        (((math.nan, 1.0), (0.0, 1.0)), r"^bounds\[0\] must be a number in"),
-        (((0.0, math.inf), (0.0, 1.0)), r"^bounds\[0\] must be a number in"),
+        (((math.nan, 1.0), (0.0, 1.0)), r"^bounds\[0\] must be a pair of which both ends are finite, got \(nan, 1"),
+        (((0.0, math.inf), (0.0, 1.0)), r"^bounds\[0\] must be a pair of which both ends are finite, got \(0\.0, inf"),
+        (((0.0, 1.0), (1.0, 2.0, 3.0)), r"^bounds\[1\] must be a pair .*got \(1\.0, 2\.0, 3\.0\)"),
         (((0.0, True), (0.0, 1.0)), r"^bounds\[0\] must be a number in"),
         (((0.0, 1.0), (-1e101, 0.0)), r"^bounds\[1\] must be a number in"),
     ],

@@ -96,7 +96,7 @@ def test_a_thinned_sum_that_is_of_no_use_does_no_harm(problem):
     """Every block that the thinned sum reads holds one label and one row; the others hold something else."""
     X, y = some_data(60_000, 3, noise=0.3)
     data, spec, _ = problem(X, y)
-    stride = data.stride_for(max(newton.THINNED_ROWS * 4, data.rows // 32))
+    stride = data.stride_for(max(newton.THINNED_ROWS[0] * 4, data.rows // 32))
     read = (np.arange(60_000) // data.height) % stride == 0
     X[read], y[read] = [1.0, 0.0, 0.0], 1
     data, spec, _ = problem(X, y, strength=1e-3)

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""T53: values, derivatives and constants of the losses of regression. T44: a limited slope is a clipped gradient."""
+"""T53: values, derivatives and constants of the losses of regression. T44: a limited slope is a clipped gradient.
+
+Pinball losses are the exception: a limit shrinks them as a whole, so that the quantile stays.
+"""
 
 import math
 
@@ -21,14 +24,16 @@ LIMITS = [1e-3, 0.2, 0.5, 0.9, 7.0]
 
 every_loss = pytest.mark.parametrize("loss", LOSSES, ids=repr)
 parabola = pytest.mark.parametrize("loss", PARABOLAS, ids=repr)
+pinball = pytest.mark.parametrize("loss", PINBALLS, ids=repr)
 every_limit = pytest.mark.parametrize("limit", LIMITS)
 
 
 def as_printed(loss, z: float, limit: float = math.inf) -> mp.mpf:
-    """T53's formulas and T44's linear extension, in 50 digits."""
+    """T53's formulas and T44's linear extension, or the pinball loss times a factor, in 50 digits."""
     z, s = mp.mpf(z), mp.mpf(limit)
     if isinstance(loss, Pinball):
-        return min(1 - mp.mpf(loss.q), s) * z if z > 0 else -min(mp.mpf(loss.q), s) * z
+        q = mp.mpf(loss.q)
+        return min(s / max(q, 1 - q), 1) * max((1 - q) * z, -q * z)
     end = min(s, mp.mpf(getattr(loss, "kappa", math.inf)))
     return z**2 / 2 if abs(z) <= end else end**2 / 2 + end * (abs(z) - end)
 
@@ -117,7 +122,7 @@ def test_the_constants_are_golden():  # T53: R^2; R kappa, R^2; R max(q, 1 - q),
     assert Pinball().slope == 0.5
 
 
-@every_loss
+@parabola
 @every_limit
 def test_a_limited_slope_is_the_clipped_gradient(loss, limit):  # T44
     x = np.array([2.0, -1.0, 0.5])
@@ -128,10 +133,33 @@ def test_a_limited_slope_is_the_clipped_gradient(loss, limit):  # T44
         assert inner * x == pytest.approx(clipped, rel=1e-12, abs=1e-15)
 
 
+@pinball
+@every_limit
+def test_a_limit_shrinks_a_pinball_loss_and_keeps_its_quantile(loss, limit):
+    """The factor is the largest that keeps both slopes within the limit, and of residuals the q-quantile stays best."""
+    z, factor = np.linspace(-3, 3, 1201), min(1.0, limit / loss.slope)
+    limits = per_record(z, limit)
+    assert loss.value(z, limits) == pytest.approx(factor * loss.value(z), rel=1e-12, abs=1e-300)
+    assert loss.derivative(z, limits) == pytest.approx(factor * loss.derivative(z), rel=1e-12, abs=1e-15)
+    assert np.abs(loss.derivative(z, limits)).max() == pytest.approx(min(limit, loss.slope), rel=1e-12)
+    y = np.linspace(-1, 1, 1001)
+    totals = [loss.losses(np.full(1001, at), y, per_record(y, limit)).sum() for at in y]
+    assert y[int(np.argmin(totals))] == pytest.approx(np.quantile(y, loss.q), abs=0.003)
+
+
+@pinball
+def test_a_limited_slope_is_never_above_the_limit_in_the_last_digit_either(loss):  # T44
+    limits = np.random.default_rng(5).uniform(0, 1.2, 20_000) ** 3
+    for side in (-3.0, 3.0):
+        slopes = loss.derivative(np.full(limits.shape, side), limits)
+        assert (np.abs(slopes) <= np.minimum(limits, loss.slope)).all()
+
+
 @every_loss
 def test_limits_are_one_for_each_record(loss):  # T44
     z, limits = np.array([-2.0, 2.0, -2.0, -2.0]), np.array([1e-7, 1e-9, 1e7, np.inf])
-    assert loss.derivative(z, limits)[:2] == pytest.approx([-1e-7, 1e-9], rel=1e-12)
+    shares = (loss.q, 1 - loss.q) / np.array(loss.slope) if isinstance(loss, Pinball) else (1.0, 1.0)
+    assert loss.derivative(z, limits)[:2] == pytest.approx([-1e-7 * shares[0], 1e-9 * shares[1]], rel=1e-12)
     for f in (loss.value, loss.derivative, loss.second):
         assert f(z, limits).tolist() == [f(z[i : i + 1], limits[i : i + 1])[0] for i in range(4)]
         assert f(z, limits)[2:] == pytest.approx(f(z[2:]), rel=1e-12)  # these limit nothing
@@ -161,10 +189,15 @@ def test_the_parabola_of_the_secant_lies_above_the_loss(loss, limit):
 
 @every_loss
 def test_long_doubles_keep_their_digits(loss):
-    """Slopes are the residual, the limit or kappa, as they are given."""
+    """Slopes are the residual, the limit or kappa, as they are given; of a pinball loss with a factor."""
     third, limit = np.longdouble(1) / 3, np.longdouble(1) / 9**9
     scores, targets = np.array([third, -third]), np.array([0.25, -0.25])
-    assert loss.slopes(scores, targets, np.full(2, limit)).tolist() == [limit, -limit]
+    slopes = loss.slopes(scores, targets, np.full(2, limit))
+    if isinstance(loss, Pinball):
+        wanted = [(1 - loss.q) * limit / loss.slope, -loss.q * limit / loss.slope]
+        assert np.abs(slopes - wanted).max() <= 4 * np.finfo(np.longdouble).eps * limit
+    else:
+        assert slopes.tolist() == [limit, -limit]
     if isinstance(loss, Squared):
         assert loss.slopes(scores, targets).tolist() == [third - 0.25, 0.25 - third]
 
@@ -192,9 +225,12 @@ def _constants_hold(module) -> None:
     for loss in (module.Huber(0.5), module.Squared(), module.Pinball(0.2)):
         assert (np.diff(loss.derivative(z)) / np.diff(z)).max() <= loss.steepness * (1 + 1e-9)
         assert np.abs(loss.derivative(z, np.full(z.shape, 0.3))).max() <= 0.3
+        assert np.abs(loss.derivative(z, np.full(z.shape, 1e-4))).max() <= 1e-4
         assert loss == module.Squared() or np.abs(loss.derivative(z)).max() <= loss.slope
         assert not loss.monotone or (loss.derivative(z) <= 0).all()
         assert loss.value(np.ones(1))[0] <= loss.at_zero
+    ends = module.Pinball(0.2).derivative(np.array([-3.0, 3.0]), np.full(2, 0.1))
+    assert ends == pytest.approx([-0.025, 0.1], rel=1e-12)  # as 0.2 to 0.8
 
 
 @pytest.mark.parametrize(
@@ -204,7 +240,9 @@ def _constants_hold(module) -> None:
         ("return np.asarray(np.clip(z, -ends, ends))", "return np.asarray(z)"),
         ("return self.slope if limits is None else np.minimum(limits, self.slope)", "return self.slope"),
         ("return max(self.q, 1 - self.q)", "return self.q"),
-        ("return -np.minimum(limits, self.q), np.minimum(limits, 1 - self.q)", "return -self.q, 1 - self.q"),
+        ("    if limits is None:\n        return -q, 1 - q", "    return -q, 1 - q"),
+        ("limits / max(q, 1 - q), 1.0", "limits / min(q, 1 - q), 1.0"),
+        ("return -np.minimum(q * factor, limits), np.minimum((1 - q) * factor, limits)", "return -q, (1 - q) * factor"),
         (
             '    name: ClassVar[str] = "huber"\n',
             '    name: ClassVar[str] = "huber"\n    monotone: ClassVar[bool] = True\n',

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Which method, without data, and what is said about it (T42, T43a, T44)."""
 
+import math
 import warnings
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from dperm.erm.residual_losses import Huber, Pinball, Squared
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, DpermWarning, ParameterError
+from dperm.mechanisms.goal import gaussian_mu
 from dperm.methods import GradientPerturbation, ObjectivePerturbation, OutputPerturbation, choose
 
 ADJACENCIES = ("add_remove", "replace_one")
@@ -40,10 +42,33 @@ def test_a_kink_gets_gradient_perturbation_or_a_refusal(adjacency):
     plan = choose(problem(Hinge()), ApproxDP(1.0, 1e-6, adjacency))
     assert plan.method == "gradient"
     assert "kink" in plan.why[0]
-    with pytest.raises(AssumptionError, match=r"needs delta > 0.*huber_hinge"):
+    with pytest.raises(AssumptionError, match=r'DP-SGD or posterior.*Give delta > 0, or use the smooth loss="huber_h'):
         choose(problem(Hinge()), PureDP(1.0, adjacency))
-    with pytest.raises(AssumptionError, match=r"needs a public n.*huber_hinge"):
+    with pytest.raises(AssumptionError, match=r"and n=None\. Give a public n, or use .*huber_hinge"):
         choose(problem(Hinge(), n=None), ApproxDP(1.0, 1e-6, adjacency))
+    with pytest.raises(AssumptionError, match=r"Give delta > 0 and a public n\.$"):
+        choose(problem(Pinball(0.3), n=None), PureDP(1.0, adjacency))
+
+
+@pytest.mark.parametrize("method", ["objective", "output", "bolt_on", "sufficient"])
+def test_what_is_said_to_help_with_a_kink_does(method):
+    """The remedies are learnt: descent for both losses, the other loss for a hinge."""
+    goal = ApproxDP(1.0, 1e-6, "replace_one")
+    for loss, other in ((Pinball(0.3), None), (Hinge(), HuberHinge(0.5))):
+        with pytest.raises(AssumptionError) as refusal:
+            choose(problem(loss), goal, method)
+        said = str(refusal.value)
+        assert all(f'method="{name}"' in said and choose(problem(loss), goal, name) for name in ("gradient", "sgd"))
+        assert 'method="objective"' not in said and "PrivateHuberRegressor" not in said
+        assert ("huber_hinge" in said) == (other is not None and method != "sufficient")
+    assert choose(problem(HuberHinge(0.5)), goal).method == "objective"
+
+
+def test_a_clip_that_is_not_used_is_said_to_be_unused():
+    goal, reason = ApproxDP(1.0, 1e-6, "replace_one"), "The clip that was given is not used: this method clips no gradi"
+    assert choose(replace(REGRESSION, clip=0.7), goal, "sufficient").why[0].startswith(reason)
+    for plan in (choose(REGRESSION, goal, "sufficient"), choose(replace(REGRESSION, clip=0.7), goal)):
+        assert not any(sentence.startswith(reason) for sentence in plan.why)
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
@@ -131,6 +156,18 @@ def test_hopeless_noise_is_announced_with_public_numbers_only():
         warnings.simplefilter("error")
         choose(problem(n=100_000), goal)
         choose(problem(n=None), goal)
+
+
+@pytest.mark.parametrize("loss", [Squared(), Huber(0.5), Huber(0.05), Pinball(0.3)], ids=repr)
+def test_regressions_are_announced_to_be_hopeless_earlier(loss):
+    """From noise of n min(L, R/4)/8 on: for L = R/4, sqrt(d) Delta_g/mu = n R/32."""
+    goal, share = ApproxDP(1.0, 1e-6, "add_remove"), min(loss.slope, 0.25)
+    limit = 8 * math.sqrt(50) * min(loss.slope, 0.25 if loss == Squared() else math.inf) / (share * gaussian_mu(goal))
+    with pytest.warns(DpermWarning, match="predictions no better than a constant, or worse"):
+        choose(problem(loss, n=int(0.99 * limit)), goal, "gradient")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        choose(problem(loss, n=int(1.01 * limit)), goal, "gradient")
 
 
 def test_advice_fits_the_goal():

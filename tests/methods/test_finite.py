@@ -245,8 +245,8 @@ def test_other_problems_goals_and_data_are_refused():
         FiniteClass(GRID).plan(replace(spec_of(), dim=4), goal)
     with pytest.raises(ParameterError, match='hypotheses must not all be 0 for score="loss"'):
         FiniteClass(np.zeros((3, 3)), "loss").plan(spec_of(), goal)
-    for loss in (Huber(), Softmax(3)):
-        with pytest.raises(AssumptionError, match="classifiers of two classes"):
+    for loss, kind in ((Huber(), "of a regression"), (Softmax(3), "of 3 classes")):
+        with pytest.raises(AssumptionError, match=f'FiniteClass supports .*two classes.*{kind}. Use method="auto"'):
             FiniteClass(GRID).plan(spec_of(loss), goal)
     with pytest.raises(ConversionError, match="PureDP"):
         FiniteClass(GRID).plan(spec_of(), GDP(1.0, "add_remove"))

@@ -328,7 +328,8 @@ def test_plans_hold_for_many_kinds_of_losses():
 )
 def test_goals_without_delta_are_refused_with_a_remedy(wanted, spec):
     with pytest.raises(
-        ConversionError, match=r'method="posterior".*delta.*FiniteClass or method="objective".*"gradient"'
+        ConversionError,
+        match=r'method="posterior" needs delta > 0.*Give delta > 0\..*FiniteClass, or method="objective"',
     ):
         PosteriorSampling().plan(spec(), wanted)
 
@@ -353,13 +354,26 @@ def test_n_has_to_be_public(adjacency, spec):
 
 
 def test_what_no_sampler_gets_done_is_refused_with_remedies(spec):
-    for loss, remedy in ((Logistic(), "Give a smaller C"), (Hinge(), "Give a smooth loss, a smaller C")):
+    remedies = {Hinge(): 'Give loss="huber_hinge", a smaller epsilon', Pinball(): "Give a smaller epsilon"}
+    for loss, remedy in {Logistic(): "Give a smaller C", **remedies}.items():
         given = ProblemSpec(loss, 1.0, 40, n=10_000, regularization=1.0)
         with pytest.raises(AssumptionError, match=rf'12500 rows, 40 coefficients and Lambda = 1.*{remedy}.*"gradient"'):
             PosteriorSampling().plan(given, goal())
+        assert ("smaller C" in remedy) == math.isfinite(loss.curvature)
     few = PosteriorSampling(most_trials=5)
     with pytest.raises(AssumptionError, match="most_trials=5"):
         few.plan(spec(), goal())
+
+
+def test_what_is_said_to_help_does():
+    """At a kink less epsilon saves trials and a smaller C saves none; elsewhere it is the other way round."""
+    for loss in (Logistic(), Pinball(), Hinge()):
+        given = ProblemSpec(loss, 1.0, 3, n=100, regularization=5.0)
+        usual, weaker = (PosteriorSampling().plan(given, goal(epsilon=size)) for size in (1.0, 0.3))
+        stronger = PosteriorSampling().plan(given.with_regularization(50.0), goal(epsilon=1.0))
+        kinked = math.isinf(loss.curvature)
+        assert (weaker.sampler.trials < 0.9 * usual.sampler.trials) == kinked
+        assert (stronger.sampler.trials < 0.9 * usual.sampler.trials) == (not kinked)
 
 
 def test_rounding_that_is_too_large_is_refused():

@@ -166,6 +166,7 @@ def test_default_steps_keep_the_horizon_up_to_a_longest_step():
         ("rate", 0.0),
         ("rate", 1.1),
         ("epochs", -1.0),
+        ("epochs", 1e6),
         ("steps", 0),
         ("steps", 2.5),
         ("average", 1.1),

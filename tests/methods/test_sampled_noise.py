@@ -7,7 +7,7 @@ Exact laws in one dimension: neighbours of at most three records, a normal for e
 
 import math
 from fractions import Fraction
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,10 +17,12 @@ from scipy import stats
 from dperm import GDP, RDP, ZCDP, ApproxDP, PureDP
 from dperm.accounting import Approximate, Gaussian, Poisson, ReplaceOneOnly, account
 from dperm.errors import AssumptionError, ConversionError, ParameterError
+from dperm.mechanisms import calibration
 from dperm.mechanisms.calibration import covers
 from dperm.methods import sampled_noise as module
 from dperm.methods.sampled_noise import SampledNoise, SampledSums, largest_sample, sampled_noise
 from dperm.noise import NotPrivateBits
+from dperm.noise.grid import Grid
 
 BOTH = pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 EPSILONS = (0.05, 0.4, 1.0)
@@ -147,6 +149,51 @@ def test_rate_one_is_the_plain_gaussian():
     assert found.scale == pytest.approx(0.014063653351165014 * 10_000, rel=1e-5)
 
 
+@pytest.mark.parametrize("scale", [1e-270, 1e-162, 1e-155, 3e-100, 0.7, 1e100, 1e155, 1e270])
+def test_the_two_parts_are_not_more_than_the_noise_at_any_scale(scale):
+    """In fractions: squares of such scales are no doubles; and both parts are the shares of the noise to 1e-14."""
+    for share in np.random.default_rng(7).uniform(*module.SHARES, 200).tolist():
+        noise = SampledNoise(sums(lipschitz=scale), goal("add_remove").adjacency, scale, share, Grid(-1000))
+        kept, hidden = (Fraction(part) / Fraction(scale) for part in noise.parts)
+        assert 1 - Fraction(1, 10**14) <= kept**2 + hidden**2 <= 1
+        assert abs(hidden / Fraction(share) - 1) <= Fraction(1, 10**14)
+
+
+@BOTH
+@pytest.mark.parametrize("given", [{}, {"rate": 0.001, "steps": 2}, {"numerical_error": 1e-3}], ids=str)
+def test_the_noise_is_the_least_to_a_few_millionths(given, adjacency):
+    """Whether another search was needed for the errors or not."""
+    found = sampled_noise(sums(**given), goal(adjacency))
+    less = SampledNoise(found.sums, found.adjacency, (1 - 1e-5) * found.scale, found.share, found.grid)
+    assert covers(goal(adjacency), found.event)
+    assert not covers(goal(adjacency), less.event)
+
+
+@BOTH
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (0.1, 1e-9), (8.0, 1e-3), (50.0, 1e-6)])
+def test_neither_epsilon_nor_delta_exceeds_the_goal_in_the_last_digits(epsilon, delta, adjacency):
+    given = sums(rate=0.853, steps=1000, lipschitz=0.25, numerical_error=1e-9)
+    profile = account(sampled_noise(given, goal(adjacency, epsilon, delta)).event, adjacency)
+    assert profile.epsilon(delta) <= epsilon
+    assert profile.delta(epsilon) <= delta
+
+
+def test_an_event_covers_a_goal_by_both_of_its_numbers(monkeypatch):
+    """A profile whose epsilon is right, and whose delta is a digit too large, does not do."""
+    event, wanted = Gaussian(10.0), goal("add_remove")
+    for epsilon, delta, enough in ((1.0, 1e-3, True), (1.0, math.nextafter(1e-3, 1), False), (1.1, 1e-3, False)):
+        profile = SimpleNamespace(epsilon=lambda _, e=epsilon: e, delta=lambda _, d=delta: d)
+        monkeypatch.setattr(calibration, "account", lambda *_, profile=profile: profile)
+        assert covers(wanted, event) is enough
+
+
+@pytest.mark.parametrize("lipschitz", [1e-162, 1e155])
+def test_the_noise_multiplier_does_not_depend_on_the_unit(lipschitz):
+    one, other = (sampled_noise(sums(lipschitz=size), goal("add_remove")) for size in (1.0, lipschitz))
+    assert other.scale / lipschitz == pytest.approx(one.scale, rel=1e-6)
+    assert covers(goal("add_remove"), other.event)
+
+
 @BOTH
 def test_small_errors_cost_hardly_anything(adjacency):
     plain, blurred = (
@@ -203,7 +250,7 @@ def test_noise_is_drawn_on_the_grid_with_its_scale():
 @BOTH
 @pytest.mark.parametrize("make", [GDP, ZCDP, PureDP])
 def test_other_goals_are_refused_with_a_remedy(make, adjacency):
-    with pytest.raises(ConversionError, match=r'ApproxDP.*delta > 0.*method="gradient"'):
+    with pytest.raises(ConversionError, match=r'^method="sgd" needs delta > 0.*Give delta > 0\..*"gradient"'):
         sampled_noise(sums(), make(1.0, adjacency))
     with pytest.raises(ConversionError, match="delta > 0"):
         sampled_noise(sums(), RDP([(2.0, 0.1)], adjacency))
@@ -289,7 +336,7 @@ def noise_has_its_scale(mutant: ModuleType) -> None:
             "moved = raised(hidden / MULTIPLIERS[1])",
         ),
         (errors_count_twice, "Calibration(hidden, self.grid, moved)", "Calibration(hidden, self.grid, moved / 2)"),
-        (parts_fit, "lowered(math.sqrt((self.scale - hidden) * (self.scale + hidden)))", "self.scale"),
+        (parts_fit, "lowered(kept * self.scale)", "self.scale"),
         (
             steps_and_failures_are_counted,
             "self.step_event * self.sums.steps",

@@ -112,7 +112,7 @@ ODD_LABELS = {
     "sparse labels": (sparse.csr_array(LABELS[:, np.newaxis]), DataError, "y must be a 1d array"),
     "no labels": (None, ParameterError, "requires y to be passed"),
     "complex labels": (LABELS + 271j, DataError, "Complex data not supported"),
-    "ragged labels": ([[0, 1], [271]] * 100, DataError, "1d array of labels"),
+    "ragged labels": ([[0, 1], [271, 0, 1]] * 100, DataError, "1d array of labels"),
     "a masked array of labels": (np.ma.masked_array(LABELS, LABELS > 0), DataError, "masked"),
     "a masked label in a list": ([*LABELS.tolist()[:-1], np.ma.masked], DataError, "masked"),
 }
@@ -150,7 +150,7 @@ NO_NUMBERS = {
     "an array of text": (NUMBERS.astype(str), "real numbers.*Convert text"),
     "dates": (LABELS.astype("datetime64[s]"), "real numbers.*Convert text"),
     "bytes": (NUMBERS.astype("S"), "real numbers"),
-    "NaN": (np.where(LABELS, 1.0, np.nan), 'finite numbers .no NaN, no inf.*invalid="drop"'),
+    "NaN": (np.where(LABELS, 1.0, np.nan), 'finite numbers .no text, no NaN, no inf.*invalid="drop"'),
     "inf": (np.where(LABELS, 1.0, -np.inf), "finite numbers"),
     "beyond doubles": ([*NUMBERS.tolist()[:-1], 10**400], "finite numbers"),
     "text in a list": ([*NUMBERS.tolist()[:-1], "secret"], "finite numbers"),
@@ -159,7 +159,7 @@ NO_NUMBERS = {
     "a gap of pandas": (pd.Series(labels_with(pd.NA)), "finite numbers"),
     "an object": (labels_with(Secret()), "finite numbers"),
     "a complex object": (labels_with(271j), "finite numbers"),
-    "a list in a list": ([*NUMBERS.tolist()[:-1], [SECRET]], "1d array"),
+    "a list in a list": ([*NUMBERS.tolist()[:-1], [SECRET, SECRET]], "finite numbers"),
 }
 
 
@@ -240,7 +240,7 @@ PARAMETERS = {
 }
 CLASS_PARAMETERS = {
     "classes one": ({"classes": (0,)}, ParameterError, "classes must be two (or more )?different"),
-    "classes equal": ({"classes": (1, True)}, ParameterError, "classes must be two (or more )?different"),
+    "classes equal": ({"classes": (1, 0, 1)}, ParameterError, r"classes must .*(two labels|got \(1, 0, 1\))"),
     "classes mixed": ({"classes": (0, "1")}, ParameterError, "classes must be two (or more )?different"),
     "classes text": ({"classes": "01"}, ParameterError, "classes must be two (or more )?different"),
     "classes NaN": ({"classes": (0, float("nan"))}, ParameterError, "classes must be"),
@@ -261,10 +261,10 @@ RANGE_PARAMETERS = {
     "range upside down": ({"label_range": (1, 0)}, "label_range must have low < high"),
     "range of one number": ({"label_range": (1, 1)}, "label_range must have low < high"),
     "range NaN": ({"label_range": (0, float("nan"))}, "label_range must be.*not be taken from the data"),
-    "range infinite": ({"label_range": (0, np.inf)}, "label_range must be"),
+    "range infinite": ({"label_range": (0, np.inf)}, r"label_range must be .*both ends are finite, got \(0, inf"),
     "range a number": ({"label_range": 3.0}, "label_range must be a pair"),
     "range text": ({"label_range": "01"}, "label_range must be a pair"),
-    "range of three": ({"label_range": (0, 1, 2)}, "label_range must be a pair"),
+    "range of three": ({"label_range": (0, 1, 2)}, r"label_range must be a pair .*got \(0, 1, 2\)"),
 }
 LOSS_PARAMETERS = {
     "kappa 0": ("huber", {"kappa": 0.0}, "kappa must be.*in the units of y"),
@@ -374,7 +374,7 @@ def test_bounds_that_would_fill_a_sparse_matrix_are_refused(each):
 @pytest.mark.parametrize("rows_and_columns", [(1, 3), (5, 40)], ids=["n=1", "n<d"])
 def test_few_records_are_learnt_from_with_a_warning(each, rows_and_columns):
     n, d = rows_and_columns
-    with pytest.warns(DpermWarning, match="no better than a guess"):
+    with pytest.warns(DpermWarning, match="no better than a (guess|constant)"):
         model = each.make().fit(np.ones((n, d)), each.labels(n))
     assert np.isfinite(model.coef_).all()
 

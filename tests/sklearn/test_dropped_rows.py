@@ -32,7 +32,7 @@ def test_dropping_does_not_change_the_plan(each):
     assert each.make(invalid="drop").fit(*spoilt(each)).plan_ == each.make().fit(*each.data).plan_
 
 
-@pytest.mark.parametrize("other", [np.inf, None, object(), 1j, "1"], ids=str)
+@pytest.mark.parametrize("other", [np.inf, None, object(), 1j, "1"], ids=lambda other: type(other).__name__)
 def test_one_strange_label_in_a_list_does_not_change_how_the_others_are_read(each, other):
     kept = each.y.tolist()[:-1]
     with pytest.warns(DpermWarning):

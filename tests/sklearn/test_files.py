@@ -200,3 +200,36 @@ def test_a_file_of_an_older_version_knows_its_noise():
     low, high = model.noise_interval(0.9)
     assert low == pytest.approx([1.657987393032117, -3.679239713462421])
     assert high == pytest.approx([3.292079572667872, -2.045147533826666])
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (lambda data, record: record.update(seeded=False), "a seeded fit that says it is private"),
+        (lambda data, record: record["public"].update(n_features=99), "other columns"),
+        (lambda data, record: record["public"].update(estimator="PrivateLinearSVC"), "another estimator"),
+    ],
+)
+def test_a_record_that_the_rest_of_the_file_contradicts_is_refused(tmp_path, change, why):
+    X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
+    with pytest.warns(NotPrivateWarning):
+        model = PrivateLogisticRegression(feature_norm=1.0, classes=(0, 1), random_state=3).fit(X, (X[:, 0] > 0) * 1)
+    path = tmp_path / "model.npz"
+    model.save(path)
+    file = read_model(path)
+    record = json.loads(file.data["record"])
+    change(file.data, record)
+    write_model(path, ModelFile(file.kind, {**file.data, "record": json.dumps(record)}, file.arrays))
+    with pytest.raises(ModelFormatError, match="does not fit together"):
+        PrivateLogisticRegression.load(path)
+
+
+def test_a_record_that_is_nested_without_end_is_refused(tmp_path):
+    X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
+    model = PrivateLogisticRegression(feature_norm=1.0, classes=(0, 1)).fit(X, (X[:, 0] > 0) * 1)
+    path = tmp_path / "model.npz"
+    model.save(path)
+    file = read_model(path)
+    write_model(path, ModelFile(file.kind, {**file.data, "record": "[" * 100_000}, file.arrays))
+    with pytest.raises(ModelFormatError, match="does not fit together"):
+        PrivateLogisticRegression.load(path)

@@ -162,7 +162,7 @@ def test_a_kink_is_refused_where_it_is_not_proved(method):
 
 
 def test_epsilon_inf_refuses_a_kink():
-    with pytest.raises(AssumptionError, match=r"kink.*PrivateHuberRegressor"):
+    with pytest.raises(AssumptionError, match=r"kink.*use QuantileRegressor of scikit-learn"):
         QUANTILE.make(epsilon=np.inf).fit(X, Y)
 
 

@@ -148,7 +148,7 @@ def enforce(
         If the data break a rule: with the column and the rule, and nothing about values, rows or counts.
     """
     invalid_rows(invalid)
-    labels = np.asarray(y)
+    labels = _labels(y)
     source = _source(X, space)
     _check_shapes(source, labels, most_rows)
     codes = target.read(labels)
@@ -174,6 +174,16 @@ def too_many_rows(most: int) -> DataError:
         f"X has more rows than the public limit {most:,} of this plan, for which rounding errors were bounded. "
         f"Declare a larger n."
     )
+
+
+def _labels(y: object) -> NDArray[Any]:
+    """``y``, if it is an array: numpy would read all items of a list as what the oddest of them is."""
+    if not isinstance(y, np.ndarray) or isinstance(y, np.ma.MaskedArray):
+        raise ParameterError(
+            "y must be a numpy array without a mask. Give a list of numbers as np.array(y, dtype=float), a list of "
+            "other labels as np.array(y, dtype=object)."
+        )
+    return y
 
 
 def _source(X: Any, space: FeatureSpace) -> RowBlocks:

@@ -5,11 +5,13 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dperm import checks
-from dperm.checks import shown
+from dperm.checks import shown, shown_few
 from dperm.data.arrays import Floats
 from dperm.errors import ParameterError
 
@@ -18,6 +20,7 @@ PUBLIC = "Bounds must not be taken from the data."
 MOST_DIM = 2**26
 INTERCEPT_SHARE = 0.25
 NARROWEST = 1e-100
+LARGEST_COEF = 1e150
 
 
 @dataclass(frozen=True)
@@ -112,6 +115,37 @@ class FeatureSpace:
             offset -= float(weights @ self.center)
         return weights, offset
 
+    def theta(self, coef: ArrayLike, intercept: float = 0.0) -> Floats:
+        """Coefficients for the bounded rows, from those in the user's units: what `coefficients` undoes.
+
+        Scores are the same for rows within the bounds and the norm; other rows are moved there first.
+
+        Raises
+        ------
+        ParameterError
+            If an intercept is needed and there is no constant column: bounds that are not symmetric move the origin.
+        """
+        weights = self._checked_coef(coef)
+        offset = checks.between("intercept", intercept, -LARGEST_COEF, LARGEST_COEF)
+        parts = np.append(weights * (0.0 if self.center is None else self.center), offset)
+        scaled = weights if self.half_width is None else weights * self.half_width
+        if self.intercept:
+            return np.append(scaled, parts.sum() / self.constant)
+        if abs(parts.sum()) > 1e-12 * np.abs(parts).sum():
+            raise ParameterError(
+                "intercept must be 0, or undo what bounds that are not symmetric do to it, where there is no constant "
+                "column: give intercept=True to FeatureSpace, or symmetric bounds and no intercept."
+            )
+        return scaled
+
+    def _checked_coef(self, coef: ArrayLike) -> Floats:
+        given = np.asarray(coef)
+        if given.shape != (self.dim,) or given.dtype.kind not in "iuf":
+            raise ParameterError(f"coef must have a number for each of the {self.dim} columns, got {shown_few(coef)}.")
+        if not (np.abs(given) <= LARGEST_COEF).all():
+            raise ParameterError(f"coef must be finite numbers of at most {LARGEST_COEF:g} in size.")
+        return given.astype(np.float64)
+
 
 def _checked_bounds(bounds: object, dim: int) -> tuple[tuple[float, float], ...]:
     """One finite (low, high) with low < high for each column."""
@@ -125,7 +159,9 @@ def checked_pair(where: str, pair: object) -> tuple[float, float]:
     """``pair`` as (low, high), if it is one of finite public numbers; ``where`` is the user's name for it."""
     ends = tuple(pair) if isinstance(pair, tuple | list | np.ndarray) else ()
     if len(ends) != 2:
-        raise ParameterError(f"{where} must be a pair (low, high), got {shown(pair)}. {PUBLIC}")
+        raise ParameterError(f"{where} must be a pair (low, high), got {shown_few(pair)}. {PUBLIC}")
+    if any(isinstance(end, Real) and not math.isfinite(end) for end in ends):
+        raise ParameterError(f"{where} must be a pair of which both ends are finite, got {shown(pair)}. {PUBLIC}")
     low, high = (checks.between(where, end, -1e100, 1e100, PUBLIC) for end in ends)
     if not high - low >= NARROWEST:
         raise ParameterError(f"{where} must have low < high, {NARROWEST:g} apart at least, got {shown(pair)}.")

@@ -186,7 +186,7 @@ class Interval:
     @property
     def rule(self) -> str:
         """Numbers, whatever their size: they are clipped."""
-        return "y must hold finite numbers (no NaN, no inf). Correct the labels"
+        return "y must hold finite numbers (no text, no NaN, no inf). Correct the labels"
 
     def read(self, labels: NDArray[Any]) -> Codes:
         """Numbers in [-1, 1], and NaN for what is not finite."""
@@ -221,7 +221,7 @@ def equal(labels: NDArray[Any], label: object) -> Mask:
         return np.zeros(labels.shape, dtype=np.bool_)
     try:
         found = labels == label
-    except (TypeError, ValueError):  # something among the objects has no truth value when compared
+    except (ArithmeticError, TypeError, ValueError):  # some object has no truth value when compared
         found = np.array([_same(item, label) for item in labels.tolist()], dtype=np.bool_)
     return np.asarray(found, dtype=np.bool_) if np.ndim(found) else np.zeros(labels.shape, dtype=np.bool_)
 
@@ -229,5 +229,5 @@ def equal(labels: NDArray[Any], label: object) -> Mask:
 def _same(item: object, label: object) -> bool:
     try:
         return bool(item == label)
-    except (TypeError, ValueError):
+    except (ArithmeticError, TypeError, ValueError):
         return False

@@ -33,9 +33,9 @@ FLAT = 0.3
 SHORT = 0.5
 LEAST_CAUTION = 1e-7
 GOOD_SHRINKING = 0.2
-THINNED_ROWS = 30
-"""Rows per coefficient in the sum that gives the start."""
-HESSIAN_ROWS = 200
+THINNED_ROWS = (30, 10)
+"""Rows per column in the sum that gives the start: of one score, and of several, whose rows say more."""
+HESSIAN_ROWS = (200, 20)
 """The same in a thinned Hessian."""
 FEW_COLUMNS = 64
 
@@ -72,7 +72,7 @@ def approximate(objective: Objective) -> Floats:
     As exact as the thinned sum stands for the whole one: its gradient is off by about n/sqrt(m) records' gradients.
     """
     start, data = np.zeros(objective.spec.dim), objective.data
-    stride = data.stride_for(max(THINNED_ROWS * objective.spec.width, data.rows // 32))
+    stride = data.stride_for(max(THINNED_ROWS[objective.spec.outputs > 1] * objective.spec.width, data.rows // 32))
     if stride == 1 or objective.spec.width > FACTORED_DIM:
         return start
     thinned = replace(objective, stride=stride)
@@ -165,7 +165,7 @@ def _hessian_stride(objective: Objective) -> int:
     """
     if objective.spec.loss.labels is Kind.NUMBER and objective.spec.width <= FEW_COLUMNS:
         return 1
-    enough = max(HESSIAN_ROWS * objective.spec.width, objective.data.rows // 8)
+    enough = max(HESSIAN_ROWS[objective.spec.outputs > 1] * objective.spec.width, objective.data.rows // 8)
     return objective.data.stride_for(enough) if objective.stride == 1 else 1
 
 

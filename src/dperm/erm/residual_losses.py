@@ -86,7 +86,8 @@ class Pinball(OfResidual):
     """(1 - q) z where z > 0, -q z elsewhere (T53): its minimiser predicts the q-quantile; q = 1/2 is |z|/2.
 
     The kink forbids objective perturbation (T42). As for the hinge, the computed subgradient goes from -q to 1 - q on a
-    ramp of width 2^-9 around z = 0: rounding in a score must not decide between two gradients.
+    ramp of width 2^-9 around z = 0: rounding in a score must not decide between two gradients. A limit shrinks both
+    slopes by the same factor, where T44 would cut the steeper one off: that would be another quantile's loss.
     """
 
     q: float = 0.5
@@ -111,13 +112,13 @@ class Pinball(OfResidual):
         return self.slope
 
     def value(self, z: Floats, limits: Limits = None) -> Floats:
-        """Both lines, no steeper than s."""
-        low, high = self._slopes(limits)
+        """Both lines."""
+        low, high = pinball_slopes(self.q, limits)
         return np.asarray(np.where(z > 0, high * z, low * z))
 
     def derivative(self, z: Floats, limits: Limits = None) -> Floats:
-        """From -q to 1 - q on the ramp, between -s and s."""
-        low, high = self._slopes(limits)
+        """From the lower slope to the upper one on the ramp."""
+        low, high = pinball_slopes(self.q, limits)
         share = np.clip(z * self.steepness + 0.5, 0.0, 1.0)
         return np.asarray(np.clip(low + (high - low) * share, low, high))
 
@@ -125,7 +126,10 @@ class Pinball(OfResidual):
         """0 almost everywhere."""
         return np.zeros_like(z)
 
-    def _slopes(self, limits: Limits) -> tuple[Floats | float, Floats | float]:
-        if limits is None:
-            return -self.q, 1 - self.q
-        return -np.minimum(limits, self.q), np.minimum(limits, 1 - self.q)
+
+def pinball_slopes(q: float, limits: Limits) -> tuple[Floats | float, Floats | float]:
+    """-q and 1 - q, times the largest factor in (0, 1] that keeps both within the limits."""
+    if limits is None:
+        return -q, 1 - q
+    factor = np.minimum(limits / max(q, 1 - q), 1.0)
+    return -np.minimum(q * factor, limits), np.minimum((1 - q) * factor, limits)

@@ -18,7 +18,7 @@ from dperm import checks
 from dperm.data.arrays import Floats
 from dperm.erm.loss import Limits, Loss, OfResidual
 from dperm.erm.losses import WIDTH, Hinge, HuberHinge
-from dperm.erm.residual_losses import QUANTILE, Pinball
+from dperm.erm.residual_losses import QUANTILE, Pinball, pinball_slopes
 from dperm.errors import AssumptionError
 
 WIDTHS = (1e-6, 1e6)
@@ -79,22 +79,17 @@ class SmoothPinball(OfResidual):
 
     def value(self, z: Floats, limits: Limits = None) -> Floats:
         """Both lines, and between them the parabola: low z + (high - low) (h + k)^2/(4h), k = z within [-h, h]."""
-        low, high = self._slopes(limits)
+        low, high = pinball_slopes(self.q, limits)
         inner = np.clip(z, -self.width, self.width)
         curved = (self.width + inner) / (2 * self.width) * (self.width + inner) / 2
         return np.asarray(low * z + (high - low) * (curved + np.maximum(z - self.width, 0.0)))
 
     def derivative(self, z: Floats, limits: Limits = None) -> Floats:
         """From low to high on |z| <= h."""
-        low, high = self._slopes(limits)
+        low, high = pinball_slopes(self.q, limits)
         return np.asarray(low + (high - low) * (np.clip(self.width + z, 0.0, 2 * self.width) / (2 * self.width)))
 
     def second(self, z: Floats, limits: Limits = None) -> Floats:
         """(high - low)/(2h) there."""
-        low, high = self._slopes(limits)
+        low, high = pinball_slopes(self.q, limits)
         return np.asarray(np.where(np.abs(z) < self.width, (high - low) * self.curvature, 0.0))
-
-    def _slopes(self, limits: Limits) -> tuple[Floats | float, Floats | float]:
-        if limits is None:
-            return -self.q, 1 - self.q
-        return -np.minimum(limits, self.q), np.minimum(limits, 1 - self.q)

@@ -128,7 +128,10 @@ class Certificate:
 
 
 def covers(goal: AnyGuarantee, event: Event) -> bool:
-    """Whether the event, alone, costs a budget no more than ``goal``, and its reported epsilon is no larger."""
+    """Whether the event, alone, costs a budget no more than ``goal``, and its reported epsilon and delta are no larger.
+
+    Each of the two would do for the guarantee. They are upper ends of two brackets, and may differ in the last digits.
+    """
     try:
         MemoryBudget(goal, blocks=1 if isinstance(goal, ApproxDP) else None).check(event)
     except BudgetError:
@@ -137,7 +140,8 @@ def covers(goal: AnyGuarantee, event: Event) -> bool:
         case PureDP():
             return account(event, goal.adjacency).epsilon(0.0) <= goal.epsilon
         case ApproxDP():
-            return account(event, goal.adjacency).epsilon(goal.delta) <= goal.epsilon
+            profile = account(event, goal.adjacency)
+            return profile.epsilon(goal.delta) <= goal.epsilon and profile.delta(goal.epsilon) <= goal.delta
     return True
 
 

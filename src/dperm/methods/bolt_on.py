@@ -20,10 +20,10 @@ from dperm.mechanisms.goal import checked_goal
 from dperm.methods.coefficient_noise import NOISES, coefficient_noise, law_of
 from dperm.methods.constants import (
     PURE_IS_LESS,
-    SMOOTH_LOSSES,
     checked_noise,
     is_pure,
     require_gradient_of_loss,
+    without_kink,
 )
 from dperm.methods.plan import Plan
 from dperm.methods.rules import output_regularization, prefers_gamma_norm, regularized
@@ -207,6 +207,6 @@ def _require_smooth(spec: ProblemSpec) -> None:
     if not math.isfinite(spec.smoothness):
         raise AssumptionError(
             f'method="bolt_on" needs a smooth loss, got {spec.loss.name!r}: at a kink steps push neighbours apart '
-            f'(T33). {SMOOTH_LOSSES}, or method="gradient".'
+            f"(T33). {without_kink(spec.loss)}"
         )
     require_gradient_of_loss(spec, "bolt-on")

@@ -95,6 +95,8 @@ def _method(spec: ProblemSpec, goal: AnyGuarantee, method: object) -> Chosen:
 
 
 def _on_clipping(before: ProblemSpec, after: ProblemSpec) -> tuple[str, ...]:
+    if after.clip is None and before.clip is not None:
+        return ("The clip that was given is not used: this method clips no gradients.",)
     if after.clip is None or after.clip == before.clip:
         return ()
     share = f"Gradients are clipped at {after.clip:.3g}, {after.clip / after.radius:.2g} of the radius (T44)"
@@ -116,9 +118,10 @@ def _warn(plan: Plan, clipped: ProblemSpec) -> None:
             stacklevel=5,
         )
     if is_drowned(clipped, plan.goal):
+        poor = "a constant, or worse" if clipped.loss.labels is Kind.NUMBER else "a guess"
         warnings.warn(
             f"the noise that {plan.goal} asks for outweighs what {plan.spec.n} records with {plan.spec.dim} "
-            f"coefficients can say: expect predictions no better than a guess. Give a larger epsilon, "
+            f"coefficients can say: expect predictions no better than {poor}. Give a larger epsilon, "
             f"{'a delta > 0, ' if is_pure(plan.goal) else ''}more records, or fewer features.",
             DpermWarning,
             stacklevel=5,

@@ -6,6 +6,8 @@ import math
 from fractions import Fraction
 
 from dperm.checks import shown
+from dperm.data.targets import Kind
+from dperm.erm.loss import Loss
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms.goal import checked_goal
@@ -13,7 +15,6 @@ from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import round_up
 
-SMOOTH_LOSSES = 'Use a smooth loss (loss="huber_hinge", or PrivateHuberRegressor)'
 PURE_IS_LESS = (
     "With so few coefficients pure noise is less than Gaussian noise: the guarantee holds with delta = 0 too."
 )
@@ -50,6 +51,14 @@ def require_gradient_of_loss(spec: ProblemSpec, method: str) -> None:
             f"belong to none (T44 is about one score), got clip={spec.clip:.6g} below the longest gradient "
             f'{spec.radius * spec.loss.slope:.6g}. Leave out clip, or use method="gradient" or method="sgd".'
         )
+
+
+def without_kink(loss: Loss) -> str:
+    """What there is for a kinked loss instead of a method that needs a smooth one."""
+    descent = 'method="gradient" or method="sgd", which need delta > 0 and a public n'
+    if loss.labels is Kind.SIGN:
+        return f'Use the smooth loss="huber_hinge", or {descent}.'
+    return f"No smooth loss learns a quantile: use {descent}."
 
 
 def gradient_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:

@@ -67,13 +67,15 @@ def projected(theta: Floats, radius: float) -> Floats:
 
 
 def step_unit(spec: ProblemSpec) -> float:
-    """What steps are measured in: 1/(w R^2) for losses of the margin and for kinks, 1/(4 beta) for the others.
+    """What steps are measured in: 1/(w R^2) for losses of the margin, 1/(4 beta) for the others.
 
-    It is the same for the logistic loss; hinges have more curvature, but only on a strip.
+    It is the same for the logistic loss; hinges have more curvature, but only on a strip. Margins are of size 1,
+    residuals a tenth of that: so is the unit for a loss of residuals with a kink.
     """
-    if spec.loss.monotone or not math.isfinite(spec.smoothness):
-        return 1 / (spec.weight * spec.radius**2)
-    return 1 / (4 * spec.smoothness)
+    whole = 1 / (spec.weight * spec.radius**2)
+    if spec.loss.monotone:
+        return whole
+    return 1 / (4 * spec.smoothness) if math.isfinite(spec.smoothness) else whole / 10
 
 
 def default_descent(spec: ProblemSpec, goal: AnyGuarantee, n: int) -> Descent:

@@ -121,7 +121,8 @@ class FiniteClass:
     ----------
     hypotheses
         Public coefficients, a row for each hypothesis, in the bounded space (`dperm.data.space.FeatureSpace`), the
-        constant column's last. They must not be taken from the data.
+        constant column's last; `FeatureSpace.theta` makes them from those in the user's units. They must not be taken
+        from the data.
     score
         "errors" or "loss".
 
@@ -135,6 +136,13 @@ class FiniteClass:
     >>> plan = FiniteClass([[1, 0], [0, 1], [-1, 0], [0, -1]]).plan(spec, PureDP(0.5, "add_remove"))
     >>> plan.mechanism.rate  # per error; half of that under replace_one
     0.5
+
+    Hypotheses in your units are converted by the space of the features: here, is an age above 18, 40 or 65?
+
+    >>> from dperm.data.space import FeatureSpace
+    >>> space = FeatureSpace(1, bounds=((0, 100),))
+    >>> FiniteClass([space.theta([1.0], -age) for age in (18, 40, 65)]).hypotheses.tolist()
+    [[50.0, 32.0], [50.0, 10.0], [50.0, -15.0]]
     """
 
     hypotheses: ArrayLike
@@ -314,9 +322,10 @@ def _costs(score: str, spec: ProblemSpec, hypotheses: Floats) -> Costs:
 
 def _require_two_classes(spec: ProblemSpec) -> None:
     if spec.loss.labels is not Kind.SIGN:
+        kind = "of a regression" if spec.loss.labels is Kind.NUMBER else f"of {spec.outputs} classes"
         raise AssumptionError(
-            f"a finite class is learnt for classifiers of two classes (T59), got the loss {spec.loss.name!r}. Use a "
-            f"loss of the margin, such as the logistic one."
+            f"FiniteClass supports classifiers of two classes (T59), with the logistic loss or a hinge, got the loss "
+            f'{spec.loss.name!r} {kind}. Use method="auto" for it.'
         )
 
 

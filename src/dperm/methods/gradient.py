@@ -185,7 +185,7 @@ def default_projection(spec: ProblemSpec) -> float:
     rows, widest = row_limit(spec.n), 1000 / spec.radius
     still = gradient_error(spec, rows, 0.0)
     slope = (gradient_error(spec, rows, widest) - still) / widest
-    allowed = max(spec.lipschitz / 200 - still, 0.0) / slope
+    allowed = max(spec.lipschitz / 200 - still, 0.0) / slope if slope else widest
     return min(widest, max(allowed, 30 / spec.radius))
 
 
@@ -193,5 +193,5 @@ def _refuse_pure(goal: AnyGuarantee) -> None:
     if is_pure(goal):
         raise ConversionError(
             f'method="gradient" adds Gaussian noise, which never has a pure guarantee (T6), got goal={goal!r}. Give '
-            f'delta > 0, or use method="objective" or method="output".'
+            f'delta > 0, or use method="objective" or method="output" with a smooth loss.'
         )

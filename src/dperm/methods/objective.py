@@ -16,11 +16,11 @@ from dperm.errors import AssumptionError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.methods.constants import (
     PURE_IS_LESS,
-    SMOOTH_LOSSES,
     checked_noise,
     epsilon_and_delta,
     is_pure,
     require_gradient_of_loss,
+    without_kink,
 )
 from dperm.methods.linear_term import LinearTerm
 from dperm.methods.perturbation import (
@@ -150,7 +150,7 @@ def require_smooth(spec: ProblemSpec) -> None:
     if not math.isfinite(spec.smoothness):
         raise AssumptionError(
             f"objective perturbation needs a smooth loss, got {spec.loss.name!r}: the minimiser sits on a kink with "
-            f'positive probability, and a neighbour\'s does not (T42). {SMOOTH_LOSSES}, or method="gradient".'
+            f"positive probability, and a neighbour's does not (T42). {without_kink(spec.loss)}"
         )
     require_gradient_of_loss(spec, "objective")
 

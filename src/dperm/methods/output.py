@@ -18,11 +18,11 @@ from dperm.mechanisms.goal import checked_goal, quotient_up
 from dperm.methods.coefficient_noise import NOISES, coefficient_noise, law_of
 from dperm.methods.constants import (
     PURE_IS_LESS,
-    SMOOTH_LOSSES,
     checked_noise,
     is_pure,
     output_sensitivity,
     require_gradient_of_loss,
+    without_kink,
 )
 from dperm.methods.plan import Plan, solver_tolerance
 from dperm.methods.rules import output_regularization, regularized
@@ -125,6 +125,6 @@ def require_smooth(spec: ProblemSpec) -> None:
         raise AssumptionError(
             f"output perturbation here needs a smooth loss, got {spec.loss.name!r}: how close a computed point is to "
             f"the minimiser is certified by a small gradient (T31), and at a kink no gradient is small. "
-            f'{SMOOTH_LOSSES}, or method="gradient", which needs no minimiser.'
+            f"{without_kink(spec.loss)}"
         )
     require_gradient_of_loss(spec, "output")

@@ -13,6 +13,7 @@ from dperm.accounting.events import Approximate, Gaussian
 from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
+from dperm.data.targets import Kind
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms.calibration import PUSHES, Calibration, covers, noise_event
@@ -232,9 +233,10 @@ def approximate_goal(goal: AnyGuarantee) -> ApproxDP:
     if isinstance(goal, ApproxDP) and goal.delta > 0:
         return goal
     raise ConversionError(
-        f'method="posterior" has a guarantee with delta > 0 only: T50 is a Gaussian one, and the sampler\'s cap on its '
-        f"trials needs a delta of its own (T52), got goal={shown(goal)}. Give ApproxDP(epsilon, delta, adjacency); for "
-        f'pure goals use FiniteClass or method="objective", for others method="gradient".'
+        f'method="posterior" needs delta > 0: T50 is a Gaussian guarantee, and the sampler\'s cap on its trials needs '
+        f"a delta of its own (T52); it has ApproxDP(epsilon, delta, adjacency), got goal={shown(goal)}. Give "
+        f'delta > 0. For a pure guarantee use FiniteClass, or method="objective" with a smooth loss; for GDP, ZCDP and '
+        f'RDP method="gradient".'
     )
 
 
@@ -281,5 +283,7 @@ def _kept(goal: ApproxDP) -> ApproxDP:
 
 
 def _remedies(spec: ProblemSpec) -> str:
-    smaller = "" if math.isfinite(spec.smoothness) else "a smooth loss, "
-    return f'Give {smaller}a smaller C, fewer features or fewer records, or use method="gradient".'
+    """With a kink the bound hardly depends on Lambda, but on the temperature; without one it is the other way round."""
+    helps = "a smaller C" if math.isfinite(spec.smoothness) else "a smaller epsilon"
+    smooth = 'loss="huber_hinge", ' if math.isinf(spec.smoothness) and spec.loss.labels is Kind.SIGN else ""
+    return f'Give {smooth}{helps}, fewer features or fewer records, or use method="gradient" or method="sgd".'

@@ -39,7 +39,8 @@ from dperm.privacy import ApproxDP
 from dperm.privacy.guarantee import AnyGuarantee
 
 STEPS = "It is the number of samples that are drawn."
-EPOCHS = "It is the mean number of times that a record is drawn: steps times rate."
+MOST_EPOCHS = 10_000
+EPOCHS = "It is the mean number of times that a record is drawn, steps times rate; 5 to 50 are usual."
 TOO_MANY = "It is epochs over the rate. Give fewer epochs or a larger batch_size."
 BATCH = "It is the expected size of a sample: rate times n."
 FAILURE = 2.0**-40
@@ -102,7 +103,7 @@ class SampledGradient:
         if self.rate is not None:
             checks.between("rate", self.rate, SMALLEST_RATE, 1.0, RATE)
         if self.epochs is not None:
-            checks.positive("epochs", self.epochs, EPOCHS)
+            checks.between("epochs", self.epochs, 1e-9, MOST_EPOCHS, EPOCHS)
         if self.steps is not None:
             checks.count("steps", self.steps, STEPS, most=MOST_STEPS)
         if self.average is not None:

@@ -17,6 +17,7 @@ at most p + (1 - p) d, p the probability of that, which is what the event ``Appr
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -44,7 +45,8 @@ SHARES = (2.0**-20, 0.5)
 """The least and the largest deviation of the noise that hides errors, in deviations of all noise."""
 BOUNDS = (0.1, 1e8)
 PUSHES = (0.0, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
-ROUGH = 1e-3
+RELATIVE = 1e-6
+"""How close the noise is to the least."""
 
 
 @dataclass(frozen=True)
@@ -101,9 +103,9 @@ class SampledNoise:
 
     @property
     def parts(self) -> tuple[float, float]:
-        """sigma1 and sigma2, rounded down: their squares sum to at most that of the scale."""
-        hidden = lowered(self.share * self.scale)
-        return lowered(math.sqrt((self.scale - hidden) * (self.scale + hidden))), hidden
+        """sigma1 and sigma2, rounded down: their squares sum to at most that of the scale, which is never squared."""
+        kept = math.sqrt((1 - self.share) * (1 + self.share))
+        return lowered(kept * self.scale), lowered(self.share * self.scale)
 
     @cached_property
     def step_event(self) -> Event:
@@ -153,7 +155,8 @@ def sampled_noise(sums: SampledSums, goal: AnyGuarantee) -> SampledNoise:
 
     What is searched is the noise multiplier, sigma/L. The grid follows from the noise that would do without errors. Of
     the variance, a share s^2 = 2 tau sqrt(T) / (sigma mu) hides them: it makes the sum of what they cost in noise and
-    in budget the least, if all of it were Gaussian; mu is that of the goal (T6).
+    in budget the least, if all of it were Gaussian; mu is that of the goal (T6). They raise sigma by about s^2: where
+    that is below 1e-6, the noise without errors and a little more is tried before another search.
 
     Raises
     ------
@@ -163,20 +166,18 @@ def sampled_noise(sums: SampledSums, goal: AnyGuarantee) -> SampledNoise:
         If no noise does: errors cost more than the goal, or the goal asks for no noise at all.
     """
     goal = approximate_goal(goal)
-    rough = sums.lipschitz * _multiplier(_without_errors(sums), goal, ROUGH)
-    grid = grid_for(rough, sensitivity=sums.lipschitz, dim=sums.dim)
-    ratio = math.sqrt(sums.steps) * sums.moved_by_errors(grid) / (rough * gaussian_mu(goal))
+    plain = _multiplier(_without_errors(sums), goal)
+    grid = grid_for(plain * sums.lipschitz, sensitivity=sums.lipschitz, dim=sums.dim)
+    ratio = math.sqrt(sums.steps) * sums.moved_by_errors(grid) / (plain * sums.lipschitz * gaussian_mu(goal))
     share = min(max(math.sqrt(ratio), SHARES[0]), SHARES[1])
 
     def noise(multiplier: float) -> SampledNoise:
         return SampledNoise(sums, goal.adjacency, raised(multiplier * sums.lipschitz), share, grid)
 
-    found = _multiplier(lambda multiplier: noise(multiplier).event, goal, 1e-6, _least(sums, grid, share))
-    for push in PUSHES:
-        certified = noise(found * (1 + push))
-        if covers(goal, certified.event):
-            return certified
-    raise AssumptionError("no noise scale near the exact one could be certified. Ask for a goal a little larger.")
+    nearly = noise(plain * (1 + 2 * RELATIVE))
+    if ratio < RELATIVE and covers(goal, nearly.event):
+        return nearly
+    return _certified(noise, goal, _least(sums, grid, share))
 
 
 def largest_sample(rows: int, rate: float, failure: float) -> int:
@@ -189,6 +190,16 @@ def largest_sample(rows: int, rate: float, failure: float) -> int:
     return min(rows + 1, math.ceil((mean + t / 3 + math.sqrt(t * t / 9 + 2 * t * mean)) * (1 + 1e-12)))
 
 
+def _certified(noise: Callable[[float], SampledNoise], goal: ApproxDP, least: float) -> SampledNoise:
+    """The noise of the least multiplier from ``least`` on that the accountant lets pass."""
+    found = _multiplier(lambda multiplier: noise(multiplier).event, goal, least)
+    for push in PUSHES:
+        certified = noise(found * (1 + push))
+        if covers(goal, certified.event):
+            return certified
+    raise AssumptionError("no noise scale near the exact one could be certified. Ask for a goal a little larger.")
+
+
 def _without_errors(sums: SampledSums) -> Family:
     return lambda multiplier: Poisson(Gaussian(multiplier), rate=sums.rate) * sums.steps
 
@@ -198,12 +209,12 @@ def _least(sums: SampledSums, grid: Grid, share: float) -> float:
     return 1.01 * MULTIPLIERS[0] * sums.moved_by_errors(grid) / (share * sums.lipschitz)
 
 
-def _multiplier(family: Family, goal: ApproxDP, relative: float, least: float = 0.0) -> float:
+def _multiplier(family: Family, goal: ApproxDP, least: float = 0.0) -> float:
     """The noise multiplier at which ``family`` meets the goal; it has events from ``least`` on."""
     low, high = max(BOUNDS[0], least), BOUNDS[1]
     try:
         return calibrate(
-            family, goal.epsilon, goal.delta, goal.adjacency, bounds=(min(low, high / 2), high), relative=relative
+            family, goal.epsilon, goal.delta, goal.adjacency, bounds=(min(low, high / 2), high), relative=RELATIVE
         )
     except (AssumptionError, ParameterError):
         raise AssumptionError(
@@ -219,7 +230,7 @@ def approximate_goal(goal: AnyGuarantee) -> ApproxDP:
     if isinstance(goal, ApproxDP) and goal.delta > 0:
         return goal
     raise ConversionError(
-        f"noise on Poisson samples is calibrated by its privacy profile (T22, T25), to ApproxDP(epsilon, delta, "
-        f"adjacency) with delta > 0, got goal={shown(goal)}. Give such a goal; for GDP, ZCDP and RDP use "
-        f'method="gradient", for pure ones method="objective" or method="output".'
+        f'method="sgd" needs delta > 0: noise on Poisson samples is calibrated by its privacy profile (T22, T25), to '
+        f"ApproxDP(epsilon, delta, adjacency), got goal={shown(goal)}. Give delta > 0. For a pure guarantee use "
+        f'method="objective" or method="output" with a smooth loss; for GDP, ZCDP and RDP method="gradient".'
     )

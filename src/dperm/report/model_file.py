@@ -96,7 +96,7 @@ def _members(content: bytes) -> dict[str, NDArray[Any]]:
 def _header(path: str | os.PathLike[str], members: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
     """The JSON inside the file, if it is one of ours and of a version that is known."""
     try:
-        header = json.loads(members[HEADER].astype(np.uint8, casting="equiv").tobytes())
+        header = json.loads(members[HEADER].astype(np.uint8, casting="equiv").tobytes(), parse_constant=_no_constant)
         magic, version = header["magic"], header["format"]
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise _refusal(path, "it has no header of a dperm model") from error
@@ -120,3 +120,8 @@ def _refusal(path: str | os.PathLike[str], reason: str) -> ModelFormatError:
 
 
 _PARTS: dict[str, type] = {"kind": str, "arrays": dict, "data": dict}
+
+
+def _no_constant(name: str) -> float:
+    """JSON has no NaN and no infinities, though Python reads them."""
+    raise ValueError(f"{name} is no number of JSON")

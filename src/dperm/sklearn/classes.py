@@ -3,15 +3,15 @@
 """The classes and their weights: declared, or found in y and then taken as public."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dperm import checks
-from dperm.checks import shown
+from dperm.checks import shown, shown_few
 from dperm.data.targets import MOST_CLASSES, Classes
 from dperm.errors import DataError, ParameterError, PublicAssumptionWarning
 from dperm.sklearn.public_labels import PublicLabels
@@ -23,6 +23,7 @@ MOST_FOUND = 100
 BINARY = "Only binary classification is supported."
 SEVERAL = "PrivateLogisticRegression learns more than two classes, with one guarantee for all of them."
 ASSUMED = "the set of labels, which was found in y"
+_ALIKE = "must stay different in one array, as text that ends with a NUL and large whole numbers beside floats do not."
 _warned: set[str] = set()
 
 
@@ -55,7 +56,8 @@ def declared(classes: object, most: int = MOST_CLASSES) -> NDArray[Any] | None:
     """The declared classes, sorted as scikit-learn sorts them; None if they are to be found in y."""
     if classes is None:
         return None
-    given = list(classes) if isinstance(classes, list | tuple | np.ndarray) else []
+    listed = isinstance(classes, Sequence | np.ndarray) and not isinstance(classes, str | bytes)
+    given = list(cast(Sequence[object], classes)) if listed else []
     labels = [_label(item) for item in given]
     if len(labels) > most == 2:
         raise ParameterError(f"{BINARY} classes must name two labels. {SEVERAL}")
@@ -63,9 +65,12 @@ def declared(classes: object, most: int = MOST_CLASSES) -> NDArray[Any] | None:
         number = "two" if most == 2 else "two or more"
         raise ParameterError(
             f'classes must be {number} different labels of one kind, such as (0, 1) or ("no", "yes"), got '
-            f"{shown(classes)}."
+            f"{shown_few(classes)}."
         )
-    return np.array(sorted(labels))
+    together = np.array(sorted(labels))
+    if _repeated(together.tolist()):
+        raise ParameterError(f"classes {_ALIKE} Give labels that differ in more, got {shown_few(classes)}.")
+    return together
 
 
 def found(labels: NDArray[Any], invalid: str, most: int = MOST_FOUND) -> NDArray[Any]:
@@ -183,7 +188,10 @@ def _few(distinct: list[Any], most: int) -> NDArray[Any]:
             "y has only one class, and there is nothing to tell apart. If the other one just does not occur, declare "
             "both: classes=(0, 1)."
         )
-    return np.array(distinct)
+    together = np.array(distinct)
+    if _repeated(together.tolist()):
+        raise DataError(f"labels in y {_ALIKE} Rename them.")
+    return together
 
 
 def _repeated(labels: list[Any]) -> bool:

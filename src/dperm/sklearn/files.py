@@ -49,7 +49,7 @@ def load(kind: type[Estimator], path: str | os.PathLike[str]) -> Estimator:
         estimator: Any = kind(**_arguments(file.data["parameters"]))
         fitted, names = _fitted(file, estimator.most_classes), file.data["feature_names"]
         seen = _Columns(fitted.coef.shape[1], names)
-    except (DpermError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (DpermError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise _refusal(path, "what it says about the model does not fit together") from error
     kept: Estimator = estimator._keep(fitted, seen)
     return kept
@@ -78,6 +78,7 @@ def _fitted(file: ModelFile, most_classes: int) -> Fitted:
     record = Record.from_json(data["record"])
     profile = profile_of(record)
     _require_covered(record, profile)
+    _require_consistent(record, data, file.kind, coef.shape[1])
     return Fitted(coef, arrays["intercept"], units, classes, record.public, record, profile)
 
 
@@ -88,6 +89,13 @@ def _require_covered(record: Record, profile: PrivacyProfile | None) -> None:
     claim: dict[str, Any] = guarantee_as_dict(record.guarantee)  # PureDP or ApproxDP: estimators have no other
     if profile.delta(claim["epsilon"] * (1 + 1e-12)) > claim.get("delta", 0.0) * (1 + 1e-9):
         raise ValueError("the guarantee is not that of the event")
+
+
+def _require_consistent(record: Record, data: Mapping[str, Any], kind: str, columns: int) -> None:
+    """Refuse a record that the parameters of the same file contradict: about the seed, the estimator or the columns."""
+    seeded = data["parameters"].get("random_state") is not None
+    if (seeded and not record.seeded) or record.public["estimator"] != kind or record.public["n_features"] != columns:
+        raise ValueError("the record is about another model")
 
 
 def _parameters(estimator: Any) -> dict[str, object]:
@@ -117,7 +125,7 @@ def _plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, tuple | list) else value
+    return [_plain(item) for item in value] if isinstance(value, tuple | list | range) else value
 
 
 def _refusal(path: str | os.PathLike[str], reason: str) -> ModelFormatError:

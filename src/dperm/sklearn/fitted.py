@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dperm.data.arrays import Floats
+from dperm.data.targets import Kind
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, NotPrivateWarning
 from dperm.privacy import PrivacyProfile, Record, Release
@@ -119,8 +120,8 @@ def fit_without_noise(spec: ProblemSpec, reader: Reader, *, name: str) -> Fitted
 
     if not math.isfinite(spec.loss.curvature):
         raise AssumptionError(
-            f"the loss {spec.loss.name!r} has a kink, and no minimiser is certified there. With epsilon=inf use a "
-            f'smooth one: loss="huber_hinge" (the smaller its width, the closer it is), or PrivateHuberRegressor.'
+            f"the loss {spec.loss.name!r} has a kink, and no minimiser is certified there. With epsilon=inf use "
+            f"{_without_kink(spec)}."
         )
     _require_convex(spec)
     warnings.warn(
@@ -134,6 +135,12 @@ def fit_without_noise(spec: ProblemSpec, reader: Reader, *, name: str) -> Fitted
     theta = minimize(data, solved, max(attainable(solved, data.rows), TOLERANCE * solved.strength))
     facts = {"method": "none", "loss": spec.loss.name, "regularization": solved.strength, "clip": spec.clip}
     return Fitted(*_learnt(theta, reader), {**_public(name, given, reader), **facts})
+
+
+def _without_kink(spec: ProblemSpec) -> str:
+    if spec.loss.labels is Kind.SIGN:
+        return 'the smooth loss="huber_hinge": the smaller its width, the closer it is'
+    return "QuantileRegressor of scikit-learn: its minimiser is what this one would be compared with"
 
 
 def _require_convex(spec: ProblemSpec) -> None:

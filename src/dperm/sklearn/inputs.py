@@ -31,6 +31,7 @@ _TWO_D = (
     "X.reshape(-1, 1) if there is a single feature, X.reshape(1, -1) if there is a single record."
 )
 _MASKED = "X and y must not be masked: the mask would be lost. Fill it by public constants first."
+_ONE_D = "y should be a 1d array of labels: one for each row of X."
 _COMPLEX = "Complex data not supported: X and y must hold real numbers. Give real and imaginary parts as two columns."
 
 
@@ -103,7 +104,7 @@ def labels_of(y: Any) -> Labels:
 def numbers_of(y: Any) -> Labels:
     """``y`` as a 1-D array of numbers, every object read on its own: NaN where it is none."""
     found = _one_dimensional(y)
-    if found.dtype.kind == "O":
+    if found.dtype.kind == "O" and not all(isinstance(item, str | bytes) for item in found.tolist()):
         return np.array([_number(item) for item in found.tolist()], dtype=np.float64)
     if found.dtype.kind not in "biuf":
         raise DataError("y must hold real numbers. Convert text, dates and the like first.")
@@ -169,16 +170,17 @@ def _from_objects(array: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _one_dimensional(y: Any) -> NDArray[Any]:
-    """``y`` as a 1-D array: lists and tuples as objects, a single column raveled."""
+    """``y`` as a 1-D array: sequences that are no arrays as objects, a single column raveled."""
     if sparse.issparse(y):
         raise DataError("y must be a 1d array of labels, not a sparse matrix.")
-    found = _objects(y) if isinstance(y, list | tuple) else _array(_whole(y), "y must be a 1d array of labels.")
+    listed = isinstance(y, Sequence) and not isinstance(y, str | bytes)
+    found = _objects(y) if listed else _array(_whole(y), "y must be a 1d array of labels.")
     if found.dtype.kind == "c":
         raise DataError(_COMPLEX)
     if found.ndim == 2 and found.shape[1] == 1:
         found = _raveled(found)
     if found.ndim != 1:
-        raise DataError("y should be a 1d array of labels: one for each row of X.")
+        raise DataError(_ONE_D)
     return found
 
 
@@ -192,18 +194,39 @@ def _raveled(column: NDArray[Any]) -> NDArray[Any]:
 def _whole(y: Any) -> Any:
     """An Arrow array in pieces as one array; converted as a whole, gaps of a dictionary would become its last entry."""
     pieces = getattr(y, "iterchunks", None)
-    return y if pieces is None else np.concatenate([np.empty(0, dtype=bool), *map(np.asarray, pieces())])
+    if pieces is None:
+        return y
+    with suppress(Exception):  # of dates, for instance, which numpy does not put beside truth values
+        return np.concatenate([np.empty(0, dtype=bool), *map(np.asarray, pieces())])
+    raise DataError("y must hold labels that numpy can put into one array. Convert dates and the like first.")
 
 
 def _objects(items: Sequence[object]) -> NDArray[Any]:
-    """A list of labels as it is; of lists of one label (a column) as two dimensions."""
+    """A list of labels, each as it is: what is odd about one must not change how others are read.
+
+    In one dimension, or in two if it is a list of rows of one label, so that scikit-learn's warning is given.
+    """
     if any(isinstance(item, np.ma.MaskedArray) for item in items):
         raise DataError(_MASKED)
-    if any(isinstance(item, list | tuple | np.ndarray) for item in items):
-        return _array([np.asarray(item, dtype=object) for item in items], "y should be a 1d array of labels.")
-    found = np.empty(len(items), dtype=object)
-    found[:] = items
-    return found
+    labels = [_unwrapped(item) for item in items]
+    if labels and all(isinstance(label, list | tuple | np.ndarray) for label in labels):
+        raise DataError(_ONE_D)
+    found = np.empty(len(labels), dtype=object)
+    for place, label in enumerate(labels):  # at once, numpy would look into a label that is a sequence
+        found[place] = label
+    return found[:, np.newaxis] if labels and all(map(_is_row, items)) else found
+
+
+def _unwrapped(item: Any) -> Any:
+    """The one entry of an array without dimensions, or of a row of a column; anything else as it is."""
+    if isinstance(item, np.ndarray) and item.ndim == 0:
+        return item.item()
+    return item[0] if _is_row(item) else item
+
+
+def _is_row(item: Any) -> bool:
+    """Whether it is a row of a column: one entry."""
+    return item.shape[:1] == (1,) if isinstance(item, np.ndarray) else isinstance(item, list | tuple) and len(item) == 1
 
 
 def _each_read(objects: NDArray[Any]) -> NDArray[Any]:
@@ -213,13 +236,15 @@ def _each_read(objects: NDArray[Any]) -> NDArray[Any]:
 
 
 def _is_label(item: object) -> bool:
-    return isinstance(item, str) or (isinstance(item, Real | np.bool_) and bool(item == item))
+    with suppress(Exception):  # a number of somebody's own may raise anything, with anything in it
+        return isinstance(item, str) or (isinstance(item, Real | np.bool_) and bool(item == item))
+    return False
 
 
 def _number(item: object) -> float:
     """A real number as a double; NaN for anything else."""
     if not isinstance(item, Real | Decimal | np.bool_):
         return math.nan
-    with suppress(ArithmeticError, ValueError):  # beyond doubles, or a NaN that signals
+    with suppress(Exception):  # beyond doubles, a NaN that signals, or a number of somebody's own that raises
         return float(item)
     return math.nan

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 
 from dperm.data.arrays import Floats
-from dperm.sklearn import ranges
+from dperm.sklearn import inputs, ranges
 from dperm.sklearn.base import PrivateLinearModel
 from dperm.sklearn.fitted import Fitted
 from dperm.sklearn.public_labels import PublicLabels
@@ -27,6 +27,10 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         Neither rows nor predictions are clipped.
         """
         return np.asarray(self._features(X) @ self.coef_ + self.intercept_, dtype=np.float64)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """R^2 of the predictions. **Not covered by the guarantee** where X and y are private."""
+        return float(super().score(X, inputs.numbers_of(y), sample_weight))
 
     def __sklearn_tags__(self) -> Any:
         """Results may be poor."""
