@@ -144,5 +144,17 @@ def test_public_constants_are_shown_as_they_were_written(value):
     assert checks.shown(value) == expected
 
 
+@pytest.mark.parametrize("value", [(0, 1, 1), ["a", "b", "c"], range(3), 2.5, (0, np.float64(1.5), None)])
+def test_short_lists_of_public_constants_are_shown(value):
+    assert checks.shown_few(value) == repr(value)
+
+
+@pytest.mark.parametrize(
+    "value", [np.array([41.5]), list(range(9)), {"a": 1}, Table(), [1, Table(), 2], [[1], [2], [3]]]
+)
+def test_of_other_lists_the_type_is_shown(value):
+    assert checks.shown_few(value) == f"an object of type {type(value).__name__}"
+
+
 def test_long_texts_are_cut():
     assert len(checks.shown("x" * 10_000)) < 1100

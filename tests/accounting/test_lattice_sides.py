@@ -73,7 +73,7 @@ def test_a_lattice_law_lies_above_and_one_below_at_every_real_epsilon(law: LossL
     assert upper.sum() + lost == pytest.approx(1, abs=1e-12) and lower.masses.sum() <= 1 + 1e-12
     truth = exact_profile(law)
     for epsilon in EPSILONS:
-        far = max(lower.far[0] - math.exp(epsilon) * lower.far[1], 0.0)
+        far = max(lower.far[0] - math.exp(epsilon + lower.far[1]), 0.0)
         assert profile(grid.losses(), upper, epsilon) + lost >= truth(epsilon) - 1e-13
         assert profile(below, lower.masses, epsilon) + far <= truth(epsilon) + 1e-13
 
@@ -136,7 +136,7 @@ def readout(length: int, c: float) -> Readout:
         beyond=Beyond(other, 30 * measure.log_mgf(c, other) + 1e-9),
         variation=0.0,
         lost=0.0,
-        far=(0.0, 0.0),
+        far=(0.0, -math.inf),
         shift=0.0,
         last=30 if length > 30 else None,
     )

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from dperm.accounting import closed
+from dperm.accounting import basic, closed
 from dperm.accounting.composition import Composition
 
 NARROW = 1e-6  # relative width that is aimed at
 ROUGH = 3e-6  # the same, in a search
+CROSSED = "the engines' bounds contradict each other or a single step, so the steps' own bounds are added (T11)"
 
 
 class Engine(Protocol):
@@ -113,7 +114,10 @@ def _one_epsilon(composition: Composition, delta: float, goal: float = NARROW) -
         return Answer(*exact, "closed", "this composition has a closed form")
     if math.fsum(count * law.delta(0.0) for law, count in composition.steps) * (1 + 1e-11) <= delta:
         return Answer(0.0, 0.0, "closed", "the total variations of all steps add up to at most delta")
-    return _two_engines(lambda engine: engine.epsilon_bracket(composition, delta, goal), goal)
+    answer = _two_engines(lambda engine: engine.epsilon_bracket(composition, delta, goal), goal)
+    if basic.consistent_epsilon(composition, delta, (answer.lower, answer.upper)):
+        return answer
+    return Answer(*basic.epsilon_bracket(composition, delta), "closed", CROSSED)
 
 
 def _one_delta(composition: Composition, epsilon: float, goal: float) -> Answer:
@@ -122,7 +126,10 @@ def _one_delta(composition: Composition, epsilon: float, goal: float) -> Answer:
         return Answer(*exact, "closed", "this composition has a closed form")
     if epsilon >= composition.ceiling:
         return Answer(0.0, 0.0, "closed", "no loss is larger than epsilon")
-    return _two_engines(lambda engine: engine.delta_bracket(composition, epsilon, goal), goal)
+    answer = _two_engines(lambda engine: engine.delta_bracket(composition, epsilon, goal), goal)
+    if basic.consistent_delta(composition, epsilon, (answer.lower, answer.upper)):
+        return answer
+    return Answer(*basic.delta_bracket(composition, epsilon), "closed", CROSSED)
 
 
 def _two_engines(ask: Callable[[Engine], tuple[float, float]], goal: float) -> Answer:

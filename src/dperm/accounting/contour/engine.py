@@ -47,7 +47,8 @@ def chernoff(composition: Composition, epsilon: float) -> float:
     """Upper bound on delta(epsilon): min over c of kappa(c) E e^{cL} e^{-c eps}, plus the mass cut off."""
     problem = Problem.of(composition, -70.0, Tolerance())
     product, far = plain(problem, 0.12)
-    height = product.log_real(GRID) + 1e-4 + log_kappa(GRID) - GRID * epsilon
+    search = 1e-4 + 1e-8 * composition.count  # accuracy of `log_real`
+    height = product.log_real(GRID) + search + log_kappa(GRID) - GRID * epsilon
     best = float(np.min(np.where(np.isfinite(height), height, np.inf)))
     return math.exp(min(best, 0.0)) + far.some() + problem.lost
 

@@ -21,6 +21,8 @@ from scipy.special import log_ndtr
 from dperm.accounting.laws.subsampled_gaussian import SubsampledGaussianLoss
 from dperm.privacy.adjacency import Direction
 
+UNDERFLOW = 1e-300
+
 
 def _components(law: SubsampledGaussianLoss, under_q: bool) -> list[tuple[float, float]]:
     """(weight, mean) of the normal components of P or Q."""
@@ -101,12 +103,12 @@ class Far:
 
     def bracket(self, epsilon: float) -> tuple[float, float]:
         """(lower, upper) bounds on the marked part of delta(epsilon)."""
-        p = self.some()
-        linear = p - math.exp(min(epsilon + math.log(max(self.some(under_q=True), 1e-300)), 700.0))
+        p, q = self.some(), self.some(under_q=True)
+        most, least = (p - math.exp(min(epsilon + math.log(mass), 700.0)) if mass else p for mass in _around(q))
         depth = max((mark.edge / mark.law.sigma) ** 2 for mark, _ in self.marks) if self.marks else 0.0
         rounding = (1e-13 + 1e-15 * (depth + epsilon)) * p  # log_ndtr(z) is off by some units of z^2
-        upper = min(p, linear + self.remainder(epsilon))
-        return max(linear - rounding, 0.0), upper + rounding + self.stray
+        upper = min(p, most + self.remainder(epsilon))
+        return max(least - rounding, 0.0), upper + rounding + self.stray
 
     def remainder(self, epsilon: float) -> float:
         """Bound on R."""
@@ -125,6 +127,11 @@ class Far:
         """d/d epsilon of the lower end (for Newton only)."""
         loss = math.exp(min(epsilon + math.log(max(self.some(under_q=True), 1e-300)), 700.0))
         return -loss if loss < self.some() else 0.0
+
+
+def _around(mass: float) -> tuple[float, float]:
+    """Bounds on a mass that may have underflowed."""
+    return (mass, mass) if mass > UNDERFLOW else (0.0, UNDERFLOW)
 
 
 def exact_edge(law: SubsampledGaussianLoss, width: float, loss: float, log_goal: float) -> float:

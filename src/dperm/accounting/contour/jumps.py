@@ -16,6 +16,8 @@ from dperm.accounting.contour.step import Step
 from dperm.accounting.contour.table import Table
 from dperm.privacy.adjacency import Direction
 
+NOWHERE = 40.0  # standard deviations beyond which no mass is left in double precision
+
 
 def near_and_far(
     problem: Problem, epsilon: float, log_delta: float, tolerance: Tolerance
@@ -70,7 +72,7 @@ def _upper_tail(problem: Problem, margin: float, share: float) -> float:
     u = np.geomspace(4.0, 400.0, 24) / margin
     height, jump = problem.factors.log_real(u) + 1e-6, 0.0
     for law, count in problem.sampled:
-        stop = law.output_at(share * margin)
+        stop = min(law.output_at(share * margin), 1 + NOWHERE * law.sigma)
         jump += count * Mark(law, stop, 1e-9 * law.sigma).mass() * (1 + 1e-6)
         step = Step(law, (), -REACH * law.sigma, stop)
         height = height + count * np.maximum(Table.of(step, 2.0).log_mass(u, checked=False) + 1e-9, 0.0)

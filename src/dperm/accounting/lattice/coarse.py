@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from dperm.accounting.lattice.collapse import Window
-from dperm.accounting.lattice.dots import high_share, split_far
+from dperm.accounting.lattice.dots import high_share, mass_below, missing, split_far
+from dperm.accounting.lattice.rounding import MASS, PLACE
 from dperm.accounting.lattice.step import StepLaw
 from dperm.accounting.laws.law import Array
 from dperm.accounting.special import log_kappa
@@ -54,13 +55,19 @@ class CoarseLaw:
             up = high_share(p, q, points[:-1], np.diff(points))
             masses[:-1] += p - up
             masses[1:] += up
-        kept, lost = split_far(law, top, high)
+        kept, lost = split_far(law, top, tail)
         masses[-1] += kept
-        masses[0] += tail
+        masses[0] += tail + mass_below(law, low)
         for loss, mass in law.atoms():
             masses[np.searchsorted(points, loss)] += mass
+        lost += missing(masses, lost)
         live = masses > 0
-        return cls(law, count, top, points[live], np.log(masses[live]), tail, tail + lost, window)
+        return cls(law, count, top, points[live], np.log(masses[live]), tail, lost, window)
+
+    @property
+    def size(self) -> float:
+        """Largest modulus of a loss, also of one whose mass has underflowed."""
+        return max(float(np.abs(self.losses).max()), self.high, 1e-300)
 
     def log_mgf(self, c: Array) -> Array:
         """Log E e^{cL} of one step, for each c."""
@@ -125,8 +132,10 @@ class Coarse:
     laws: tuple[CoarseLaw, ...]
 
     def log_mgf(self, c: Array) -> Array:
-        """K(c), an upper bound."""
-        return np.asarray(sum(law.count * law.log_mgf(c) for law in self.laws))
+        """K(c), an upper bound, the rounding of masses and losses included."""
+        sizes = math.fsum(law.count * law.size for law in self.laws)
+        rounding = MASS * sum(law.count for law in self.laws) + PLACE * sizes * c
+        return np.asarray(sum(law.count * law.log_mgf(c) for law in self.laws) + rounding)
 
     def lost(self) -> float:
         """P-mass at +infinity."""
@@ -163,8 +172,7 @@ class Coarse:
 
     def _tilts(self) -> Array:
         """Candidates for c, from far below to far above every scale of the losses."""
-        sizes = [float(np.abs(law.losses).max()) for law in self.laws]
-        least = 0.03 / max(sum(law.count * s for law, s in zip(self.laws, sizes, strict=True)), 1e-300)
+        least = 0.03 / math.fsum(law.count * law.size for law in self.laws)
         most = 1e4 / max(max(law.high for law in self.laws), 1e-300)
         return np.asarray(np.exp(np.arange(math.log(least), math.log(most), TILT_STEP)))
 

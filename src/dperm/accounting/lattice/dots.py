@@ -13,20 +13,41 @@ import math
 
 import numpy as np
 
+from dperm.accounting.lattice.rounding import UNDERFLOW
 from dperm.accounting.lattice.step import StepLaw
 from dperm.accounting.laws.law import Array
 
+COMPLETE = 1e-11  # far above the rounding of a sum of masses
+
 
 def high_share(p: Array, q: Array, low: Array, width: Array | float) -> Array:
-    """P-mass that each cell sends to its upper end; all of it where Q has underflowed."""
-    scaled = np.where(q > 0, q * np.exp(np.minimum(low, 690.0)), 0.0)
+    """P-mass that each cell sends to its upper end; all of it where Q has underflowed, or nearly."""
+    scaled = np.where(q > UNDERFLOW, q * np.exp(np.minimum(low, 690.0)), 0.0)
     return np.clip((p - scaled) / -np.expm1(-width), 0.0, p)
 
 
-def split_far(law: StepLaw, last: float, high: float) -> tuple[float, float]:
-    """P-mass that the density between ``last`` and ``high`` sends to ``last`` and to +infinity."""
-    if not high > last:
-        return 0.0, 0.0
-    p, q = (float(part[0]) for part in law.masses(np.array([last, high])))
-    kept = min(p, q * math.exp(last)) if last < 690 else 0.0
-    return kept, p - kept
+def mass_below(law: StepLaw, first: float) -> float:
+    """P-mass of the density below ``first``, all of it: what a law's support leaves out would be lost in every step."""
+    return float(law.masses(np.array([-math.inf, first]))[0][0])
+
+
+def missing(masses: Array, lost: float) -> float:
+    """P-mass that is neither in ``masses`` nor ``lost``, beyond rounding: whatever it is, +infinity dominates it.
+
+    There is none as long as a law's masses are complete.
+    """
+    gap = 1 - float(masses.sum()) - lost
+    return gap if gap > COMPLETE else 0.0
+
+
+def split_far(law: StepLaw, last: float, tail: float) -> tuple[float, float]:
+    """P-mass that the density above ``last`` sends to ``last`` and to +infinity.
+
+    Above the law's support there is no more than ``tail``, which goes to +infinity; any more that is found there is a
+    rounding away from the end of the support.
+    """
+    p, q = (float(part[0]) for part in law.masses(np.array([last, math.inf])))
+    if not law.support(tail)[1] > last:
+        return max(p - tail, 0.0), tail
+    kept = min(p, q * math.exp(last)) if last < 690 and q > UNDERFLOW else 0.0
+    return kept, tail + p - kept

@@ -23,13 +23,15 @@ import numpy as np
 from dperm.accounting.lattice.borders import CELLS, fitted_block
 from dperm.accounting.lattice.collapse import Window
 from dperm.accounting.lattice.grid import Grid
-from dperm.accounting.lattice.rounding import PLACE
+from dperm.accounting.lattice.rounding import PLACE, UNDERFLOW
 from dperm.accounting.lattice.step import BoolArray, StepLaw
 from dperm.accounting.laws.law import Array
 
 SMOOTH_ROUNDS = 2
 RAISE_ROUNDS = 2
+FAR_CELLS = 64
 NOTHING = 1e-300  # mass at the lowest point, so that no law is empty
+NOWHERE = (0.0, -math.inf)  # P-mass and log Q-mass of no outcome
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Cells:
 
 @dataclass(frozen=True)
 class Merged:
-    """A lattice law below a law: start and P-masses; density above the lattice (P- and Q-mass) is kept apart.
+    """A lattice law below a law: start and P-masses; density above the lattice (P-mass, log Q-mass) is kept apart.
 
     ``cost`` is a first-order estimate of what did not fit, in eps per step.
     """
@@ -57,7 +59,7 @@ class Merged:
 def merged(law: StepLaw, grid: Grid, c: float, window: Window | None) -> Merged:
     """Merge the density's cells and move the atoms down. Mass below the grid is dropped."""
     if grid.points == 1:
-        return Merged(grid.start, _with_atoms(np.full(1, NOTHING), law, grid.start, grid.spacing), (0.0, 0.0), 0.0)
+        return Merged(grid.start, _with_atoms(np.full(1, NOTHING), law, grid.start, grid.spacing), NOWHERE, 0.0)
     cells = _fitted(law, _cells(law, grid, window), grid)
     p, misfit = _misfits(law, cells)
     misfit = misfit / grid.spacing
@@ -83,12 +85,20 @@ def _with_atoms(masses: Array, law: StepLaw, start: float, spacing: float) -> Ar
 
 
 def _far(law: StepLaw, last: float) -> tuple[float, float]:
-    """P- and Q-mass of the density above the last border."""
+    """P-mass, and log Q-mass, of the density above the last border.
+
+    Where Q underflows it is at most the sum of e^-low P over cells above low.
+    """
     high = law.support(1e-300)[1]
     if not high > last:
-        return 0.0, 0.0
-    p, q = law.masses(np.array([last, high]))
-    return float(p[0]), float(q[0])
+        return NOWHERE
+    borders = np.linspace(last, high, FAR_CELLS + 1)
+    p, q = law.masses(borders)
+    if not p.sum() > UNDERFLOW:
+        return NOWHERE
+    if q.sum() > UNDERFLOW:
+        return float(p.sum()), math.log(q.sum())
+    return float(p.sum()), float(np.logaddexp.reduce(np.log(np.maximum(p, NOTHING)) - borders[:-1]))
 
 
 def _cells(law: StepLaw, grid: Grid, window: Window | None) -> Cells:
@@ -154,7 +164,7 @@ def _misfits(law: StepLaw, cells: Cells) -> tuple[Array, Array]:
     Where Q has underflowed, log(P/Q) is only known to be no less than the lower border.
     """
     p, q = law.masses(cells.borders)
-    live = (p > 0) & (q > 1e-290)
+    live = (p > 0) & (q > UNDERFLOW)
     ratio = np.log(np.where(live, p, 1.0)) - np.log(np.where(live, q, 1.0))
     return p, np.where(p > 0, cells.values - np.where(live, ratio, cells.borders[:-1]), 0.0)
 

@@ -15,6 +15,7 @@ from dperm.accounting.laws.law import Array
 MOST_POINTS = 2**20
 MOST_OWN = 2**19
 LEAST_POINTS = 2**9
+NEAR = np.array([1.02, 1.1, 1.3])  # tilts that serve a law with a faint mass far up, beyond its usual deviation
 ALIAS = 1e-9  # aliases aimed at, relative to delta
 SEARCH = 1000  # spacings tried for a lattice that fits the atoms of several laws
 MERGED = 40.0  # moving a composed law without atoms to a lattice of spacing h costs about h/MERGED
@@ -40,6 +41,7 @@ def target_of(coarse: Coarse, log_delta: float, epsilon: float) -> Target:
 
 def _target(coarse: Coarse, log_delta: float, epsilon: float, tilt: float) -> Target:
     others = tilt + np.array([0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 20, 40]) / math.sqrt(coarse.variance(tilt))
+    others = np.append(others, tilt * NEAR)
     wanted = -log_delta - math.log(ALIAS)
     least = max(0.0, epsilon - 2 / tilt)
     needs = (coarse.log_mgf(others) - others * least + wanted) / (others - tilt)

@@ -39,8 +39,8 @@ class Beyond:
 class Readout:
     """The profile of a tilted circle.
 
-    ``variation``: total error of its factors; ``lost``: P-mass at +infinity; ``far``: P- and Q-mass of an event that is
-    not on the circle (lower laws; it adds at least P - e^eps Q); ``shift``: allowance on the losses;
+    ``variation``: total error of its factors; ``lost``: P-mass at +infinity; ``far``: P-mass and log Q-mass of an event
+    that is not on the circle (lower laws; it adds at least P - e^eps Q); ``shift``: allowance on the losses;
     ``last``: index of the largest loss if the whole law fits on the circle (then nothing is aliased).
     """
 
@@ -124,8 +124,8 @@ class Readout:
 
     def _far(self, epsilon: float) -> float:
         """What the event that is not on the circle adds at least."""
-        p, q = self.far
-        return max(p * (1 - MASS) - bounded_exp(epsilon) * q * (1 + MASS), 0.0) if p else 0.0
+        p, log_q = self.far
+        return max(p * (1 - MASS) - bounded_exp(epsilon + self.shift + log_q) * (1 + MASS), 0.0) if p else 0.0
 
     def _left(self) -> float:
         """Aliases of smaller losses."""

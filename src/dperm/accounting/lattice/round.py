@@ -9,6 +9,7 @@ from dperm.accounting.lattice.coarse import Coarse, CoarseLaw
 from dperm.accounting.lattice.collapse import Collapsed, Window
 from dperm.accounting.lattice.plan import Plan, Target, plan_of
 from dperm.accounting.lattice.readout import Readout
+from dperm.accounting.lattice.rounding import UNDERFLOW
 from dperm.accounting.lattice.sides import lower_factors, readout_of, upper_factors
 
 FIXED_POINT_ROUNDS = 8
@@ -55,6 +56,6 @@ def _collapsed_plan(coarse: Coarse, plan: Plan, steep: list[bool], width: float)
 def _collapsed(law: CoarseLaw, step: float) -> CoarseLaw:
     low, high = steep_window(law.law, law.centre(), step)
     window = Window.of(law.law, low, high)
-    if not (low < high and window.p > 0 and window.q > 0):
+    if not (low < high and window.p > UNDERFLOW and window.q > UNDERFLOW):
         return law
     return CoarseLaw.of(Collapsed(window), law.count, law.tail, law.high, window)

@@ -21,6 +21,7 @@ MASS = 256 * ULP
 PLACE = 64 * ULP
 STAGE = 8 * ULP
 PRODUCT = 4 * ULP
+UNDERFLOW = 1e-290  # a mass below has lost digits, or all of them
 
 
 def transform_error(length: int) -> float:

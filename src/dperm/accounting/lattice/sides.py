@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import numpy as np
+
 from dperm.accounting.lattice.lower import merged
 from dperm.accounting.lattice.measure import Measure, tilt
 from dperm.accounting.lattice.own import composed
@@ -17,6 +19,7 @@ from dperm.accounting.lattice.spectrum import convolve
 from dperm.accounting.lattice.upper import raised
 
 SLACK = 1e-9  # on the logarithm of a moment generating function that bounds aliases, absolute and (times 1e-4) relative
+NEGLIGIBLE = -40.0  # log of a mass of which no two are seen together
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Factor:
     """A measure on the common lattice, how often it occurs, and what is known of its errors.
 
     For all steps together: ``log_mgf_beyond``, log E e^{c2 L}; ``kept``, log of the P-mass that is not at +infinity
-    (upper laws); ``far``, logs of the P- and Q-mass that is not far (lower laws).
+    (upper laws); ``far``, log of the P-mass that is not far, and of the Q-mass that is, added up (lower laws).
     """
 
     measure: Measure
@@ -32,7 +35,7 @@ class Factor:
     variation: float
     log_mgf_beyond: float
     kept: float = 0.0
-    far: tuple[float, float] = (0.0, 0.0)
+    far: tuple[float, float] = (0.0, -math.inf)
 
 
 def lower_factors(plan: Plan) -> tuple[list[Factor], list[float]]:
@@ -66,7 +69,7 @@ def _below(law: LawPlan, plan: Plan) -> tuple[Factor, float]:
     below = merged(law.coarse.law, grid, c, law.coarse.window)
     measure = tilt(below.start, grid.spacing, below.masses, c)
     log_mgf = count * measure.log_mgf(c, plan.target.beyond)
-    far = (count * _log_rest(below.far[0]), count * _log_rest(below.far[1]))
+    far = (count * _log_rest(below.far[0]), _log_some(below.far[1], count))
     cost = count * below.cost + law.misfit
     if not law.own:
         return Factor(measure, count, 0.0, log_mgf, far=far), cost
@@ -85,6 +88,18 @@ def _together(log_rests: Iterable[float]) -> float:
     return -math.expm1(sum(log_rests))
 
 
+def _log_some(log_mass: float, count: int) -> float:
+    """Log of 1 - (1 - mass)^count, or of the bound count * mass where that is as good."""
+    if log_mass < NEGLIGIBLE:
+        return math.log(count) + log_mass
+    return math.log(-math.expm1(count * _log_rest(math.exp(log_mass))))
+
+
+def _log_sum(logs: Iterable[float]) -> float:
+    """Log of sum e^log."""
+    return float(np.logaddexp.reduce(list(logs)))
+
+
 def readout_of(factors: list[Factor], plan: Plan) -> Readout:
     """Convolve the factors."""
     log_mgf = math.fsum(factor.log_mgf_beyond for factor in factors)
@@ -96,7 +111,7 @@ def readout_of(factors: list[Factor], plan: Plan) -> Readout:
         beyond=Beyond(plan.target.beyond, log_mgf + SLACK * (1 + 1e-4 * abs(log_mgf))),
         variation=sum(factor.variation for factor in factors),
         lost=_together(factor.kept for factor in factors),
-        far=(_together(factor.far[0] for factor in factors), _together(factor.far[1] for factor in factors)),
+        far=(_together(factor.far[0] for factor in factors), _log_sum(factor.far[1] for factor in factors)),
         shift=PLACE * sum(sizes),
         last=last if last < plan.length else None,
     )

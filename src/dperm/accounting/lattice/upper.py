@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from dperm.accounting.lattice.dots import high_share, split_far
+from dperm.accounting.lattice.dots import high_share, mass_below, missing, split_far
 from dperm.accounting.lattice.grid import Grid
 from dperm.accounting.lattice.rounding import PLACE
 from dperm.accounting.lattice.step import StepLaw
@@ -16,23 +16,18 @@ from dperm.accounting.laws.law import Array
 def raised(law: StepLaw, grid: Grid, tail: float) -> tuple[Array, float]:
     """P-masses on the lattice, and the P-mass sent to +infinity. Mass below the lattice goes up to its first point."""
     losses = grid.losses()
-    low, high = law.support(tail)
     out = np.zeros(grid.points)
     if grid.points > 1:
         p, q = law.masses(losses)
         up = high_share(p, q, losses[:-1], grid.spacing)
         out[:-1] += p - up
         out[1:] += up
-    out[0] += tail + _mass(law, low, float(losses[0]))
+    out[0] += tail + mass_below(law, float(losses[0]))
     for loss, mass in law.atoms():
         _place(out, grid, loss, mass)
-    kept, lost = split_far(law, float(losses[-1]), high)
+    kept, lost = split_far(law, float(losses[-1]), tail)
     out[-1] += kept
-    return out, tail + lost
-
-
-def _mass(law: StepLaw, low: float, high: float) -> float:
-    return float(law.masses(np.array([low, high]))[0][0]) if high > low else 0.0
+    return out, lost + missing(out, lost)
 
 
 def _place(out: Array, grid: Grid, loss: float, mass: float) -> None:

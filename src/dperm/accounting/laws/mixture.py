@@ -13,8 +13,10 @@ import numpy as np
 from dperm.accounting.laws.frequency import frequency_sums
 from dperm.accounting.laws.law import Array, ComplexArray, LossLaw, Parts
 from dperm.accounting.laws.panels import AnalyticDensity, Panels, integrate_panels
-from dperm.accounting.laws.sampling import add_delta, base_loss, remove_delta, sampled_loss
+from dperm.accounting.laws.sampling import add_delta, base_loss, outwards, remove_delta, sampled_loss
 from dperm.privacy.rounding import ULP
+
+SERVED = 1000.0  # tilts, over the range of the loss, at which the nodes of `_search_nodes` are right to 1e-9
 
 
 class BasePair(LossLaw, AnalyticDensity, Protocol):
@@ -72,8 +74,8 @@ class MixtureLoss:
         return (0.0, high) if self.kind is Kind.SPLICE else (-high, high)
 
     def support(self, tail: float) -> tuple[float, float]:
-        """Images of the base's range."""
-        low, high = (float(v) for v in sampled_loss(np.array(self._range(tail)), self.rate))
+        """Images of the base's range, rounded outwards: all of P may lie within a rounding of log(1 - q)."""
+        low, high = outwards(*(float(v) for v in sampled_loss(np.array(self._range(tail)), self.rate)))
         return {Kind.REMOVE: (low, high), Kind.ADD: (-high, -low), Kind.SPLICE: (-high, high)}[self.kind]
 
     def atoms(self) -> tuple[tuple[float, float], ...]:
@@ -132,9 +134,12 @@ class MixtureLoss:
         return len(self._nodes(c, t)[0])
 
     def log_mgf_real(self, c: Array) -> Array:
-        """Nodes for the largest tilt in use, at real c."""
+        """Nodes for the largest tilt in use, at real c; further on a bound: the slope is at most the largest loss."""
         losses, log_weights = _search_nodes(self)
-        return np.asarray(np.logaddexp.reduce(np.multiply.outer(c, losses) + log_weights, axis=1))
+        low, high = self.support(self.tail)
+        near = np.minimum(c, SERVED / (high - low))
+        inside = np.logaddexp.reduce(np.multiply.outer(near, losses) + log_weights, axis=1)
+        return np.asarray(inside + (c - near) * high)
 
     def _nodes(self, c: float, t: float) -> tuple[Array, Array, float]:
         """Losses and log P-weights of atoms and nodes, log of the quadrature error of E e^{sL} for |Im s| <= t."""

@@ -10,7 +10,7 @@ from scipy.special import ndtri_exp
 
 from dperm.accounting.laws.gaussian import gaussian_delta, interval_mass
 from dperm.accounting.laws.law import Array, Parts
-from dperm.accounting.laws.sampling import add_delta, base_loss, remove_delta, sampled_loss
+from dperm.accounting.laws.sampling import add_delta, base_loss, outwards, remove_delta, sampled_loss
 from dperm.privacy.adjacency import Direction
 
 
@@ -77,13 +77,25 @@ class SubsampledGaussianLoss:
             return ell
         if self.direction is Direction.ADD:
             return -ell
-        return ell - sampled_loss((-2 * x - 1) / (2 * v), self.rate)
+        return self._replace_loss(x)
+
+    def _replace_loss(self, x: Array) -> Array:
+        """l(x) - l(-x) = log(1 + q (e^a - e^b)/(1 - q + q e^b)) at x > 0, a - b = 2x/v; odd, with its digits near 0."""
+        v, away = self.sigma**2, np.abs(x)
+        with np.errstate(divide="ignore"):
+            log_gap = (2 * away - 1) / (2 * v) + np.log(-np.expm1(-2 * away / v))
+        log_ratio = math.log(self.rate) + log_gap - sampled_loss((-2 * away - 1) / (2 * v), self.rate)
+        return np.asarray(np.sign(x) * np.logaddexp(0.0, log_ratio))
 
     def support(self, tail: float) -> tuple[float, float]:
-        """The losses at the outputs that bound all but ``tail`` of P on each side."""
+        """The losses at the outputs that bound all but ``tail`` of P on each side, rounded outwards.
+
+        Little noise puts nearly all of P within a rounding of one loss (0 or +-log(1 - q)): an end that is rounded
+        inwards, or underflows to 0, would leave it outside.
+        """
         reach = -float(ndtri_exp(math.log(tail))) * self.sigma
         ends = self.loss(np.array([-reach, 1 + reach]))
-        return float(ends.min()), float(ends.max())
+        return outwards(float(ends.min()), float(ends.max()))
 
     def atoms(self) -> tuple[tuple[float, float], ...]:
         """None."""

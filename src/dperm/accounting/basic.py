@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds from closed forms of single steps, against which every engine's answer is held.
+
+A composition releases all that any one of its steps releases (T3), and is no worse than the sum of its steps' epsilons
+and deltas (T11). Both are wide and cannot fail the way a lattice or a contour could: an answer that contradicts them,
+or itself, is replaced by them.
+"""
+
+import math
+
+from dperm.accounting import closed
+from dperm.accounting.composition import Composition
+
+Bracket = tuple[float, float]
+
+
+def consistent_epsilon(composition: Composition, delta: float, bracket: Bracket) -> bool:
+    """Whether the ends are in order and no single step has a delta above ``delta`` at the upper one."""
+    low, high = bracket
+    return low <= high and (high == math.inf or _one_step(composition, high) <= delta)
+
+
+def consistent_delta(composition: Composition, epsilon: float, bracket: Bracket) -> bool:
+    """Whether the ends are in order and no single step has a delta above the upper one."""
+    low, high = bracket
+    return low <= high and _one_step(composition, epsilon) <= high
+
+
+def epsilon_bracket(composition: Composition, delta: float) -> Bracket:
+    """From one step's epsilon to the sum of all epsilons, each at its share of ``delta`` (T3, T11)."""
+    low, high = 0.0, 0.0
+    for single, count in _singles(composition):
+        low = max(low, (closed.epsilon_bracket(single, delta) or (0.0, 0.0))[0])
+        share = closed.epsilon_bracket(single, delta / composition.count * (1 - 1e-15))
+        high += count * (share or (0.0, math.inf))[1]
+    return low, min(high * (1 + 1e-14), composition.ceiling)
+
+
+def delta_bracket(composition: Composition, epsilon: float) -> Bracket:
+    """From one step's delta to the sum of all deltas, each at its share of ``epsilon`` (T3, T11)."""
+    share = epsilon / composition.count * (1 - 1e-15)
+    most = math.fsum(
+        count * (closed.delta_bracket(single, share) or (0.0, 1.0))[1] for single, count in _singles(composition)
+    )
+    return _one_step(composition, epsilon), min(most * (1 + 1e-14), 1.0)
+
+
+def _one_step(composition: Composition, epsilon: float) -> float:
+    """Largest lower end of a single step's delta."""
+    return max((closed.delta_bracket(single, epsilon) or (0.0, 1.0))[0] for single, _ in _singles(composition))
+
+
+def _singles(composition: Composition) -> list[tuple[Composition, int]]:
+    return [(Composition(((law, 1),)), count) for law, count in composition.steps]
