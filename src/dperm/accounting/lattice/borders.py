@@ -13,11 +13,13 @@ import math
 
 import numpy as np
 
+from dperm.accounting.lattice.rounding import UNDERFLOW
 from dperm.accounting.lattice.step import BoolArray, StepLaw
 from dperm.accounting.laws.law import Array
 
 CELLS = 40  # cells on either side of a steep place
 ROUNDS = 6
+STEEPEST = 1e100  # its square is no overflow
 
 
 def fitted_block(law: StepLaw, borders: Array, values: Array, free: BoolArray, anchor: int | None = None) -> Array:
@@ -29,6 +31,8 @@ def fitted_block(law: StepLaw, borders: Array, values: Array, free: BoolArray, a
     for _ in range(ROUNDS):
         ratio, jacobian = _ratios(law, borders)
         live = np.isfinite(ratio)
+        if anchor is not None and not live[anchor]:
+            break
         target = values if anchor is None else values - values[anchor] + ratio[anchor]
         if anchor is not None:
             jacobian = jacobian - jacobian[anchor]
@@ -40,6 +44,8 @@ def fitted_block(law: StepLaw, borders: Array, values: Array, free: BoolArray, a
         if anchor is not None:
             rows, goals = np.vstack([rows, _closing(len(borders))]), np.append(goals, -_closing(len(borders)) @ borders)
         move = _least_squares(rows[:, free], goals)
+        if not np.isfinite(move).all():
+            break
         borders = borders.copy()
         borders[free] += np.clip(move, -0.4 * step, 0.4 * step)
         borders = np.maximum.accumulate(borders)
@@ -47,9 +53,12 @@ def fitted_block(law: StepLaw, borders: Array, values: Array, free: BoolArray, a
 
 
 def _least_squares(rows: Array, goals: Array) -> Array:
-    """Normal equations with a slight ridge: quick, and exact enough for a step of Newton's method."""
+    """Normal equations with a slight ridge: quick, and exact enough for a step of Newton's method; NaN if singular."""
     normal = rows.T @ rows
-    return np.asarray(np.linalg.solve(normal + 1e-9 * np.eye(len(normal)), rows.T @ goals))
+    try:
+        return np.asarray(np.linalg.solve(normal + 1e-9 * np.eye(len(normal)), rows.T @ goals))
+    except np.linalg.LinAlgError:  # slopes beside which the ridge is lost
+        return np.full(len(normal), math.nan)
 
 
 def _closing(borders: int) -> Array:
@@ -67,8 +76,8 @@ def _ratios(law: StepLaw, borders: Array) -> tuple[Array, Array]:
         if 0 <= k < len(p):
             p[k] += mass
             q[k] += mass * math.exp(-loss)
-    live = (p > 0) & (q > 0)
-    ratio = np.where(live, np.log(np.where(live, p, 1.0) / np.where(live, q, 1.0)), np.nan)
+    live = (p > UNDERFLOW) & (q > UNDERFLOW)
+    ratio = np.where(live, np.log(np.where(live, p, 1.0)) - np.log(np.where(live, q, 1.0)), np.nan)
     reach = 1e-4 * float(np.diff(borders).max())
     edges = np.stack([borders - reach, borders + reach], axis=1).ravel()
     near = [part[::2] / (2 * reach) for part in law.masses(edges)]
@@ -76,7 +85,7 @@ def _ratios(law: StepLaw, borders: Array) -> tuple[Array, Array]:
     rows = np.arange(len(p))
     for side, sign in ((0, -1.0), (1, 1.0)):
         slope = near[0][rows + side] / np.where(live, p, 1.0) - near[1][rows + side] / np.where(live, q, 1.0)
-        jacobian[rows, rows + side] = sign * slope
+        jacobian[rows, rows + side] = sign * np.clip(slope, -STEEPEST, STEEPEST)
     return ratio, jacobian
 
 
