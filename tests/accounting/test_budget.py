@@ -157,7 +157,7 @@ class BrokenBudget:
     def check(self, event):
         pass
 
-    def reserve(self, event, *, request_id=None):
+    def reserve(self, event, *, request_id=None, facts=None):
         return BrokenReservation()
 
 

@@ -291,3 +291,13 @@ def test_adaptive_gaussian_runs_stay_within_the_limit():
                 continue  # a smaller question may still fit
             total += 1 / sigma**2
         assert math.sqrt(total) <= 1.5 * (1 + 1e-15)
+
+
+def test_the_receipt_says_where_it_is_booked_and_what_is_spent_with_it():
+    budget = MemoryBudget(PureDP(1.0, "add_remove"))
+    reservation = budget.reserve(Pure(0.25, "add_remove"), request_id="a", facts={"seeded": True})
+    reservation.commit("sha256:0")
+    receipt = reservation.receipt
+    assert (receipt["seq"], receipt["request_id"], receipt["digest"]) == (0, "a", "sha256:0")
+    assert (receipt["capacity"], receipt["spent"]) == ({"epsilon": 1.0}, {"epsilon": 0.25})
+    assert budget.entries[0].facts == {"seeded": True}

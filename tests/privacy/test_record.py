@@ -43,7 +43,7 @@ def test_it_round_trips_through_json(record):
 
 def test_the_json_is_versioned_and_names_the_guarantee():
     data = json.loads(RECORD.to_json())
-    assert data["format"] == 1
+    assert data["format"] == 2
     assert data["guarantee"] == {"kind": "ApproxDP", "epsilon": 1.0, "delta": 1e-6, "adjacency": "replace_one"}
 
 
@@ -116,3 +116,11 @@ def test_a_release_holds_one_adjacency():
     assert release.value == [1.0, 2.0]
     with pytest.raises(AdjacencyError, match="must have one adjacency"):
         dataclasses.replace(release, profile=GDP(1.0, "add_remove").profile())
+
+
+def test_records_of_the_first_format_are_read_and_have_no_ledger():
+    data = json.loads(RECORD.to_json()) | {"format": 1}
+    del data["ledger"]
+    found = Record.from_json(json.dumps(data))
+    assert found.ledger == {}
+    assert found == RECORD

@@ -12,11 +12,11 @@ The order of a run is the same everywhere:
 **There are no refunds.** A reservation is charged before any noise is drawn. A run that fails afterwards may have
 shown something (its error, its timing, a part of its output), so its reservation is burned: closed, and charged.
 
-`dperm.accounting.memory_budget` implements the protocol in memory.
+`dperm.accounting.memory_budget` implements the protocol in memory, `dperm.ledger` in a file or a database.
 """
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -50,6 +50,10 @@ class Reservation(Protocol):
     @property
     def repeated(self) -> bool:
         """True if the request id had been reserved before: then **draw no noise**, one charge pays for one release."""
+
+    @property
+    def receipt(self) -> Mapping[str, object]:
+        """Where this is booked and what is spent with it, as public JSON data: goes into the record of the release."""
 
     def commit(self, digest: str) -> None:
         """Close the reservation with the digest of what is released; the same digest again changes nothing.
@@ -87,16 +91,25 @@ class Budget(Protocol):
             If the event has no cost under the budget's adjacency, or in its currency.
         """
 
-    def reserve(self, event: Event, *, request_id: str | None = None) -> Reservation:
+    def reserve(
+        self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
+    ) -> Reservation:
         """Charge ``event`` at once, or raise as ``check`` does and charge nothing.
 
         A ``request_id`` makes the call idempotent: the same id with the same event is charged once and returns the
-        same reservation (then ``repeated``); with another event it raises BudgetError.
+        same reservation (then ``repeated``); with another event it raises BudgetError. ``facts`` are kept in the books
+        beside the event: public JSON data about what will run, such as whether a seed makes it NOT PRIVATE.
         """
 
 
 @contextmanager
-def charged(budget: Budget | None, event: Event, *, request_id: str | None = None) -> Iterator[Reservation]:
+def charged(
+    budget: Budget | None,
+    event: Event,
+    *,
+    request_id: str | None = None,
+    facts: Mapping[str, object] | None = None,
+) -> Iterator[Reservation]:
     """Run a release inside a reservation of ``event``, charged before the first line.
 
     An exception burns the reservation, gets a note that says so, and goes on. Leaving without ``commit`` (or
@@ -124,7 +137,7 @@ def charged(budget: Budget | None, event: Event, *, request_id: str | None = Non
     if budget is None:
         yield _Unbudgeted()
         return
-    reservation = _first_use(budget, event, request_id)
+    reservation = _first_use(budget, event, request_id, facts)
     try:
         yield reservation
     except BaseException as error:
@@ -163,6 +176,11 @@ class _Unbudgeted:
     state = State.RESERVED
     repeated = False
 
+    @property
+    def receipt(self) -> Mapping[str, object]:
+        """Nothing: it is booked nowhere."""
+        return {}
+
     def commit(self, digest: str) -> None:
         """Check the argument as a budget would, and do nothing."""
         checked_text("digest", digest)
@@ -172,12 +190,13 @@ class _Unbudgeted:
         checked_text("reason", reason)
 
 
-def _first_use(budget: Budget, event: Event, request_id: str | None) -> Reservation:
+def _first_use(budget: Budget, event: Event, request_id: str | None, facts: Mapping[str, object] | None) -> Reservation:
     """A reservation that no other run has or had."""
-    reservation = checked_budget(budget).reserve(event, request_id=request_id)
+    reservation = checked_budget(budget).reserve(event, request_id=request_id, facts=facts)
     if reservation.repeated:
+        asked = reservation.receipt.get("request_id", request_id)
         raise BudgetError(
-            f"request_id={request_id!r} was charged before and is {reservation.state.value}: a second run would draw "
+            f"request_id={asked!r} was charged before and is {reservation.state.value}: a second run would draw "
             "noise twice for one charge. Use what the first run released, or charge a new run under a new request_id."
         )
     return reservation

@@ -4,6 +4,7 @@
 
 import os
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import NoReturn, final
@@ -14,8 +15,8 @@ from dperm.accounting.filters import Amounts, Filter, filter_of, left, price, re
 from dperm.accounting.serialize import event_to_json
 from dperm.errors import BudgetError
 from dperm.privacy.adjacency import Adjacency
-from dperm.privacy.guarantee import AnyGuarantee
-from dperm.privacy.rounding import round_up
+from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict
+from dperm.privacy.rounding import round_down, round_up
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,8 @@ class Entry:
     """Of what was released, once committed."""
     reason: str | None = None
     """Why it was burned."""
+    facts: Mapping[str, object] = field(default_factory=dict, hash=False)
+    """What the run said about itself."""
 
 
 @final
@@ -93,6 +96,11 @@ class MemoryBudget:
         return {name: round_up(used) for name, used in zip(self._filter.names, self._spent, strict=True)}
 
     @property
+    def capacity(self) -> dict[str, float]:
+        """The limit on each of these sums, rounded down."""
+        return {name: round_down(most) for name, most in zip(self._filter.names, self._filter.capacity, strict=True)}
+
+    @property
     def remaining(self) -> AnyGuarantee:
         """The largest guarantee that can still be charged, rounded down."""
         return self._filter.within(left(self._filter, self._spent))
@@ -108,7 +116,9 @@ class MemoryBudget:
         cost = price(self._filter, event)
         require(self._filter, self._spent, cost, event)
 
-    def reserve(self, event: Event, *, request_id: str | None = None) -> "MemoryReservation":
+    def reserve(
+        self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
+    ) -> "MemoryReservation":
         """Charge ``event`` at once, or raise and charge nothing.
 
         Raises
@@ -129,7 +139,7 @@ class MemoryBudget:
                 return MemoryReservation(self, known, repeated=True)
             require(self._filter, self._spent, cost, event)
             self._spent = total(self._spent, cost)
-            return MemoryReservation(self, self._append(text, named, request_id))
+            return MemoryReservation(self, self._append(text, named, request_id, facts or {}))
 
     def __copy__(self) -> "MemoryBudget":
         """The budget itself: a copy (sklearn's clone makes one for every fold) would be spent a second time."""
@@ -150,10 +160,12 @@ class MemoryBudget:
         """The limit, and what is spent of it."""
         return f"MemoryBudget(limit={self._limit!r}, spent={self.spent!r})"
 
-    def _append(self, event: str, cost: tuple[tuple[str, float], ...], request_id: str | None) -> int:
+    def _append(
+        self, event: str, cost: tuple[tuple[str, float], ...], request_id: str | None, facts: Mapping[str, object]
+    ) -> int:
         """Write a line of the books; the lock is held."""
         number = len(self._entries)
-        self._entries.append(Entry(number, event, cost, request_id=request_id))
+        self._entries.append(Entry(number, event, cost, request_id=request_id, facts=dict(facts)))
         if request_id is not None:
             self._numbers[request_id] = number
         return number
@@ -208,6 +220,19 @@ class MemoryReservation:
     def state(self) -> State:
         """Reserved, committed or burned."""
         return self.entry.state
+
+    @property
+    def receipt(self) -> Mapping[str, object]:
+        """The number of the line, the limit, and what is spent of it by now."""
+        return {
+            "ledger": "in memory, gone with its process",
+            "seq": self.number,
+            "request_id": self.entry.request_id,
+            "digest": self.entry.digest,
+            "limit": guarantee_as_dict(self.budget.limit),
+            "capacity": self.budget.capacity,
+            "spent": self.budget.spent,
+        }
 
     def commit(self, digest: str) -> None:
         """Close it with the digest of what is released."""

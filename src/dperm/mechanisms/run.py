@@ -14,7 +14,7 @@ import platform
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from importlib.metadata import version
@@ -31,7 +31,7 @@ from dperm.errors import DataError, NotPrivateWarning, ParameterError
 from dperm.noise.bits import Bits, Stream, SystemBits
 from dperm.noise.grade import Grade
 from dperm.privacy import Record, Release
-from dperm.privacy.guarantee import AnyGuarantee
+from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict
 
 Raw = TypeVar("Raw")
 Value = TypeVar("Value")
@@ -86,10 +86,11 @@ def release(
     value = _read(checked)
     stream = source.stream()
     # the user's own settings must not let the data decide whether rounding is an error, after the charge
-    with np.errstate(all="ignore"), charged(budget, facts.event) as reservation:
+    with np.errstate(all="ignore"), charged(budget, facts.event, facts=_booked(record)) as reservation:
         released = draw(value, stream)
         if budget is not None:  # a digest of a million numbers takes milliseconds
             reservation.commit(digest(released))
+            record = replace(record, ledger=reservation.receipt)
     return Release(released, facts.goal, facts.profile, facts.event, record)
 
 
@@ -144,6 +145,18 @@ def _record(facts: Facts, source: Bits) -> Record:
         seeded=not source.is_private,
         timestamp=datetime.now(UTC).isoformat(timespec="seconds"),
     )
+
+
+def _booked(record: Record) -> dict[str, object]:
+    """What the books keep beside the event: the law of the noise, the theorems, the versions, and whether it counts."""
+    return {
+        "guarantee": guarantee_as_dict(record.guarantee),
+        "noise": record.noise,
+        "grade": record.grade,
+        "theorems": record.theorems,
+        "versions": record.versions,
+        "seeded": record.seeded,
+    }
 
 
 def _bits_in_words(source: Bits) -> str:

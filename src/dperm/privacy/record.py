@@ -15,8 +15,8 @@ from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, Guarantee, guarantee_as_dict, guarantee_from_dict
 from dperm.privacy.profile import PrivacyProfile
 
-FORMAT = 1
-"""Version of the JSON of a record; a reader refuses versions that it does not know."""
+FORMAT = 2
+"""Version of the JSON of a record; a reader refuses versions that it does not know. Format 1 had no ``ledger``."""
 
 Value = TypeVar("Value")
 
@@ -48,6 +48,8 @@ class Record:
         Software versions.
     timestamp
         When, in ISO 8601, if it may be known.
+    ledger
+        The receipt of the budget that was charged: where it is booked, and what was spent with it; empty without one.
     """
 
     guarantee: AnyGuarantee
@@ -61,6 +63,7 @@ class Record:
     seeded: bool = False
     versions: Mapping[str, object] = field(default_factory=dict)
     timestamp: str | None = None
+    ledger: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check the values, and keep own copies of the mappings as plain JSON data."""
@@ -77,7 +80,7 @@ class Record:
         if isinstance(self.theorems, str) or not all(isinstance(tag, str) for tag in self.theorems):
             raise ParameterError(f'theorems must be a tuple of tags such as ("T6",), got {shown(self.theorems)}.')
         object.__setattr__(self, "theorems", tuple(self.theorems))
-        for name in ("event", "public", "versions"):
+        for name in ("event", "public", "versions", "ledger"):
             object.__setattr__(self, name, _plain(name, getattr(self, name)))
 
     @property
@@ -108,8 +111,8 @@ class Record:
         try:
             data = dict(json.loads(text))
             found = data.pop("format")
-            if type(found) is not int or found != FORMAT:
-                raise EventFormatError(f"this version reads records of format {FORMAT}. Upgrade dperm.")
+            if type(found) is not int or not 1 <= found <= FORMAT:
+                raise EventFormatError(f"this version reads records up to format {FORMAT}. Upgrade dperm.")
             return cls(guarantee=guarantee_from_dict(data.pop("guarantee")), **data)
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError, ParameterError) as error:
             raise EventFormatError(f"cannot read a record: {error!r}") from error
