@@ -14,7 +14,8 @@
         ├── ConversionError (ValueError)   no theorem converts one guarantee into the other
         ├── EventFormatError (ValueError)  a stored event cannot be read
         ├── ModelFormatError (ValueError)  a stored model cannot be read
-        └── BudgetError                    the budget does not cover what was asked
+        ├── BudgetError                    the budget does not cover what was asked
+        └── LedgerError                    a ledger cannot be read, written or trusted
     UserWarning
     └── DpermWarning                       something legal that deserves a second look
         ├── NotPrivateWarning              a seed was used, or no noise: the result is NOT PRIVATE
@@ -62,6 +63,10 @@ class ModelFormatError(DpermError, ValueError):
 
 class BudgetError(DpermError):
     """The budget does not cover what was asked; nothing was charged."""
+
+
+class LedgerError(DpermError):
+    """A ledger cannot be read, written or trusted: damaged, replaced, rolled back, or not there; nothing was released."""
 
 
 class DpermWarning(UserWarning):

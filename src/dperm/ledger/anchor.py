@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Anchors: a signed word of the ledger about its last line, carried by every artefact.
+
+A chain of hashes shows that a line was changed, but not that the last lines are gone: an older copy of the file is a
+valid chain too. Whoever holds an anchor can tell, since the ledger signed that it had been further.
+"""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from dperm.errors import LedgerError, ParameterError
+from dperm.ledger.entry import Entry
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Who a ledger is: its keys, and the id that follows from the public one. The keys of writers, not for others."""
+
+    public_key: str
+    signing_key: str
+    fingerprint_key: str
+
+    @property
+    def id(self) -> str:
+        """The id of the ledger: no other key pair gives it."""
+        return id_of(self.public_key)
+
+    @classmethod
+    def fresh(cls) -> "Identity":
+        """New keys from the operating system."""
+        import secrets
+
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        key = Ed25519PrivateKey.generate()
+        return cls(key.public_key().public_bytes_raw().hex(), key.private_bytes_raw().hex(), secrets.token_hex(32))
+
+    def anchor(self, entry: Entry) -> "Anchor":
+        """The signed word that ``entry`` is in the books."""
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(self.signing_key))
+        plain = Anchor(self.id, entry.account, entry.seq, entry.hash, self.public_key, "")
+        return Anchor(self.id, entry.account, entry.seq, entry.hash, self.public_key, key.sign(plain.message).hex())
+
+
+@dataclass(frozen=True)
+class Anchor:
+    """That the ledger had, in this account, a line of this number with this hash.
+
+    Attributes
+    ----------
+    ledger
+        The id of the ledger, a hash of its public key.
+    account, seq, hash
+        The line.
+    public_key, signature
+        Ed25519, in hexadecimal.
+    """
+
+    ledger: str
+    account: str
+    seq: int
+    hash: str
+    public_key: str
+    signature: str
+
+    @property
+    def message(self) -> bytes:
+        """What is signed."""
+        return json.dumps(["dperm anchor", self.ledger, self.account, self.seq, self.hash]).encode()
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether the signature is that of the ledger with this id."""
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+        try:
+            key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.public_key))
+            key.verify(bytes.fromhex(self.signature), self.message)
+        except (ValueError, InvalidSignature):
+            return False
+        return id_of(self.public_key) == self.ledger
+
+    def to_json(self) -> str:
+        """One line of JSON."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Anchor":
+        """What ``to_json`` wrote.
+
+        Raises
+        ------
+        LedgerError
+            If it is something else.
+        """
+        try:
+            data = json.loads(text)
+        except ValueError:
+            raise LedgerError("an anchor is a JSON object, and this is not JSON.") from None
+        return cls.from_receipt(data)
+
+    @classmethod
+    def from_receipt(cls, receipt: Mapping[str, Any]) -> "Anchor":
+        """The anchor in the receipt of a release (``Record.ledger``), or in a mapping with the same names.
+
+        Raises
+        ------
+        LedgerError
+            If there is none: the release was charged to no ledger, or to a budget in memory.
+        """
+        if not isinstance(receipt, Mapping):
+            raise ParameterError("receipt must be a mapping, such as release.record.ledger.")
+        kinds: dict[str, type] = {item.name: int if item.name == "seq" else str for item in fields(cls)}
+        if not all(type(receipt.get(name)) is kind for name, kind in kinds.items()):
+            raise LedgerError("there is no anchor in it: what it is about was not charged to a ledger that signs.")
+        return cls(**{name: receipt[name] for name in kinds})
+
+
+def id_of(public_key: str) -> str:
+    """The id of the ledger that signs with this key."""
+    return hashlib.sha256(bytes.fromhex(public_key)).hexdigest()[:32]

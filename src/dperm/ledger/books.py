@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""What a store of ledgers has to do; `dperm.ledger.sqlite` and `dperm.ledger.postgres` do it.
+
+A store gives transactions, and a transaction gives the books: reads, one way to append a line, and one way to move a
+meter. What may be appended is decided above, in `dperm.ledger.bookkeeping`, the same for every store. A store refuses
+by itself whatever changes or removes a line, lowers what is spent, or spends more than the limit.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from dperm.ledger.anchor import Identity
+from dperm.ledger.entry import Entry, Kind
+
+FORMAT = 1
+"""Version of the tables; a reader refuses versions that it does not know."""
+
+
+@dataclass(frozen=True)
+class Meter:
+    """One currency of an account, in units."""
+
+    capacity: int
+    spent: int = 0
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many reservations an account has, and how they ended."""
+
+    reserved: int
+    committed: int
+    burned: int
+    seeded: int
+    """Of the reserved: those whose noise followed from a seed, NOT PRIVATE."""
+
+
+class Books(Protocol):
+    """The lines and meters of a ledger, inside one transaction."""
+
+    def identity(self) -> Identity:
+        """The keys of the ledger."""
+
+    def accounts(self) -> tuple[str, ...]:
+        """The names of the accounts, in the order in which they were opened."""
+
+    def meters(self, account: str) -> dict[str, Meter]:
+        """The meters of an account by currency; none if there is no such account."""
+
+    def entries(self, account: str) -> Iterator[Entry]:
+        """All lines of an account, in their order."""
+
+    def head(self, account: str) -> Entry | None:
+        """The last line of an account."""
+
+    def entry(self, account: str, seq: int) -> Entry | None:
+        """The line of this number."""
+
+    def latest(self, account: str, kind: Kind) -> Entry | None:
+        """The last line of this kind."""
+
+    def named(self, account: str, kind: Kind, request_id: str) -> Entry | None:
+        """The reservation or approval with this request id."""
+
+    def closing(self, account: str, about: int) -> Entry | None:
+        """The line that closed the reservation of this number."""
+
+    def counts(self, account: str) -> Counts:
+        """How many reservations there are."""
+
+    def append(self, entry: Entry) -> None:
+        """Write a line after the last one."""
+
+    def set_meter(self, account: str, name: str, meter: Meter) -> None:
+        """Set a meter; a new one is made."""
+
+    def damage(self) -> Iterable[str]:
+        """What the store itself finds wrong with its tables, in words."""
+
+
+class Store(Protocol):
+    """A place where a ledger lives."""
+
+    def create(self) -> None:
+        """Make the tables of a new ledger, if there is none; an existing one is left as it is."""
+
+    def read(self) -> AbstractContextManager[Books]:
+        """The books as they stand at one moment.
+
+        Raises
+        ------
+        LedgerError
+            If there is no ledger, or it cannot be read or trusted.
+        """
+
+    def write(self, accounts: Iterable[str]) -> AbstractContextManager[Books]:
+        """The books for a change of these accounts: durable when the block is left, undone if it raises.
+
+        Between the first line of the block and the last nobody else changes them.
+        """

@@ -1,0 +1,140 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""What is declared of an account when it is opened: public, and part of its first entry."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+from dperm.accounting.filters import Filter
+from dperm.checks import shown
+from dperm.errors import LedgerError, ParameterError
+from dperm.ledger.units import rule_of
+from dperm.privacy.adjacency import Adjacency
+from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict, guarantee_from_dict
+
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class AccountFacts:
+    """An account: whose data it protects, and how much of their privacy may be spent.
+
+    Attributes
+    ----------
+    name
+        How the account is called in its ledger.
+    dataset
+        The data set, as its owner calls it. A hash of the rows would match neither a fold nor a cleaned table, so
+        the owner says which data belong to the account.
+    unit
+        What one record stands for: "one person", "one visit". The guarantee is about one record.
+    limit
+        What is promised about everything charged here, together.
+    blocks, composition
+        For an ApproxDP limit: how many releases share its delta, and whether their epsilons are added ("basic") or
+        their squares ("advanced", T14a).
+    parents
+        Accounts of data sets that this one overlaps or was derived from; every charge is charged to them too.
+    approval
+        Whether each release needs an approval of its request id beforehand.
+    fingerprints
+        Keyed fingerprints of files that belong to the account; the command line refuses others.
+    """
+
+    name: str
+    dataset: str
+    unit: str
+    limit: AnyGuarantee
+    blocks: int | None = None
+    composition: str = "basic"
+    parents: tuple[str, ...] = ()
+    approval: bool = False
+    fingerprints: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check every declaration, the rule included."""
+        for name in ("name", "dataset", "unit"):
+            _text("account" if name == "name" else name, getattr(self, name))
+        if isinstance(self.parents, str) or not all(isinstance(parent, str) for parent in self.parents):
+            raise ParameterError(f"parents must be a list of names of accounts, got {shown(self.parents)}.")
+        object.__setattr__(self, "parents", tuple(dict.fromkeys(self.parents)))
+        if self.name in self.parents:
+            raise ParameterError(f"parents must be other accounts than {shown(self.name)} itself.")
+        if not isinstance(self.approval, bool):
+            raise ParameterError(f"approval must be True or False, got {shown(self.approval)}.")
+        self.rule  # noqa: B018 - raises if the limit has none
+
+    @cached_property
+    def rule(self) -> Filter:
+        """The filter that stands between the releases."""
+        return rule_of(self.limit, self.blocks, self.composition)
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """The relation under which events are charged."""
+        return self.limit.adjacency
+
+    @property
+    def share(self) -> float | None:
+        """The delta of every release under an ApproxDP limit; None under others."""
+        found: float | None = getattr(self.rule, "share", None)
+        return found
+
+    def with_limit(self, limit: AnyGuarantee) -> "AccountFacts":
+        """The same account under another limit of the same kind: only the size of the budget differs.
+
+        Raises
+        ------
+        ParameterError
+            If the limits differ in kind, adjacency, delta or Renyi order: costs that were charged would mean
+            something else.
+        """
+        changed = replace(self, limit=limit)
+        same = type(limit) is type(self.limit) and limit.adjacency is self.adjacency and changed.share == self.share
+        if not same or changed.rule.names != self.rule.names:
+            raise ParameterError(
+                f"limit must be of the kind, adjacency, delta and order of the account's {self.limit!r}, got "
+                f"{limit!r}. Open another account for another kind of promise."
+            )
+        return changed
+
+    def to_dict(self) -> dict[str, object]:
+        """Everything but the name, as plain JSON data."""
+        return {
+            "dataset": self.dataset,
+            "unit": self.unit,
+            "limit": guarantee_as_dict(self.limit),
+            "blocks": self.blocks,
+            "composition": self.composition,
+            "parents": list(self.parents),
+            "approval": self.approval,
+            "fingerprints": list(self.fingerprints),
+        }
+
+    @classmethod
+    def from_dict(cls, name: str, data: Mapping[str, Any]) -> "AccountFacts":
+        """What ``to_dict`` wrote.
+
+        Raises
+        ------
+        LedgerError
+            If it is something else.
+        """
+        try:
+            given = dict(data) | {"limit": guarantee_from_dict(data["limit"])}
+            given |= {"parents": tuple(data["parents"]), "fingerprints": tuple(data["fingerprints"])}
+            return cls(name, **given)
+        except (KeyError, TypeError, ValueError) as error:
+            raise LedgerError(
+                f"account {shown(name)} cannot be read: {error}. It was written by a newer dperm."
+            ) from None
+
+
+def _text(name: str, value: object) -> None:
+    if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_NAME or not value.isprintable():
+        raise ParameterError(
+            f"{name} must be a line of text of at most {LONGEST_NAME} characters, such as 'census 2026', got "
+            f"{shown(value)}."
+        )

@@ -1,0 +1,301 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The ledger: an account of a budget in a file or a database, as a `Budget`."""
+
+import hmac
+import json
+import os
+import secrets
+import uuid
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import final
+
+from dperm.accounting.budget import checked_text
+from dperm.accounting.event import Event
+from dperm.accounting.serialize import event_to_json
+from dperm.errors import BudgetError, LedgerError, ParameterError
+from dperm.ledger import bookkeeping
+from dperm.ledger.anchor import Anchor
+from dperm.ledger.bookkeeping import Charge, Place
+from dperm.ledger.books import Books, Meter, Store
+from dperm.ledger.declared import AccountFacts
+from dperm.ledger.entry import Entry, Kind
+from dperm.ledger.reservation import Booking, LedgerReservation, bookings
+from dperm.ledger.stores import location_of, store_of, without_secret
+from dperm.ledger.units import amount
+from dperm.privacy.adjacency import Adjacency
+from dperm.privacy.guarantee import AnyGuarantee
+from dperm.privacy.rounding import round_down, round_up
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class Ledger:
+    """An account of a budget that outlives the process: every charge is durable before anything is released.
+
+    The object holds names only, no connection, so that copies of it (clones of an estimator, workers of joblib, a
+    pickle on another machine) all charge one and the same account. What is promised about everything charged to the
+    account together is its limit (T14), however the releases were chosen, whoever crashes.
+
+    Attributes
+    ----------
+    location
+        A path, or a URL of PostgreSQL.
+    account
+        The name of the account; None for the only one of the ledger.
+    request_id
+        If given, the id of the next release, which then happens once: a second release under it is refused, and
+        charged nothing.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from dperm import Laplace, PureDP
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "census.ledger"
+    >>> ledger = Ledger.open(path, PureDP(1.0, "replace_one"), dataset="census 2026", unit="one person")
+    >>> ledger.reserve(Laplace(noise_multiplier=8.0)).commit("sha256:...")
+    >>> ledger.remaining
+    PureDP(epsilon=0.75, adjacency=REPLACE_ONE)
+    """
+
+    location: str
+    account: str | None = None
+    request_id: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check the names; nothing is opened."""
+        object.__setattr__(self, "location", location_of(self.location))
+        for name in ("account", "request_id"):
+            if getattr(self, name) is not None:
+                checked_text(name, getattr(self, name))
+
+    def __repr__(self) -> str:
+        """The names, without a password."""
+        rest = "".join(f", {name}={value!r}" for name, value in self._names() if value is not None)
+        return f"Ledger({without_secret(self.location)!r}{rest})"
+
+    @classmethod
+    def open(
+        cls,
+        location: str | os.PathLike[str],
+        limit: AnyGuarantee,
+        *,
+        dataset: str,
+        unit: str = "one record",
+        account: str = "main",
+        blocks: int | None = None,
+        composition: str = "basic",
+        parents: Iterable[str] = (),
+        approval: bool = False,
+        files: Iterable[str | os.PathLike[str]] = (),
+    ) -> "Ledger":
+        """Open an account; the ledger itself is made if there is none.
+
+        Parameters
+        ----------
+        location
+            A path, or a URL of PostgreSQL.
+        limit
+            PureDP, ApproxDP, ZCDP, GDP, or RDP at one order: what may be spent in all.
+        dataset, unit
+            Which data set, and what one of its records stands for.
+        account
+            The name of the account.
+        blocks
+            For ApproxDP: among how many releases its delta is divided.
+        composition
+            For ApproxDP: "basic" adds epsilons, "advanced" their squares, which is better for many small releases.
+        parents
+            Accounts that are charged too: of data sets that this one overlaps or was made from.
+        approval
+            Whether every release needs an approval of its request id.
+        files
+            Files that belong to the data set: the command line will fit no others.
+
+        Raises
+        ------
+        LedgerError
+            If the account exists, or the ledger cannot be written.
+        """
+        ledger = cls(location_of(location), account)
+        paths = [os.fspath(path) for path in files]
+        AccountFacts(account, dataset, unit, limit, blocks, composition, tuple(parents), approval)  # raises early
+        ledger._store.create()
+        with ledger._store.write([account]) as books:
+            prints = tuple(_fingerprint(books.identity().fingerprint_key, path) for path in paths)
+            facts = AccountFacts(account, dataset, unit, limit, blocks, composition, tuple(parents), approval, prints)
+            bookkeeping.open_account(books, facts)
+        return ledger
+
+    @property
+    def account_facts(self) -> AccountFacts:
+        """What is declared of the account, under its present limit."""
+        with self._store.read() as books:
+            return bookkeeping.facts_of(books, self._name(books))
+
+    @property
+    def limit(self) -> AnyGuarantee:
+        """The guarantee of everything that is charged to the account, together."""
+        return self.account_facts.limit
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """The relation under which events are charged."""
+        return self.limit.adjacency
+
+    @property
+    def spent(self) -> dict[str, float]:
+        """The sums of the costs, rounded up: the reading of a meter, and no guarantee (T14)."""
+        facts, meters = self._meters()
+        return {name: round_up(amount(facts.rule, name, meter.spent)) for name, meter in meters.items()}
+
+    @property
+    def capacity(self) -> dict[str, float]:
+        """The limit on each of these sums, rounded down."""
+        facts, meters = self._meters()
+        return {name: round_down(amount(facts.rule, name, meter.capacity)) for name, meter in meters.items()}
+
+    @property
+    def remaining(self) -> AnyGuarantee:
+        """The largest guarantee that can still be charged, rounded down."""
+        facts, meters = self._meters()
+        left = (amount(facts.rule, name, meters[name].capacity - meters[name].spent) for name in facts.rule.names)
+        return facts.rule.within(tuple(left))
+
+    def accounts(self) -> tuple[str, ...]:
+        """The names of all accounts of the ledger."""
+        with self._store.read() as books:
+            return books.accounts()
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Every line of the account, as it is chained."""
+        with self._store.read() as books:
+            return tuple(books.entries(self._name(books)))
+
+    def bookings(self) -> tuple[Booking, ...]:
+        """Every charge, with how it ended."""
+        with self._store.read() as books:
+            name = self._name(books)
+            return bookings(bookkeeping.facts_of(books, name), books.entries(name))
+
+    def anchor(self) -> Anchor:
+        """A signed word about the last line, to be kept elsewhere: with it a ledger that was put back is recognised."""
+        with self._store.read() as books:
+            head = books.head(self._name(books))
+            if head is None:
+                raise LedgerError("the account has no line: the ledger is damaged. Verify it.")
+            return books.identity().anchor(head)
+
+    def fingerprint(self, path: str | os.PathLike[str]) -> str:
+        """The keyed fingerprint of a file, which says nothing to those who do not have the ledger."""
+        with self._store.read() as books:
+            key = books.identity().fingerprint_key
+        return _fingerprint(key, os.fspath(path))
+
+    def check(self, event: Event) -> None:
+        """Raise as ``reserve`` would now; charge nothing in any case."""
+        with self._store.read() as books:
+            line = bookkeeping.family(books, self._name(books))
+        charges = self._charges(line, event, self.request_id or "")
+        with self._store.read() as books:
+            bookkeeping.require_approval(books, line[0], self.request_id, json.loads(event_to_json(event)))
+            for charge in charges:
+                bookkeeping.require_covered(books, charge, event)
+
+    def reserve(
+        self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
+    ) -> LedgerReservation:
+        """Charge ``event`` to the account and its parents, durably, or raise and charge nothing.
+
+        Raises
+        ------
+        BudgetError
+            If a limit does not cover it, an approval is missing, or the request id was used for another event.
+        LedgerError
+            If the ledger cannot be read, written or trusted.
+        AdjacencyError, ConversionError
+            If the event has no cost under the account's adjacency, or in its currency.
+        """
+        given = self.request_id if request_id is None else checked_text("request_id", request_id)
+        asked = given or uuid.uuid4().hex
+        described, token = json.loads(event_to_json(event)), secrets.token_hex(16)
+        body = {"event": described, "facts": _plain(facts), "token": token}
+        with self._store.read() as books:
+            line = bookkeeping.family(books, self._name(books))
+        charges = self._charges(line, event, asked)
+        with self._store.write([one.name for one in line]) as books:
+            known = books.named(line[0].name, Kind.RESERVE, asked)
+            if known is not None:
+                places, repeated = _known_places(books, line, known, described), known.body["token"] != token
+            else:
+                bookkeeping.require_approval(books, line[0], given, described)
+                places, repeated = bookkeeping.reserve(books, charges, event, body), False
+        return LedgerReservation(self.location, places, asked, repeated)
+
+    def change_limit(self, limit: AnyGuarantee, *, reason: str, by: str) -> None:
+        """Change the size of the budget, for everybody to see: a line of the books says from when, by whom and why.
+
+        What was promised under a smaller limit no longer holds. A limit that is raised because of what was released is
+        no longer fixed in advance, and the sum of the costs then is an account of what happened, not a guarantee.
+        """
+        checked_text("reason", reason), checked_text("by", by)
+        name = self.account_facts.name
+        with self._store.write([name]) as books:
+            bookkeeping.change_limit(books, bookkeeping.facts_of(books, name).with_limit(limit), reason=reason, by=by)
+
+    def approve(self, request_id: str, *, reason: str, by: str, event: Event | None = None) -> None:
+        """Approve one release by its request id; if an ``event`` is given, of that event only."""
+        for name, text in {"request_id": request_id, "reason": reason, "by": by}.items():
+            checked_text(name, text)
+        body = {"reason": reason, "by": by, "event": None if event is None else json.loads(event_to_json(event))}
+        account = self.account_facts.name
+        with self._store.write([account]) as books:
+            bookkeeping.approve(books, account, request_id, body)
+
+    @property
+    def _store(self) -> Store:
+        return store_of(self.location)
+
+    def _names(self) -> tuple[tuple[str, str | None], ...]:
+        return ("account", self.account), ("request_id", self.request_id)
+
+    def _name(self, books: Books) -> str:
+        return bookkeeping.the_account(books, self.account)
+
+    def _meters(self) -> tuple[AccountFacts, dict[str, Meter]]:
+        with self._store.read() as books:
+            name = self._name(books)
+            return bookkeeping.facts_of(books, name), books.meters(name)
+
+    def _charges(self, line: list[AccountFacts], event: Event, request_id: str) -> list[Charge]:
+        """The price for the account, and for its parents under a name of their own."""
+        names = [request_id, *(f"{line[0].name}/{request_id}" for _ in line[1:])]
+        return [Charge.of(facts, event, name) for facts, name in zip(line, names, strict=True)]
+
+
+def _known_places(books: Books, line: list[AccountFacts], known: Entry, event: object) -> tuple[Place, ...]:
+    """Where a request was booked before, if it is the same."""
+    if known.body["event"] != event:
+        raise BudgetError(
+            f"request_id={known.request_id!r} was used for {json.dumps(known.body['event'])}, and is asked for "
+            f"{json.dumps(event)}. Nothing was charged. Give every release an id of its own."
+        )
+    above = (books.named(facts.name, Kind.RESERVE, f"{line[0].name}/{known.request_id}") for facts in line[1:])
+    return Place(known.account, known.seq), *(Place(one.account, one.seq) for one in above if one is not None)
+
+
+def _plain(facts: Mapping[str, object] | None) -> dict[str, object]:
+    try:
+        return dict(json.loads(json.dumps(dict(facts or {}), allow_nan=False)))
+    except (TypeError, ValueError):
+        raise ParameterError("facts must be a mapping of JSON values: text, numbers, lists and mappings.") from None
+
+
+def _fingerprint(key: str, path: str) -> str:
+    """HMAC-SHA256 of a file's bytes."""
+    code = hmac.new(bytes.fromhex(key), digestmod="sha256")
+    with open(path, "rb") as file:
+        while block := file.read(2**20):
+            code.update(block)
+    return f"hmac-sha256:{code.hexdigest()}"

@@ -1,0 +1,158 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""What was charged: a reservation in the hands of its run, and a booking in the eyes of a reader."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, final
+
+from dperm.accounting.budget import State, checked_text
+from dperm.errors import LedgerError
+from dperm.ledger import bookkeeping
+from dperm.ledger.bookkeeping import CLOSED, Place
+from dperm.ledger.books import Books
+from dperm.ledger.declared import AccountFacts
+from dperm.ledger.entry import Entry, Kind
+from dperm.ledger.stores import store_of
+from dperm.ledger.units import amount
+from dperm.privacy.guarantee import guarantee_as_dict
+from dperm.privacy.rounding import round_down, round_up
+
+
+@final
+@dataclass(frozen=True)
+class LedgerReservation:
+    """A charge in a ledger (a `Reservation`), in the account and in its parents.
+
+    Attributes
+    ----------
+    location
+        Of the ledger.
+    places
+        The line of the account, and those of its parents.
+    request_id
+        The id of the request, made up if none was given.
+    repeated
+        Whether the id had been reserved before: then draw no noise.
+    """
+
+    location: str = field(repr=False)
+    places: tuple[Place, ...]
+    request_id: str
+    repeated: bool = field(default=False, compare=False)
+
+    @property
+    def state(self) -> State:
+        """Reserved, committed or burned."""
+        with store_of(self.location).read() as books:
+            closed = books.closing(self.places[0].account, self.places[0].seq)
+        return State.RESERVED if closed is None else CLOSED[closed.kind]
+
+    @property
+    def receipt(self) -> Mapping[str, object]:
+        """The anchor of the last word about it, what was declared of the account, and what is spent by now."""
+        own = self.places[0]
+        with store_of(self.location).read() as books:
+            last = books.closing(own.account, own.seq) or books.entry(own.account, own.seq)
+            if last is None:
+                raise LedgerError(f"line {own.seq} of account {own.account!r} is gone: the ledger is damaged.")
+            return {
+                **_anchored(books, last),
+                "request_id": self.request_id,
+                "digest": last.body.get("digest"),
+                **_account(books, own.account),
+            }
+
+    def commit(self, digest: str) -> None:
+        """Close it with the digest of what is released."""
+        self._close(Kind.COMMIT, {"digest": checked_text("digest", digest)})
+
+    def burn(self, reason: str) -> None:
+        """Close it without a release; it stays charged."""
+        self._close(Kind.BURN, {"reason": checked_text("reason", reason)})
+
+    def _close(self, kind: Kind, body: Mapping[str, object]) -> None:
+        with store_of(self.location).write([place.account for place in self.places]) as books:
+            for place in self.places:
+                bookkeeping.close(books, place, kind, body)
+
+
+@dataclass(frozen=True)
+class Booking:
+    """One charge and how it ended; the cost is charged in any case.
+
+    Attributes
+    ----------
+    seq, at
+        Number and time of the reservation.
+    request_id
+        The id of the request; of a child's, its name is before it.
+    event
+        What was charged, as the mapping of an accounting event.
+    cost
+        By currency, rounded up.
+    state
+        Reserved (a run is under way, or crashed), committed or burned.
+    digest, reason
+        Of what was released; why it was burned.
+    facts
+        What the run said about itself: the law of the noise, versions, whether it was seeded.
+    """
+
+    seq: int
+    at: str
+    request_id: str
+    event: Mapping[str, Any]
+    cost: Mapping[str, float]
+    state: State
+    digest: str | None
+    reason: str | None
+    facts: Mapping[str, Any]
+
+
+def bookings(facts: AccountFacts, entries: Iterable[Entry]) -> tuple[Booking, ...]:
+    """The charges among the lines of an account."""
+    lines = list(entries)
+    closed = {line.about: line for line in lines if line.about is not None}
+    return tuple(_booking(facts, line, closed.get(line.seq)) for line in lines if line.kind is Kind.RESERVE)
+
+
+def _booking(facts: AccountFacts, line: Entry, closed: Entry | None) -> Booking:
+    body: Mapping[str, Any] = line.body
+    said: Mapping[str, Any] = {} if closed is None else closed.body
+    return Booking(
+        line.seq,
+        line.at,
+        str(line.request_id),
+        body["event"],
+        {name: round_up(amount(facts.rule, name, units)) for name, units in line.cost.items()},
+        State.RESERVED if closed is None else CLOSED[closed.kind],
+        said.get("digest"),
+        said.get("reason"),
+        body["facts"],
+    )
+
+
+def _anchored(books: Books, last: Entry) -> dict[str, object]:
+    anchor = books.identity().anchor(last)
+    names = ("ledger", "account", "seq", "hash", "public_key", "signature")
+    return {name: getattr(anchor, name) for name in names}
+
+
+def _account(books: Books, name: str) -> dict[str, object]:
+    """What was declared, and the meters."""
+    facts, meters, counts = bookkeeping.facts_of(books, name), books.meters(name), books.counts(name)
+    return {
+        "dataset": facts.dataset,
+        "unit": facts.unit,
+        "limit": guarantee_as_dict(facts.limit),
+        "blocks": facts.blocks,
+        "composition": facts.composition,
+        "parents": list(facts.parents),
+        "capacity": {key: round_down(amount(facts.rule, key, meter.capacity)) for key, meter in meters.items()},
+        "spent": {key: round_up(amount(facts.rule, key, meter.spent)) for key, meter in meters.items()},
+        "releases": counts.committed,
+        "burned": counts.burned,
+        "open": counts.reserved - counts.committed - counts.burned,
+        "seeded": counts.seeded,
+    }

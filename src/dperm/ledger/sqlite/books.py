@@ -1,0 +1,122 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The books in SQLite, inside one transaction."""
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from typing import Any, final
+
+from dperm.errors import LedgerError
+from dperm.ledger.anchor import Identity
+from dperm.ledger.books import FORMAT, Counts, Meter
+from dperm.ledger.entry import Entry, Kind
+from dperm.ledger.locking import Mark
+
+_COLUMNS = "account, seq, kind, request_id, about, cost, body, at, previous, hash"
+
+
+@final
+class SQLiteBooks:
+    """Implements `dperm.ledger.books.Books`."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def identity(self) -> Identity:
+        """The keys of the ledger."""
+        row = self._connection.execute("SELECT format, public_key, signing_key, fingerprint_key FROM ledger").fetchone()
+        if row is None or row[0] != FORMAT:
+            raise LedgerError(f"the ledger has another format than {FORMAT}, the one that this version reads.")
+        return Identity(*row[1:])
+
+    def accounts(self) -> tuple[str, ...]:
+        """The names of the accounts."""
+        rows = self._connection.execute("SELECT account FROM entry WHERE kind = 'open' ORDER BY number")
+        return tuple(name for (name,) in rows)
+
+    def meters(self, account: str) -> dict[str, Meter]:
+        """The meters by currency."""
+        rows = self._connection.execute("SELECT name, capacity, spent FROM meter WHERE account = ?", (account,))
+        return {name: Meter(capacity, spent) for name, capacity, spent in rows}
+
+    def entries(self, account: str) -> Iterator[Entry]:
+        """All lines of an account."""
+        return map(_entry, self._select("account = ? ORDER BY seq", account))
+
+    def head(self, account: str) -> Entry | None:
+        """The last line."""
+        return self._one("account = ? ORDER BY seq DESC LIMIT 1", account)
+
+    def entry(self, account: str, seq: int) -> Entry | None:
+        """The line of this number."""
+        return self._one("account = ? AND seq = ?", account, seq)
+
+    def latest(self, account: str, kind: Kind) -> Entry | None:
+        """The last line of this kind."""
+        return self._one("account = ? AND kind = ? ORDER BY seq DESC LIMIT 1", account, kind.value)
+
+    def named(self, account: str, kind: Kind, request_id: str) -> Entry | None:
+        """The line with this request id."""
+        return self._one("account = ? AND kind = ? AND request_id = ?", account, kind.value, request_id)
+
+    def closing(self, account: str, about: int) -> Entry | None:
+        """The line that closed a reservation."""
+        return self._one("account = ? AND about = ?", account, about)
+
+    def counts(self, account: str) -> Counts:
+        """How many reservations there are."""
+        query = "SELECT kind, COUNT(*), SUM(body ->> '$.facts.seeded' = 1) FROM entry WHERE account = ? GROUP BY kind"
+        found = {kind: (count, seeded or 0) for kind, count, seeded in self._connection.execute(query, (account,))}
+        reserved, committed, burned = (found.get(kind, (0, 0)) for kind in ("reserve", "commit", "burn"))
+        return Counts(reserved[0], committed[0], burned[0], reserved[1])
+
+    def append(self, entry: Entry) -> None:
+        """Write a line."""
+        self._connection.execute(
+            f"INSERT INTO entry ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                *(entry.account, entry.seq, entry.kind.value, entry.request_id, entry.about),
+                *(json.dumps(dict(entry.cost)), json.dumps(dict(entry.body)), entry.at, entry.previous, entry.hash),
+            ),
+        )
+
+    def set_meter(self, account: str, name: str, meter: Meter) -> None:
+        """Set or make a meter."""
+        self._connection.execute(
+            "INSERT INTO meter (account, name, capacity, spent) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (account, name) DO UPDATE SET capacity = excluded.capacity, spent = excluded.spent",
+            (account, name, meter.capacity, meter.spent),
+        )
+
+    def damage(self) -> Iterator[str]:
+        """What SQLite finds wrong with its file."""
+        for (found,) in self._connection.execute("PRAGMA integrity_check(10)"):
+            if found != "ok":
+                yield f"the file is damaged: {found}"
+
+    def mark(self) -> Mark | None:
+        """The last line of all accounts."""
+        row = self._connection.execute("SELECT number, hash FROM entry ORDER BY number DESC LIMIT 1").fetchone()
+        return None if row is None else Mark(*row)
+
+    def holds(self, mark: Mark) -> bool:
+        """Whether the line of a mark is there."""
+        query = "SELECT 1 FROM entry WHERE number = ? AND hash = ?"
+        return self._connection.execute(query, (mark.number, mark.hash)).fetchone() is not None
+
+    def _select(self, rest: str, *values: str | int) -> sqlite3.Cursor:
+        return self._connection.execute(f"SELECT {_COLUMNS} FROM entry WHERE {rest}", values)
+
+    def _one(self, rest: str, *values: str | int) -> Entry | None:
+        row = self._select(rest, *values).fetchone()
+        return None if row is None else _entry(row)
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    account, seq, kind, request_id, about, cost, body, at, previous, digest = row
+    try:
+        kinds, costs, content = Kind(kind), json.loads(cost), json.loads(body)
+    except ValueError:
+        raise LedgerError(f"line {seq!r} of account {account!r} cannot be read: the ledger is damaged.") from None
+    return Entry(account, seq, kinds, request_id, about, costs, content, at, previous, digest)

@@ -1,0 +1,126 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Transactions on a ledger in a file."""
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from dperm.errors import LedgerError
+from dperm.ledger.anchor import Identity
+from dperm.ledger.books import FORMAT
+from dperm.ledger.disks import require_local
+from dperm.ledger.locking import Mark, exclusive, mark_of
+from dperm.ledger.sqlite import handles
+from dperm.ledger.sqlite.books import SQLiteBooks
+from dperm.ledger.sqlite.tables import TABLES
+
+
+@final
+@dataclass(frozen=True)
+class SQLiteStore:
+    """Implements `dperm.ledger.books.Store`.
+
+    A change waits for its turn (`dperm.ledger.locking`), begins with BEGIN IMMEDIATE, and is on the disk when COMMIT
+    returns (synchronous = FULL: with NORMAL a power loss could undo the last charges, and so give budget back).
+    """
+
+    path: Path
+
+    def create(self) -> None:
+        """Make the file and its tables, if there are none; only its owner may read it, for it holds the keys."""
+        require_local(self.path.parent)
+        with self._translated():
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            handles.forget(self.path)
+            with exclusive(self.path), _transaction(handles.connection(self.path), "IMMEDIATE") as connection:
+                if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'ledger'").fetchone() is None:
+                    _make_tables(connection)
+
+    @contextmanager
+    def read(self) -> Iterator[SQLiteBooks]:
+        """The books as they stand at one moment."""
+        with self._translated():
+            self._require_file()
+            mark = mark_of(self.path)  # before the transaction: what it shows is at least as new
+            with _transaction(handles.connection(self.path), "DEFERRED") as connection:
+                books = SQLiteBooks(connection)
+                self._require_whole(books, mark)
+                yield books
+
+    @contextmanager
+    def write(self, accounts: Iterable[str]) -> Iterator[SQLiteBooks]:
+        """The books for a change; all accounts wait in one queue."""
+        with self._translated():
+            self._require_file()
+            with exclusive(self.path) as lock:
+                with _transaction(handles.connection(self.path), "IMMEDIATE") as connection:
+                    books = SQLiteBooks(connection)
+                    self._require_whole(books, lock.read())
+                    yield books
+                    handles.require_same_file(self.path)
+                    last = books.mark()
+                if last is not None:
+                    with suppress(OSError):  # the line is durable; the mark is a help
+                        lock.write(last)
+
+    def _require_file(self) -> None:
+        if not self.path.exists():
+            raise LedgerError(f"there is no ledger at {str(self.path)!r}. Open one: dperm ledger open, or Ledger.open.")
+        require_local(self.path)
+
+    def _require_whole(self, books: SQLiteBooks, mark: Mark | None) -> None:
+        """Refuse a file without tables, and one that is older than its mark."""
+        books.identity()
+        if mark is not None and not books.holds(mark):
+            raise LedgerError(
+                f"the ledger {str(self.path)!r} is behind the mark beside it: lines that were durable are gone, as if "
+                "an older copy had been put in its place, and budget with them. Nothing was charged. Put the right "
+                "file back, and verify it against the anchor of the last artefact."
+            )
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """Errors of SQLite and of the disk as ours."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise LedgerError(f"the ledger {str(self.path)!r} {_in_words(error)}") from error
+        except OSError as error:
+            raise LedgerError(f"the ledger {str(self.path)!r} cannot be used: {error.strerror}.") from error
+
+
+@contextmanager
+def _transaction(connection: sqlite3.Connection, kind: str) -> Iterator[sqlite3.Connection]:
+    connection.execute(f"BEGIN {kind}")
+    try:
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+        raise
+
+
+def _make_tables(connection: sqlite3.Connection) -> None:
+    for statement in TABLES:
+        connection.execute(statement)
+    keys = Identity.fresh()
+    values = (FORMAT, keys.public_key, keys.signing_key, keys.fingerprint_key)
+    connection.execute("INSERT INTO ledger VALUES (?, ?, ?, ?)", values)
+
+
+def _in_words(error: sqlite3.Error) -> str:
+    said = str(error)
+    if "no such table" in said or "not a database" in said:
+        return "holds no ledger: it is something else, or empty. Give the path of a ledger."
+    if "full" in said or "disk I/O" in said:
+        return f"cannot be written ({said}): is the disk full? What was not written was not released."
+    if "malformed" in said:
+        return f"is damaged ({said}). Put a whole copy back, and verify it against the anchor of the last artefact."
+    return f"cannot be used ({said})."

@@ -1,0 +1,74 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The tables, and the triggers that guard them: a second wall behind `dperm.ledger.bookkeeping`."""
+
+TABLES = (
+    """
+    CREATE TABLE ledger (
+        format INTEGER NOT NULL,
+        public_key TEXT NOT NULL,
+        signing_key TEXT NOT NULL,
+        fingerprint_key TEXT NOT NULL
+    ) STRICT
+    """,
+    """
+    CREATE TABLE meter (
+        account TEXT NOT NULL,
+        name TEXT NOT NULL,
+        capacity INTEGER NOT NULL,
+        spent INTEGER NOT NULL,
+        PRIMARY KEY (account, name),
+        CHECK (spent >= 0 AND spent <= capacity)
+    ) STRICT
+    """,
+    """
+    CREATE TABLE entry (
+        number INTEGER PRIMARY KEY,
+        account TEXT NOT NULL,
+        seq INTEGER NOT NULL,
+        kind TEXT NOT NULL,
+        request_id TEXT,
+        about INTEGER,
+        cost TEXT NOT NULL,
+        body TEXT NOT NULL,
+        at TEXT NOT NULL,
+        previous TEXT NOT NULL,
+        hash TEXT NOT NULL UNIQUE,
+        UNIQUE (account, seq),
+        UNIQUE (account, previous)
+    ) STRICT
+    """,
+    "CREATE UNIQUE INDEX one_request ON entry (account, kind, request_id) WHERE request_id IS NOT NULL",
+    "CREATE UNIQUE INDEX one_closing ON entry (account, about) WHERE about IS NOT NULL",
+    "CREATE INDEX by_kind ON entry (account, kind, seq)",
+    """
+    CREATE TRIGGER entry_in_order BEFORE INSERT ON entry
+    WHEN NEW.seq <> (SELECT COALESCE(MAX(seq), 0) + 1 FROM entry WHERE account = NEW.account)
+    BEGIN SELECT RAISE(ABORT, 'a line follows the last one'); END
+    """,
+    """
+    CREATE TRIGGER entry_unchanged BEFORE UPDATE ON entry
+    BEGIN SELECT RAISE(ABORT, 'the books are append-only'); END
+    """,
+    """
+    CREATE TRIGGER entry_kept BEFORE DELETE ON entry
+    BEGIN SELECT RAISE(ABORT, 'the books are append-only'); END
+    """,
+    """
+    CREATE TRIGGER meter_forward BEFORE UPDATE ON meter
+    WHEN NEW.spent < OLD.spent OR NEW.account <> OLD.account OR NEW.name <> OLD.name
+    BEGIN SELECT RAISE(ABORT, 'what is spent is never given back'); END
+    """,
+    """
+    CREATE TRIGGER meter_kept BEFORE DELETE ON meter
+    BEGIN SELECT RAISE(ABORT, 'what is spent is never given back'); END
+    """,
+    """
+    CREATE TRIGGER ledger_unchanged BEFORE UPDATE ON ledger
+    BEGIN SELECT RAISE(ABORT, 'a ledger keeps its keys'); END
+    """,
+    """
+    CREATE TRIGGER ledger_kept BEFORE DELETE ON ledger
+    BEGIN SELECT RAISE(ABORT, 'a ledger keeps its keys'); END
+    """,
+)
