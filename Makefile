@@ -9,9 +9,12 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := test
-.PHONY: demo test test-slow test-oldest bench docs lint format clean
+.PHONY: demo examples test test-slow test-oldest bench docs lint format clean
 
 demo: $(VENV)/.examples
+	$(BIN)/python examples/from_the_command_line.py
+
+examples: $(VENV)/.examples
 	$(BIN)/python examples/account_a_training_run.py
 	@echo
 	$(BIN)/python examples/release_statistics.py
@@ -36,6 +39,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/accounting.py
 	$(BIN)/python benchmarks/noise.py
 	$(BIN)/python benchmarks/noise_timing.py
+	$(BIN)/python benchmarks/ledger.py
 	$(BIN)/python benchmarks/convex_timing.py
 	$(BIN)/python benchmarks/convex.py
 

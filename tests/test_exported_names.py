@@ -46,8 +46,10 @@ NAMES = {
         "ConversionError",
         "DataError",
         "DpermError",
+        "LedgerError",
         "ParameterError",
     ],
+    "dperm.ledger": ["Ledger"],
 }
 HEAVY = {"numpy", "scipy", "sklearn", "torch", "pandas", "matplotlib"}
 

@@ -28,8 +28,10 @@ if TYPE_CHECKING:
         ConversionError,
         DataError,
         DpermError,
+        LedgerError,
         ParameterError,
     )
+    from dperm.ledger import Ledger
     from dperm.privacy import (
         GDP,
         RDP,
@@ -60,6 +62,8 @@ __all__ = [
     "DpermError",
     "Gaussian",
     "Laplace",
+    "Ledger",
+    "LedgerError",
     "ParameterError",
     "Poisson",
     "PrivacyProfile",
@@ -105,8 +109,10 @@ _HOMES = {
         "ConversionError",
         "DataError",
         "DpermError",
+        "LedgerError",
         "ParameterError",
     },
+    "dperm.ledger": {"Ledger"},
 }
 
 # Silent unless the application configures logging; nothing private is ever logged.

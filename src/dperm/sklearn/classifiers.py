@@ -63,7 +63,8 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     n
         Under add_remove, a public number of records that the plan may use; it is never compared with the data.
     ledger
-        The budget that a fit is charged to.
+        The budget that a fit is charged to: a `dperm.ledger.Ledger`, which copies of the estimator in other processes
+        charge too, or a budget in memory.
     invalid
         "raise", or "drop": rows with NaN, infinities or other labels contribute nothing, covered by the guarantee.
     random_state

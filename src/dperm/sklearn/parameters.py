@@ -87,8 +87,8 @@ def budget_of(ledger: object) -> Budget | None:
     """``ledger``, if it is a budget."""
     if ledger is not None and (isinstance(ledger, type) or not isinstance(ledger, Budget)):
         raise ParameterError(
-            f"ledger must be a budget or None, got {shown(ledger)}. Open one: "
-            f'dperm.accounting.MemoryBudget(PureDP(1.0, "replace_one")).'
+            f"ledger must be a budget or None, got {shown(ledger)}. Give a ledger that was opened for the data, "
+            f'dperm.ledger.Ledger("census.ledger"), or a budget in memory, dperm.accounting.MemoryBudget(...).'
         )
     return ledger
 
