@@ -53,25 +53,30 @@ def every_repetition_is_charged(module):
     assert module.filter_of(ZCDP(9.0, ADD)).cost(Gaussian(1.0) * 4) >= (2.0,)
     assert module.filter_of(GDP(9.0, ADD)).cost(Gaussian(1.0) * 4) >= (4.0,)
     assert module.filter_of(RDP([(2.0, 9.0)], ADD)).cost(Gaussian(1.0) * 4) >= (4.0,)
-    assert module.filter_of(ApproxDP(9.0, 1e-6, ADD), 1).cost(Approximate(0.5, 1e-7, ADD) * 4)[0] >= 1.9
 
 
 def a_block_pays_at_its_own_delta(module):
-    """T11: epsilon at delta/blocks, T6 golden; a step's own delta must fit too."""
-    rule = module.filter_of(ApproxDP(9.0, 2e-5, ADD), 2)
+    """T11: epsilon at delta/blocks, T6 golden; a step's own delta must fit too, and every repetition is charged."""
+    assert module.ApproxFilter(ApproxDP(9.0, 1e-6, ADD), 1).cost(Approximate(0.5, 1e-7, ADD) * 4)[0] >= 1.9
+    rule = module.ApproxFilter(ApproxDP(9.0, 2e-5, ADD), 2)
     epsilon, delta = rule.cost(Gaussian(3.7306317))
     assert epsilon >= 1.0 - 1e-6
     assert delta == 1e-5
     assert refused(rule.cost, Approximate(0.5, 1.5e-5, ADD))
-    shares = module.filter_of(ApproxDP(9.0, 1e-6, ADD), 3)
+    shares = module.ApproxFilter(ApproxDP(9.0, 1e-6, ADD), 3)
     assert 3 * Fraction(shares.cost(Pure(0.0, ADD))[1]) <= Fraction(1e-6)
 
 
 def what_remains_is_rounded_down(module):
-    """T19: a mu whose square is at most what is left."""
+    """No more than what is left."""
     for amount in (Fraction(1, 3), Fraction(2), Fraction(1, 10)):
-        assert Fraction(module.filter_of(GDP(9.0, ADD)).within((amount,)).mu) ** 2 <= amount
         assert Fraction(module.filter_of(PureDP(9.0, ADD)).within((amount,)).epsilon) <= amount
+
+
+def roots_are_rounded_down(module):
+    """T19: a mu whose square is at most what is left."""
+    for square in (Fraction(1, 3), Fraction(2), Fraction(1, 10)):
+        assert Fraction(module.root(square)) ** 2 <= square
 
 
 def sums_are_exact_and_every_limit_counts(module):
@@ -167,20 +172,22 @@ MUTANTS = {
         ("filters.rules", "count * costs.rho", "costs.rho"),
         ("filters.rules", "count * costs.mu_square", "costs.mu_square"),
         ("filters.rules", "total + count * tau", "total + tau"),
-        ("filters.rules", "epsilon + count * own.epsilon", "epsilon + own.epsilon"),
     ],
     a_block_pays_at_its_own_delta: [
-        ("filters.rules", ".epsilon(share)", ".epsilon(self.limit.delta)"),
-        ("filters.rules", "if delta <= Fraction(share)", "if delta <= Fraction(self.limit.delta)"),
+        ("filters.approx", "epsilon + count * own.epsilon", "epsilon + own.epsilon"),
+        ("filters.approx", ".epsilon(share)", ".epsilon(2 * share)"),
+        ("filters.approx", "if delta <= Fraction(share)", "if delta <= 2 * Fraction(share)"),
         (
-            "filters.rules",
+            "filters.approx",
             "round_down(Fraction(self.limit.delta) / self.blocks)",
             "round_up(Fraction(self.limit.delta) / self.blocks)",
         ),
     ],
     what_remains_is_rounded_down: [
-        ("filters.rules", "for mu in nearby if Fraction(mu) ** 2 <= amounts[0]", "for mu in nearby"),
         ("filters.rules", "PureDP(round_down(amounts[0])", "PureDP(round_up(amounts[0])"),
+    ],
+    roots_are_rounded_down: [
+        ("filters.limits", "for value in nearby if Fraction(value) ** 2 <= square", "for value in nearby")
     ],
     sums_are_exact_and_every_limit_counts: [
         ("filters.charge", "Fraction(asked) > most - used", "Fraction(asked) > most"),

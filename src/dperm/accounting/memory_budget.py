@@ -57,6 +57,10 @@ class MemoryBudget:
     blocks
         For ApproxDP, and only there: the number of events among which its delta is divided, each charged at
         delta/blocks.
+    composition
+        For ApproxDP with delta > 0: "basic" adds the events' epsilons, "advanced" adds their squares at half of the
+        delta, and keeps the other half for that (T14a). Advanced admits more events if they are many and small, and
+        fewer if they are few.
 
     Examples
     --------
@@ -68,8 +72,8 @@ class MemoryBudget:
     ZCDP(rho=0.375, adjacency=ADD_REMOVE)
     """
 
-    def __init__(self, limit: AnyGuarantee, *, blocks: int | None = None) -> None:
-        self._filter: Filter = filter_of(limit, blocks)
+    def __init__(self, limit: AnyGuarantee, *, blocks: int | None = None, composition: str = "basic") -> None:
+        self._filter: Filter = filter_of(limit, blocks, composition)
         self._limit = limit
         self._spent: Amounts = tuple(Fraction(0) for _ in self._filter.capacity)
         self._entries: list[Entry] = []

@@ -10,7 +10,7 @@ from typing import Any
 from dperm.accounting.filters import Filter
 from dperm.checks import shown
 from dperm.errors import LedgerError, ParameterError
-from dperm.ledger.units import rule_of
+from dperm.ledger.units import rule_of, share_of
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict, guarantee_from_dict
 
@@ -79,8 +79,7 @@ class AccountFacts:
     @property
     def share(self) -> float | None:
         """The delta of every release under an ApproxDP limit; None under others."""
-        found: float | None = getattr(self.rule, "share", None)
-        return found
+        return share_of(self.rule)
 
     def with_limit(self, limit: AnyGuarantee) -> "AccountFacts":
         """The same account under another limit of the same kind: only the size of the budget differs.

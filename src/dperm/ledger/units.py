@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping
 from fractions import Fraction
 
-from dperm.accounting.filters import Cost, Filter
-from dperm.accounting.filters.rules import filter_of
+from dperm.accounting.filters import Cost, Filter, filter_of
+from dperm.accounting.filters.approx import AdvancedFilter, ApproxFilter
 from dperm.errors import ParameterError
 from dperm.privacy.guarantee import RDP, AnyGuarantee
 
@@ -43,8 +43,13 @@ def rule_of(limit: AnyGuarantee, blocks: int | None, composition: str) -> Filter
 
 def quantum(rule: Filter, name: str) -> Fraction:
     """What one unit is worth. Every event is charged one and the same share of delta, so delta is counted in shares."""
-    share = getattr(rule, "share", 0.0) if name == "delta" else 0.0
-    return Fraction(share) if share > 0 else UNIT
+    share = share_of(rule) if name == "delta" else None
+    return Fraction(share) if share else UNIT
+
+
+def share_of(rule: Filter) -> float | None:
+    """The delta of every event under an ApproxDP limit; None under others."""
+    return rule.share if isinstance(rule, ApproxFilter | AdvancedFilter) else None
 
 
 def capacity_units(rule: Filter) -> dict[str, int]:

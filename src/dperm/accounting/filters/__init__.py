@@ -6,7 +6,7 @@ from dperm.accounting.filters.charge import left as left
 from dperm.accounting.filters.charge import price as price
 from dperm.accounting.filters.charge import require as require
 from dperm.accounting.filters.charge import total as total
-from dperm.accounting.filters.rules import Amounts as Amounts
-from dperm.accounting.filters.rules import Cost as Cost
-from dperm.accounting.filters.rules import Filter as Filter
+from dperm.accounting.filters.filter import Amounts as Amounts
+from dperm.accounting.filters.filter import Cost as Cost
+from dperm.accounting.filters.filter import Filter as Filter
 from dperm.accounting.filters.rules import filter_of as filter_of

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from dperm.accounting.event import Event
-from dperm.accounting.filters.rules import Amounts, Cost, Filter, in_brief
+from dperm.accounting.filters.filter import Amounts, Cost, Filter, in_brief
 from dperm.checks import shown
 from dperm.errors import BudgetError, ParameterError
 from dperm.privacy.rounding import round_down, round_up

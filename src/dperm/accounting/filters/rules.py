@@ -7,52 +7,32 @@ depend on what the earlier ones released:
 
 =========  ==============================================================
 PureDP     sum of epsilon_i (T11)
-ApproxDP   sum of epsilon_i and sum of delta_i (T11)
+ApproxDP   sum of epsilon_i and sum of delta_i (T11), or, if it was opened so,
+           sum of epsilon_i^2 and sum of delta_i (T14a)
 ZCDP       sum of rho_i (T18)
 GDP        sum of mu_i^2 (T19)
 RDP        sum of tau_i(alpha), at **every** order of the limit (T16)
 =========  ==============================================================
 
 **Not valid:** to compose the profiles of adaptively chosen events and to stop when the curve reaches the limit; to
-choose the best Renyi order after the stop; the advanced composition theorem T12 with the sums seen so far. Inside one
-event nothing is chosen by what was seen (its parameters and counts are fixed when it is declared), so the accountant
-composes it exactly; the filter stands between events.
+choose the best Renyi order after the stop; the composition theorems T12 to T14 with the epsilons seen so far; to change
+from one rule to another. Inside one event nothing is chosen by what was seen (its parameters and counts are fixed when
+it is declared), so the accountant composes it exactly; the filter stands between events.
 """
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Protocol
 
 from dperm import checks
-from dperm.accounting.account import account
 from dperm.accounting.event import Event
 from dperm.accounting.filters import costs
-from dperm.checks import shortened, shown
-from dperm.errors import BudgetError, ParameterError
+from dperm.accounting.filters.approx import AdvancedFilter, ApproxFilter
+from dperm.accounting.filters.filter import Amounts, Cost, Filter
+from dperm.accounting.filters.limits import root
+from dperm.checks import shown
+from dperm.errors import ParameterError
 from dperm.privacy.guarantee import GDP, RDP, ZCDP, AnyGuarantee, ApproxDP, PureDP
 from dperm.privacy.rounding import round_down, round_up
-
-Amounts = tuple[Fraction, ...]
-Cost = tuple[float, ...]
-
-
-class Filter(Protocol):
-    """A currency of one or several numbers that add up, and a limit on each."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """What each number is called."""
-
-    @property
-    def capacity(self) -> Amounts:
-        """The limit on each number."""
-
-    def cost(self, event: Event) -> Cost:
-        """The event's numbers, rounded up; an infinite one refuses it."""
-
-    def within(self, amounts: Amounts) -> AnyGuarantee:
-        """The weakest guarantee, in doubles, whose numbers are at most ``amounts``."""
 
 
 @dataclass(frozen=True)
@@ -81,57 +61,6 @@ class PureFilter:
     def within(self, amounts: Amounts) -> PureDP:
         """The epsilon."""
         return PureDP(round_down(amounts[0]), self.limit.adjacency)
-
-
-@dataclass(frozen=True)
-class ApproxFilter:
-    """sum of epsilon_i <= epsilon and sum of delta_i <= delta (T11), every event at the same delta_i.
-
-    The share delta_i = delta/blocks is fixed in advance, rounded down. An event costs its exact epsilon at this
-    share, or the sum of what its steps promise by themselves (T11), if that is less.
-    """
-
-    limit: ApproxDP
-    blocks: int
-
-    names = ("epsilon", "delta")
-
-    @property
-    def share(self) -> float:
-        """The delta of every event."""
-        return round_down(Fraction(self.limit.delta) / self.blocks)
-
-    @property
-    def capacity(self) -> Amounts:
-        """Both parameters of the limit."""
-        return Fraction(self.limit.epsilon), Fraction(self.limit.delta)
-
-    def cost(self, event: Event) -> Cost:
-        """(epsilon_i, delta_i)."""
-        share = self.share
-        epsilon = self._sum_of_claims(event, share)
-        if share > 0:  # at delta = 0 the claims are exact
-            epsilon = min(epsilon, account(event, self.limit.adjacency).epsilon(share))
-        if math.isinf(epsilon):
-            raise BudgetError(
-                f"{in_brief(event)} has no finite epsilon at delta={share!r}, which is delta/blocks of {self.limit} "
-                f"and blocks={self.blocks}. Nothing was charged. Open the budget with a larger delta or fewer blocks."
-            )
-        return epsilon, share
-
-    def _sum_of_claims(self, event: Event, share: float) -> float:
-        """T11 inside the event: exact where the accountant's rounding would refuse an event that just fits."""
-        epsilon, delta = Fraction(0), Fraction(0)
-        for single, count in event.singles():
-            own = costs.claim(single, self.limit.adjacency)
-            if own is None:
-                return math.inf
-            epsilon, delta = epsilon + count * own.epsilon, delta + count * own.delta
-        return round_up(epsilon) if delta <= Fraction(share) else math.inf
-
-    def within(self, amounts: Amounts) -> ApproxDP:
-        """Both parameters."""
-        return ApproxDP(round_down(amounts[0]), round_down(amounts[1]), self.limit.adjacency)
 
 
 @dataclass(frozen=True)
@@ -177,9 +106,7 @@ class GDPFilter:
 
     def within(self, amounts: Amounts) -> GDP:
         """The root, rounded down."""
-        near = math.sqrt(round_down(amounts[0]))
-        nearby = (math.nextafter(near, math.inf), near, math.nextafter(near, 0.0))
-        return GDP(next(mu for mu in nearby if Fraction(mu) ** 2 <= amounts[0]), self.limit.adjacency)
+        return GDP(root(amounts[0]), self.limit.adjacency)
 
 
 @dataclass(frozen=True)
@@ -217,14 +144,32 @@ class RDPFilter:
         return RDP(curve, self.limit.adjacency)
 
 
-def filter_of(limit: AnyGuarantee, blocks: int | None = None) -> Filter:
-    """The rule for a limit. ``blocks``, for ApproxDP only: into how many equal shares its delta is divided."""
+def filter_of(limit: AnyGuarantee, blocks: int | None = None, composition: str = "basic") -> Filter:
+    """The rule for a limit.
+
+    Parameters
+    ----------
+    limit
+        PureDP, ApproxDP, ZCDP, GDP or RDP.
+    blocks
+        For ApproxDP only: how many events share its delta, equally.
+    composition
+        For ApproxDP with delta > 0, "basic" adds epsilons (T11) and "advanced" adds their squares (T14a).
+    """
+    if composition not in ("basic", "advanced"):
+        raise ParameterError(f'composition must be "basic" or "advanced", got {shown(composition)}.')
     if isinstance(limit, ApproxDP):
-        remedy = "It is the number of events that may be charged: each is charged at delta/blocks, fixed in advance."
-        return ApproxFilter(limit, checks.count("blocks", blocks, remedy))
+        remedy = "It is the number of events that may be charged: each is charged at one share, fixed in advance."
+        return _approximate(limit, checks.count("blocks", blocks, remedy), composition)
+    if composition != "basic":
+        raise ParameterError(
+            f'composition="advanced" is a rule for ApproxDP limits with delta > 0, got {shown(limit)}. Leave it out, '
+            'or open the budget with a limit such as ApproxDP(1.0, 1e-6, "replace_one").'
+        )
     if blocks is not None:
         raise ParameterError(
-            f"blocks divides the delta of an ApproxDP limit, got blocks={blocks!r} for {limit!r}. Leave it out."
+            f"blocks divides the delta of an ApproxDP limit, got blocks={shown(blocks)} for {shown(limit)}. Leave it "
+            "out."
         )
     match limit:
         case PureDP():
@@ -238,6 +183,13 @@ def filter_of(limit: AnyGuarantee, blocks: int | None = None) -> Filter:
     raise ParameterError(f"limit must be a PureDP, ApproxDP, ZCDP, GDP or RDP, got {shown(limit)}.")
 
 
-def in_brief(event: Event) -> str:
-    """The event for a message, not longer than a line or two."""
-    return shortened(repr(event), 160)
+def _approximate(limit: ApproxDP, blocks: int, composition: str) -> Filter:
+    if composition == "basic":
+        return ApproxFilter(limit, blocks)
+    rule = AdvancedFilter(limit, blocks)
+    if rule.slack == 0:
+        raise ParameterError(
+            f'composition="advanced" spends half of the delta on the sum of squares, got delta={limit.delta!r}. Give a '
+            'delta such as 1e-6, or leave composition="basic", which adds epsilons.'
+        )
+    return rule

@@ -1,0 +1,140 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The two filters of an ApproxDP limit: the sum of epsilon_i (T11), and the sum of epsilon_i^2 (T14a).
+
+Either divides a delta among a number of events that is declared in advance, and charges each at its share.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dperm.accounting.account import account
+from dperm.accounting.event import Event
+from dperm.accounting.filters import costs
+from dperm.accounting.filters.filter import Amounts, Cost, in_brief
+from dperm.accounting.filters.limits import largest_rho, root
+from dperm.errors import BudgetError, ConversionError
+from dperm.privacy.adjacency import Adjacency
+from dperm.privacy.guarantee import ApproxDP
+from dperm.privacy.rounding import round_down, round_up
+
+
+@dataclass(frozen=True)
+class ApproxFilter:
+    """sum of epsilon_i <= epsilon and sum of delta_i <= delta (T11), every event at the same delta_i.
+
+    The share delta_i = delta/blocks is fixed in advance, rounded down. An event costs its exact epsilon at this
+    share, or the sum of what its steps promise by themselves (T11), if that is less.
+    """
+
+    limit: ApproxDP
+    blocks: int
+
+    names = ("epsilon", "delta")
+
+    @property
+    def share(self) -> float:
+        """The delta of every event."""
+        return round_down(Fraction(self.limit.delta) / self.blocks)
+
+    @property
+    def capacity(self) -> Amounts:
+        """Both parameters of the limit."""
+        return Fraction(self.limit.epsilon), Fraction(self.limit.delta)
+
+    def cost(self, event: Event) -> Cost:
+        """(epsilon_i, delta_i)."""
+        share = self.share
+        epsilon = _epsilon(event, self.limit.adjacency, share)
+        if math.isinf(epsilon):
+            raise _no_epsilon(event, share, f"delta/blocks of {self.limit} and blocks={self.blocks}")
+        return epsilon, share
+
+    def within(self, amounts: Amounts) -> ApproxDP:
+        """Both parameters."""
+        return ApproxDP(round_down(amounts[0]), round_down(amounts[1]), self.limit.adjacency)
+
+
+@dataclass(frozen=True)
+class AdvancedFilter:
+    """sum of epsilon_i^2 <= S and sum of delta_i <= delta/2 (T14a), every event at the same delta_i.
+
+    Theorem T14a [Whitehouse, Ramdas, Rogers & Wu 2023].
+        S/2-zCDP, up to events of probability sum of delta_i, holds for the whole however the events were chosen.
+    S/2 is the largest rho that T17 converts to epsilon at the slack, which is the other half of delta. An event costs
+    the square of its epsilon at its share, as `ApproxFilter` finds it, or 2 rho if it is zCDP and that is less:
+    mu^2 of a Gaussian.
+    """
+
+    limit: ApproxDP
+    blocks: int
+
+    names = ("epsilon_squared", "delta")
+
+    @property
+    def slack(self) -> float:
+        """The half of delta that pays for adding squares: the delta at which S/2-zCDP becomes epsilon."""
+        return round_down(Fraction(self.limit.delta) / 2)
+
+    @property
+    def share(self) -> float:
+        """The delta of every event."""
+        return round_down(self._shared / self.blocks)
+
+    @property
+    def capacity(self) -> Amounts:
+        """S, and the half of delta that the events share."""
+        return 2 * Fraction(largest_rho(self.limit.epsilon, self.slack)), self._shared
+
+    def cost(self, event: Event) -> Cost:
+        """(epsilon_i^2 or 2 rho_i, delta_i)."""
+        share = self.share
+        epsilon = _epsilon(event, self.limit.adjacency, share)
+        square = math.inf if math.isinf(epsilon) else round_up(Fraction(epsilon) ** 2)
+        square = min(square, self._twice_rho(event))
+        if math.isinf(square):
+            raise _no_epsilon(event, share, f"delta/2/blocks of {self.limit} and blocks={self.blocks}")
+        return square, share
+
+    def within(self, amounts: Amounts) -> ApproxDP:
+        """What one event may have: the root of what is left of S, and the delta."""
+        return ApproxDP(root(amounts[0]), round_down(amounts[1]), self.limit.adjacency)
+
+    @property
+    def _shared(self) -> Fraction:
+        return Fraction(self.limit.delta) - Fraction(self.slack)
+
+    def _twice_rho(self, event: Event) -> float:
+        """T18 inside the event, which needs no delta at all; infinite if one of its steps is not zCDP."""
+        try:
+            parts = [count * costs.rho(one, self.limit.adjacency) for one, count in event.singles()]
+        except ConversionError:
+            return math.inf
+        return round_up(2 * sum(parts, Fraction(0)))
+
+
+def _epsilon(event: Event, adjacency: Adjacency, share: float) -> float:
+    """The event's epsilon at its share of delta, rounded up; infinite if it has none."""
+    epsilon = _sum_of_claims(event, adjacency, share)
+    if share > 0:  # at delta = 0 the claims are exact
+        epsilon = min(epsilon, account(event, adjacency).epsilon(share))
+    return epsilon
+
+
+def _sum_of_claims(event: Event, adjacency: Adjacency, share: float) -> float:
+    """T11 inside the event: exact where the accountant's rounding would refuse an event that just fits."""
+    epsilon, delta = Fraction(0), Fraction(0)
+    for single, count in event.singles():
+        own = costs.claim(single, adjacency)
+        if own is None:
+            return math.inf
+        epsilon, delta = epsilon + count * own.epsilon, delta + count * own.delta
+    return round_up(epsilon) if delta <= Fraction(share) else math.inf
+
+
+def _no_epsilon(event: Event, share: float, origin: str) -> BudgetError:
+    return BudgetError(
+        f"{in_brief(event)} has no finite epsilon at delta={share!r}, which is {origin}. Nothing was charged. Open the "
+        "budget with a larger delta or fewer blocks."
+    )
