@@ -86,7 +86,8 @@ def run_page(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if examples(p)], ids=lambda p: str(p.relative_to(ROOT)))
-def test_the_examples_of_the_page_run_and_print_what_it_says(page):
+def test_the_examples_of_the_page_run_and_print_what_it_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # some write files
     run_page(page)
 
 

@@ -31,6 +31,7 @@ def test_every_field_is_there_in_order_and_the_user_is_told_what_is_missing(rele
     assert len(found.fields) >= 31
     missing = {name for name, value in found.fields.items() if value == fields.NOT_STATED}
     assert missing == set(fields.STATED_BY_THE_USER) - {"contribution_bound"}
+    assert set(found.gaps) == set(fields.STATED_BY_THE_USER)
 
 
 def test_what_is_promised_is_what_the_release_promises(release):
@@ -71,14 +72,15 @@ def test_a_seeded_release_is_not_private():
 def test_without_noise_there_is_no_guarantee():
     found = unprotected({"n": 10})
     assert not found.is_private and "no guarantee" in str(found["status"])
-    assert found["covered"] == "nothing" and found["parameters"] == fields.NOT_STATED
+    assert found["covered"] == "nothing" and found["parameters"] == fields.NOTHING
     assert list(found.fields) == list(fields.FIELDS)
 
 
 def test_the_user_fills_in_what_only_the_user_knows(release):
     given = {"curator": "The office", "links": ["https://example.org"], "contribution_bound": "3 records"}
     found = statement(release, fields=given)
-    assert {name: found[name] for name in given} == given
+    assert [found[name] for name in ("curator", "links")] == ["The office", ["https://example.org"]]
+    assert found["contribution_bound"] == {"known": fields.CONTRIBUTION, "stated": "3 records"}
 
 
 def test_a_finished_statement_can_be_filled(release):
@@ -111,7 +113,7 @@ def test_audits_are_listed(release):
 def test_it_is_plain_data_that_nobody_changes(release):
     found = statement(release)
     text = json.loads(found.to_json())
-    assert text.pop("format") == 1 and text == found.to_dict()
+    assert text["format"] == 2 and text["fields"] == found.to_dict()
     copied = found.to_dict()
     copied["parameters"]["epsilon"] = 0.0
     assert found["parameters"]["epsilon"] == 1.0
@@ -142,13 +144,13 @@ def test_only_a_release_has_a_statement_and_messages_are_short(release):
 
 
 def test_text_has_a_line_for_every_item_and_indents_what_is_nested(release):
-    given = {"links": ["one link", {"a": 1, "b": {"c": ["x", "y"]}}, [0, 1]], "utility": {}, "tuning": ["T1", "T2"]}
+    given = {"links": ["one link", {"a": 1, "b": {"c": ["x", "y"]}}, [0, 1]], "utility": {}, "product": ["T1", "T2"]}
     text = str(statement(release, fields=given)).splitlines()
     assert text[0] == "Privacy: PRIVATE, as far as is stated below."
     start = text.index("Links:")
     expected = ["  - one link", "  - a: 1", "    b:", "      c: x, y", "  - 0, 1"]
     assert text[start + 1 : start + 6] == expected
-    assert "Usefulness: none" in text and "Tuning runs: T1, T2" in text
+    assert "Usefulness: none" in text and "What is released: T1, T2" in text
     assert "  epsilon: 1.0" in text
     html = statement(release, fields=given)._repr_html_()
     assert '<div>b: <div style="margin-left:1em"><div>c: x, y</div></div></div>' in html
@@ -167,14 +169,16 @@ def test_it_can_be_read_and_rendered_and_everything_is_escaped(release):
 @pytest.mark.parametrize(
     ("event", "words"),
     [
-        (Poisson(Gaussian(2.0), rate=0.1) * 3, "Poisson sampling"),
-        (WithoutReplacement(Gaussian(2.0), rate=0.1), "sampling without replacement"),
+        (Poisson(Gaussian(2.0), rate=0.1) * 3, "Poisson sampling at rate 0.1"),
+        (WithoutReplacement(Gaussian(2.0), rate=0.1), "sampling without replacement at rate 0.1"),
         (Gaussian(2.0) * 7, "none: every record is used"),
     ],
+    ids=["poisson", "without replacement", "none"],
 )
 def test_sampling_is_that_of_the_event(release, event, words):
     record = replace(release.record, event=json.loads(event_to_json(event)))
-    assert statement(replace(release, record=record))["sampling"] == words
+    found = statement(replace(release, record=record))["sampling"]
+    assert found["assumed"] == found["run"] == words
 
 
 def test_floating_point_noise_is_named_as_a_limit(release):

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fields of a statement: what a reader of a private release should be told, in this order.
 
-The first tiers are those of the public registry of deployments (who, what, how private, on what domain); the rest is
-what releases of learned models need besides.
+`dperm.report.tiers` groups them into the 31 numbered fields of a page, and has the hints for those that are missing.
 """
 
 NOT_STATED = "not stated"
+"""Marks what only the user can know and has not said: a gap."""
 NOTHING = "nothing"
+NONE = "none"
 
 FIELDS = {
     "status": "Privacy",
@@ -66,7 +67,13 @@ STATED_BY_THE_USER = (
     "retries",
     "utility",
 )
-"""Fields that only the user can know; all others follow from the release, and cannot be overwritten."""
+"""Fields that the user may state; all others follow from the release, and cannot be overwritten."""
+
+PARTLY_KNOWN = ("contribution_bound", "data_domain", "preprocessing", "nonprivate_statistics")
+"""Fields of which the run knows a part at most, and the user has to state the rest."""
+
+BESIDE = (*PARTLY_KNOWN, "reasons", "tuning", "ledger_entry", "retries")
+"""Fields in which the words of the user stand beside what the run knows, and never replace it."""
 
 FLAVOURS = {
     "PureDP": "pure: epsilon-DP",
@@ -101,20 +108,36 @@ NO_NOISE = "NOT PRIVATE: epsilon = inf was asked for, no noise was added, and th
 PRIVATE = "PRIVATE, as far as is stated below."
 
 CONTRIBUTION = "one record: taken for granted, not checked. k records of one person are protected as a group of k."
+NO_COMPOSITION = "one release. Post-processing costs nothing; further releases add up."
+NOT_RECORDED = "not recorded"
+UNNAMED = "the one of the event"
 TRUST = "central: whoever runs the fit sees the data; the release is protected."
-ONE_FIT = (
-    "this fit only: the coefficients, and whatever is computed from them alone. A search over many fits is not covered "
-    "by the guarantee of one: every fit is a release of its own and has to be accounted for."
+FIT = "this fit only: the coefficients, and whatever is computed from them alone."
+ALL_ITERATES = (
+    "Every step of the descent is covered too: the event counts the noisy gradient of each, so that all iterates could "
+    "be published at no further cost."
 )
+FINAL_MODEL = "The final model only: what the solver held on its way there is not covered, and must not be published."
+SEARCH = (
+    "A search over many fits is not covered by the guarantee of one: every fit is a release of its own and has to be "
+    "accounted for."
+)
+STEPS_COVERED = ("gradient", "sgd")
+"""Methods whose event composes the noisy gradients of all their steps."""
 ONE_RELEASE = (
     "this release only: the released value, and whatever is computed from it alone. Other releases from the same data "
     "have to be accounted for together with it."
 )
 PREPROCESSING = (
     "inside the fit, and covered: rows and columns, and the labels of a regression, were brought within their public "
-    "bounds. Before the fit: not stated."
+    "bounds."
 )
-STATISTICS = "none inside the fit, but for what is taken as public. Before the fit: not stated."
+STATISTICS = "inside the fit: none, but for what is taken as public."
+SCHEMES = {"poisson": "Poisson sampling", "without_replacement": "sampling without replacement"}
+"""Kinds of events that sample, in words."""
+NO_SAMPLING = "none: every record is used"
+SAME_SAMPLING = "The plan that drew the samples also made the event that was accounted for: they cannot differ."
+NO_NOISE_OF_OURS = "No noise of dperm was used."
 EXACT = "Noise is drawn on a grid, exactly, and calibrated to the rounded value."
 NO_ERROR = "none on the unsafe side: every epsilon and delta is an upper bound, rounded up."
 LIMITS = (

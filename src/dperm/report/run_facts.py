@@ -6,21 +6,25 @@ from collections.abc import Iterator, Mapping
 
 from dperm.privacy.record import Record
 from dperm.report import fields as words
+from dperm.report.ledger_facts import ledger_facts
+
+_SECURITY = {"exact": words.EXACT, "fast": words.FAST}
 
 
 def run_facts(record: Record) -> dict[str, object]:
     """What was run."""
     return {
+        "contribution_bound": words.CONTRIBUTION,
         **(_fit(record) if "estimator" in record.public else _one_release(record)),
-        "composition": "one release. Post-processing costs nothing; further releases add up.",
+        **ledger_facts(record.ledger),
         "implementation": f"dperm {record.versions.get('dperm', '')}".strip(),
-        "security": words.EXACT if record.grade == "exact" else words.NOT_STATED,
+        "security": _SECURITY.get(record.grade, words.NO_NOISE_OF_OURS),
         "sampling": _sampling(record.event),
         "steps": record.public.get("steps", 1),
         "accountant": {"name": "dperm", "theorems": record.theorems, "error": words.NO_ERROR},
         "noise_source": {"law": record.noise, "grade": record.grade, "eta": record.eta, "tau": record.tau},
-        "code_version": record.versions,
-        "time": words.NOT_STATED if record.timestamp is None else record.timestamp,
+        "code_version": record.versions or words.NOT_RECORDED,
+        "time": words.NOT_RECORDED if record.timestamp is None else record.timestamp,
         "limits": _limits(record),
     }
 
@@ -41,21 +45,27 @@ def _clipping(record: Record) -> tuple[str, ...]:
 def _fit(record: Record) -> dict[str, object]:
     """What only a fit has."""
     public = dict(record.public)
-    why = public.pop("why", words.NOT_STATED)
+    why = {"reasons": public.pop("why")} if "why" in public else {}
     taken = {name: public.pop(name) for name in words.TAKEN_AS_PUBLIC if name in public}
+    method = public.pop("method", words.UNNAMED)
     return {
         "public_quantities": taken,
-        "mechanism": {"name": public.pop("method", words.NOT_STATED), **public, "event": record.event},
-        "covered": words.ONE_FIT,
-        "reasons": why,
+        "mechanism": {"name": method, **public, "event": record.event},
+        "covered": " ".join((words.FIT, words.SEARCH, _on_the_way(method))),
         "preprocessing": words.PREPROCESSING,
         "nonprivate_statistics": words.STATISTICS,
+        **why,
     }
+
+
+def _on_the_way(method: object) -> str:
+    """Whether more than the final model is covered."""
+    return words.ALL_ITERATES if method in words.STEPS_COVERED else words.FINAL_MODEL
 
 
 def _one_release(record: Record) -> dict[str, object]:
     """What any other release has."""
-    name = record.public.get("release", record.public.get("mechanism", words.NOT_STATED))
+    name = record.public.get("release", record.public.get("mechanism", words.UNNAMED))
     return {
         "public_quantities": record.public,
         "mechanism": {"name": name, "event": record.event},
@@ -63,19 +73,21 @@ def _one_release(record: Record) -> dict[str, object]:
     }
 
 
-def _sampling(event: Mapping[str, object]) -> str:
-    """The sampling that the event accounts for: the run draws what its event says."""
-    kinds = set(_types(event))
-    found = {"poisson": "Poisson sampling", "without_replacement": "sampling without replacement"}
-    return ", ".join(text for kind, text in found.items() if kind in kinds) or "none: every record is used"
+def _sampling(event: Mapping[str, object]) -> dict[str, str]:
+    """The sampling that the event accounts for, and that was run: the run draws what its event says."""
+    scheme = ", ".join(dict.fromkeys(_schemes(event)))
+    if not scheme:
+        return {"assumed": words.NO_SAMPLING, "run": words.NO_SAMPLING}
+    return {"assumed": scheme, "run": scheme, "why": words.SAME_SAMPLING}
 
 
-def _types(data: object) -> Iterator[str]:
-    """Every "type" inside the JSON of an event."""
+def _schemes(data: object) -> Iterator[str]:
+    """Every sampling inside the JSON of an event, in words."""
     if isinstance(data, Mapping):
-        yield str(data.get("type"))
+        if data.get("type") in words.SCHEMES:
+            yield f"{words.SCHEMES[str(data['type'])]} at rate {data.get('rate')}"
         for value in data.values():
-            yield from _types(value)
+            yield from _schemes(value)
     elif isinstance(data, list | tuple):
         for value in data:
-            yield from _types(value)
+            yield from _schemes(value)

@@ -1,39 +1,41 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A statement of what was released and what is promised about it: assembled here, and only here."""
+"""A statement of what was released and what is promised about it, as data, text, JSON and Markdown."""
 
 import json
-from collections.abc import Iterable, Iterator, KeysView, Mapping
+from collections.abc import Iterator, KeysView, Mapping
 from dataclasses import dataclass
-from typing import Any
+from importlib.resources import files
 
-from dperm.checks import shown
-from dperm.errors import ParameterError
-from dperm.privacy.explain import explain
-from dperm.privacy.guarantee import guarantee_as_dict
-from dperm.privacy.record import Record, Release
+from dperm.errors import EventFormatError, ParameterError
 from dperm.report import fields as words
 from dperm.report.html import table
-from dperm.report.run_facts import run_facts
+from dperm.report.markdown import markdown
+from dperm.report.stated import gaps_of, with_stated
 from dperm.report.text import lines
 
-FORMAT = 1
-"""Version of the JSON of a statement."""
+FORMAT = 2
+"""Version of the JSON of a statement; a reader refuses others. Format 1 was flat, and had no gaps."""
+SCHEMA = "statement.schema.json"
 
 
 @dataclass(frozen=True)
 class Statement:
     """What a privacy officer asks about a release, field by field, as plain JSON data.
 
-    Fields that only the user can know say "not stated" until ``filled`` gives them. Nothing in it depends on private
-    data beyond the release itself. It reads as a mapping does: ``statement["curator"]``, ``dict(statement)``.
+    Fields that only the user can know say "not stated" until ``filled`` gives them, and ``gaps`` names them. Nothing in
+    it depends on private data beyond the release itself. It reads as a mapping does: ``statement["curator"]``,
+    ``dict(statement)``.
     """
 
     fields: Mapping[str, object]
 
     def __post_init__(self) -> None:
         """Keep an own copy, as JSON reads it back."""
-        object.__setattr__(self, "fields", _plain(self.fields))
+        fields = _plain(self.fields)
+        if fields.keys() != words.FIELDS.keys():
+            raise ParameterError(f"a statement has the fields {', '.join(words.FIELDS)}, and no others.")
+        object.__setattr__(self, "fields", {name: fields[name] for name in words.FIELDS})
 
     def __getitem__(self, name: str) -> object:
         """The value of a field."""
@@ -54,12 +56,19 @@ class Statement:
     def filled(self, fields: Mapping[str, object]) -> "Statement":
         """A copy in which the fields that only the user can know have these values.
 
+        Where the run knows a part of a field, your words stand beside it: ``{"known": ..., "stated": ...}``.
+
         Raises
         ------
         ParameterError
             If ``fields`` names a field that does not exist, or one that follows from the release.
         """
-        return Statement({**self.fields, **_stated(fields)})
+        return Statement(with_stated(self.fields, fields))
+
+    @property
+    def gaps(self) -> tuple[str, ...]:
+        """The fields in which something is missing that only the user can know."""
+        return gaps_of(self.fields)
 
     @property
     def is_private(self) -> bool:
@@ -70,9 +79,44 @@ class Statement:
         """All fields, in an own copy."""
         return _plain(self.fields)
 
-    def to_json(self) -> str:
-        """All fields and the version of the format, as one line of JSON."""
-        return json.dumps({"format": FORMAT, **self.fields}, allow_nan=False)
+    def to_json(self, *, indent: int | None = None) -> str:
+        """All fields, the gaps and the version of the format, as JSON that meets ``schema()``."""
+        head = {"format": FORMAT, "private": self.is_private, "gaps": self.gaps}
+        return json.dumps({**head, "fields": self.fields}, allow_nan=False, indent=indent)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Statement":
+        """The statement that ``to_json`` wrote.
+
+        Raises
+        ------
+        EventFormatError
+            If the text is no such statement, contradicts itself, or has a format that this version does not know.
+        """
+        try:
+            data = dict(json.loads(text))
+            if data["format"] != FORMAT or type(data["format"]) is not int:
+                raise EventFormatError(f"this version reads statements of format {FORMAT}. Make the statement anew.")
+            found = cls(data["fields"])
+            said, true = (data["private"], tuple(data["gaps"])), (found.is_private, found.gaps)
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            if isinstance(error, EventFormatError):
+                raise
+            raise EventFormatError(f"cannot read a statement: {error!r}") from None
+        if said != true:
+            raise EventFormatError(
+                "cannot read a statement: what it says of its own privacy or gaps is not true of it."
+            )
+        return found
+
+    @staticmethod
+    def schema() -> dict[str, object]:
+        """The JSON Schema (2020-12) of ``to_json``."""
+        return dict(json.loads(files("dperm.report").joinpath(SCHEMA).read_text(encoding="utf-8")))
+
+    def to_markdown(self) -> str:
+        """The statement as a page of Markdown: the promise in words, then the 31 fields; gaps are marked."""
+        return markdown(self.fields)
 
     def __str__(self) -> str:
         """A field after the other; lists have a line for each item, mappings are indented."""
@@ -81,108 +125,6 @@ class Statement:
     def _repr_html_(self) -> str:
         """A table, for notebooks."""
         return table((words.FIELDS[name], value) for name, value in self.fields.items())
-
-
-def statement(
-    release: Release[Any], audits: Iterable[Mapping[str, object]] = (), fields: Mapping[str, object] | None = None
-) -> Statement:
-    """The statement of one release.
-
-    Parameters
-    ----------
-    release
-        What a run returned; everything is taken from its record, its guarantee and its profile.
-    audits
-        Results of audits, each as a mapping of plain data.
-    fields
-        What only you can know: curator, intended_use, product, publication_date, links, data_domain, ....
-
-    Raises
-    ------
-    ParameterError
-        If ``fields`` names a field that does not exist, or one that follows from the release.
-    """
-    if not isinstance(release, Release):
-        raise ParameterError(_no_release(release))
-    if release.record.seeded:
-        return seeded(release.record, audits, fields)
-    known = {**_promise(release), **run_facts(release.record), "audit": _checked_audits(audits)}
-    return _ordered(known, fields)
-
-
-def seeded(
-    record: Record, audits: Iterable[Mapping[str, object]] = (), fields: Mapping[str, object] | None = None
-) -> Statement:
-    """The statement of a run with a seed: what was asked for is in it, and that nothing is promised."""
-    nothing = dict.fromkeys(("meaning", "flavour", "parameters", "profile", "covered"), words.NOTHING)
-    goal = guarantee_as_dict(record.guarantee)
-    promised = {"status": words.SEEDED, **nothing, "goal": goal, "adjacency": goal["adjacency"]}
-    return _ordered({**run_facts(record), **promised, "audit": _checked_audits(audits)}, fields)
-
-
-def unprotected(public: Mapping[str, object], fields: Mapping[str, object] | None = None) -> Statement:
-    """The statement of a fit without noise: there is no guarantee, and it says so."""
-    known = {"status": words.NO_NOISE, "public_quantities": public, "covered": words.NOTHING}
-    return _ordered({**known, "mechanism": "none", "noise_source": "none", "audit": "none"}, fields)
-
-
-def _promise(release: Release[Any]) -> dict[str, object]:
-    """What is promised."""
-    kind = guarantee_as_dict(release.record.guarantee)
-    explained = explain(release).as_dict()
-    return {
-        "status": words.PRIVATE,
-        "goal": dict(kind),
-        "meaning": explained.pop("sentences"),
-        "flavour": words.FLAVOURS[str(kind.pop("kind"))],
-        "adjacency": kind.pop("adjacency"),
-        "parameters": kind,
-        "unit_of_privacy": explained.pop("unit"),
-        "trust_model": words.TRUST,
-        "profile": explained,
-    }
-
-
-def _ordered(known: Mapping[str, object], stated: Mapping[str, object] | None) -> Statement:
-    """All fields in their order: known, stated by the user, or "not stated"."""
-    filled = {"contribution_bound": words.CONTRIBUTION, **known, **_stated({} if stated is None else stated)}
-    return Statement({name: filled.get(name, words.NOT_STATED) for name in words.FIELDS})
-
-
-def _stated(fields: object) -> dict[str, object]:
-    """What the user states, if it is for the user to state."""
-    if not isinstance(fields, Mapping):
-        raise ParameterError(f'fields must be a mapping, such as {{"curator": "me"}}, got {_kind(fields)}.')
-    wrong = [name for name in fields if name not in words.STATED_BY_THE_USER]
-    if wrong:
-        found = shown(wrong[0]) if isinstance(wrong[0], str) else _kind(wrong[0])
-        raise ParameterError(
-            f"fields may name {', '.join(words.STATED_BY_THE_USER)}; got {found}. The other fields of a statement "
-            f"follow from the release."
-        )
-    return dict(fields)
-
-
-def _checked_audits(audits: object) -> object:
-    """The audits as a list; "none" without any."""
-    found = list(audits) if isinstance(audits, Iterable) and not isinstance(audits, Mapping | str) else [None]
-    if not all(isinstance(audit, Mapping) for audit in found):
-        raise ParameterError(f"audits must be a list of mappings of plain data, got {_kind(audits)}.")
-    return found or "none"
-
-
-def _no_release(given: object) -> str:
-    """What to do with what is no release."""
-    rule = f"release must be what a run returned (a Release), got {_kind(given)}."
-    if isinstance(given, Statement):
-        return f'{rule} A statement takes your own fields by its filled({{"curator": "me"}}).'
-    if hasattr(type(given), "statement_"):
-        return f'{rule} A fitted estimator has its statement: statement_.filled({{"curator": "me"}}).'
-    return rule
-
-
-def _kind(value: object) -> str:
-    return f"an object of type {type(value).__name__}"
 
 
 def _plain(fields: Mapping[str, object]) -> dict[str, object]:

@@ -18,7 +18,7 @@ from dperm.erm.loss import Loss
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import ParameterError
 from dperm.privacy import Adjacency
-from dperm.report import Statement
+from dperm.report import Statement, write_statement
 from dperm.sklearn import display, files, geometry, inputs, parameters
 from dperm.sklearn.fitted import Fitted, fit_private, fit_without_noise
 from dperm.sklearn.intervals import noise_interval
@@ -148,6 +148,14 @@ class PrivateLinearModel(BaseEstimator, ABC):
         """Every field of a privacy report on this fit, as data; worked out when it is first asked for."""
         check_is_fitted(self)
         return self._fitted.statement
+
+    def write_statement(self, path: str | os.PathLike[str], *, fields: Mapping[str, object] | None = None) -> None:
+        """Write the statement as a page (.html), as Markdown (.md) or as JSON (.json), by the suffix of ``path``.
+
+        ``fields`` are those that only you can know: curator, intended_use, ...; ``statement_.gaps`` names them.
+        """
+        check_is_fitted(self)
+        write_statement(path, self.statement_.filled({} if fields is None else fields), self.profile_)
 
     def noise_interval(self, level: float = 0.95) -> "tuple[Floats, Floats]":
         """Where each coefficient would be without its noise: (low, high), in your units, the intercept last.

@@ -1,0 +1,117 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dperm ledger approve``: a request, or another limit."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dperm.cli.ledger.options import AccountName, Location
+from dperm.cli.options import AsJson, number
+from dperm.cli.running import note, reported_errors
+from dperm.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dperm.accounting.event import Event
+    from dperm.cli.ledger.limits import Sizes
+    from dperm.ledger import AccountFacts, Ledger
+
+HELP = """Approve one release by its request id, or change the limit of an account. Either is a line of the books.
+
+An account that was opened with --approval takes a release only under a request id that was approved before; with
+--event only that event may be charged. A limit keeps its kind, adjacency, delta and order: only its size changes.
+
+\b
+Examples:
+  dperm ledger approve census.ledger --account research --request fit-7 --by "A. Officer" --reason "plan of 2 May"
+  dperm ledger approve census.ledger --account research --request fit-8 --by "A. Officer" --reason "as planned" \\
+    --event "gaussian(20) * 10"
+  dperm ledger approve census.ledger --account main --epsilon 4 --by "A. Officer" --reason "second wave" --yes
+"""
+
+
+def approve(
+    location: Location,
+    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who decides; kept in the books.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept in the books.")],
+    request: Annotated[
+        str | None, typer.Option("--request", metavar="ID", show_default=False, help="The request to approve.")
+    ] = None,
+    event: Annotated[
+        str | None,
+        typer.Option("--event", metavar="EVENT", show_default=False, help="With --request: approve this event only."),
+    ] = None,
+    event_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--event-file",
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            show_default=False,
+            help="The same, read from a JSON file.",
+        ),
+    ] = None,
+    epsilon: Annotated[float | None, number("--epsilon", "The new limit.")] = None,
+    rho: Annotated[float | None, number("--rho", "The new limit of an account in zCDP.")] = None,
+    mu: Annotated[float | None, number("--mu", "The new limit of an account in Gaussian DP.")] = None,
+    tau: Annotated[float | None, number("--tau", "The new limit of an account in Renyi DP.")] = None,
+    account: AccountName = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Change the limit without asking.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Approve a request, or change a limit."""
+    with reported_errors():
+        from dperm.cli.ledger.limit_change import change_limit
+        from dperm.cli.ledger.limits import Sizes
+        from dperm.ledger import Ledger
+
+        sizes = Sizes(epsilon=epsilon, rho=rho, mu=mu, tau=tau)
+        _require_one_subject(request, sizes, event, event_file)
+        ledger = Ledger(location, account)
+        if request is None:
+            change_limit(ledger, sizes, by=by, reason=reason, yes=yes, json=json)
+        else:
+            facts = ledger.account_facts
+            approved = _event(event, event_file, facts)
+            ledger.approve(request, by=by, reason=reason, event=approved)
+            _print_approval(ledger, facts, request, approved, json)
+
+
+def _require_one_subject(request: str | None, sizes: "Sizes", event: str | None, event_file: Path | None) -> None:
+    if (request is None) == (not sizes.given):
+        found = "both were given" if sizes.given else "neither was given"
+        raise ParameterError(f"give --request, or a new limit (--epsilon, --rho, --mu or --tau); {found}.")
+    if request is None and (event is not None or event_file is not None):
+        raise ParameterError("--event and --event-file belong to --request. Leave them out to change the limit.")
+    if event is not None and event_file is not None:
+        raise ParameterError("give --event or --event-file, not both.")
+
+
+def _event(event: str | None, event_file: Path | None, facts: "AccountFacts") -> "Event | None":
+    """The event that alone may be charged; None for any."""
+    from dperm.cli.subject import event_of, filling, read_subject
+
+    texts, files = [event] if event is not None else [], [event_file] if event_file is not None else []
+    if not texts and not files:
+        return None
+    return event_of(read_subject(texts, files), filling(facts.adjacency.value))
+
+
+def _print_approval(ledger: "Ledger", facts: "AccountFacts", request: str, event: "Event | None", json: bool) -> None:
+    from dperm.cli.ledger.layout import print_folded
+    from dperm.cli.ledger.words import spelled
+    from dperm.cli.output import print_json
+    from dperm.cli.subject import event_data
+
+    data: Any = None if event is None else event_data(event)
+    if not facts.approval:
+        note(f"Warning: account {facts.name!r} asks for no approval: releases go through without one.")
+    if json:
+        anchor = asdict(ledger.anchor())
+        print_json({"account": facts.name, "request_id": request, "event": data, "anchor": anchor})
+        return
+    what = "any event" if data is None else spelled(data, facts.adjacency.value)
+    print_folded(f"Approved request {request!r} in account {facts.name!r}: {what}, once.")

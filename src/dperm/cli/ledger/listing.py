@@ -1,0 +1,97 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The lines of an account, for a reader: what closes a reservation stands beside it."""
+
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+import typer
+
+from dperm.accounting.budget import State
+from dperm.cli.ledger.layout import print_folded
+from dperm.cli.ledger.standing import Standing
+from dperm.cli.ledger.words import SHARES, currency, in_words, spelled
+from dperm.cli.output import up
+from dperm.ledger import Booking, Entry, Kind
+from dperm.ledger.reservation import bookings
+from dperm.privacy.guarantee import guarantee_from_dict
+
+_STATES = {State.RESERVED: "OPEN", State.COMMITTED: "released", State.BURNED: "burned"}
+_SHORT = 12
+_LONGEST_ID = 40
+
+
+def data_of(one: Standing) -> list[dict[str, object]]:
+    """Every line as JSON-ready data; a reservation has its closing in it."""
+    return [_data(line) for line in _lines(one)]
+
+
+def _data(line: Entry | Booking) -> dict[str, object]:
+    if isinstance(line, Booking):
+        return {"kind": Kind.RESERVE.value, **asdict(line), "seeded": _is_seeded(line)}
+    return {"kind": line.kind.value, "seq": line.seq, "at": line.at, "request_id": line.request_id, **line.body}
+
+
+def print_lines(one: Standing) -> None:
+    """Every line: number, time (UTC), what was done; below it, indented, cost, request and digest."""
+    typer.echo()
+    width = len(str(one.anchor.seq))
+    for line in _lines(one):
+        when = line.at[:19].replace("T", " ")
+        state, what, details = _booked(line, one) if isinstance(line, Booking) else _noted(line, one)
+        indent = " " * (width + 2)
+        print_folded(what, first=f"{line.seq:>{width}}  {when}  {state:<8}  ", rest=indent + " " * 31)
+        print_folded(details, first=indent, rest=indent)
+    typer.echo("Times are UTC.")
+
+
+def _lines(one: Standing) -> Iterator[Entry | Booking]:
+    """The lines in their order, a booking for every reservation."""
+    booked = {booking.seq: booking for booking in bookings(one.facts, one.entries)}
+    for entry in one.entries:
+        if entry.kind not in (Kind.COMMIT, Kind.BURN):
+            yield booked.get(entry.seq, entry)
+
+
+def _booked(booking: Booking, one: Standing) -> tuple[str, str, str]:
+    """How it ended, what it was, and the rest."""
+    parts = [
+        *(["NOT PRIVATE (seeded)"] if _is_seeded(booking) else []),
+        ", ".join(_cost(name, cost) for name, cost in booking.cost.items() if cost),
+        f"request {_shortened(booking.request_id)}",
+        *([_digest(booking.digest)] if booking.digest else []),
+        *([f"burned: {booking.reason}"] if booking.reason else []),
+    ]
+    what = spelled(booking.event, one.facts.adjacency.value)
+    return _STATES[booking.state], what, "; ".join(part for part in parts if part)
+
+
+def _noted(entry: Entry, one: Standing) -> tuple[str, str, str]:
+    body: Any = entry.body
+    signed = f"by {body.get('by')}: {body.get('reason')}"
+    match entry.kind:
+        case Kind.OPEN:
+            return "opened", in_words(guarantee_from_dict(body["limit"])), f"{body.get('dataset')}, {body.get('unit')}"
+        case Kind.LIMIT:
+            return "limit", f"now {in_words(guarantee_from_dict(body['limit']))}", signed
+    event = body.get("event")
+    only = f"only for {spelled(event, one.facts.adjacency.value)}; " if event else ""
+    return "approved", f"request {_shortened(str(entry.request_id))}", only + signed
+
+
+def _is_seeded(booking: Booking) -> bool:
+    return bool(booking.facts.get("seeded"))
+
+
+def _cost(name: str, cost: float) -> str:
+    return f"1 of the {SHARES}" if name == "delta" else f"{currency(name)} {up(cost)}"
+
+
+def _digest(digest: str) -> str:
+    kind, _, rest = digest.rpartition(":")
+    return f"{kind}:{rest[:_SHORT]}" if kind else rest[:_SHORT]
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST_ID else f"{text[:_LONGEST_ID]}..."

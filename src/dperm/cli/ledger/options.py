@@ -1,0 +1,27 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The options that the verbs of the ledger share."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Location = Annotated[
+    str,
+    typer.Argument(metavar="LEDGER", show_default=False, help="A file, or a URL postgresql://USER@HOST/DATABASE."),
+]
+AccountName = Annotated[
+    str | None,
+    typer.Option("--account", metavar="NAME", show_default=False, help="Which account, if the ledger has several."),
+]
+AnchorOut = Annotated[
+    Path | None,
+    typer.Option(
+        "--write-anchor",
+        metavar="FILE",
+        show_default=False,
+        help="Store the anchor for dperm ledger verify --anchor; keep it where the ledger is not.",
+    ),
+]
+Force = Annotated[bool, typer.Option("--force", help="Let --write-anchor overwrite an existing file.")]

@@ -1,0 +1,145 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dperm ledger verify``: the books read again."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dperm.cli.ledger.options import Location
+from dperm.cli.options import AsJson
+from dperm.cli.running import VIOLATION, note, reported_errors, spinner
+
+if TYPE_CHECKING:
+    from dperm.cli.ledger.anchors import Claim
+    from dperm.ledger import Verification
+    from dperm.ledger.verify import VerifiedAccount
+
+HELP = """Read a ledger from its first line to its last: every hash, sum and limit. Exit code 5 if one is wrong.
+
+Lines that are missing at the end, since an older copy was put back, are seen only against an anchor, or against the
+receipt in a model that was charged. For a model its digest and what it spent are compared with the books, too.
+
+\b
+Examples:
+  dperm ledger verify census.ledger
+  dperm ledger verify census.ledger --anchor anchor.json --prices
+  dperm ledger verify census.ledger --model model.dperm --json
+"""
+
+NO_ANCHOR = (
+    "No anchor was given: an older copy of the ledger would look just the same. Keep one elsewhere: dperm ledger show "
+    "LEDGER --write-anchor FILE."
+)
+
+
+def verify(
+    location: Location,
+    anchor: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--anchor",
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            show_default=False,
+            help="Anchors that --write-anchor or --json gave; may be repeated.",
+        ),
+    ] = None,
+    model: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--model",
+            metavar="FILE",
+            exists=True,
+            dir_okay=False,
+            show_default=False,
+            help="A model or statement (JSON) that was charged to the ledger; may be repeated.",
+        ),
+    ] = None,
+    prices: Annotated[
+        bool, typer.Option("--prices", help="Work out the cost of every release again, which takes longer.")
+    ] = False,
+    json: AsJson = False,
+) -> None:
+    """Verify a ledger."""
+    with reported_errors():
+        from dperm.cli.ledger.anchors import read_anchors, read_claim
+        from dperm.ledger import verify as verified
+
+        anchors = [one for file in anchor or () for one in read_anchors(file)]
+        claims = [read_claim(file) for file in model or ()]
+        _require_there(location)
+        with spinner("Verifying ..."):
+            carried = [found for found in (claim.anchor() for claim in claims) if found is not None]
+            found = verified(location, [*anchors, *carried], prices=prices)
+            problems = list(dict.fromkeys([*found.problems, *_contradictions(location, claims, found)]))
+        if json:
+            _print_json(found, problems, len(claims))
+        else:
+            _print_text(found, problems, len(claims))
+        if problems:
+            note(f"Error: {len(problems)} found. Charge nothing to this ledger before it is explained.")
+            raise typer.Exit(VIOLATION)
+
+
+def _require_there(location: str) -> None:
+    """A ledger that cannot be reached was not looked at: that is no finding about it."""
+    from dperm.errors import LedgerError
+    from dperm.ledger import Ledger
+    from dperm.ledger.stores import location_of
+
+    place = location_of(location)
+    if "://" in place:
+        Ledger(place).accounts()
+    elif not Path(place).exists():
+        raise LedgerError(f"there is no ledger at {place!r}.")
+
+
+def _contradictions(location: str, claims: "list[Claim]", found: "Verification") -> list[str]:
+    from dperm.ledger.stores import location_of, store_of
+    from dperm.ledger.transact import consult
+
+    if not found.ledger or not claims:  # it could not be read, which is a problem by itself
+        return []
+    store = store_of(location_of(location))
+    return consult(store, lambda books: [problem for claim in claims for problem in claim.problems(books)])
+
+
+def _print_json(found: "Verification", problems: list[str], models: int) -> None:
+    from dperm.cli.output import print_json
+
+    accounts = {name: asdict(account) for name, account in found.accounts.items()}
+    compared = {"anchors": found.anchors, "models": models}
+    print_json(
+        {"ledger": found.ledger or None, "ok": not problems, "problems": problems, **compared, "accounts": accounts}
+    )
+
+
+def _print_text(found: "Verification", problems: list[str], models: int) -> None:
+    from dperm.cli.ledger.layout import print_folded
+
+    for name, account in found.accounts.items():
+        print_folded(_in_words(account, in_order=not problems), first=f"{name}: ", rest="  ")
+    for problem in problems:
+        print_folded(problem, first="PROBLEM: ", rest="  ")
+    if not found.anchors:
+        print_folded(NO_ANCHOR)
+    elif not problems:
+        also = f", {models} of them in models" if models else ""
+        print_folded(f"Anchors that hold: {found.anchors}{also}.")
+
+
+def _in_words(account: "VerifiedAccount", *, in_order: bool) -> str:
+    from dperm.cli.ledger.words import currency, plain
+    from dperm.cli.output import up
+
+    shown = {"delta": plain}  # equal shares, nothing to round
+    spent = ", ".join(
+        f"{currency(name)} {shown.get(name, up)(value)} of {plain(account.capacity[name])}"
+        for name, value in account.spent.items()
+    )
+    lines = f"{account.entries} line{'s' if account.entries != 1 else ''}"
+    return f"{lines}{', all in order' if in_order else ''}; spent {spent or 'cannot be told'}."

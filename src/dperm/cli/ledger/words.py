@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Limits, charges and events in words."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dperm.cli.ledger.standing import Standing
+from dperm.cli.output import down, up
+from dperm.ledger import AccountFacts
+from dperm.ledger.units import amount, capacity_units
+from dperm.privacy.guarantee import GDP, RDP, ZCDP, AnyGuarantee, ApproxDP, PureDP
+from dperm.privacy.rounding import round_up
+
+_CURRENCIES = {"epsilon_squared": "epsilon^2", "mu_squared": "mu^2"}
+SHARES = "blocks"
+"""What is counted of the delta: every release takes one equal share."""
+
+
+def plain(number: float) -> str:
+    """A declared constant as one would write it: 3, 0.1, 1e-06."""
+    return f"{number:.7g}"
+
+
+def currency(name: str) -> str:
+    """What a number of the account is called in a table."""
+    return f"tau, order {plain(float(name[4:-1]))}" if name.startswith("tau(") else _CURRENCIES.get(name, name)
+
+
+def in_words(limit: AnyGuarantee) -> str:
+    """Such as "epsilon 3 at delta 1e-06, replace_one"."""
+    match limit:
+        case PureDP():
+            size = f"epsilon {plain(limit.epsilon)}"
+        case ApproxDP():
+            size = f"epsilon {plain(limit.epsilon)} at delta {plain(limit.delta)}"
+        case ZCDP():
+            size = f"rho {plain(limit.rho)} (zCDP)"
+        case GDP():
+            size = f"mu {plain(limit.mu)} (Gaussian DP)"
+        case RDP():
+            size = ", ".join(f"tau {plain(tau)} at order {plain(order)}" for order, tau in limit.curve) + " (Renyi DP)"
+    return f"{size}, {limit.adjacency.value}"
+
+
+def charged(facts: AccountFacts) -> str:
+    """What a release costs, and how many there may be."""
+    match facts.limit:
+        case ApproxDP():
+            return _charged_at_share(facts)
+        case ZCDP():
+            own = "its rho"
+        case GDP():
+            own = "the square of its mu"
+        case RDP():
+            own = "its Renyi divergence at that order"
+        case PureDP():
+            own = "its epsilon"
+    return f"each costs {own}; the sum stays within {_capacity(facts)}."
+
+
+def _charged_at_share(facts: AccountFacts) -> str:
+    """The rule of an ApproxDP limit: delta is divided in advance."""
+    name, share = facts.rule.names[0], plain(facts.share or 0.0)
+    squares = name == "epsilon_squared"
+    own = "the square of its epsilon" if squares else "its epsilon"
+    less = ", or 2 rho if that is less" if squares else ""
+    units = capacity_units(facts.rule)[name] // (facts.blocks or 1)
+    equal = float(amount(facts.rule, name, units)) ** (0.5 if squares else 1.0)
+    return (
+        f"each costs {own} at delta {share}{less}; the sum stays within {_capacity(facts)}. At most {facts.blocks} "
+        f"releases, of epsilon {down(equal)} each if they are equal."
+    )
+
+
+def _capacity(facts: AccountFacts) -> str:
+    name = facts.rule.names[0]
+    return plain(float(amount(facts.rule, name, capacity_units(facts.rule)[name])))
+
+
+def meter_rows(standing: Standing) -> list[tuple[str, str, str, str, float]]:
+    """Currency, limit, spent, left and the share that is used: spent rounded up, left down."""
+    rows = []
+    for name in standing.facts.rule.names:
+        meter = standing.meters[name]
+        used = meter.spent / meter.capacity if meter.capacity else 1.0
+        if name != "delta":
+            size, spent = (amount(standing.facts.rule, name, units) for units in (meter.capacity, meter.spent))
+            texts = (plain(float(size)), up(round_up(spent)), down(float(standing.left(name))))
+            rows.append((currency(name), *texts, used))
+        elif meter.capacity:  # in whole shares
+            rows.append((SHARES, str(meter.capacity), str(meter.spent), str(meter.capacity - meter.spent), used))
+    return rows
+
+
+def spelled(event: Mapping[str, Any], adjacency: str) -> str:
+    """A stored event in the grammar of the command line; of one that is not known, its type."""
+    match event:
+        case {"type": "composed", "events": [*parts]}:
+            return " + ".join(spelled(part, adjacency) for part in parts)
+        case {"type": "repeated", "event": inner, "count": count}:
+            part = spelled(inner, adjacency)
+            return f"({part}) * {count}" if inner.get("type") == "composed" else f"{part} * {count}"
+    names = [name for name in event if name not in ("type", "event", "dperm_event")]
+    numbers = [name for name in names if name != "adjacency" or event[name] != adjacency]
+    inner = [spelled(event["event"], adjacency)] if "event" in event else []
+    texts = [_argument(name, event[name], bare=not inner and name == names[0]) for name in numbers]
+    return f"{event.get('type', '?')}({', '.join(inner + texts)})"
+
+
+def _argument(name: str, value: object, *, bare: bool) -> str:
+    text = str(value).lower() if isinstance(value, bool) else str(value).removesuffix(".0")
+    return text if bare else f"{name}={text}"

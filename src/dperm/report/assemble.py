@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Statements are assembled here, and only here: from the record of a release, its guarantee and its profile."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dperm.errors import ParameterError
+from dperm.privacy.explain import explain
+from dperm.privacy.guarantee import guarantee_as_dict
+from dperm.privacy.record import Record, Release
+from dperm.report import fields as words
+from dperm.report.ledger_facts import unit_of_privacy
+from dperm.report.run_facts import run_facts
+from dperm.report.stated import assembled, kind_of, with_stated
+from dperm.report.statement import Statement
+
+
+def statement(
+    release: Release[Any], audits: Iterable[Mapping[str, object]] = (), fields: Mapping[str, object] | None = None
+) -> Statement:
+    """The statement of one release.
+
+    Parameters
+    ----------
+    release
+        What a run returned; everything is taken from its record, its guarantee and its profile.
+    audits
+        Results of audits, each as a mapping of plain data.
+    fields
+        What only you can know: curator, intended_use, product, publication_date, links, data_domain, ....
+
+    Raises
+    ------
+    ParameterError
+        If ``fields`` names a field that does not exist, or one that follows from the release.
+    """
+    if not isinstance(release, Release):
+        raise ParameterError(_no_release(release))
+    if release.record.seeded:
+        return seeded(release.record, audits, fields)
+    return _made({**_promise(release), **run_facts(release.record), "audit": _checked_audits(audits)}, fields)
+
+
+def seeded(
+    record: Record, audits: Iterable[Mapping[str, object]] = (), fields: Mapping[str, object] | None = None
+) -> Statement:
+    """The statement of a run with a seed: what was asked for is in it, and that nothing is promised."""
+    goal = guarantee_as_dict(record.guarantee)
+    promised = {**_NO_PROMISE, "status": words.SEEDED, "goal": goal, "adjacency": goal["adjacency"]}
+    promised["limits"] = (words.SEEDED,)
+    return _made({**run_facts(record), **promised, "audit": _checked_audits(audits)}, fields)
+
+
+def unprotected(public: Mapping[str, object], fields: Mapping[str, object] | None = None) -> Statement:
+    """The statement of a fit without noise: there is no guarantee, and it says so."""
+    run = dict.fromkeys(("mechanism", "noise_source", "accountant", "sampling", "steps", "audit"), words.NONE)
+    rest = {
+        "status": words.NO_NOISE,
+        "public_quantities": public,
+        "implementation": "dperm",
+        "security": words.NO_NOISE_OF_OURS,
+        "composition": words.NOTHING,
+        "code_version": words.NOT_RECORDED,
+        "time": words.NOT_RECORDED,
+        "limits": (words.NO_NOISE,),
+    }
+    return _made({**_NO_PROMISE, **run, **rest}, fields)
+
+
+_NO_PROMISE = dict.fromkeys(
+    (
+        "meaning",
+        "goal",
+        "flavour",
+        "parameters",
+        "unit_of_privacy",
+        "trust_model",
+        "adjacency",
+        "profile",
+        "covered",
+    ),
+    words.NOTHING,
+)
+
+
+def _promise(release: Release[Any]) -> dict[str, object]:
+    """What is promised."""
+    kind = guarantee_as_dict(release.record.guarantee)
+    explained = explain(release).as_dict()
+    return {
+        "status": words.PRIVATE,
+        "goal": dict(kind),
+        "meaning": explained.pop("sentences"),
+        "flavour": words.FLAVOURS[str(kind.pop("kind"))],
+        "adjacency": kind.pop("adjacency"),
+        "parameters": kind,
+        "unit_of_privacy": unit_of_privacy(str(explained.pop("unit")), release.record.ledger),
+        "trust_model": words.TRUST,
+        "profile": explained,
+    }
+
+
+def _made(known: Mapping[str, object], stated: Mapping[str, object] | None) -> Statement:
+    """All fields in their order: known, stated by the user, or "not stated"."""
+    return Statement(with_stated(assembled(known), {} if stated is None else stated))
+
+
+def _checked_audits(audits: object) -> object:
+    """The audits as a list; "none" without any."""
+    found = list(audits) if isinstance(audits, Iterable) and not isinstance(audits, Mapping | str) else [None]
+    if not all(isinstance(audit, Mapping) for audit in found):
+        raise ParameterError(f"audits must be a list of mappings of plain data, got {kind_of(audits)}.")
+    return found or words.NONE
+
+
+def _no_release(given: object) -> str:
+    """What to do with what is no release."""
+    rule = f"release must be what a run returned (a Release), got {kind_of(given)}."
+    if isinstance(given, Statement):
+        return f'{rule} A statement takes your own fields by its filled({{"curator": "me"}}).'
+    if hasattr(type(given), "statement_"):
+        return f'{rule} A fitted estimator has its statement: statement_.filled({{"curator": "me"}}).'
+    return rule

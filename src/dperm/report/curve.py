@@ -1,0 +1,52 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""A privacy profile at a few points, from which both of its pictures are drawn; every number is a ceiling."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from dperm.data.arrays import Floats
+from dperm.privacy.profile import PrivacyProfile
+
+POINTS = 16
+_DELTAS = (0.0, *(10.0**-power for power in range(10, 0, -1)))
+_ROUNDING = 1e-15
+_LARGEST = 700.0
+"""Beyond, e^epsilon is no double; the lines of smaller epsilons are bounds too."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Pairs (epsilon, delta(epsilon)), from epsilon = 0 to where delta is negligible or comes down no further."""
+
+    epsilons: tuple[float, ...]
+    deltas: tuple[float, ...]
+
+    @classmethod
+    def of(cls, profile: "PrivacyProfile | Curve") -> "Curve":
+        """The curve of a profile: at powers of ten of delta, and at 16 epsilons, more of them where trade-offs bend."""
+        if isinstance(profile, Curve):
+            return profile
+        found = [(profile.epsilon(delta), delta) for delta in _DELTAS]
+        reached = [(epsilon, delta) for epsilon, delta in found if 0 < epsilon < math.inf]
+        end = 1.1 * max((epsilon for epsilon, _ in reached), default=1.0)
+        grid = (end * (place / (POINTS - 1)) ** 1.5 for place in range(POINTS))
+        pairs = sorted([*reached, *((epsilon, profile.delta(epsilon)) for epsilon in grid)])
+        return cls(*zip(*pairs, strict=True))
+
+    def true_positive_rates(self, false_positive_rates: Iterable[float]) -> Floats:
+        """Ceilings on the true-positive rates of attackers with these false-positive rates.
+
+        Every point gives two lines under the trade-off curve (Dong, Roth & Su 2019, Prop 2.12), so their maximum is a
+        bound for any choice of points; `dperm.privacy.profile.tradeoff_from_delta` searches for the best ones.
+        """
+        x = np.array(list(false_positive_rates), dtype=float)[:, np.newaxis]
+        kept = [pair for pair in zip(self.epsilons, self.deltas, strict=True) if pair[0] < _LARGEST]
+        slopes, rest = np.exp([epsilon for epsilon, _ in kept]), 1 - np.array([delta for _, delta in kept])
+        lines = np.maximum(rest - slopes * x, (rest - x) / slopes)
+        missed = np.maximum(lines.max(axis=1), 0.0)
+        bounds: Floats = np.minimum(1.0, 1 - missed + _ROUNDING)
+        return bounds

@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The fields of a statement that the receipt of a budget fills; nothing else about the budget is known here.
+
+A receipt is the mapping in ``Record.ledger``: of a ledger, with account, data set and unit as they were declared; of a
+budget in memory, with the limit and what is spent; or empty.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from dperm.report import fields as words
+from dperm.report.numbers import rounded_up
+
+Receipt = Mapping[str, Any]
+
+NO_REFUNDS = "A run that fails after its charge stays charged: there are no refunds."
+OUTSIDE = "Runs that were not charged to it are not included."
+KINDS = {"PureDP": "epsilon-DP", "ApproxDP": "(epsilon, delta)-DP", "ZCDP": "zCDP", "GDP": "GDP", "RDP": "Renyi DP"}
+
+
+def ledger_facts(receipt: Receipt) -> dict[str, object]:
+    """What the receipt says; without one, nothing."""
+    if not receipt:
+        return {"composition": words.NO_COMPOSITION}
+    return {
+        "ledger_entry": dict(receipt),
+        "composition": _composition(receipt),
+        "tuning": _tuning(receipt),
+        "retries": _retries(receipt),
+        **({"data_domain": {"data set, as declared": receipt["dataset"]}} if receipt.get("dataset") else {}),
+    }
+
+
+def unit_of_privacy(proved: str, receipt: Receipt) -> str:
+    """What the proof is about; and the unit that the account declares, with the condition under which it holds."""
+    unit = receipt.get("unit")
+    if not unit or unit == proved:
+        return proved
+    return f"{proved}. The account declares the unit {unit!r}: it is protected if at most one record belongs to each."
+
+
+def limit_in_words(limit: Mapping[str, Any]) -> str:
+    """Such as "(epsilon, delta)-DP with epsilon = 3, delta = 0.000001 (replace_one)"."""
+    numbers = {name: value for name, value in limit.items() if name not in ("kind", "adjacency")}
+    if "curve" in numbers:
+        return f"Renyi DP at {len(numbers['curve'])} orders ({limit.get('adjacency', '')})"
+    values = ", ".join(f"{name} = {rounded_up(value)}" for name, value in numbers.items())
+    kind = str(limit.get("kind", ""))
+    return f"{KINDS.get(kind, kind)} with {values} ({limit.get('adjacency', '')})"
+
+
+def account_of(receipt: Receipt) -> str:
+    """How sentences name what was charged."""
+    return f"the account {receipt['account']!r}" if receipt.get("account") else "the budget of this process"
+
+
+def _composition(receipt: Receipt) -> str:
+    parts = [
+        f"The limit of {account_of(receipt)}, {limit_in_words(receipt.get('limit', {}))}, is what holds for everything "
+        f"charged to it together, however each release was chosen. Post-processing costs nothing.",
+        _blocks(receipt),
+        _seeded(receipt),
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _blocks(receipt: Receipt) -> str:
+    rule, blocks = receipt.get("composition"), receipt.get("blocks")
+    shares = f"Its delta is divided among {blocks} releases at most." if blocks else ""
+    return " ".join(part for part in (f"Rule of composition: {rule}." if rule else "", shares) if part)
+
+
+def _tuning(receipt: Receipt) -> str:
+    many = receipt.get("releases")
+    so_far = f", {many} so far," if many is not None else ""
+    limit = limit_in_words(receipt.get("limit", {}))
+    parts = [f"All releases charged to {account_of(receipt)}{so_far} are together within {limit}.", _seeded(receipt)]
+    return " ".join(part for part in (*parts, OUTSIDE) if part)
+
+
+def _retries(receipt: Receipt) -> str:
+    burned, still_open = receipt.get("burned"), receipt.get("open")
+    if burned is None or still_open is None:
+        return f"{NO_REFUNDS} {OUTSIDE}"
+    return f"Burned: {burned}, still open: {still_open}. All of them are charged. {NO_REFUNDS} {OUTSIDE}"
+
+
+def _seeded(receipt: Receipt) -> str:
+    """Seeded runs are in no guarantee, also not in that of the account."""
+    seeded = receipt.get("seeded") or 0
+    return (
+        f"But {seeded} of what was charged ran with a seed and is NOT PRIVATE: the limit holds for the rest alone."
+        if seeded
+        else ""
+    )

@@ -1,0 +1,45 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Numbers as text: short ones as they are, long ones with a few digits, ceilings rounded up."""
+
+import math
+import re
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+
+DIGITS = 6
+
+
+def as_text(number: float, *, rounding: str = ROUND_HALF_EVEN, digits: int = DIGITS) -> str:
+    """``number`` with at most so many significant digits; short numbers as Python writes them."""
+    if isinstance(number, bool | int):
+        return str(number)
+    if not math.isfinite(number):
+        return "infinite" if number > 0 else str(number)
+    written = f"{number:.15g}"
+    if float(written) == number and len(Decimal(written).normalize().as_tuple().digits) <= digits:
+        return _short_exponent(written)
+    rounded = Context(prec=digits, rounding=rounding).create_decimal(Decimal(number))
+    if rounded == 0 or 1e-4 <= abs(number) < 1e15:
+        text = format(rounded, "f")
+        return text.rstrip("0").rstrip(".") if "." in text else text
+    return _short_exponent(format(rounded.normalize(), "e"))
+
+
+def rounded_up(number: float, digits: int = DIGITS) -> str:
+    """The text is never below the number: for epsilon, delta, and what an attacker can do."""
+    return as_text(number, rounding=ROUND_CEILING, digits=digits)
+
+
+def rounded_down(number: float, digits: int = DIGITS) -> str:
+    """The text is never above the number: for what is left."""
+    return as_text(number, rounding=ROUND_FLOOR, digits=digits)
+
+
+def percent(rate: float) -> str:
+    """A probability as a percentage, rounded up."""
+    return f"{rounded_up(100 * rate, 3)} %"
+
+
+def _short_exponent(text: str) -> str:
+    """1e-6 for 1e-06, 1e20 for 1e+20."""
+    return re.sub(r"e([+-]?)0*(\d)", lambda found: f"e{found[1].replace('+', '')}{found[2]}", text)

@@ -1,0 +1,76 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The statement as one page of HTML that stands alone: no request, no script; it opens from disk, and prints."""
+
+from html import escape
+from importlib.resources import files
+
+from dperm.privacy.profile import PrivacyProfile
+from dperm.report.statement import Statement
+from dperm.report.web import head
+from dperm.report.web.fields_part import tiers_html
+from dperm.report.web.figures import figures_html
+from dperm.report.web.mathematics import mathematics_html
+from dperm.report.web.values import fold
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+"""Browsers are told to load nothing and to run nothing."""
+
+
+def page(statement: Statement, profile: PrivacyProfile | None = None) -> str:
+    """One self-contained HTML page, plain words first, mathematics and JSON behind folds.
+
+    Parameters
+    ----------
+    statement
+        What is said.
+    profile
+        The whole curve of the release, such as ``model.profile_``, from which two of the plots are drawn. Plots need
+        matplotlib; without it there are tables.
+    """
+    fields = statement.fields
+    title = head.title_of(fields)
+    kind = "Privacy statement" if statement.is_private else "NOT PRIVATE"
+    body = _body(statement, profile, title)
+    return (
+        f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(kind)}: {escape(title)}</title>'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f'<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">'
+        f'<style>{_style()}</style></head><body class="{"private" if statement.is_private else "not-private"}">'
+        f"{body}</body></html>\n"
+    )
+
+
+def _body(statement: Statement, profile: PrivacyProfile | None, title: str) -> str:
+    fields = statement.fields
+    figures = figures_html(fields, profile if statement.is_private else None)
+    parts = (
+        f'<header><p class="eyebrow">Privacy statement</p><h1>{escape(title)}</h1></header><main>',
+        head.status_html(fields),
+        '<div class="top"><section class="plain"><h2>What is promised</h2>',
+        head.promise_html(fields),
+        head.covered_html(fields),
+        head.gaps_html(fields),
+        '</section><aside class="card" aria-labelledby="facts"><h2 id="facts">Key facts</h2>',
+        head.card_html(fields),
+        "</aside></div>",
+        f"<section><h2>In pictures</h2>{figures}</section>" if figures else "",
+        f"<section><h2>All fields</h2>{tiers_html(fields)}</section>",
+        "<section><h2>For specialists</h2>",
+        fold("The mathematics", mathematics_html(fields), kind="panel"),
+        fold("Machine-readable: JSON", f"<pre>{escape(statement.to_json(indent=1))}</pre>", kind="panel json"),
+        "</section></main>",
+        f"<footer><p>{escape(_FOOTER)}</p></footer>",
+    )
+    return "".join(parts)
+
+
+_FOOTER = (
+    "This page loads nothing and runs no script. Epsilon, delta and what an attacker can do are rounded up, other long "
+    "numbers to six digits; the JSON has every digit."
+)
+
+
+def _style() -> str:
+    return files("dperm.report.web").joinpath("style.css").read_text(encoding="utf-8")

@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""What the run knows and what the user states, side by side; and the gaps that are left.
+
+A value is plain data; or "not stated", a gap; or, in the fields of ``BESIDE``, a mapping with the keys "known" (by the
+run) and "stated" (by the user, or "not stated", a gap too).
+"""
+
+from collections.abc import Mapping
+
+from dperm.checks import shown
+from dperm.errors import ParameterError
+from dperm.report import fields as words
+
+KNOWN, STATED = "known", "stated"
+
+
+def assembled(known: Mapping[str, object]) -> dict[str, object]:
+    """All fields in their order, from what is known of the run; the rest is "not stated"."""
+    return {name: _beginning(name, known) for name in words.FIELDS}
+
+
+def with_stated(fields: Mapping[str, object], stated: object) -> dict[str, object]:
+    """``fields`` with what the user states.
+
+    Raises
+    ------
+    ParameterError
+        If ``stated`` names a field that does not exist, or one that follows from the release.
+    """
+    return {**fields, **{name: _merged(name, fields[name], value) for name, value in _checked(stated).items()}}
+
+
+def is_pair(name: str, value: object) -> bool:
+    """Whether a value says who knows what."""
+    return name in words.BESIDE and isinstance(value, Mapping) and bool(value) and set(value) <= {KNOWN, STATED}
+
+
+def known_part(name: str, value: object) -> object:
+    """What the run knows; None if it knows nothing."""
+    if is_pair(name, value):
+        return value.get(KNOWN)  # type: ignore[attr-defined]  # a pair is a mapping
+    return None if value == words.NOT_STATED else value
+
+
+def stated_part(name: str, value: object) -> object:
+    """What the user says in a field that is not the run's alone; "not stated" is a gap, None if there is no need."""
+    if is_pair(name, value):
+        return value.get(STATED)  # type: ignore[attr-defined]  # a pair is a mapping
+    return words.NOT_STATED if value == words.NOT_STATED else None
+
+
+def gaps_of(fields: Mapping[str, object]) -> tuple[str, ...]:
+    """The names of the fields in which something is left for the user to state."""
+    return tuple(name for name, value in fields.items() if stated_part(name, value) == words.NOT_STATED)
+
+
+def _beginning(name: str, known: Mapping[str, object]) -> object:
+    if name not in known:
+        return words.NOT_STATED
+    return {KNOWN: known[name], STATED: words.NOT_STATED} if name in words.PARTLY_KNOWN else known[name]
+
+
+def _merged(name: str, found: object, stated: object) -> object:
+    """The user's words: alone in the user's own fields, else beside what is known."""
+    if name not in words.BESIDE:
+        return stated
+    known = known_part(name, found)
+    return {STATED: stated} if known is None else {KNOWN: known, STATED: stated}
+
+
+def _checked(fields: object) -> Mapping[str, object]:
+    """What the user states, if it is for the user to state."""
+    if not isinstance(fields, Mapping):
+        raise ParameterError(f'fields must be a mapping, such as {{"curator": "me"}}, got {kind_of(fields)}.')
+    wrong = [name for name in fields if name not in words.STATED_BY_THE_USER]
+    if wrong:
+        found = shown(wrong[0]) if isinstance(wrong[0], str) else kind_of(wrong[0])
+        raise ParameterError(
+            f"fields may name {', '.join(words.STATED_BY_THE_USER)}; got {found}. The other fields of a statement "
+            f"follow from the release."
+        )
+    return fields
+
+
+def kind_of(value: object) -> str:
+    """The type alone: the value may be private."""
+    return f"an object of type {type(value).__name__}"

@@ -1,0 +1,118 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The pictures of the page, each with the same numbers as a table; where matplotlib is missing, the tables alone."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from dperm.privacy.profile import PrivacyProfile
+from dperm.report import plots
+from dperm.report.curve import Curve
+from dperm.report.measured import Measured, measured
+from dperm.report.numbers import as_text, percent, rounded_down, rounded_up
+from dperm.report.stated import known_part
+from dperm.report.svg import can_draw, svg
+from dperm.report.web.values import fold, grid
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from matplotlib.axes import Axes
+
+RATES = (0.001, 0.01, 0.05, 0.1, 0.2, 0.5)
+EVERY = 2
+"""Of the points of a curve, every second is in the table."""
+NO_PLOTS = f"Plots are left out: they need matplotlib. To get them: {plots.INSTALL}"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What is drawn, and said about it."""
+
+    name: str
+    title: str
+    caption: str
+    draw: "Callable[[Axes], object]"
+    table: str
+    height: float = 3.2
+
+    def html(self, drawn: bool) -> str:
+        """A figure; the table is behind a fold if there is a plot."""
+        if drawn:
+            plot = svg(self.draw, self.name, title=self.title, description=self.caption, height=self.height)
+            content = plot + fold("The same in numbers", self.table)
+        else:
+            content = self.table
+        caption = f"<figcaption><h3>{escape(self.title)}</h3><p>{escape(self.caption)}</p></figcaption>"
+        return f'<figure id="{self.name}">{caption}{content}</figure>'
+
+
+def figures_html(fields: Mapping[str, object], profile: PrivacyProfile | None) -> str:
+    """All pictures that there is something to draw for; empty if there are none."""
+    pictures = list(_pictures(fields, profile))
+    if not pictures:
+        return ""
+    drawn = can_draw()
+    note = "" if drawn else f'<p class="note">{escape(NO_PLOTS)}</p>'
+    return f'{note}<div class="figures">{"".join(picture.html(drawn) for picture in pictures)}</div>'
+
+
+def _pictures(fields: Mapping[str, object], profile: PrivacyProfile | None) -> Iterator[Picture]:
+    if profile is not None and isinstance(fields["profile"], Mapping):
+        curve = Curve.of(profile)
+        yield _attack(curve)
+        yield _profile(curve, fields["parameters"])
+    points = measured(fields["utility"])
+    if points is not None:
+        yield _usefulness(points)
+    receipt = known_part("ledger_entry", fields["ledger_entry"])
+    if isinstance(receipt, Mapping) and {"spent", "capacity"} <= receipt.keys():
+        yield _budget(receipt)
+
+
+def _attack(curve: Curve) -> Picture:
+    rates = zip(RATES, curve.true_positive_rates(RATES), strict=True)
+    table = grid(("false alarms", "true alarms, at most"), [(percent(x), percent(float(y))) for x, y in rates])
+    caption = (
+        "An attacker who knows all other records tries to detect one. The curve is the most that any attack can reach; "
+        "the closer to the diagonal, the less there is to learn."
+    )
+    return Picture("trade-off", "What an attacker can do", caption, partial(plots.trade_off, curve), table)
+
+
+def _profile(curve: Curve, parameters: object) -> Picture:
+    pairs = list(zip(curve.epsilons, curve.deltas, strict=True))[::EVERY]
+    table = grid(("epsilon", "delta, at most"), [(rounded_up(x, 4), rounded_up(y, 4)) for x, y in pairs])
+    promise = None
+    if isinstance(parameters, Mapping) and "epsilon" in parameters:
+        promise = float(parameters["epsilon"]), float(parameters.get("delta", 0.0))
+    caption = (
+        "Every point on the curve is a promise that holds: the smaller epsilon, the larger the probability delta with "
+        "which it may fail."
+    )
+    draw = partial(plots.privacy_profile, curve, promise=promise)
+    return Picture("profile", "The whole promise", caption, draw, table)
+
+
+def _usefulness(points: Measured) -> Picture:
+    rows = [[as_text(number) for number in (p.epsilon, p.value, p.low, p.high)] for p in points.points]
+    table = grid(("epsilon", points.measure, "low", "high"), rows)
+    levels = "".join(f" {name.capitalize()}: {as_text(level)}." for name, level in points.levels.items())
+    caption = f"{points.measure.capitalize()} against epsilon, as measured and stated by the user.{levels}"
+    draw = partial(plots.accuracy_against_epsilon, points)
+    return Picture("usefulness", "What privacy costs", caption, draw, table)
+
+
+def _budget(receipt: Mapping[str, Any]) -> Picture:
+    rows = plots.spendings(receipt)
+    texts = [(name, rounded_up(a), rounded_down(b), rounded_down(b - a)) for name, a, b in rows]
+    caption = (
+        "What this and earlier releases have spent together when this one was booked, and what was left. Failed runs "
+        "are charged too."
+    )
+    table = grid(("", "spent", "limit", "left"), texts)
+    height = 0.8 + 0.65 * len(rows)
+    return Picture("budget", "The budget", caption, partial(plots.budget, receipt), table, height)

@@ -1,0 +1,259 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dperm ledger verify``: what is in order passes, and whatever was changed, put back or made up is found."""
+
+import json
+import shutil
+import sqlite3
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from dperm import ApproxDP, Pure, PureDP
+from dperm.cli.output import up
+from dperm.ledger import Ledger
+from dperm.privacy import Record
+from dperm.report.model_file import ModelFile, write_model
+
+DIGEST = f"sha256:{'ab' * 32}"
+
+
+@pytest.fixture
+def census(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    ledger = Ledger.open("census.ledger", ApproxDP(3.0, 1e-6, "replace_one"), dataset="census 2026", blocks=10)
+    release(ledger)
+    return ledger
+
+
+def release(ledger, epsilon=0.25):
+    """Charge and commit; the record that a model would carry."""
+    event = Pure(epsilon, "replace_one")
+    reservation = ledger.reserve(event)
+    reservation.commit(DIGEST)
+    described = {"dperm_event": 1, "type": "pure", "epsilon": epsilon, "adjacency": "replace_one"}
+    return Record(PureDP(epsilon, "replace_one"), described, ledger=reservation.receipt)
+
+
+def store(path, record):
+    text = None if record is None else record.to_json()
+    write_model(path, ModelFile("PrivateLogisticRegression", {"record": text}, {"coef": np.zeros((1, 2))}))
+    return path
+
+
+@pytest.fixture
+def found(dperm):
+    """A function that runs verify with --json, asserts exit code 5, and returns the problems."""
+
+    def run(line, *more):
+        result = dperm(line, *more, "--json")
+        assert result.exit_code == 5, result.output
+        assert "Traceback" not in result.output
+        assert result.stderr.startswith("Error: ")
+        data = json.loads(result.stdout)
+        assert data["ok"] is False
+        text = dperm(line, *more)
+        assert text.exit_code == 5
+        assert text.stdout.count("PROBLEM: ") == len(data["problems"])
+        return " ".join(data["problems"])
+
+    return run
+
+
+def test_a_ledger_in_order_passes_with_a_line_for_each_account(dperm, answered, census):
+    Ledger.open("census.ledger", PureDP(1.0, "replace_one"), account="other", dataset="x")
+    result = dperm("ledger verify census.ledger --prices")
+    assert (result.exit_code, result.stderr) == (0, "")
+    main, other, advice = result.stdout.splitlines()
+    spent = up(Ledger("census.ledger", "main").spent["epsilon"])
+    assert main == f"main: 3 lines, all in order; spent epsilon {spent} of 3, delta 1e-07 of 1e-06."
+    assert other == "other: 1 line, all in order; spent epsilon 0 of 1."
+    assert advice.startswith("No anchor was given")
+    data = answered("ledger verify census.ledger")
+    assert (data["ok"], data["problems"], data["anchors"], data["models"]) == (True, [], 0, 0)
+    assert data["ledger"] == Ledger("census.ledger", "main").anchor().ledger
+    assert data["accounts"]["main"]["spent"] == Ledger("census.ledger", "main").spent
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "ledger show census.ledger --write-anchor anchor.json",
+        "ledger show census.ledger --json",
+        "ledger open census.ledger --dataset x --adjacency replace_one --epsilon 1 --account second --json",
+    ],
+)
+def test_an_anchor_is_read_as_the_verbs_give_it(dperm, answered, census, tmp_path, command):
+    out = dperm(command).stdout
+    if command.endswith("--json"):
+        (tmp_path / "anchor.json").write_text(out)
+    assert answered("ledger verify census.ledger --anchor anchor.json")["anchors"] == 1
+    text = dperm("ledger verify census.ledger --anchor anchor.json").stdout
+    assert "Anchors that hold: 1." in text
+    assert "No anchor was given" not in text
+
+
+def test_a_ledger_that_was_put_back_is_found_by_an_anchor(dperm, found, census, tmp_path):
+    older = tmp_path / "older"
+    older.mkdir()
+    dperm("ledger show census.ledger")  # closes nothing, but the copy below is made with the log
+    for file in tmp_path.glob("census.ledger*"):
+        shutil.copy(file, older)
+    release(census)
+    dperm("ledger show census.ledger --write-anchor anchor.json")
+    lone = older / "census.ledger"
+    assert dperm("ledger verify", str(lone)).exit_code == 0
+    assert "put back to an older state" in found("ledger verify", str(lone), "--anchor", "anchor.json")
+
+
+def test_a_ledger_that_was_put_back_is_found_by_a_model(dperm, found, census, tmp_path):
+    older = tmp_path / "older"
+    older.mkdir()
+    for file in tmp_path.glob("census.ledger*"):
+        shutil.copy(file, older)
+    store(tmp_path / "model.dperm", release(census))
+    assert "put back" in found("ledger verify", str(older / "census.ledger"), "--model", "model.dperm")
+
+
+def test_a_ledger_behind_its_own_mark_is_found_without_an_anchor(found, census, tmp_path):
+    shutil.copy(tmp_path / "census.ledger.lock", tmp_path / "mark")
+    release(census)
+    other = Ledger.open(tmp_path / "new.ledger", PureDP(1.0, "replace_one"), dataset="x")
+    assert other.accounts() == ("main",)
+    shutil.copy(tmp_path / "census.ledger.lock", tmp_path / "new.ledger.lock")
+    assert "behind the mark" in found("ledger verify new.ledger")
+
+
+def test_an_anchor_of_another_ledger_is_no_anchor_of_this_one(dperm, found, census):
+    Ledger.open("other.ledger", PureDP(1.0, "replace_one"), dataset="x")
+    dperm("ledger show other.ledger --write-anchor anchor.json")
+    assert "of another ledger" in found("ledger verify census.ledger --anchor anchor.json")
+
+
+def test_an_anchor_that_was_made_up_is_found(dperm, found, census, tmp_path):
+    dperm("ledger show census.ledger --write-anchor anchor.json")
+    data = json.loads((tmp_path / "anchor.json").read_text())
+    (tmp_path / "anchor.json").write_text(json.dumps({**data, "seq": 1}))
+    assert "not signed" in found("ledger verify census.ledger --anchor anchor.json")
+
+
+def changed(path, statement):
+    """Change the tables behind the ledger's back."""
+    with closing(sqlite3.connect(path)) as connection:
+        guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in guards:
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute(statement)
+        for _, text in guards:
+            connection.execute(text)
+        connection.commit()
+
+
+@pytest.mark.parametrize(
+    ("statement", "word"),
+    [
+        ("UPDATE entry SET cost = '{\"epsilon\": 1, \"delta\": 1}' WHERE kind = 'reserve'", "changed after"),
+        ("UPDATE meter SET spent = 0", "meters"),
+        ("UPDATE entry SET at = '2020-01-01T00:00:00.000+00:00' WHERE seq = 1", "changed after"),
+    ],
+)
+def test_books_that_were_changed_are_found(found, census, statement, word):
+    changed("census.ledger", statement)
+    assert word in found("ledger verify census.ledger")
+
+
+def test_a_damaged_file_is_found(found, census, tmp_path):
+    with closing(sqlite3.connect("census.ledger")) as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    path = tmp_path / "census.ledger"
+    content = bytearray(path.read_bytes())
+    content[4096 : len(content)] = b"\xff" * (len(content) - 4096)
+    path.write_bytes(content)
+    assert found("ledger verify census.ledger")
+
+
+def test_a_file_of_something_else_is_found(found, census, tmp_path):
+    (tmp_path / "diary.ledger").write_text("a diary. " * 200)
+    assert "holds no ledger" in found("ledger verify diary.ledger")
+
+
+def test_a_model_that_was_charged_passes(answered, census, tmp_path):
+    store(tmp_path / "one.dperm", release(census))
+    store(tmp_path / "two.dperm", release(census))
+    data = answered("ledger verify census.ledger --model one.dperm --model two.dperm")
+    assert (data["anchors"], data["models"]) == (2, 2)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "word"),
+    [
+        (lambda record: {**record, "ledger": {**record["ledger"], "digest": "sha256:00"}}, "another digest"),
+        (lambda record: {**record, "event": {**record["event"], "epsilon": 0.01}}, "spent something else"),
+        (lambda record: {**record, "ledger": {}}, "has no receipt"),
+        (lambda record: {**record, "ledger": {"seq": 1, "digest": DIGEST}}, "has no receipt"),
+        (lambda record: {**record, "ledger": {**record["ledger"], "hash": "0" * 64}}, "not signed"),
+    ],
+    ids=["digest", "event", "uncharged", "in memory", "hash"],
+)
+def test_a_model_that_says_something_else_than_the_books_is_found(found, census, tmp_path, spoil, word):
+    record = json.loads(release(census).to_json())
+    store(tmp_path / "model.dperm", Record.from_json(json.dumps(spoil(record))))
+    assert word in found("ledger verify census.ledger --model model.dperm")
+
+
+def test_the_receipt_of_a_line_that_is_no_release_is_found(found, census, tmp_path):
+    reservation = census.reserve(Pure(0.25, "replace_one"))
+    record = Record(PureDP(0.25, "replace_one"), {}, ledger=reservation.receipt)
+    store(tmp_path / "model.dperm", record)
+    assert "another digest" in found("ledger verify census.ledger --model model.dperm")
+
+
+def test_a_model_without_noise_was_charged_to_nothing(found, census, tmp_path):
+    store(tmp_path / "model.dperm", None)
+    assert "has no receipt" in found("ledger verify census.ledger --model model.dperm")
+
+
+@pytest.mark.parametrize("name", ["ledger_entry", "ledger"])
+def test_a_statement_and_a_record_in_json_are_read_too(answered, found, census, tmp_path, name):
+    receipt = dict(release(census).ledger)
+    data = {"fields": {"ledger_entry": receipt}} if name == "ledger_entry" else {"ledger": receipt}
+    (tmp_path / "said.json").write_text(json.dumps(data))
+    assert answered("ledger verify census.ledger --model said.json")["models"] == 1
+    receipt["digest"] = "sha256:00"
+    (tmp_path / "said.json").write_text(json.dumps({"fields": {"ledger_entry": {"known": receipt}}}))
+    assert "another digest" in found("ledger verify census.ledger --model said.json")
+
+
+@pytest.mark.parametrize(
+    ("line", "content", "words"),
+    [
+        ("--anchor no-such.json", None, ["--anchor", "no-such.json"]),
+        ("--model no-such.dperm", None, ["--model", "no-such.dperm"]),
+        ("--anchor file", "not JSON", ["file is not JSON"]),
+        ("--anchor file", "{}", ["there is no anchor in file"]),
+        ("--anchor file", "[]", ["there is no anchor in file"]),
+        ("--anchor file", "3", ["there is no anchor in file"]),
+        ("--anchor file", '{"anchor": 3}', ["there is no anchor in file"]),
+        ("--anchor file", '{"accounts": [{"anchor": {"seq": 1}}]}', ["there is no anchor in file"]),
+        ("--anchor file", "[" * 100_000, ["file is not JSON"]),
+        ("--model file", "not JSON", ["file is not JSON"]),
+        ("--model file", "{}", ["neither a model nor a statement"]),
+        ("--model file", "[3]", ["neither a model nor a statement"]),
+        ("--model file", "PK, but no archive", ["cannot read a model"]),
+    ],
+)
+def test_a_file_that_cannot_be_compared_is_refused(refused, census, tmp_path, line, content, words):
+    if content is not None:
+        (tmp_path / "file").write_text(content)
+    said = refused(f"ledger verify census.ledger {line}")
+    for word in words:
+        assert word in said
+
+
+def test_a_ledger_that_is_not_there_was_not_verified(dperm, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = dperm("ledger verify no-such.ledger")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "there is no ledger" in result.stderr
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The 31 fields: filled by the run or marked as a gap; a ledger fills more, and the user's words replace nothing."""
+
+import pytest
+from statements import RECEIPT, STATED, booked, fitted, kinds, of_record, record
+
+from dperm import ParameterError, PureDP
+from dperm.accounting.memory_budget import MemoryBudget
+from dperm.mechanisms import LaplaceMechanism
+from dperm.report import Statement, fields, statement
+from dperm.report.tiers import HINTS, ITEMS, TIERS
+
+KINDS = pytest.mark.parametrize("kind", kinds())
+
+
+def test_there_are_31_fields_in_their_tiers_and_every_key_has_its_place():
+    assert [len(tier.items) for tier in TIERS] == [5, 4, 6, 16]
+    assert [item.number for item in ITEMS] == list(range(1, 32))
+    keys = [key for item in ITEMS for key in item.keys]
+    assert len(set(keys)) == len(keys)
+    assert {*keys, "status", "meaning"} == set(fields.FIELDS)
+    assert set(HINTS) == set(fields.STATED_BY_THE_USER)
+
+
+@KINDS
+def test_what_is_not_a_gap_is_filled_and_only_the_user_has_gaps(kind):
+    found = kinds()[kind]
+    assert set(found.gaps) <= set(fields.STATED_BY_THE_USER)
+    for name, value in found.fields.items():
+        assert value not in (None, "", [], {}) or name == "public_quantities"
+        assert "not stated" not in str(value) or name in found.gaps
+
+
+@KINDS
+def test_filling_every_gap_leaves_none(kind):
+    found = kinds()[kind]
+    filled = found.filled({name: "mine" for name in found.gaps})
+    assert filled.gaps == ()
+    assert filled.is_private == found.is_private
+
+
+def test_a_gap_may_be_a_part_of_a_field():
+    found = fitted().statement_
+    assert found["preprocessing"] == {"known": fields.PREPROCESSING, "stated": "not stated"}
+    assert "preprocessing" in found.gaps
+    filled = found.filled({"preprocessing": "none"})
+    assert filled["preprocessing"] == {"known": fields.PREPROCESSING, "stated": "none"}
+    assert "preprocessing" not in filled.gaps
+
+
+@pytest.mark.parametrize("name", fields.BESIDE)
+def test_the_words_of_the_user_stand_beside_what_is_known_however_often_they_are_changed(name):
+    found = booked()
+    twice = found.filled({name: "first"}).filled({name: "second"})
+    assert twice == found.filled({name: "second"})
+    assert twice[name]["stated"] == "second"
+    before = found[name]
+    known = before["known"] if isinstance(before, dict) and "known" in before else before
+    assert twice[name]["known"] == known
+
+
+def test_the_ledger_fills_what_only_it_can_know():
+    without, found = fitted().statement_, booked()
+    assert set(without.gaps) - set(found.gaps) == {"tuning", "retries", "ledger_entry"}
+    assert found["ledger_entry"] == RECEIPT
+    assert found["data_domain"]["known"] == {"data set, as declared": "census 2026"}
+    assert found["unit_of_privacy"].startswith("one record. The account declares the unit 'one person'")
+    assert "3 so far" in found["tuning"] and "epsilon = 3, delta = 1e-5 (replace_one)" in found["tuning"]
+    assert "Burned: 1, still open: 2. All of them are charged." in found["retries"]
+    assert "'census'" in found["composition"] and "everything charged to it together" in found["composition"]
+
+
+@pytest.mark.parametrize("name", ["composition", "tuning"])
+def test_the_limit_of_an_account_does_not_hold_for_seeded_runs(name):
+    assert "NOT PRIVATE" not in booked()[name]
+    assert "2 of what was charged ran with a seed and is NOT PRIVATE" in booked(seeded=2)[name]
+
+
+def test_a_declared_unit_that_is_the_proved_one_needs_no_condition():
+    assert booked(unit="one record")["unit_of_privacy"] == "one record"
+
+
+def test_a_budget_in_memory_fills_what_it_knows():
+    budget = MemoryBudget(PureDP(2.0, "add_remove"))
+    mechanism = LaplaceMechanism.calibrate(1.0, PureDP(0.5, "add_remove"))
+    found = statement(mechanism.release(3.0, budget=budget))
+    assert found["ledger_entry"]["spent"] == {"epsilon": budget.spent["epsilon"]}
+    assert "the budget of this process" in found["tuning"] and "epsilon = 2" in found["tuning"]
+    assert "no refunds" in found["retries"]
+    assert found["unit_of_privacy"] == "one record"
+    assert not {"tuning", "retries", "ledger_entry"} & set(found.gaps)
+
+
+def test_limits_of_every_kind_have_words():
+    curve = {"kind": "RDP", "curve": [[2.0, 0.1], [8.0, 0.5]], "adjacency": "add_remove"}
+    assert "Renyi DP at 2 orders (add_remove)" in booked(limit=curve)["composition"]
+    assert "zCDP with rho = 0.5" in booked(limit={"kind": "ZCDP", "rho": 0.5, "adjacency": "add_remove"})["tuning"]
+
+
+@pytest.mark.parametrize(
+    ("method", "steps"), [("gradient", True), ("sgd", True), ("output", False), ("bolt_on", False)]
+)
+def test_iterates_are_covered_only_where_the_event_counts_every_step(method, steps):
+    public = {"estimator": "E", "method": method}
+    covered = of_record(record(public=public))["covered"]
+    assert (fields.ALL_ITERATES in covered) == steps
+    assert (fields.FINAL_MODEL in covered) == (not steps)
+
+
+def test_a_statement_has_exactly_its_fields():
+    found = fitted().statement_.to_dict()
+    with pytest.raises(ParameterError, match="a statement has the fields"):
+        Statement({**found, "more": 1})
+    found.pop("curator")
+    with pytest.raises(ParameterError, match="a statement has the fields"):
+        Statement(found)
+
+
+def test_all_that_the_user_states_is_there():
+    found = kinds()["filled"]
+    assert found.gaps == ()
+    for name, value in STATED.items():
+        assert found[name] == value or found[name]["stated"] == value

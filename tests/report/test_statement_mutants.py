@@ -1,0 +1,108 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Statements that would mislead: copies of the package with one line changed, each with a test that must fail."""
+
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FIELDS = "tests/report/test_statement_fields.py"
+PLOTS = "tests/report/test_plots.py"
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One line of one file of dperm.report, what it becomes, and the test that fails."""
+
+    name: str
+    file: str
+    old: str
+    new: str
+    killer: str
+
+
+MUTANTS = [
+    Mutant(
+        "the user's words replace what the ledger says",
+        "stated.py",
+        "{STATED: stated} if known is None else {KNOWN: known, STATED: stated}",
+        "{STATED: stated}",
+        f"{FIELDS}::test_the_words_of_the_user_stand_beside_what_is_known_however_often_they_are_changed",
+    ),
+    Mutant(
+        "seeded runs are forgotten in the limit of the account",
+        "ledger_facts.py",
+        'seeded = receipt.get("seeded") or 0',
+        "seeded = 0",
+        f"{FIELDS}::test_the_limit_of_an_account_does_not_hold_for_seeded_runs",
+    ),
+    Mutant(
+        "iterates that the event does not count are called covered",
+        "run_facts.py",
+        "words.ALL_ITERATES if method in words.STEPS_COVERED else words.FINAL_MODEL",
+        "words.ALL_ITERATES",
+        f"{FIELDS}::test_iterates_are_covered_only_where_the_event_counts_every_step",
+    ),
+    Mutant(
+        "a declared unit is promised without its condition",
+        "ledger_facts.py",
+        "if not unit or unit == proved:\n        return proved",
+        "if unit or not unit:\n        return str(unit or proved)",
+        f"{FIELDS}::test_the_ledger_fills_what_only_it_can_know",
+    ),
+    Mutant(
+        "half of a field is no gap",
+        "stated.py",
+        "{KNOWN: known[name], STATED: words.NOT_STATED} if name in words.PARTLY_KNOWN else known[name]",
+        "known[name]",
+        f"{FIELDS}::test_a_gap_may_be_a_part_of_a_field",
+    ),
+    Mutant(
+        "what an attacker can do is rounded down",
+        "numbers.py",
+        "return as_text(number, rounding=ROUND_CEILING, digits=digits)",
+        "return as_text(number, rounding=ROUND_FLOOR, digits=digits)",
+        f"{PLOTS}::test_percentages_are_rounded_up",
+    ),
+    Mutant(
+        "the attacker's curve lies below the truth",
+        "curve.py",
+        "rest - slopes * x,",
+        "rest - x,",
+        f"{PLOTS}::test_the_curve_of_an_attacker_is_a_ceiling_and_close_to_the_exact_one[gaussian]",
+    ),
+]
+
+
+def pytest_on(package: Path, *nodes: str) -> subprocess.CompletedProcess[str]:
+    """The tests, in the repository, on a copy of the package."""
+    environment = {**os.environ, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *nodes]
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+
+def copy_of_the_package(target: Path) -> Path:
+    shutil.copytree(ROOT / "src" / "dperm", target / "dperm")
+    return target
+
+
+def test_the_unchanged_copy_passes(tmp_path):
+    result = pytest_on(copy_of_the_package(tmp_path), *sorted({mutant.killer for mutant in MUTANTS}))
+    assert result.returncode == 0, result.stdout
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=[mutant.name for mutant in MUTANTS])
+def test_a_statement_that_would_mislead_is_found_out(mutant, tmp_path):
+    file = copy_of_the_package(tmp_path) / "dperm" / "report" / mutant.file
+    text = file.read_text(encoding="utf-8")
+    assert text.count(mutant.old) == 1, "the mutant no longer fits the source"
+    file.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
+    result = pytest_on(tmp_path, mutant.killer)
+    assert result.returncode == 1, f"{mutant.name} survived or broke the import:\n{result.stdout[-2000:]}"
+    assert "1 failed" in result.stdout
