@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Running ``dperm`` inside the test's process."""
 
+import csv
 import json
 import shlex
 
@@ -47,5 +48,88 @@ def refused(dperm):
         assert "Traceback" not in result.stderr
         assert isinstance(result.exception, SystemExit)
         return result.stderr
+
+    return run
+
+
+SCHEMA = """
+[columns.age]
+low = 17
+high = 90
+impute = 40
+
+[columns.work]
+categories = ["private", "public", "self", "unknown"]
+impute = "unknown"
+other = true
+
+[columns.hours]
+low = 0
+high = 80
+
+[target]
+name = "income"
+classes = ["<=50K", ">50K"]
+"""
+PAY = SCHEMA.replace('name = "income"\nclasses = ["<=50K", ">50K"]', 'name = "pay"\nrange = [0, 200]')
+FIELDS = 'curator = "the census office"\nintended_use = "a test"\n'
+
+
+def people(count, first=0):
+    """Records as text, the same in every run: age (with gaps), work, hours, income, pay and a name nobody may see."""
+    works = ("private", "public", "self", "ship's cook", "")
+    rows = []
+    for place in range(first, first + count):
+        age, hours = 17 + place * 37 % 74, place * 53 % 81
+        label = ">50K" if age + hours > 90 else "<=50K"
+        shown = "" if place % 11 == 0 else str(age)
+        rows.append([shown, works[place * 7 % 5], str(hours), label, str(age + hours), f"SECRET-{place}"])
+    return rows
+
+
+HEADER = ["age", "work", "hours", "income", "pay", "name"]
+
+
+def write_csv(path, rows, header=HEADER):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+    return path
+
+
+@pytest.fixture
+def desk(tmp_path, monkeypatch):
+    """An empty directory to work in, with data.csv, schema.toml, pay.toml and fields.toml."""
+    monkeypatch.chdir(tmp_path)
+    write_csv(tmp_path / "data.csv", people(1500))
+    (tmp_path / "schema.toml").write_text(SCHEMA, encoding="utf-8")
+    (tmp_path / "pay.toml").write_text(PAY, encoding="utf-8")
+    (tmp_path / "fields.toml").write_text(FIELDS, encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture
+def opened(desk):
+    """A function that opens census.ledger with epsilon 3 in ten blocks, and returns it; options as of Ledger.open."""
+    from dperm import ApproxDP
+    from dperm.ledger import Ledger
+
+    def opened(limit=3.0, adjacency="replace_one", **more):
+        given = {"account": "census", "dataset": "census 2026", "unit": "one person", "blocks": 10, **more}
+        return Ledger.open(desk / "census.ledger", ApproxDP(limit, 1e-5, adjacency), **given)
+
+    return opened
+
+
+@pytest.fixture
+def ends(dperm):
+    """A function that runs one command line, asserts how it ends, and returns the result; nothing secret is said."""
+
+    def run(code, line, *more):
+        result = dperm(line, *more)
+        assert result.exit_code == code, result.output
+        assert "SECRET" not in result.output and "Traceback" not in result.output
+        if code:
+            assert result.stdout == "" and result.stderr
+        return result
 
     return run

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command itself: help that runs, speed, exit codes, streams."""
 
+import doctest
 import os
 import re
 import resource
@@ -13,9 +14,23 @@ from pathlib import Path
 
 import pytest
 
-from dperm.cli import account, app, calibrate, explain, running
+from dperm.cli import account, app, calibrate, explain, fit, ledger, plan, predict, report, running, schema
 
-HELPS = {"dperm": app.HELP, "account": account.HELP, "calibrate": calibrate.HELP, "explain": explain.HELP}
+HELPS = {
+    "dperm": app.HELP,
+    "account": account.HELP,
+    "calibrate": calibrate.HELP,
+    "explain": explain.HELP,
+    "fit": fit.HELP,
+    "ledger": ledger.HELP,
+    "plan": plan.HELP,
+    "predict": predict.HELP,
+    "report": report.HELP,
+    "schema": schema.HELP,
+    "schema draft": schema.DRAFT_HELP,
+    "schema check": schema.CHECK_HELP,
+}
+VERBS = sorted(HELPS.keys() - {"dperm"})
 EXAMPLES = sorted({line for text in HELPS.values() for line in re.findall(r"^  dperm (.*)$", text, re.MULTILINE)})
 ENTRY = "from dperm.cli import main; main()"
 
@@ -24,12 +39,28 @@ def process(*arguments, code=ENTRY):
     return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
 
 
+@pytest.fixture
+def stocked(desk, ends):
+    """What the examples work on: data, schema, fields, a ledger of theirs, and a model but for those that make one."""
+
+    def stocked(line):
+        if not line.startswith("ledger open"):
+            opening = "--dataset 'census 2026' --adjacency replace_one --epsilon 3 --delta 1e-5 --blocks 10"
+            ends(0, f"ledger open census.ledger {opening} --data data.csv")
+        if line.startswith(("predict", "report")):
+            ends(0, "fit data.csv --epsilon 1 --schema schema.toml")
+
+    return stocked
+
+
 @pytest.mark.parametrize("line", EXAMPLES)
-def test_every_example_in_the_help_runs(dperm, line):
+def test_every_example_in_the_help_runs(stocked, dperm, line):
+    stocked(line)
     result = dperm(line)
     assert result.exit_code == 0, result.output
     assert result.stdout
-    assert result.stderr == ""
+    expected = "Warning: this fit is NOT PRIVATE" if "--not-private" in line else ""
+    assert result.stderr == "" if not expected else result.stderr.startswith(expected)
 
 
 def test_every_help_has_examples():
@@ -37,7 +68,7 @@ def test_every_help_has_examples():
         assert text.count("  dperm ") == 3
 
 
-@pytest.mark.parametrize("verb", ["account", "calibrate", "explain"])
+@pytest.mark.parametrize("verb", VERBS)
 def test_help_shows_the_examples_unbroken(dperm, verb):
     out = dperm(f"{verb} --help").stdout
     for line in re.findall(r"^  dperm .*$", HELPS[verb], re.MULTILINE):
@@ -48,8 +79,8 @@ def test_the_command_alone_shows_its_help(dperm):
     alone = dperm("")
     assert alone.exit_code == 0
     assert alone.stdout.strip() == dperm("--help").stdout.strip()
-    for verb in ("account", "calibrate", "explain"):
-        assert f"\n  {verb} " in alone.stdout
+    for verb in VERBS:
+        assert f"\n  {verb.partition(' ')[0]} " in alone.stdout
 
 
 def test_the_version_is_that_of_the_package(dperm):
@@ -62,7 +93,7 @@ def test_an_unknown_verb_is_refused(refused):
     assert "acount" in refused("acount")
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], ["account", "--help"]])
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], [], *([*verb.split(), "--help"] for verb in VERBS)])
 def test_help_imports_neither_numpy_nor_scipy(arguments):
     code = (
         "import atexit, sys\n"
@@ -106,6 +137,23 @@ def test_the_installed_command_refuses_on_stderr_and_exits_with_two():
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        (0, "fit data.csv --target income --epsilon 1 --schema schema.toml --ledger census.ledger"),
+        (2, "fit missing.csv --target income --epsilon 1 --schema schema.toml --ledger census.ledger"),
+        (3, "fit data.csv --target income --epsilon 9 --schema schema.toml --ledger census.ledger"),
+        (4, "fit data.csv --target income --epsilon 1 --ledger census.ledger"),
+    ],
+)
+def test_the_installed_command_exits_with_the_code_that_is_promised(stocked, code, line):
+    stocked(line)
+    done = process(*shlex.split(line))
+    assert done.returncode == code, done.stderr
+    assert (done.stdout == "") is (code != 0) and "Traceback" not in done.stderr and "SECRET" not in done.stderr
+    assert Path("model.dperm").exists() is (code == 0)
+
+
 def test_the_package_runs_as_a_module():
     command = [sys.executable, "-m", "dperm", "account", "--adjacency", "add_remove", "--delta", "1e-5", "gaussian(4)"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -146,6 +194,23 @@ def test_a_spinner_is_shown_on_a_terminal_only_after_a_while():
     assert "Quick ..." not in seen
 
 
+def test_a_bar_is_shown_on_a_terminal_only_after_a_while_and_says_a_share_only(monkeypatch, capsys):
+    code = (
+        "import time\n"
+        "from dperm.cli import running\n"
+        "running._PATIENCE = 0.2\n"
+        "with running.progress_bar('Quick') as tell: tell(0.9)\n"
+        "with running.progress_bar('Reading') as tell:\n"
+        "    time.sleep(0.3); tell(0.25); time.sleep(0.5)\n"
+    )
+    seen = on_a_terminal(code)
+    assert "Reading" in seen and "25 %" in seen and "Quick" not in seen
+    monkeypatch.setattr(running, "_PATIENCE", 0.0)
+    with running.progress_bar("Reading") as tell:
+        tell(0.5)
+    assert capsys.readouterr() == ("", "")
+
+
 def on_a_terminal(code):
     """What a program writes to a stderr that is a terminal."""
     pty = pytest.importorskip("pty")
@@ -164,17 +229,26 @@ def on_a_terminal(code):
 PAGE = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
 
 
-def test_the_commands_of_the_page_that_write_files_run(tmp_path, monkeypatch, dperm):
-    monkeypatch.chdir(tmp_path)
-    lines = [
-        line
-        for block in re.findall(r"^```sh\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-        for line in block.splitlines()
-    ]
-    assert lines
-    for line in lines:
-        result = dperm(line.removeprefix("dperm "))
-        assert result.exit_code == 0, result.output
+def test_the_commands_of_the_page_that_write_files_run_and_print_what_it_says(desk, dperm):
+    blocks = re.findall(r"^```sh\n(.*?)^```(?:\n\n```text\n(?!\$)(.*?)^```)?", PAGE, re.MULTILINE | re.DOTALL)
+    assert any(said for _, said in blocks)
+    for commands, said in blocks:
+        for line in commands.splitlines():
+            result = dperm(line.removeprefix("dperm "))
+            assert result.exit_code == 0, result.output
+        flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+        assert not said or doctest.OutputChecker().check_output(said, result.stdout, flags), result.stdout
+
+
+def test_the_schemas_on_the_pages_are_schemas(desk):
+    from dperm.data.schema import Schema
+
+    for name in ("cli.md", "schema.md"):
+        page = (Path(__file__).parents[2] / "docs" / name).read_text(encoding="utf-8")
+        (text,) = re.findall(r"^```toml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+        schema = Schema.from_toml(text)
+        assert schema.target is not None
+        assert name != "cli.md" or schema == Schema.load(Path("schema.toml"))
 
 
 def test_the_errors_on_the_page_are_those_of_the_command(refused):

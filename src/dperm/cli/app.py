@@ -6,23 +6,41 @@ from typing import Annotated
 
 import typer
 
-from dperm.cli import account, calibrate, explain
+from dperm.cli import account, calibrate, explain, fit, ledger, plan, predict, report, schema
 
-HELP = """What a sequence of private releases has spent, how much noise reaches a target, and what a promise means.
+HELP = """Models learnt from data about people, with a guarantee: planned, charged to a budget, and accounted for.
 
-No data is read: events are made of public constants, for example "poisson(gaussian(1.0), rate=0.01) * 1000".
+What is known of the data without looking at them stands in a schema (dperm schema), what may be spent in a ledger
+(dperm ledger). account, calibrate and explain read no data at all: events are made of public constants.
 
 \b
 Examples:
+  dperm fit data.csv --target income --epsilon 1 --schema schema.toml --ledger census.ledger
+  dperm report model.dperm -o statement.html
   dperm account --adjacency add_remove --delta 1e-5 "poisson(gaussian(1.0), rate=0.01) * 1000"
-  dperm calibrate --adjacency add_remove --epsilon 1 --delta 1e-5 "gaussian(?) * 10"
-  dperm explain --adjacency replace_one --mu 1
 
-Exit codes: 0 done, 2 something in the request is wrong (the message is on stderr).
+\b
+Exit codes (the message is on stderr):
+  0    done
+  2    something in the request, in a file or in the data is wrong
+  3    the budget does not cover it, or the ledger cannot be trusted
+  4    it would let private data out without cover
+  5    an audit, or a check of a ledger, found something
+  130  interrupted; what was charged is said
 """
 
 # Plain help and plain errors: they keep the line breaks of the examples, in every version of typer, and start faster.
 app = typer.Typer(name="dperm", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app.command(help=fit.HELP, short_help="Learn a private model from a file of data.")(fit.fit)
+app.command(help=predict.HELP, short_help="What a model predicts for the records of a file.")(predict.predict)
+app.command(help=plan.HELP, short_help="What a fit would do, promise and cost; no data.")(plan.plan)
+app.command(help=report.HELP, short_help="The privacy statement of a model, as a page, Markdown or JSON.")(
+    report.report
+)
+app.add_typer(schema.app, name="schema", short_help="Draft and check the public schema of a table.")
+app.add_typer(
+    ledger.app, name="ledger", short_help="Open, show, verify and approve the budgets that fits are charged to."
+)
 app.command(help=account.HELP, short_help="What events have spent: epsilon at a delta, or delta at an epsilon.")(
     account.account
 )

@@ -75,6 +75,11 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
         typer.echo(f"{name + ':':<11} {value}")
 
 
+def below(lines: Iterable[str]) -> str:
+    """Several lines as the value of one fact."""
+    return ("\n" + " " * 12).join(lines)
+
+
 def print_paragraphs(paragraphs: Iterable[str]) -> None:
     """Sentences, each after an empty line, folded to the width of a terminal; in a pipe each is one line."""
     from rich.console import Console

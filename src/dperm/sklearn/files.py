@@ -1,14 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Models to files and back: coefficients, classes, record and parameters, all public or released."""
+"""Models to files and back: coefficients, classes, record, parameters and schema, all public or released."""
 
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 
+from dperm.data.schema import Schema
 from dperm.errors import DpermError, ModelFormatError
 from dperm.privacy import Adjacency, PrivacyProfile, Record
 from dperm.privacy.guarantee import guarantee_as_dict
@@ -20,9 +22,17 @@ Estimator = TypeVar("Estimator")
 _LEFT_OUT = ("ledger",)
 
 
-def save(estimator: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted estimator."""
-    fitted: Fitted = estimator._fitted
+@dataclass(frozen=True)
+class StoredModel:
+    """What a file holds: a fitted estimator, and the schema that makes its features of a table, if it has one."""
+
+    estimator: Any
+    schema: Schema | None = None
+
+
+def save(estimator: Any, path: str | os.PathLike[str], *, schema: Schema | None = None) -> None:
+    """Write a fitted estimator; with ``schema`` it can predict tables, and its record has the names of the features."""
+    fitted: Fitted = estimator._fitted if schema is None else _named(estimator._fitted, schema)
     names = getattr(estimator, "feature_names_in_", None)
     data = {
         "parameters": _parameters(estimator),
@@ -30,6 +40,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> None:
         "feature_names": None if names is None else list(names),
         "public": None if fitted.record is not None else dict(fitted.public),
         "record": None if fitted.record is None else fitted.record.to_json(),
+        "schema": None if schema is None else schema.to_json(),
     }
     arrays = {
         "coef": fitted.coef,
@@ -45,14 +56,65 @@ def load(kind: type[Estimator], path: str | os.PathLike[str]) -> Estimator:
     file = read_model(path)
     if file.kind != kind.__name__:
         raise _refusal(path, f"it holds a {file.kind}. Use {file.kind}.load")
+    loaded: Estimator = _stored(kind, file, path).estimator
+    return loaded
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """The fitted estimator in a file, whatever its class.
+
+    Raises
+    ------
+    ModelFormatError
+        If the file holds something else, is damaged, or was written by a newer version.
+    """
+    return load_stored(path).estimator
+
+
+def load_stored(path: str | os.PathLike[str]) -> StoredModel:
+    """The same, with the schema that is stored beside it."""
+    from dperm import sklearn
+
+    file = read_model(path)
+    if file.kind not in sklearn.__all__ or not file.kind.startswith("Private"):
+        raise _refusal(path, "it holds a kind of model that this version does not know")
+    return _stored(getattr(sklearn, file.kind), file, path)
+
+
+def stored_record(path: str | os.PathLike[str]) -> Record | None:
+    """The record of the model in a file; None if it was fitted without noise."""
+    stored: Record | None = load_stored(path).estimator._fitted.record
+    return stored
+
+
+def _stored(kind: type[Any], file: ModelFile, path: str | os.PathLike[str]) -> StoredModel:
     try:
         estimator: Any = kind(**_arguments(file.data["parameters"]))
         fitted, names = _fitted(file, estimator.most_classes), file.data["feature_names"]
         seen = _Columns(fitted.coef.shape[1], names)
+        schema = _schema(file.data, fitted)
     except (DpermError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise _refusal(path, "what it says about the model does not fit together") from error
-    kept: Estimator = estimator._keep(fitted, seen)
-    return kept
+    return StoredModel(estimator._keep(fitted, seen), schema)
+
+
+def _schema(data: Mapping[str, Any], fitted: Fitted) -> Schema | None:
+    """The schema, if it is about this model; files before version 0.5 have none."""
+    if data.get("schema") is None:
+        return None
+    schema = Schema.from_json(data["schema"])
+    classes = None if schema.target is None or schema.target.classes is None else list(schema.target.classes)
+    known = None if fitted.classes is None else fitted.classes.tolist()
+    if len(schema.encoder.feature_names) != fitted.coef.shape[1] or sorted(classes or []) != (known or []):
+        raise ValueError("the schema is about another model")
+    return schema
+
+
+def _named(fitted: Fitted, schema: Schema) -> Fitted:
+    """The same with the names of the features among its public facts."""
+    public = {**fitted.public, "columns": list(schema.encoder.feature_names)}
+    record = None if fitted.record is None else replace(fitted.record, public=public)
+    return replace(fitted, public=public, record=record)
 
 
 class _Columns:

@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The ledger behind a fit: which account, whether it is one of these data, and what was charged, whatever happens."""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dperm.cli.output import up
+from dperm.errors import AdjacencyError, DpermError, LedgerError, ParameterError
+
+if TYPE_CHECKING:
+    from dperm.accounting.budget import Reservation, State
+    from dperm.accounting.event import Event
+    from dperm.cli.interrupts import Interrupts
+    from dperm.ledger import AccountFacts, Booking, Ledger
+
+DEFAULT_ADJACENCY = "replace_one"
+
+
+@dataclass(frozen=True)
+class Account:
+    """An account that a fit is charged to.
+
+    Attributes
+    ----------
+    ledger
+        With the request id of this fit; one is made up unless the account asks for approvals, which name it.
+    facts
+        What was declared of the account.
+    shown
+        The ledger as messages call it, without a password.
+    """
+
+    ledger: "Ledger"
+    facts: "AccountFacts"
+    shown: str
+
+    @classmethod
+    def of(cls, location: str | None, name: str | None, request_id: str | None) -> "Account | None":
+        """The account that the options name; None without a ledger."""
+        if location is None:
+            for option, value in {"--account": name, "--request-id": request_id}.items():
+                if value is not None:
+                    raise ParameterError(f"{option} belongs to --ledger, which is missing.")
+            return None
+        from dperm.ledger import Ledger
+        from dperm.ledger.stores import without_secret
+
+        facts = Ledger(location, name).account_facts
+        asked = request_id or (None if facts.approval else f"fit-{uuid.uuid4().hex}")
+        return cls(Ledger(location, facts.name, asked), facts, without_secret(location))
+
+    @property
+    def described(self) -> str:
+        """Which account of which ledger, of which data."""
+        return f"account {self.facts.name!r} of {self.shown} ({self.facts.dataset}, unit: {self.facts.unit})"
+
+    def require_file(self, path: Path) -> str | None:
+        """Refuse a file of another data set; what to note where none was registered."""
+        if not self.facts.fingerprints:
+            return (
+                f"Note: {self.described} has no registered files: that {path} belongs to its data set is declared by "
+                "this command, and not checked."
+            )
+        if self.ledger.fingerprint(path) not in self.facts.fingerprints:
+            raise LedgerError(
+                f"{path} is not one of the files registered for {self.described}: this is a ledger of another data "
+                "set, or the file was changed. Nothing was charged. Use the ledger of these data, or open an account "
+                "for them."
+            )
+        return None
+
+    def price(self, event: "Event") -> dict[str, float]:
+        """What an event costs here, by currency."""
+        from dperm.accounting.filters import price
+
+        return dict(zip(self.facts.rule.names, price(self.facts.rule, event), strict=True))
+
+    def booking(self) -> "Booking | None":
+        """What was booked under the request id, if anything was."""
+        asked = self.ledger.request_id
+        return next((one for one in self.ledger.bookings() if one.request_id == asked), None) if asked else None
+
+    def charged(self) -> "tuple[str, Booking | None]":
+        """What this request was charged, in a sentence, and as it is booked."""
+        try:
+            found = self.booking()
+        except DpermError as error:
+            return f"Whether something was charged cannot be read from {self.shown}: {error}", None
+        if found is None:
+            return f"Nothing was charged to {self.described}.", None
+        ends = {
+            "reserved": "and no release is known",
+            "burned": "and nothing was released",
+            "committed": "and the release is booked",
+        }
+        sentence = (
+            f"Charged to {self.described}: {in_words(found.cost)}, under request id {found.request_id}, "
+            f"{ends[found.state.value]}. There are no refunds."
+        )
+        return sentence, found
+
+
+def relation_of(account: Account | None, asked: str | None) -> str:
+    """The adjacency: that of the account, which must be the one that is asked for."""
+    from dperm.privacy import Adjacency
+
+    own = DEFAULT_ADJACENCY if account is None else account.facts.adjacency.value
+    found = own if asked is None else Adjacency.of(asked).value
+    if account is not None and found != own:
+        raise AdjacencyError(
+            f"--adjacency is {found}, and {account.described} is charged under {own}. Leave --adjacency out."
+        )
+    return found
+
+
+@dataclass
+class WatchedBudget:
+    """A ledger (a `Budget`) that holds signals where they would do harm.
+
+    While it reserves, and from the commit on: what was paid for is written before the command ends.
+    """
+
+    ledger: "Ledger"
+    interrupts: "Interrupts"
+
+    def check(self, event: "Event") -> None:
+        """As the ledger."""
+        self.ledger.check(event)
+
+    def reserve(
+        self, event: "Event", *, request_id: str | None = None, facts: Mapping[str, object] | None = None
+    ) -> "WatchedReservation":
+        """As the ledger; nobody interrupts it in between."""
+        with self.interrupts.held():
+            reservation = self.ledger.reserve(event, request_id=request_id, facts=facts)
+            if self.interrupts.arrived is not None and not reservation.repeated:
+                reservation.burn("interrupted before anything was learnt")
+        return WatchedReservation(reservation, self.interrupts)
+
+
+@dataclass(frozen=True)
+class WatchedReservation:
+    """A reservation of a `WatchedBudget`."""
+
+    reservation: "Reservation"
+    interrupts: "Interrupts"
+
+    @property
+    def state(self) -> "State":
+        """As of the ledger."""
+        return self.reservation.state
+
+    @property
+    def repeated(self) -> bool:
+        """As of the ledger."""
+        return self.reservation.repeated
+
+    @property
+    def receipt(self) -> Mapping[str, object]:
+        """As of the ledger."""
+        return self.reservation.receipt
+
+    def commit(self, digest: str) -> None:
+        """As the ledger; from here on signals wait until the model is written."""
+        self.interrupts.hold()
+        self.reservation.commit(digest)
+
+    def burn(self, reason: str) -> None:
+        """As the ledger."""
+        self.reservation.burn(reason)
+
+
+def in_words(amounts: Mapping[str, float]) -> str:
+    """Costs, such as "epsilon 0.5, delta 1e-07", rounded up; those that are nothing are left out."""
+    return ", ".join(f"{name} {up(value)}" for name, value in amounts.items() if value) or "nothing"

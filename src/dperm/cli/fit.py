@@ -1,0 +1,155 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dperm fit``: a private model from a file of data, charged to a ledger."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dperm.cli import model_options as options
+from dperm.cli.options import AsJson
+from dperm.cli.outcome import done_before, nothing_charged, told
+from dperm.cli.running import Interruption, note, progress_bar, reported_errors, spinner
+
+if TYPE_CHECKING:
+    from dperm.cli.charging import Account
+    from dperm.cli.interrupts import Interrupts
+    from dperm.cli.problem import Problem
+
+HELP = """Learn a model from DATA with a guarantee, charge it to a ledger, and write it to a file.
+
+Bounds, categories and classes are declared in a schema, from what is known without the data: "dperm schema draft"
+writes one to fill in. Nothing is taken from the data but the model itself.
+
+The order: options and schema are checked and the plan is made; the budget is asked; the data are read and brought
+within their bounds; the budget is charged; the model is learnt, booked, and written. Whatever goes wrong before the
+charge costs nothing. What goes wrong afterwards stays charged, and the message says how much.
+
+\b
+Examples:
+  dperm fit data.csv --target income --epsilon 1 --schema schema.toml
+  dperm fit data.csv --target income --epsilon 1 --schema schema.toml --ledger census.ledger --out model.dperm
+  dperm fit data.csv --target income --epsilon inf --not-private --schema schema.toml --out plain.dperm
+"""
+
+
+@dataclass(frozen=True)
+class _Request:
+    """Where things are read from, charged and written to."""
+
+    data: Path
+    out: Path
+    account: "Account | None"
+    force: bool
+    json: bool
+    inputs: tuple[Path, ...]
+
+
+def fit(
+    data: options.Data,
+    target: Annotated[
+        str | None, typer.Option("--target", metavar="COLUMN", show_default="that of the schema", help="To predict.")
+    ] = None,
+    epsilon: options.Epsilon = None,
+    delta: options.Delta = 1e-6,
+    adjacency: options.Relation = None,
+    method: options.MethodName = "auto",
+    estimator: options.EstimatorName = None,
+    schema: options.SchemaFile = None,
+    ledger: options.LedgerPlace = None,
+    account: options.AccountName = None,
+    request_id: Annotated[
+        str | None,
+        typer.Option("--request-id", metavar="ID", show_default=False, help="Charge and fit once under this name."),
+    ] = None,
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="Where the model is written.")] = Path(
+        "model.dperm"
+    ),
+    C: options.RegularizationC = None,
+    clip: options.Clip = None,
+    n: options.Rows = None,
+    quantile: options.Quantile = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="S", show_default=False, help="Reproducible, and NOT PRIVATE.")
+    ] = None,
+    not_private: Annotated[
+        bool, typer.Option("--not-private", help="Allow --epsilon inf and --seed, which promise nothing.")
+    ] = False,
+    force: options.Force = False,
+    json: AsJson = False,
+) -> None:
+    """Fit the model of a command line."""
+    with reported_errors():
+        from dperm.cli.interrupts import Interrupts
+
+        with Interrupts() as interrupts, nothing_charged():
+            from dperm.cli import problem
+            from dperm.cli.charging import Account, relation_of
+
+            size = problem.checked_privacy(epsilon, seed, not_private=not_private)
+            declared = problem.read_schema(schema, target, data)
+            charged = Account.of(ledger, account, request_id)
+            relation = relation_of(charged, adjacency)
+            asked = problem.Problem(
+                declared, size, delta, relation, method, estimator, C=C, clip=clip, n=n, quantile=quantile, seed=seed
+            )
+            inputs = (data, *([schema] if schema else []), *([Path(ledger)] if ledger else []))
+            request = _Request(data, out, charged, force, json, inputs)
+            if request_id is None or charged is None or not done_before(charged, out, as_json=json):
+                _fit(asked, request, interrupts)
+
+
+def _fit(asked: "Problem", request: _Request, interrupts: "Interrupts") -> None:
+    """Plan, ask, read, and run; whatever happens is told with what it cost."""
+    from dperm.cli.fit_report import print_fitted
+    from dperm.sklearn import files
+
+    saved = False
+    try:
+        _prepare(asked, request)
+        learnt = _learnt(asked, request, interrupts)
+        interrupts.hold()  # it is paid for: what is left takes a moment, and is finished first
+        files.save(learnt, request.out, schema=asked.schema)
+        saved = True
+        print_fitted(learnt, request.out, request.account, as_json=request.json)
+        if interrupts.arrived is not None:
+            raise Interruption(interrupts.arrived)
+    except BaseException as error:
+        raise told(error, request.account, interrupts, saved=saved) from None
+
+
+def _prepare(asked: "Problem", request: _Request) -> None:
+    """Everything that can be refused before the data are read."""
+    from dperm.cli.paths import require_free
+    from dperm.data.files import table_file
+
+    table_file(request.data)
+    require_free("--out", request.out, force=request.force, inputs=request.inputs)
+    plan = asked.plan()
+    account = request.account
+    if account is None:
+        return
+    if plan is not None:
+        account.ledger.check(plan.event)
+    said = account.require_file(request.data)
+    if said:
+        note(said)
+
+
+def _learnt(asked: "Problem", request: _Request, interrupts: "Interrupts") -> Any:
+    """The fitted estimator: charged to the account, if there is one."""
+    from dperm.cli.charging import WatchedBudget
+    from dperm.cli.encoding import features_of
+    from dperm.data.files import read_table
+
+    account, target = request.account, asked.target
+    budget = None if account is None else WatchedBudget(account.ledger, interrupts)
+    estimator = asked.made(budget)
+    with progress_bar(f"Reading {request.data.name}") as progress:
+        table = read_table(request.data, {**asked.schema.encoder.columns, target.name: target}, progress)
+    labels = table.pop(target.name)
+    features = features_of(asked.schema.encoder, table)
+    with spinner("Learning ..."):
+        return estimator.fit(features, labels)

@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""What ``dperm fit`` says it did: what was planned, promised and charged; nothing else about the data."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from dperm.cli.charging import in_words
+from dperm.cli.output import below, down, print_facts, print_json, up
+from dperm.errors import DpermError
+
+if TYPE_CHECKING:
+    from dperm.cli.charging import Account
+    from dperm.privacy.guarantee import AnyGuarantee
+
+NOTHING = "none: the model is NOT PRIVATE"
+NO_LEDGER = "no --ledger: this release is booked nowhere, and adds to whatever else is released from these data"
+
+
+def print_fitted(estimator: Any, out: Path, account: "Account | None", *, as_json: bool) -> None:
+    """The facts of a fit."""
+    from dperm.privacy.guarantee import guarantee_as_dict
+
+    public, record = estimator._fitted.public, estimator._fitted.record
+    promised = estimator.guarantee_
+    if as_json:
+        print_json(
+            {
+                "file": str(out),
+                "estimator": type(estimator).__name__,
+                "method": public["method"],
+                "why": public.get("why", []),
+                "private": promised is not None,
+                "guarantee": None if promised is None else guarantee_as_dict(promised),
+                "adjacency": estimator.adjacency,
+                "theorems": [] if record is None else list(record.theorems),
+                "charged": {} if account is None else _cost(account),
+                "ledger": {} if record is None else dict(record.ledger),
+            }
+        )
+        return
+    typer.echo(f"Written: {out}")
+    print_facts(
+        [
+            ("estimator", type(estimator).__name__),
+            ("method", str(public["method"])),
+            ("why", below(public.get("why", [])) or "without noise there is nothing to choose"),
+            ("guarantee", NOTHING if promised is None else guarantee_in_words(promised)),
+            *_budget(account, {} if record is None else dict(record.ledger)),
+        ]
+    )
+
+
+def print_repeated(out: Path, account: "Account", *, as_json: bool) -> None:
+    """That a request was fitted before."""
+    if as_json:
+        print_json({"file": str(out), "repeated": True, "request_id": account.ledger.request_id})
+        return
+    typer.echo(
+        f"Request id {account.ledger.request_id} was fitted before: {out} is its model, booked in {account.described}. "
+        "Nothing was learnt or charged now."
+    )
+
+
+def guarantee_in_words(promised: "AnyGuarantee") -> str:
+    """A guarantee with its numbers and its adjacency."""
+    from dperm.privacy.guarantee import guarantee_as_dict
+
+    numbers = guarantee_as_dict(promised)
+    kind, adjacency = numbers.pop("kind"), numbers.pop("adjacency")
+    unit = {"replace_one": "one record replaced by another", "add_remove": "one record added or removed"}
+    given = ", ".join(f"{name} = {value!r}" for name, value in numbers.items())
+    return f"{kind}: {given}, adjacency {adjacency} ({unit[str(adjacency)]})"
+
+
+def _budget(account: "Account | None", receipt: dict[str, Any]) -> list[tuple[str, str]]:
+    if account is None:
+        return [("budget", NO_LEDGER)]
+    spent, capacity = receipt["spent"], receipt["capacity"]
+    return [
+        ("charged", f"{in_words(_cost(account))}, to {account.described}"),
+        ("spent", "; ".join(f"{name} {up(spent[name])} of {down(capacity[name])}" for name in spent if capacity[name])),
+        ("left", _left(account)),
+        ("request id", str(receipt["request_id"])),
+    ]
+
+
+def _cost(account: "Account") -> dict[str, float]:
+    booked = account.booking()
+    return {} if booked is None else dict(booked.cost)
+
+
+def _left(account: "Account") -> str:
+    """What may still be spent; reading it must not make a failure of a fit that succeeded."""
+    try:
+        return guarantee_in_words(account.ledger.remaining)
+    except DpermError as error:
+        return f"cannot be read: {error}"

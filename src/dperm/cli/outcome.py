@@ -1,0 +1,79 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""How a fit ended: what it cost and what was written, also where it failed or had been done before."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dperm.cli.running import Interruption
+from dperm.errors import BudgetError, ModelFormatError
+
+if TYPE_CHECKING:
+    from dperm.cli.charging import Account
+    from dperm.cli.interrupts import Interrupts
+    from dperm.ledger import Booking
+
+NOTHING = "Nothing was charged"
+
+
+@contextmanager
+def nothing_charged() -> Iterator[None]:
+    """Say of an interruption that nothing was charged, unless more is known of it already."""
+    try:
+        yield
+    except KeyboardInterrupt as error:
+        if not getattr(error, "__notes__", ()):
+            error.add_note(f"{NOTHING}, and no model was written.")
+        raise
+
+
+def told(error: BaseException, account: "Account | None", interrupts: "Interrupts", *, saved: bool) -> BaseException:
+    """The error, or the signal that it stems from, with what was charged and written noted on it."""
+    if interrupts.arrived is not None and not isinstance(error, Interruption):
+        error = Interruption(interrupts.arrived)
+    error.__notes__ = []  # those of the run say less than what follows
+    charged, booked = (f"{NOTHING}: there is no --ledger.", None) if account is None else account.charged()
+    if booked is not None or isinstance(error, Interruption):
+        error.add_note(charged)
+        error.add_note(_written(booked, saved=saved))
+    elif account is not None and NOTHING not in str(error):
+        error.add_note(charged)
+    return error
+
+
+def _written(booked: "Booking | None", *, saved: bool) -> str:
+    if saved:
+        return "The model is complete, and written."
+    released = booked is not None and booked.digest is not None
+    return "The model was not written, and is lost." if released else "No model was written."
+
+
+def done_before(account: "Account", out: Path, *, as_json: bool) -> bool:
+    """Whether this request was fitted before and its model is there: said if so, refused if the model is elsewhere."""
+    from dperm.cli.fit_report import print_repeated
+
+    booked = account.booking()
+    if booked is None:
+        return False
+    if booked.digest is not None and _entry(out) == (booked.request_id, booked.digest):
+        print_repeated(out, account, as_json=as_json)
+        return True
+    raise BudgetError(
+        f"request id {booked.request_id!r} was charged before and is {booked.state.value}, and {out} is not the model "
+        f"that was learnt then. A second run would draw noise twice for one charge. Use what the first run wrote, or "
+        f"pay for a new run under a new --request-id."
+    )
+
+
+def _entry(path: Path) -> tuple[object, object]:
+    """The request id and the digest in the ledger entry that a model carries."""
+    from dperm.sklearn.files import stored_record
+
+    try:
+        record = stored_record(path)
+    except (ModelFormatError, OSError):
+        return None, None
+    entry = {} if record is None else record.ledger
+    return entry.get("request_id"), entry.get("digest")

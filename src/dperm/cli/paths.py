@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Files that a verb writes: checked before anything is computed, and written whole or not at all."""
+
+import os
+import uuid
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from dperm.errors import ParameterError
+
+
+def require_free(option: str, path: Path, *, force: bool, inputs: Iterable[Path] = ()) -> None:
+    """Refuse a path that cannot be written, or must not be."""
+    if any(_same(path, other) for other in inputs):
+        raise ParameterError(f"{option}: {path} is one of the files that are read. Give another name.")
+    if path.is_dir():
+        raise ParameterError(f"{option}: {path} is a directory. Give the name of a file.")
+    if path.exists() and not force:
+        raise ParameterError(f"{option}: {path} exists and is left as it is. Give another name, or add --force.")
+    folder = path.parent
+    if not folder.is_dir():
+        raise ParameterError(f"{option}: there is no directory {folder}. Make it first.")
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise ParameterError(f"{option}: the directory {folder} cannot be written to.")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text to a new file beside ``path``, which then takes its place."""
+    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        with open(beside, "x", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except BaseException:
+        with suppress(OSError):
+            beside.unlink()
+        raise
+
+
+def _same(one: Path, other: Path) -> bool:
+    with suppress(OSError):
+        return one.samefile(other)
+    return False

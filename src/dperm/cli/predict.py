@@ -1,0 +1,101 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dperm predict``: what a model says about the records of a file."""
+
+import csv
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from dperm.cli.model_options import Data, Force, Model
+from dperm.cli.options import AsJson
+from dperm.cli.running import progress_bar, reported_errors
+from dperm.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dperm.data.schema import Schema
+
+HELP = """What MODEL predicts for each record of DATA, in their order, as CSV.
+
+The columns that the model was learnt from are read by the schema that is stored in it; all others are ignored. The
+target needs not be there.
+
+\b
+Examples:
+  dperm predict model.dperm data.csv
+  dperm predict model.dperm data.csv -o predictions.csv
+  dperm predict model.dperm data.csv --probabilities --json
+"""
+
+
+def predict(
+    model: Model,
+    data: Data,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", show_default="stdout", help="Where the CSV is written."),
+    ] = None,
+    probabilities: Annotated[bool, typer.Option("--probabilities", help="Those of the classes, too.")] = False,
+    force: Force = False,
+    json: AsJson = False,
+) -> None:
+    """Predict the records of a file."""
+    with reported_errors():
+        from dperm.cli.output import print_json
+        from dperm.cli.paths import require_free, write_whole
+
+        if output is not None:
+            require_free("-o", output, force=force, inputs=(model, data))
+        estimator, schema = _loaded(model, probabilities)
+        columns = _predicted(estimator, schema, data, probabilities)
+        if output is not None:
+            write_whole(output, _as_csv(columns))
+        if output is not None and json:
+            print_json({"file": str(output), "columns": list(columns)})
+        elif output is not None:
+            typer.echo(f"Written: {output}")
+        elif json:
+            print_json({"columns": list(columns), "predictions": columns})
+        else:
+            typer.echo(_as_csv(columns), nl=False)
+
+
+def _loaded(path: Path, probabilities: bool) -> "tuple[Any, Schema]":
+    """The model and its schema, if it can predict what is asked for."""
+    from dperm.sklearn.files import load_stored
+
+    stored = load_stored(path)
+    if stored.schema is None or stored.schema.target is None:
+        raise ParameterError(
+            f"{path} has no schema: it was saved in Python, for arrays, and predicts there. dperm fit stores one."
+        )
+    if probabilities and not hasattr(stored.estimator, "predict_proba"):
+        raise ParameterError(f"--probabilities: {type(stored.estimator).__name__} has none. Leave it out.")
+    return stored.estimator, stored.schema
+
+
+def _predicted(estimator: Any, schema: "Schema", data: Path, probabilities: bool) -> dict[str, list[Any]]:
+    """Columns of predictions by name."""
+    from dperm.cli.encoding import features_of
+    from dperm.data.files import read_table
+
+    with progress_bar(f"Reading {data.name}") as progress:
+        table = read_table(data, schema.encoder.columns, progress)
+    features = features_of(schema.encoder, table)
+    assert schema.target is not None  # _loaded has asked
+    name = schema.target.name
+    found = {name: estimator.predict(features).tolist()}
+    if probabilities:
+        chances = estimator.predict_proba(features).T.tolist()
+        found |= {f"{name}={label}": chance for label, chance in zip(estimator.classes_, chances, strict=True)}
+    return found
+
+
+def _as_csv(columns: dict[str, list[Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+    return text.getvalue()

@@ -1,0 +1,154 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dperm schema draft`` and ``dperm schema check``: what is declared of a table, and never taken from its values."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dperm.cli.model_options import Data, Force
+from dperm.cli.options import AsJson
+from dperm.cli.running import reported_errors
+
+if TYPE_CHECKING:
+    from dperm.data.schema import Schema
+
+HELP = """The public schema of a table: bounds, categories and classes, declared in a TOML file.
+
+\b
+Examples:
+  dperm schema draft data.csv --target income -o draft.toml
+  dperm schema check schema.toml
+  dperm schema check schema.toml data.csv
+"""
+DRAFT_HELP = """Write a schema to be filled in, from the names and types of the columns of DATA, and from no value.
+
+Of a CSV file only the header line is read, so every column may be a number or a category, and both are offered. Of
+Parquet and Arrow files only their own schema is read. A draft is refused as a schema until it is filled in.
+
+\b
+Examples:
+  dperm schema draft data.csv
+  dperm schema draft data.csv --target income -o draft.toml
+  dperm schema draft data.csv --json
+"""
+CHECK_HELP = """Check a schema, and that DATA, if it is given, has its columns: names are compared, no value is read.
+
+\b
+Examples:
+  dperm schema check schema.toml
+  dperm schema check schema.toml data.csv
+  dperm schema check schema.toml --json
+"""
+
+app = typer.Typer(name="schema", help=HELP, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+
+@app.callback(invoke_without_command=True)
+def start(context: typer.Context) -> None:
+    """Show the help if no verb is given."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command(help=DRAFT_HELP, short_help="Write a schema to be filled in, from column names and types only.")
+def draft(
+    data: Data,
+    target: Annotated[
+        str | None, typer.Option("--target", metavar="COLUMN", show_default=False, help="The column to predict.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="FILE", show_default="stdout", help="Where it is written.")
+    ] = None,
+    force: Force = False,
+    json: AsJson = False,
+) -> None:
+    """Draft the schema of a file."""
+    with reported_errors():
+        from dperm.cli.output import print_json
+        from dperm.cli.paths import require_free, write_whole
+        from dperm.data.files import table_file
+        from dperm.data.schema_draft import draft as drafted
+
+        if output is not None:
+            require_free("-o", output, force=force, inputs=(data,))
+        types = table_file(data).types()
+        text = drafted(types, target)
+        if output is not None:
+            write_whole(output, text)
+        if json:
+            print_json({"file": None if output is None else str(output), "types": types, "draft": text})
+        elif output is None:
+            typer.echo(text, nl=False)
+        else:
+            typer.echo(f"Written: {output}. Fill it in, then: dperm schema check {output}")
+
+
+@app.command(help=CHECK_HELP, short_help="Check a schema, and that a file has its columns.")
+def check(
+    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", show_default=False, help="A TOML file.")],
+    data: Annotated[
+        Path | None, typer.Argument(metavar="DATA", show_default=False, help="A .csv, .parquet, .arrow or .feather.")
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Check a schema."""
+    with reported_errors():
+        from dperm.cli.output import print_json
+        from dperm.data.schema import Schema
+
+        found = Schema.load(schema)
+        unused = [] if data is None else _compared(found, data)
+        if json:
+            print_json(_as_data(found, unused))
+        else:
+            _print_facts(schema, found, data, unused)
+
+
+def _compared(schema: "Schema", data: Path) -> list[str]:
+    """The columns of a file that are not used; refused if one that is declared is not there."""
+    from dperm.data.files import require_columns, table_file
+
+    names = list(table_file(data).types())
+    target = {} if schema.target is None else {schema.target.name: schema.target}
+    wanted = {**schema.encoder.columns, **target}
+    require_columns(data, names, wanted)
+    return [name for name in names if name not in wanted]
+
+
+def _as_data(schema: "Schema", unused: list[str]) -> dict[str, object]:
+    from json import loads
+
+    known = loads(schema.to_json())
+    return {
+        "columns": known["encoder"]["columns"],
+        "target": known["target"],
+        "features": list(schema.encoder.feature_names),
+        "norm": schema.encoder.norm,
+        "unused": unused,
+    }
+
+
+def _print_facts(path: Path, schema: "Schema", data: Path | None, unused: list[str]) -> None:
+    from dperm.cli.output import print_facts
+
+    target, encoder = schema.target, schema.encoder
+    typer.echo(f"{path} is a schema.")
+    print_facts(
+        [
+            ("columns", ", ".join(encoder.columns)),
+            ("target", "not declared, and needed to fit" if target is None else _target_in_words(schema)),
+            ("features", str(len(encoder.feature_names))),
+            ("norm", f"{encoder.norm:.6g}, of every row at most"),
+            *([] if data is None else [(data.name, "has these columns"), ("not used", ", ".join(unused) or "none")]),
+        ]
+    )
+
+
+def _target_in_words(schema: "Schema") -> str:
+    target = schema.target
+    assert target is not None
+    if target.range is not None:
+        return f"{target.name}, a number in [{target.range[0]:g}, {target.range[1]:g}]"
+    return f"{target.name}, one of {', '.join(map(repr, target.classes or ()))}"

@@ -1,0 +1,80 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""A draft of a schema: the names of the columns and their types, and everything else for the user to say."""
+
+import json
+import re
+from collections.abc import Mapping
+
+from dperm.checks import shown
+from dperm.data.schema import PLACEHOLDER
+from dperm.errors import ParameterError
+
+FILL = f'"{PLACEHOLDER}"'
+NUMBER = (f"low = {FILL}", f"high = {FILL}", f"# impute = {FILL}")
+CATEGORY = (f"categories = [{FILL}]", f"# impute = {FILL}", "# other = true")
+CLASSES = f"classes = [{FILL}, {FILL}]"
+RANGE = f"range = [{FILL}, {FILL}]"
+HEAD = f"""\
+# A draft of a schema for dperm, made from the names (and types) of the columns alone: no value was read.
+# Replace every "{PLACEHOLDER}" by what is known WITHOUT the data: from a questionnaire, a code book, the law. What is
+# looked up in the data (a minimum, a mean, the values that occur) leaks. Delete the columns that shall not be used.
+#
+# low, high    a number is clipped to these bounds; too wide costs accuracy, too narrow clips, neither costs privacy
+# categories   the values that can occur; each becomes a feature
+# other        true: all other values share one feature; without it they are refused
+# impute       stands for missing values; without it they are refused
+"""
+OPEN = "# a number:"
+OPEN_OTHER = "# or one of some values:"
+
+
+def draft(types: Mapping[str, str], target: str | None = None) -> str:
+    """The TOML of a draft for columns of these types; it is no schema until it is filled in.
+
+    Parameters
+    ----------
+    types
+        "number", "truth", "text", "other", or "" where the type is not known, by the name of the column.
+    target
+        The column to predict.
+    """
+    if target is not None and target not in types:
+        raise ParameterError(f"--target: there is no column named {shown(target)}. Names are exact.")
+    columns = [_column(name, kind) for name, kind in types.items() if name != target]
+    return "\n".join([HEAD, *columns, _target(target, types.get(target or "", ""))])
+
+
+def _column(name: str, kind: str) -> str:
+    """The table of one column; a kind that is not known leaves both ways open, in comments."""
+    lines = {
+        "number": NUMBER,
+        "truth": ("low = 0", "high = 1", f"# impute = {FILL}"),
+        "text": CATEGORY,
+        "other": (f"low = {FILL}  # dates and the like have to be made numbers first; or delete this column",),
+    }.get(kind, (OPEN, *map(_commented, NUMBER), OPEN_OTHER, *map(_commented, CATEGORY)))
+    return "\n".join([f"[columns.{_key(name)}]", *lines, ""])
+
+
+def _target(name: str | None, kind: str) -> str:
+    """The table of the target: classes or a range."""
+    if name is None:
+        given = ["[target]", f"name = {FILL}  # the column to predict, and no other table for it above"]
+    else:
+        given = ["[target]", f"name = {_text(name)}"]
+    ways = {"text": (CLASSES,), "truth": ("classes = [false, true]",)}
+    both = ("# labels:", _commented(CLASSES), "# or a number:", _commented(RANGE))
+    return "\n".join([*given, *ways.get(kind, both), ""])
+
+
+def _commented(line: str) -> str:
+    return f"# {line.removeprefix('# ')}"
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _text(name)
+
+
+def _text(text: str) -> str:
+    """A string of TOML: that of JSON, but for one character."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

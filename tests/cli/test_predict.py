@@ -1,0 +1,136 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dperm predict``: raw tables through the stored schema, the same as the Python API predicts."""
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from dperm.data.files import read_table
+from dperm.data.schema import Schema
+from dperm.sklearn import PrivateLogisticRegression
+from dperm.sklearn.files import load_model
+
+
+@pytest.fixture
+def fitted(desk, ends):
+    """A model of two classes, and one of a number."""
+    ends(0, "fit data.csv --target income --epsilon 1 --schema schema.toml")
+    ends(0, "fit data.csv --target pay --epsilon 1 --schema pay.toml --out pay.dperm")
+    return desk
+
+
+def python_features(schema="schema.toml"):
+    encoder = Schema.load(Path(schema)).encoder
+    return encoder.transform(read_table(Path("data.csv"), encoder.columns))
+
+
+def rows(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_predictions_are_those_of_the_python_api(fitted, ends):
+    found = rows(ends(0, "predict model.dperm data.csv").stdout)
+    expected = load_model("model.dperm").predict(python_features())
+    assert [row["income"] for row in found] == expected.tolist() and len(set(expected)) == 2
+
+
+def test_numbers_are_those_of_the_python_api_to_the_last_digit(fitted, ends):
+    found = rows(ends(0, "predict pay.dperm data.csv").stdout)
+    expected = load_model("pay.dperm").predict(python_features("pay.toml"))
+    assert [float(row["pay"]) for row in found] == expected.tolist()
+
+
+def test_probabilities_have_a_column_for_each_class(fitted, ends, answered):
+    found = rows(ends(0, "predict model.dperm data.csv --probabilities").stdout)
+    expected = load_model("model.dperm").predict_proba(python_features())
+    assert list(found[0]) == ["income", "income=<=50K", "income=>50K"]
+    assert [[float(row["income=<=50K"]), float(row["income=>50K"])] for row in found] == expected.tolist()
+    as_json = answered("predict model.dperm data.csv --probabilities")["predictions"]
+    assert as_json["income=>50K"] == expected[:, 1].tolist()
+
+
+def test_more_than_two_classes_of_numbers(desk, ends):
+    schema = Path("schema.toml").read_text()
+    Path("three.toml").write_text(
+        schema.replace('name = "income"\nclasses = ["<=50K", ">50K"]', 'name = "g"\nclasses = [0, 1, 2]')
+    )
+    frame = pd.read_csv("data.csv").assign(g=lambda frame: frame.pay // 61)
+    frame.to_csv("three.csv", index=False)
+    ends(0, "fit three.csv --epsilon 5 --schema three.toml")
+    found = rows(ends(0, "predict model.dperm three.csv --probabilities").stdout)
+    assert {row["g"] for row in found} <= {"0", "1", "2"} and list(found[0]) == ["g", "g=0", "g=1", "g=2"]
+    assert abs(sum(float(found[0][f"g={label}"]) for label in range(3)) - 1) < 1e-9
+
+
+def test_the_target_and_other_columns_are_not_needed(fitted, ends):
+    whole = ends(0, "predict model.dperm data.csv").stdout
+    pd.read_csv("data.csv", dtype=str, keep_default_na=False)[["work", "hours", "age"]].to_csv("bare.csv", index=False)
+    assert ends(0, "predict model.dperm bare.csv").stdout == whole
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "feather"])
+def test_other_kinds_of_files_give_the_same(fitted, ends, suffix):
+    whole = ends(0, "predict model.dperm data.csv").stdout
+    frame = pd.read_csv("data.csv", keep_default_na=False, na_values={"age": [""]})
+    frame["work"] = frame["work"].replace("", None)
+    if suffix == "parquet":
+        frame.to_parquet("data.parquet")
+    else:
+        frame.to_feather(f"data.{suffix}")
+    assert ends(0, f"predict model.dperm data.{suffix}").stdout == whole
+
+
+def test_a_file_is_written_whole_and_not_overwritten(fitted, ends, answered):
+    whole = ends(0, "predict model.dperm data.csv").stdout
+    assert ends(0, "predict model.dperm data.csv -o out.csv").stdout == "Written: out.csv\n"
+    assert Path("out.csv").read_text() == whole
+    assert "exists" in ends(2, "predict model.dperm data.csv -o out.csv").stderr
+    found = answered("predict model.dperm data.csv -o out.csv --force")
+    assert found == {"file": "out.csv", "columns": ["income"]}
+    assert "read" in ends(2, "predict model.dperm data.csv -o data.csv --force").stderr
+
+
+BAD = [
+    ("predict missing.dperm data.csv", ["missing.dperm", "No such file"]),
+    ("predict model.dperm missing.csv", ["missing.csv", "No such file"]),
+    ("predict data.csv data.csv", ["cannot read a model", "data.csv"]),
+    ("predict torn.dperm data.csv", ["cannot read a model", "torn.dperm", "damaged"]),
+    ("predict flipped.dperm data.csv", ["cannot read a model", "flipped.dperm"]),
+    ("predict plain.dperm data.csv", ["plain.dperm", "no schema"]),
+    ("predict model.dperm few.csv", ["few.csv", "column named 'hours'"]),
+    ("predict model.dperm odd.csv", ["column 'hours' must hold numbers"]),
+    ("predict pay.dperm data.csv --probabilities", ["--probabilities", "PrivateLinearRegression"]),
+    ("predict model.dperm data.csv -o nowhere/out.csv", ["-o", "nowhere"]),
+]
+
+
+@pytest.mark.parametrize(("line", "words"), BAD, ids=range(len(BAD)))
+def test_what_cannot_be_predicted_is_refused(fitted, ends, line, words):
+    content = Path("model.dperm").read_bytes()
+    Path("torn.dperm").write_bytes(content[: len(content) // 2])
+    Path("flipped.dperm").write_bytes(content[:900] + bytes([content[900] ^ 1]) + content[901:])
+    X, y = np.eye(3)[np.arange(300) % 3], np.arange(300) % 2
+    PrivateLogisticRegression(classes=(0, 1), feature_norm=1.0).fit(X, y).save("plain.dperm")
+    Path("few.csv").write_text("age,work\n40,SECRET\n")
+    Path("odd.csv").write_text("age,work,hours\n40,private,SECRET\n")
+    before = sorted(path.name for path in Path().iterdir())
+    said = ends(2, line).stderr
+    assert all(word in said for word in words), said
+    assert sorted(path.name for path in Path().iterdir()) == before
+
+
+def test_a_pipe_that_is_closed_is_no_drama(fitted):
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-c", "from dperm.cli import main; main()", "predict", "model.dperm", "data.csv"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    assert process.wait() in (0, 1)
+    assert b"Traceback" not in process.stderr.read()
+    process.stderr.close()

@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Schemas: what they declare, what they refuse, and drafts that are none yet."""
+
+import json
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dperm.data import Categorical, Numeric
+from dperm.data.schema import Schema, TargetSchema, UndeclaredError
+from dperm.data.schema_draft import draft
+from dperm.errors import ParameterError
+
+AGE = "[columns.age]\nlow = 0\nhigh = 100\n"
+WORK = '[columns.work]\ncategories = ["a", 1, true, 2.5]\nimpute = "a"\nother = true\n'
+TARGET = '[target]\nname = "y"\nclasses = ["no", "yes"]\n'
+
+
+def test_everything_that_can_be_declared_is_read():
+    schema = Schema.from_toml(f"{AGE}impute = 40\n[columns.work]\ncategories = ['a', 2]\nother = true\n{TARGET}")
+    assert dict(schema.encoder.columns) == {
+        "age": Numeric(0.0, 100.0, 40.0),
+        "work": Categorical(("a", 2), None, True),
+    }
+    assert schema.target == TargetSchema("y", ("no", "yes"))
+    assert Schema.from_toml(f"{AGE}[target]\nname = 'y'\nrange = [0, 5]").target == TargetSchema("y", None, (0.0, 5.0))
+    assert Schema.from_toml(AGE).target is None
+
+
+def test_the_order_of_the_columns_is_that_of_the_file():
+    one, other = "[columns.b]\nlow = 0\nhigh = 1\n", "[columns.a]\nlow = 0\nhigh = 1\n"
+    assert Schema.from_toml(one + other).encoder.feature_names == ("b", "a")
+
+
+@pytest.mark.parametrize(
+    "target", ["", TARGET, "[target]\nname = 'y'\nrange = [0.5, 5]", "[target]\nname='y'\nclasses=[1, 2]"]
+)
+def test_a_schema_comes_back_from_json(target):
+    schema = Schema.from_toml(AGE + target)
+    again = Schema.from_json(schema.to_json())
+    assert again == schema and again.to_json() == schema.to_json()
+
+
+@pytest.mark.parametrize(
+    "change", [{"dperm_schema": 2}, {"more": 1}, {"encoder": {}}, {"target": {"name": "y"}}, {"target": [1]}], ids=str
+)
+def test_other_json_is_refused(change):
+    data = json.loads(Schema.from_toml(AGE + TARGET).to_json()) | change
+    with pytest.raises(ParameterError):
+        Schema.from_json(json.dumps(data))
+    with pytest.raises(ParameterError):
+        Schema.from_json("[]")
+
+
+UNDECLARED = [
+    ("", "no column is declared"),
+    (TARGET, "no column is declared"),
+    ("[columns.age]", r"columns\.age declares neither"),
+    ("[columns.age]\nimpute = 3", r"columns\.age declares neither"),
+    ("[columns.age]\nlow = 3", r"columns\.age\.high is missing"),
+    ("[columns.age]\nother = true", r"columns\.age\.categories is missing"),
+    ('[columns.age]\nlow = "FILL IN"\nhigh = 1', r'columns\.age\.low still says "FILL IN"'),
+    ('[columns.age]\ncategories = ["a", "FILL IN"]', r"columns\.age\.categories still says"),
+    (f'{AGE}impute = "FILL IN"', r"columns\.age\.impute still says"),
+    (f'{AGE}[target]\nname = "FILL IN"\nclasses = [0, 1]', r"target\.name still says"),
+    (f'{AGE}[target]\nname = "y"', "neither classes nor a range"),
+    (f'{AGE}[target]\nname = "y"\nclasses = ["FILL IN", "FILL IN"]', r"target\.classes still says"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), UNDECLARED, ids=range(len(UNDECLARED)))
+def test_what_is_not_declared_is_refused_as_such(text, words):
+    with pytest.raises(UndeclaredError, match=words) as caught:
+        Schema.from_toml(text)
+    assert "taken from the data" in str(caught.value)
+
+
+BAD = [
+    ("low = = 1", "not TOML"),
+    ("[column.age]\nlow = 0\nhigh = 1", "'column'.* Did you mean columns"),
+    ("columns = 3", "columns must be a table"),
+    ("[columns]\nage = 3", r"columns\.age must be a table"),
+    ("[columns.age]\nmin = 0\nhigh = 1", r"columns\.age has 'min'"),
+    ("[columns.age]\nhihg = 1", "Did you mean high"),
+    (f"{AGE}categories = ['a']", "not both"),
+    ("[columns.age]\nlow = 1\nhigh = 0", r"columns\.age\.low must be less"),
+    ("[columns.age]\nlow = inf\nhigh = 0", r"columns\.age\.low"),
+    ("[columns.age]\nlow = '0'\nhigh = 1", r"columns\.age\.low"),
+    (f"{AGE}impute = 200", r"columns\.age\.impute"),
+    ("[columns.w]\ncategories = []", r"columns\.w\.categories"),
+    ("[columns.w]\ncategories = ['a', 'a']", r"columns\.w\.categories"),
+    ("[columns.w]\ncategories = [1979-05-27]", r"columns\.w\.categories\[0\]"),
+    ("[columns.w]\ncategories = ['a']\nimpute = 'b'", r"columns\.w\.impute"),
+    ("[columns.w]\ncategories = ['a']\nother = 1", r"columns\.w\.other"),
+    (f"{AGE}[target]\nclasses = [0, 1]", r"target\.name"),
+    (f"{AGE}[target]\nname = 3\nclasses = [0, 1]", r"target\.name"),
+    (f"{AGE}[target]\nname = 'y'\nclasses = [0, 1]\nrange = [0, 1]", "classes = .* or range"),
+    (f"{AGE}[target]\nname = 'y'\nclasses = [0]", r"target\.classes"),
+    (f"{AGE}[target]\nname = 'y'\nclasses = [0, 'a']", r"target\.classes"),
+    (f"{AGE}[target]\nname = 'y'\nclasses = [0, 0.0]", "different"),
+    (f"{AGE}[target]\nname = 'y'\nrange = [1, 0]", r"target\.range"),
+    (f"{AGE}[target]\nname = 'y'\nrange = 7", r"target\.range"),
+    (f"{AGE}[target]\nname = 'y'\nweights = [1]\nclasses = [0, 1]", "'weights'"),
+    (f"{AGE}[target]\nname = 'age'\nclasses = [0, 1]", "learnt from itself"),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), BAD, ids=range(len(BAD)))
+def test_what_makes_no_sense_is_refused_by_its_name(text, words):
+    with pytest.raises(ParameterError, match=words) as caught:
+        Schema.from_toml(text)
+    assert not isinstance(caught.value, UndeclaredError)
+
+
+def test_a_file_is_named_in_what_is_said_about_it(tmp_path):
+    path = tmp_path / "s.toml"
+    for content, kind in ((b"", UndeclaredError), (b"= 1", ParameterError), (b"# \xe4", ParameterError)):
+        path.write_bytes(content)
+        with pytest.raises(kind, match=r"s\.toml: "):
+            Schema.load(Path(path))
+
+
+KINDS = st.sampled_from(["number", "truth", "text", "other", ""])
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8)
+
+
+@given(st.dictionaries(NAMES, KINDS, min_size=1, max_size=4), st.booleans())
+def test_a_draft_is_toml_with_these_names_and_no_schema(types, with_target):
+    target = next(iter(types)) if with_target else None
+    text = draft(types, target)
+    data = tomllib.loads(text)
+    assert list(data.get("columns", {})) == [name for name in types if name != target]
+    assert data["target"]["name"] == (target or "FILL IN")
+    with pytest.raises(UndeclaredError):
+        Schema.from_toml(text)
