@@ -7,6 +7,7 @@
     Exception
     └── DpermError
         ├── ParameterError (ValueError)    an argument is nonsensical or out of range
+        │   └── LeakError                  what was asked would let private data out without cover
         ├── DataError (ValueError)         private data break a rule; the message says nothing about them
         │   └── DataTypeError (TypeError)  a cell of a table is no number
         ├── AdjacencyError (ValueError)    a claim under one adjacency was asked for under another
@@ -31,6 +32,10 @@ class DpermError(Exception):
 
 class ParameterError(DpermError, ValueError):
     """An argument is nonsensical or out of range."""
+
+
+class LeakError(ParameterError):
+    """What was asked would let private data out without cover: bounds are undeclared, or there is no noise."""
 
 
 class DataError(DpermError, ValueError):
@@ -66,7 +71,7 @@ class BudgetError(DpermError):
 
 
 class LedgerError(DpermError):
-    """A ledger cannot be read, written or trusted: damaged, replaced, rolled back, or not there; nothing was released."""
+    """A ledger cannot be read, written or trusted: damaged, replaced, rolled back or not there; release nothing."""
 
 
 class DpermWarning(UserWarning):

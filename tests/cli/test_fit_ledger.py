@@ -10,6 +10,7 @@ from dperm.accounting.budget import State
 from dperm.cli import charging
 from dperm.errors import BudgetError, DataError
 from dperm.ledger import Ledger
+from dperm.privacy import ApproxDP, PureDP
 from dperm.sklearn.files import load_model
 
 FIT = "fit data.csv --target income --epsilon 1 --schema schema.toml --ledger census.ledger"
@@ -220,3 +221,12 @@ def test_what_was_charged_can_be_unknown(opened, monkeypatch):
     monkeypatch.setattr(Ledger, "bookings", unreadable)
     said, booked = account.charged()
     assert "cannot be read" in said and booked is None
+
+
+def test_without_a_delta_the_share_of_the_account_is_asked_for(desk, answered):
+    Ledger.open("census.ledger", ApproxDP(3.0, 1e-6, "replace_one"), dataset="d", blocks=3)
+    found = answered(FIT)
+    assert found["guarantee"]["delta"] == Ledger("census.ledger").account_facts.share
+    assert found["charged"]["epsilon"] <= 1.0
+    Ledger.open("pure.ledger", PureDP(3.0, "replace_one"), dataset="d")
+    assert answered(FIT.replace("census.", "pure.") + " --out pure.dperm")["guarantee"]["kind"] == "PureDP"

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dperm.data.schema import Schema, UndeclaredError
+from dperm.data.schema import Schema
+from dperm.errors import LeakError
 
 
 def test_a_draft_has_the_names_and_no_value(desk, ends):
@@ -64,7 +65,7 @@ def test_a_draft_is_refused_until_it_is_filled_in(desk, ends):
     said = ends(4, "schema check draft.toml").stderr
     assert "columns.age" in said and "draft.toml" in said
     text = Path("draft.toml").read_text()
-    with pytest.raises(UndeclaredError, match=r'columns\.age\.low still says "FILL IN"'):
+    with pytest.raises(LeakError, match=r'columns\.age\.low still says "FILL IN"'):
         Schema.from_toml(text.replace("# low =", "low ="))
 
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dperm.data import Categorical, Numeric
-from dperm.data.schema import Schema, TargetSchema, UndeclaredError
+from dperm.data.schema import Schema, TargetSchema
 from dperm.data.schema_draft import draft
-from dperm.errors import ParameterError
+from dperm.errors import LeakError, ParameterError
 
 AGE = "[columns.age]\nlow = 0\nhigh = 100\n"
 WORK = '[columns.work]\ncategories = ["a", 1, true, 2.5]\nimpute = "a"\nother = true\n'
@@ -74,7 +74,7 @@ UNDECLARED = [
 
 @pytest.mark.parametrize(("text", "words"), UNDECLARED, ids=range(len(UNDECLARED)))
 def test_what_is_not_declared_is_refused_as_such(text, words):
-    with pytest.raises(UndeclaredError, match=words) as caught:
+    with pytest.raises(LeakError, match=words) as caught:
         Schema.from_toml(text)
     assert "taken from the data" in str(caught.value)
 
@@ -113,12 +113,12 @@ BAD = [
 def test_what_makes_no_sense_is_refused_by_its_name(text, words):
     with pytest.raises(ParameterError, match=words) as caught:
         Schema.from_toml(text)
-    assert not isinstance(caught.value, UndeclaredError)
+    assert not isinstance(caught.value, LeakError)
 
 
 def test_a_file_is_named_in_what_is_said_about_it(tmp_path):
     path = tmp_path / "s.toml"
-    for content, kind in ((b"", UndeclaredError), (b"= 1", ParameterError), (b"# \xe4", ParameterError)):
+    for content, kind in ((b"", LeakError), (b"= 1", ParameterError), (b"# \xe4", ParameterError)):
         path.write_bytes(content)
         with pytest.raises(kind, match=r"s\.toml: "):
             Schema.load(Path(path))
@@ -135,5 +135,5 @@ def test_a_draft_is_toml_with_these_names_and_no_schema(types, with_target):
     data = tomllib.loads(text)
     assert list(data.get("columns", {})) == [name for name in types if name != target]
     assert data["target"]["name"] == (target or "FILL IN")
-    with pytest.raises(UndeclaredError):
+    with pytest.raises(LeakError):
         Schema.from_toml(text)

@@ -8,8 +8,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from dperm.accounting import MemoryBudget
 from dperm.data.schema import Schema
 from dperm.errors import ModelFormatError
+from dperm.mechanisms.run import digest
+from dperm.privacy import PureDP
 from dperm.report.model_file import read_model, write_model
 from dperm.sklearn import PrivateLinearRegression, PrivateLogisticRegression
 from dperm.sklearn.files import load_model, load_stored, save, stored_record
@@ -91,3 +94,28 @@ def test_a_model_without_noise_keeps_its_schema(tmp_path):
     stored = load_stored(tmp_path / "m")
     assert stored.schema == PAY and stored_record(tmp_path / "m") is None
     assert json.dumps(stored.estimator.statement_["public_quantities"]["columns"]) == '["a", "w=x", "w=y"]'
+
+
+def booked_file(tmp_path):
+    X, y = np.random.default_rng(0).uniform(size=(300, 2)), np.arange(300) % 2
+    budget = MemoryBudget(PureDP(1.0, "replace_one"))
+    PrivateLogisticRegression(1.0, delta=0.0, feature_norm=2.0, classes=(0, 1), ledger=budget).fit(X, y).save(
+        tmp_path / "m"
+    )
+    return read_model(tmp_path / "m")
+
+
+def test_what_was_booked_is_in_the_file_and_has_the_digest_of_the_receipt(tmp_path):
+    file = booked_file(tmp_path)
+    receipt = json.loads(file.data["record"])["ledger"]
+    assert receipt["digest"] == digest(file.arrays["released"])
+    assert load_model(tmp_path / "m")._fitted.released.tolist() == file.arrays["released"].tolist()
+
+
+@pytest.mark.parametrize("changed", [("released",), ("coef",), ("released", "coef")], ids="-".join)
+def test_coefficients_that_are_not_the_booked_ones_are_refused(tmp_path, changed):
+    file = booked_file(tmp_path)
+    arrays = {name: 1.001 * array if name in changed else array for name, array in file.arrays.items()}
+    write_model(tmp_path / "m", replace(file, arrays=arrays))
+    with pytest.raises(ModelFormatError, match="does not fit together"):
+        load_model(tmp_path / "m")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dperm.ledger import AccountFacts, Booking, Ledger
 
 DEFAULT_ADJACENCY = "replace_one"
+DEFAULT_DELTA = 1e-6
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,18 @@ def relation_of(account: Account | None, asked: str | None) -> str:
             f"--adjacency is {found}, and {account.described} is charged under {own}. Leave --adjacency out."
         )
     return found
+
+
+def delta_of(account: Account | None, asked: float | None) -> float:
+    """The delta that is asked for; if none is, what the account charges a release for: its share, or nothing."""
+    from dperm.privacy import PureDP
+
+    if asked is not None or account is None:
+        return DEFAULT_DELTA if asked is None else asked
+    if isinstance(account.facts.limit, PureDP):
+        return 0.0
+    share = account.facts.share
+    return DEFAULT_DELTA if share is None else share
 
 
 @dataclass

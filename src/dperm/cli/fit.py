@@ -53,7 +53,7 @@ def fit(
         str | None, typer.Option("--target", metavar="COLUMN", show_default="that of the schema", help="To predict.")
     ] = None,
     epsilon: options.Epsilon = None,
-    delta: options.Delta = 1e-6,
+    delta: options.Delta = None,
     adjacency: options.Relation = None,
     method: options.MethodName = "auto",
     estimator: options.EstimatorName = None,
@@ -86,14 +86,24 @@ def fit(
 
         with Interrupts() as interrupts, nothing_charged():
             from dperm.cli import problem
-            from dperm.cli.charging import Account, relation_of
+            from dperm.cli.charging import Account, delta_of, relation_of
 
             size = problem.checked_privacy(epsilon, seed, not_private=not_private)
             declared = problem.read_schema(schema, target, data)
             charged = Account.of(ledger, account, request_id)
             relation = relation_of(charged, adjacency)
             asked = problem.Problem(
-                declared, size, delta, relation, method, estimator, C=C, clip=clip, n=n, quantile=quantile, seed=seed
+                declared,
+                size,
+                delta_of(charged, delta),
+                relation,
+                method,
+                estimator,
+                C=C,
+                clip=clip,
+                n=n,
+                quantile=quantile,
+                seed=seed,
             )
             inputs = (data, *([schema] if schema else []), *([Path(ledger)] if ledger else []))
             request = _Request(data, out, charged, force, json, inputs)

@@ -81,10 +81,18 @@ def _budget(account: "Account | None", receipt: dict[str, Any]) -> list[tuple[st
     spent, capacity = receipt["spent"], receipt["capacity"]
     return [
         ("charged", f"{in_words(_cost(account))}, to {account.described}"),
-        ("spent", "; ".join(f"{name} {up(spent[name])} of {down(capacity[name])}" for name in spent if capacity[name])),
+        ("spent", "; ".join(_meter(account, name, spent[name], capacity[name]) for name in spent if capacity[name])),
         ("left", _left(account)),
         ("request id", str(receipt["request_id"])),
     ]
+
+
+def _meter(account: "Account", name: str, spent: float, capacity: float) -> str:
+    """What is spent of a currency, rounded up; of delta, how many of the equal shares."""
+    share = account.facts.share
+    if name == "delta" and share:
+        return f"{round(spent / share)} of {account.facts.blocks} releases"
+    return f"{name} {up(spent)} of {down(capacity)}"
 
 
 def _cost(account: "Account") -> dict[str, float]:

@@ -13,7 +13,10 @@ ESTIMATORS = "logistic|svc|linear|huber|quantile"
 Data = Annotated[Path, typer.Argument(metavar="DATA", show_default=False, help="A .csv, .parquet, .arrow or .feather.")]
 Model = Annotated[Path, typer.Argument(metavar="MODEL", show_default=False, help="A file that dperm fit wrote.")]
 Epsilon = Annotated[float | None, number("--epsilon", "How much a record may show. [required]")]
-Delta = Annotated[float, number("--delta", "0 asks for a pure guarantee.", show_default="1e-6")]
+Delta = Annotated[
+    float | None,
+    number("--delta", "0 asks for a pure guarantee.", show_default="the share of a release in the ledger, or 1e-6"),
+]
 Relation = Annotated[
     str | None,
     typer.Option(

@@ -31,7 +31,7 @@ Examples:
 def plan(
     schema: options.SchemaFile = None,
     epsilon: options.Epsilon = None,
-    delta: options.Delta = 1e-6,
+    delta: options.Delta = None,
     n: options.Rows = None,
     adjacency: options.Relation = None,
     method: options.MethodName = "auto",
@@ -46,7 +46,7 @@ def plan(
     """Plan the model of a command line."""
     with reported_errors():
         from dperm.cli import problem
-        from dperm.cli.charging import Account, relation_of
+        from dperm.cli.charging import Account, delta_of, relation_of
 
         if epsilon is None or epsilon == float("inf"):
             raise ParameterError("--epsilon must be a number such as 1: without noise there is nothing to plan.")
@@ -54,7 +54,16 @@ def plan(
         charged = Account.of(ledger, account, None)
         relation = relation_of(charged, adjacency)
         asked = problem.Problem(
-            declared, epsilon, delta, relation, method, estimator, C=C, clip=clip, n=n, quantile=quantile
+            declared,
+            epsilon,
+            delta_of(charged, delta),
+            relation,
+            method,
+            estimator,
+            C=C,
+            clip=clip,
+            n=n,
+            quantile=quantile,
         )
         if not asked.is_planned:
             raise ParameterError(

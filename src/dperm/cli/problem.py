@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dperm.cli.model_options import ESTIMATORS
-from dperm.cli.running import LeakError
-from dperm.errors import AssumptionError, ParameterError
+from dperm.errors import AssumptionError, LeakError, ParameterError
 
 if TYPE_CHECKING:
     from dperm.accounting.budget import Budget
@@ -120,7 +119,7 @@ class Problem:
 
 def read_schema(path: Path | None, target: str | None, data: Path | None) -> "Schema":
     """The schema in a file, with the target that is asked for; refusals show how a draft is made."""
-    from dperm.data.schema import Schema, UndeclaredError
+    from dperm.data.schema import Schema
 
     try:
         if path is None:
@@ -131,7 +130,7 @@ def read_schema(path: Path | None, target: str | None, data: Path | None) -> "Sc
         schema = Schema.load(path)
         if schema.target is None:
             raise _undeclared_target()
-    except (LeakError, UndeclaredError) as error:
+    except LeakError as error:
         error.add_note(_draft_command(data, target))
         raise
     if target is not None and target != schema.target.name:
@@ -154,10 +153,8 @@ def checked_privacy(epsilon: float | None, seed: int | None, *, not_private: boo
     return epsilon
 
 
-def _undeclared_target() -> ParameterError:
-    from dperm.data.schema import UndeclaredError
-
-    return UndeclaredError(
+def _undeclared_target() -> LeakError:
+    return LeakError(
         'the schema declares no target, as in [target] name = "income" classes = ["<=50K", ">50K"]: its classes or its '
         "range would have to be taken from the data, and would show something about them."
     )

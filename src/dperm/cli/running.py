@@ -13,7 +13,7 @@ from typing import Any
 
 import typer
 
-from dperm.errors import BudgetError, DpermError, DpermWarning, LedgerError, ParameterError
+from dperm.errors import BudgetError, DpermError, DpermWarning, LeakError, LedgerError
 
 BUG = 1
 """Exit code of what should not happen: please report it."""
@@ -29,10 +29,6 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C; after SIGTERM it is 143."""
 
 _PATIENCE = 2.0  # seconds without a spinner: most answers take a few milliseconds
-
-
-class LeakError(ParameterError):
-    """What was asked would let private data out without cover."""
 
 
 class Interruption(KeyboardInterrupt):
@@ -70,11 +66,9 @@ def reported_errors() -> Iterator[None]:
 
 def exit_code(error: DpermError) -> int:
     """The code that stands for an error."""
-    from dperm.data.schema import UndeclaredError
-
     if isinstance(error, BudgetError | LedgerError):
         return REFUSED
-    return LEAK if isinstance(error, LeakError | UndeclaredError) else USAGE
+    return LEAK if isinstance(error, LeakError) else USAGE
 
 
 def note(text: str) -> None:

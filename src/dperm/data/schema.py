@@ -32,7 +32,7 @@ from dperm.checks import shown
 from dperm.data.columns import AnyColumn, Categorical, Numeric
 from dperm.data.encoder import PublicEncoder
 from dperm.data.space import checked_pair
-from dperm.errors import ParameterError
+from dperm.errors import LeakError, ParameterError
 
 VERSION = 1
 PLACEHOLDER = "FILL IN"
@@ -42,10 +42,6 @@ FROM_DATA = (
     "Without it, bounds would have to be taken from the data, and would show something about them before any noise is "
     "drawn. Put in what is known without the data"
 )
-
-
-class UndeclaredError(ParameterError):
-    """Something public is not declared; to take it from the data would leak."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +129,7 @@ class Schema:
 
         Raises
         ------
-        UndeclaredError
+        LeakError
             If nothing is declared of a column, or a draft was not filled in.
         ParameterError
             If it is not TOML, or declares what makes no sense.
@@ -166,7 +162,7 @@ _PARTS = {"dperm_schema", "encoder", "target"}
 def _columns(given: object) -> dict[str, AnyColumn]:
     tables = _table("columns", given)
     if not tables:
-        raise UndeclaredError(f"no column is declared, as in [columns.age] low = 17 high = 90. {FROM_DATA}.")
+        raise LeakError(f"no column is declared, as in [columns.age] low = 17 high = 90. {FROM_DATA}.")
     return {name: _column(f"columns.{name}", table) for name, table in tables.items()}
 
 
@@ -177,13 +173,13 @@ def _column(where: str, given: object) -> AnyColumn:
     _require_filled(where, table)
     kinds = {KEYS[name] for name in table if name in KEYS}
     if not kinds:
-        raise UndeclaredError(f"{where} declares neither low and high nor categories. {FROM_DATA}, or delete {where}.")
+        raise LeakError(f"{where} declares neither low and high nor categories. {FROM_DATA}, or delete {where}.")
     if len(kinds) > 1:
         raise ParameterError(f"{where} must have low and high, or categories (and other), not both.")
     kind = kinds.pop()
     needed = [name for name in ("low", "high", "categories") if KEYS[name] is kind and name not in table]
     if needed:
-        raise UndeclaredError(f"{where}.{needed[0]} is missing. {FROM_DATA}.")
+        raise LeakError(f"{where}.{needed[0]} is missing. {FROM_DATA}.")
     column: AnyColumn = kind(**table)
     return column.checked(where)
 
@@ -195,7 +191,7 @@ def _target(given: object) -> TargetSchema | None:
     _known("target", table, ("name", "classes", "range"))
     _require_filled("target", table)
     if not {"classes", "range"} & set(table):
-        raise UndeclaredError(f"target declares neither classes nor a range. {FROM_DATA}.")
+        raise LeakError(f"target declares neither classes nor a range. {FROM_DATA}.")
     return TargetSchema(table.get("name", ""), table.get("classes"), table.get("range"))
 
 
@@ -211,7 +207,7 @@ def _require_filled(where: str, table: Mapping[str, object]) -> None:
     for name, value in table.items():
         items = value if isinstance(value, list | tuple) else [value]
         if PLACEHOLDER in items:
-            raise UndeclaredError(f'{where}.{name} still says "{PLACEHOLDER}". {FROM_DATA}.')
+            raise LeakError(f'{where}.{name} still says "{PLACEHOLDER}". {FROM_DATA}.')
 
 
 def _table(where: str, given: object) -> dict[str, Any]:

@@ -4,6 +4,7 @@
 
 from dperm.sklearn.classifiers import PrivateLinearSVC, PrivateLogisticRegression
 from dperm.sklearn.encoder import PublicTableEncoder
+from dperm.sklearn.files import load_model
 from dperm.sklearn.regressors import PrivateHuberRegressor, PrivateLinearRegression, PrivateQuantileRegressor
 
 __all__ = [
@@ -13,4 +14,5 @@ __all__ = [
     "PrivateLogisticRegression",
     "PrivateQuantileRegressor",
     "PublicTableEncoder",
+    "load_model",
 ]

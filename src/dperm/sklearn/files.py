@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from dperm.data.arrays import Floats
 from dperm.data.schema import Schema
 from dperm.errors import DpermError, ModelFormatError
 from dperm.privacy import Adjacency, PrivacyProfile, Record
@@ -48,6 +49,8 @@ def save(estimator: Any, path: str | os.PathLike[str], *, schema: Schema | None 
         "scales": fitted.units.scales,
         "combination": fitted.units.combination,
     }
+    if fitted.released is not None:
+        arrays["released"] = fitted.released
     write_model(path, ModelFile(type(estimator).__name__, data, arrays))
 
 
@@ -141,7 +144,9 @@ def _fitted(file: ModelFile, most_classes: int) -> Fitted:
     profile = profile_of(record)
     _require_covered(record, profile)
     _require_consistent(record, data, file.kind, coef.shape[1])
-    return Fitted(coef, arrays["intercept"], units, classes, record.public, record, profile)
+    released = arrays.get("released")
+    _require_booked(record, released, coef, units)
+    return Fitted(coef, arrays["intercept"], units, classes, record.public, record, profile, released=released)
 
 
 def _require_covered(record: Record, profile: PrivacyProfile | None) -> None:
@@ -158,6 +163,19 @@ def _require_consistent(record: Record, data: Mapping[str, Any], kind: str, colu
     seeded = data["parameters"].get("random_state") is not None
     if (seeded and not record.seeded) or record.public["estimator"] != kind or record.public["n_features"] != columns:
         raise ValueError("the record is about another model")
+
+
+def _require_booked(record: Record, released: Floats | None, coef: Floats, units: Units) -> None:
+    """Refuse coefficients that are not those whose digest a ledger has."""
+    from dperm.mechanisms.run import digest
+
+    if released is None:
+        return
+    if record.ledger.get("digest") not in (None, digest(released)):
+        raise ValueError("the digest in the receipt is that of another release")
+    own = units.scales * released.reshape(len(coef), -1)[:, : coef.shape[1]]
+    if not np.allclose(own, coef, rtol=1e-9, atol=0.0):
+        raise ValueError("the coefficients do not follow from what was released")
 
 
 def _parameters(estimator: Any) -> dict[str, object]:

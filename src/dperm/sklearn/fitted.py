@@ -50,6 +50,9 @@ class Fitted:
         The whole curve; None where nothing is promised: without noise, and with a seed.
     plan
         What was planned; None without noise, and for a model from a file.
+    released
+        The coefficients of the bounded space as they left the run: the digest in a ledger is theirs. None without
+        noise, and for files before version 0.5.
     """
 
     coef: Floats
@@ -60,6 +63,7 @@ class Fitted:
     record: Record | None = None
     profile: PrivacyProfile | None = None
     plan: "Plan | None" = None
+    released: Floats | None = None
 
     def __post_init__(self) -> None:
         """Check that the parts fit together: what comes from a file may not."""
@@ -110,7 +114,7 @@ def fit_private(plan: "Plan", reader: Reader, *, name: str, budget: "Budget | No
     public["assumptions"] = _assumptions(release.record, reader)
     record = replace(release.record, public=public)
     profile = None if record.seeded else release.profile
-    return Fitted(*_learnt(release.value, reader), record.public, record, profile, plan)
+    return Fitted(*_learnt(release.value, reader), record.public, record, profile, plan, release.value)
 
 
 def fit_without_noise(spec: ProblemSpec, reader: Reader, *, name: str) -> Fitted:
