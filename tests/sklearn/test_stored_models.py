@@ -99,7 +99,7 @@ def test_a_model_without_noise_keeps_its_schema(tmp_path):
 def booked_file(tmp_path):
     X, y = np.random.default_rng(0).uniform(size=(300, 2)), np.arange(300) % 2
     budget = MemoryBudget(PureDP(1.0, "replace_one"))
-    PrivateLogisticRegression(1.0, delta=0.0, feature_norm=2.0, classes=(0, 1), ledger=budget).fit(X, y).save(
+    PrivateLogisticRegression(epsilon=1.0, delta=0.0, feature_norm=2.0, classes=(0, 1), ledger=budget).fit(X, y).save(
         tmp_path / "m"
     )
     return read_model(tmp_path / "m")
