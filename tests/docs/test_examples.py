@@ -4,7 +4,7 @@
 
 Per page, in order and in one namespace: ``python`` blocks are executed, ``pycon`` blocks are executed and their
 output is compared, and in ``console`` blocks every ``$ dperm ...`` command is run and what it prints is compared.
-``...`` in an expected output stands for anything.
+A ``toml schema.toml`` block is written to that file. ``...`` in an expected output stands for anything.
 """
 
 import doctest
@@ -57,6 +57,10 @@ def run_console(block: str, line: int, page: Path, names: Namespace) -> None:
             compare(f"{page.name}:{line}: {command}", expected.strip("\n"), output_of(command).strip("\n"))
 
 
+def write_schema(block: str, line: int, page: Path, names: Namespace) -> None:
+    Path("schema.toml").write_text(block, encoding="utf-8")
+
+
 def output_of(command: str) -> str:
     environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
     arguments = [sys.executable, "-c", CLI, *shlex.split(command)[1:]]
@@ -75,6 +79,7 @@ RUNNERS: dict[str, Callable[[str, int, Path, Namespace], None]] = {
     "python": run_python,
     "pycon": run_pycon,
     "console": run_console,
+    "toml schema.toml": write_schema,
 }
 
 
