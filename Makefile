@@ -29,7 +29,7 @@ test: lint
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS)
 
 test-slow: $(VENV)/.dev
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) -m slow
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) -m slow -rP
 
 # The front end on the oldest scikit-learn that is supported, with numpy and scipy of its time.
 test-oldest: $(OLDEST)/.dev

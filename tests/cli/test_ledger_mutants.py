@@ -61,7 +61,7 @@ def test_a_claim_that_is_compared_less_is_found(assert_killed, census, mutant):
 WORDS = {
     "spent is rounded down": ("up(round_up(spent))", "down(float(spent))"),
     "left is rounded up": ("down(float(standing.left(name)))", "up(float(standing.left(name)))"),
-    "equal releases are too large": ("{down(equal)}", "{up(equal)}"),
+    "equal releases are too large": ("plain(each)", "plain(1.01 * each)"),
     "the blocks are forgotten": (" // (facts.blocks or 1)", ""),
 }
 

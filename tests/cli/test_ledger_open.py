@@ -81,7 +81,7 @@ def test_an_anchor_that_is_there_is_kept_and_nothing_is_opened(refused, dperm, t
 def test_the_share_of_delta_and_what_equal_releases_may_have_are_said(dperm):
     basic = dperm(f"{OPEN} --epsilon 3 --delta 1e-6 --blocks 10").stdout
     assert "its epsilon at delta 1e-07" in basic
-    assert "At most 10 releases, of epsilon 0.2999999 each" in basic
+    assert "At most 10 releases, of epsilon 0.3 each" in basic
     more = "--account many --epsilon 3 --delta 1e-6 --blocks 1000 --composition advanced"
     assert "the square of its epsilon at delta 5e-10" in dperm(f"{OPEN} {more}").stdout
 

@@ -7,13 +7,17 @@ valid chain too. Whoever holds an anchor can tell, since the ledger signed that 
 """
 
 import hashlib
+import hmac
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields
 from typing import Any
 
 from dperm.errors import LedgerError, ParameterError
 from dperm.ledger.entry import Entry
+
+_KEY = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,11 @@ class Identity:
     signing_key: str
     fingerprint_key: str
 
+    def __post_init__(self) -> None:
+        """Refuse what cannot be a key, since it was damaged where it is kept."""
+        if not all(isinstance(key, str) and _KEY.fullmatch(key) for key in astuple(self)):
+            raise LedgerError("the keys of the ledger are damaged. Put a whole copy back, and verify it.")
+
     @property
     def id(self) -> str:
         """The id of the ledger: no other key pair gives it."""
@@ -32,12 +41,25 @@ class Identity:
     @classmethod
     def fresh(cls) -> "Identity":
         """New keys from the operating system."""
-        import secrets
-
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-        key = Ed25519PrivateKey.generate()
-        return cls(key.public_key().public_bytes_raw().hex(), key.private_bytes_raw().hex(), secrets.token_hex(32))
+        return cls._of(Ed25519PrivateKey.generate().private_bytes_raw().hex())
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the keys belong together: all follow from the one that signs."""
+        try:
+            return self == self._of(self.signing_key)
+        except ValueError:
+            return False
+
+    @classmethod
+    def _of(cls, signing_key: str) -> "Identity":
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+        key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(signing_key))
+        fingerprint_key = hmac.new(key.private_bytes_raw(), b"dperm fingerprints", "sha256").hexdigest()
+        return cls(key.public_key().public_bytes_raw().hex(), signing_key, fingerprint_key)
 
     def anchor(self, entry: Entry) -> "Anchor":
         """The signed word that ``entry`` is in the books."""

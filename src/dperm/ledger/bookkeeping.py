@@ -8,40 +8,31 @@ from typing import Any
 
 from dperm.accounting.budget import State
 from dperm.accounting.event import Event
-from dperm.accounting.filters import price
-from dperm.accounting.filters.filter import in_brief
 from dperm.checks import shown
 from dperm.errors import BudgetError, LedgerError
 from dperm.ledger.books import Books, Meter
+from dperm.ledger.charges import Charge, meters_of, require
 from dperm.ledger.declared import AccountFacts
 from dperm.ledger.entry import Entry, Kind, following
-from dperm.ledger.units import Units, amount, capacity_units, cost_units
+from dperm.ledger.units import amount, capacity_units
 from dperm.privacy.guarantee import guarantee_as_dict, guarantee_from_dict
-from dperm.privacy.rounding import round_down, round_up
+from dperm.privacy.rounding import round_up
 
 CLOSED = {Kind.COMMIT: State.COMMITTED, Kind.BURN: State.BURNED}
 
 
 @dataclass(frozen=True)
-class Charge:
-    """What an event costs one account."""
-
-    facts: AccountFacts
-    cost: Units
-    request_id: str
-
-    @classmethod
-    def of(cls, facts: AccountFacts, event: Event, request_id: str) -> "Charge":
-        """The price of ``event`` under the account's rule, in units."""
-        return cls(facts, cost_units(facts.rule, price(facts.rule, event)), request_id)
-
-
-@dataclass(frozen=True)
 class Place:
-    """Where a reservation is booked."""
+    """Where a reservation is booked: the number of its line, and the hash, which no other line has."""
 
     account: str
     seq: int
+    hash: str
+
+    @classmethod
+    def of(cls, entry: Entry) -> "Place":
+        """The place of a line."""
+        return cls(entry.account, entry.seq, entry.hash)
 
 
 def the_account(books: Books, name: str | None) -> str:
@@ -98,7 +89,7 @@ def open_account(books: Books, facts: AccountFacts) -> None:
 
 def change_limit(books: Books, facts: AccountFacts, *, reason: str, by: str) -> None:
     """Write down the limit of ``facts`` as the new one; nothing that was spent is given back."""
-    meters = books.meters(facts.name)
+    meters = meters_of(books, facts)
     capacities = capacity_units(facts.rule)
     short = [name for name, capacity in capacities.items() if capacity < meters[name].spent]
     if short:
@@ -120,62 +111,26 @@ def approve(books: Books, account: str, request_id: str, body: Mapping[str, obje
     books.append(following(account, books.head(account), Kind.APPROVE, request_id=request_id, body=body))
 
 
-def require_approval(books: Books, facts: AccountFacts, request_id: str | None, event: object) -> None:
-    """Nothing, if the account asks for no approval, or has that of this request."""
-    if not facts.approval:
-        return
-    given = None if request_id is None else books.named(facts.name, Kind.APPROVE, request_id)
-    if given is None or given.body.get("event") not in (None, event):
-        asked = "without a request id" if request_id is None else f"under request_id={request_id!r}"
-        about = "for another event" if given is not None else "not given"
-        raise BudgetError(
-            f"account {facts.name!r} asks for an approval of every release, and the one {asked} is {about}. Nothing "
-            "was charged. Ask its owner for one, and use Ledger(..., request_id=...) with the id that was approved."
-        )
-
-
-def require_covered(books: Books, charge: Charge, event: Event) -> None:
-    """Nothing, if the limit covers the charge on top of what is spent.
-
-    Raises
-    ------
-    BudgetError
-        With what was asked, what remains and what to do.
-    """
-    rule, meters = charge.facts.rule, books.meters(charge.facts.name)
-    for name, asked in charge.cost.items():
-        meter = meters[name]
-        if asked > meter.capacity - meter.spent:
-            numbers = [
-                round_down(amount(rule, name, units)) for units in (meter.capacity - meter.spent, meter.capacity)
-            ]
-            raise BudgetError(
-                f"{in_brief(event)} costs {name}={round_up(amount(rule, name, asked))!r}, and {name}={numbers[0]!r} "
-                f"remains of the limit {numbers[1]!r} of account {charge.facts.name!r}. Nothing was charged. "
-                f"{_remedy(name, asked, meter)}"
-            )
-
-
 def reserve(books: Books, charges: Sequence[Charge], event: Event, body: Mapping[str, object]) -> tuple[Place, ...]:
-    """Charge an event to all accounts at once."""
-    for charge in charges:
-        require_covered(books, charge, event)
+    """Charge an event to all accounts at once, or raise and charge none."""
+    require(books, charges, event, body["event"])
     return tuple(_charge(books, charge, body) for charge in charges)
 
 
 def _charge(books: Books, charge: Charge, body: Mapping[str, object]) -> Place:
-    account, meters = charge.facts.name, books.meters(charge.facts.name)
+    account, meters = charge.facts.name, meters_of(books, charge.facts)
     entry = following(
         account, books.head(account), Kind.RESERVE, request_id=charge.request_id, cost=charge.cost, body=body
     )
     books.append(entry)
     for name, units in charge.cost.items():
         books.set_meter(account, name, Meter(meters[name].capacity, meters[name].spent + units))
-    return Place(account, entry.seq)
+    return Place.of(entry)
 
 
 def close(books: Books, place: Place, kind: Kind, body: Mapping[str, object]) -> Entry:
     """Close a reservation, once; the same closing again changes nothing."""
+    reserved(books, place)
     closed = books.closing(place.account, place.seq)
     if closed is None:
         entry = following(place.account, books.head(place.account), kind, about=place.seq, body=body)
@@ -190,16 +145,23 @@ def close(books: Books, place: Place, kind: Kind, body: Mapping[str, object]) ->
     return closed
 
 
+def reserved(books: Books, place: Place) -> Entry:
+    """The line of a reservation.
+
+    Raises
+    ------
+    LedgerError
+        If it is gone, or another line has its number.
+    """
+    line = books.entry(place.account, place.seq)
+    if line is None or line.hash != place.hash:
+        raise LedgerError(
+            f"line {place.seq} of account {place.account!r} is not the reservation that was made there: the ledger was "
+            "put back to an older state, or replaced. Release nothing. Verify the ledger against the anchor of the "
+            "last artefact."
+        )
+    return line
+
+
 def _said(body: Mapping[str, object]) -> str:
     return ", ".join(f"{name}={value!r}" for name, value in body.items())
-
-
-def _remedy(name: str, asked: int, meter: Meter) -> str:
-    remains = meter.capacity - meter.spent
-    if remains > 0 and (asked - remains) * 10**9 < remains:
-        return "It is over by a rounding error: costs are rounded up, and added exactly. Ask for slightly less."
-    if name == "delta":
-        return (
-            "Every declared block is used. Declare as many blocks as there will be releases when the account is opened."
-        )
-    return "Ask for less (more noise, fewer steps), or stop here: what was seen must not raise the limit."

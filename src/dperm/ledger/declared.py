@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from dperm.accounting.filters import Filter
 from dperm.checks import shown
 from dperm.errors import LedgerError, ParameterError
-from dperm.ledger.units import rule_of, share_of
+from dperm.ledger.units import CountedRule, rule_of
 from dperm.privacy.adjacency import Adjacency
-from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict, guarantee_from_dict
+from dperm.privacy.guarantee import AnyGuarantee, ApproxDP, guarantee_as_dict, guarantee_from_dict
 
 LONGEST_NAME = 200
 
@@ -41,6 +40,8 @@ class AccountFacts:
         Whether each release needs an approval of its request id beforehand.
     fingerprints
         Keyed fingerprints of files that belong to the account; the command line refuses others.
+    exponent
+        Costs are counted in units of 2^-exponent; chosen by the limit when the account is opened.
     """
 
     name: str
@@ -52,11 +53,12 @@ class AccountFacts:
     parents: tuple[str, ...] = ()
     approval: bool = False
     fingerprints: tuple[str, ...] = ()
+    exponent: int | None = None
 
     def __post_init__(self) -> None:
         """Check every declaration, the rule included."""
         for name in ("name", "dataset", "unit"):
-            _text("account" if name == "name" else name, getattr(self, name))
+            line_of_text("account" if name == "name" else name, getattr(self, name))
         if isinstance(self.parents, str) or not all(isinstance(parent, str) for parent in self.parents):
             raise ParameterError(f"parents must be a list of names of accounts, got {shown(self.parents)}.")
         object.__setattr__(self, "parents", tuple(dict.fromkeys(self.parents)))
@@ -64,12 +66,12 @@ class AccountFacts:
             raise ParameterError(f"parents must be other accounts than {shown(self.name)} itself.")
         if not isinstance(self.approval, bool):
             raise ParameterError(f"approval must be True or False, got {shown(self.approval)}.")
-        self.rule  # noqa: B018 - raises if the limit has none
+        object.__setattr__(self, "exponent", self.rule.exponent)  # raises if the limit has no rule
 
     @cached_property
-    def rule(self) -> Filter:
+    def rule(self) -> CountedRule:
         """The filter that stands between the releases."""
-        return rule_of(self.limit, self.blocks, self.composition)
+        return rule_of(self.limit, self.blocks, self.composition, self.exponent)
 
     @property
     def adjacency(self) -> Adjacency:
@@ -79,7 +81,7 @@ class AccountFacts:
     @property
     def share(self) -> float | None:
         """The delta of every release under an ApproxDP limit; None under others."""
-        return share_of(self.rule)
+        return self.rule.share
 
     def with_limit(self, limit: AnyGuarantee) -> "AccountFacts":
         """The same account under another limit of the same kind: only the size of the budget differs.
@@ -91,8 +93,8 @@ class AccountFacts:
             something else.
         """
         changed = replace(self, limit=limit)
-        same = type(limit) is type(self.limit) and limit.adjacency is self.adjacency and changed.share == self.share
-        if not same or changed.rule.names != self.rule.names:
+        same = type(limit) is type(self.limit) and limit.adjacency is self.adjacency
+        if not same or changed.rule.names != self.rule.names or _delta(limit) != _delta(self.limit):
             raise ParameterError(
                 f"limit must be of the kind, adjacency, delta and order of the account's {self.limit!r}, got "
                 f"{limit!r}. Open another account for another kind of promise."
@@ -110,6 +112,7 @@ class AccountFacts:
             "parents": list(self.parents),
             "approval": self.approval,
             "fingerprints": list(self.fingerprints),
+            "exponent": self.exponent,
         }
 
     @classmethod
@@ -131,9 +134,15 @@ class AccountFacts:
             ) from None
 
 
-def _text(name: str, value: object) -> None:
+def line_of_text(name: str, value: object) -> str:
+    """``value``, if it can be a name: something to read, on one line, that every store keeps as it is."""
     if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_NAME or not value.isprintable():
         raise ParameterError(
             f"{name} must be a line of text of at most {LONGEST_NAME} characters, such as 'census 2026', got "
             f"{shown(value)}."
         )
+    return value
+
+
+def _delta(limit: AnyGuarantee) -> float:
+    return limit.delta if isinstance(limit, ApproxDP) else 0.0

@@ -2,16 +2,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whether a file is on a disk of this machine: a log of SQLite is not safe over a network."""
 
+import re
 import sys
 from pathlib import Path
 
 from dperm.errors import LedgerError
 
 OVER_THE_NET = frozenset(
-    "9p afs ceph cifs coda fuse.ceph fuse.glusterfs fuse.s3fs fuse.sshfs gfs2 glusterfs lustre ncpfs nfs nfs4 ocfs2 "
-    "smb3 smbfs virtiofs".split()
+    "9p afs beegfs ceph cifs coda davfs drvfs fakeowner fuse.blobfuse2 fuse.ceph fuse.curlftpfs fuse.davfs2 "
+    "fuse.gcsfuse fuse.glusterfs fuse.goofys fuse.grpcfuse fuse.juicefs fuse.mfs fuse.osxfs fuse.rclone fuse.s3fs "
+    "fuse.sshfs fuse.vmhgfs-fuse gfs2 glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 orangefs panfs prl_fs smb3 smbfs "
+    "vboxsf virtiofs vmhgfs".split()
 )
+"""File systems that several machines write, and folders that a virtual machine shares with its host."""
 MOUNTS = Path("/proc/self/mountinfo")
+_ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 def require_local(path: Path) -> None:
@@ -37,7 +42,7 @@ def file_system(path: Path, mounts: str) -> str:
         left, _, right = line.partition(" - ")
         if len(left.split()) < 5 or not right:
             continue
-        point = Path(left.split()[4].replace("\\040", " "))
+        point = Path(_ESCAPED.sub(lambda found: chr(int(found[1], 8)), left.split()[4]))
         if (point == target or point in target.parents) and len(point.parts) >= depth:
             found, depth = right.split()[0], len(point.parts)
     return found

@@ -8,25 +8,28 @@ import os
 import secrets
 import uuid
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from dperm.accounting.budget import checked_text
 from dperm.accounting.event import Event
 from dperm.accounting.serialize import event_to_json
+from dperm.checks import shown
 from dperm.errors import BudgetError, LedgerError, ParameterError
 from dperm.ledger import bookkeeping
 from dperm.ledger.anchor import Anchor
-from dperm.ledger.bookkeeping import Charge, Place
+from dperm.ledger.bookkeeping import Place
 from dperm.ledger.books import Books, Meter, Store
-from dperm.ledger.declared import AccountFacts
+from dperm.ledger.charges import Charge, meters_of, require
+from dperm.ledger.declared import AccountFacts, line_of_text
 from dperm.ledger.entry import Entry, Kind
 from dperm.ledger.reservation import Booking, LedgerReservation, bookings
 from dperm.ledger.stores import location_of, store_of, without_secret
-from dperm.ledger.units import amount
+from dperm.ledger.transact import consult, transact
+from dperm.ledger.units import amount, limits
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee
-from dperm.privacy.rounding import round_down, round_up
+from dperm.privacy.rounding import round_up
 
 
 @final
@@ -68,7 +71,7 @@ class Ledger:
         object.__setattr__(self, "location", location_of(self.location))
         for name in ("account", "request_id"):
             if getattr(self, name) is not None:
-                checked_text(name, getattr(self, name))
+                line_of_text(name, getattr(self, name))
 
     def __repr__(self) -> str:
         """The names, without a password."""
@@ -118,14 +121,12 @@ class Ledger:
         LedgerError
             If the account exists, or the ledger cannot be written.
         """
-        ledger = cls(location_of(location), account)
-        paths = [os.fspath(path) for path in files]
-        AccountFacts(account, dataset, unit, limit, blocks, composition, tuple(parents), approval)  # raises early
+        ledger, paths, above = cls(location_of(location), account), _paths(files), _names(parents)
+        facts = AccountFacts(account, dataset, unit, limit, blocks, composition, above, approval)
         ledger._store.create()
+        prints = tuple(map(ledger.fingerprint, paths))  # a file may be large: nobody waits for it
         with ledger._store.write([account]) as books:
-            prints = tuple(_fingerprint(books.identity().fingerprint_key, path) for path in paths)
-            facts = AccountFacts(account, dataset, unit, limit, blocks, composition, tuple(parents), approval, prints)
-            bookkeeping.open_account(books, facts)
+            bookkeeping.open_account(books, replace(facts, fingerprints=prints))
         return ledger
 
     @property
@@ -153,8 +154,7 @@ class Ledger:
     @property
     def capacity(self) -> dict[str, float]:
         """The limit on each of these sums, rounded down."""
-        facts, meters = self._meters()
-        return {name: round_down(amount(facts.rule, name, meter.capacity)) for name, meter in meters.items()}
+        return limits(self.account_facts.rule)
 
     @property
     def remaining(self) -> AnyGuarantee:
@@ -195,13 +195,15 @@ class Ledger:
 
     def check(self, event: Event) -> None:
         """Raise as ``reserve`` would now; charge nothing in any case."""
+        line = consult(self._store, lambda books: bookkeeping.family(books, self._name(books)))
+        asked = self.request_id or uuid.uuid4().hex
+        charges, described = self._charges(line, event, asked), json.loads(event_to_json(event))
         with self._store.read() as books:
-            line = bookkeeping.family(books, self._name(books))
-        charges = self._charges(line, event, self.request_id or "")
-        with self._store.read() as books:
-            bookkeeping.require_approval(books, line[0], self.request_id, json.loads(event_to_json(event)))
-            for charge in charges:
-                bookkeeping.require_covered(books, charge, event)
+            known = books.named(line[0].name, Kind.RESERVE, asked)
+            if known is not None:
+                _known_places(books, line, known, described)
+            else:
+                require(books, charges, event, described)
 
     def reserve(
         self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
@@ -217,20 +219,20 @@ class Ledger:
         AdjacencyError, ConversionError
             If the event has no cost under the account's adjacency, or in its currency.
         """
-        given = self.request_id if request_id is None else checked_text("request_id", request_id)
-        asked = given or uuid.uuid4().hex
+        given = self.request_id if request_id is None else line_of_text("request_id", request_id)
+        asked = uuid.uuid4().hex if given is None else given
         described, token = json.loads(event_to_json(event)), secrets.token_hex(16)
         body = {"event": described, "facts": _plain(facts), "token": token}
-        with self._store.read() as books:
-            line = bookkeeping.family(books, self._name(books))
+        line = consult(self._store, lambda books: bookkeeping.family(books, self._name(books)))
         charges = self._charges(line, event, asked)
-        with self._store.write([one.name for one in line]) as books:
+
+        def booked(books: Books) -> tuple[tuple[Place, ...], bool]:
             known = books.named(line[0].name, Kind.RESERVE, asked)
-            if known is not None:
-                places, repeated = _known_places(books, line, known, described), known.body["token"] != token
-            else:
-                bookkeeping.require_approval(books, line[0], given, described)
-                places, repeated = bookkeeping.reserve(books, charges, event, body), False
+            if known is None:
+                return bookkeeping.reserve(books, charges, event, body), False
+            return _known_places(books, line, known, described), known.body["token"] != token
+
+        places, repeated = transact(self._store, [one.name for one in line], booked)
         return LedgerReservation(self.location, places, asked, repeated)
 
     def change_limit(self, limit: AnyGuarantee, *, reason: str, by: str) -> None:
@@ -246,8 +248,7 @@ class Ledger:
 
     def approve(self, request_id: str, *, reason: str, by: str, event: Event | None = None) -> None:
         """Approve one release by its request id; if an ``event`` is given, of that event only."""
-        for name, text in {"request_id": request_id, "reason": reason, "by": by}.items():
-            checked_text(name, text)
+        line_of_text("request_id", request_id), checked_text("reason", reason), checked_text("by", by)
         body = {"reason": reason, "by": by, "event": None if event is None else json.loads(event_to_json(event))}
         account = self.account_facts.name
         with self._store.write([account]) as books:
@@ -265,8 +266,8 @@ class Ledger:
 
     def _meters(self) -> tuple[AccountFacts, dict[str, Meter]]:
         with self._store.read() as books:
-            name = self._name(books)
-            return bookkeeping.facts_of(books, name), books.meters(name)
+            facts = bookkeeping.facts_of(books, self._name(books))
+            return facts, meters_of(books, facts)
 
     def _charges(self, line: list[AccountFacts], event: Event, request_id: str) -> list[Charge]:
         """The price for the account, and for its parents under a name of their own."""
@@ -282,7 +283,24 @@ def _known_places(books: Books, line: list[AccountFacts], known: Entry, event: o
             f"{json.dumps(event)}. Nothing was charged. Give every release an id of its own."
         )
     above = (books.named(facts.name, Kind.RESERVE, f"{line[0].name}/{known.request_id}") for facts in line[1:])
-    return Place(known.account, known.seq), *(Place(one.account, one.seq) for one in above if one is not None)
+    return Place.of(known), *(Place.of(one) for one in above if one is not None)
+
+
+def _paths(files: Iterable[str | os.PathLike[str]]) -> list[str]:
+    """The files of a data set, all there: nothing is made before that is known."""
+    if isinstance(files, str | os.PathLike):
+        raise ParameterError(f"files must be a list of paths, got {shown(files)}. Give [{shown(files)}].")
+    paths = [os.fspath(path) for path in files]
+    missing = [path for path in paths if not os.path.isfile(path)]
+    if missing:
+        raise ParameterError(f"files names {shown(missing[0])}, and there is no such file.")
+    return paths
+
+
+def _names(parents: Iterable[str]) -> tuple[str, ...]:
+    if isinstance(parents, str):
+        raise ParameterError(f"parents must be a list of names of accounts, got {shown(parents)}. Give [{parents!r}].")
+    return tuple(parents)
 
 
 def _plain(facts: Mapping[str, object] | None) -> dict[str, object]:

@@ -11,8 +11,10 @@ line is durable, so a ledger below its mark was put back to an older state. Supp
 
 import hashlib
 import os
+import stat
+import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,35 +26,50 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 _LENGTH = 160
+_held: "weakref.WeakSet[Lock]" = weakref.WeakSet()
 
 
 @dataclass(frozen=True)
 class Mark:
-    """How far a ledger was: its last line among those of all accounts."""
+    """How far a ledger was: its last line among those of all accounts, and in which file (inode)."""
 
     number: int
     hash: str
+    file: int = 0
 
     def to_bytes(self) -> bytes:
         """A line of fixed length with a check sum."""
-        text = f"{self.number:020d} {self.hash}"
+        text = f"{self.number:020d} {self.hash} {self.file:020d}"
         return f"{text} {_sum(text)}\n".encode().ljust(_LENGTH)
 
     @classmethod
     def from_bytes(cls, content: bytes) -> "Mark | None":
-        """What ``to_bytes`` wrote; None if it is something else, such as half a line."""
-        parts = content.decode(errors="replace").split()
-        if len(parts) != 3 or _sum(f"{parts[0]} {parts[1]}") != parts[2]:
+        """What ``to_bytes`` wrote; None if nothing was written yet.
+
+        Raises
+        ------
+        LedgerError
+            If it is something else. A mark is shorter than a sector, so that no crash leaves half of one.
+        """
+        if not content.strip(b"\0"):
             return None
-        return cls(int(parts[0]), parts[1])
+        parts = content.decode(errors="replace").split()
+        if len(parts) != 4 or _sum(" ".join(parts[:3])) != parts[3]:
+            raise LedgerError(
+                "the mark in the .lock file beside the ledger is damaged, so that it cannot be told whether the ledger "
+                "was put back to an older state. Nothing was charged. Verify the ledger against the anchor of the last "
+                "artefact, then remove the .lock file: a new one is made."
+            )
+        return cls(int(parts[0]), parts[1], int(parts[2]))
 
 
 class Lock:
-    """The open file of a lock."""
+    """The open file of a lock, for one writer."""
 
     def __init__(self, ledger: Path) -> None:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
-        self._file = os.open(_beside(ledger), flags, os.stat(ledger).st_mode & 0o666)
+        self._path = _beside(ledger)
+        self._file = _opened(self._path, stat.S_IMODE(os.stat(ledger).st_mode) & 0o666)
+        _held.add(self)
 
     def read(self) -> Mark | None:
         """The mark; None if there is none yet."""
@@ -62,26 +79,42 @@ class Lock:
         """Set the mark."""
         os.pwrite(self._file, mark.to_bytes(), 0)
 
-    def close(self) -> None:
-        """Give it back to the system, and the lock with it."""
-        os.close(self._file)
-
-    def acquire(self) -> None:
-        """Wait for one's turn."""
+    def acquire(self) -> bool:
+        """Wait for one's turn; False if the file was removed meanwhile, and others queue at a new one."""
         if fcntl is None:
             raise LedgerError(
                 "a ledger in a file needs the file locks of Linux or macOS. On this system use a PostgreSQL ledger: "
                 'Ledger("postgresql://...").'
             )
         fcntl.flock(self._file, fcntl.LOCK_EX)
+        try:
+            return os.path.samestat(os.fstat(self._file), os.stat(self._path))
+        except FileNotFoundError:
+            return False
+
+    def close(self) -> None:
+        """Give the lock back. Said in so many words: a copy of the process may have the file open for longer."""
+        if self._file >= 0 and fcntl is not None:
+            fcntl.flock(self._file, fcntl.LOCK_UN)
+        self.leave()
+
+    def leave(self) -> None:
+        """Close the file; the lock stays with a process that has it open too."""
+        file, self._file = self._file, -1
+        if file >= 0:
+            os.close(file)
+
+    def __del__(self) -> None:
+        with suppress(OSError, AttributeError):
+            self.close()
 
 
 @contextmanager
 def exclusive(ledger: Path) -> Iterator[Lock]:
     """The lock of a ledger's file, held by nobody else, in this process or another."""
-    lock = Lock(ledger)
+    while not (lock := Lock(ledger)).acquire():
+        lock.close()
     try:
-        lock.acquire()
         yield lock
     finally:
         lock.close()
@@ -90,14 +123,41 @@ def exclusive(ledger: Path) -> Iterator[Lock]:
 def mark_of(ledger: Path) -> Mark | None:
     """The mark as it stands, without waiting."""
     try:
-        content = _beside(ledger).read_bytes()
+        content = _beside(ledger).read_bytes()[:_LENGTH]
+        return Mark.from_bytes(content)
     except FileNotFoundError:
         return None
-    return Mark.from_bytes(content[:_LENGTH])
+    except LedgerError:  # read while it was written, perhaps: whoever holds the lock sees it whole
+        with exclusive(ledger) as lock:
+            return lock.read()
 
 
 def _beside(ledger: Path) -> Path:
-    return ledger.with_name(f"{ledger.name}.lock")
+    """The file of the lock: one for all names of a ledger that lead to it by symbolic links."""
+    return Path(f"{os.path.realpath(ledger)}.lock")
+
+
+def _opened(path: Path, mode: int) -> int:
+    """The file of a lock, made if there is none; whoever may write the ledger may write it."""
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW  # a link could lead the mark into somebody's file
+    try:
+        file = os.open(path, flags | os.O_CREAT, mode)
+        if stat.S_IMODE(os.fstat(file).st_mode) != mode:  # the umask took some of it, or the ledger's was changed
+            with suppress(PermissionError):
+                os.fchmod(file, mode)
+    except OSError as error:
+        raise LedgerError(f"the lock {str(path)!r} cannot be used: {error.strerror}. Nothing was charged.") from error
+    return file
+
+
+def _leave_locks_to_the_parent() -> None:
+    """What another thread of the parent was about is not the child's: it would hold the lock as long as it lives."""
+    for lock in list(_held):
+        lock.leave()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_leave_locks_to_the_parent)
 
 
 def _sum(text: str) -> str:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The lines of one account, read again: what they come to, and what is wrong with them."""
 
+import hashlib
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -30,8 +31,13 @@ class Replayed:
     entries: int = 0
     head: str = BEGINNING
     problems: list[str] = field(default_factory=list)
-    reserved: set[int] = field(default_factory=set)
+    reserved: dict[int, str] = field(default_factory=dict)
+    """Number and request id of every reservation."""
     closed: set[int] = field(default_factory=set)
+    approved: dict[str, Any] = field(default_factory=dict)
+    """Request id and event of every approval."""
+    events: dict[str, bytes] = field(default_factory=dict)
+    """Request id and digest of the event of every reservation."""
 
     def complain(self, entry: Entry, what: str) -> None:
         """Note what is wrong with a line."""
@@ -71,7 +77,10 @@ def _apply(state: Replayed, entry: Entry, prices: bool) -> None:
         case Kind.LIMIT:
             _change_limit(state, entry, body)
         case Kind.RESERVE:
-            _charge(state, entry, prices)
+            _charge(state, entry)
+            _check_event(state, entry, prices)
+        case Kind.APPROVE:
+            state.approved[str(entry.request_id)] = body["event"]
         case Kind.COMMIT | Kind.BURN:
             if entry.about not in state.reserved or entry.about in state.closed:
                 state.complain(entry, "it closes what was not reserved, or is closed.")
@@ -86,17 +95,28 @@ def _change_limit(state: Replayed, entry: Entry, body: Any) -> None:
         state.complain(entry, "the limit is below what was spent.")
 
 
-def _charge(state: Replayed, entry: Entry, prices: bool) -> None:
-    rule = _opened(state).rule
-    state.reserved.add(entry.seq)
-    if set(entry.cost) != set(state.meters) or min(entry.cost.values()) < 0:
+def _charge(state: Replayed, entry: Entry) -> None:
+    state.reserved[entry.seq] = str(entry.request_id)
+    units = entry.cost.values()
+    if set(entry.cost) != set(state.meters) or not all(type(one) is int and one >= 0 for one in units):
         state.complain(entry, "its cost is not in the currencies of the account.")
         return
     state.meters = {key: Meter(old.capacity, old.spent + entry.cost[key]) for key, old in state.meters.items()}
     if any(meter.spent > meter.capacity for meter in state.meters.values()):
         state.complain(entry, "more is spent than the limit.")
+
+
+def _check_event(state: Replayed, entry: Entry, prices: bool) -> None:
+    facts, event = _opened(state), entry.body["event"]
+    request_id = str(entry.request_id)
+    if request_id in state.events:
+        state.complain(entry, "its request id was charged before.")
+    state.events[request_id] = hashlib.sha256(json.dumps(event, sort_keys=True).encode()).digest()
+    if facts.approval and state.approved.get(request_id, entry) not in (None, event):
+        state.complain(entry, "it was charged without approval.")
     if prices:
-        fair = cost_units(rule, price(rule, event_from_json(json.dumps(entry.body["event"]))))
+        rule = facts.rule
+        fair = cost_units(rule, price(rule, event_from_json(json.dumps(event))))
         if any(fair[key] > units + 1 + PRICE_TOLERANCE * units for key, units in entry.cost.items()):
             state.complain(entry, "its event costs more than was charged.")
 

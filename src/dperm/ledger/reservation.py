@@ -7,16 +7,17 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 from dperm.accounting.budget import State, checked_text
-from dperm.errors import LedgerError
 from dperm.ledger import bookkeeping
 from dperm.ledger.bookkeeping import CLOSED, Place
 from dperm.ledger.books import Books
+from dperm.ledger.charges import meters_of
 from dperm.ledger.declared import AccountFacts
 from dperm.ledger.entry import Entry, Kind
 from dperm.ledger.stores import store_of
-from dperm.ledger.units import amount
+from dperm.ledger.transact import consult, transact
+from dperm.ledger.units import amount, limits
 from dperm.privacy.guarantee import guarantee_as_dict
-from dperm.privacy.rounding import round_down, round_up
+from dperm.privacy.rounding import round_up
 
 
 @final
@@ -44,24 +45,12 @@ class LedgerReservation:
     @property
     def state(self) -> State:
         """Reserved, committed or burned."""
-        with store_of(self.location).read() as books:
-            closed = books.closing(self.places[0].account, self.places[0].seq)
-        return State.RESERVED if closed is None else CLOSED[closed.kind]
+        return consult(store_of(self.location), self._state)
 
     @property
     def receipt(self) -> Mapping[str, object]:
         """The anchor of the last word about it, what was declared of the account, and what is spent by now."""
-        own = self.places[0]
-        with store_of(self.location).read() as books:
-            last = books.closing(own.account, own.seq) or books.entry(own.account, own.seq)
-            if last is None:
-                raise LedgerError(f"line {own.seq} of account {own.account!r} is gone: the ledger is damaged.")
-            return {
-                **_anchored(books, last),
-                "request_id": self.request_id,
-                "digest": last.body.get("digest"),
-                **_account(books, own.account),
-            }
+        return consult(store_of(self.location), self._receipt)
 
     def commit(self, digest: str) -> None:
         """Close it with the digest of what is released."""
@@ -71,10 +60,28 @@ class LedgerReservation:
         """Close it without a release; it stays charged."""
         self._close(Kind.BURN, {"reason": checked_text("reason", reason)})
 
+    def _state(self, books: Books) -> State:
+        line = bookkeeping.reserved(books, self.places[0])
+        closed = books.closing(line.account, line.seq)
+        return State.RESERVED if closed is None else CLOSED[closed.kind]
+
+    def _receipt(self, books: Books) -> Mapping[str, object]:
+        own = self.places[0]
+        reserved = bookkeeping.reserved(books, own)
+        last = books.closing(own.account, own.seq) or reserved
+        return {
+            **_anchored(books, last),
+            "request_id": self.request_id,
+            "digest": last.body.get("digest"),
+            **_account(books, own.account),
+        }
+
     def _close(self, kind: Kind, body: Mapping[str, object]) -> None:
-        with store_of(self.location).write([place.account for place in self.places]) as books:
+        def closing(books: Books) -> None:
             for place in self.places:
                 bookkeeping.close(books, place, kind, body)
+
+        transact(store_of(self.location), [place.account for place in self.places], closing)
 
 
 @dataclass(frozen=True)
@@ -141,7 +148,8 @@ def _anchored(books: Books, last: Entry) -> dict[str, object]:
 
 def _account(books: Books, name: str) -> dict[str, object]:
     """What was declared, and the meters."""
-    facts, meters, counts = bookkeeping.facts_of(books, name), books.meters(name), books.counts(name)
+    facts, counts = bookkeeping.facts_of(books, name), books.counts(name)
+    meters = meters_of(books, facts)
     return {
         "dataset": facts.dataset,
         "unit": facts.unit,
@@ -149,7 +157,7 @@ def _account(books: Books, name: str) -> dict[str, object]:
         "blocks": facts.blocks,
         "composition": facts.composition,
         "parents": list(facts.parents),
-        "capacity": {key: round_down(amount(facts.rule, key, meter.capacity)) for key, meter in meters.items()},
+        "capacity": limits(facts.rule),
         "spent": {key: round_up(amount(facts.rule, key, meter.spent)) for key, meter in meters.items()},
         "releases": counts.committed,
         "burned": counts.burned,

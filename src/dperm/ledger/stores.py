@@ -17,13 +17,21 @@ def location_of(given: object) -> str:
     """``given`` as text: a URL of PostgreSQL as it is, a path in full, so that it names the same file everywhere."""
     if isinstance(given, os.PathLike):
         given = os.fspath(given)
-    if not isinstance(given, str) or not given.strip():
+    if not isinstance(given, str) or not given.strip() or not _can_be_named(given):
         raise ParameterError(f'location must be a path or a URL "postgresql://...", got {shown(given)}.')
     if "://" in given and not given.startswith(_SCHEMES):
         raise ParameterError(
             f'location must be a path or a URL "postgresql://...", got {shown(without_secret(given))}.'
         )
     return given if given.startswith(_SCHEMES) else os.path.abspath(given)
+
+
+def _can_be_named(location: str) -> bool:
+    """Whether the system can be asked for a file of this name."""
+    try:
+        return b"\0" not in os.fsencode(location)
+    except UnicodeEncodeError:
+        return False
 
 
 def store_of(location: str) -> Store:
@@ -39,5 +47,6 @@ def store_of(location: str) -> Store:
 
 def without_secret(location: str) -> str:
     """The location without a password, to be shown."""
-    plain = re.sub(r"(?<=://)([^@/:]*):[^@/]*@", r"\1:***@", location)
-    return re.sub(r"(password=)[^&\s]*", r"\1***", plain)
+    # up to the last @: of a password that has one, no part is shown
+    plain = re.sub(r"(?<=://)([^@/:]*):.*@", r"\1:***@", location, flags=re.DOTALL)
+    return re.sub(r"(password=)[^&\s]*", r"\1***", plain, flags=re.IGNORECASE)

@@ -12,8 +12,8 @@ from dperm.ledger.anchor import Anchor
 from dperm.ledger.books import Books
 from dperm.ledger.replay import Replayed, replay
 from dperm.ledger.stores import location_of, store_of
-from dperm.ledger.units import amount
-from dperm.privacy.rounding import round_down, round_up
+from dperm.ledger.units import amount, limits
+from dperm.privacy.rounding import round_up
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,8 @@ def verify(location: str | os.PathLike[str], anchors: Iterable[Anchor] = (), *, 
     location
         A path, or a URL of PostgreSQL.
     anchors
-        From artefacts: ``Anchor.from_receipt(model.record_.ledger)``, or kept from ``Ledger.anchor``.
+        From artefacts, ``Anchor.from_receipt(release.record.ledger)`` or
+        ``Anchor.from_receipt(model.statement_["ledger_entry"])``, or kept from ``Ledger.anchor``.
     prices
         Whether to work out the price of every event again, which takes some milliseconds each.
     """
@@ -67,15 +68,21 @@ def verify(location: str | os.PathLike[str], anchors: Iterable[Anchor] = (), *, 
         return Verification("", {}, (str(error),), len(kept))
 
 
+def problems_in(books: Books) -> tuple[str, ...]:
+    """What is wrong with books that are open."""
+    return _verified(books, (), False).problems
+
+
 def _verified(books: Books, anchors: tuple[Anchor, ...], prices: bool) -> Verification:
     identity = books.identity()
     problems = list(books.damage())
-    found: dict[str, VerifiedAccount] = {}
-    for name in books.accounts():
-        replayed = replay(name, books.entries(name), prices=prices)
-        problems += [*replayed.problems, *_wrong_meters(name, replayed, books)]
-        found[name] = _account(replayed)
+    if not identity.is_whole:
+        problems.append("the keys of the ledger do not belong together: one of them was changed.")
+    accounts = {name: replay(name, books.entries(name), prices=prices) for name in books.accounts()}
+    for name, replayed in accounts.items():
+        problems += [*replayed.problems, *_wrong_meters(name, replayed, books), *_not_above(replayed, accounts)]
     problems += [problem for anchor in anchors for problem in _missing(anchor, identity.id, books)]
+    found = {name: _account(replayed) for name, replayed in accounts.items()}
     return Verification(identity.id, found, tuple(problems), len(anchors))
 
 
@@ -83,6 +90,18 @@ def _wrong_meters(name: str, replayed: Replayed, books: Books) -> list[str]:
     if books.meters(name) == replayed.meters:
         return []
     return [f"account {name!r}: what its meters show is not the sum of its lines."]
+
+
+def _not_above(replayed: Replayed, accounts: Mapping[str, Replayed]) -> list[str]:
+    """Charges that a parent was spared. A charge of a child's child has the same name in both."""
+    found = []
+    for parent in replayed.facts.parents if replayed.facts is not None else ():
+        above = accounts[parent].events if parent in accounts else {}
+        for seq, request_id in replayed.reserved.items():
+            event = replayed.events.get(request_id)
+            if event not in (above.get(f"{replayed.name}/{request_id}"), above.get(request_id)):
+                found.append(f"account {replayed.name!r}, line {seq}: its parent {parent!r} was not charged.")
+    return found
 
 
 def _missing(anchor: Anchor, ledger: str, books: Books) -> list[str]:
@@ -106,6 +125,6 @@ def _account(replayed: Replayed) -> VerifiedAccount:
     return VerifiedAccount(
         replayed.entries,
         {key: round_up(amount(rule, key, meter.spent)) for key, meter in meters.items()},
-        {key: round_down(amount(rule, key, meter.capacity)) for key, meter in meters.items()},
+        {} if rule is None else limits(rule),
         replayed.head,
     )

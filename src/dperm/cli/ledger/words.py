@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Limits, charges and events in words."""
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,7 +11,7 @@ from dperm.cli.output import down, up
 from dperm.ledger import AccountFacts
 from dperm.ledger.units import amount, capacity_units
 from dperm.privacy.guarantee import GDP, RDP, ZCDP, AnyGuarantee, ApproxDP, PureDP
-from dperm.privacy.rounding import round_up
+from dperm.privacy.rounding import round_down, round_up
 
 _CURRENCIES = {"epsilon_squared": "epsilon^2", "mu_squared": "mu^2"}
 SHARES = "blocks"
@@ -66,10 +67,11 @@ def _charged_at_share(facts: AccountFacts) -> str:
     own = "the square of its epsilon" if squares else "its epsilon"
     less = ", or 2 rho if that is less" if squares else ""
     units = capacity_units(facts.rule)[name] // (facts.blocks or 1)
-    equal = float(amount(facts.rule, name, units)) ** (0.5 if squares else 1.0)
+    each = round_down(amount(facts.rule, name, units))
+    equal = down(math.sqrt(each)) if squares else plain(each)
     return (
         f"each costs {own} at delta {share}{less}; the sum stays within {_capacity(facts)}. At most {facts.blocks} "
-        f"releases, of epsilon {down(equal)} each if they are equal."
+        f"releases, of epsilon {equal} each if they are equal."
     )
 
 

@@ -12,8 +12,16 @@ from dperm.ledger.anchor import Identity
 from dperm.ledger.books import FORMAT, Counts, Meter
 from dperm.ledger.entry import Entry, Kind
 from dperm.ledger.locking import Mark
+from dperm.ledger.sqlite.tables import TABLES
 
 _COLUMNS = "account, seq, kind, request_id, about, cost, body, at, previous, hash"
+_COUNTS = "SELECT kind, COUNT(*) FROM entry WHERE account = ? GROUP BY kind"
+# instr() as in the index of the tables: few lines are left for the other two conditions
+_SEEDED = """
+    SELECT COUNT(*) FROM entry INDEXED BY seeded
+    WHERE account = ? AND instr(body, '"seeded": true') AND kind = 'reserve' AND body ->> '$.facts.seeded' = 1
+"""
+_UNOPENED = "SELECT DISTINCT account FROM {table} EXCEPT SELECT account FROM entry WHERE kind = 'open'"
 
 
 @final
@@ -38,7 +46,10 @@ class SQLiteBooks:
     def meters(self, account: str) -> dict[str, Meter]:
         """The meters by currency."""
         rows = self._connection.execute("SELECT name, capacity, spent FROM meter WHERE account = ?", (account,))
-        return {name: Meter(capacity, spent) for name, capacity, spent in rows}
+        found = {name: Meter(capacity, spent) for name, capacity, spent in rows}
+        if not all(type(number) is int for meter in found.values() for number in (meter.capacity, meter.spent)):
+            raise LedgerError(f"the meters of account {account!r} cannot be read: the ledger is damaged.")
+        return found
 
     def entries(self, account: str) -> Iterator[Entry]:
         """All lines of an account."""
@@ -66,10 +77,10 @@ class SQLiteBooks:
 
     def counts(self, account: str) -> Counts:
         """How many reservations there are."""
-        query = "SELECT kind, COUNT(*), SUM(body ->> '$.facts.seeded' = 1) FROM entry WHERE account = ? GROUP BY kind"
-        found = {kind: (count, seeded or 0) for kind, count, seeded in self._connection.execute(query, (account,))}
-        reserved, committed, burned = (found.get(kind, (0, 0)) for kind in ("reserve", "commit", "burn"))
-        return Counts(reserved[0], committed[0], burned[0], reserved[1])
+        found = dict(self._connection.execute(_COUNTS, (account,)).fetchall())
+        (seeded,) = self._connection.execute(_SEEDED, (account,)).fetchone()
+        reserved, committed, burned = (found.get(kind, 0) for kind in ("reserve", "commit", "burn"))
+        return Counts(reserved, committed, burned, seeded)
 
     def append(self, entry: Entry) -> None:
         """Write a line."""
@@ -90,10 +101,18 @@ class SQLiteBooks:
         )
 
     def damage(self) -> Iterator[str]:
-        """What SQLite finds wrong with its file."""
+        """What SQLite finds wrong with its file, and whether its tables and triggers are the ones we made."""
         for (found,) in self._connection.execute("PRAGMA integrity_check(10)"):
             if found != "ok":
                 yield f"the file is damaged: {found}"
+        query = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL"
+        if sorted(sql.split() for (sql,) in self._connection.execute(query)) != sorted(made.split() for made in TABLES):
+            yield "the tables, or the triggers that guard them, are not the ones that a ledger is made with."
+        if self._connection.execute("SELECT COUNT(*) <> COALESCE(MAX(number), 0) FROM entry").fetchone()[0]:
+            yield "lines are missing between the first one of the ledger and the last."
+        for table in ("entry", "meter"):
+            for (name,) in self._connection.execute(_UNOPENED.format(table=table)):
+                yield f"account {name!r} has a line or a meter, and was never opened."
 
     def mark(self) -> Mark | None:
         """The last line of all accounts."""
@@ -116,7 +135,7 @@ class SQLiteBooks:
 def _entry(row: tuple[Any, ...]) -> Entry:
     account, seq, kind, request_id, about, cost, body, at, previous, digest = row
     try:
-        kinds, costs, content = Kind(kind), json.loads(cost), json.loads(body)
-    except ValueError:
+        kinds, costs, content = Kind(kind), dict(json.loads(cost)), dict(json.loads(body))
+    except (TypeError, ValueError):
         raise LedgerError(f"line {seq!r} of account {account!r} cannot be read: the ledger is damaged.") from None
     return Entry(account, seq, kinds, request_id, about, costs, content, at, previous, digest)

@@ -3,37 +3,113 @@
 """Open connections: one for each thread and file, made when it is first needed.
 
 A ledger object holds a path only. Opening SQLite anew for every line would cost more than the line, so the connection
-stays open; a copy of the process never uses that of its parent, and a file that took another's place is refused:
-whoever still writes to the old one would spend a budget that nobody sees.
+stays open. Three things would then lose lines that somebody spends, and do not happen here:
+
+- Another file in the place of the ledger, or of its log: it is noticed in every transaction, and refused.
+- A copy of the process (fork): SQLite would take the locks of the parent for its own, and whoever closes the ledger
+  last would remove the log under it. Connections are closed before a fork, and opened again by whoever needs them.
+- A second name of the file (a hard link), which would have a log of its own: it is refused.
 """
 
 import os
 import sqlite3
 import threading
-from contextlib import suppress
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
 from dperm.errors import LedgerError
+from dperm.ledger.disks import require_local
 
 OLDEST = (3, 38, 0)
 """STRICT tables and the operator ->> of JSON."""
 PATIENCE = 60.0
 """Seconds to wait for whoever holds the database without the lock beside it."""
 
+FileId = tuple[int, int] | None
+
 
 class Handle:
-    """A connection, the file that it is open on, and the process that opened it."""
+    """A connection of one thread, and the files that it is open on."""
 
     def __init__(self, path: Path) -> None:
-        self.process = os.getpid()
-        self.file = identity(path)
-        self.connection = _connect(path)
+        self.turn = threading.RLock()
+        """Held during a transaction; a fork waits for it."""
+        self._path = path
+        self._file = identity(path)
+        if self._file is None:
+            raise LedgerError(f"there is no ledger at {str(path)!r}.")
+        self._logs = [f"{os.path.realpath(path)}{end}" for end in ("-wal", "-shm")]
+        self._logs_open: list[FileId] | None = None
+        self._connection: sqlite3.Connection | None = None
+
+    @property
+    def inode(self) -> int:
+        """The number of the file in its file system."""
+        return 0 if self._file is None else self._file[1]
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The connection, opened if it is closed."""
+        if self._connection is None:
+            require_local(self._path)
+            self._connection = _connect(self._path)
+            self._logs_open = None
+        self.require_same_files()
+        return self._connection
+
+    def require_same_files(self) -> None:
+        """Refuse a ledger whose file, or log, was replaced or removed while it was open; inside a transaction.
+
+        Raises
+        ------
+        LedgerError
+            Also if the file has a second name.
+        """
+        if identity(self._path) != self._file or not self._same_logs():
+            raise LedgerError(
+                f"the file {str(self._path)!r}, or its log, was replaced or removed while the ledger was open: what is "
+                "charged now would be lost with the old one. Release nothing. Find out who did it, verify the file "
+                "against an anchor, and start the process anew."
+            )
+        if os.stat(self._path).st_nlink > 1:
+            raise LedgerError(
+                f"the file {str(self._path)!r} has a second name (a hard link), and SQLite would keep a log for each "
+                "name: lines would be lost. Nothing was charged. Remove the other name; to keep a copy, copy the file."
+            )
+
+    @property
+    def busy(self) -> bool:
+        """Whether it is in a transaction."""
+        return self._connection is not None and self._connection.in_transaction
+
+    def close(self) -> None:
+        """Close the connection, unless it is in the middle of something."""
+        if self._connection is not None and not self._connection.in_transaction:
+            with suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = None
+
+    def give_up(self) -> None:
+        """Neither use nor close the connection again: it is the parent's."""
+        if self._connection is not None:
+            _inherited.append(self._connection)
+            self._connection = None
+
+    def _same_logs(self) -> bool:
+        """SQLite makes both files of its log for the first transaction, and keeps them while anybody is connected."""
+        if self._logs_open is None and (self._connection is None or not self._connection.in_transaction):
+            return True
+        found = [identity(log) for log in self._logs]
+        if self._logs_open is None:
+            self._logs_open = found
+        return None not in found and found == self._logs_open
 
     def __del__(self) -> None:
-        if getattr(self, "process", None) == os.getpid():
-            with suppress(sqlite3.Error, AttributeError):
-                self.connection.close()
+        with suppress(Exception):
+            self.close()
 
 
 class _Open(threading.local):
@@ -42,43 +118,33 @@ class _Open(threading.local):
 
 
 _open = _Open()
-_inherited: list[Handle] = []  # of a parent process: neither used nor closed here
+_all: "weakref.WeakSet[Handle]" = weakref.WeakSet()
+_making = threading.Lock()
+_waiting: list[Handle] = []  # during a fork: every handle, none of them in use
+_inherited: list[sqlite3.Connection] = []
 
 
-def connection(path: Path) -> sqlite3.Connection:
-    """The connection of this thread to ``path``.
-
-    Raises
-    ------
-    LedgerError
-        If another file has taken the place of the one that it is open on.
-    """
+@contextmanager
+def borrowed(path: Path) -> Iterator[Handle]:
+    """The handle of this thread on ``path``, while no other thread forks."""
     handle = _open.handles.get(path)
-    if handle is not None and handle.process != os.getpid():
-        _inherited.append(_open.handles.pop(path))
-        handle = None
     if handle is None:
-        handle = _open.handles[path] = Handle(path)
-    require_same_file(path)
-    return handle.connection
-
-
-def require_same_file(path: Path) -> None:
-    """Refuse a ledger whose file was replaced or removed while it was open."""
-    if _open.handles[path].file != identity(path):
-        raise LedgerError(
-            f"the file {str(path)!r} was replaced or removed while the ledger was open: what is charged now would be "
-            "lost with the old one. Nothing was charged. Find out who did it, verify the file against an anchor, and "
-            "start the process anew."
-        )
+        handle = Handle(path)
+        with _making:
+            _all.add(handle)
+        _open.handles[path] = handle
+    with handle.turn:
+        yield handle
 
 
 def forget(path: Path) -> None:
     """Close the connection of this thread to ``path``, if there is one."""
-    _open.handles.pop(path, None)
+    handle = _open.handles.pop(path, None)
+    if handle is not None:
+        handle.close()
 
 
-def identity(path: Path) -> tuple[int, int] | None:
+def identity(path: Path | str) -> FileId:
     """Which file stands at ``path``; None if there is none."""
     try:
         found = os.stat(path)
@@ -88,11 +154,66 @@ def identity(path: Path) -> tuple[int, int] | None:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
+    found = opened(path)
+    try:
+        if "ledger" not in names(found):
+            raise LedgerError(
+                f"the file {str(path)!r} holds no ledger: it is something else, or empty. Give the path of a ledger."
+            )
+        found.execute("PRAGMA journal_mode = WAL")
+    except BaseException:
+        found.close()
+        raise
+    return found
+
+
+def opened(path: Path) -> sqlite3.Connection:
+    """A connection to a file, whatever it holds; nothing is changed by opening it."""
     if sqlite3.sqlite_version_info < OLDEST:
         wanted = ".".join(map(str, OLDEST))
         raise LedgerError(f"a ledger needs SQLite {wanted} or newer, and this Python has {sqlite3.sqlite_version}.")
-    address = f"file:{quote(str(path))}?mode=rw"  # never makes a file by itself
+    address = f"file:{quote(os.fsencode(path))}?mode=rw"  # never makes a file by itself
     found = sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-    for pragma in ("journal_mode = WAL", "synchronous = FULL", "trusted_schema = OFF"):
+    # fullfsync: what FULL takes for granted, and macOS does only if it is asked
+    for pragma in ("synchronous = FULL", "fullfsync = ON", "trusted_schema = OFF"):
         found.execute(f"PRAGMA {pragma}")
     return found
+
+
+def names(connection: sqlite3.Connection) -> set[str]:
+    """Of all tables, indices and triggers."""
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
+
+
+def require_free(path: Path) -> None:
+    """Refuse a transaction inside another one of the same thread: it would wait for itself."""
+    handle = _open.handles.get(path)
+    if handle is not None and handle.busy:
+        raise LedgerError(
+            f"the ledger {str(path)!r} is in use by this thread already. Nothing was charged. Use it outside of "
+            "signal handlers and finalizers."
+        )
+
+
+def _before_fork() -> None:
+    _making.acquire()
+    for handle in list(_all):
+        handle.turn.acquire()
+        _waiting.append(handle)
+        handle.close()
+
+
+def _after_fork() -> None:
+    while _waiting:
+        _waiting.pop().turn.release()
+    _making.release()
+
+
+def _after_fork_in_child() -> None:
+    for handle in _waiting:
+        handle.give_up()
+    _after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)

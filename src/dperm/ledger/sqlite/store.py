@@ -5,8 +5,8 @@
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
 
@@ -18,6 +18,7 @@ from dperm.ledger.locking import Mark, exclusive, mark_of
 from dperm.ledger.sqlite import handles
 from dperm.ledger.sqlite.books import SQLiteBooks
 from dperm.ledger.sqlite.tables import TABLES
+from dperm.ledger.verify import problems_in
 
 
 @final
@@ -35,21 +36,29 @@ class SQLiteStore:
         """Make the file and its tables, if there are none; only its owner may read it, for it holds the keys."""
         require_local(self.path.parent)
         with self._translated():
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-            handles.forget(self.path)
-            with exclusive(self.path), _transaction(handles.connection(self.path), "IMMEDIATE") as connection:
-                if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'ledger'").fetchone() is None:
+            if not self.path.exists():
+                self._require_new(mark_of(self.path))
+            with suppress(FileExistsError):
+                # an existing file is not even opened: closing it would drop the locks of this process on it (POSIX)
+                os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
+                handles.forget(self.path)
+            with exclusive(self.path) as lock, closing(handles.opened(self.path)) as connection:
+                if not handles.names(connection):
+                    self._require_new(lock.read())
                     _make_tables(connection)
+                    _sync(self.path.parent)
 
     @contextmanager
     def read(self) -> Iterator[SQLiteBooks]:
         """The books as they stand at one moment."""
         with self._translated():
             self._require_file()
+            handles.require_free(self.path)
             mark = mark_of(self.path)  # before the transaction: what it shows is at least as new
-            with _transaction(handles.connection(self.path), "DEFERRED") as connection:
+            with _transaction(self.path, "DEFERRED") as (handle, connection):
                 books = SQLiteBooks(connection)
-                self._require_whole(books, mark)
+                self._require_whole(books, mark, handle)
+                handle.require_same_files()
                 yield books
 
     @contextmanager
@@ -57,25 +66,45 @@ class SQLiteStore:
         """The books for a change; all accounts wait in one queue."""
         with self._translated():
             self._require_file()
+            handles.require_free(self.path)
             with exclusive(self.path) as lock:
-                with _transaction(handles.connection(self.path), "IMMEDIATE") as connection:
+                with _transaction(self.path, "IMMEDIATE") as (handle, connection):
                     books = SQLiteBooks(connection)
-                    self._require_whole(books, lock.read())
+                    handle.require_same_files()
+                    self._require_whole(books, lock.read(), handle)
                     yield books
-                    handles.require_same_file(self.path)
+                    handle.require_same_files()
                     last = books.mark()
+                handle.require_same_files()  # replaced during COMMIT: the line is lost, and nothing may be released
                 if last is not None:
                     with suppress(OSError):  # the line is durable; the mark is a help
-                        lock.write(last)
+                        lock.write(replace(last, file=handle.inode))
 
     def _require_file(self) -> None:
         if not self.path.exists():
             raise LedgerError(f"there is no ledger at {str(self.path)!r}. Open one: dperm ledger open, or Ledger.open.")
-        require_local(self.path)
 
-    def _require_whole(self, books: SQLiteBooks, mark: Mark | None) -> None:
-        """Refuse a file without tables, and one that is older than its mark."""
+    def _require_new(self, mark: Mark | None) -> None:
+        """Refuse to begin anew where a ledger had lines."""
+        if mark is not None:
+            raise LedgerError(
+                f"there was a ledger at {str(self.path)!r}, as the mark beside it says, and it is gone or empty. A new "
+                "one would give its budget back. Put it back, or choose another path; if nothing real was ever charged "
+                "to it, remove its .lock file too."
+            )
+
+    def _require_whole(self, books: SQLiteBooks, mark: Mark | None, handle: handles.Handle) -> None:
+        """Refuse a file without tables, and one that is older than its mark.
+
+        A file that is not the one of the mark is a copy, and SQLite would read the log of the old file on top of it:
+        the last lines may be there, and others not. So it is read from the first line to the last, once.
+        """
         books.identity()
+        if mark is not None and mark.file != handle.inode and (problems := problems_in(books)):
+            raise LedgerError(
+                f"the ledger {str(self.path)!r} is not the file that it was, and is not whole: {problems[0]} Nothing "
+                "was charged. Put the right file back, and verify it against the anchor of the last artefact."
+            )
         if mark is not None and not books.holds(mark):
             raise LedgerError(
                 f"the ledger {str(self.path)!r} is behind the mark beside it: lines that were durable are gone, as if "
@@ -95,24 +124,39 @@ class SQLiteStore:
 
 
 @contextmanager
-def _transaction(connection: sqlite3.Connection, kind: str) -> Iterator[sqlite3.Connection]:
-    connection.execute(f"BEGIN {kind}")
-    try:
-        yield connection
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            with suppress(sqlite3.Error):
-                connection.execute("ROLLBACK")
-        raise
+def _transaction(path: Path, kind: str) -> Iterator[tuple[handles.Handle, sqlite3.Connection]]:
+    with handles.borrowed(path) as handle:
+        connection = handle.connection
+        try:
+            connection.execute(f"BEGIN {kind}")
+            yield handle, connection
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                with suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+            raise
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
+    """All or nothing: leaving it early closes the connection, and undoes what was done."""
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("BEGIN IMMEDIATE")
     for statement in TABLES:
         connection.execute(statement)
     keys = Identity.fresh()
     values = (FORMAT, keys.public_key, keys.signing_key, keys.fingerprint_key)
     connection.execute("INSERT INTO ledger VALUES (?, ?, ?, ?)", values)
+    connection.execute("COMMIT")
+
+
+def _sync(directory: Path) -> None:
+    """Make the name of a new file durable too."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _in_words(error: sqlite3.Error) -> str:

@@ -41,6 +41,8 @@ TABLES = (
     "CREATE UNIQUE INDEX one_request ON entry (account, kind, request_id) WHERE request_id IS NOT NULL",
     "CREATE UNIQUE INDEX one_closing ON entry (account, about) WHERE about IS NOT NULL",
     "CREATE INDEX by_kind ON entry (account, kind, seq)",
+    "CREATE INDEX openings ON entry (number) WHERE kind = 'open'",
+    "CREATE INDEX seeded ON entry (account) WHERE instr(body, '\"seeded\": true')",
     """
     CREATE TRIGGER entry_in_order BEFORE INSERT ON entry
     WHEN NEW.seq <> (SELECT COALESCE(MAX(seq), 0) + 1 FROM entry WHERE account = NEW.account)

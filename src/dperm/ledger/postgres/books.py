@@ -1,0 +1,135 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The books in PostgreSQL, inside one transaction."""
+
+import json
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, LiteralString, final
+
+from dperm.errors import LedgerError
+from dperm.ledger.anchor import Identity
+from dperm.ledger.books import FORMAT, Counts, Meter
+from dperm.ledger.entry import Entry, Kind
+from dperm.ledger.postgres.tables import FUNCTIONS, GUARDS
+
+if TYPE_CHECKING:
+    from psycopg import Connection, Cursor
+
+_COLUMNS: LiteralString = "account, seq, kind, request_id, about, cost, body, at, previous, hash"
+_PAGE = 1000
+# Candidates only, by an index of the tables: the server's JSON functions fail on text that JSON allows, such as \u0000.
+_SEEDED: LiteralString = """account = %s AND strpos(body, '"seeded": true') > 0 AND kind = 'reserve'"""
+
+
+@final
+class PostgresBooks:
+    """Implements `dperm.ledger.books.Books`."""
+
+    def __init__(self, connection: "Connection[tuple[Any, ...]]") -> None:
+        self._connection = connection
+
+    def identity(self) -> Identity:
+        """The keys of the ledger."""
+        row = self._run("SELECT format, public_key, signing_key, fingerprint_key FROM dperm.ledger").fetchone()
+        if row is None or row[0] != FORMAT:
+            raise LedgerError(f"the ledger has another format than {FORMAT}, the one that this version reads.")
+        return Identity(*row[1:])
+
+    def accounts(self) -> tuple[str, ...]:
+        """The names of the accounts."""
+        rows = self._run("SELECT account FROM dperm.entry WHERE kind = 'open' ORDER BY number")
+        return tuple(name for (name,) in rows)
+
+    def meters(self, account: str) -> dict[str, Meter]:
+        """The meters by currency."""
+        rows = self._run("SELECT name, capacity, spent FROM dperm.meter WHERE account = %s", account)
+        return {name: Meter(capacity, spent) for name, capacity, spent in rows}
+
+    def entries(self, account: str) -> Iterator[Entry]:
+        """All lines of an account, by the page: an account may be long."""
+        last = 0
+        while page := self._select("account = %s AND seq > %s ORDER BY seq LIMIT %s", account, last, _PAGE).fetchall():
+            yield from map(_entry, page)
+            last = page[-1][1]
+
+    def head(self, account: str) -> Entry | None:
+        """The last line."""
+        return self._one("account = %s ORDER BY seq DESC LIMIT 1", account)
+
+    def entry(self, account: str, seq: int) -> Entry | None:
+        """The line of this number."""
+        return self._one("account = %s AND seq = %s", account, seq)
+
+    def latest(self, account: str, kind: Kind) -> Entry | None:
+        """The last line of this kind."""
+        return self._one("account = %s AND kind = %s ORDER BY seq DESC LIMIT 1", account, kind.value)
+
+    def named(self, account: str, kind: Kind, request_id: str) -> Entry | None:
+        """The line with this request id."""
+        return self._one("account = %s AND kind = %s AND request_id = %s", account, kind.value, request_id)
+
+    def closing(self, account: str, about: int) -> Entry | None:
+        """The line that closed a reservation."""
+        return self._one("account = %s AND about = %s", account, about)
+
+    def counts(self, account: str) -> Counts:
+        """How many reservations there are."""
+        found = dict(self._run("SELECT kind, count(*) FROM dperm.entry WHERE account = %s GROUP BY kind", account))
+        reserved, committed, burned = (found.get(kind, 0) for kind in ("reserve", "commit", "burn"))
+        seeded = self._select(_SEEDED, account)
+        return Counts(reserved, committed, burned, sum(map(_is_seeded, map(_entry, seeded))))
+
+    def append(self, entry: Entry) -> None:
+        """Write a line."""
+        self._run(
+            f"INSERT INTO dperm.entry ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+            *(entry.account, entry.seq, entry.kind.value, entry.request_id, entry.about),
+            *(json.dumps(dict(entry.cost)), json.dumps(dict(entry.body)), entry.at, entry.previous, entry.hash),
+        )
+
+    def set_meter(self, account: str, name: str, meter: Meter) -> None:
+        """Set or make a meter; the capacity is touched only if it changes, which writers may not do."""
+        spent = "UPDATE dperm.meter SET spent = %s WHERE account = %s AND name = %s AND capacity = %s"
+        if self._run(spent, meter.spent, account, name, meter.capacity).rowcount == 0:
+            self._run(
+                "INSERT INTO dperm.meter (account, name, capacity, spent) VALUES (%s, %s, %s, %s) "
+                "ON CONFLICT (account, name) DO UPDATE SET capacity = excluded.capacity, spent = excluded.spent",
+                *(account, name, meter.capacity, meter.spent),
+            )
+
+    def damage(self) -> Iterator[str]:
+        """What is missing of the guards of the tables, or changed."""
+        triggers = self._run(
+            "SELECT tgname, proname FROM pg_trigger JOIN pg_proc f ON f.oid = tgfoid "
+            "WHERE tgenabled IN ('O', 'A') AND pronamespace = 'dperm'::regnamespace"
+        )
+        found = dict(triggers)
+        yield from (f"the trigger {name} is gone, or off." for name, made in GUARDS.items() if found.get(name) != made)
+        bodies = dict(self._run("SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'dperm'::regnamespace"))
+        yield from (f"the function {name} was changed." for name, made in FUNCTIONS.items() if bodies.get(name) != made)
+        if self._run("SELECT 1 FROM pg_constraint WHERE conname = 'meter_within' AND convalidated").fetchone() is None:
+            yield "the constraint meter_within is gone."
+
+    def _run(self, query: LiteralString, *values: str | int | None) -> "Cursor[tuple[Any, ...]]":
+        return self._connection.execute(query, values)
+
+    def _select(self, rest: LiteralString, *values: str | int) -> "Cursor[tuple[Any, ...]]":
+        return self._run(f"SELECT {_COLUMNS} FROM dperm.entry WHERE {rest}", *values)
+
+    def _one(self, rest: LiteralString, *values: str | int) -> Entry | None:
+        row = self._select(rest, *values).fetchone()
+        return None if row is None else _entry(row)
+
+
+def _is_seeded(entry: Entry) -> bool:
+    facts = entry.body.get("facts")
+    return isinstance(facts, dict) and facts.get("seeded") is True
+
+
+def _entry(row: tuple[Any, ...]) -> Entry:
+    account, seq, kind, request_id, about, cost, body, at, previous, digest = row
+    try:
+        kinds, costs, content = Kind(kind), dict(json.loads(cost)), dict(json.loads(body))
+    except (TypeError, ValueError):
+        raise LedgerError(f"line {seq!r} of account {account!r} cannot be read: the ledger is damaged.") from None
+    return Entry(account, seq, kinds, request_id, about, costs, content, at, previous, digest)

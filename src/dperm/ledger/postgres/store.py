@@ -1,0 +1,104 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Transactions on a ledger in a database."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import final
+
+from dperm.errors import LedgerError
+from dperm.ledger.anchor import Identity
+from dperm.ledger.books import FORMAT
+from dperm.ledger.postgres.books import PostgresBooks
+from dperm.ledger.postgres.connections import Connection
+from dperm.ledger.postgres.tables import SCHEMA, TABLES
+from dperm.ledger.postgres.transaction import transaction
+from dperm.ledger.postgres.words import named
+
+# Local to the transaction, so that poolers of connections between us and the server do no harm. A stronger setting of
+# synchronous_commit stays; a weaker one could lose the last charges in a crash, and so give budget back.
+_PREPARE = """
+    SELECT current_setting('fsync'), current_setting('full_page_writes'),
+        pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on',
+        set_config('search_path', 'pg_catalog', true),
+        set_config('lock_timeout', '60s', true),
+        set_config('statement_timeout', '120s', true),
+        set_config('idle_in_transaction_session_timeout', '60s', true),
+        set_config('synchronous_commit',
+            CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)
+"""
+_LOCK = "SELECT account FROM dperm.meter WHERE account = ANY(%s) ORDER BY account, name FOR UPDATE"
+_FIND = "SELECT 1 FROM pg_tables WHERE schemaname = 'dperm' AND tablename = 'ledger'"
+_OPENING = 0x647065726D  # "dperm": the advisory lock of those who open a ledger or an account
+_CHANGE = "ISOLATION LEVEL READ COMMITTED"
+_LOOK = "ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+
+
+@final
+@dataclass(frozen=True)
+class PostgresStore:
+    """Implements `dperm.ledger.books.Store`.
+
+    A change first locks the meters of its accounts, in one order for everybody, so that nobody waits in a circle;
+    changes of different accounts do not wait for each other. It is on the server's disk when COMMIT returns.
+    """
+
+    location: str = field(repr=False)
+
+    def create(self) -> None:
+        """Make the schema and its tables, if there are none; only their owner may read them: they hold the keys."""
+        with transaction(self.location, _CHANGE) as connection:
+            self._prepare(connection)
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_OPENING,))
+            if connection.execute(_FIND).fetchone() is None:
+                _make_tables(connection)
+
+    @contextmanager
+    def read(self) -> Iterator[PostgresBooks]:
+        """The books as they stand at one moment."""
+        with transaction(self.location, _LOOK) as connection:
+            connection.execute("SELECT set_config('search_path', 'pg_catalog', true)")
+            yield _books(connection)
+
+    @contextmanager
+    def write(self, accounts: Iterable[str]) -> Iterator[PostgresBooks]:
+        """The books for a change; an account waits for those who change it, and who opens one, for other openings."""
+        with transaction(self.location, _CHANGE) as connection:
+            self._prepare(connection)
+            names = sorted(set(accounts))
+            locked = connection.execute(_LOCK, (names,)).fetchall()
+            if {name for (name,) in locked} != set(names):
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (_OPENING,))
+                connection.execute(_LOCK, (names,))  # those that were opened while we waited
+            yield _books(connection)
+
+    def _prepare(self, connection: Connection) -> None:
+        """Settings of a change; refuse a server that may forget it."""
+        fsync, pages, read_only, *_ = connection.execute(_PREPARE).fetchone() or ("off", "off", True)
+        if read_only:
+            raise LedgerError(
+                f"{named(self.location)} can only be read: the server is a standby, or set to read only. Nothing was "
+                "charged. Give the URL of the primary server."
+            )
+        if fsync != "on" or pages != "on":
+            raise LedgerError(
+                f"{named(self.location)} is on a server with fsync={fsync} and full_page_writes={pages}: after a crash "
+                "charges could be gone, and budget given back. Nothing was charged. Set both to on."
+            )
+
+
+def _books(connection: Connection) -> PostgresBooks:
+    books = PostgresBooks(connection)
+    books.identity()  # raises if there is no ledger, or one of another format
+    return books
+
+
+def _make_tables(connection: Connection) -> None:
+    if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'dperm'").fetchone() is None:
+        connection.execute(SCHEMA)  # an administrator may have made it, for a role that may make none
+    for statement in TABLES:
+        connection.execute(statement)
+    keys = Identity.fresh()
+    values = (FORMAT, keys.public_key, keys.signing_key, keys.fingerprint_key)
+    connection.execute("INSERT INTO dperm.ledger VALUES (%s, %s, %s, %s)", values)

@@ -1,0 +1,113 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Changing the size of a budget, for everybody to see."""
+
+import pytest
+
+from dperm import ApproxDP, Gaussian, Pure, PureDP
+from dperm.errors import BudgetError, ParameterError
+from dperm.ledger import Kind, Ledger, verify
+from dperm.privacy import GDP, RDP
+
+ADD = "add_remove"
+WHO = {"reason": "a second year of data", "by": "the owner"}
+
+
+@pytest.fixture
+def ledger(open_at):
+    opened = open_at(PureDP(1.0, ADD))
+    opened.reserve(Pure(0.75, ADD))
+    return opened
+
+
+def test_a_limit_is_raised_and_the_books_say_when_by_whom_and_why(ledger):
+    ledger.change_limit(PureDP(2.0, ADD), **WHO)
+    again = Ledger(ledger.location)
+    assert (again.limit, again.remaining, again.capacity) == (PureDP(2.0, ADD), PureDP(1.25, ADD), {"epsilon": 2.0})
+    again.reserve(Pure(1.25, ADD))
+    line = ledger.entries()[2]
+    assert line.kind is Kind.LIMIT
+    assert line.body == {"limit": {"kind": "PureDP", "epsilon": 2.0, "adjacency": ADD}, **WHO}
+    assert verify(ledger.location, prices=True).accounts["main"].capacity == {"epsilon": 2.0}
+    assert verify(ledger.location, prices=True).ok
+
+
+def test_units_are_those_of_the_opening_so_a_limit_can_be_raised_only_so_far(ledger):
+    """At least sixteenfold. The units of old lines must not change their meaning."""
+    for epsilon in (0.8, 3.3, 16.0):
+        ledger.change_limit(PureDP(epsilon, ADD), **WHO)
+        assert ledger.spent == {"epsilon": 0.75}
+        assert ledger.remaining.epsilon == pytest.approx(epsilon - 0.75, abs=1e-15)
+    with pytest.raises(ParameterError, match=r"counts up to epsilon=64, got .* Open another"):
+        ledger.change_limit(PureDP(100.0, ADD), **WHO)
+    ledger.reserve(Pure(15.25, ADD))
+    assert ledger.remaining == PureDP(0.0, ADD)
+    assert verify(ledger.location, prices=True).ok
+
+
+def test_a_limit_is_lowered_to_what_is_spent_and_no_further(ledger):
+    before = ledger.entries()
+    with pytest.raises(
+        BudgetError, match=r"is below the epsilon=0.75 that is spent already, and nothing is given back"
+    ):
+        ledger.change_limit(PureDP(0.5, ADD), **WHO)
+    assert ledger.entries() == before
+    ledger.change_limit(PureDP(0.75, ADD), **WHO)
+    with pytest.raises(BudgetError, match=r"epsilon=0.0 remains of the limit 0.75"):
+        ledger.reserve(Pure(1e-9, ADD))
+    assert verify(ledger.location).ok
+
+
+@pytest.mark.parametrize(
+    ("opened", "declared", "other"),
+    [
+        (PureDP(1.0, ADD), {}, PureDP(2.0, "replace_one")),
+        (PureDP(1.0, ADD), {}, GDP(2.0, ADD)),
+        (PureDP(1.0, ADD), {}, "more"),
+        (ApproxDP(1.0, 1e-6, ADD), {"blocks": 10}, ApproxDP(2.0, 1e-5, ADD)),
+        (ApproxDP(1.0, 1e-6, ADD), {"blocks": 10}, ApproxDP(2.0, 1.0000000000000002e-06, ADD)),
+        (ApproxDP(1.0, 1e-6, ADD), {"blocks": 10}, ApproxDP(2.0, 0.0, ADD)),
+        (ApproxDP(1.0, 1e-6, ADD), {"blocks": 10, "composition": "advanced"}, ApproxDP(2.0, 1e-5, ADD)),
+        (RDP([(8.0, 1.0)], ADD), {}, RDP([(4.0, 2.0)], ADD)),
+        (RDP([(8.0, 1.0)], ADD), {}, RDP([(8.0, 2.0), (4.0, 1.0)], ADD)),
+    ],
+)
+def test_only_the_size_changes(open_file, opened, declared, other):
+    ledger = open_file(opened, **declared)
+    with pytest.raises(ParameterError, match="limit"):
+        ledger.change_limit(other, **WHO)
+    assert len(ledger.entries()) == 1
+
+
+@pytest.mark.parametrize("composition", ["basic", "advanced"])
+def test_an_approximate_limit_keeps_its_delta_and_its_shares(open_at, composition):
+    ledger = open_at(ApproxDP(1.0, 1e-6, ADD), blocks=10, composition=composition)
+    ledger.reserve(Gaussian(50.0))
+    ledger.change_limit(ApproxDP(2.0, 1e-6, ADD), **WHO)
+    ledger.reserve(Gaussian(50.0))
+    assert ledger.account_facts.blocks == 10
+    assert verify(ledger.location, prices=True).ok
+    costs = [booking.cost for booking in ledger.bookings()]
+    assert costs[0] == costs[1]
+
+
+def test_a_change_between_pricing_and_charging_is_minded(ledger, monkeypatch):
+    """The price does not depend on the size of the limit, and what remains is read when it is charged."""
+    priced = Ledger._charges
+
+    def lowered_meanwhile(self, line, event, request_id):
+        charges = priced(self, line, event, request_id)
+        monkeypatch.setattr(Ledger, "_charges", priced)
+        ledger.change_limit(PureDP(0.8, ADD), **WHO)
+        return charges
+
+    monkeypatch.setattr(Ledger, "_charges", lowered_meanwhile)
+    with pytest.raises(BudgetError):
+        ledger.reserve(Pure(0.25, ADD))
+    assert ledger.spent == {"epsilon": 0.75}
+
+
+@pytest.mark.parametrize("given", [{"reason": ""}, {"by": None}])
+def test_a_change_says_who_and_why(ledger, given):
+    with pytest.raises(ParameterError):
+        ledger.change_limit(PureDP(2.0, ADD), **{**WHO, **given})

@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Accounts that overlap: a charge to one is a charge to all of its parents, or to none."""
+
+import pytest
+
+from dperm import ApproxDP, Laplace, Pure, PureDP
+from dperm.errors import BudgetError
+from dperm.ledger import Ledger, verify
+from dperm.privacy import ZCDP
+
+ADD = "add_remove"
+QUARTER = Pure(0.25, ADD)
+
+
+@pytest.fixture
+def diamond(open_at, location):
+    """A census, two extracts, and a table joined from both."""
+    open_at(PureDP(1.0, ADD), account="census")
+    open_at(PureDP(2.0, ADD), account="north", parents=["census"])
+    open_at(ApproxDP(2.0, 1e-6, ADD), account="old", blocks=9, parents=["census"])
+    open_at(ZCDP(2.0, ADD), account="joined", parents=("north", "old", "north"))
+    return {name: Ledger(location, name) for name in ("census", "north", "old", "joined")}
+
+
+def lines(ledgers):
+    return {name: len(ledger.entries()) for name, ledger in ledgers.items()}
+
+
+def test_parents_are_declared_once_each(diamond):
+    assert diamond["joined"].account_facts.parents == ("north", "old")
+
+
+def test_a_charge_reaches_every_account_above_once(diamond, location):
+    diamond["joined"].reserve(QUARTER, request_id="a").commit("sha256:1")
+    assert lines(diamond) == dict.fromkeys(diamond, 3)
+    assert diamond["census"].spent == {"epsilon": 0.25}
+    assert diamond["joined"].spent == {"rho": 0.03125}
+    assert [diamond[name].bookings()[0].request_id for name in diamond] == ["joined/a", "joined/a", "joined/a", "a"]
+    assert all(ledger.bookings()[0].state == "committed" for ledger in diamond.values())
+    assert verify(location, prices=True).ok
+
+
+def test_a_parent_that_is_short_stops_everything(diamond):
+    diamond["census"].reserve(Pure(0.9, ADD))
+    before = lines(diamond)
+    for ask in (diamond["joined"].reserve, diamond["joined"].check):
+        with pytest.raises(BudgetError, match=r"remains of the limit 1.0 of account 'census'. Nothing was charged"):
+            ask(QUARTER)
+    assert lines(diamond) == before
+    assert diamond["joined"].spent == {"rho": 0.0}
+
+
+def test_a_child_that_is_short_spares_its_parents(diamond):
+    diamond["north"].reserve(QUARTER)
+    before = lines(diamond)
+    with pytest.raises(BudgetError, match="of account 'joined'"):
+        diamond["joined"].reserve(Pure(3.0, ADD))
+    assert lines(diamond) == before
+
+
+def test_closing_closes_everywhere(diamond):
+    diamond["joined"].reserve(QUARTER).burn("stopped")
+    assert {ledger.bookings()[0].reason for ledger in diamond.values()} == {"stopped"}
+
+
+def test_repeating_a_request_charges_nobody(diamond):
+    first = diamond["joined"].reserve(QUARTER, request_id="a")
+    before = lines(diamond)
+    again = diamond["joined"].reserve(QUARTER, request_id="a")
+    assert (again.repeated, again.places) == (True, first.places)
+    assert lines(diamond) == before
+
+
+def test_the_same_id_in_two_accounts_is_two_requests(diamond):
+    for name in ("north", "old", "census"):
+        diamond[name].reserve(QUARTER, request_id="a")
+    assert [one.request_id for one in diamond["census"].bookings()] == ["north/a", "old/a", "a"]
+
+
+def test_an_id_that_looks_like_a_child_s_cannot_stand_for_its_charge(diamond):
+    """Charged to the parent alone, it must not pay for the child's release; nor the other way round."""
+    diamond["census"].reserve(QUARTER, request_id="north/a")
+    before = lines(diamond)
+    for ask in (
+        diamond["north"].reserve,
+        lambda event, **_: Ledger(diamond["north"].location, "north", "a").check(event),
+    ):
+        with pytest.raises(BudgetError, match="request_id='north/a' was charged to account 'census' before"):
+            ask(QUARTER, request_id="a")
+    assert lines(diamond) == before
+    diamond["north"].reserve(QUARTER, request_id="b")
+    assert diamond["census"].reserve(QUARTER, request_id="north/b").repeated
+
+
+def test_accounts_below_pay_nothing_for_a_charge_above(diamond):
+    diamond["census"].reserve(QUARTER)
+    assert lines(diamond) == {"census": 2, "north": 1, "old": 1, "joined": 1}
+
+
+def test_an_event_without_a_price_above_is_refused(open_at, location):
+    open_at(PureDP(1.0, "replace_one"), account="census")
+    ledger = open_at(PureDP(1.0, ADD), account="north", parents=["census"])
+    ledger.reserve(Laplace(8.0))
+    assert (ledger.spent, Ledger(location, "census").spent) == ({"epsilon": 0.125}, {"epsilon": 0.25})

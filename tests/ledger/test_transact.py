@@ -1,0 +1,68 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+from contextlib import contextmanager
+
+import pytest
+
+from dperm.errors import BudgetError, LedgerError
+from dperm.ledger import transact
+from dperm.ledger.transact import Interrupted
+
+
+class Flaky:
+    """A store that is cut off the first few times: before the action, or after it, at COMMIT."""
+
+    def __init__(self, times, error=Interrupted, late=False):
+        self.left, self.error, self.late, self.begun, self.asked = times, error, late, 0, None
+
+    @contextmanager
+    def read(self):
+        self.begun += 1
+        self.left -= 1
+        if self.left >= 0 and not self.late:
+            raise self.error("cut off")
+        yield "books"
+        if self.left >= 0:
+            raise self.error("cut off")
+
+    def write(self, accounts):
+        self.asked = accounts
+        return self.read()
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that moves by sleeping only."""
+    slept = []
+    monkeypatch.setattr(transact.time, "monotonic", lambda: sum(slept))
+    monkeypatch.setattr(transact.time, "sleep", slept.append)
+    return slept
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["before", "at-commit"])
+def test_what_was_cut_off_is_asked_again_and_the_last_answer_counts(clock, late):
+    answers, store = iter(range(9)), Flaky(3, late=late)
+    found = transact.transact(store, iter(["a", "b"]), lambda books: (books, next(answers)))
+    assert found == ("books", 3 if late else 0)
+    assert (store.begun, store.asked) == (4, ("a", "b"))
+    assert len(clock) == 3 and clock == sorted(clock)
+
+
+def test_reading_is_asked_again_too(clock):
+    store = Flaky(2)
+    assert transact.consult(store, str.upper) == "BOOKS"
+    assert store.begun == 3
+
+
+def test_a_store_that_does_not_come_back_is_reported_in_time(clock):
+    with pytest.raises(Interrupted):
+        transact.transact(Flaky(10**6), ["a"], str.upper)
+    assert transact.PATIENCE / 2 < sum(clock) <= transact.PATIENCE
+
+
+@pytest.mark.parametrize("error", [LedgerError, BudgetError, ValueError, KeyboardInterrupt])
+def test_no_other_error_is_asked_again(clock, error):
+    store = Flaky(1, error)
+    with pytest.raises(error):
+        transact.transact(store, ["a"], str.upper)
+    assert (store.begun, clock) == (1, [])

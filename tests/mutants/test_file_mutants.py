@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Small changes to how files are read, charged and interrupted that must not survive."""
+
+import os
+import signal
+
+from dperm.cli.running import Interruption
+from dperm.data import Categorical, Numeric
+from dperm.errors import DataError
+
+
+def refuses_ragged_records(module, path):
+    path.write_text("age,x\n1,2\n3,4,5\n")
+    try:
+        module.CsvFile(path).read({"age": Numeric(0, 9)}, lambda share: None)
+    except DataError:
+        return
+    raise AssertionError("a ragged record was read")
+
+
+def reads_declared_categories_first(module):
+    found = module.cells_of(Categorical(("NA", "b"))).read("w", ["NA", "b", ""]).tolist()
+    assert found == ["NA", "b", None]
+
+
+def reads_numbers_one_by_one(module):
+    try:
+        found = module.NumberCells().read("v", ["true", "1"]).tolist()
+    except DataError:
+        raise AssertionError("one cell decided about another") from None
+    assert found == [1.0, *module.NumberCells().read("v", ["1"]).tolist()] == [1.0, 1.0]
+
+
+def holds_signals(module):
+    with module.Interrupts() as interrupts:
+        try:
+            interrupts.hold()
+            os.kill(os.getpid(), signal.SIGINT)
+        except Interruption:
+            raise AssertionError("a signal that was held came through") from None
+
+
+def does_not_repeat_a_header(module, path):
+    try:
+        module.require_columns(path, ["secret", "secret"], {"age": Numeric(0, 9)})
+    except DataError as error:
+        assert "secret" not in str(error)
+        return
+    raise AssertionError("a missing column was not noticed")
+
+
+def test_a_reader_that_takes_ragged_records_dies(assert_killed, tmp_path):
+    path = tmp_path / "t.csv"
+    assert_killed(
+        lambda module: refuses_ragged_records(module, path),
+        "dperm.data.csv_files",
+        "if widths - {0, width}:",
+        "if widths - {0, width, 3}:",
+    )
+
+
+def test_a_reader_that_prefers_missing_values_dies(assert_killed):
+    assert_killed(
+        reads_declared_categories_first,
+        "dperm.data.cells",
+        "known[cell] if cell in known else self._other(cell)",
+        "self._other(cell)",
+    )
+
+
+def test_a_reader_that_reads_a_column_as_a_whole_dies(assert_killed):
+    assert_killed(reads_numbers_one_by_one, "dperm.data.cells", "    if word in _TRUTH:\n", "    if word in ():\n")
+
+
+def test_signals_that_do_not_wait_die(assert_killed):
+    assert_killed(holds_signals, "dperm.cli.interrupts", "if again or not self._holders:", "if True:")
+
+
+def test_a_message_that_repeats_the_header_dies(assert_killed, tmp_path):
+    assert_killed(
+        lambda module: does_not_repeat_a_header(module, tmp_path / "t.csv"),
+        "dperm.data.files",
+        "for name in wanted:",
+        "for name in ():",
+    )

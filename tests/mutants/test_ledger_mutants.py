@@ -1,0 +1,443 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Unsafe mutants of the ledger, each against an assertion that must fail on it.
+
+A mutant is a module with one line changed the way ledgers have gone wrong elsewhere: a cost rounded down, a sum not
+kept, a request not looked up, a hash that forgets, a lock that is not held, a log that is not synced. It is put in the
+place of the real module, in every module that uses it.
+"""
+
+import os
+import shutil
+import sqlite3
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+import dperm.ledger
+from dperm import GDP, ApproxDP, Laplace, Pure, PureDP
+from dperm.errors import BudgetError, DpermError, LedgerError, ParameterError
+from dperm.ledger import stores
+from dperm.ledger.sqlite import handles
+
+ADD = "add_remove"
+QUARTER = Pure(0.25, ADD)
+WHO = {"reason": "r", "by": "b"}
+
+
+@contextmanager
+def in_place(module: ModuleType) -> Iterator[Path]:
+    """``module`` wherever the real one, or something of it, is used; and a directory for ledgers."""
+    real = sys.modules[module.__name__.removeprefix("mutant_of_")]
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        for name, user in list(sys.modules.items()):
+            if name.startswith("dperm.ledger"):
+                for key, value in list(vars(user).items()):
+                    if value is real:
+                        patch.setattr(user, key, module)
+                    elif getattr(value, "__module__", None) == real.__name__ and hasattr(module, key):
+                        patch.setattr(user, key, getattr(module, key))
+        yield Path(folder) / "census.ledger"
+        for handle in list(handles._open.handles):
+            handles.forget(handle)
+
+
+def opened(path, limit=1.0, **declared):
+    return dperm.ledger.Ledger.open(path, PureDP(limit, ADD), dataset="d", **declared)
+
+
+def refused(action, *arguments, **options):
+    """What was raised, if it was an error of ours."""
+    try:
+        action(*arguments, **options)
+    except DpermError as error:
+        return error
+    return None
+
+
+def units_are_safe(module):
+    """Costs up, limits down, in exact fractions."""
+    rule = module.rule_of(PureDP(0.3, ADD), None, "basic")
+    assert module.amount(rule, "epsilon", module.cost_units(rule, (1e-19,))["epsilon"]) >= Fraction(1e-19)
+    assert module.cost_units(rule, (0.3,)) == module.capacity_units(rule), "a limit covers a release of its size"
+    square = module.rule_of(GDP(0.3, ADD), None, "basic")  # a square has twice the digits of a double
+    assert module.amount(square, "mu_squared", module.capacity_units(square)["mu_squared"]) <= Fraction(0.3) ** 2
+    assert isinstance(refused(module.rule_of, PureDP(1e6, ADD), None, "basic", 57), ParameterError)
+
+
+def a_limit_is_a_limit(module):
+    with in_place(module) as path:
+        ledger = opened(path)
+        granted = sum(refused(ledger.reserve, QUARTER) is None for _ in range(6))
+        assert (granted, ledger.spent) == (4, {"epsilon": 1.0})
+        assert isinstance(refused(ledger.check, QUARTER), BudgetError)
+
+
+def one_request_is_one_charge(module):
+    with in_place(module) as path:
+        ledger = opened(path)
+        assert not ledger.reserve(QUARTER, request_id="a").repeated
+        assert refused(ledger.reserve, QUARTER, request_id="a") is None
+        assert ledger.reserve(QUARTER, request_id="a").repeated
+        assert isinstance(refused(ledger.reserve, Pure(0.5, ADD), request_id="a"), BudgetError)
+        assert ledger.spent["epsilon"] == 0.25
+
+
+def closings_are_final(module):
+    with in_place(module) as path:
+        ledger = opened(path)
+        reservation = ledger.reserve(QUARTER)
+        reservation.burn("stopped")
+        assert isinstance(refused(reservation.commit, "sha256:1"), BudgetError)
+        other = ledger.reserve(QUARTER)
+        other.commit("sha256:1")
+        assert isinstance(refused(other.commit, "sha256:2"), BudgetError)
+        assert [booking.state.value for booking in ledger.bookings()] == ["burned", "committed"]
+        assert ledger.spent["epsilon"] == 0.5
+
+
+def a_reservation_is_its_own_line(module):
+    with in_place(module) as path:
+        here, there = opened(path), opened(path.with_name("other.ledger"))
+        mine, _ = there.reserve(QUARTER), here.reserve(QUARTER)
+        strange = type(mine)(here.location, mine.places, mine.request_id)
+        assert isinstance(refused(strange.commit, "sha256:1"), LedgerError)
+
+
+def parents_pay_too(module):
+    with in_place(module) as path:
+        parent = opened(path, 0.5, account="census")
+        child = opened(path, account="north", parents=["census"])
+        child.reserve(QUARTER, request_id="a").commit("sha256:1")
+        assert parent.spent == {"epsilon": 0.25}
+        assert [booking.state.value for booking in parent.bookings()] == ["committed"]
+        assert isinstance(refused(child.reserve, Pure(0.5, ADD)), BudgetError)
+        assert child.spent == {"epsilon": 0.25}
+        parent.reserve(Pure(0.125, ADD), request_id="north/b")
+        assert isinstance(refused(child.reserve, Pure(0.125, ADD), request_id="b"), BudgetError)
+
+
+def approvals_are_asked_for(module):
+    with in_place(module) as path:
+        ledger = opened(path, account="census", approval=True)
+        child = opened(path, account="north", parents=["census"])
+        assert isinstance(refused(ledger.reserve, QUARTER, request_id="a"), BudgetError)
+        assert isinstance(refused(child.reserve, QUARTER, request_id="a"), BudgetError)
+        ledger.approve("a", event=QUARTER, **WHO)
+        assert isinstance(refused(ledger.reserve, Pure(0.5, ADD), request_id="a"), BudgetError)
+        assert refused(ledger.reserve, QUARTER, request_id="a") is None
+
+
+def limits_keep_their_kind_and_what_is_spent(module):
+    with in_place(module) as path:
+        ledger = opened(path)
+        ledger.reserve(Pure(0.5, ADD))
+        assert isinstance(refused(ledger.change_limit, PureDP(0.25, ADD), **WHO), BudgetError)
+        assert refused(ledger.change_limit, PureDP(2.0, ADD), **WHO) is None
+        assert (ledger.spent, ledger.remaining) == ({"epsilon": 0.5}, PureDP(1.5, ADD))
+        assert isinstance(refused(opened, path), LedgerError)
+        other = dperm.ledger.Ledger.open(path, ApproxDP(1.0, 1e-6, ADD), account="b", dataset="d", blocks=2)
+        assert isinstance(refused(other.change_limit, ApproxDP(1.0, 1e-3, ADD), **WHO), ParameterError)
+
+
+def tampered(path, *statements):
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        triggers = connection.execute("SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'").fetchall()
+        for name, _ in triggers:
+            connection.execute(f"DROP TRIGGER {name}")
+        for statement in statements:
+            connection.execute(statement)
+        for _, sql in triggers:
+            connection.execute(sql)
+
+
+CHANGES = [
+    """UPDATE entry SET cost = '{"epsilon": 1}' WHERE seq = 2""",
+    "UPDATE entry SET body = replace(body, 'sha256:1', 'sha256:9') WHERE seq = 3",
+    "UPDATE entry SET at = '2020' WHERE seq = 2",
+    "UPDATE entry SET request_id = 'z' WHERE seq = 2",
+    "UPDATE entry SET about = 4 WHERE seq = 3",
+    "DELETE FROM entry WHERE seq = 3",
+    "UPDATE meter SET spent = 0",
+    "UPDATE meter SET capacity = capacity + 1",
+    "UPDATE entry SET previous = 'x' WHERE seq = 3",
+]
+
+
+def verify_sees_what_was_changed(module):
+    for change in CHANGES:
+        with in_place(module) as path:
+            ledger = opened(path)
+            ledger.reserve(QUARTER, request_id="a").commit("sha256:1")
+            ledger.reserve(QUARTER, request_id="b")
+            assert dperm.ledger.verify(path).ok
+            path.with_name(f"{path.name}.lock").unlink()
+            tampered(path, change)
+            assert not dperm.ledger.verify(path).ok, change
+
+
+def a_spliced_chain_is_seen(module):
+    """A line of another ledger with the right number: its own hash is right, and it does not follow."""
+    with in_place(module) as path:
+        for name in (path, path.with_name("other.ledger")):
+            opened(name).reserve(QUARTER, request_id="a")
+        with closing(sqlite3.connect(path.with_name("other.ledger"))) as other:
+            row = other.execute("SELECT cost, body, at, previous, hash FROM entry WHERE seq = 2").fetchone()
+        path.with_name(f"{path.name}.lock").unlink()
+        values = ", ".join(
+            f"{name} = '{value}'" for name, value in zip(("cost", "body", "at", "previous", "hash"), row, strict=True)
+        )
+        tampered(path, f"UPDATE entry SET {values} WHERE seq = 2")
+        assert not dperm.ledger.verify(path).ok
+
+
+def the_hash_depends_on_the_line_before(module):
+    first = module.following("a", None, module.Kind.OPEN)
+    twin = replace(first, at="2020").sealed()
+    lines = [module.following("a", head, module.Kind.BURN, about=1) for head in (first, twin)]
+    same = [replace(line, at="2020").sealed().hash for line in lines]
+    assert same[0] != same[1]
+    changed = [
+        replace(first, **change).sealed().hash for change in ({"cost": {"x": 1}}, {"body": {"x": 1}}, {"about": 3})
+    ]
+    assert len({first.hash, *changed}) == 4
+
+
+def anchors_see_what_is_gone(module):
+    with in_place(module) as path:
+        ledger = opened(path)
+        handles.forget(path)
+        shutil.copy(path, path.with_name("old"))
+        ledger.reserve(QUARTER)
+        anchor = ledger.anchor()
+        assert dperm.ledger.verify(path, [anchor]).ok
+        for change in ({"seq": 1}, {"hash": "0" * 64}, {"ledger": "0" * 32}, {"signature": "00" * 64}):
+            assert not replace(anchor, **change).is_signed
+            assert not dperm.ledger.verify(path, [replace(anchor, **change)]).ok
+        assert not dperm.ledger.verify(path.with_name("old"), [anchor]).ok
+        handles.forget(path.with_name("old"))
+        dperm.ledger.Ledger(path.with_name("old")).reserve(QUARTER)
+        assert not dperm.ledger.verify(path.with_name("old"), [anchor]).ok
+        own = Ed25519PrivateKey.generate()
+        posing = replace(anchor, public_key=own.public_key().public_bytes_raw().hex())
+        assert not replace(posing, signature=own.sign(posing.message).hex()).is_signed
+
+
+def a_cheated_price_is_seen(module):
+    with in_place(module) as path:
+        ledger = opened(path)
+        ledger.reserve(Laplace(4.0))
+        line = replace(ledger.entries()[1], cost={"epsilon": 1}).sealed()
+        path.with_name(f"{path.name}.lock").unlink()
+        cost = """cost = '{"epsilon": 1}'"""
+        tampered(path, f"UPDATE entry SET {cost}, hash = '{line.hash}' WHERE seq = 2", "UPDATE meter SET spent = 1")
+        assert dperm.ledger.verify(path).ok
+        assert not dperm.ledger.verify(path, prices=True).ok
+
+
+def an_older_copy_is_refused(module):
+    with in_place(module) as path:
+        ledger = opened(path)
+        handles.forget(path)
+        shutil.copy(path, path.with_name("old"))
+        ledger.reserve(QUARTER)
+        handles.forget(path)
+        path.with_name("old").rename(path)
+        assert isinstance(refused(ledger.reserve, QUARTER), LedgerError)
+        assert isinstance(refused(lambda: ledger.spent), LedgerError)
+        path.unlink()
+        assert isinstance(refused(opened, path), LedgerError)
+        assert not path.exists()
+
+
+def a_line_is_synced(module):
+    with in_place(module) as path:
+        opened(path)
+        with module.borrowed(path) as handle:
+            assert handle.connection.execute("PRAGMA synchronous").fetchone() == (2,)
+        module.forget(path)
+
+
+def other_databases_are_left_alone(module):
+    with in_place(module) as path:
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute("CREATE TABLE places (url TEXT)")
+        before = path.read_bytes()
+        assert isinstance(refused(opened, path), LedgerError)
+        assert path.read_bytes() == before
+        module.forget(path)
+
+
+def a_writer_holds_the_database_from_its_first_line(module):
+    """Between the comparison and the charge nobody else writes, not even without the lock beside the file."""
+    with in_place(module) as path:
+        ledger = opened(path)
+        with stores.store_of(ledger.location).write(["main"]), closing(sqlite3.connect(path, timeout=0)) as other:
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                other.execute("BEGIN IMMEDIATE")
+                raise AssertionError("somebody else could write")
+
+
+def a_failed_change_is_undone(module):
+    with in_place(module) as path:
+        ledger = opened(path)
+        with suppress(RuntimeError), stores.store_of(ledger.location).write(["main"]) as books:
+            head = books.head("main")
+            books.append(dperm.ledger.entry.following("main", head, dperm.ledger.Kind.BURN))
+            raise RuntimeError
+        assert len(ledger.entries()) == 1
+        assert refused(ledger.reserve, QUARTER) is None
+
+
+def a_lock_is_held_by_one(module):
+    with in_place(module) as path:
+        path.touch()
+        inside, most = [], []
+
+        def work():
+            with module.exclusive(path):
+                inside.append(1)
+                most.append(len(inside))
+                time.sleep(0.02)
+                inside.pop()
+
+        threads = [threading.Thread(target=work) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert max(most) == 1
+
+
+def a_lock_is_given_back_though_a_copy_of_the_process_has_the_file(module):
+    with in_place(module) as path:
+        path.touch()
+        with module.exclusive(path) as lock:
+            copy = os.dup(lock._file)
+        mine = os.open(path.with_name(f"{path.name}.lock"), os.O_RDWR)
+        try:
+            module.fcntl.flock(mine, module.fcntl.LOCK_EX | module.fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise AssertionError("the lock is kept") from None
+        finally:
+            os.close(copy), os.close(mine)
+
+
+def a_mark_goes_where_it_belongs(module):
+    with in_place(module) as path:
+        path.touch()
+        victim = path.with_name("victim")
+        victim.write_text("mine")
+        path.with_name(f"{path.name}.lock").symlink_to(victim)
+        with suppress(LedgerError), module.exclusive(path) as lock:
+            lock.write(module.Mark(1, "0" * 64))
+        assert victim.read_text() == "mine"
+
+
+MUTANTS = {
+    units_are_safe: [
+        ("units", "math.ceil(Fraction(number)", "math.floor(Fraction(number)"),
+        ("units", "math.floor(most /", "math.ceil(most /"),
+        ("units", "BITS = 57", "BITS = 40"),
+        ("units", "if max(capacity_units(counted).values()) > MOST:", "if False:"),
+    ],
+    a_limit_is_a_limit: [
+        ("bookkeeping", "meters[name].spent + units", "meters[name].spent"),
+        ("charges", "if asked > meter.capacity - meter.spent:", "if asked > meter.capacity:"),
+        ("charges", "        require_covered(books, charge, event)\n", ""),
+    ],
+    one_request_is_one_charge: [
+        ("ledger", 'known.body["token"] != token', "False"),
+        ("ledger", 'if known.body["event"] != event:', "if False:"),
+        (
+            "ledger",
+            "            if known is None:\n                return",
+            "            if True:\n                return",
+        ),
+    ],
+    closings_are_final: [
+        ("bookkeeping", "if closed.kind is not kind or (", "if False and ("),
+        ("bookkeeping", "(kind is Kind.COMMIT and dict(closed.body) != dict(body))", "False"),
+    ],
+    a_reservation_is_its_own_line: [("bookkeeping", "if line is None or line.hash != place.hash:", "if line is None:")],
+    parents_pay_too: [
+        ("bookkeeping", "            waiting += found[name].parents\n", ""),
+        ("reservation", "for place in self.places:", "for place in self.places[:1]:"),
+        (
+            "charges",
+            "    for charge in charges:\n        require_new",
+            "    for charge in charges[:1]:\n        require_new",
+        ),
+        ("charges", "        require_new(books, charge)\n", ""),
+    ],
+    approvals_are_asked_for: [
+        ("charges", "        require_approval(books, charge, described)\n", ""),
+        ("charges", 'if given is None or given.body.get("event") not in (None, event):', "if given is None:"),
+        (
+            "charges",
+            "    if not charge.facts.approval:\n",
+            '    if "/" in charge.request_id or not charge.facts.approval:\n',
+        ),
+    ],
+    limits_keep_their_kind_and_what_is_spent: [
+        ("bookkeeping", "if capacity < meters[name].spent]", "if False]"),
+        ("bookkeeping", "Meter(capacity, meters[name].spent)", "Meter(capacity, 0)"),
+        ("declared", " or _delta(limit) != _delta(self.limit)", ""),
+    ],
+    verify_sees_what_was_changed: [
+        ("replay", "if entry.hash != entry.content_hash:", "if False:"),
+        ("verify", "if books.meters(name) == replayed.meters:", "if True:"),
+        ("entry", "dict(self.body), self.at]", "dict(self.body)]"),
+        ("entry", "self.request_id, self.about]", "self.about]"),
+    ],
+    a_spliced_chain_is_seen: [("replay", "if entry.previous != state.head:", "if False:")],
+    the_hash_depends_on_the_line_before: [
+        ("entry", "content = [self.previous, self.account", "content = [self.account"),
+        ("entry", "self.request_id, self.about]", "self.request_id]"),
+        ("entry", "dict(self.cost), dict(self.body)", "dict(self.body)"),
+        ("entry", "dict(self.cost), dict(self.body)", "dict(self.cost)"),
+    ],
+    anchors_see_what_is_gone: [
+        ("verify", "    if line is None:\n", "    if line is None:\n        return []\n    if line is None:\n"),
+        ("verify", "if line.hash != anchor.hash:", "if False:"),
+        ("verify", "if not anchor.is_signed:", "if False:"),
+        ("anchor", "return id_of(self.public_key) == self.ledger", "return True"),
+        ("anchor", "self.account, self.seq, self.hash]", "self.account, self.seq]"),
+        ("anchor", "self.account, self.seq, self.hash]", "self.account, self.hash]"),
+        ("anchor", "            return False\n        return id_of", "            return True\n        return id_of"),
+    ],
+    a_cheated_price_is_seen: [("replay", "if any(fair[key] > units + 1 + PRICE_TOLERANCE * units", "if any(False")],
+    an_older_copy_is_refused: [
+        ("sqlite.store", "if mark is not None and not books.holds(mark):", "if False:"),
+        ("sqlite.store", "                        lock.write(", "                        replace("),
+        ("sqlite.store", "                self._require_new(mark_of(self.path))\n", "                pass\n"),
+    ],
+    a_line_is_synced: [("sqlite.handles", "synchronous = FULL", "synchronous = NORMAL")],
+    other_databases_are_left_alone: [("sqlite.handles", 'if "ledger" not in names(found):', "if False:")],
+    a_writer_holds_the_database_from_its_first_line: [
+        ("sqlite.store", '_transaction(self.path, "IMMEDIATE")', '_transaction(self.path, "DEFERRED")')
+    ],
+    a_failed_change_is_undone: [("sqlite.store", 'connection.execute("ROLLBACK")', 'connection.execute("COMMIT")')],
+    a_lock_is_held_by_one: [("locking", "fcntl.flock(self._file, fcntl.LOCK_EX)", "pass")],
+    a_lock_is_given_back_though_a_copy_of_the_process_has_the_file: [
+        ("locking", "fcntl.flock(self._file, fcntl.LOCK_UN)", "pass")
+    ],
+    a_mark_goes_where_it_belongs: [("locking", " | os.O_NOFOLLOW", "")],
+}
+
+
+@pytest.mark.parametrize(
+    ("check", "name", "old", "new"), [(check, *mutant) for check, mutants in MUTANTS.items() for mutant in mutants]
+)
+def test_an_unsafe_mutant_is_killed(check, name, old, new, assert_killed):
+    assert_killed(check, f"dperm.ledger.{name}", old, new)
