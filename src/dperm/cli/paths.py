@@ -3,7 +3,6 @@
 """Files that a verb writes: checked before anything is computed, and written whole or not at all."""
 
 import os
-import uuid
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -24,21 +23,6 @@ def require_free(option: str, path: Path, *, force: bool, inputs: Iterable[Path]
         raise ParameterError(f"{option}: there is no directory {folder}. Make it first.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ParameterError(f"{option}: the directory {folder} cannot be written to.")
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a text to a new file beside ``path``, which then takes its place."""
-    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        with open(beside, "x", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        with suppress(OSError):
-            beside.unlink()
-        raise
 
 
 def _same(one: Path, other: Path) -> bool:

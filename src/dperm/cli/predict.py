@@ -44,14 +44,15 @@ def predict(
     """Predict the records of a file."""
     with reported_errors():
         from dperm.cli.output import print_json
-        from dperm.cli.paths import require_free, write_whole
+        from dperm.cli.paths import require_free
+        from dperm.report.whole_file import write_text
 
         if output is not None:
             require_free("-o", output, force=force, inputs=(model, data))
         estimator, schema = _loaded(model, probabilities)
         columns = _predicted(estimator, schema, data, probabilities)
         if output is not None:
-            write_whole(output, _as_csv(columns))
+            write_text(output, _as_csv(columns))
         if output is not None and json:
             print_json({"file": str(output), "columns": list(columns)})
         elif output is not None:

@@ -67,16 +67,17 @@ def draft(
     """Draft the schema of a file."""
     with reported_errors():
         from dperm.cli.output import print_json
-        from dperm.cli.paths import require_free, write_whole
+        from dperm.cli.paths import require_free
         from dperm.data.files import table_file
         from dperm.data.schema_draft import draft as drafted
+        from dperm.report.whole_file import write_text
 
         if output is not None:
             require_free("-o", output, force=force, inputs=(data,))
         types = table_file(data).types()
         text = drafted(types, target)
         if output is not None:
-            write_whole(output, text)
+            write_text(output, text)
         if json:
             print_json({"file": None if output is None else str(output), "types": types, "draft": text})
         elif output is None:

@@ -8,10 +8,8 @@ A file is written whole or not at all. Reading needs numpy alone.
 import io
 import json
 import os
-import uuid
 import zipfile
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +19,7 @@ from numpy.typing import NDArray
 
 from dperm.data.arrays import Floats
 from dperm.errors import ModelFormatError
+from dperm.report.whole_file import whole_file
 
 FORMAT = 2
 """Version of the file; a reader refuses versions that it does not know."""
@@ -45,18 +44,8 @@ def write_model(path: str | os.PathLike[str], model: ModelFile) -> None:
     header = {"magic": MAGIC, "format": FORMAT, "kind": model.kind, "arrays": _shapes(model.arrays), "data": model.data}
     text = json.dumps(header, allow_nan=False).encode()
     members: dict[str, Any] = {HEADER: np.frombuffer(text, dtype=np.uint8), **model.arrays}
-    target = Path(path)
-    beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-    try:
-        with open(beside, "xb") as file:
-            np.savez(file, **members)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-    except BaseException:
-        with suppress(OSError):
-            beside.unlink()
-        raise
+    with whole_file(path) as file:
+        np.savez(file, **members)
 
 
 def read_model(path: str | os.PathLike[str]) -> ModelFile:

@@ -3,8 +3,6 @@
 """Statements to files, in the form that the name of the file asks for; whole or not at all."""
 
 import os
-import uuid
-from contextlib import suppress
 from pathlib import Path
 
 from dperm.checks import shown
@@ -13,6 +11,7 @@ from dperm.privacy.profile import PrivacyProfile
 from dperm.report.page import page
 from dperm.report.stated import kind_of
 from dperm.report.statement import Statement
+from dperm.report.whole_file import write_text
 
 SUFFIXES = (".html", ".md", ".json")
 
@@ -30,7 +29,7 @@ def write_statement(path: str | os.PathLike[str], statement: Statement, profile:
     target = Path(path)
     if not isinstance(statement, Statement):
         raise ParameterError(f"statement must be a Statement, such as model.statement_, got {kind_of(statement)}.")
-    _replace(target, _content(target, statement, profile))
+    write_text(target, _content(target, statement, profile))
 
 
 def _content(target: Path, statement: Statement, profile: PrivacyProfile | None) -> str:
@@ -42,18 +41,3 @@ def _content(target: Path, statement: Statement, profile: PrivacyProfile | None)
     if suffix == ".json":
         return statement.to_json(indent=1) + "\n"
     raise ParameterError(f"path must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, got {shown(target.name)}.")
-
-
-def _replace(target: Path, text: str) -> None:
-    """Write a new file beside the target, which then takes its place."""
-    beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
-    try:
-        with open(beside, "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, target)
-    except BaseException:
-        with suppress(OSError):
-            beside.unlink()
-        raise

@@ -8,16 +8,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from dperm.cli.paths import write_whole
 from dperm.errors import DpermError, ParameterError
 from dperm.ledger import Anchor, Kind
 from dperm.ledger.books import Books
+from dperm.report.whole_file import write_text
 
 
 def write_anchors(path: Path, anchors: Sequence[Anchor]) -> None:
     """One anchor as an object, several as a list."""
     data = [asdict(anchor) for anchor in anchors]
-    write_whole(path, json.dumps(data[0] if len(data) == 1 else data, indent=2) + "\n")
+    write_text(path, json.dumps(data[0] if len(data) == 1 else data, indent=2) + "\n")
 
 
 def read_anchors(path: Path) -> list[Anchor]:

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The books in PostgreSQL, inside one transaction."""
 
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, LiteralString, final
 
@@ -11,11 +10,11 @@ from dperm.ledger.anchor import Identity
 from dperm.ledger.books import FORMAT, Counts, Meter
 from dperm.ledger.entry import Entry, Kind
 from dperm.ledger.postgres.tables import FUNCTIONS, GUARDS
+from dperm.ledger.rows import COLUMNS, entry_of, row_of
 
 if TYPE_CHECKING:
     from psycopg import Connection, Cursor
 
-_COLUMNS: LiteralString = "account, seq, kind, request_id, about, cost, body, at, previous, hash"
 _PAGE = 1000
 # Candidates only, by an index of the tables: the server's JSON functions fail on text that JSON allows, such as \u0000.
 _SEEDED: LiteralString = """account = %s AND strpos(body, '"seeded": true') > 0 AND kind = 'reserve'"""
@@ -49,7 +48,7 @@ class PostgresBooks:
         """All lines of an account, by the page: an account may be long."""
         last = 0
         while page := self._select("account = %s AND seq > %s ORDER BY seq LIMIT %s", account, last, _PAGE).fetchall():
-            yield from map(_entry, page)
+            yield from map(entry_of, page)
             last = page[-1][1]
 
     def head(self, account: str) -> Entry | None:
@@ -77,15 +76,12 @@ class PostgresBooks:
         found = dict(self._run("SELECT kind, count(*) FROM dperm.entry WHERE account = %s GROUP BY kind", account))
         reserved, committed, burned = (found.get(kind, 0) for kind in ("reserve", "commit", "burn"))
         seeded = self._select(_SEEDED, account)
-        return Counts(reserved, committed, burned, sum(map(_is_seeded, map(_entry, seeded))))
+        return Counts(reserved, committed, burned, sum(map(_is_seeded, map(entry_of, seeded))))
 
     def append(self, entry: Entry) -> None:
         """Write a line."""
-        self._run(
-            f"INSERT INTO dperm.entry ({_COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
-            *(entry.account, entry.seq, entry.kind.value, entry.request_id, entry.about),
-            *(json.dumps(dict(entry.cost)), json.dumps(dict(entry.body)), entry.at, entry.previous, entry.hash),
-        )
+        query: LiteralString = f"INSERT INTO dperm.entry ({COLUMNS}) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"
+        self._run(query, *row_of(entry))
 
     def set_meter(self, account: str, name: str, meter: Meter) -> None:
         """Set or make a meter; the capacity is touched only if it changes, which writers may not do."""
@@ -114,22 +110,13 @@ class PostgresBooks:
         return self._connection.execute(query, values)
 
     def _select(self, rest: LiteralString, *values: str | int) -> "Cursor[tuple[Any, ...]]":
-        return self._run(f"SELECT {_COLUMNS} FROM dperm.entry WHERE {rest}", *values)
+        return self._run(f"SELECT {COLUMNS} FROM dperm.entry WHERE {rest}", *values)
 
     def _one(self, rest: LiteralString, *values: str | int) -> Entry | None:
         row = self._select(rest, *values).fetchone()
-        return None if row is None else _entry(row)
+        return None if row is None else entry_of(row)
 
 
 def _is_seeded(entry: Entry) -> bool:
     facts = entry.body.get("facts")
     return isinstance(facts, dict) and facts.get("seeded") is True
-
-
-def _entry(row: tuple[Any, ...]) -> Entry:
-    account, seq, kind, request_id, about, cost, body, at, previous, digest = row
-    try:
-        kinds, costs, content = Kind(kind), dict(json.loads(cost)), dict(json.loads(body))
-    except (TypeError, ValueError):
-        raise LedgerError(f"line {seq!r} of account {account!r} cannot be read: the ledger is damaged.") from None
-    return Entry(account, seq, kinds, request_id, about, costs, content, at, previous, digest)

@@ -2,19 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """The books in SQLite, inside one transaction."""
 
-import json
 import sqlite3
 from collections.abc import Iterator
-from typing import Any, final
+from typing import final
 
 from dperm.errors import LedgerError
 from dperm.ledger.anchor import Identity
 from dperm.ledger.books import FORMAT, Counts, Meter
 from dperm.ledger.entry import Entry, Kind
 from dperm.ledger.locking import Mark
+from dperm.ledger.rows import COLUMNS, entry_of, row_of
 from dperm.ledger.sqlite.tables import TABLES
 
-_COLUMNS = "account, seq, kind, request_id, about, cost, body, at, previous, hash"
 _COUNTS = "SELECT kind, COUNT(*) FROM entry WHERE account = ? GROUP BY kind"
 # instr() as in the index of the tables: few lines are left for the other two conditions
 _SEEDED = """
@@ -53,7 +52,7 @@ class SQLiteBooks:
 
     def entries(self, account: str) -> Iterator[Entry]:
         """All lines of an account."""
-        return map(_entry, self._select("account = ? ORDER BY seq", account))
+        return map(entry_of, self._select("account = ? ORDER BY seq", account))
 
     def head(self, account: str) -> Entry | None:
         """The last line."""
@@ -84,13 +83,8 @@ class SQLiteBooks:
 
     def append(self, entry: Entry) -> None:
         """Write a line."""
-        self._connection.execute(
-            f"INSERT INTO entry ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                *(entry.account, entry.seq, entry.kind.value, entry.request_id, entry.about),
-                *(json.dumps(dict(entry.cost)), json.dumps(dict(entry.body)), entry.at, entry.previous, entry.hash),
-            ),
-        )
+        query = f"INSERT INTO entry ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        self._connection.execute(query, row_of(entry))
 
     def set_meter(self, account: str, name: str, meter: Meter) -> None:
         """Set or make a meter."""
@@ -125,17 +119,8 @@ class SQLiteBooks:
         return self._connection.execute(query, (mark.number, mark.hash)).fetchone() is not None
 
     def _select(self, rest: str, *values: str | int) -> sqlite3.Cursor:
-        return self._connection.execute(f"SELECT {_COLUMNS} FROM entry WHERE {rest}", values)
+        return self._connection.execute(f"SELECT {COLUMNS} FROM entry WHERE {rest}", values)
 
     def _one(self, rest: str, *values: str | int) -> Entry | None:
         row = self._select(rest, *values).fetchone()
-        return None if row is None else _entry(row)
-
-
-def _entry(row: tuple[Any, ...]) -> Entry:
-    account, seq, kind, request_id, about, cost, body, at, previous, digest = row
-    try:
-        kinds, costs, content = Kind(kind), dict(json.loads(cost)), dict(json.loads(body))
-    except (TypeError, ValueError):
-        raise LedgerError(f"line {seq!r} of account {account!r} cannot be read: the ledger is damaged.") from None
-    return Entry(account, seq, kinds, request_id, about, costs, content, at, previous, digest)
+        return None if row is None else entry_of(row)

@@ -1,0 +1,34 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Entries as rows of a table, the same in every store."""
+
+import json
+from typing import Any, LiteralString
+
+from dperm.errors import LedgerError
+from dperm.ledger.entry import Entry, Kind
+
+COLUMNS: LiteralString = "account, seq, kind, request_id, about, cost, body, at, previous, hash"
+
+
+def row_of(entry: Entry) -> tuple[str | int | None, ...]:
+    """The columns of an entry; mappings are kept as text, which no store rewrites."""
+    cost, body = json.dumps(dict(entry.cost)), json.dumps(dict(entry.body))
+    names = (entry.account, entry.seq, entry.kind.value, entry.request_id, entry.about)
+    return *names, cost, body, entry.at, entry.previous, entry.hash
+
+
+def entry_of(row: tuple[Any, ...]) -> Entry:
+    """The entry of a row.
+
+    Raises
+    ------
+    LedgerError
+        If it is none.
+    """
+    account, seq, kind, request_id, about, cost, body, at, previous, digest = row
+    try:
+        kinds, costs, content = Kind(kind), dict(json.loads(cost)), dict(json.loads(body))
+    except (TypeError, ValueError):
+        raise LedgerError(f"line {seq!r} of account {account!r} cannot be read: the ledger is damaged.") from None
+    return Entry(account, seq, kinds, request_id, about, costs, content, at, previous, digest)
