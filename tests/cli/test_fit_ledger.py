@@ -215,10 +215,10 @@ def test_what_was_charged_can_be_unknown(opened, monkeypatch):
     opened()
     account = charging.Account.of("census.ledger", None, "a")
 
-    def unreadable(self):
+    def unreadable(self, request_id):
         raise BudgetError("it is locked")
 
-    monkeypatch.setattr(Ledger, "bookings", unreadable)
+    monkeypatch.setattr(Ledger, "booking", unreadable)
     said, booked = account.charged()
     assert "cannot be read" in said and booked is None
 

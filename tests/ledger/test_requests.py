@@ -203,3 +203,12 @@ def test_a_reservation_knows_its_line_from_another_of_the_same_number(tmp_path):
         with pytest.raises(LedgerError, match="is not the reservation that was made there"):
             ask()
     assert [line.kind for line in ledgers[0].entries()] == [Kind.OPEN, Kind.RESERVE]
+
+
+def test_the_booking_of_one_request_is_the_one_among_all(open_at):
+    ledger = open_at(PureDP(1.0, "add_remove"))
+    ledger.reserve(Laplace(8.0), request_id="a").commit("sha256:0")
+    ledger.reserve(Laplace(8.0), request_id="b").burn("a test")
+    ledger.reserve(Laplace(8.0), request_id="c")
+    assert tuple(ledger.booking(name) for name in "abc") == ledger.bookings()
+    assert ledger.booking("d") is None

@@ -82,8 +82,7 @@ class Account:
 
     def booking(self) -> "Booking | None":
         """What was booked under the request id, if anything was."""
-        asked = self.ledger.request_id
-        return next((one for one in self.ledger.bookings() if one.request_id == asked), None) if asked else None
+        return self.ledger.booking(self.ledger.request_id) if self.ledger.request_id else None
 
     def charged(self) -> "tuple[str, Booking | None]":
         """What this request was charged, in a sentence, and as it is booked."""

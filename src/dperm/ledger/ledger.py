@@ -179,6 +179,17 @@ class Ledger:
             name = self._name(books)
             return bookings(bookkeeping.facts_of(books, name), books.entries(name))
 
+    def booking(self, request_id: str) -> Booking | None:
+        """The charge of one request, with how it ended; None if it was never charged."""
+
+        def asked(books: Books) -> tuple[Booking, ...]:
+            name = self._name(books)
+            line = books.named(name, Kind.RESERVE, request_id)
+            lines = () if line is None else (line, books.closing(name, line.seq))
+            return bookings(bookkeeping.facts_of(books, name), (one for one in lines if one is not None))
+
+        return next(iter(consult(self._store, asked)), None)
+
     def anchor(self) -> Anchor:
         """A signed word about the last line, to be kept elsewhere: with it a ledger that was put back is recognised."""
         with self._store.read() as books:

@@ -263,7 +263,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
         self._parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "ledger"}
         self._set_learnt(fitted)
         self.guarantee_, self.profile_ = fitted.guarantee, fitted.profile  # None where nothing is promised
-        self.plan_ = fitted.plan
+        self.plan_, self.record_ = fitted.plan, fitted.record
         self.n_features_in_ = seen.n_features_in_
         if hasattr(self, "feature_names_in_"):
             del self.feature_names_in_

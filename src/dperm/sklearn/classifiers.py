@@ -79,6 +79,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
     profile_ : the whole curve delta(epsilon); None where nothing is promised
     statement_ : every field of a report, as data
     plan_ : what was planned from public numbers; None for a model from a file
+    record_ : the facts of the release, with the receipt of the ledger; None for epsilon=inf
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Examples
@@ -179,7 +180,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
 
     Attributes
     ----------
-    coef_, intercept_, classes_, guarantee_, profile_, statement_, plan_, n_features_in_, feature_names_in_
+    coef_, intercept_, classes_, guarantee_, profile_, statement_, plan_, record_, n_features_in_, feature_names_in_
         As for `PrivateLogisticRegression`.
 
     Examples

@@ -74,6 +74,7 @@ class PrivateLinearRegression(PrivateLinearRegressor):
     profile_ : the whole curve delta(epsilon); None where nothing is promised
     statement_ : every field of a report, as data
     plan_ : what was planned from public numbers; None for a model from a file
+    record_ : the facts of the release, with the receipt of the ledger; None for epsilon=inf
     n_features_in_, feature_names_in_ : as in scikit-learn
 
     Examples
@@ -150,7 +151,7 @@ class PrivateHuberRegressor(PrivateLinearRegressor):
 
     Attributes
     ----------
-    coef_, intercept_, guarantee_, profile_, statement_, plan_, n_features_in_, feature_names_in_
+    coef_, intercept_, guarantee_, profile_, statement_, plan_, record_, n_features_in_, feature_names_in_
         As for `PrivateLinearRegression`.
 
     Examples
@@ -225,7 +226,7 @@ class PrivateQuantileRegressor(PrivateLinearRegressor):
 
     Attributes
     ----------
-    coef_, intercept_, guarantee_, profile_, statement_, plan_, n_features_in_, feature_names_in_
+    coef_, intercept_, guarantee_, profile_, statement_, plan_, record_, n_features_in_, feature_names_in_
         As for `PrivateLinearRegression`.
 
     Examples
