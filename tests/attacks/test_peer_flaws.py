@@ -295,7 +295,7 @@ def test_a_second_run_is_charged_again(method):
 
 # Nothing about the data leaves beside the release.
 
-RELEASED = {"coef", "coef_", "intercept", "intercept_", "value", "digest"}
+RELEASED = {"coef", "coef_", "intercept", "intercept_", "released", "value", "digest"}
 CLOCK = {"timestamp"}
 
 

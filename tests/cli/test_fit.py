@@ -11,7 +11,7 @@ import pytest
 
 from dperm import ApproxDP, PureDP
 from dperm.cli import problem
-from dperm.sklearn.files import load_model, load_stored
+from dperm.sklearn.files import load_stored
 
 FIT = "fit data.csv --target income --epsilon 1 --schema schema.toml"
 PAY = "fit data.csv --target pay --epsilon 1 --schema pay.toml"
@@ -24,7 +24,7 @@ def left_behind(folder):
 
 def test_a_model_is_learnt_written_and_described(desk, ends):
     said = ends(0, FIT).stdout
-    model = load_model("model.dperm")
+    model = load_stored("model.dperm").estimator
     assert model.guarantee_ == ApproxDP(1.0, 1e-6, "replace_one")
     for words in (
         "model.dperm",
@@ -51,7 +51,7 @@ def test_the_model_is_the_one_of_the_python_api(desk, ends):
         model = PrivateLogisticRegression(
             epsilon=1.0, feature_norm=schema.encoder.norm, classes=("<=50K", ">50K"), random_state=7
         ).fit(schema.encoder.transform(table), labels)
-    assert (load_model("seeded.dperm").coef_ == model.coef_).all()
+    assert (load_stored("seeded.dperm").estimator.coef_ == model.coef_).all()
 
 
 def test_json_says_what_was_done(desk, answered):
@@ -83,7 +83,7 @@ def test_the_file_names_the_features_and_keeps_the_schema(desk, ends):
 )
 def test_the_estimator_follows_from_the_target_unless_it_is_named(desk, answered, line, name):
     assert answered(line)["estimator"] == name
-    model = load_model("model.dperm")
+    model = load_stored("model.dperm").estimator
     assert type(model).__name__ == name
     if "quantile" in line:
         assert model.quantile == 0.9
@@ -91,7 +91,7 @@ def test_the_estimator_follows_from_the_target_unless_it_is_named(desk, answered
 
 def test_options_reach_the_plan(desk, answered):
     found = answered(f"{FIT} --delta 0 --adjacency add_remove --n 1000 --C 0.5 --clip 1 --method output")
-    model = load_model("model.dperm")
+    model = load_stored("model.dperm").estimator
     assert model.guarantee_ == PureDP(1.0, "add_remove")
     assert (found["method"], model.C, model.clip, model.n) == ("output", 0.5, 1.0, 1000)
 
@@ -100,7 +100,7 @@ def test_nothing_about_the_number_of_records_is_said_under_add_remove(desk, dper
     for more in ("", "--json"):
         said = dperm(f"{FIT} --adjacency add_remove --force {more}").output
         assert "1500" not in said and "1,500" not in said
-    assert "1500" not in json.dumps(load_model("model.dperm").statement_.to_dict())
+    assert "1500" not in json.dumps(load_stored("model.dperm").estimator.statement_.to_dict())
 
 
 def test_no_training_score_is_worked_out(desk, ends, monkeypatch):
@@ -114,7 +114,7 @@ def test_no_training_score_is_worked_out(desk, ends, monkeypatch):
 def test_a_fit_without_noise_says_that_nothing_is_promised(desk, ends, answered):
     result = ends(0, "fit data.csv --epsilon inf --not-private --schema schema.toml")
     assert "NOT PRIVATE" in result.stdout and "Warning: this fit is NOT PRIVATE" in result.stderr
-    assert load_model("model.dperm").epsilon == math.inf
+    assert load_stored("model.dperm").estimator.epsilon == math.inf
     assert answered("fit data.csv --epsilon inf --not-private --schema schema.toml --force")["guarantee"] is None
 
 
@@ -122,7 +122,7 @@ def test_a_seed_makes_the_model_reproducible_and_not_private(desk, ends):
     for name in ("a", "b"):
         result = ends(0, f"{FIT} --seed 3 --not-private --out {name}.dperm")
         assert "NOT PRIVATE" in result.stdout and "NOT PRIVATE" in result.stderr
-    one, other = load_model("a.dperm"), load_model("b.dperm")
+    one, other = load_stored("a.dperm").estimator, load_stored("b.dperm").estimator
     assert (one.coef_ == other.coef_).all() and one.guarantee_ is None
 
 
@@ -142,7 +142,7 @@ def test_many_indicators_make_sparse_features_and_the_same_model(desk, ends):
         ends(0, "fit data.csv --epsilon 1 --schema wide.toml --seed 1 --not-private --out dense.dperm")
     finally:
         encoding._CROWDED = kept
-    one, other = load_model("sparse.dperm").coef_, load_model("dense.dperm").coef_
+    one, other = load_stored("sparse.dperm").estimator.coef_, load_stored("dense.dperm").estimator.coef_
     np.testing.assert_allclose(one, other, atol=1e-6)
 
 
@@ -223,7 +223,7 @@ def test_an_existing_model_is_replaced_by_force_only(desk, ends):
     ends(2, FIT)
     assert Path("model.dperm").read_text() == "old"
     ends(0, f"{FIT} --force")
-    assert load_model("model.dperm").guarantee_ is not None
+    assert load_stored("model.dperm").estimator.guarantee_ is not None
 
 
 def test_wrong_options_are_found_before_the_data_are_read(desk, ends, monkeypatch):

@@ -17,7 +17,7 @@ from dperm.accounting.budget import State
 from dperm.cli.interrupts import Interrupts
 from dperm.cli.running import Interruption
 from dperm.ledger import Ledger
-from dperm.sklearn.files import load_model
+from dperm.sklearn.files import load_stored
 
 ENTRY = "from dperm.cli import main; main()"
 FIT = "fit data.csv --target income --epsilon 1 --schema schema.toml --ledger census.ledger --request-id a".split()
@@ -134,7 +134,7 @@ def test_once_the_release_is_booked_the_model_is_written_first(opened, place, af
     assert_interrupted(done)
     (booked,) = ledger.bookings()
     assert booked.state is State.COMMITTED
-    assert load_model("model.dperm")._fitted.record.ledger["digest"] == booked.digest
+    assert load_stored("model.dperm").estimator._fitted.record.ledger["digest"] == booked.digest
     assert "and the release is booked" in done.stderr and "The model is complete, and written." in done.stderr
     assert "Written: model.dperm" in done.stdout
 

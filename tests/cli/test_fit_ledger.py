@@ -11,7 +11,7 @@ from dperm.cli import charging
 from dperm.errors import BudgetError, DataError
 from dperm.ledger import Ledger
 from dperm.privacy import ApproxDP, PureDP
-from dperm.sklearn.files import load_model
+from dperm.sklearn.files import load_stored
 
 FIT = "fit data.csv --target income --epsilon 1 --schema schema.toml --ledger census.ledger"
 
@@ -32,7 +32,7 @@ def test_a_fit_is_charged_once_and_says_what_is_spent_and_left(opened, ends):
     for words in ("charged:", "spent:", "left:", "'census'", "census 2026", "one person", "request id: fit-7"):
         assert words in said
     assert f"epsilon = {ledger.remaining.epsilon!r}" in said
-    record = load_model("model.dperm")._fitted.record
+    record = load_stored("model.dperm").estimator._fitted.record
     assert (record.ledger["request_id"], record.ledger["digest"]) == ("fit-7", booked.digest)
 
 

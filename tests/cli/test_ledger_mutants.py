@@ -117,4 +117,4 @@ def test_a_spelling_that_loses_digits_is_found(assert_killed):
         assert read_expression(text).event(Filling("replace_one")) == event
 
     old, new = 'else str(value).removesuffix(".0")', 'else f"{value:g}"'
-    assert_killed(check, "dperm.cli.ledger.words", old, new)
+    assert_killed(check, "dperm.accounting.spelling", old, new)

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from dperm import ZCDP, ApproxDP, Approximate, Gaussian, Laplace, Poisson, Pure, PureDP
 from dperm.accounting import PerturbedObjective, RandomizedResponse, ReplaceOneOnly, WithoutReplacement
 from dperm.accounting.serialize import event_to_json
+from dperm.accounting.spelling import spelled
 from dperm.cli.grammar import Filling
-from dperm.cli.ledger.words import spelled
 from dperm.cli.output import up
 from dperm.cli.reading import read_expression
 from dperm.ledger import Anchor, Ledger, verify

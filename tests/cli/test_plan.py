@@ -9,7 +9,7 @@ import pytest
 
 from dperm.accounting.serialize import event_from_json
 from dperm.ledger import Ledger
-from dperm.sklearn.files import load_model
+from dperm.sklearn.files import load_stored
 
 PLAN = "plan --schema schema.toml --epsilon 1 --n 1500"
 
@@ -19,7 +19,7 @@ def test_the_plan_is_the_one_that_a_fit_runs(desk, answered, ends):
     fitted = answered("fit data.csv --epsilon 1 --schema schema.toml")
     for name in ("estimator", "method", "why", "guarantee", "theorems"):
         assert planned[name] == fitted[name]
-    record = load_model("model.dperm")._fitted.record
+    record = load_stored("model.dperm").estimator._fitted.record
     assert planned["event"] == dict(record.event) and record.noise.startswith(planned["noise"])
 
 

@@ -13,7 +13,7 @@ import pytest
 from dperm.data.files import read_table
 from dperm.data.schema import Schema
 from dperm.sklearn import PrivateLogisticRegression
-from dperm.sklearn.files import load_model
+from dperm.sklearn.files import load_stored
 
 
 @pytest.fixture
@@ -35,19 +35,19 @@ def rows(text):
 
 def test_predictions_are_those_of_the_python_api(fitted, ends):
     found = rows(ends(0, "predict model.dperm data.csv").stdout)
-    expected = load_model("model.dperm").predict(python_features())
+    expected = load_stored("model.dperm").estimator.predict(python_features())
     assert [row["income"] for row in found] == expected.tolist() and len(set(expected)) == 2
 
 
 def test_numbers_are_those_of_the_python_api_to_the_last_digit(fitted, ends):
     found = rows(ends(0, "predict pay.dperm data.csv").stdout)
-    expected = load_model("pay.dperm").predict(python_features("pay.toml"))
+    expected = load_stored("pay.dperm").estimator.predict(python_features("pay.toml"))
     assert [float(row["pay"]) for row in found] == expected.tolist()
 
 
 def test_probabilities_have_a_column_for_each_class(fitted, ends, answered):
     found = rows(ends(0, "predict model.dperm data.csv --probabilities").stdout)
-    expected = load_model("model.dperm").predict_proba(python_features())
+    expected = load_stored("model.dperm").estimator.predict_proba(python_features())
     assert list(found[0]) == ["income", "income=<=50K", "income=>50K"]
     assert [[float(row["income=<=50K"]), float(row["income=>50K"])] for row in found] == expected.tolist()
     as_json = answered("predict model.dperm data.csv --probabilities")["predictions"]

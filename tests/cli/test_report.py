@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dperm.sklearn.files import load_model
+from dperm.sklearn.files import load_stored
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_data_hold_the_fields_and_the_declared_domain(fitted, answered):
     found = answered("report model.dperm -o statement.json")
     assert found == {"file": "statement.json", "private": True}
     stated = json.loads(Path("statement.json").read_text())["fields"]
-    kept = load_model("model.dperm").statement_
+    kept = load_stored("model.dperm").estimator.statement_
     assert stated["goal"] == kept["goal"]
     for words in ("age: a number in [17, 90]", "work: one of private", "income: one of <=50K, >50K", "census 2026"):
         assert words in str(stated["data_domain"])

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Where the ledgers of these tests are: in a file, and in a database of PostgreSQL."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -13,14 +13,22 @@ from dperm.ledger import Ledger
 Opener = Callable[..., Ledger]
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def location(request: pytest.FixtureRequest, tmp_path: Path) -> str | Path:
-    """A place without a ledger, in each kind of store."""
-    if request.param == "postgres":
-        import postgres  # skips where there is no server
+def opened(location, limit, **declared):
+    """An account; one of another name than the default is about data of its own."""
+    dataset = f"data of {declared['account']}" if "account" in declared else "census 2026"
+    return Ledger.open(location, limit, **{"dataset": dataset, "unit": "one person", **declared})
 
-        return str(postgres.shared().database())
-    return tmp_path / "census.ledger"
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str | Path]:
+    """A place without a ledger, in each kind of store."""
+    if request.param == "sqlite":
+        yield tmp_path / "census.ledger"
+        return
+    import postgres  # skips where there is no server
+
+    with postgres.lent() as url:
+        yield str(url)
 
 
 @pytest.fixture
@@ -32,10 +40,10 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def open_at(location: str | Path) -> Opener:
     """``Ledger.open`` at that place: give a limit."""
-    return partial(Ledger.open, location, dataset="census 2026", unit="one person")
+    return partial(opened, location)
 
 
 @pytest.fixture
 def open_file(path: Path) -> Opener:
     """``Ledger.open`` of a file: give a limit."""
-    return partial(Ledger.open, path, dataset="census 2026", unit="one person")
+    return partial(opened, path)

@@ -101,7 +101,15 @@ from contextlib import suppress
 from dperm import Laplace
 from dperm.ledger import Ledger
 
-ledger, done, granted, hits = Ledger(sys.argv[1]), threading.Event(), 0, 0
+ledger, done, granted, hits, armed = Ledger(sys.argv[1]), threading.Event(), 0, 0, False
+
+def hit(number, frame):
+    global armed
+    if armed:  # one at a time, and only while the ledger is at work: this program itself is not the subject
+        armed = False
+        raise KeyboardInterrupt
+
+signal.signal(signal.SIGINT, hit)
 
 def disturb():
     while not done.wait(0.003):
@@ -110,7 +118,9 @@ def disturb():
 threading.Thread(target=disturb, daemon=True).start()
 while hits < 200:
     try:
+        armed = True
         ledger.reserve(Laplace(8.0))
+        armed = False
         granted += 1
     except KeyboardInterrupt:
         hits += 1

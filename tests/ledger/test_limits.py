@@ -111,3 +111,17 @@ def test_a_change_between_pricing_and_charging_is_minded(ledger, monkeypatch):
 def test_a_change_says_who_and_why(ledger, given):
     with pytest.raises(ParameterError):
         ledger.change_limit(PureDP(2.0, ADD), **{**WHO, **given})
+
+
+def test_a_receipt_says_how_the_limit_came_to_be_what_it_is(open_at):
+    ledger = open_at(PureDP(1.0, ADD))
+    first = ledger.reserve(Pure(0.5, ADD))
+    assert "limit_changes" not in first.receipt and "opening_limit" not in first.receipt
+    ledger.change_limit(PureDP(2.0, ADD), reason="a second study", by="the board")
+    ledger.change_limit(PureDP(3.0, ADD), reason="a third", by="the board")
+    receipt = ledger.reserve(Pure(0.5, ADD)).receipt
+    assert receipt["opening_limit"]["epsilon"] == 1.0 and receipt["limit"]["epsilon"] == 3.0
+    assert [(one["limit"]["epsilon"], one["reason"], one["by"], one["after"]) for one in receipt["limit_changes"]] == [
+        (2.0, "a second study", "the board", 1),
+        (3.0, "a third", "the board", 1),
+    ]

@@ -5,7 +5,7 @@
 import pytest
 
 from dperm import ApproxDP, PureDP
-from dperm.errors import LedgerError, ParameterError
+from dperm.errors import DpermWarning, LedgerError, ParameterError
 from dperm.ledger import AccountFacts, Kind, Ledger, verify
 from dperm.privacy import GDP, RDP, ZCDP
 
@@ -13,7 +13,9 @@ LIMIT = PureDP(1.0, "replace_one")
 
 
 def test_what_is_declared_is_found_again_by_whoever_has_the_location(open_at, location):
-    opened = open_at(ApproxDP(3.0, 1e-6, "replace_one"), account="census", blocks=10, composition="advanced")
+    opened = open_at(
+        ApproxDP(3.0, 1e-6, "replace_one"), account="census", dataset="census 2026", blocks=10, composition="advanced"
+    )
     again = Ledger(location)
     assert again.account_facts == AccountFacts(
         *("census", "census 2026", "one person", ApproxDP(3.0, 1e-6, "replace_one"), 10, "advanced")
@@ -130,3 +132,11 @@ def test_nothing_is_opened_or_made_by_naming_a_ledger(path):
     with pytest.raises(LedgerError, match="there is no ledger at"):
         ledger.spent  # noqa: B018
     assert list(path.parent.iterdir()) == []
+
+
+def test_a_second_account_of_the_same_data_set_is_warned_about_unless_they_are_tied(open_at):
+    open_at(PureDP(1.0, "add_remove"), account="a", dataset="census")
+    with pytest.warns(DpermWarning, match=r"account 'a' is about the same data set, 'census'.*sum of their limits"):
+        open_at(PureDP(1.0, "add_remove"), account="b", dataset="census")
+    open_at(PureDP(1.0, "add_remove"), account="c", dataset="census", parents=["a", "b"])
+    open_at(PureDP(1.0, "add_remove"), account="d", dataset="another")

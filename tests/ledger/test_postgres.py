@@ -17,6 +17,7 @@ from dperm.ledger.stores import store_of
 from dperm.ledger.units import MOST
 from dperm.mechanisms.releases import Count
 
+pytestmark = pytest.mark.filterwarnings("ignore:account .* is about the same data set")
 OPEN = {"dataset": "census 2026", "unit": "one person"}
 HALF = Pure(0.5, "replace_one")
 

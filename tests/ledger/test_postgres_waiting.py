@@ -16,6 +16,7 @@ from dperm.ledger import Ledger
 from dperm.ledger.books import Meter
 from dperm.ledger.postgres import store as postgres_store
 
+pytestmark = pytest.mark.filterwarnings("ignore:account .* is about the same data set")
 OPEN = {"dataset": "census 2026", "unit": "one person"}
 HALF = Pure(0.5, "replace_one")
 STORE = "dperm.ledger.postgres.store"

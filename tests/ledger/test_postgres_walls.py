@@ -12,6 +12,7 @@ from dperm.errors import LedgerError
 from dperm.ledger import Anchor, Ledger, verify
 from dperm.ledger.postgres import grant_writers
 
+pytestmark = pytest.mark.filterwarnings("ignore:account .* is about the same data set")
 OPEN = {"dataset": "census 2026", "unit": "one person"}
 HALF = Pure(0.5, "replace_one")
 LINE = "INSERT INTO dperm.entry (account, seq, kind, request_id, about, cost, body, at, previous, hash) VALUES"

@@ -11,9 +11,9 @@ from dperm import ApproxDP, PureDP
 from dperm.errors import BudgetError, DataError, LedgerError, NotPrivateWarning, ParameterError
 from dperm.ledger import Anchor, Ledger, verify
 from dperm.mechanisms import GaussianMechanism, LaplaceMechanism, releases
-from dperm.mechanisms.run import digest
 from dperm.methods import OutputPerturbation, output
 from dperm.noise import NotPrivateBits
+from dperm.privacy.digest import digest
 from dperm.sklearn import PrivateLinearRegression, PrivateLogisticRegression
 
 ONE = "replace_one"

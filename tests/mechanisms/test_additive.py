@@ -30,8 +30,8 @@ from dperm.mechanisms import (
     GaussianMixtureMechanism,
     LaplaceMechanism,
 )
-from dperm.mechanisms.run import digest
 from dperm.noise import NotPrivateBits
+from dperm.privacy.digest import digest
 
 ADJACENCIES = ("add_remove", "replace_one")
 GOALS = {

@@ -18,9 +18,9 @@ from dperm.erm.gradient import loss_gradient
 from dperm.erm.losses import Hinge, HuberHinge, Logistic
 from dperm.erm.minimize import minimize
 from dperm.errors import AssumptionError, BudgetError, DataError, NotPrivateWarning, ParameterError
-from dperm.mechanisms.run import digest
 from dperm.methods import GradientPerturbation, ObjectivePerturbation, OutputPerturbation, output
 from dperm.noise import NotPrivateBits
+from dperm.privacy.digest import digest
 
 APPROX = ApproxDP(1.0, 1e-5, "replace_one")
 PURE = PureDP(1.0, "add_remove")

@@ -53,7 +53,7 @@ def in_place(module: ModuleType) -> Iterator[Path]:
 
 
 def opened(path, limit=1.0, **declared):
-    return dperm.ledger.Ledger.open(path, PureDP(limit, ADD), dataset="d", **declared)
+    return dperm.ledger.Ledger.open(path, PureDP(limit, ADD), dataset=f"data of {declared}", **declared)
 
 
 def refused(action, *arguments, **options):
@@ -146,7 +146,7 @@ def limits_keep_their_kind_and_what_is_spent(module):
         assert refused(ledger.change_limit, PureDP(2.0, ADD), **WHO) is None
         assert (ledger.spent, ledger.remaining) == ({"epsilon": 0.5}, PureDP(1.5, ADD))
         assert isinstance(refused(opened, path), LedgerError)
-        other = dperm.ledger.Ledger.open(path, ApproxDP(1.0, 1e-6, ADD), account="b", dataset="d", blocks=2)
+        other = dperm.ledger.Ledger.open(path, ApproxDP(1.0, 1e-6, ADD), account="b", dataset="b", blocks=2)
         assert isinstance(refused(other.change_limit, ApproxDP(1.0, 1e-3, ADD), **WHO), ParameterError)
 
 

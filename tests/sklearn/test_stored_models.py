@@ -11,8 +11,8 @@ import pytest
 from dperm.accounting import MemoryBudget
 from dperm.data.schema import Schema
 from dperm.errors import ModelFormatError
-from dperm.mechanisms.run import digest
 from dperm.privacy import PureDP
+from dperm.privacy.digest import digest
 from dperm.report.model_file import read_model, write_model
 from dperm.sklearn import PrivateLinearRegression, PrivateLogisticRegression
 from dperm.sklearn.files import load_model, load_stored, save, stored_record

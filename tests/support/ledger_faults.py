@@ -45,7 +45,7 @@ class World:
         for account, limit in LIMITS.items():
             parents = ("family",) if account == "child" else ()
             given = PureDP(limit, "replace_one")
-            Ledger.open(location, given, dataset="faults", account=account, parents=parents)
+            Ledger.open(location, given, dataset=f"data of {account}", account=account, parents=parents)
         return cls(location, folder, careless)
 
     def note(self, name: str, text: str) -> None:

@@ -134,7 +134,7 @@ def _second_account(ledger: Ledger) -> int:
     thread = threading.Thread(target=charge)
     thread.start()
     ready.wait()
-    Ledger.open(ledger.location, PureDP(4.0, "replace_one"), dataset="forks", account="second")
+    Ledger.open(ledger.location, PureDP(4.0, "replace_one"), dataset="more forks", account="second")
     handles.forget(Path(ledger.location))
     _look(ledger)
     go.set()

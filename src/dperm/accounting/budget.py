@@ -164,7 +164,8 @@ def checked_budget(budget: object) -> Budget:
     """``budget``, if it is one."""
     if not isinstance(budget, Budget):
         raise ParameterError(
-            f'budget must be a budget or None, got {shown(budget)}. Open one: MemoryBudget(PureDP(1.0, "add_remove")).'
+            f"budget must be a budget or None, got {shown(budget)}. Give a ledger that was "
+            'opened for the data, dperm.Ledger("census.ledger"), or MemoryBudget(PureDP(1.0, "add_remove")).'
         )
     return budget
 

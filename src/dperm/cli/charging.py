@@ -3,12 +3,13 @@
 """The ledger behind a fit: which account, whether it is one of these data, and what was charged, whatever happens."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dperm.cli.output import up
+from dperm.cli.output import plain_up
+from dperm.cli.running import note
 from dperm.errors import AdjacencyError, DpermError, LedgerError, ParameterError
 
 if TYPE_CHECKING:
@@ -59,20 +60,38 @@ class Account:
         """Which account of which ledger, of which data."""
         return f"account {self.facts.name!r} of {self.shown} ({self.facts.dataset}, unit: {self.facts.unit})"
 
-    def require_file(self, path: Path) -> str | None:
-        """Refuse a file of another data set; what to note where none was registered."""
-        if not self.facts.fingerprints:
-            return (
-                f"Note: {self.described} has no registered files: that {path} belongs to its data set is declared by "
-                "this command, and not checked."
-            )
-        if self.ledger.fingerprint(path) not in self.facts.fingerprints:
+    def require_file(self, path: Path, fingerprint: object) -> None:
+        """Refuse a file of another data set, where files were registered."""
+        if self.facts.fingerprints and fingerprint not in self.facts.fingerprints:
             raise LedgerError(
                 f"{path} is not one of the files registered for {self.described}: this is a ledger of another data "
                 "set, or the file was changed. Nothing was charged. Use the ledger of these data, or open an account "
                 "for them."
             )
-        return None
+
+    @property
+    def unchecked(self) -> str:
+        """What to note where no file was registered; nothing otherwise."""
+        if self.facts.fingerprints:
+            return ""
+        return (
+            f"Note: {self.described} has no registered files: that the data belong to its data set was declared by "
+            "this command, and not checked."
+        )
+
+    def above(self) -> "list[Account]":
+        """The accounts that are charged too: the parents, and theirs."""
+        from dperm.ledger import Ledger
+
+        waiting, found = list(self.facts.parents), dict[str, Account]()
+        while waiting:
+            name = waiting.pop(0)
+            if name not in found:
+                facts = Ledger(self.ledger.location, name).account_facts
+                asked = f"{self.facts.name}/{self.ledger.request_id}"  # as the books call it there
+                found[name] = Account(Ledger(self.ledger.location, name, asked), facts, self.shown)
+                waiting += facts.parents
+        return list(found.values())
 
     def price(self, event: "Event") -> dict[str, float]:
         """What an event costs here, by currency."""
@@ -121,23 +140,40 @@ def delta_of(account: Account | None, asked: float | None) -> float:
     """The delta that is asked for; if none is, what the account charges a release for: its share, or nothing."""
     from dperm.privacy import PureDP
 
-    if asked is not None or account is None:
+    if account is None:
         return DEFAULT_DELTA if asked is None else asked
+    if asked is not None:
+        return _within_share(account, asked)
     if isinstance(account.facts.limit, PureDP):
         return 0.0
     share = account.facts.share
     return DEFAULT_DELTA if share is None else share
 
 
+def _within_share(account: Account, asked: float) -> float:
+    """``asked``, if the account does not promise less."""
+    share = account.facts.share
+    if share is not None and asked > share:
+        raise ParameterError(
+            f"--delta is {asked!r}, and each release from {account.described} is charged at its share of the limit's "
+            f"delta, {share!r}: a larger one would promise less than the account does. Leave --delta out."
+        )
+    return asked
+
+
 @dataclass
 class WatchedBudget:
     """A ledger (a `Budget`) that holds signals where they would do harm.
 
-    While it reserves, and from the commit on: what was paid for is written before the command ends.
+    While it reserves, and from the commit on: what was paid for is written before the command ends. The books keep
+    ``known``, public facts of the command, beside those of the run. What ``said`` has to say about an event is said
+    before it is charged.
     """
 
     ledger: "Ledger"
     interrupts: "Interrupts"
+    known: Mapping[str, object]
+    said: Callable[["Event"], str]
 
     def check(self, event: "Event") -> None:
         """As the ledger."""
@@ -147,8 +183,10 @@ class WatchedBudget:
         self, event: "Event", *, request_id: str | None = None, facts: Mapping[str, object] | None = None
     ) -> "WatchedReservation":
         """As the ledger; nobody interrupts it in between."""
+        if words := self.said(event):
+            note(words)
         with self.interrupts.held():
-            reservation = self.ledger.reserve(event, request_id=request_id, facts=facts)
+            reservation = self.ledger.reserve(event, request_id=request_id, facts={**(facts or {}), **self.known})
             if self.interrupts.arrived is not None and not reservation.repeated:
                 reservation.burn("interrupted before anything was learnt")
         return WatchedReservation(reservation, self.interrupts)
@@ -188,4 +226,4 @@ class WatchedReservation:
 
 def in_words(amounts: Mapping[str, float]) -> str:
     """Costs, such as "epsilon 0.5, delta 1e-07", rounded up; those that are nothing are left out."""
-    return ", ".join(f"{name} {up(value)}" for name, value in amounts.items() if value) or "nothing"
+    return ", ".join(f"{name} {plain_up(value)}" for name, value in amounts.items() if value) or "nothing"

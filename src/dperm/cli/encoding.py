@@ -9,10 +9,9 @@ if TYPE_CHECKING:
     from dperm.data import PublicEncoder
     from dperm.data.reading import Column
 
-_CROWDED = 8
-"""Features per column from which a sparse matrix is smaller and faster: a matter of the schema, not of the data."""
-
 
 def features_of(encoder: "PublicEncoder", table: "Mapping[str, Column]") -> Any:
-    """A row of features for each record, sparse where there are many indicators."""
-    return encoder.transform(table, sparse=len(encoder.feature_names) > _CROWDED * len(encoder.columns))
+    """A row of features for each record, as the pipeline of a stored model makes them."""
+    from dperm.sklearn.files import prefers_sparse
+
+    return encoder.transform(table, sparse=prefers_sparse(encoder))

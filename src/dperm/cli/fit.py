@@ -107,7 +107,7 @@ def fit(
             )
             inputs = (data, *([schema] if schema else []), *([Path(ledger)] if ledger else []))
             request = _Request(data, out, charged, force, json, inputs)
-            if request_id is None or charged is None or not done_before(charged, out, as_json=json):
+            if request_id is None or charged is None or not done_before(asked, charged, data, out, as_json=json):
                 _fit(asked, request, interrupts)
 
 
@@ -118,20 +118,23 @@ def _fit(asked: "Problem", request: _Request, interrupts: "Interrupts") -> None:
 
     saved = False
     try:
-        _prepare(asked, request)
-        learnt = _learnt(asked, request, interrupts)
+        known = _prepare(asked, request)
+        learnt = _learnt(asked, request, interrupts, known)
         interrupts.hold()  # it is paid for: what is left takes a moment, and is finished first
         files.save(learnt, request.out, schema=asked.schema)
         saved = True
         print_fitted(learnt, request.out, request.account, as_json=request.json)
+        if request.account is not None and request.account.unchecked:
+            note(request.account.unchecked)
         if interrupts.arrived is not None:
             raise Interruption(interrupts.arrived)
     except BaseException as error:
         raise told(error, request.account, interrupts, saved=saved) from None
 
 
-def _prepare(asked: "Problem", request: _Request) -> None:
-    """Everything that can be refused before the data are read."""
+def _prepare(asked: "Problem", request: _Request) -> dict[str, object]:
+    """Everything that can be refused before the data are read; what the books will keep of the command."""
+    from dperm.cli.command_facts import FILE, facts_of
     from dperm.cli.paths import require_free
     from dperm.data.files import table_file
 
@@ -140,26 +143,30 @@ def _prepare(asked: "Problem", request: _Request) -> None:
     plan = asked.plan()
     account = request.account
     if account is None:
-        return
+        return {}
     if plan is not None:
         account.ledger.check(plan.event)
-    said = account.require_file(request.data)
-    if said:
-        note(said)
+    known = facts_of(asked, account, request.data)
+    account.require_file(request.data, known[FILE])
+    return known
 
 
-def _learnt(asked: "Problem", request: _Request, interrupts: "Interrupts") -> Any:
+def _learnt(asked: "Problem", request: _Request, interrupts: "Interrupts", known: dict[str, object]) -> Any:
     """The fitted estimator: charged to the account, if there is one."""
     from dperm.cli.charging import WatchedBudget
+    from dperm.cli.dear_noise import on_dear_noise
     from dperm.cli.encoding import features_of
     from dperm.data.files import read_table
 
     account, target = request.account, asked.target
-    budget = None if account is None else WatchedBudget(account.ledger, interrupts)
+    budget = None
+    if account is not None:
+        budget = WatchedBudget(account.ledger, interrupts, known, lambda event: on_dear_noise(event, account, asked))
     estimator = asked.made(budget)
     with progress_bar(f"Reading {request.data.name}") as progress:
         table = read_table(request.data, {**asked.schema.encoder.columns, target.name: target}, progress)
     labels = table.pop(target.name)
-    features = features_of(asked.schema.encoder, table)
+    with spinner("Encoding ..."):
+        features = features_of(asked.schema.encoder, table)
     with spinner("Learning ..."):
         return estimator.fit(features, labels)

@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ``dperm fit`` says it did: what was planned, promised and charged; nothing else about the data."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from dperm.cli.charging import in_words
-from dperm.cli.output import below, down, print_facts, print_json, up
+from dperm.cli.output import below, plain_down, plain_up, print_facts, print_json
 from dperm.errors import DpermError
 
 if TYPE_CHECKING:
@@ -64,14 +65,14 @@ def print_repeated(out: Path, account: "Account", *, as_json: bool) -> None:
     )
 
 
-def guarantee_in_words(promised: "AnyGuarantee") -> str:
-    """A guarantee with its numbers and its adjacency."""
+def guarantee_in_words(promised: "AnyGuarantee", written: Callable[[Any], str] = repr) -> str:
+    """A guarantee with its numbers, each as ``written``, and its adjacency."""
     from dperm.privacy.guarantee import guarantee_as_dict
 
     numbers = guarantee_as_dict(promised)
     kind, adjacency = numbers.pop("kind"), numbers.pop("adjacency")
     unit = {"replace_one": "one record replaced by another", "add_remove": "one record added or removed"}
-    given = ", ".join(f"{name} = {value!r}" for name, value in numbers.items())
+    given = ", ".join(f"{name} = {written(value)}" for name, value in numbers.items())
     return f"{kind}: {given}, adjacency {adjacency} ({unit[str(adjacency)]})"
 
 
@@ -82,7 +83,8 @@ def _budget(account: "Account | None", receipt: dict[str, Any]) -> list[tuple[st
     return [
         ("charged", f"{in_words(_cost(account))}, to {account.described}"),
         ("spent", "; ".join(_meter(account, name, spent[name], capacity[name]) for name in spent if capacity[name])),
-        ("left", _left(account)),
+        *_parents(account),
+        ("left", _left(account, spent)),
         ("request id", str(receipt["request_id"])),
     ]
 
@@ -92,7 +94,7 @@ def _meter(account: "Account", name: str, spent: float, capacity: float) -> str:
     share = account.facts.share
     if name == "delta" and share:
         return f"{round(spent / share)} of {account.facts.blocks} releases"
-    return f"{name} {up(spent)} of {down(capacity)}"
+    return f"{name} {plain_up(spent)} of {plain_down(capacity)}"
 
 
 def _cost(account: "Account") -> dict[str, float]:
@@ -100,9 +102,27 @@ def _cost(account: "Account") -> dict[str, float]:
     return {} if booked is None else dict(booked.cost)
 
 
-def _left(account: "Account") -> str:
-    """What may still be spent; reading it must not make a failure of a fit that succeeded."""
+def _parents(account: "Account") -> list[tuple[str, str]]:
+    """What the accounts above were charged; reading it must not make a failure of a fit that succeeded."""
     try:
-        return guarantee_in_words(account.ledger.remaining)
+        booked = [(above.described, above.booking()) for above in account.above()]
+    except DpermError as error:
+        return [("also", f"what the parents were charged cannot be read: {error}")]
+    costs = [f"{in_words(found.cost)}, to {described}" for described, found in booked if found is not None]
+    return [("also", below(costs))] if costs else []
+
+
+def _left(account: "Account", spent: Mapping[str, float]) -> str:
+    """What may still be spent, rounded down."""
+    share, blocks = account.facts.share, account.facts.blocks
+    if share and blocks is not None and round(spent["delta"] / share) >= blocks:
+        return f"nothing: {blocks} of {blocks} releases are used"
+    try:
+        return guarantee_in_words(account.ledger.remaining, _down)
     except DpermError as error:
         return f"cannot be read: {error}"
+
+
+def _down(number: Any) -> str:
+    """A number rounded down; a Renyi curve as it is."""
+    return plain_down(number) if isinstance(number, float) else repr(number)

@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dperm.accounting.budget import State
 from dperm.cli.running import Interruption
 from dperm.errors import BudgetError, ModelFormatError
 
 if TYPE_CHECKING:
     from dperm.cli.charging import Account
     from dperm.cli.interrupts import Interrupts
+    from dperm.cli.problem import Problem
     from dperm.ledger import Booking
 
 NOTHING = "Nothing was charged"
@@ -50,20 +52,39 @@ def _written(booked: "Booking | None", *, saved: bool) -> str:
     return "The model was not written, and is lost." if released else "No model was written."
 
 
-def done_before(account: "Account", out: Path, *, as_json: bool) -> bool:
-    """Whether this request was fitted before and its model is there: said if so, refused if the model is elsewhere."""
+def done_before(asked: "Problem", account: "Account", data: Path, out: Path, *, as_json: bool) -> bool:
+    """Whether this very command was run before and its model is there: said if so, refused if anything differs."""
+    from dperm.cli.command_facts import facts_of, require_same
     from dperm.cli.fit_report import print_repeated
 
     booked = account.booking()
     if booked is None:
         return False
+    require_same(booked, facts_of(asked, account, data))
     if booked.digest is not None and _entry(out) == (booked.request_id, booked.digest):
         print_repeated(out, account, as_json=as_json)
         return True
     raise BudgetError(
-        f"request id {booked.request_id!r} was charged before and is {booked.state.value}, and {out} is not the model "
-        f"that was learnt then. A second run would draw noise twice for one charge. Use what the first run wrote, or "
-        f"pay for a new run under a new --request-id."
+        f"request id {booked.request_id!r} was charged before and is {booked.state.value}{_remedy(booked, out)} a new "
+        "--request-id."
+    )
+
+
+def _remedy(booked: "Booking", out: Path) -> str:
+    """What is true of a request that was charged, and what can be done: there is one release for one charge."""
+    if booked.state is State.COMMITTED:
+        return (
+            f", and {out} is not the model that was learnt then. A second run would draw noise twice for one charge. "
+            "Use what the first run wrote, or pay for a new run under"
+        )
+    if booked.state is State.BURNED:
+        return (
+            ": that run failed, and nothing was released. It stays charged, since something may have been seen. Run "
+            "again under"
+        )
+    return (
+        ": that run is still under way, or was killed. Wait for it; if it is gone, nothing is known to be released, it "
+        "stays charged, and you can run again under"
     )
 
 

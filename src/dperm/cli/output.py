@@ -24,6 +24,27 @@ def down(number: float, digits: int = DIGITS) -> str:
     return _decimal(number, digits, ROUND_FLOOR)
 
 
+def plain_up(number: float) -> str:
+    """As one would type it, if that takes few digits, else rounded up: the text, read as a double, is never below.
+
+    A release of epsilon 0.2 costs 0.2 and not 0.2000001, although the double is above a fifth by 1e-17.
+    """
+    return _typed(number) or up(number)
+
+
+def plain_down(number: float) -> str:
+    """The same, rounded down."""
+    return _typed(number) or down(number)
+
+
+def _typed(number: float) -> str:
+    """The shortest decimal that is read as this double, if it is short; else nothing."""
+    if not math.isfinite(number):
+        return ""
+    shortest = Decimal(repr(float(number))).normalize()
+    return _written(shortest) if len(shortest.as_tuple().digits) <= DIGITS else ""
+
+
 def bracket(lower: float, upper: float) -> str:
     """Both ends, rounded outwards."""
     return f"[{down(lower, BRACKET_DIGITS)}, {up(upper, BRACKET_DIGITS)}]"
@@ -33,7 +54,12 @@ def _decimal(number: float, digits: int, rounding: str) -> str:
     if math.isinf(number):
         return INFINITE
     rounded = Context(prec=digits, rounding=rounding).create_decimal(Decimal(number))
-    if rounded == 0 or 1e-4 <= abs(number) < 1e15:
+    return _written(rounded, plain=1e-4 <= abs(number) < 1e15)
+
+
+def _written(rounded: Decimal, *, plain: bool | None = None) -> str:
+    """A decimal without needless zeros, with an exponent if it is very small or large."""
+    if rounded == 0 or (1e-4 <= abs(rounded) < 1e15 if plain is None else plain):
         text = format(rounded, "f")
         return text.rstrip("0").rstrip(".") if "." in text else text
     return format(rounded.normalize(), "e").replace("e+", "e")

@@ -71,6 +71,13 @@ def family(books: Books, account: str) -> list[AccountFacts]:
     return list(found.values())
 
 
+def untied(books: Books, facts: AccountFacts) -> list[str]:
+    """Accounts about the same data set that a charge to this one will not be charged to."""
+    above = {one.name for parent in facts.parents if parent in books.accounts() for one in family(books, parent)}
+    others = (name for name in books.accounts() if name not in above)
+    return [name for name in others if facts_of(books, name).dataset == facts.dataset]
+
+
 def open_account(books: Books, facts: AccountFacts) -> None:
     """Write the first line of an account."""
     known = books.accounts()

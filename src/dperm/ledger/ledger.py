@@ -7,6 +7,7 @@ import json
 import os
 import secrets
 import uuid
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import final
@@ -15,7 +16,7 @@ from dperm.accounting.budget import checked_text
 from dperm.accounting.event import Event
 from dperm.accounting.serialize import event_to_json
 from dperm.checks import shown
-from dperm.errors import BudgetError, LedgerError, ParameterError
+from dperm.errors import BudgetError, DpermWarning, LedgerError, ParameterError
 from dperm.ledger import bookkeeping
 from dperm.ledger.anchor import Anchor
 from dperm.ledger.bookkeeping import Place
@@ -120,13 +121,27 @@ class Ledger:
         ------
         LedgerError
             If the account exists, or the ledger cannot be written.
+
+        Warns
+        -----
+        DpermWarning
+            If another account is about the same data set, and neither is charged for the other.
         """
         ledger, paths, above = cls(location_of(location), account), _paths(files), _names(parents)
         facts = AccountFacts(account, dataset, unit, limit, blocks, composition, above, approval)
         ledger._store.create()
         prints = tuple(map(ledger.fingerprint, paths))  # a file may be large: nobody waits for it
         with ledger._store.write([account]) as books:
+            same = bookkeeping.untied(books, facts)
             bookkeeping.open_account(books, replace(facts, fingerprints=prints))
+        if same:
+            warnings.warn(
+                f"account {same[0]!r} is about the same data set, {dataset!r}, and is no parent of {account!r}: what "
+                f"holds for both together is the sum of their limits. With parents=[{same[0]!r}] one would be charged "
+                "for the other.",
+                DpermWarning,
+                stacklevel=2,
+            )
         return ledger
 
     @property

@@ -140,6 +140,21 @@ def _booking(facts: AccountFacts, line: Entry, closed: Entry | None) -> Booking:
     )
 
 
+def _changes(books: Books, name: str) -> dict[str, object]:
+    """How the limit came to be what it is: nothing about it, if it is the one of the opening."""
+    if books.latest(name, Kind.LIMIT) is None:
+        return {}
+    changes: list[dict[str, object]] = []
+    charged, opening = 0, {}
+    for line in books.entries(name):
+        charged += line.kind is Kind.RESERVE
+        if line.kind is Kind.OPEN:
+            opening = dict(line.body)
+        if line.kind is Kind.LIMIT:
+            changes.append({"at": line.at, **line.body, "after": charged})
+    return {"opening_limit": opening["limit"], "limit_changes": changes}
+
+
 def _anchored(books: Books, last: Entry) -> dict[str, object]:
     anchor = books.identity().anchor(last)
     names = ("ledger", "account", "seq", "hash", "public_key", "signature")
@@ -154,6 +169,7 @@ def _account(books: Books, name: str) -> dict[str, object]:
         "dataset": facts.dataset,
         "unit": facts.unit,
         "limit": guarantee_as_dict(facts.limit),
+        **_changes(books, name),
         "blocks": facts.blocks,
         "composition": facts.composition,
         "parents": list(facts.parents),

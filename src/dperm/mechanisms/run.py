@@ -8,7 +8,6 @@
 4. key a stream of bits (without randomness nothing goes on), reserve, draw, commit the digest of what is released.
 """
 
-import hashlib
 import json
 import platform
 import warnings
@@ -31,6 +30,7 @@ from dperm.errors import DataError, NotPrivateWarning, ParameterError
 from dperm.noise.bits import Bits, Stream, SystemBits
 from dperm.noise.grade import Grade
 from dperm.privacy import Record, Release
+from dperm.privacy.digest import digest
 from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict
 
 Raw = TypeVar("Raw")
@@ -99,25 +99,6 @@ def _read(checked: Callable[[], Raw]) -> Raw:
     with suppress(MemoryError), np.errstate(all="ignore"):
         return checked()
     raise DataError("the data do not fit into memory.")
-
-
-def digest(value: object) -> str:
-    """SHA-256 of what is released: of an array's type, shape and bytes, of anything else's repr."""
-    sha = hashlib.sha256()
-    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
-        sha.update(f"{value.dtype.str}{value.shape}".encode())
-        sha.update(np.ascontiguousarray(value).view(np.uint8).data if value.size else b"")
-    else:
-        sha.update(_in_words(value).encode())
-    return f"sha256:{sha.hexdigest()}"
-
-
-def _in_words(value: object) -> str:
-    """The repr; a candidate that has none must not burn the budget."""
-    try:
-        return repr(value.tolist() if isinstance(value, np.ndarray) else value)
-    except Exception:
-        return f"{type(value).__module__}.{type(value).__qualname__}"
 
 
 def _source(bits: Bits | None) -> Bits:

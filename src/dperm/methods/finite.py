@@ -22,11 +22,11 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ParameterError
 from dperm.mechanisms.exponential import ExponentialMechanism
 from dperm.mechanisms.goal import quotient_down
-from dperm.mechanisms.run import digest
 from dperm.methods.plan import Plan, row_limit
 from dperm.noise.bits import Stream
 from dperm.noise.choice import exponential_choice
 from dperm.privacy import Adjacency
+from dperm.privacy.digest import digest
 from dperm.privacy.guarantee import AnyGuarantee
 
 SCORES = ("errors", "loss")

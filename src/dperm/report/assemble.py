@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statements are assembled here, and only here: from the record of a release, its guarantee and its profile."""
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -88,6 +89,7 @@ def _promise(release: Release[Any]) -> dict[str, object]:
     """What is promised."""
     kind = guarantee_as_dict(release.record.guarantee)
     explained = explain(release).as_dict()
+    pure = release.profile.epsilon(0.0)
     return {
         "status": words.PRIVATE,
         "goal": dict(kind),
@@ -97,7 +99,7 @@ def _promise(release: Release[Any]) -> dict[str, object]:
         "parameters": kind,
         "unit_of_privacy": unit_of_privacy(str(explained.pop("unit")), release.record.ledger),
         "trust_model": words.TRUST,
-        "profile": explained,
+        "profile": {**explained, "epsilon_at_delta_zero": pure if math.isfinite(pure) else None},
     }
 
 

@@ -69,10 +69,10 @@ STATED_BY_THE_USER = (
 )
 """Fields that the user may state; all others follow from the release, and cannot be overwritten."""
 
-PARTLY_KNOWN = ("contribution_bound", "data_domain", "preprocessing", "nonprivate_statistics")
+PARTLY_KNOWN = ("contribution_bound", "data_domain", "tuning", "preprocessing", "nonprivate_statistics")
 """Fields of which the run knows a part at most, and the user has to state the rest."""
 
-BESIDE = (*PARTLY_KNOWN, "reasons", "tuning", "ledger_entry", "retries")
+BESIDE = (*PARTLY_KNOWN, "reasons", "ledger_entry", "retries")
 """Fields in which the words of the user stand beside what the run knows, and never replace it."""
 
 FLAVOURS = {

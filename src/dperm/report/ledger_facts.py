@@ -10,13 +10,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from dperm.report import fields as words
-from dperm.report.numbers import rounded_up
+from dperm.report.labels import epsilon_first
+from dperm.report.limit_changes import changes_in_words, limit_in_words
 
 Receipt = Mapping[str, Any]
 
 NO_REFUNDS = "A run that fails after its charge stays charged: there are no refunds."
 OUTSIDE = "Runs that were not charged to it are not included."
-KINDS = {"PureDP": "epsilon-DP", "ApproxDP": "(epsilon, delta)-DP", "ZCDP": "zCDP", "GDP": "GDP", "RDP": "Renyi DP"}
+ALONE = "Other releases from the same data are not covered here."
+CHOSEN = "Choosing among them by scores on private data is not covered by that."
 
 
 def ledger_facts(receipt: Receipt) -> dict[str, object]:
@@ -24,7 +26,7 @@ def ledger_facts(receipt: Receipt) -> dict[str, object]:
     if not receipt:
         return {"composition": words.NO_COMPOSITION}
     return {
-        "ledger_entry": dict(receipt),
+        "ledger_entry": _ordered(receipt),
         "composition": _composition(receipt),
         "tuning": _tuning(receipt),
         "retries": _retries(receipt),
@@ -40,26 +42,34 @@ def unit_of_privacy(proved: str, receipt: Receipt) -> str:
     return f"{proved}. The account declares the unit {unit!r}: it is protected if at most one record belongs to each."
 
 
-def limit_in_words(limit: Mapping[str, Any]) -> str:
-    """Such as "(epsilon, delta)-DP with epsilon = 3, delta = 0.000001 (replace_one)"."""
-    numbers = {name: value for name, value in limit.items() if name not in ("kind", "adjacency")}
-    if "curve" in numbers:
-        return f"Renyi DP at {len(numbers['curve'])} orders ({limit.get('adjacency', '')})"
-    values = ", ".join(f"{name} = {rounded_up(value)}" for name, value in numbers.items())
-    kind = str(limit.get("kind", ""))
-    return f"{KINDS.get(kind, kind)} with {values} ({limit.get('adjacency', '')})"
-
-
 def account_of(receipt: Receipt) -> str:
     """How sentences name what was charged."""
     return f"the account {receipt['account']!r}" if receipt.get("account") else "the budget of this process"
 
 
+def together(receipt: Receipt) -> str:
+    """What holds for this and all other releases, for the plain part of a page."""
+    if not receipt:
+        return ALONE
+    many = receipt.get("releases")
+    count = "" if many is None else " (1 release so far)" if many == 1 else f" ({many} releases so far)"
+    limit = limit_in_words(receipt.get("limit", {}))
+    said = f"Together with everything else charged to {account_of(receipt)}{count} the limit is {limit}."
+    return " ".join(part for part in (said, changes_in_words(receipt), _seeded(receipt)) if part)
+
+
+def _ordered(receipt: Receipt) -> dict[str, object]:
+    """The receipt, epsilon before delta wherever they stand side by side."""
+    return {name: epsilon_first(item) if isinstance(item, Mapping) else item for name, item in receipt.items()}
+
+
 def _composition(receipt: Receipt) -> str:
     parts = [
         f"The limit of {account_of(receipt)}, {limit_in_words(receipt.get('limit', {}))}, is what holds for everything "
-        f"charged to it together, however each release was chosen. Post-processing costs nothing.",
+        f"charged to it together, also if releases were chosen from earlier releases (not from looks at the data). "
+        f"Post-processing costs nothing.",
         _blocks(receipt),
+        changes_in_words(receipt),
         _seeded(receipt),
     ]
     return " ".join(part for part in parts if part)
@@ -75,8 +85,9 @@ def _tuning(receipt: Receipt) -> str:
     many = receipt.get("releases")
     so_far = f", {many} so far," if many is not None else ""
     limit = limit_in_words(receipt.get("limit", {}))
-    parts = [f"All releases charged to {account_of(receipt)}{so_far} are together within {limit}.", _seeded(receipt)]
-    return " ".join(part for part in (*parts, OUTSIDE) if part)
+    within = f"All releases charged to {account_of(receipt)}{so_far} are together within {limit}."
+    parts = (within, changes_in_words(receipt), _seeded(receipt), OUTSIDE, CHOSEN)
+    return " ".join(part for part in parts if part)
 
 
 def _retries(receipt: Receipt) -> str:

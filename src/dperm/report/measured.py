@@ -67,6 +67,19 @@ def measured(utility: object) -> Measured | None:
         return None
 
 
+def with_names(utility: object) -> object:
+    """A ``utility`` field whose points say what their numbers are; anything else as it is."""
+    found = measured(utility)
+    if found is None or not isinstance(utility, Mapping):
+        return utility
+    return {**utility, "points": [_named(point, found.measure) for point in found.points]}
+
+
+def _named(point: Point, measure: str) -> dict[str, float]:
+    ends = {} if point.low == point.high else {"low": point.low, "high": point.high}
+    return {"epsilon": point.epsilon, measure: point.value, **ends}
+
+
 def _point(given: Any) -> Point:
     data = given if isinstance(given, Mapping) else dict(zip(("epsilon", "value"), given, strict=True))
     epsilon, value = checks.positive("epsilon", data["epsilon"]), checks.real("value", data["value"])

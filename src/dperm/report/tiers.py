@@ -96,7 +96,10 @@ HINTS = {
     "data_domain": "what the records are: about whom, from where and when, and which values are possible.",
     "contribution_bound": "how many records one person can have at most, and what makes sure of it.",
     "reasons": "why this epsilon, this delta, this adjacency and this method were chosen.",
-    "tuning": "every other run on the same data, for tuning or for choosing, and how each of them was charged.",
+    "tuning": (
+        "every other run on the same data, and how each of them was charged; and how this model was chosen among "
+        "others: if by scores on private data, that is not covered."
+    ),
     "preprocessing": "what was done to the data before the fit, and whether it looked at several records together.",
     "nonprivate_statistics": "which numbers of the data were looked at without privacy (means, ranges, plots), if any.",
     "ledger_entry": "where this release is booked, if anywhere: it was charged to no budget of dperm.",

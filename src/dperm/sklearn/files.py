@@ -11,16 +11,20 @@ from typing import Any, TypeVar
 import numpy as np
 
 from dperm.data.arrays import Floats
+from dperm.data.encoder import PublicEncoder
 from dperm.data.schema import Schema
 from dperm.errors import DpermError, ModelFormatError
 from dperm.privacy import Adjacency, PrivacyProfile, Record
 from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.report.model_file import ModelFile, read_model, write_model
+from dperm.sklearn.encoder import PublicTableEncoder
 from dperm.sklearn.fitted import Fitted, profile_of
 from dperm.sklearn.units import Units
 
 Estimator = TypeVar("Estimator")
 _LEFT_OUT = ("ledger",)
+_CROWDED = 8
+"""Features per column from which a sparse matrix is smaller and faster."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,12 @@ def save(estimator: Any, path: str | os.PathLike[str], *, schema: Schema | None 
 def load(kind: type[Estimator], path: str | os.PathLike[str]) -> Estimator:
     """Read an estimator of this class."""
     file = read_model(path)
+    if file.data.get("schema") is not None:
+        raise _refusal(
+            path,
+            f"it was learnt from a table, through a schema that {kind.__name__} does not know, and what it said of raw "
+            "features would be wrong. Use dperm.sklearn.load_model(path), which encodes raw tables",
+        )
     if file.kind != kind.__name__:
         raise _refusal(path, f"it holds a {file.kind}. Use {file.kind}.load")
     loaded: Estimator = _stored(kind, file, path).estimator
@@ -64,18 +74,23 @@ def load(kind: type[Estimator], path: str | os.PathLike[str]) -> Estimator:
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
-    """The fitted estimator in a file, whatever its class.
+    """The fitted model in a file, whatever its class: as it was saved, it predicts the same.
+
+    A model that was learnt from a table through a schema, as by ``dperm fit``, is a fitted
+    `sklearn.pipeline.Pipeline` of two steps, "encoder" and "model": it predicts raw tables (a data frame, or a mapping
+    of names to columns), as ``dperm predict`` does. All others are the estimator alone, which predicts features.
 
     Raises
     ------
     ModelFormatError
         If the file holds something else, is damaged, or was written by a newer version.
     """
-    return load_stored(path).estimator
+    stored = load_stored(path)
+    return stored.estimator if stored.schema is None else _pipeline(stored.estimator, stored.schema.encoder)
 
 
 def load_stored(path: str | os.PathLike[str]) -> StoredModel:
-    """The same, with the schema that is stored beside it."""
+    """The fitted estimator in a file, and the schema that is stored beside it."""
     from dperm import sklearn
 
     file = read_model(path)
@@ -99,6 +114,19 @@ def _stored(kind: type[Any], file: ModelFile, path: str | os.PathLike[str]) -> S
     except (DpermError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise _refusal(path, "what it says about the model does not fit together") from error
     return StoredModel(estimator._keep(fitted, seen), schema)
+
+
+def prefers_sparse(encoder: PublicEncoder) -> bool:
+    """Whether features are made sparse: where a column has many, a matter of the schema and not of the data."""
+    return len(encoder.feature_names) > _CROWDED * len(encoder.columns)
+
+
+def _pipeline(estimator: Any, encoder: PublicEncoder) -> Any:
+    """A fitted pipeline; the encoder learns nothing but the names of its columns."""
+    from sklearn.pipeline import Pipeline
+
+    first = PublicTableEncoder(encoder.columns, sparse=prefers_sparse(encoder)).fit(encoder.columns)
+    return Pipeline([("encoder", first), ("model", estimator)])
 
 
 def _schema(data: Mapping[str, Any], fitted: Fitted) -> Schema | None:
@@ -167,7 +195,7 @@ def _require_consistent(record: Record, data: Mapping[str, Any], kind: str, colu
 
 def _require_booked(record: Record, released: Floats | None, coef: Floats, units: Units) -> None:
     """Refuse coefficients that are not those whose digest a ledger has."""
-    from dperm.mechanisms.run import digest
+    from dperm.privacy.digest import digest
 
     if released is None:
         return

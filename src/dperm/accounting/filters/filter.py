@@ -6,6 +6,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from dperm.accounting.event import Event
+from dperm.accounting.spelling import in_grammar
 from dperm.checks import shortened
 from dperm.privacy.guarantee import AnyGuarantee
 
@@ -33,4 +34,4 @@ class Filter(Protocol):
 
 def in_brief(event: Event) -> str:
     """The event for a message, not longer than a line or two."""
-    return shortened(repr(event), 160)
+    return shortened(in_grammar(event), 160)

@@ -101,8 +101,8 @@ def _event(event: str | None, event_file: Path | None, facts: "AccountFacts") ->
 
 
 def _print_approval(ledger: "Ledger", facts: "AccountFacts", request: str, event: "Event | None", json: bool) -> None:
+    from dperm.accounting.spelling import spelled
     from dperm.cli.ledger.layout import print_folded
-    from dperm.cli.ledger.words import spelled
     from dperm.cli.output import print_json
     from dperm.cli.subject import event_data
 

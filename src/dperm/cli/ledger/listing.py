@@ -9,10 +9,11 @@ from typing import Any
 import typer
 
 from dperm.accounting.budget import State
+from dperm.accounting.spelling import spelled
 from dperm.cli.ledger.layout import print_folded
 from dperm.cli.ledger.standing import Standing
-from dperm.cli.ledger.words import SHARES, currency, in_words, spelled
-from dperm.cli.output import up
+from dperm.cli.ledger.words import SHARES, currency, in_words
+from dperm.cli.output import plain_up
 from dperm.ledger import Booking, Entry, Kind
 from dperm.ledger.reservation import bookings
 from dperm.privacy.guarantee import guarantee_from_dict
@@ -85,7 +86,7 @@ def _is_seeded(booking: Booking) -> bool:
 
 
 def _cost(name: str, cost: float) -> str:
-    return f"1 of the {SHARES}" if name == "delta" else f"{currency(name)} {up(cost)}"
+    return f"1 of the {SHARES}" if name == "delta" else f"{currency(name)} {plain_up(cost)}"
 
 
 def _digest(digest: str) -> str:

@@ -1,13 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Limits, charges and events in words."""
+"""Limits and charges in words."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
-
 from dperm.cli.ledger.standing import Standing
-from dperm.cli.output import down, up
+from dperm.cli.output import down, plain_down, plain_up
 from dperm.ledger import AccountFacts
 from dperm.ledger.units import amount, capacity_units
 from dperm.privacy.guarantee import GDP, RDP, ZCDP, AnyGuarantee, ApproxDP, PureDP
@@ -88,28 +85,8 @@ def meter_rows(standing: Standing) -> list[tuple[str, str, str, str, float]]:
         used = meter.spent / meter.capacity if meter.capacity else 1.0
         if name != "delta":
             size, spent = (amount(standing.facts.rule, name, units) for units in (meter.capacity, meter.spent))
-            texts = (plain(float(size)), up(round_up(spent)), down(float(standing.left(name))))
+            texts = (plain(float(size)), plain_up(round_up(spent)), plain_down(round_down(standing.left(name))))
             rows.append((currency(name), *texts, used))
         elif meter.capacity:  # in whole shares
             rows.append((SHARES, str(meter.capacity), str(meter.spent), str(meter.capacity - meter.spent), used))
     return rows
-
-
-def spelled(event: Mapping[str, Any], adjacency: str) -> str:
-    """A stored event in the grammar of the command line; of one that is not known, its type."""
-    match event:
-        case {"type": "composed", "events": [*parts]}:
-            return " + ".join(spelled(part, adjacency) for part in parts)
-        case {"type": "repeated", "event": inner, "count": count}:
-            part = spelled(inner, adjacency)
-            return f"({part}) * {count}" if inner.get("type") == "composed" else f"{part} * {count}"
-    names = [name for name in event if name not in ("type", "event", "dperm_event")]
-    numbers = [name for name in names if name != "adjacency" or event[name] != adjacency]
-    inner = [spelled(event["event"], adjacency)] if "event" in event else []
-    texts = [_argument(name, event[name], bare=not inner and name == names[0]) for name in numbers]
-    return f"{event.get('type', '?')}({', '.join(inner + texts)})"
-
-
-def _argument(name: str, value: object, *, bare: bool) -> str:
-    text = str(value).lower() if isinstance(value, bool) else str(value).removesuffix(".0")
-    return text if bare else f"{name}={text}"
