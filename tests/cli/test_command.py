@@ -238,6 +238,10 @@ def test_the_commands_of_the_page_that_write_files_run_and_print_what_it_says(de
             assert result.exit_code == 0, result.output
         flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         assert not said or doctest.OutputChecker().check_output(said, result.stdout, flags), result.stdout
+    (code,) = re.findall(r"^```py\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+    names = {}
+    exec(code, names)
+    assert [name for name, _ in names["model"].steps] == ["encoder", "model"]
 
 
 def test_the_schemas_on_the_pages_are_schemas(desk):

@@ -127,7 +127,7 @@ def test_a_seed_makes_the_model_reproducible_and_not_private(desk, ends):
 
 
 def test_many_indicators_make_sparse_features_and_the_same_model(desk, ends):
-    from dperm.cli import encoding
+    from dperm.sklearn import files
 
     names = ", ".join(f'"w{place}"' for place in range(40))
     wide = (
@@ -137,11 +137,11 @@ def test_many_indicators_make_sparse_features_and_the_same_model(desk, ends):
     )
     Path("wide.toml").write_text(wide)
     ends(0, "fit data.csv --epsilon 1 --schema wide.toml --seed 1 --not-private --out sparse.dperm")
-    encoding._CROWDED, kept = 100, encoding._CROWDED
+    files._CROWDED, kept = 100, files._CROWDED
     try:
         ends(0, "fit data.csv --epsilon 1 --schema wide.toml --seed 1 --not-private --out dense.dperm")
     finally:
-        encoding._CROWDED = kept
+        files._CROWDED = kept
     one, other = load_stored("sparse.dperm").estimator.coef_, load_stored("dense.dperm").estimator.coef_
     np.testing.assert_allclose(one, other, atol=1e-6)
 
@@ -193,7 +193,7 @@ BAD = [
     (f"{FIT} --C 0", ["C must be"]),
     (f"{FIT} --clip 2", ["clip must be"]),
     (f"{FIT} --n 0", ["n must be"]),
-    (f"{FIT} --n 7", ["n=7", "replace_one"]),
+    (f"{FIT} --n 7", ["--n is 7", "leave --n out", "replace_one"]),
     (f"{FIT} --account census", ["--account", "--ledger"]),
     (f"{FIT} --request-id a", ["--request-id", "--ledger"]),
     (f"{FIT} --out data.csv --force", ["--out", "data.csv", "read"]),

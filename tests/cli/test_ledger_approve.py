@@ -103,7 +103,7 @@ def test_nobody_to_ask_is_a_refusal(refused, census):
         ("--request fit-7 --epsilon 4", ["both were given"]),
         ("--epsilon 4 --event 'pure(1)' --yes", ["--event and --event-file belong to --request"]),
         ("--epsilon 4 --rho 4 --yes", ["give one limit", "--epsilon and --rho"]),
-        ("--rho 4 --yes", ["PureDP", "its size is --epsilon, got --rho"]),
+        ("--rho 4 --yes", ["epsilon 3, replace_one", "its size is --epsilon, got --rho"]),
         ("--epsilon 3 --yes", ["already"]),
         ("--epsilon 0 --yes", ["--epsilon", "> 0"]),
         ("--epsilon much --yes", ["--epsilon", "'much'"]),
@@ -149,10 +149,38 @@ def test_several_accounts_and_none_named_is_a_refusal(dperm, census):
     Ledger.open("census.ledger", PureDP(1.0, "replace_one"), dataset="x", account="other")
     result = dperm(f"{APPROVE} --request fit-7")
     assert result.exit_code == 3
-    assert "account must be given" in result.stderr
+    assert "--account is missing" in result.stderr
     assert "'main', 'other'" in result.stderr
 
 
-def test_an_event_is_read_under_the_adjacency_of_the_account(dperm, census):
+def test_an_event_is_read_under_the_adjacency_of_the_account(dperm, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    census = Ledger.open("census.ledger", ZCDP(3.0, "replace_one"), dataset="census 2026", approval=True)
     dperm(f"{APPROVE} --request fit-7 --event 'pure(0.25) + gaussian(2)'")
     assert census.entries()[-1].body["event"] == json.loads(event_to_json(Pure(0.25, "replace_one") + Gaussian(2.0)))
+
+
+def test_an_event_that_can_never_be_charged_is_not_approved(refused, census):
+    said = refused(f"{APPROVE} --request fit-7 --event 'gaussian(20)'")
+    assert "--event: gaussian(20) can never be charged to account 'main', whose limit is epsilon 3" in said
+    assert len(census.entries()) == 1
+
+
+def test_a_limit_below_what_is_spent_is_refused_before_anything_is_said_about_it(dperm, census):
+    dperm(f"{APPROVE} --request fit-1")
+    census.reserve(Pure(0.25, "replace_one"), request_id="fit-1").commit("sha256:00")
+    result = dperm(f"{APPROVE} --epsilon 0.125 --yes")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "still holds" not in result.stderr and "epsilon 0.25 is spent already" in result.stderr
+
+
+def test_delta_never_changes_and_that_is_said(refused, census):
+    assert "never changes" in refused(f"{APPROVE} --delta 1e-5 --yes")
+
+
+def test_the_name_that_a_request_of_a_child_has_is_said(dperm, census):
+    Ledger.open("census.ledger", PureDP(1.0, "replace_one"), dataset="x", account="child", parents=["main"])
+    assert "it is called 'child/k1' here" in dperm(f"{APPROVE} --account main --request k1").stderr
+    assert dperm(f"{APPROVE} --account main --request child/k1").stderr == ""
+    child = Ledger("census.ledger", "child")
+    child.reserve(Pure(0.25, "replace_one"), request_id="k1").commit("sha256:00")

@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -134,6 +135,9 @@ def on_a_terminal(line, typed="", interrupted_at=None):
             seen += part
             if interrupted_at is not None and interrupted_at.encode() in seen:
                 running.send_signal(signal.SIGINT)
+                again = threading.Timer(5.0, running.send_signal, [signal.SIGINT])  # one before the read is not seen
+                again.daemon = True
+                again.start()
                 interrupted_at = None
     os.close(ours)
     return re.sub(r"\x1b\[[0-9;]*m", "", seen.decode()).replace("\r\n", "\n"), running.wait()

@@ -43,8 +43,8 @@ def test_the_account_has_the_limit_of_the_options(answered, line):
 
 def test_everything_declared_is_in_the_books(answered, tmp_path):
     (tmp_path / "data.csv").write_text("age\n41\n")
-    answered(f"{OPEN} --epsilon 3")
-    more = "--account research --parent main --approval --unit 'one person' --data data.csv"
+    answered(f"{OPEN} --epsilon 3 --unit 'one person'")
+    more = "--account research --parent main --approval --data data.csv"  # the unit is that of the parent
     found = answered(f"{OPEN} --rho 0.5 {more}")
     ledger = Ledger("census.ledger", "research")
     facts = ledger.account_facts
@@ -194,3 +194,24 @@ def test_a_file_of_something_else_is_left_as_it_is(turned_away, tmp_path):
 def test_a_directory_that_is_not_there_is_named(turned_away):
     line = "ledger open no/such/census.ledger --dataset x --adjacency replace_one --epsilon 3"
     assert "No such file or directory" in turned_away(line)
+
+
+def test_another_account_of_the_same_data_is_warned_about_in_one_line(dperm):
+    dperm(f"{OPEN} --epsilon 3")
+    result = dperm(f"{OPEN} --epsilon 3 --account second")
+    assert result.exit_code == 0
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("Warning: account 'main' is about the same data set") and "--parent main" in line
+
+
+def test_beside_a_file_of_something_else_nothing_is_left(dperm, tmp_path):
+    (tmp_path / "census.ledger").write_text("a diary. " * 200)
+    result = dperm(f"{OPEN} --epsilon 3")
+    assert result.exit_code == 3 and "holds no ledger" in result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["census.ledger"]
+
+
+def test_how_an_account_that_exists_is_used_is_said_in_options(dperm):
+    dperm(f"{OPEN} --epsilon 3")
+    said = dperm(f"{OPEN} --epsilon 3").stderr
+    assert "--account 'main'" in said and "Ledger(" not in said

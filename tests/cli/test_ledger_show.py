@@ -32,7 +32,13 @@ def census(tmp_path, monkeypatch):
     ledger.reserve(Laplace(8.0), facts={"seeded": True}).commit(DIGEST)
     ledger.reserve(Pure(0.125, "replace_one") * 2 + Pure(0.25, "replace_one"))
     child = Ledger.open(
-        "census.ledger", ZCDP(0.5, "replace_one"), account="part", parents=["main"], approval=True, dataset="region 7"
+        "census.ledger",
+        ZCDP(0.5, "replace_one"),
+        account="part",
+        parents=["main"],
+        approval=True,
+        dataset="region 7",
+        unit="one person",
     )
     child.approve("fit-8", by="A. Officer", reason="as planned", event=Gaussian(20.0) * 10)
     ledger = Ledger("census.ledger", "main")

@@ -173,9 +173,22 @@ def test_a_damaged_file_is_found(found, census, tmp_path):
     assert found("ledger verify census.ledger")
 
 
-def test_a_file_of_something_else_is_found(found, census, tmp_path):
+def test_a_file_of_something_else_was_not_verified(dperm, census, tmp_path):
     (tmp_path / "diary.ledger").write_text("a diary. " * 200)
+    result = dperm("ledger verify diary.ledger")
+    assert (result.exit_code, result.stdout) == (3, "") and "holds no ledger" in result.stderr
+    assert not (tmp_path / "diary.ledger.lock").exists()
+
+
+def test_something_else_where_a_ledger_was_is_found(found, census, tmp_path):
+    (tmp_path / "diary.ledger").write_text("a diary. " * 200)
+    (tmp_path / "diary.ledger.lock").write_bytes(b"\0" * 100)
     assert "holds no ledger" in found("ledger verify diary.ledger")
+
+
+def test_a_model_is_no_anchor(refused, census, tmp_path):
+    store(tmp_path / "model.dperm", release(census))
+    assert "Use --model model.dperm" in refused("ledger verify census.ledger --anchor model.dperm")
 
 
 def test_a_model_that_was_charged_passes(answered, census, tmp_path):

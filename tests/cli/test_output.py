@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dperm.cli.output import bracket, down, print_json, print_paragraphs, print_table, up
+from dperm.cli.output import bracket, down, plain_down, plain_up, print_json, print_paragraphs, print_table, up
 
 NUMBERS = st.floats(min_value=0, allow_nan=False, allow_infinity=False)
 
@@ -55,6 +55,19 @@ def test_the_ends_of_a_bracket_are_rounded_outwards(one, other):
 )
 def test_a_number_is_spelled_briefly(number, text):
     assert up(number) == text
+
+
+@given(NUMBERS)
+def test_a_plain_number_is_on_the_safe_side_when_it_is_read(number):
+    assert float(plain_down(number)) <= number <= float(plain_up(number))
+    assert len(Decimal(plain_up(number)).normalize().as_tuple().digits) <= 7
+
+
+@pytest.mark.parametrize(
+    ("number", "text"), [(0.2, "0.2"), (1e-5, "1e-5"), (1 / 3, "0.3333334"), (0.1 + 0.2, "0.3000001"), (3.0, "3")]
+)
+def test_a_number_that_was_typed_is_shown_as_it_was(number, text):
+    assert plain_up(number) == text
 
 
 def test_json_has_null_for_what_is_not_finite(capsys):

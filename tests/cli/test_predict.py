@@ -12,8 +12,9 @@ import pytest
 
 from dperm.data.files import read_table
 from dperm.data.schema import Schema
+from dperm.errors import ModelFormatError
 from dperm.sklearn import PrivateLogisticRegression
-from dperm.sklearn.files import load_stored
+from dperm.sklearn.files import load_model, load_stored
 
 
 @pytest.fixture
@@ -134,3 +135,44 @@ def test_a_pipe_that_is_closed_is_no_drama(fitted):
     assert process.wait() in (0, 1)
     assert b"Traceback" not in process.stderr.read()
     process.stderr.close()
+
+
+@pytest.mark.parametrize("name", ["p.parquet", "p.pq", "p.arrow", "p.feather", "P.Parquet"])
+def test_predictions_are_written_in_the_form_of_the_name(fitted, ends, answered, name):
+    pytest.importorskip("pyarrow")
+    expected = answered("predict model.dperm data.csv --probabilities")["predictions"]
+    ends(0, f"predict model.dperm data.csv --probabilities -o {name}")
+    read = pd.read_parquet if name.lower().endswith(("parquet", "pq")) else pd.read_feather
+    assert read(name).to_dict("list") == expected
+
+
+@pytest.mark.parametrize("name", ["p.txt", "p", "p.xlsx"])
+def test_a_form_that_is_not_known_is_refused(fitted, ends, name):
+    assert "must end in .csv, .parquet" in ends(2, f"predict model.dperm data.csv -o {name}").stderr
+    assert not Path(name).exists()
+
+
+@pytest.mark.parametrize("kind", ["pandas", "mapping"])
+@pytest.mark.parametrize(("model", "target"), [("model.dperm", "income"), ("pay.dperm", "pay")])
+def test_the_model_in_python_predicts_raw_tables_as_the_command_does(fitted, answered, kind, model, target):
+    frame = pd.read_csv("data.csv")
+    table = frame if kind == "pandas" else {name: frame[name].tolist() for name in frame}
+    pipeline = load_model(model)
+    assert [name for name, _ in pipeline.steps] == ["encoder", "model"]
+    assert pipeline.predict(table).tolist() == answered(f"predict {model} data.csv")["predictions"][target]
+
+
+def test_the_class_does_not_load_what_it_cannot_encode(fitted):
+    with pytest.raises(ModelFormatError, match=r"through a schema.*dperm\.sklearn\.load_model"):
+        PrivateLogisticRegression.load("model.dperm")
+
+
+def test_empty_text_in_parquet_is_missing_as_in_csv(fitted, answered):
+    pytest.importorskip("pyarrow")
+    frame = pd.read_csv("data.csv", keep_default_na=False)
+    assert (frame["work"] == "").any()
+    frame["age"], frame["hours"] = pd.to_numeric(frame["age"]), pd.to_numeric(frame["hours"])
+    frame.to_parquet("data.parquet")
+    assert answered("predict model.dperm data.parquet --probabilities") == answered(
+        "predict model.dperm data.csv --probabilities"
+    )

@@ -3,10 +3,14 @@
 """``dperm report``: the statement of a model, in the form that the name of the file asks for."""
 
 import json
+import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from dperm.cli.fields_draft import HINTS
+from dperm.report.fields import STATED_BY_THE_USER
 from dperm.sklearn.files import load_stored
 
 
@@ -26,7 +30,7 @@ def test_a_statement_is_written(fitted, ends, name):
 
 def test_data_hold_the_fields_and_the_declared_domain(fitted, answered):
     found = answered("report model.dperm -o statement.json")
-    assert found == {"file": "statement.json", "private": True}
+    assert (found["file"], found["private"]) == ("statement.json", True) and "curator" in found["gaps"]
     stated = json.loads(Path("statement.json").read_text())["fields"]
     kept = load_stored("model.dperm").estimator.statement_
     assert stated["goal"] == kept["goal"]
@@ -48,12 +52,31 @@ def test_a_model_that_is_not_private_is_told_so(desk, ends, answered):
     assert "NOT PRIVATE" in Path("statement.html").read_text()
 
 
+def test_the_gaps_are_listed_and_a_draft_has_them(fitted, ends, answered):
+    said = ends(0, "report model.dperm -o statement.html --fields fields.toml").stdout
+    assert "gaps that only you can fill" in said and "links" in said and "curator" not in said
+    found = answered("report model.dperm --draft-fields draft.toml")
+    draft = Path("draft.toml").read_text()
+    assert (found["file"], found["fields"]) == (None, "draft.toml") and tomllib.loads(draft) == {}
+    filled = re.sub(r'^# (\w+) = ""$', r'\1 = "said"', draft, flags=re.MULTILINE)
+    assert list(tomllib.loads(filled)) == found["gaps"] and set(found["gaps"]) <= set(HINTS)
+    Path("draft.toml").write_text(filled)
+    result = ends(0, "report model.dperm -o full.html --fields draft.toml")
+    assert "gap" not in result.stdout
+    assert "Fill it in" in ends(0, "report model.dperm --draft-fields draft.toml --force").stdout
+
+
+def test_every_field_of_the_user_has_a_hint():
+    assert set(HINTS) == set(STATED_BY_THE_USER)
+
+
 BAD = [
     ("report missing.dperm -o s.html", ["missing.dperm"]),
     ("report data.csv -o s.html", ["cannot read a model"]),
     ("report model.dperm -o s.pdf", ["s.pdf", ".html"]),
     ("report model.dperm", ["-o"]),
     ("report model.dperm -o taken.html", ["taken.html exists"]),
+    ("report model.dperm --draft-fields taken.html", ["taken.html exists"]),
     ("report model.dperm -o nowhere/s.html", ["nowhere"]),
     ("report model.dperm -o s.html --fields missing.toml", ["missing.toml"]),
     ("report model.dperm -o s.html --fields broken.toml", ["broken.toml", "not TOML"]),

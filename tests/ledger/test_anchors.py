@@ -10,7 +10,8 @@ import pytest
 from dperm import Laplace, PureDP
 from dperm.accounting import MemoryBudget
 from dperm.errors import LedgerError, ParameterError
-from dperm.ledger import Anchor, Ledger, verify
+from dperm.ledger import Anchor, Ledger, receipt_is_signed, verify
+from dperm.ledger.anchor import Identity
 
 ADD = "add_remove"
 
@@ -108,3 +109,39 @@ def test_fingerprints_know_the_files_of_an_account_and_are_keyed(open_at, tmp_pa
 def test_a_missing_file_is_not_taken_for_a_missing_ledger(ledger, tmp_path):
     with pytest.raises(FileNotFoundError):
         ledger.fingerprint(tmp_path / "no such file")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"limit": {"kind": "PureDP", "epsilon": 0.1, "adjacency": ADD}},
+        {"unit": "one household"},
+        {"spent": {"epsilon": 0.0}},
+        {"digest": "sha256:other"},
+        {"seeded": 3},
+        {"parents": ["census"]},
+        {"approved": True},
+        {"receipt_signature": "00" * 64},
+        {"receipt_signature": None},
+        {"signature": "00" * 64},
+        {"note": object()},
+    ],
+)
+def test_a_receipt_is_signed_word_for_word(ledger, change):
+    receipt = ledger.reserve(Laplace(8.0), request_id="a").receipt
+    assert receipt_is_signed(receipt)
+    assert receipt_is_signed(dict(reversed(json.loads(json.dumps(receipt)).items())))
+    assert not receipt_is_signed({**receipt, **change})
+    assert not receipt_is_signed({name: value for name, value in receipt.items() if name != "unit"})
+
+
+def test_a_receipt_of_another_key_is_not_that_of_the_ledger(ledger, tmp_path):
+    other = Ledger.open(tmp_path / "other.ledger", PureDP(9.0, ADD), dataset="d").reserve(Laplace(8.0)).receipt
+    own = ledger.reserve(Laplace(8.0), request_id="a").receipt
+    mixed = {**own, **{name: other[name] for name in ("public_key", "receipt_signature")}}
+    assert not receipt_is_signed(mixed)
+    strange = Identity.fresh()
+    posing = {name: value for name, value in own.items() if name != "receipt_signature"}
+    assert not receipt_is_signed(strange.signed({**posing, "public_key": strange.public_key}))
+    with pytest.raises(LedgerError, match="there is no anchor in it"):
+        receipt_is_signed({})

@@ -74,7 +74,18 @@ def test_a_child_is_no_way_around_the_approval_of_its_parent(open_at, ledger):
     assert verify(ledger.location).ok
 
 
-@pytest.mark.parametrize("given", [{"request_id": ""}, {"by": ""}, {"reason": None}, {"request_id": "a\0"}])
+def test_the_approval_of_a_child_s_release_pays_for_no_other(open_at, ledger):
+    open_at(PureDP(1.0, ADD), account="north", parents=["census"])
+    ledger.approve("north/a", **WHO)
+    with pytest.raises(ParameterError, match='request_id must have no "/"'):
+        ledger.reserve(QUARTER, request_id="north/a")
+    assert ledger.bookings() == ()
+
+
+BAD = ["", "a\0", "/a", "a/", "a/b/c", "x" * 201, None, f"a/{'x' * 201}"]
+
+
+@pytest.mark.parametrize("given", [{"by": ""}, {"reason": None}, *({"request_id": bad} for bad in BAD)])
 def test_an_approval_says_who_and_why(ledger, given):
     arguments = {"request_id": "a", **WHO, **given}
     with pytest.raises(ParameterError):

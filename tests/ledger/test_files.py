@@ -281,3 +281,16 @@ def test_a_budget_that_is_used_up_is_used_up_everywhere(ledger, path):
             ledger.reserve(EVENT)
     assert elsewhere(path) == "1.0"
     assert "BudgetError" in elsewhere(path, "ledger.reserve(Laplace(8.0))")
+
+
+def test_a_path_is_what_the_system_takes_it_for(path, tmp_path, monkeypatch):
+    """The directory above a link is that of what it leads to."""
+    (tmp_path / "real" / "sub").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "real" / "sub")
+    Ledger.open(tmp_path / "real" / "x.ledger", LIMIT, dataset="d")
+    there = Ledger(f"{tmp_path}/link/../x.ledger")
+    assert there.location == os.path.realpath(tmp_path / "real" / "x.ledger")
+    assert there.spent == {"epsilon": 0.0}
+    monkeypatch.chdir(tmp_path / "link")
+    assert Ledger("../x.ledger") == there
+    assert Ledger("x.ledger").location == os.path.realpath(tmp_path / "real" / "sub" / "x.ledger")

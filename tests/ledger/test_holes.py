@@ -294,3 +294,67 @@ def test_messages_say_no_more_than_names_and_numbers_of_the_ledger(ledger):
     with pytest.raises(Exception, match="was used for") as caught:
         ledger.reserve(Laplace(4.0), request_id="a", facts={"note": "not for messages"})
     assert "not for messages" not in str(caught.value)
+
+
+FORKING = """
+import os, sys, threading
+from dperm import Laplace
+from dperm.ledger import Ledger
+
+ledger, done, said = Ledger(sys.argv[1]), threading.Event(), []
+
+def work(name):
+    try:
+        for number in range(40):
+            ledger.reserve(Laplace(8.0), request_id=f"{name}-{number}").commit("sha256:1")
+    except Exception as error:
+        said.append(repr(error))
+
+threads = [threading.Thread(target=work, args=(name,)) for name in "ab"]
+for thread in threads:
+    thread.start()
+while any(thread.is_alive() for thread in threads):
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+print(said or "all were released")
+"""
+
+
+def test_a_thread_that_forks_disturbs_no_other(open_file, path):
+    """A fork closes connections, and waits for whoever uses one: until the last look at the files, too."""
+    ledger = open_file(PureDP(1000.0, "add_remove"))
+    command = [sys.executable, "-W", "ignore", "-c", FORKING, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=100)
+    assert done.stdout.strip() == "all were released", done.stdout + done.stderr
+    assert [booking.state for booking in ledger.bookings()] == ["committed"] * 80
+
+
+@pytest.mark.parametrize("where", ["flock", "fstat"])
+def test_a_signal_while_the_lock_is_taken_does_not_wait_for_its_own_thread(ledger, monkeypatch, where):
+    """No transaction has begun yet; the lock is asked for, or held, by the very thread that the handler runs in."""
+    found = []
+    module = locking.fcntl if where == "flock" else os
+    real = getattr(module, where)
+
+    def interrupted(*arguments):
+        result = real(*arguments)
+        if not found:
+            found.append(None)
+            found[0] = in_place(lambda: ledger.reserve(EVENT))
+        return result
+
+    def in_place(action):
+        try:
+            return action()
+        except LedgerError as error:
+            return error
+
+    def run():
+        monkeypatch.setattr(module, where, interrupted)
+        return ledger.reserve(EVENT)
+
+    assert in_a_thread(run).state == "reserved"
+    assert "is in use by this thread already" in str(found[0])
+    assert len(ledger.bookings()) == 1

@@ -27,7 +27,8 @@ def test_a_limit_is_raised_and_the_books_say_when_by_whom_and_why(ledger):
     again.reserve(Pure(1.25, ADD))
     line = ledger.entries()[2]
     assert line.kind is Kind.LIMIT
-    assert line.body == {"limit": {"kind": "PureDP", "epsilon": 2.0, "adjacency": ADD}, **WHO}
+    limit = {"kind": "PureDP", "epsilon": 2.0, "adjacency": ADD}
+    assert line.body == {"limit": limit, "promise": limit, **WHO}
     assert verify(ledger.location, prices=True).accounts["main"].capacity == {"epsilon": 2.0}
     assert verify(ledger.location, prices=True).ok
 
@@ -125,3 +126,27 @@ def test_a_receipt_says_how_the_limit_came_to_be_what_it_is(open_at):
         (2.0, "a second study", "the board", 1),
         (3.0, "a third", "the board", 1),
     ]
+
+
+def test_a_lowered_limit_promises_no_less(open_at):
+    """Who spends a little, looks, and stops, could have spent 10: what is promised was fixed before."""
+    ledger = open_at(PureDP(10.0, ADD))
+    ledger.reserve(Pure(0.0625, ADD))
+    assert ledger.promise == ledger.limit == PureDP(10.0, ADD)
+    assert "promise" not in ledger.reserve(Pure(0.0, ADD)).receipt
+    for epsilon, promised in ((0.0625, 10.0), (0.5, 10.0), (12.0, 12.0), (1.0, 12.0)):
+        ledger.change_limit(PureDP(epsilon, ADD), **WHO)
+        assert (ledger.limit, ledger.promise) == (PureDP(epsilon, ADD), PureDP(promised, ADD))
+        receipt = ledger.reserve(Pure(0.0, ADD)).receipt
+        assert receipt.get("promise", receipt["limit"])["epsilon"] == promised
+    assert [set(one) for one in receipt["limit_changes"]] == [{"at", "limit", "reason", "by", "after"}] * 4
+    assert verify(ledger.location, prices=True).ok
+
+
+@pytest.mark.parametrize("composition", ["basic", "advanced"])
+def test_nothing_remains_when_every_block_is_used(open_at, composition):
+    ledger = open_at(ApproxDP(1.0, 1e-6, ADD), blocks=2, composition=composition)
+    ledger.reserve(Pure(0.01, ADD))
+    assert ledger.remaining.epsilon > 0.2
+    ledger.reserve(Pure(0.01, ADD))
+    assert ledger.remaining == ApproxDP(0.0, 0.0, ADD)

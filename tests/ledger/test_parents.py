@@ -5,7 +5,7 @@
 import pytest
 
 from dperm import ApproxDP, Laplace, Pure, PureDP
-from dperm.errors import BudgetError
+from dperm.errors import BudgetError, ParameterError
 from dperm.ledger import Ledger, verify
 from dperm.privacy import ZCDP
 
@@ -78,19 +78,26 @@ def test_the_same_id_in_two_accounts_is_two_requests(diamond):
     assert [one.request_id for one in diamond["census"].bookings()] == ["north/a", "old/a", "a"]
 
 
-def test_an_id_that_looks_like_a_child_s_cannot_stand_for_its_charge(diamond):
-    """Charged to the parent alone, it must not pay for the child's release; nor the other way round."""
-    diamond["census"].reserve(QUARTER, request_id="north/a")
+def test_no_id_and_no_account_looks_like_a_child_s_charge(diamond, open_at):
+    """Charged to the parent alone, it would pay for the child's release, or use an approval of it."""
     before = lines(diamond)
     for ask in (
-        diamond["north"].reserve,
-        lambda event, **_: Ledger(diamond["north"].location, "north", "a").check(event),
+        lambda: diamond["census"].reserve(QUARTER, request_id="north/a"),
+        lambda: Ledger(diamond["census"].location, "census", "north/a"),
+        lambda: Ledger(diamond["census"].location, "north/a"),
+        lambda: open_at(PureDP(1.0, ADD), account="north/a"),
     ):
-        with pytest.raises(BudgetError, match="request_id='north/a' was charged to account 'census' before"):
-            ask(QUARTER, request_id="a")
+        with pytest.raises(ParameterError, match='must have no "/"'):
+            ask()
     assert lines(diamond) == before
-    diamond["north"].reserve(QUARTER, request_id="b")
-    assert diamond["census"].reserve(QUARTER, request_id="north/b").repeated
+
+
+def test_a_child_is_about_the_same_unit_as_its_parents(open_at):
+    """A release about one visit says nothing of a person with several."""
+    open_at(PureDP(1.0, ADD), account="people", unit="one person")
+    with pytest.raises(ParameterError, match="unit='one visit' is not that of the parent 'people', 'one person'"):
+        open_at(PureDP(1.0, ADD), account="visits", unit="one visit", parents=["people"])
+    assert Ledger.accounts(open_at(PureDP(1.0, ADD), account="others", unit="one visit")) == ("people", "others")
 
 
 def test_accounts_below_pay_nothing_for_a_charge_above(diamond):

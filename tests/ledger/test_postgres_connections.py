@@ -102,8 +102,46 @@ def test_a_connection_that_died_between_two_transactions_is_replaced(ledger):
     assert backend_of(ledger.location) != before
 
 
+READING = {
+    "account_facts": lambda ledger: ledger.account_facts.name,
+    "accounts": lambda ledger: ledger.accounts(),
+    "anchor": lambda ledger: ledger.anchor(),
+    "bookings": lambda ledger: ledger.bookings(),
+    "capacity": lambda ledger: ledger.capacity,
+    "check": lambda ledger: ledger.check(HALF),
+    "entries": lambda ledger: ledger.entries(),
+    "fingerprint": lambda ledger: ledger.fingerprint(__file__),
+    "limit": lambda ledger: ledger.limit,
+    "remaining": lambda ledger: ledger.remaining,
+    "spent": lambda ledger: ledger.spent,
+}
+
+
+@pytest.mark.parametrize("name", READING)
+def test_a_question_that_is_cut_off_is_asked_again(ledger, monkeypatch, name):
+    expected, commit, cuts = READING[name](ledger), transaction._commit, []
+
+    def cut_off(location, connection):
+        if len(cuts) < 2:  # the second time, for those that ask twice
+            cuts.append(cut(location))
+        commit(location, connection)
+
+    monkeypatch.setattr(transaction, "_commit", cut_off)
+    assert READING[name](ledger) == expected
+    assert len(cuts) == 2
+
+
+def test_a_question_that_is_cut_off_does_not_speak_of_changes(ledger):
+    with pytest.raises(Interrupted, match="Nothing was changed") as raised, PostgresStore(ledger.location).read():
+        cut(ledger.location)
+    assert "not known" not in str(raised.value)
+
+
 def test_a_transaction_cut_off_in_the_middle_changes_nothing(ledger):
-    with pytest.raises(Interrupted), PostgresStore(ledger.location).write(["main"]) as books:
+    with (
+        pytest.raises(Interrupted, match="Nothing was changed"),
+        PostgresStore(ledger.location).write(["main"]) as books,
+    ):
         books.append(next_line(books))
         cut(ledger.location)
         books.accounts()
@@ -193,11 +231,42 @@ with PostgresStore(sys.argv[1]).write(["main"]):
     os._exit(0)  # dies in the middle
 """
 
+BESIDE_A_THREAD = """
+import os, sys, threading
+from dperm.ledger import Kind
+from dperm.ledger.entry import following
+from dperm.ledger.postgres import PostgresStore
 
-def test_a_copy_of_the_process_leaves_the_connection_of_its_parent_alone(ledger):
-    done = subprocess.run([sys.executable, "-X", "dev", "-c", FORKING, ledger.location], capture_output=True, text=True)
+inside, leave, failed = threading.Event(), threading.Event(), []
+
+def write():
+    try:
+        with PostgresStore(sys.argv[1]).write(["main"]) as books:
+            books.append(following("main", books.head("main"), Kind.APPROVE, request_id="b"))
+            inside.set()
+            leave.wait()
+    except BaseException as error:
+        failed.append(error)
+    inside.set()
+
+thread = threading.Thread(target=write)
+thread.start()
+inside.wait()
+child = os.fork()  # Python drops the other threads of the child, and all that was theirs
+if child == 0:
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+leave.set()
+thread.join()
+assert failed == [], failed
+"""
+
+
+@pytest.mark.parametrize(("program", "lines"), [(FORKING, 5), (BESIDE_A_THREAD, 2)], ids=["forking", "beside-a-thread"])
+def test_a_copy_of_the_process_leaves_the_connections_of_its_parent_alone(ledger, program, lines):
+    done = subprocess.run([sys.executable, "-X", "dev", "-c", program, ledger.location], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
-    assert ledger.spent == {"epsilon": 2.0}
+    assert len(ledger.entries()) == lines
 
 
 def test_a_copy_of_the_process_does_not_keep_the_locks_of_a_parent_that_died(ledger):
@@ -235,6 +304,17 @@ URLS = {
     "slash": f"postgresql://ann:x/{SECRET}@127.0.0.1:1/census",
     "number-and-slash": f"postgresql://127.0.0.1:1/{SECRET}@127.0.0.1:1/census",
     "no-host": f"postgresql://ann:{SECRET}@/census?host=/nowhere",
+    "space-in-query": f"postgresql://ann@127.0.0.1:1/census?password=my {SECRET}",
+    "ampersand-in-query": f"postgresql://ann@127.0.0.1:1/census?password=my&{SECRET}",
+    "encoded-key": f"postgresql://127.0.0.1:1/census?pass%77ord={SECRET}",
+    "slash-in-user": f"postgresql://us/er:{SECRET}@127.0.0.1:1/census",
+    "encoded-colon": f"postgresql://ann%3A{SECRET}@127.0.0.1:1/census",
+    "in-database": f"postgresql://127.0.0.1:1/ann:{SECRET}@census",
+    "no-at-sign": f"postgresql://ann:{SECRET}",
+    "no-at-sign-database": f"postgresql://ann:{SECRET}/census",
+    "number-sign": f"postgresql://ann:x#{SECRET}@127.0.0.1:1/census",
+    "question-mark": f"postgresql://ann:x?{SECRET}@127.0.0.1:1/census",
+    "new-line": f"postgresql://ann:x\n{SECRET}@127.0.0.1:1/census",
 }
 
 

@@ -179,6 +179,15 @@ def test_a_reader_changes_nothing(url, assert_killed):
     assert_killed(failing, STORE, "READ, READ ONLY", "READ")
 
 
+def test_commit_waits_for_a_standby_as_long_as_it_takes(url, assert_killed):
+    def check(store):
+        mine = f"{url}{'&' if '?' in url else '?'}options=-c%20statement_timeout%3D50000"
+        with store.PostgresStore(mine).write(["a"]) as books:
+            assert books._run("SHOW statement_timeout").fetchone() == ("0",)
+
+    assert_killed(check, STORE, "set_config('statement_timeout', '0', true),", "")
+
+
 def test_a_weak_setting_of_the_session_does_not_make_charges_forgettable(url, assert_killed):
     def check(store):
         for asked, found in {"off": "on", "local": "on", "remote_apply": "remote_apply"}.items():

@@ -35,6 +35,8 @@ FOR_NOBODY = {
     "gap": f"{LINE} ('main', 5, 'reserve', 'b', NULL, '{{}}', '{{}}', '', 'p', 'h')",
     "same-number": f"{LINE} ('main', 3, 'reserve', 'b', NULL, '{{}}', '{{}}', '', 'p', 'h')",
     "request-again": f"{LINE} ('main', 4, 'reserve', 'a', NULL, '{{}}', '{{}}', '', 'p', 'h')",
+    "unopened": f"{LINE} ('other', 1, 'reserve', 'b', NULL, '{{}}', '{{}}', '', 'p', 'h')",
+    "open-again": f"{LINE} ('main', 4, 'open', NULL, NULL, '{{}}', '{{}}', '', 'p', 'h')",
     "close-again": f"{LINE} ('main', 4, 'burn', NULL, 2, '{{}}', '{{}}', '', 'p', 'h')",
 }
 FOR_THE_OWNER = {
@@ -152,6 +154,59 @@ TAMPERED = {
         "function refuse",
     ),
     "constraint": ("ALTER TABLE dperm.meter DROP CONSTRAINT meter_within", "meter_within"),
+    "empty-constraint": (
+        "ALTER TABLE dperm.meter DROP CONSTRAINT meter_within, ADD CONSTRAINT meter_within CHECK (true)",
+        "constraint meter.meter_within",
+    ),
+    "unchecked-constraint": (
+        "ALTER TABLE dperm.meter DROP CONSTRAINT meter_within, "
+        "ADD CONSTRAINT meter_within CHECK (spent >= 0 AND spent <= capacity) NOT VALID",
+        "constraint meter.meter_within",
+    ),
+    "trigger-that-never-fires": (
+        "DROP TRIGGER meter_forward ON dperm.meter; CREATE TRIGGER meter_forward BEFORE UPDATE ON dperm.meter "
+        "FOR EACH ROW WHEN (false) EXECUTE FUNCTION dperm.refuse('what is spent is never given back')",
+        "trigger meter_forward",
+    ),
+    "trigger-elsewhere": (
+        "DROP TRIGGER entry_kept ON dperm.entry; CREATE TRIGGER entry_kept BEFORE UPDATE OR DELETE OR TRUNCATE "
+        "ON dperm.ledger FOR EACH STATEMENT EXECUTE FUNCTION dperm.refuse('the books are append-only')",
+        "trigger entry_kept",
+    ),
+    "trigger-of-replicas": ("ALTER TABLE dperm.meter ENABLE REPLICA TRIGGER meter_kept", "trigger meter_kept"),
+    "one-more-trigger": (
+        "CREATE FUNCTION public.keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN OLD; END'; "
+        "CREATE TRIGGER zzz BEFORE UPDATE ON dperm.meter FOR EACH ROW EXECUTE FUNCTION public.keep()",
+        "trigger zzz",
+    ),
+    "one-more-function": ("CREATE FUNCTION dperm.f() RETURNS int LANGUAGE sql AS 'SELECT 1'", "function f "),
+    "same-function": ("CREATE FUNCTION dperm.refuse(int) RETURNS int LANGUAGE sql AS 'SELECT 1'", "function refuse "),
+    "function-of-its-owner": ("ALTER FUNCTION dperm.admit_entry() SECURITY DEFINER", "function admit_entry"),
+    "function-elsewhere": ("ALTER FUNCTION dperm.admit_entry() RESET search_path", "function admit_entry"),
+    "index": ("DROP INDEX dperm.one_request", "index one_request"),
+    "weak-index": (
+        "DROP INDEX dperm.one_closing; CREATE INDEX one_closing ON dperm.entry (account, about) "
+        "WHERE about IS NOT NULL",
+        "index one_closing",
+    ),
+    "unlogged": ("ALTER TABLE dperm.entry SET UNLOGGED", "table entry"),
+    "rule": ("CREATE RULE r AS ON UPDATE TO dperm.meter DO INSTEAD NOTHING", "rule r "),
+    "row-security": ("ALTER TABLE dperm.entry ENABLE ROW LEVEL SECURITY", "table entry"),
+    "policy": ("CREATE POLICY p ON dperm.entry USING (true)", "policy p "),
+    "heir": ("CREATE TABLE public.heir () INHERITS (dperm.meter)", "table meter"),
+    "default": ("ALTER TABLE dperm.entry ALTER about SET DEFAULT 1", "column entry.about"),
+    "nothing-needed": ("ALTER TABLE dperm.meter ALTER spent DROP NOT NULL", "column meter.spent"),
+    "one-more-column": ("ALTER TABLE dperm.meter ADD more text", "column meter.more"),
+    "one-more-table": ("CREATE TABLE dperm.other (a integer)", "table other"),
+    "view": ("CREATE VIEW dperm.v AS SELECT 1", "relation v"),
+    "owner": ("ALTER TABLE dperm.meter OWNER TO pg_read_all_stats", "relation meter belongs to another"),
+    "owner-of-the-schema": ("ALTER SCHEMA dperm OWNER TO pg_read_all_stats", "schema dperm belongs to another"),
+    "opening": ("SET session_replication_role = replica; DELETE FROM dperm.entry WHERE seq = 1", "never opened"),
+    "unopened-line": (
+        f"SET session_replication_role = replica; {LINE} ('other', 1, 'reserve', 'b', NULL, '', '', '', 'p', 'h')",
+        "account 'other': it was never opened",
+    ),
+    "unopened-meter": ("INSERT INTO dperm.meter VALUES ('other', 'epsilon', 1, 0)", "account 'other'"),
     "meter": ("UPDATE dperm.meter SET spent = spent + 1", "meters"),
     "line": ("SET session_replication_role = replica; UPDATE dperm.entry SET cost = '{\"epsilon\": 0}'", "was changed"),
     "last-line": ("SET session_replication_role = replica; DELETE FROM dperm.entry WHERE seq = 3", "older state"),
@@ -165,8 +220,38 @@ def test_what_an_administrator_changes_is_found(url, name):
     statement, told = TAMPERED[name]
     anchor = used_once(url).anchor()
     assert verify(url, [anchor]).problems == ()
-    postgres.shared().run(statement, url)
-    assert any(told in problem for problem in verify(url, [anchor]).problems)
+    try:
+        postgres.shared().run(statement, url)
+        assert any(told in problem for problem in verify(url, [anchor]).problems)
+    finally:
+        postgres.shared().run("DROP TABLE IF EXISTS public.heir; DROP FUNCTION IF EXISTS public.keep CASCADE", url)
+
+
+def test_a_schema_that_another_role_made_is_refused(url):
+    role = postgres.shared().role()
+    for made in (
+        f"CREATE SCHEMA dperm AUTHORIZATION {role}",
+        f"CREATE TABLE dperm.ledger (); ALTER TABLE dperm.ledger OWNER TO {role}",
+    ):
+        postgres.shared().run(made, url)
+        with pytest.raises(LedgerError, match="belongs to another role"):
+            Ledger.open(url, PureDP(1.0, "replace_one"), **OPEN)
+        postgres.shared().run("ALTER SCHEMA dperm OWNER TO CURRENT_USER", url)
+
+
+def test_a_schema_that_an_administrator_made_for_the_owner_is_used(url):
+    role = postgres.shared().role()
+    postgres.shared().run(f"CREATE SCHEMA dperm; GRANT ALL ON SCHEMA dperm TO {role}", url)
+    used_once(postgres.as_role(url, role))
+    assert verify(url).problems == ()
+    with pytest.raises(LedgerError, match=f"belongs to another role, '{role}'"):
+        Ledger.open(url, PureDP(1.0, "replace_one"), account="new", **OPEN)
+
+
+def test_a_schema_of_a_group_of_the_role_is_used(url):
+    group, role = postgres.shared().role(), postgres.shared().role()
+    postgres.shared().run(f"GRANT {group} TO {role}; CREATE SCHEMA dperm AUTHORIZATION {group}", url)
+    used_once(postgres.as_role(url, role))
 
 
 @pytest.mark.parametrize("setting", ["fsync", "full_page_writes"])

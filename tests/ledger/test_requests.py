@@ -88,7 +88,7 @@ def test_an_id_is_a_line_of_text(ledger, given):
     assert ledger.bookings() == ()
 
 
-@pytest.mark.parametrize("given", ["x" * 200, "'; DROP TABLE entry; --", "a/b", "%s ? {} \U0001f512", " a "])
+@pytest.mark.parametrize("given", ["x" * 200, "'; DROP TABLE entry; --", "a\\b", "%s ? {} \U0001f512", " a "])
 def test_other_ids_are_kept_as_they_are(ledger, given):
     ledger.reserve(QUARTER, request_id=given)
     assert ledger.reserve(QUARTER, request_id=given).repeated
@@ -168,6 +168,7 @@ def test_the_receipt_tells_where_it_is_booked_and_how_the_account_stands(ledger)
     last = ledger.entries()[-1]
     assert (receipt.pop("seq"), receipt.pop("hash")) == (last.seq, last.hash) == (6, last.hash)
     assert [len(receipt.pop(name)) for name in ("ledger", "public_key", "signature")] == [32, 64, 128]
+    assert len(receipt.pop("receipt_signature")) == 128
     assert receipt == {
         "account": "main",
         "request_id": "a",
@@ -212,3 +213,19 @@ def test_the_booking_of_one_request_is_the_one_among_all(open_at):
     ledger.reserve(Laplace(8.0), request_id="c")
     assert tuple(ledger.booking(name) for name in "abc") == ledger.bookings()
     assert ledger.booking("d") is None
+
+
+def nested(depth):
+    found = 0
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+@pytest.mark.parametrize("facts", [{"x": nested(20)}, {"x": nested(900)}, {"x": nested(50_000)}, {"x": "x" * 2**16}])
+def test_facts_are_small_and_flat_enough_for_every_reader(ledger, facts):
+    with pytest.raises(ParameterError, match="facts must be"):
+        ledger.reserve(QUARTER, facts=facts)
+    assert ledger.bookings() == ()
+    ledger.reserve(QUARTER, facts={"x": nested(19), "y": "x" * 60_000}).commit("sha256:1")
+    assert verify(ledger.location).ok

@@ -6,13 +6,15 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
 from dperm import ApproxDP, Gaussian, Laplace, Pure, PureDP
 from dperm.accounting.serialize import event_to_json
 from dperm.errors import LedgerError
-from dperm.ledger import Kind, Ledger, verify
+from dperm.ledger import Kind, Ledger, memory, verify
+from dperm.ledger.rows import row_of
 from dperm.ledger.sqlite.books import SQLiteBooks
 
 ADD = "add_remove"
@@ -106,13 +108,11 @@ def test_dropped_triggers_are_found(ledger, path):
 
 def test_an_account_without_its_meters_is_damaged_and_charges_nothing(ledger, path):
     tampered(path, ("DELETE FROM meter WHERE account = 'census'",))
-    for ask in (
-        lambda: ledger.reserve(Laplace(8.0)),
-        lambda: ledger.check(Laplace(8.0)),
-        lambda: Ledger(path, "census").spent,
-    ):
+    for ask in (lambda: ledger.check(Laplace(8.0)), lambda: Ledger(path, "census").spent):
         with pytest.raises(LedgerError, match="account 'census' has other meters than its rule: the ledger is damaged"):
             ask()
+    with pytest.raises(LedgerError, match="account 'census': what its meters show is not the sum of its lines"):
+        ledger.reserve(Laplace(8.0))
     assert len(ledger.entries()) == 8
 
 
@@ -138,12 +138,12 @@ def forge(path, number, **changes):
         lines = list(SQLiteBooks(connection).entries("north"))
     previous, statements = lines[number - 2].hash, []
     for line in lines[number - 1 :]:
-        fields = {**line.__dict__, "previous": previous, **(changes if line.seq == number else {})}
-        new = type(line)(**fields).sealed()
+        new = replace(line, previous=previous, **(changes if line.seq == number else {})).sealed()
+        cost, body = row_of(new)[5:7]
         statements.append(
             (
                 "UPDATE entry SET cost = ?, body = ?, previous = ?, hash = ? WHERE account = 'north' AND seq = ?",
-                *(json.dumps(new.cost), json.dumps(new.body), new.previous, new.hash, new.seq),
+                *(cost, body, new.previous, new.hash, new.seq),
             )
         )
         previous = new.hash
@@ -158,11 +158,12 @@ def test_a_rewritten_chain_is_a_chain_and_the_anchor_knows_better(ledger, path):
     assert "another hash than the line: the ledger was put back, and went another way" in problems(path, anchor)
 
 
-def test_a_price_that_was_not_paid_is_found_when_prices_are_worked_out(ledger, path):
-    forge(path, 2, cost={"epsilon": 1})
-    path.with_name(f"{path.name}.lock").unlink(missing_ok=True)
-    spent = sum(line.cost.get("epsilon", 0) for line in ledger.entries())
-    tampered(path, ("UPDATE meter SET spent = ? WHERE account = 'north'", spent))
+def test_a_price_that_was_not_paid_is_found_when_prices_are_worked_out(open_file, path):
+    ledger = open_file(PureDP(1.0, ADD), account="north")
+    ledger.reserve(Laplace(8.0), request_id="a")
+    capacity, _ = ledger.entries()[1].meters["epsilon"]
+    forge(path, 2, cost={"epsilon": 1}, meters={"epsilon": (capacity, 1)})
+    tampered(path, ("UPDATE meter SET spent = 1 WHERE account = 'north'",))
     assert verify(path).ok
     assert "line 2: its event costs more than was charged" in problems(path, prices=True)
 
@@ -178,6 +179,20 @@ def test_a_parent_that_was_spared_is_found(ledger, path):
     body = {**ledger.entries()[1].body, "event": event}
     forge(path, 2, body=body)
     assert "line 2: its parent 'census' was not charged" in problems(path)
+
+
+def test_a_charge_above_for_something_else_does_not_count(ledger, path):
+    """A line of the parent belongs to one charge of the child, by the token of both."""
+    forge(path, 2, body={**ledger.entries()[1].body, "token": "0" * 32})
+    assert "line 2: its parent 'census' was not charged" in problems(path)
+
+
+def test_sums_and_promises_that_a_line_only_claims_are_found(ledger, path):
+    capacity, spent = ledger.entries()[2].meters["epsilon"]
+    forge(path, 3, meters={"epsilon": (capacity, spent - 1)})
+    assert "line 3: the sums that it names are not those of the lines up to it" in problems(path)
+    forge(path, 6, body={**ledger.entries()[5].body, "promise": {"kind": "PureDP", "epsilon": 1.0, "adjacency": ADD}})
+    assert "line 6: the promise that it names is not the largest limit so far" in problems(path)
 
 
 def test_a_charge_without_approval_is_found(open_file, path):
@@ -220,6 +235,7 @@ def test_a_fork_is_found_by_the_anchors_of_either_branch(ledger, path, tmp_path)
         connection.backup(copy)
     ledger.reserve(Laplace(8.0)).commit("sha256:3")
     other = Ledger(twin, "north")
+    memory._last.clear()  # as in another process
     other.reserve(Laplace(8.0)).commit("sha256:4")
     assert verify(path).ok
     assert verify(twin).ok

@@ -5,9 +5,12 @@
 import os
 import signal
 
+import numpy as np
+
 from dperm.cli.running import Interruption
 from dperm.data import Categorical, Numeric
 from dperm.errors import DataError
+from dperm.privacy import PureDP, Record
 
 
 def refuses_ragged_records(module, path):
@@ -48,6 +51,70 @@ def does_not_repeat_a_header(module, path):
         assert "secret" not in str(error)
         return
     raise AssertionError("a missing column was not noticed")
+
+
+def watches_what_it_reads(module, path):
+    path.write_text("age,x\n1,2\n")
+    seen = bytearray()
+    with open(path, "rb", buffering=0) as file:
+        module.Source(file, seen.extend).read()
+    assert seen == path.read_bytes()
+
+
+def keeps_nothing_of_a_file_in_an_error(module, path):
+    path.write_bytes(b"age\nsecret\xff\n")
+    try:
+        module.CsvFile(path).read({"age": Numeric(0, 9)}, lambda share: None)
+    except DataError as error:
+        assert error.__context__ is None
+        return
+    raise AssertionError("text that is not UTF-8 was read")
+
+
+def compares_rounded(module):
+    assert module._alike(np.array([1.0]), np.array([1 + 1e-12]))
+    assert not module._alike(np.array([1.0]), np.array([1 + 1e-6]))
+    assert not module._alike(np.array([1.0]), np.array([-1.0]))
+
+
+def refuses_private_words_about_a_seed(module):
+    record = Record(PureDP(1.0, "replace_one"), {}, noise="bits: NOT PRIVATE, they follow from a seed")
+    try:
+        module._require_seed(record, None)
+    except ValueError:
+        return
+    raise AssertionError("a seeded model passed for private")
+
+
+def test_a_reader_whose_content_is_not_watched_dies(assert_killed, tmp_path):
+    assert_killed(
+        lambda module: watches_what_it_reads(module, tmp_path / "t.csv"),
+        "dperm.data.csv_source",
+        "self._watch(block)",
+        "self._watch(block[1:])",
+    )
+
+
+def test_an_error_that_keeps_a_part_of_the_file_dies(assert_killed, tmp_path):
+    assert_killed(
+        lambda module: keeps_nothing_of_a_file_in_an_error(module, tmp_path / "t.csv"),
+        "dperm.data.csv_files",
+        'rule = "UTF-8 text. Save it as UTF-8."',
+        'raise DataError("it must be UTF-8") from None',
+    )
+
+
+def test_coefficients_that_are_hardly_compared_die(assert_killed):
+    assert_killed(compares_rounded, "dperm.sklearn.consistency", "ROUNDING = 1e-9", "ROUNDING = 1e-3")
+
+
+def test_a_seeded_model_that_passes_for_private_dies(assert_killed):
+    assert_killed(
+        refuses_private_words_about_a_seed,
+        "dperm.sklearn.consistency",
+        'record.seeded is ("NOT PRIVATE" in record.noise)',
+        'record.seeded or ("NOT PRIVATE" in record.noise)',
+    )
 
 
 def test_a_reader_that_takes_ragged_records_dies(assert_killed, tmp_path):

@@ -27,8 +27,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 import dperm.ledger
 from dperm import GDP, ApproxDP, Laplace, Pure, PureDP
 from dperm.errors import BudgetError, DpermError, LedgerError, ParameterError
-from dperm.ledger import stores
+from dperm.ledger import memory, stores
+from dperm.ledger.rows import row_of
 from dperm.ledger.sqlite import handles
+from dperm.privacy.guarantee import guarantee_as_dict
 
 ADD = "add_remove"
 QUARTER = Pure(0.25, ADD)
@@ -123,8 +125,9 @@ def parents_pay_too(module):
         assert [booking.state.value for booking in parent.bookings()] == ["committed"]
         assert isinstance(refused(child.reserve, Pure(0.5, ADD)), BudgetError)
         assert child.spent == {"epsilon": 0.25}
-        parent.reserve(Pure(0.125, ADD), request_id="north/b")
-        assert isinstance(refused(child.reserve, Pure(0.125, ADD), request_id="b"), BudgetError)
+        assert isinstance(refused(parent.reserve, Pure(0.125, ADD), request_id="north/b"), ParameterError)
+        assert isinstance(refused(opened, path, account="north/b"), ParameterError)
+        assert isinstance(refused(opened, path, account="visits", unit="one visit", parents=["census"]), ParameterError)
 
 
 def approvals_are_asked_for(module):
@@ -148,6 +151,11 @@ def limits_keep_their_kind_and_what_is_spent(module):
         assert isinstance(refused(opened, path), LedgerError)
         other = dperm.ledger.Ledger.open(path, ApproxDP(1.0, 1e-6, ADD), account="b", dataset="b", blocks=2)
         assert isinstance(refused(other.change_limit, ApproxDP(1.0, 1e-3, ADD), **WHO), ParameterError)
+        ledger.change_limit(PureDP(0.5, ADD), **WHO)
+        assert (ledger.limit, ledger.promise) == (PureDP(0.5, ADD), PureDP(2.0, ADD))
+        ledger.change_limit(PureDP(1.0, ADD), **WHO)
+        assert ledger.promise == PureDP(2.0, ADD)
+        assert ledger.reserve(Pure(0.0, ADD)).receipt.get("promise") == guarantee_as_dict(PureDP(2.0, ADD))
 
 
 def tampered(path, *statements):
@@ -171,6 +179,7 @@ CHANGES = [
     "UPDATE meter SET spent = 0",
     "UPDATE meter SET capacity = capacity + 1",
     "UPDATE entry SET previous = 'x' WHERE seq = 3",
+    """UPDATE entry SET body = replace(body, '"meters": {"epsilon": [', '"meters": {"epsilon": [1') WHERE seq = 4""",
 ]
 
 
@@ -207,10 +216,8 @@ def the_hash_depends_on_the_line_before(module):
     lines = [module.following("a", head, module.Kind.BURN, about=1) for head in (first, twin)]
     same = [replace(line, at="2020").sealed().hash for line in lines]
     assert same[0] != same[1]
-    changed = [
-        replace(first, **change).sealed().hash for change in ({"cost": {"x": 1}}, {"body": {"x": 1}}, {"about": 3})
-    ]
-    assert len({first.hash, *changed}) == 4
+    changes = ({"cost": {"x": 1}}, {"body": {"x": 1}}, {"meters": {"x": (1, 1)}}, {"about": 3})
+    assert len({first.hash, *(replace(first, **change).sealed().hash for change in changes)}) == 5
 
 
 def anchors_see_what_is_gone(module):
@@ -226,6 +233,7 @@ def anchors_see_what_is_gone(module):
             assert not dperm.ledger.verify(path, [replace(anchor, **change)]).ok
         assert not dperm.ledger.verify(path.with_name("old"), [anchor]).ok
         handles.forget(path.with_name("old"))
+        memory._last.clear()
         dperm.ledger.Ledger(path.with_name("old")).reserve(QUARTER)
         assert not dperm.ledger.verify(path.with_name("old"), [anchor]).ok
         own = Ed25519PrivateKey.generate()
@@ -237,10 +245,13 @@ def a_cheated_price_is_seen(module):
     with in_place(module) as path:
         ledger = opened(path)
         ledger.reserve(Laplace(4.0))
-        line = replace(ledger.entries()[1], cost={"epsilon": 1}).sealed()
+        line = ledger.entries()[1]
+        claimed = {"epsilon": (line.meters["epsilon"][0], 1)}
+        line = replace(line, cost={"epsilon": 1}, meters=claimed).sealed()
         path.with_name(f"{path.name}.lock").unlink()
-        cost = """cost = '{"epsilon": 1}'"""
-        tampered(path, f"UPDATE entry SET {cost}, hash = '{line.hash}' WHERE seq = 2", "UPDATE meter SET spent = 1")
+        cost, body = row_of(line)[5:7]
+        change = f"UPDATE entry SET cost = '{cost}', body = '{body}', hash = '{line.hash}' WHERE seq = 2"
+        tampered(path, change, "UPDATE meter SET spent = 1")
         assert dperm.ledger.verify(path).ok
         assert not dperm.ledger.verify(path, prices=True).ok
 
@@ -340,11 +351,131 @@ def a_mark_goes_where_it_belongs(module):
         victim.write_text("mine")
         path.with_name(f"{path.name}.lock").symlink_to(victim)
         with suppress(LedgerError), module.exclusive(path) as lock:
-            lock.write(module.Mark(1, "0" * 64))
+            lock.write(module.Mark(1, "0" * 64, "0" * 64))
         assert victim.read_text() == "mine"
 
 
+def meters_are_those_of_the_last_line(module):
+    """Edited without the mark, and by a way that no full reading guards: through the books themselves."""
+    for change in ("capacity = 8 * capacity", "spent = spent - 1", "capacity = capacity, spent = 0"):
+        with in_place(module) as path:
+            ledger = opened(path)
+            ledger.reserve(QUARTER, request_id="a").commit("sha256:1")
+            tampered(path, f"UPDATE meter SET {change}")
+            path.with_name(f"{path.name}.lock").unlink()
+            assert isinstance(refused(lambda one=ledger: one.spent), LedgerError)
+            assert isinstance(refused(ledger.check, QUARTER), LedgerError)
+            assert isinstance(refused(ledger.reserve, QUARTER), LedgerError)
+
+
+def a_line_is_written_after_what_it_says(module):
+    with in_place(module) as path:
+        ledger = opened(path)
+        reservation = ledger.reserve(QUARTER)
+        with suppress(LedgerError), stores.store_of(ledger.location).write(["main"]) as books:
+            books.set_meter("main", "epsilon", replace(books.meters("main")["epsilon"], capacity=2**60))
+            bookkeeping = sys.modules["dperm.ledger.reservation"].bookkeeping
+            bookkeeping.close(books, reservation.places[0], dperm.ledger.Kind.BURN, {"reason": "r"})
+            raise AssertionError("the meters are not those of the line before")
+
+
+def accounts_stand_as_the_mark_says(module):
+    with in_place(module) as path:
+        for name in ("a", "b"):
+            opened(path, account=name).reserve(QUARTER)
+        handles.forget(path)
+        memory._last.clear()
+        old = ["DELETE FROM entry WHERE account = 'a' AND seq = 2", "UPDATE meter SET spent = 0 WHERE account = 'a'"]
+        tampered(path, *old)
+        assert isinstance(refused(dperm.ledger.Ledger(path, "a").reserve, QUARTER), LedgerError)
+
+
+def a_process_knows_what_it_wrote(module):
+    with in_place(module) as path:
+        ledger = opened(path)
+        handles.forget(path)
+        shutil.copy(path, path.with_name("old"))
+        ledger.reserve(QUARTER)
+        assert isinstance(refused(dperm.ledger.Ledger(path.with_name("old")).reserve, QUARTER), LedgerError)
+
+
+def receipts_are_signed_word_for_word(module):
+    with in_place(module) as path:
+        receipt = opened(path).reserve(QUARTER).receipt
+        assert module.receipt_is_signed(receipt)
+        for change in ({"unit": "one visit"}, {"spent": {"epsilon": 0.0}}, {"signature": "00" * 64}):
+            assert not module.receipt_is_signed({**receipt, **change})
+        strange = module.Identity.fresh()
+        posing = {name: value for name, value in receipt.items() if name != "receipt_signature"}
+        assert not module.receipt_is_signed(strange.signed({**posing, "public_key": strange.public_key}))
+
+
+def facts_are_small(module):
+    with in_place(module) as path:
+        ledger, deep = opened(path), 0
+        for _ in range(30):
+            deep = [deep]
+        for facts in ({"x": deep}, {"x": "x" * 2**16}):
+            assert isinstance(refused(ledger.reserve, QUARTER, facts=facts), ParameterError)
+
+
+def nobody_waits_for_himself(module):
+    with in_place(module) as path:
+        opened(path)
+        with module.alone(path):
+            assert isinstance(refused(lambda: module.alone(path).__enter__()), LedgerError)
+
+
+def a_charge_above_is_of_the_same_request(module):
+    """The line of the parent is exchanged for one of the same event and id, with a token of its own."""
+    with in_place(module) as path:
+        parent = opened(path, account="census")
+        opened(path, account="north", parents=["census"]).reserve(QUARTER, request_id="a")
+        line = parent.entries()[-1]
+        new = replace(line, body={**line.body, "token": "0" * 32}).sealed()
+        path.with_name(f"{path.name}.lock").unlink()
+        where = "WHERE account = 'census' AND seq = 2"
+        tampered(path, f"UPDATE entry SET body = '{row_of(new)[6]}', hash = '{new.hash}' {where}")
+        assert not dperm.ledger.verify(path).ok
+
+
+def a_mounted_file_is_refused(module):
+    with in_place(module) as path, pytest.MonkeyPatch.context() as patch:
+        opened(path)
+        table = path.with_name("mounts")
+        table.write_text(f"36 21 8:1 /x {path.resolve()} rw - ext4 /dev/sda1 rw\n")
+        patch.setattr(module, "MOUNTS", table)
+        assert isinstance(refused(module.require_local, path), LedgerError) or sys.platform != "linux"
+
+
 MUTANTS = {
+    meters_are_those_of_the_last_line: [
+        ("charges", "    require_same_meters(facts.name, books.head(facts.name), found)\n", ""),
+        ("charges", "if shown != stood or (", "if ("),
+    ],
+    a_line_is_written_after_what_it_says: [
+        ("bookkeeping", "    require_same_meters(account, head, books.meters(account))\n", ""),
+    ],
+    accounts_stand_as_the_mark_says: [
+        ("sqlite.store", "whole=lock.read() == _mark(books, handle)", "whole=True"),
+        ("sqlite.books", "json.dumps([heads, meters.fetchall()])", "json.dumps([])"),
+    ],
+    a_process_knows_what_it_wrote: [
+        ("memory", "        _require_known_lines(books, ledger, names)\n", ""),
+        ("memory", "or line.hash != known.hash", "and False"),
+        ("transact", "changing(store, names)", "store.write(names)"),
+    ],
+    receipts_are_signed_word_for_word: [
+        ("anchor", "not isinstance(signature, str) or not anchor.is_signed", "not isinstance(signature, str)"),
+        ("anchor", 'json.dumps(["dperm receipt", dict(receipt)]', 'json.dumps(["dperm receipt", receipt["hash"]]'),
+    ],
+    facts_are_small: [
+        ("ledger", "if len(text) > LONGEST_FACTS or not", "if not"),
+        ("ledger", "LONGEST_FACTS or not _is_flat(found, DEEPEST):", "LONGEST_FACTS:"),
+    ],
+    nobody_waits_for_himself: [("sqlite.handles", "        _open.used.add(path)\n", "")],
+    a_charge_above_is_of_the_same_request: [("replay", '[event, entry.body["token"]]', "[event]")],
+    a_mounted_file_is_refused: [("disks", "if not path.is_dir() and path.resolve() in", "if False and path in")],
     units_are_safe: [
         ("units", "math.ceil(Fraction(number)", "math.floor(Fraction(number)"),
         ("units", "math.floor(most /", "math.ceil(most /"),
@@ -375,10 +506,11 @@ MUTANTS = {
         ("reservation", "for place in self.places:", "for place in self.places[:1]:"),
         (
             "charges",
-            "    for charge in charges:\n        require_new",
-            "    for charge in charges[:1]:\n        require_new",
+            "    for charge in charges:\n        require_approval",
+            "    for charge in charges[:1]:\n        require_approval",
         ),
-        ("charges", "        require_new(books, charge)\n", ""),
+        ("declared", 'if "/" in line_of_text(name, value):', "if not line_of_text(name, value):"),
+        ("bookkeeping", "if facts.unit != parent.unit:", "if False:"),
     ],
     approvals_are_asked_for: [
         ("charges", "        require_approval(books, charge, described)\n", ""),
@@ -392,12 +524,15 @@ MUTANTS = {
     limits_keep_their_kind_and_what_is_spent: [
         ("bookkeeping", "if capacity < meters[name].spent]", "if False]"),
         ("bookkeeping", "Meter(capacity, meters[name].spent)", "Meter(capacity, 0)"),
+        ("bookkeeping", '"promise": guarantee_as_dict(facts.promise)', '"promise": guarantee_as_dict(facts.limit)'),
+        ("declared", "return replace(changed, promised=self.promise) if larger else changed", "return changed"),
+        ("reservation", "{} if facts.promised is None else", "{} if True else"),
         ("declared", " or _delta(limit) != _delta(self.limit)", ""),
     ],
     verify_sees_what_was_changed: [
         ("replay", "if entry.hash != entry.content_hash:", "if False:"),
         ("verify", "if books.meters(name) == replayed.meters:", "if True:"),
-        ("entry", "dict(self.body), self.at]", "dict(self.body)]"),
+        ("entry", "dict(self.meters), self.at]", "dict(self.meters)]"),
         ("entry", "self.request_id, self.about]", "self.about]"),
     ],
     a_spliced_chain_is_seen: [("replay", "if entry.previous != state.head:", "if False:")],
@@ -406,26 +541,27 @@ MUTANTS = {
         ("entry", "self.request_id, self.about]", "self.request_id]"),
         ("entry", "dict(self.cost), dict(self.body)", "dict(self.body)"),
         ("entry", "dict(self.cost), dict(self.body)", "dict(self.cost)"),
+        ("entry", "dict(self.meters), self.at]", "self.at]"),
     ],
     anchors_see_what_is_gone: [
         ("verify", "    if line is None:\n", "    if line is None:\n        return []\n    if line is None:\n"),
         ("verify", "if line.hash != anchor.hash:", "if False:"),
         ("verify", "if not anchor.is_signed:", "if False:"),
-        ("anchor", "return id_of(self.public_key) == self.ledger", "return True"),
+        ("anchor", " and id_of(self.public_key) == self.ledger", ""),
         ("anchor", "self.account, self.seq, self.hash]", "self.account, self.seq]"),
         ("anchor", "self.account, self.seq, self.hash]", "self.account, self.hash]"),
-        ("anchor", "            return False\n        return id_of", "            return True\n        return id_of"),
+        ("anchor", "        return False\n    return True", "        return True\n    return True"),
     ],
     a_cheated_price_is_seen: [("replay", "if any(fair[key] > units + 1 + PRICE_TOLERANCE * units", "if any(False")],
     an_older_copy_is_refused: [
         ("sqlite.store", "if mark is not None and not books.holds(mark):", "if False:"),
-        ("sqlite.store", "                        lock.write(", "                        replace("),
+        ("sqlite.store", "                    lock.write(last)", "                    pass"),
         ("sqlite.store", "                self._require_new(mark_of(self.path))\n", "                pass\n"),
     ],
     a_line_is_synced: [("sqlite.handles", "synchronous = FULL", "synchronous = NORMAL")],
     other_databases_are_left_alone: [("sqlite.handles", 'if "ledger" not in names(found):', "if False:")],
     a_writer_holds_the_database_from_its_first_line: [
-        ("sqlite.store", '_transaction(self.path, "IMMEDIATE")', '_transaction(self.path, "DEFERRED")')
+        ("sqlite.store", '_transaction(handle, "IMMEDIATE")', '_transaction(handle, "DEFERRED")')
     ],
     a_failed_change_is_undone: [("sqlite.store", 'connection.execute("ROLLBACK")', 'connection.execute("COMMIT")')],
     a_lock_is_held_by_one: [("locking", "fcntl.flock(self._file, fcntl.LOCK_EX)", "pass")],

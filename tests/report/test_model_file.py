@@ -6,6 +6,7 @@ import json
 import os
 import pickle
 import zipfile
+from importlib.metadata import version
 
 import numpy as np
 import pytest
@@ -22,6 +23,7 @@ def rewritten(path, **changes) -> None:
     with np.load(path) as file:
         members = dict(file)
     header = json.loads(members["header"].tobytes()) | changes
+    header = {name: value for name, value in header.items() if value is not None}
     members["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     with open(path, "wb") as file:
         np.savez(file, **members)
@@ -43,18 +45,37 @@ def test_a_model_comes_back(path):
 
 def test_a_newer_format_is_refused(path):
     rewritten(path, format=model_file.FORMAT + 1)
-    with pytest.raises(ModelFormatError, match=r"format 3.*up to 2.*Upgrade dperm"):
+    with pytest.raises(ModelFormatError, match=r"format 4.*up to 3.*Upgrade dperm"):
         read_model(path)
 
 
-def test_an_older_format_is_read(path):
-    rewritten(path, format=1)
-    assert read_model(path).data == MODEL.data
+@pytest.mark.parametrize("form", [1, 2])
+def test_an_older_format_is_read(path, form):
+    rewritten(path, format=form, dperm=None)
+    assert read_model(path).data == MODEL.data and read_model(path).form == form
+
+
+def test_a_file_says_which_version_wrote_it(path):
+    with np.load(path) as file:
+        assert json.loads(file["header"].tobytes())["dperm"] == version("dperm")
+    assert read_model(path).form == model_file.FORMAT
 
 
 @pytest.mark.parametrize(
     "changes",
-    [{"magic": "other"}, {"format": 0}, {"format": True}, {"format": "1"}, {"kind": 3}, {"arrays": []}, {"data": None}],
+    [
+        {"magic": "other"},
+        {"format": 0},
+        {"format": True},
+        {"format": "1"},
+        {"kind": 3},
+        {"arrays": []},
+        {"data": None},
+        {"dperm": None},
+        {"dperm": 3},
+        {"format": 2},
+        {"more": 1},
+    ],
     ids=str,
 )
 def test_a_header_that_is_not_ours_is_refused(path, changes):
@@ -130,6 +151,52 @@ def test_a_part_that_would_fill_the_memory_is_refused(path, monkeypatch):
         read_model(path)
     with zipfile.ZipFile(path) as archive:
         assert max(info.file_size for info in archive.infolist()) > 100
+
+
+def repacked(path, packing, **added) -> None:
+    """The same members in another zip file, with others beside them."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()} | added
+    with zipfile.ZipFile(path, "w", packing) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+
+
+def test_a_packed_part_is_refused_before_it_is_unpacked(path):
+    repacked(path, zipfile.ZIP_STORED)
+    assert read_model(path).data == MODEL.data
+    repacked(path, zipfile.ZIP_DEFLATED)
+    with pytest.raises(ModelFormatError, match="damaged") as caught:
+        read_model(path)
+    assert "packed" in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("name", ["other", "header", "a"])
+def test_a_part_that_is_no_array_or_twice_is_refused(path, name):
+    repacked(path, zipfile.ZIP_STORED, **{name: b"hello"})
+    with pytest.raises(ModelFormatError, match="damaged"):
+        read_model(path)
+
+
+def test_a_header_is_not_parsed_if_it_is_large_for_its_arrays(path, monkeypatch):
+    rewritten(path, data={"x": [{}] * 3_000_000})
+    monkeypatch.setattr(model_file.json, "loads", lambda *given, **named: pytest.fail("it was parsed"))
+    with pytest.raises(ModelFormatError, match="damaged"):
+        read_model(path)
+
+
+def test_many_features_may_have_a_large_header(tmp_path):
+    large = ModelFile("Kind", {"names": ["x" * 1000] * 10_000}, {"a": np.zeros(10_000)})
+    write_model(tmp_path / "m", large)
+    assert read_model(tmp_path / "m").data == large.data
+
+
+def test_no_more_of_a_file_is_read_than_a_model_may_have(path, monkeypatch):
+    monkeypatch.setattr(model_file, "LARGEST", path.stat().st_size)
+    assert read_model(path).data == MODEL.data
+    path.write_bytes(path.read_bytes() + b" ")
+    with pytest.raises(ModelFormatError, match="damaged"):
+        read_model(path)
 
 
 def test_a_missing_file_is_the_usual_error(tmp_path):

@@ -5,17 +5,20 @@
 import json
 import re
 import sys
+import warnings
 from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
-from statements import RECEIPT, STATED, booked, fitted, kinds, profile
+from statements import RECEIPT, STATED, booked, fitted, kinds, of_record, profile, record
 
 from dperm import ApproxDP, ParameterError, PureDP
+from dperm.errors import NotPrivateWarning
 from dperm.mechanisms import GaussianMechanism, LaplaceMechanism
+from dperm.noise import NotPrivateBits
 from dperm.report import Statement, fields, page, statement, write_statement
+from dperm.report.plain import NO_PROMISE
 from dperm.report.tiers import ITEMS
-from dperm.report.web.head import NO_PROMISE
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 KINDS = pytest.mark.parametrize("kind", kinds())
@@ -121,6 +124,25 @@ def test_what_is_not_private_shouts(kind):
     assert "none: NOT PRIVATE" in seen.words
 
 
+def test_jargon_is_behind_folds():
+    public = {**record().public, "why": ["Objective perturbation was chosen.", "The determinant costs 0.25."]}
+    text = page(of_record(record(public=public)))
+    reasons = text[text.index('id="field-15"') : text.index('id="field-16"')]
+    assert reasons.index("was chosen") < reasons.index("<details") < reasons.index("determinant")
+
+
+def test_numbers_are_not_broken_and_points_have_names():
+    text = page(kinds()["booked and filled"], profile())
+    assert '<span class="whole">delta = 1e-5</span>' in text.partition("In pictures")[0]
+    assert '<th scope="col">accuracy</th>' in text[text.index('id="field-30"') :]
+
+
+def test_the_picture_says_on_which_data_was_measured():
+    utility = {**STATED["utility"], "on": "a public sample"}
+    text = page(fitted().statement_.filled({"utility": utility}))
+    assert "Bars: from low to high, as stated. Measured on: a public sample." in text
+
+
 def test_a_weak_promise_is_called_weak():
     strong, weak = (GaussianMechanism.calibrate(1.0, ApproxDP(e, 1e-6, "add_remove"), dim=1) for e in (1.0, 30.0))
     texts = [page(statement(mechanism.release([1.0]))) for mechanism in (strong, weak)]
@@ -201,11 +223,33 @@ def test_other_files_and_other_objects_are_refused_and_nothing_is_written(tmp_pa
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_file_that_is_there_is_left_as_it_is_unless_told_otherwise(tmp_path):
+    path = tmp_path / "s.md"
+    path.write_text("old", encoding="utf-8")
+    with pytest.raises(ParameterError, match=r"'s\.md' exists and is left as it is\. .* overwrite=True"):
+        write_statement(path, fitted().statement_)
+    assert path.read_text(encoding="utf-8") == "old"
+    write_statement(path, fitted().statement_, overwrite=True)
+    assert path.read_text(encoding="utf-8") == fitted().statement_.to_markdown()
+
+
+@pytest.mark.parametrize("seed", [None, 1], ids=["private", "seeded"])
+def test_a_release_is_written_with_its_statement_and_its_curve(tmp_path, seed):
+    mechanism = LaplaceMechanism.calibrate(1.0, PureDP(1.0, "add_remove"))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotPrivateWarning)
+        release = mechanism.release(3.0, **({"bits": NotPrivateBits(seed)} if seed else {}))
+    write_statement(tmp_path / "s.html", release, fields={"curator": "The office"})
+    text = (tmp_path / "s.html").read_text(encoding="utf-8")
+    assert text == page(statement(release, fields={"curator": "The office"}), release.profile)
+    assert ('id="trade-off"' in text) == (seed is None) == ("<title>NOT PRIVATE" not in text)
+
+
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "s.md"
     path.write_text("old", encoding="utf-8")
     monkeypatch.setattr("os.fsync", lambda handle: (_ for _ in ()).throw(OSError("disk full")))
     with pytest.raises(OSError, match="disk full"):
-        write_statement(path, fitted().statement_)
+        write_statement(path, fitted().statement_, overwrite=True)
     assert path.read_text(encoding="utf-8") == "old"
     assert [item.name for item in tmp_path.iterdir()] == ["s.md"]

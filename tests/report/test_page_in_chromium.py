@@ -22,6 +22,19 @@ FLAGS = (
 CUT = "--host-resolver-rules=MAP * ~NOTFOUND"
 WIDTHS = (400, 1200)
 MEASURE = """
+function broken(page) {
+  const found = [], texts = page.createTreeWalker(page.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    if (texts.currentNode.parentElement.closest("pre")) continue;
+    for (const match of texts.currentNode.data.matchAll(/PrivateLogisticRegression|\\d[\\d.]*e-\\d+/g)) {
+      const range = page.createRange();
+      range.setStart(texts.currentNode, match.index);
+      range.setEnd(texts.currentNode, match.index + match[0].length);
+      if (new Set([...range.getClientRects()].map(box => Math.round(box.top))).size > 1) found.push(match[0]);
+    }
+  }
+  return found;
+}
 function measured(frame) {
   const page = frame.contentDocument, root = page.documentElement, width = root.clientWidth;
   page.querySelectorAll("details").forEach(fold => { fold.open = true; });
@@ -30,6 +43,7 @@ function measured(frame) {
     !inScroller(element) && element.getBoundingClientRect().right > width + 1);
   return {width, scroll: root.scrollWidth, wide: wide.map(element => element.outerHTML.slice(0, 120)),
     fields: [...page.querySelectorAll(".fields > div")].filter(item => item.offsetHeight > 20).map(item => item.id),
+    broken: broken(page),
     requests: frame.contentWindow.performance.getEntriesByType("resource").map(entry => entry.name),
     plots: [...page.querySelectorAll("svg")].map(plot => Math.round(plot.getBoundingClientRect().width))};
 }
@@ -79,7 +93,7 @@ def test_every_field_is_shown_and_nothing_is_wider_than_the_window(tmp_path, kin
         assert seen["width"] in range(width - 20, width + 1)  # a scroll bar may take some
         assert seen["fields"] == [f"field-{number}" for number in range(1, 32)]
         assert seen["scroll"] <= seen["width"] and seen["wide"] == []
-        assert seen["requests"] == []
+        assert seen["requests"] == [] and seen["broken"] == []
         assert all(200 < plot <= seen["width"] for plot in seen["plots"])
 
 

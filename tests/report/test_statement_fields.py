@@ -2,13 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """The 31 fields: filled by the run or marked as a gap; a ledger fills more, and the user's words replace nothing."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 from statements import RECEIPT, STATED, booked, fitted, kinds, of_record, record
 
 from dperm import ParameterError, PureDP
 from dperm.accounting.memory_budget import MemoryBudget
 from dperm.mechanisms import LaplaceMechanism
-from dperm.report import Statement, fields, statement
+from dperm.report import Statement, fields, page, statement
+from dperm.report.measured import measured
 from dperm.report.tiers import HINTS, ITEMS, TIERS
 
 KINDS = pytest.mark.parametrize("kind", kinds())
@@ -62,19 +66,20 @@ def test_the_words_of_the_user_stand_beside_what_is_known_however_often_they_are
 
 def test_the_ledger_fills_what_only_it_can_know():
     without, found = fitted().statement_, booked()
-    assert set(without.gaps) - set(found.gaps) == {"tuning", "retries", "ledger_entry"}
+    assert set(without.gaps) - set(found.gaps) == {"retries", "ledger_entry"}
     assert found["ledger_entry"] == RECEIPT
     assert found["data_domain"]["known"] == {"data set, as declared": "census 2026"}
     assert found["unit_of_privacy"].startswith("one record. The account declares the unit 'one person'")
-    assert "3 so far" in found["tuning"] and "epsilon = 3, delta = 1e-5 (replace_one)" in found["tuning"]
+    tuning = found["tuning"]["known"]
+    assert "3 so far" in tuning and "epsilon = 3, delta = 1e-5 (replace_one)" in tuning
     assert "Burned: 1, still open: 2. All of them are charged." in found["retries"]
     assert "'census'" in found["composition"] and "everything charged to it together" in found["composition"]
 
 
 @pytest.mark.parametrize("name", ["composition", "tuning"])
 def test_the_limit_of_an_account_does_not_hold_for_seeded_runs(name):
-    assert "NOT PRIVATE" not in booked()[name]
-    assert "2 of what was charged ran with a seed and is NOT PRIVATE" in booked(seeded=2)[name]
+    assert "NOT PRIVATE" not in str(booked()[name])
+    assert "2 of what was charged ran with a seed and is NOT PRIVATE" in str(booked(seeded=2)[name])
 
 
 def test_a_declared_unit_that_is_the_proved_one_needs_no_condition():
@@ -86,16 +91,16 @@ def test_a_budget_in_memory_fills_what_it_knows():
     mechanism = LaplaceMechanism.calibrate(1.0, PureDP(0.5, "add_remove"))
     found = statement(mechanism.release(3.0, budget=budget))
     assert found["ledger_entry"]["spent"] == {"epsilon": budget.spent["epsilon"]}
-    assert "the budget of this process" in found["tuning"] and "epsilon = 2" in found["tuning"]
+    assert "the budget of this process" in found["tuning"]["known"] and "epsilon = 2" in found["tuning"]["known"]
     assert "no refunds" in found["retries"]
     assert found["unit_of_privacy"] == "one record"
-    assert not {"tuning", "retries", "ledger_entry"} & set(found.gaps)
+    assert not {"retries", "ledger_entry"} & set(found.gaps)
 
 
 def test_limits_of_every_kind_have_words():
     curve = {"kind": "RDP", "curve": [[2.0, 0.1], [8.0, 0.5]], "adjacency": "add_remove"}
     assert "Renyi DP at 2 orders (add_remove)" in booked(limit=curve)["composition"]
-    assert "zCDP with rho = 0.5" in booked(limit={"kind": "ZCDP", "rho": 0.5, "adjacency": "add_remove"})["tuning"]
+    assert "zCDP with rho = 0.5" in booked(limit={"kind": "ZCDP", "rho": 0.5, "adjacency": "add_remove"})["composition"]
 
 
 @pytest.mark.parametrize(
@@ -122,3 +127,43 @@ def test_all_that_the_user_states_is_there():
     assert found.gaps == ()
     for name, value in STATED.items():
         assert found[name] == value or found[name]["stated"] == value
+
+
+def test_that_fits_were_charged_does_not_cover_how_one_was_chosen_among_them():
+    found = booked()
+    assert "Choosing among them by scores on private data is not covered" in found["tuning"]["known"]
+    assert found["tuning"]["stated"] == "not stated" and "tuning" in found.gaps
+    assert "if by scores on private data, that is not covered" in HINTS["tuning"]
+
+
+def test_releases_may_be_chosen_from_releases_and_not_from_looks_at_the_data():
+    assert "chosen from earlier releases (not from looks at the data)" in booked()["composition"]
+    assert "however" not in booked()["composition"]
+
+
+def test_what_a_schema_declares_stands_beside_what_the_user_says_and_is_not_called_the_users():
+    declared = {"age": "a number in [17, 90]"}
+    found = booked().filled({}, declared=declared)
+    known = {"data set, as declared": "census 2026", "columns, as declared": declared}
+    assert found["data_domain"] == {"known": known, "stated": "not stated"}
+    both = booked().filled({"data_domain": "people"}, declared=declared)
+    assert both["data_domain"] == {"known": known, "stated": "people"}
+    assert both == booked().filled({"data_domain": "people"}).filled({}, declared=declared)
+    assert fitted().statement_.filled({}, declared=declared)["data_domain"]["known"] == {
+        "columns, as declared": declared
+    }
+    for text in (page(found), found.to_markdown()):
+        assert "Stated by the user" not in text and "a number in" in text
+
+
+def test_the_documentation_lists_the_keys_with_their_titles_and_hints():
+    text = (Path(__file__).parents[2] / "docs" / "statement.md").read_text(encoding="utf-8")
+    numbers = {key: item.number for item in ITEMS for key in item.keys}
+    for key in fields.STATED_BY_THE_USER:
+        assert f"| `{key}` | {numbers[key]}, {fields.FIELDS[key]} | {HINTS[key]} |" in text
+
+
+def test_the_example_of_fields_in_the_documentation_fills_fields():
+    text = (Path(__file__).parents[2] / "docs" / "statement.md").read_text(encoding="utf-8")
+    given = tomllib.loads(text.partition("```toml")[2].partition("```")[0])
+    assert measured(fitted().statement_.filled(given)["utility"]).points[0].low == 0.69

@@ -5,9 +5,10 @@
 import re
 
 import pytest
-from statements import fitted, kinds
+from statements import booked, fitted, kinds
 
 from dperm.report.markdown import escaped
+from dperm.report.plain import limits_of, not_covered, promised
 from dperm.report.tiers import ITEMS, gap_text
 
 KINDS = pytest.mark.parametrize("kind", kinds())
@@ -61,3 +62,43 @@ def test_nothing_from_outside_becomes_markup(hostile):
 def test_line_breaks_do_not_break_out_of_a_field():
     text = fitted().statement_.filled({"curator": "one\n\n## two"}).to_markdown()
     assert "one \\#\\# two" in text
+
+
+def test_the_head_says_what_the_page_says():
+    found = kinds()["booked and filled"]
+    head = found.to_markdown().partition("## The release")[0]
+    assert head.startswith("# Privacy statement: Coefficients of a logistic regression\n")
+    limits = limits_of(found["parameters"])
+    assert f"**PRIVATE: {limits}, for one record, as far as is stated below.**" in head
+    for sentence in (*promised(found.fields), *not_covered(found.fields)):
+        assert escaped(sentence) in head
+    assert "Replace any one record by any other" in head and "- Method: noisy gradient descent" in head
+
+
+@KINDS
+def test_keys_are_words_and_numbers_are_short(kind):
+    text = kinds()[kind].to_markdown().partition("## The mathematics")[0]
+    labels = re.findall(r"^ *- ([\w\\]+):", text, re.MULTILINE)
+    assert labels and not [label for label in labels if "_" in label]
+    digits = [re.sub(r"e.*", "", number).replace(".", "").lstrip("0") for number in re.findall(r"\b\d+\.\d+", text)]
+    assert max(map(len, digits), default=0) <= 7
+    assert not re.search(r":\s*$\n\s*$", text.replace("Stated by the user:", ""), re.MULTILINE)
+
+
+def test_what_was_spent_is_rounded_up_and_what_may_be_is_rounded_down():
+    numbers = {"spent": {"epsilon": 1.23456712345}, "capacity": {"epsilon": 2.3456789}}
+    text = booked(**numbers).to_markdown()
+    assert "epsilon: 1.23457" in text and "epsilon: 2.34567" in text
+
+
+def test_points_of_usefulness_have_names():
+    utility = {"measure": "R2", "points": [[1.0, 0.8], [0.5, 0.7]], "by_guessing": 0.1}
+    text = fitted().statement_.filled({"utility": utility}).to_markdown()
+    assert "- epsilon: 0.5, R2: 0.7\n" in text and "by guessing: 0.1" in text
+    assert "- epsilon: 0.1, accuracy: 0.71, low: 0.69, high: 0.73" in kinds()["filled"].to_markdown()
+
+
+def test_the_mathematics_are_there():
+    text = kinds()["booked"].to_markdown()
+    assert "P(M(D) ∈ S) ≤ e^ε P(M(D') ∈ S) + δ" in text and '"dperm_event": 1' in text
+    assert "nothing to define" in kinds()["seeded"].to_markdown()

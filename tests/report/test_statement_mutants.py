@@ -13,6 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 FIELDS = "tests/report/test_statement_fields.py"
+CHANGES = "tests/report/test_limit_changes.py"
+PLAIN = "tests/report/test_plain.py"
 PLOTS = "tests/report/test_plots.py"
 
 
@@ -62,6 +64,27 @@ MUTANTS = [
         "{KNOWN: known[name], STATED: words.NOT_STATED} if name in words.PARTLY_KNOWN else known[name]",
         "known[name]",
         f"{FIELDS}::test_a_gap_may_be_a_part_of_a_field",
+    ),
+    Mutant(
+        "a raised limit leaves no trace",
+        "limit_changes.py",
+        'found = receipt.get("limit_changes")',
+        "found = []",
+        f"{CHANGES}::test_a_raised_limit_is_told_with_what_it_means",
+    ),
+    Mutant(
+        "a raised limit breaks no promise",
+        "limit_changes.py",
+        "new[name] > old[name]",
+        "new[name] < old[name]",
+        f"{CHANGES}::test_a_lowered_limit_breaks_no_promise_and_is_an_account_all_the_same",
+    ),
+    Mutant(
+        "a smaller pure epsilon than the proved one",
+        "plain.py",
+        'if pure <= parameters["epsilon"]:',
+        'if pure >= parameters["epsilon"]:',
+        f"{PLAIN}::test_a_promise_that_needs_no_delta_says_so[more]",
     ),
     Mutant(
         "what an attacker can do is rounded down",

@@ -47,7 +47,30 @@ def test_a_schema_is_kept_and_names_the_features(model, tmp_path):
     assert stored.schema == SCHEMA and (stored.estimator.coef_ == model.coef_).all()
     assert stored.estimator.statement_["public_quantities"]["columns"] == ["a", "w=x", "w=y"]
     assert model.statement_["public_quantities"]["columns"] is None
-    assert (PrivateLogisticRegression.load(tmp_path / "m").coef_ == model.coef_).all()
+
+
+def test_a_model_with_a_schema_is_a_pipeline_that_predicts_raw_tables(model, tmp_path):
+    save(model, tmp_path / "m", schema=SCHEMA)
+    table = {"a": [0.1, 0.9, 5.0], "w": ["x", "y", "y"]}
+    pipeline = load_model(tmp_path / "m")
+    expected = model.predict_proba(SCHEMA.encoder.transform(table))
+    assert (pipeline.predict_proba(table) == expected).all()
+    assert (pipeline.predict(table) == model.predict(SCHEMA.encoder.transform(table))).all()
+    assert pipeline["model"].statement_["goal"] == model.statement_["goal"]
+    assert pipeline.feature_names_in_.tolist() == ["a", "w"] and pipeline.classes_.tolist() == ["no", "yes"]
+
+
+def test_a_class_refuses_a_model_with_a_schema_and_says_what_reads_it(model, tmp_path):
+    save(model, tmp_path / "m", schema=SCHEMA)
+    for kind in (PrivateLogisticRegression, PrivateLinearRegression):
+        with pytest.raises(ModelFormatError, match=r"through a schema.*Use dperm\.sklearn\.load_model\(path\)"):
+            kind.load(tmp_path / "m")
+
+
+def test_the_model_of_a_pipeline_is_saved_without_the_schema(model, tmp_path):
+    save(model, tmp_path / "m", schema=SCHEMA)
+    load_model(tmp_path / "m")["model"].save(tmp_path / "alone")
+    assert (PrivateLogisticRegression.load(tmp_path / "alone").coef_ == model.coef_).all()
 
 
 @pytest.mark.parametrize(
@@ -89,7 +112,8 @@ def test_a_kind_that_is_no_model_is_refused(model, tmp_path, kind):
 def test_a_model_without_noise_keeps_its_schema(tmp_path):
     X = SCHEMA.encoder.transform({"a": np.arange(500) % 7 / 7, "w": ["x", "y"] * 250})
     with pytest.warns(UserWarning, match="NOT PRIVATE"):
-        plain = PrivateLinearRegression(epsilon=np.inf, feature_norm=2.0, label_range=(0, 9)).fit(X, X[:, 0])
+        plain = PrivateLinearRegression(epsilon=np.inf, feature_norm=SCHEMA.encoder.norm, label_range=(0, 9))
+        plain.fit(X, X[:, 0])
     save(plain, tmp_path / "m", schema=PAY)
     stored = load_stored(tmp_path / "m")
     assert stored.schema == PAY and stored_record(tmp_path / "m") is None

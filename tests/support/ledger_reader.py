@@ -34,7 +34,9 @@ class Line:
     @property
     def own_hash(self) -> str:
         content = [self.previous, self.account, self.seq, self.kind, self.request_id, self.about]
-        text = json.dumps([*content, self.cost, self.body, self.at], sort_keys=True, separators=(",", ":"))
+        body = {name: value for name, value in self.body.items() if name != "meters"}
+        told = [*content, self.cost, body, self.body["meters"], self.at]
+        text = json.dumps(told, sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -151,6 +153,8 @@ def _audit_sums(found: Figures, books: Books, account: str, lines: list[Line]) -
     ((_, _, capacity, spent),) = [meter for meter in books.meters if meter[0] == account]
     total = sum(line.cost["epsilon"] for line in lines if line.kind == "reserve")
     found.overspend += total > capacity or spent > capacity
+    if lines[-1].body["meters"] != {"epsilon": [capacity, spent]}:
+        found.broken.append(f"the last line of {account!r} names other sums than its meter")
     if spent != total:
         found.broken.append(f"the meter of {account!r} shows {spent} of {capacity}, and its lines come to {total}")
     closed = Counter(line.about for line in lines if line.about is not None)
@@ -173,7 +177,7 @@ def _audit_releases(found: Figures, lines: list[Line], released: list[Released],
             found.without_reservation += 1
             continue
         closed = closing.get(line.seq)
-        if closed is not None and closed.body != {"digest": digest_of(one.nonce)}:
+        if closed is not None and closed.body["digest"] != digest_of(one.nonce):
             found.broken.append(f"{one.request_id} was released, and is closed otherwise")
 
 

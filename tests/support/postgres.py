@@ -30,6 +30,8 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 import pytest
 
+from dperm.ledger.postgres import connections
+
 psycopg = pytest.importorskip("psycopg", reason="a ledger in PostgreSQL needs psycopg 3")
 
 OWNER = "postgres"
@@ -37,7 +39,7 @@ _SETTINGS = {
     "fsync": "on",
     "full_page_writes": "on",
     "listen_addresses": "",
-    "max_connections": "100",
+    "max_connections": "200",
     "shared_buffers": "32MB",
     "restart_after_crash": "on",
     "logging_collector": "off",
@@ -45,8 +47,9 @@ _SETTINGS = {
 _GUARDIAN = """
 read line
 pid=$(head -n 1 "$1/data/postmaster.pid" 2>/dev/null)
+case "$pid" in *[!0-9]*) pid= ;; esac  # of a server that is being made it is negative
 for wait in 1 2 3 4 5 6 7 8 9 10; do
-    [ -n "$pid" ] && ps -p "$pid" -o comm= | grep -q postgres && kill -QUIT "$pid" && sleep 0.3
+    [ -n "$pid" ] && ps -p "$pid" -o comm= 2>/dev/null | grep -q postgres && kill -QUIT "$pid" && sleep 0.3
 done
 rm -rf "$1"
 """
@@ -105,7 +108,7 @@ class OwnServer(Server):
 
     def start(self) -> None:
         """Start it (again), and wait until it answers."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 240
         while not self._started():  # the backends of a server that was killed may not have left yet
             if time.monotonic() > deadline:
                 raise RuntimeError(f"the server does not start: {(self.place / 'log').read_text()[-2000:]}")
@@ -170,7 +173,14 @@ def lent() -> Iterator[str]:
     server = shared()
     url = server.free.pop() if server.free else server.database()
     yield url
-    server.run("SET lock_timeout = '10s'; DROP SCHEMA IF EXISTS dperm CASCADE", url)
+    # whoever is left over: an idle connection takes a place on the server, and one in a transaction holds its locks
+    connections.forget(url)
+    server.run(
+        "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = current_database() AND "
+        "backend_type = 'client backend' AND pid <> pg_backend_pid()",
+        url,
+    )
+    server.run("SET lock_timeout = '60s'; DROP SCHEMA IF EXISTS dperm CASCADE", url)
     server.free.append(url)
 
 

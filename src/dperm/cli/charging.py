@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dperm.cli.output import plain_up
 from dperm.cli.running import note
-from dperm.errors import AdjacencyError, DpermError, LedgerError, ParameterError
+from dperm.errors import AdjacencyError, DataError, DpermError, LedgerError, ParameterError
 
 if TYPE_CHECKING:
     from dperm.accounting.budget import Reservation, State
@@ -79,19 +79,20 @@ class Account:
             "this command, and not checked."
         )
 
-    def above(self) -> "list[Account]":
-        """The accounts that are charged too: the parents, and theirs."""
+    def booked_above(self) -> "list[tuple[str, Booking]]":
+        """What the parents and theirs were charged for this request, each with what the account is called."""
         from dperm.ledger import Ledger
 
-        waiting, found = list(self.facts.parents), dict[str, Account]()
+        waiting = list(self.facts.parents)
+        found: dict[str, tuple[str, Booking | None]] = {}
         while waiting:
             name = waiting.pop(0)
             if name not in found:
-                facts = Ledger(self.ledger.location, name).account_facts
-                asked = f"{self.facts.name}/{self.ledger.request_id}"  # as the books call it there
-                found[name] = Account(Ledger(self.ledger.location, name, asked), facts, self.shown)
-                waiting += facts.parents
-        return list(found.values())
+                ledger = Ledger(self.ledger.location, name)
+                above = Account(ledger, ledger.account_facts, self.shown)
+                found[name] = above.described, ledger.booking(f"{self.facts.name}/{self.ledger.request_id}")
+                waiting += above.facts.parents
+        return [(described, booked) for described, booked in found.values() if booked is not None]
 
     def price(self, event: "Event") -> dict[str, float]:
         """What an event costs here, by currency."""
@@ -121,6 +122,12 @@ class Account:
             f"{ends[found.state.value]}. There are no refunds."
         )
         return sentence, found
+
+
+def require_unchanged(path: Path, checked: object, read: str) -> None:
+    """Refuse data that were read from another content than the one that was checked: both fingerprints are given."""
+    if read != checked:
+        raise DataError(f"{path} was changed while the command ran: what was read is not what was checked. Try again.")
 
 
 def relation_of(account: Account | None, asked: str | None) -> str:

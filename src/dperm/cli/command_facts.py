@@ -18,7 +18,7 @@ COMMAND, FILE = "command", "data_file"
 
 
 def facts_of(asked: "Problem", account: "Account", data: Path) -> dict[str, object]:
-    """The options of a command, the digest of its schema, and the keyed fingerprint of its data; never a seed."""
+    """The options of a command, the digest of its schema, and the keyed fingerprint of its data."""
     options = {
         "schema": f"sha256:{hashlib.sha256(asked.schema.to_json().encode()).hexdigest()}",
         "target": asked.target.name,
@@ -31,7 +31,7 @@ def facts_of(asked: "Problem", account: "Account", data: Path) -> dict[str, obje
         "clip": asked.clip,
         "n": asked.n,
         "quantile": asked.quantile,
-        "seed": None if asked.seed is None else "given",  # itself it would give the noise away
+        "seed": asked.seed,
     }
     return {COMMAND: options, FILE: account.ledger.fingerprint(data)}
 
@@ -62,8 +62,8 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[
         old = before.get(name)
         if old == value:
             continue
-        if name in ("schema", "seed"):
-            yield f"--{name} is another one"
+        if name == "schema":
+            yield "--schema is another one"
         elif name == "target":
             yield f"the target was {old!r}, and is {value!r}"
         else:

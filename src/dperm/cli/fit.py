@@ -153,18 +153,23 @@ def _prepare(asked: "Problem", request: _Request) -> dict[str, object]:
 
 def _learnt(asked: "Problem", request: _Request, interrupts: "Interrupts", known: dict[str, object]) -> Any:
     """The fitted estimator: charged to the account, if there is one."""
-    from dperm.cli.charging import WatchedBudget
+    from dperm.cli.charging import WatchedBudget, require_unchanged
+    from dperm.cli.command_facts import FILE
     from dperm.cli.dear_noise import on_dear_noise
     from dperm.cli.encoding import features_of
     from dperm.data.files import read_table
 
     account, target = request.account, asked.target
-    budget = None
+    budget = content = None
     if account is not None:
+        content = account.ledger.fingerprinting()
         budget = WatchedBudget(account.ledger, interrupts, known, lambda event: on_dear_noise(event, account, asked))
     estimator = asked.made(budget)
     with progress_bar(f"Reading {request.data.name}") as progress:
-        table = read_table(request.data, {**asked.schema.encoder.columns, target.name: target}, progress)
+        columns = {**asked.schema.encoder.columns, target.name: target}
+        table = read_table(request.data, columns, progress, None if content is None else content.update)
+    if content is not None:
+        require_unchanged(request.data, known[FILE], content.text)
     labels = table.pop(target.name)
     with spinner("Encoding ..."):
         features = features_of(asked.schema.encoder, table)

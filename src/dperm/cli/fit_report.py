@@ -10,6 +10,7 @@ import typer
 
 from dperm.cli.charging import in_words
 from dperm.cli.output import below, plain_down, plain_up, print_facts, print_json
+from dperm.cli.wording import as_typed
 from dperm.errors import DpermError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def print_fitted(estimator: Any, out: Path, account: "Account | None", *, as_jso
         [
             ("estimator", type(estimator).__name__),
             ("method", str(public["method"])),
-            ("why", below(public.get("why", [])) or "without noise there is nothing to choose"),
+            ("why", below(map(as_typed, public.get("why", []))) or "without noise there is nothing to choose"),
             ("guarantee", NOTHING if promised is None else guarantee_in_words(promised)),
             *_budget(account, {} if record is None else dict(record.ledger)),
         ]
@@ -65,14 +66,16 @@ def print_repeated(out: Path, account: "Account", *, as_json: bool) -> None:
     )
 
 
-def guarantee_in_words(promised: "AnyGuarantee", written: Callable[[Any], str] = repr) -> str:
+def guarantee_in_words(
+    promised: "AnyGuarantee", written: Callable[[str, Any], str] = lambda name, value: repr(value)
+) -> str:
     """A guarantee with its numbers, each as ``written``, and its adjacency."""
     from dperm.privacy.guarantee import guarantee_as_dict
 
     numbers = guarantee_as_dict(promised)
     kind, adjacency = numbers.pop("kind"), numbers.pop("adjacency")
     unit = {"replace_one": "one record replaced by another", "add_remove": "one record added or removed"}
-    given = ", ".join(f"{name} = {written(value)}" for name, value in numbers.items())
+    given = ", ".join(f"{name} = {written(name, value)}" for name, value in numbers.items())
     return f"{kind}: {given}, adjacency {adjacency} ({unit[str(adjacency)]})"
 
 
@@ -105,10 +108,9 @@ def _cost(account: "Account") -> dict[str, float]:
 def _parents(account: "Account") -> list[tuple[str, str]]:
     """What the accounts above were charged; reading it must not make a failure of a fit that succeeded."""
     try:
-        booked = [(above.described, above.booking()) for above in account.above()]
+        costs = [f"{in_words(booked.cost)}, to {described}" for described, booked in account.booked_above()]
     except DpermError as error:
         return [("also", f"what the parents were charged cannot be read: {error}")]
-    costs = [f"{in_words(found.cost)}, to {described}" for described, found in booked if found is not None]
     return [("also", below(costs))] if costs else []
 
 
@@ -123,6 +125,8 @@ def _left(account: "Account", spent: Mapping[str, float]) -> str:
         return f"cannot be read: {error}"
 
 
-def _down(number: Any) -> str:
-    """A number rounded down; a Renyi curve as it is."""
-    return plain_down(number) if isinstance(number, float) else repr(number)
+def _down(name: str, number: Any) -> str:
+    """A number rounded down; of delta, which is left in equal shares, nothing has to be rounded."""
+    if not isinstance(number, float):  # a Renyi curve
+        return repr(number)
+    return f"{number:.7g}" if name == "delta" else plain_down(number)

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dperm.accounting.budget import State
 from dperm.cli.running import Interruption
 from dperm.errors import BudgetError, ModelFormatError
 
@@ -72,12 +71,12 @@ def done_before(asked: "Problem", account: "Account", data: Path, out: Path, *, 
 
 def _remedy(booked: "Booking", out: Path) -> str:
     """What is true of a request that was charged, and what can be done: there is one release for one charge."""
-    if booked.state is State.COMMITTED:
+    if booked.state.value == "committed":
         return (
             f", and {out} is not the model that was learnt then. A second run would draw noise twice for one charge. "
             "Use what the first run wrote, or pay for a new run under"
         )
-    if booked.state is State.BURNED:
+    if booked.state.value == "burned":
         return (
             ": that run failed, and nothing was released. It stays charged, since something may have been seen. Run "
             "again under"

@@ -54,12 +54,12 @@ def _decimal(number: float, digits: int, rounding: str) -> str:
     if math.isinf(number):
         return INFINITE
     rounded = Context(prec=digits, rounding=rounding).create_decimal(Decimal(number))
-    return _written(rounded, plain=1e-4 <= abs(number) < 1e15)
+    return _written(rounded)
 
 
-def _written(rounded: Decimal, *, plain: bool | None = None) -> str:
+def _written(rounded: Decimal) -> str:
     """A decimal without needless zeros, with an exponent if it is very small or large."""
-    if rounded == 0 or (1e-4 <= abs(rounded) < 1e15 if plain is None else plain):
+    if rounded == 0 or 1e-4 <= abs(rounded) < 1e15:
         text = format(rounded, "f")
         return text.rstrip("0").rstrip(".") if "." in text else text
     return format(rounded.normalize(), "e").replace("e+", "e")

@@ -11,13 +11,15 @@ import typer
 
 from dperm.cli.model_options import Data, Force, Model
 from dperm.cli.options import AsJson
-from dperm.cli.running import progress_bar, reported_errors
+from dperm.cli.running import progress_bar, reported_errors, spinner
 from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
     from dperm.data.schema import Schema
 
-HELP = """What MODEL predicts for each record of DATA, in their order, as CSV.
+HELP = """What MODEL predicts for each record of DATA, in their order.
+
+They are CSV on stdout; with -o the end of the name says whether they are written as CSV, Parquet or Arrow.
 
 The columns that the model was learnt from are read by the schema that is stored in it; all others are ignored. The
 target needs not be there.
@@ -35,7 +37,9 @@ def predict(
     data: Data,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", metavar="FILE", show_default="stdout", help="Where the CSV is written."),
+        typer.Option(
+            "-o", "--output", metavar="FILE", show_default="stdout", help="A .csv, .parquet, .arrow or .feather."
+        ),
     ] = None,
     probabilities: Annotated[bool, typer.Option("--probabilities", help="Those of the classes, too.")] = False,
     force: Force = False,
@@ -45,14 +49,15 @@ def predict(
     with reported_errors():
         from dperm.cli.output import print_json
         from dperm.cli.paths import require_free
-        from dperm.report.whole_file import write_text
+        from dperm.data.files import require_writable
 
         if output is not None:
+            require_writable("-o", output)
             require_free("-o", output, force=force, inputs=(model, data))
         estimator, schema = _loaded(model, probabilities)
         columns = _predicted(estimator, schema, data, probabilities)
         if output is not None:
-            write_text(output, _as_csv(columns))
+            _write(output, columns)
         if output is not None and json:
             print_json({"file": str(output), "columns": list(columns)})
         elif output is not None:
@@ -84,7 +89,11 @@ def _predicted(estimator: Any, schema: "Schema", data: Path, probabilities: bool
 
     with progress_bar(f"Reading {data.name}") as progress:
         table = read_table(data, schema.encoder.columns, progress)
-    features = features_of(schema.encoder, table)
+    with spinner("Predicting ..."):
+        return _columns(estimator, schema, features_of(schema.encoder, table), probabilities)
+
+
+def _columns(estimator: Any, schema: "Schema", features: Any, probabilities: bool) -> dict[str, list[Any]]:
     assert schema.target is not None  # _loaded has asked
     name = schema.target.name
     found = {name: estimator.predict(features).tolist()}
@@ -92,6 +101,21 @@ def _predicted(estimator: Any, schema: "Schema", data: Path, probabilities: bool
         chances = estimator.predict_proba(features).T.tolist()
         found |= {f"{name}={label}": chance for label, chance in zip(estimator.classes_, chances, strict=True)}
     return found
+
+
+def _write(path: Path, columns: dict[str, list[Any]]) -> None:
+    """Whole or not at all, in the form that the name asks for."""
+    from dperm.data.files import ARROW
+    from dperm.report.whole_file import whole_file, write_text
+
+    if path.suffix.lower() not in ARROW:
+        write_text(path, _as_csv(columns))
+        return
+    from dperm.data.arrow_files import as_bytes
+
+    content = as_bytes(columns, path)
+    with whole_file(path) as file:
+        file.write(content)
 
 
 def _as_csv(columns: dict[str, list[Any]]) -> str:

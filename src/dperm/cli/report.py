@@ -16,52 +16,96 @@ from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
     from dperm.data.schema import Schema
+    from dperm.privacy import PrivacyProfile
+    from dperm.report import Statement
 
 SUFFIXES = (".html", ".md", ".json")
 HELP = """The privacy statement of MODEL: what is promised, to whom, from what, and what is not.
 
 A page (.html, without any outside request), Markdown (.md) or data (.json), by the end of the name. What only you can
 know, such as the curator and the intended use, comes from --fields, a TOML file with a line for each; what is missing
-is marked as a gap.
+is marked as a gap. --draft-fields writes such a file to be filled in, with a hint for every gap.
 
 \b
 Examples:
   dperm report model.dperm -o statement.html
   dperm report model.dperm -o statement.md --fields fields.toml
-  dperm report model.dperm -o statement.json --json
+  dperm report model.dperm --draft-fields draft.toml --json
 """
 
 
 def report(
     model: Model,
     output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FILE", show_default=False, help="A .html, .md or .json.")
-    ],
+        Path | None, typer.Option("-o", "--output", metavar="FILE", show_default=False, help="A .html, .md or .json.")
+    ] = None,
     fields: Annotated[
         Path | None, typer.Option("--fields", metavar="FILE", show_default=False, help="Your own fields, as TOML.")
+    ] = None,
+    draft_fields: Annotated[
+        Path | None,
+        typer.Option("--draft-fields", metavar="FILE", show_default=False, help="Write a draft for --fields."),
     ] = None,
     force: Force = False,
     json: AsJson = False,
 ) -> None:
     """Write the statement of a model."""
     with reported_errors():
+        from dperm.cli.fields_draft import fields_draft as drafted
         from dperm.cli.output import print_json
         from dperm.cli.paths import require_free
         from dperm.report import write_statement
-        from dperm.sklearn.files import load_stored
+        from dperm.report.whole_file import write_text
 
-        if output.suffix.lower() not in SUFFIXES:
-            raise ParameterError(f"-o: {output} must end in {', '.join(SUFFIXES)}: that says what is written.")
-        require_free("-o", output, force=force, inputs=(model, *([fields] if fields else [])))
-        stated = {} if fields is None else _stated(fields)
-        stored = load_stored(model)
-        known = {} if stored.schema is None else {"data_domain": _domain(stored.schema)}
-        statement = stored.estimator.statement_.filled({**known, **stated})
-        write_statement(output, statement, stored.estimator.profile_)
+        inputs = (model, *([fields] if fields else []))
+        for option, path in {"-o": output, "--draft-fields": draft_fields}.items():
+            if path is not None:
+                require_free(option, path, force=force, inputs=inputs)
+        _require_outputs(output, draft_fields)
+        statement, profile = _statement(model, {} if fields is None else _stated(fields))
+        if draft_fields is not None:
+            write_text(draft_fields, drafted(statement.gaps))
+        if output is not None:
+            write_statement(output, statement, profile, overwrite=True)  # require_free has asked
         if json:
-            print_json({"file": str(output), "private": statement.is_private})
+            print_json(_as_data(output, draft_fields, statement))
         else:
-            typer.echo(f"Written: {output}. {statement['status']}")
+            _say(output, draft_fields, statement)
+
+
+def _require_outputs(output: Path | None, draft: Path | None) -> None:
+    if output is None and draft is None:
+        raise ParameterError("-o is missing: the statement to write, such as -o statement.html; or --draft-fields.")
+    if output is not None and output.suffix.lower() not in SUFFIXES:
+        raise ParameterError(f"-o: {output} must end in {', '.join(SUFFIXES)}: that says what is written.")
+
+
+def _statement(model: Path, stated: Mapping[str, object]) -> "tuple[Statement, PrivacyProfile | None]":
+    """The statement of a model, with what was declared in its schema and what the user states."""
+    from dperm.sklearn.files import load_stored
+
+    stored = load_stored(model)
+    known = {} if stored.schema is None else {"data_domain": _domain(stored.schema)}
+    return stored.estimator.statement_.filled({**known, **stated}), stored.estimator.profile_
+
+
+def _as_data(output: Path | None, draft: Path | None, statement: "Statement") -> dict[str, object]:
+    drafted = {} if draft is None else {"fields": str(draft)}
+    file = None if output is None else str(output)
+    return {"file": file, **drafted, "private": statement.is_private, "gaps": list(statement.gaps)}
+
+
+def _say(output: Path | None, draft: Path | None, statement: "Statement") -> None:
+    """What was written, and what is left to state."""
+    if draft is not None:
+        typer.echo(f"Written: {draft}. Fill it in, then give it to --fields.")
+    if output is None:
+        return
+    typer.echo(f"Written: {output}. {statement['status']}")
+    gaps = statement.gaps
+    if gaps:
+        count = f"{len(gaps)} gap{'s' if len(gaps) > 1 else ''}"
+        typer.echo(f"{count} that only you can fill, in --fields (--draft-fields writes a draft): {', '.join(gaps)}.")
 
 
 def _stated(path: Path) -> Mapping[str, object]:

@@ -91,3 +91,17 @@ def event_data(event: "Event") -> object:
     from dperm.accounting.serialize import event_to_json
 
     return json.loads(event_to_json(event))
+
+
+def typed(event: "Event", adjacency: str) -> str | None:
+    """The event in the grammar of the command line, if that reads back as the same; None if it does not."""
+    from dperm.accounting.spelling import in_grammar
+    from dperm.errors import DpermError
+
+    text = in_grammar(event, adjacency)
+    try:
+        return (
+            text if event_data(event_of(read_subject([text], None), filling(adjacency))) == event_data(event) else None
+        )
+    except DpermError:
+        return None

@@ -4,6 +4,7 @@
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -19,6 +20,8 @@ from dperm.errors import DataError
 
 MISSING = frozenset(("", "na", "nan", "null"))
 """Cells that stand for something missing, in any case of letters, unless they are declared as a category."""
+UNDERSCORE = "_"
+"""Python takes 1_000 for a number; in a table it is a name or a slip."""
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 
@@ -43,10 +46,10 @@ class NumberCells:
 
     def read(self, name: str, cells: Sequence[str]) -> Column:
         """Doubles."""
-        try:
-            return np.array(list(map(float, cells)))
-        except ValueError:
-            numbers = [_number(cell) for cell in cells]
+        with suppress(ValueError):
+            if UNDERSCORE not in "".join(cells):
+                return np.array(list(map(float, cells)))
+        numbers = [_number(cell) for cell in cells]
         if None in numbers:
             raise DataError(
                 f"column {shown(name)} must hold numbers, {self.rule}: 12, -0.5 or 1e3, without units or thousands "
@@ -143,7 +146,7 @@ def _number(cell: str) -> float | None:
         return math.nan
     if word in _TRUTH:
         return _TRUTH[word]
-    try:
-        return float(cell)
-    except ValueError:
-        return None
+    with suppress(ValueError):
+        if UNDERSCORE not in cell:
+            return float(cell)
+    return None

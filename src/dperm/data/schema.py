@@ -21,6 +21,7 @@ The order of the columns is that of the features.
 """
 
 import difflib
+import hashlib
 import json
 import tomllib
 from collections.abc import Mapping
@@ -147,6 +148,11 @@ class Schema:
         data = {"dperm_schema": VERSION, "encoder": json.loads(self.encoder.to_json()), "target": target}
         return json.dumps(data, allow_nan=False)
 
+    @property
+    def digest(self) -> str:
+        """The digest of its JSON, by which a model names the schema that it was learnt through."""
+        return text_digest(self.to_json())
+
     @classmethod
     def from_json(cls, text: str) -> "Schema":
         """The schema that ``to_json`` wrote."""
@@ -157,6 +163,11 @@ class Schema:
 
 
 _PARTS = {"dperm_schema", "encoder", "target"}
+
+
+def text_digest(text: str) -> str:
+    """SHA-256 of the JSON of a schema."""
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _columns(given: object) -> dict[str, AnyColumn]:

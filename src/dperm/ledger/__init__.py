@@ -5,7 +5,7 @@
 `Ledger` is a `dperm.accounting.budget.Budget`: estimators and mechanisms take it as they take a budget in memory.
 """
 
-from dperm.ledger.anchor import Anchor
+from dperm.ledger.anchor import Anchor, receipt_is_signed
 from dperm.ledger.declared import AccountFacts
 from dperm.ledger.entry import Entry, Kind
 from dperm.ledger.ledger import Ledger
@@ -21,5 +21,6 @@ __all__ = [
     "Ledger",
     "LedgerReservation",
     "Verification",
+    "receipt_is_signed",
     "verify",
 ]

@@ -11,12 +11,14 @@ import hmac
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, astuple, dataclass, fields
+from dataclasses import asdict, astuple, dataclass, fields, replace
 from typing import Any
 
 from dperm.errors import LedgerError, ParameterError
 from dperm.ledger.entry import Entry
 
+RECEIPT_SIGNATURE = "receipt_signature"
+"""The key of a receipt under which stands the signature of all others."""
 _KEY = re.compile("[0-9a-f]{64}")
 
 
@@ -63,11 +65,17 @@ class Identity:
 
     def anchor(self, entry: Entry) -> "Anchor":
         """The signed word that ``entry`` is in the books."""
+        plain = Anchor(self.id, entry.account, entry.seq, entry.hash, self.public_key, "")
+        return replace(plain, signature=self._sign(plain.message))
+
+    def signed(self, receipt: Mapping[str, object]) -> dict[str, object]:
+        """A receipt with a signature of all that it says (`receipt_is_signed`)."""
+        return {**receipt, RECEIPT_SIGNATURE: self._sign(_message(receipt))}
+
+    def _sign(self, message: bytes) -> str:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-        key = Ed25519PrivateKey.from_private_bytes(bytes.fromhex(self.signing_key))
-        plain = Anchor(self.id, entry.account, entry.seq, entry.hash, self.public_key, "")
-        return Anchor(self.id, entry.account, entry.seq, entry.hash, self.public_key, key.sign(plain.message).hex())
+        return Ed25519PrivateKey.from_private_bytes(bytes.fromhex(self.signing_key)).sign(message).hex()
 
 
 @dataclass(frozen=True)
@@ -99,15 +107,7 @@ class Anchor:
     @property
     def is_signed(self) -> bool:
         """Whether the signature is that of the ledger with this id."""
-        from cryptography.exceptions import InvalidSignature
-        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
-
-        try:
-            key = Ed25519PublicKey.from_public_bytes(bytes.fromhex(self.public_key))
-            key.verify(bytes.fromhex(self.signature), self.message)
-        except (ValueError, InvalidSignature):
-            return False
-        return id_of(self.public_key) == self.ledger
+        return _is_signed(self.message, self.public_key, self.signature) and id_of(self.public_key) == self.ledger
 
     def to_json(self) -> str:
         """One line of JSON."""
@@ -143,6 +143,45 @@ class Anchor:
         if not all(type(receipt.get(name)) is kind for name, kind in kinds.items()):
             raise LedgerError("there is no anchor in it: what it is about was not charged to a ledger that signs.")
         return cls(**{name: receipt[name] for name in kinds})
+
+
+def receipt_is_signed(receipt: Mapping[str, Any]) -> bool:
+    """Whether every word of a receipt (``Record.ledger``) is as the ledger that it names has signed it.
+
+    The anchor in it is about a line of the books; this is about the limit, the unit, the sums, the digest, and all
+    else that the receipt says.
+
+    Raises
+    ------
+    LedgerError
+        If there is no anchor in it.
+    """
+    anchor = Anchor.from_receipt(receipt)
+    said = {name: value for name, value in receipt.items() if name != RECEIPT_SIGNATURE}
+    signature = receipt.get(RECEIPT_SIGNATURE)
+    if not isinstance(signature, str) or not anchor.is_signed:
+        return False
+    try:
+        return _is_signed(_message(said), anchor.public_key, signature)
+    except (RecursionError, TypeError, ValueError):  # what is no JSON was never signed
+        return False
+
+
+def _message(receipt: Mapping[str, object]) -> bytes:
+    """What is signed of a receipt, however its keys are ordered."""
+    text = json.dumps(["dperm receipt", dict(receipt)], sort_keys=True, separators=(",", ":"), default=dict)
+    return text.encode()
+
+
+def _is_signed(message: bytes, public_key: str, signature: str) -> bool:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+    try:
+        Ed25519PublicKey.from_public_bytes(bytes.fromhex(public_key)).verify(bytes.fromhex(signature), message)
+    except (ValueError, InvalidSignature):
+        return False
+    return True
 
 
 def id_of(public_key: str) -> str:

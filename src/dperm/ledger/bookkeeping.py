@@ -2,20 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """What may be written into the books: opening, charging, closing, approving. The same for every store."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dperm.accounting.budget import State
 from dperm.accounting.event import Event
 from dperm.checks import shown
-from dperm.errors import BudgetError, LedgerError
+from dperm.errors import BudgetError, LedgerError, ParameterError
 from dperm.ledger.books import Books, Meter
-from dperm.ledger.charges import Charge, meters_of, require
+from dperm.ledger.charges import Charge, meters_of, require, require_same_meters
 from dperm.ledger.declared import AccountFacts
 from dperm.ledger.entry import Entry, Kind, following
 from dperm.ledger.units import amount, capacity_units
-from dperm.privacy.guarantee import guarantee_as_dict, guarantee_from_dict
+from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict, guarantee_from_dict
 from dperm.privacy.rounding import round_up
 
 CLOSED = {Kind.COMMIT: State.COMMITTED, Kind.BURN: State.BURNED}
@@ -56,7 +56,8 @@ def facts_of(books: Books, account: str) -> AccountFacts:
     if changed is None:
         return facts
     limit: Any = changed.body["limit"]
-    return facts.with_limit(guarantee_from_dict(limit))
+    promise: Any = changed.body["promise"]
+    return replace(facts.with_limit(guarantee_from_dict(limit)), promised=guarantee_from_dict(promise))
 
 
 def family(books: Books, account: str) -> list[AccountFacts]:
@@ -89,14 +90,25 @@ def open_account(books: Books, facts: AccountFacts) -> None:
     missing = [parent for parent in facts.parents if parent not in known]
     if missing:
         raise LedgerError(f"parents names {shown(missing[0])}, and there is no such account. Open it first.")
-    books.append(following(facts.name, None, Kind.OPEN, body=facts.to_dict()))
-    for name, capacity in capacity_units(facts.rule).items():
-        books.set_meter(facts.name, name, Meter(capacity))
+    for parent in facts.parents:
+        _require_same_unit(facts, facts_of(books, parent))
+    meters = {name: Meter(capacity) for name, capacity in capacity_units(facts.rule).items()}
+    _append(books, facts.name, Kind.OPEN, body=facts.to_dict(), meters=meters)
 
 
-def change_limit(books: Books, facts: AccountFacts, *, reason: str, by: str) -> None:
-    """Write down the limit of ``facts`` as the new one; nothing that was spent is given back."""
-    meters = meters_of(books, facts)
+def _require_same_unit(facts: AccountFacts, parent: AccountFacts) -> None:
+    """A charge is about one record of the child; it says nothing about a larger unit of the parent."""
+    if facts.unit != parent.unit:
+        raise ParameterError(
+            f"unit={facts.unit!r} is not that of the parent {parent.name!r}, {parent.unit!r}: what is released about "
+            "the one would be charged as if it were about the other. Units must be the same, word for word."
+        )
+
+
+def change_limit(books: Books, account: str, limit: AnyGuarantee, *, reason: str, by: str) -> None:
+    """Write down a new limit; nothing that was spent is given back."""
+    before = facts_of(books, account)
+    meters, facts = meters_of(books, before), before.with_limit(limit)
     capacities = capacity_units(facts.rule)
     short = [name for name, capacity in capacities.items() if capacity < meters[name].spent]
     if short:
@@ -105,34 +117,59 @@ def change_limit(books: Books, facts: AccountFacts, *, reason: str, by: str) -> 
             f"limit {facts.limit!r} is below the {short[0]}={spent!r} that is spent already, and nothing is given "
             "back. The lowest limit is what is spent."
         )
-    body = {"limit": guarantee_as_dict(facts.limit), "reason": reason, "by": by}
-    books.append(following(facts.name, books.head(facts.name), Kind.LIMIT, body=body))
-    for name, capacity in capacities.items():
-        books.set_meter(facts.name, name, Meter(capacity, meters[name].spent))
+    body = {"limit": guarantee_as_dict(facts.limit), "promise": guarantee_as_dict(facts.promise)}
+    after = {name: Meter(capacity, meters[name].spent) for name, capacity in capacities.items()}
+    _append(books, account, Kind.LIMIT, body={**body, "reason": reason, "by": by}, meters=after)
 
 
 def approve(books: Books, account: str, request_id: str, body: Mapping[str, object]) -> None:
     """Write down that a request may be charged."""
     if books.named(account, Kind.APPROVE, request_id) is not None:
         raise BudgetError(f"request_id={request_id!r} is approved already. Give every release an id of its own.")
-    books.append(following(account, books.head(account), Kind.APPROVE, request_id=request_id, body=body))
+    _append(books, account, Kind.APPROVE, request_id=request_id, body=body)
 
 
-def reserve(books: Books, charges: Sequence[Charge], event: Event, body: Mapping[str, object]) -> tuple[Place, ...]:
+def reserve(books: Books, charges: Iterable[Charge], event: Event, body: Mapping[str, object]) -> tuple[Place, ...]:
     """Charge an event to all accounts at once, or raise and charge none."""
-    require(books, charges, event, body["event"])
-    return tuple(_charge(books, charge, body) for charge in charges)
+    present = current(books, charges)
+    require(books, present, event, body["event"])
+    return tuple(_charge(books, charge, body) for charge in present)
+
+
+def current(books: Books, charges: Iterable[Charge]) -> list[Charge]:
+    """The same charges under the limits of this moment: those may have been changed since the pricing."""
+    return [replace(charge, facts=facts_of(books, charge.facts.name)) for charge in charges]
 
 
 def _charge(books: Books, charge: Charge, body: Mapping[str, object]) -> Place:
     account, meters = charge.facts.name, meters_of(books, charge.facts)
-    entry = following(
-        account, books.head(account), Kind.RESERVE, request_id=charge.request_id, cost=charge.cost, body=body
+    after = {name: Meter(meters[name].capacity, meters[name].spent + units) for name, units in charge.cost.items()}
+    entry = _append(
+        books, account, Kind.RESERVE, request_id=charge.request_id, cost=charge.cost, body=body, meters=after
     )
-    books.append(entry)
-    for name, units in charge.cost.items():
-        books.set_meter(account, name, Meter(meters[name].capacity, meters[name].spent + units))
     return Place.of(entry)
+
+
+def _append(
+    books: Books,
+    account: str,
+    kind: Kind,
+    *,
+    request_id: str | None = None,
+    about: int | None = None,
+    cost: Mapping[str, int] | None = None,
+    body: Mapping[str, object],
+    meters: Mapping[str, Meter] | None = None,
+) -> Entry:
+    """Write a line, and the meters if they move: those that stand there must be those of the line before."""
+    head = books.head(account)
+    require_same_meters(account, head, books.meters(account))
+    totals = None if meters is None else {name: (meter.capacity, meter.spent) for name, meter in meters.items()}
+    entry = following(account, head, kind, request_id=request_id, about=about, cost=cost, body=body, meters=totals)
+    books.append(entry)
+    for name, meter in (meters or {}).items():
+        books.set_meter(account, name, meter)
+    return entry
 
 
 def close(books: Books, place: Place, kind: Kind, body: Mapping[str, object]) -> Entry:
@@ -140,9 +177,7 @@ def close(books: Books, place: Place, kind: Kind, body: Mapping[str, object]) ->
     reserved(books, place)
     closed = books.closing(place.account, place.seq)
     if closed is None:
-        entry = following(place.account, books.head(place.account), kind, about=place.seq, body=body)
-        books.append(entry)
-        return entry
+        return _append(books, place.account, kind, about=place.seq, body=body)
     if closed.kind is not kind or (kind is Kind.COMMIT and dict(closed.body) != dict(body)):
         raise BudgetError(
             f"a reservation is closed once: number {place.seq} of account {place.account!r} is "

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a charge costs an account, and whether the account can be charged."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from dperm.accounting.event import Event
@@ -11,8 +11,8 @@ from dperm.accounting.filters.filter import in_brief
 from dperm.errors import BudgetError, LedgerError
 from dperm.ledger.books import Books, Meter
 from dperm.ledger.declared import AccountFacts
-from dperm.ledger.entry import Kind
-from dperm.ledger.units import Units, amount, cost_units, limits
+from dperm.ledger.entry import Entry, Kind
+from dperm.ledger.units import Units, amount, capacity_units, cost_units, limits
 from dperm.privacy.rounding import round_down, round_up
 
 
@@ -36,12 +36,35 @@ def meters_of(books: Books, facts: AccountFacts) -> dict[str, Meter]:
     Raises
     ------
     LedgerError
-        If they are not those of its rule.
+        If they are not those of its rule, or of its last line.
     """
     found = books.meters(facts.name)
-    if set(found) != set(facts.rule.names):
-        raise LedgerError(f"account {facts.name!r} has other meters than its rule: the ledger is damaged. Verify it.")
+    if {name: meter.capacity for name, meter in found.items()} != capacity_units(facts.rule):
+        raise LedgerError(
+            f"account {facts.name!r} has other meters than its rule: the ledger is damaged. Nothing was charged. "
+            "Verify it."
+        )
+    require_same_meters(facts.name, books.head(facts.name), found)
     return {name: found[name] for name in facts.rule.names}
+
+
+def require_same_meters(account: str, head: Entry | None, meters: Mapping[str, Meter]) -> None:
+    """Nothing, if the meters are what the last line says: a table of sums can be put back, or edited, by itself.
+
+    The line is as it was written, if its hash is.
+
+    Raises
+    ------
+    LedgerError
+        If they are not.
+    """
+    stood = {} if head is None else dict(head.meters)
+    shown = {name: (meter.capacity, meter.spent) for name, meter in meters.items()}
+    if shown != stood or (head is not None and head.hash != head.content_hash):
+        raise LedgerError(
+            f"the meters of account {account!r} are not what its last line says: the ledger is damaged, or a part of "
+            "it was put back to an older state. Nothing was charged. Verify it against the anchor of the last artefact."
+        )
 
 
 def require(books: Books, charges: Iterable[Charge], event: Event, described: object) -> None:
@@ -53,7 +76,6 @@ def require(books: Books, charges: Iterable[Charge], event: Event, described: ob
         With what was asked, what is true and what to do.
     """
     for charge in charges:
-        require_new(books, charge)
         require_approval(books, charge, described)
         require_covered(books, charge, event)
 
@@ -77,21 +99,6 @@ def require_approval(books: Books, charge: Charge, event: object) -> None:
             f"account {charge.facts.name!r} asks for an approval of every release, and that of the request id "
             f"{charge.request_id!r} is {about}. Nothing was charged. Ask its owner for one, and use "
             "Ledger(..., request_id=...) with an id that was approved."
-        )
-
-
-def require_new(books: Books, charge: Charge) -> None:
-    """Nothing, if nobody has charged the account under this request id.
-
-    Raises
-    ------
-    BudgetError
-        If somebody has: on a parent, under an id that looks like a child's.
-    """
-    if books.named(charge.facts.name, Kind.RESERVE, charge.request_id) is not None:
-        raise BudgetError(
-            f"request_id={charge.request_id!r} was charged to account {charge.facts.name!r} before. Nothing was "
-            "charged. Use another request id."
         )
 
 

@@ -30,7 +30,7 @@ class AccountFacts:
     unit
         What one record stands for: "one person", "one visit". The guarantee is about one record.
     limit
-        What is promised about everything charged here, together.
+        How much may be charged here, in all.
     blocks, composition
         For an ApproxDP limit: how many releases share its delta, and whether their epsilons are added ("basic") or
         their squares ("advanced", T14a).
@@ -42,6 +42,8 @@ class AccountFacts:
         Keyed fingerprints of files that belong to the account; the command line refuses others.
     exponent
         Costs are counted in units of 2^-exponent; chosen by the limit when the account is opened.
+    promised
+        The largest limit since the opening, if it is not ``limit``: it was lowered.
     """
 
     name: str
@@ -54,11 +56,13 @@ class AccountFacts:
     approval: bool = False
     fingerprints: tuple[str, ...] = ()
     exponent: int | None = None
+    promised: AnyGuarantee | None = None
 
     def __post_init__(self) -> None:
         """Check every declaration, the rule included."""
-        for name in ("name", "dataset", "unit"):
-            line_of_text("account" if name == "name" else name, getattr(self, name))
+        plain_name("account", self.name)
+        for name in ("dataset", "unit"):
+            line_of_text(name, getattr(self, name))
         if isinstance(self.parents, str) or not all(isinstance(parent, str) for parent in self.parents):
             raise ParameterError(f"parents must be a list of names of accounts, got {shown(self.parents)}.")
         object.__setattr__(self, "parents", tuple(dict.fromkeys(self.parents)))
@@ -67,11 +71,21 @@ class AccountFacts:
         if not isinstance(self.approval, bool):
             raise ParameterError(f"approval must be True or False, got {shown(self.approval)}.")
         object.__setattr__(self, "exponent", self.rule.exponent)  # raises if the limit has no rule
+        if self.promised == self.limit:
+            object.__setattr__(self, "promised", None)
 
     @cached_property
     def rule(self) -> CountedRule:
         """The filter that stands between the releases."""
         return rule_of(self.limit, self.blocks, self.composition, self.exponent)
+
+    @property
+    def promise(self) -> AnyGuarantee:
+        """What is promised about everything charged here, together: the largest limit that the account ever had.
+
+        A limit that is lowered because of what was released was not fixed in advance, and promises nothing (T14).
+        """
+        return self.limit if self.promised is None else self.promised
 
     @property
     def adjacency(self) -> Adjacency:
@@ -92,17 +106,18 @@ class AccountFacts:
             If the limits differ in kind, adjacency, delta or Renyi order: costs that were charged would mean
             something else.
         """
-        changed = replace(self, limit=limit)
+        changed = replace(self, limit=limit, promised=None)
         same = type(limit) is type(self.limit) and limit.adjacency is self.adjacency
         if not same or changed.rule.names != self.rule.names or _delta(limit) != _delta(self.limit):
             raise ParameterError(
                 f"limit must be of the kind, adjacency, delta and order of the account's {self.limit!r}, got "
                 f"{limit!r}. Open another account for another kind of promise."
             )
-        return changed
+        larger = replace(self, limit=self.promise, promised=None).rule.capacity > changed.rule.capacity
+        return replace(changed, promised=self.promise) if larger else changed
 
     def to_dict(self) -> dict[str, object]:
-        """Everything but the name, as plain JSON data."""
+        """What is declared at the opening, all but the name, as plain JSON data."""
         return {
             "dataset": self.dataset,
             "unit": self.unit,
@@ -142,6 +157,16 @@ def line_of_text(name: str, value: object) -> str:
             f"{shown(value)}."
         )
     return value
+
+
+def plain_name(name: str, value: object) -> str:
+    """A line of text without "/", which stands between a child's name and its request id in the books of a parent."""
+    if "/" in line_of_text(name, value):
+        raise ParameterError(
+            f'{name} must have no "/", got {shown(value)}: in the books of a parent it stands between the name of a '
+            'child and its request id. Use another sign, such as "-".'
+        )
+    return str(value)
 
 
 def _delta(limit: AnyGuarantee) -> float:

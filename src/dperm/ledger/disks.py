@@ -4,6 +4,7 @@
 
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from dperm.errors import LedgerError
@@ -20,14 +21,22 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 
 def require_local(path: Path) -> None:
-    """Refuse a file of a network file system. Looked up on Linux only; elsewhere it is the user's to know.
+    """Refuse a file of a network file system, and one that is mounted by itself.
+
+    Looked up on Linux only; elsewhere it is the user's to know.
 
     Raises
     ------
     LedgerError
-        If the file system is one that machines share.
+        If the file system is one that machines share, or the file has a second place by a mount.
     """
-    kind = file_system(path, MOUNTS.read_text(errors="replace")) if sys.platform == "linux" and MOUNTS.exists() else ""
+    mounts = MOUNTS.read_text(errors="replace") if sys.platform == "linux" and MOUNTS.exists() else ""
+    if not path.is_dir() and path.resolve() in (point for point, _ in _mounted(mounts)):
+        raise LedgerError(
+            f"{str(path)!r} is a file that is mounted by itself, and SQLite would keep a log here and another where "
+            "the file comes from: lines would be lost. Nothing was charged. Mount the directory of the ledger instead."
+        )
+    kind = file_system(path, mounts)
     if kind in OVER_THE_NET:
         raise LedgerError(
             f"{str(path)!r} is on a network file system ({kind}), where SQLite may lose what it wrote. Put the ledger "
@@ -38,11 +47,15 @@ def require_local(path: Path) -> None:
 def file_system(path: Path, mounts: str) -> str:
     """The type of the file system that holds ``path``; "" if the table of mounts does not tell."""
     target, found, depth = path.resolve(), "", -1
+    for point, kind in _mounted(mounts):
+        if (point == target or point in target.parents) and len(point.parts) >= depth:
+            found, depth = kind, len(point.parts)
+    return found
+
+
+def _mounted(mounts: str) -> Iterator[tuple[Path, str]]:
+    """Where something is mounted, and its file system."""
     for line in mounts.splitlines():
         left, _, right = line.partition(" - ")
-        if len(left.split()) < 5 or not right:
-            continue
-        point = Path(_ESCAPED.sub(lambda found: chr(int(found[1], 8)), left.split()[4]))
-        if (point == target or point in target.parents) and len(point.parts) >= depth:
-            found, depth = right.split()[0], len(point.parts)
-    return found
+        if len(left.split()) >= 5 and right:
+            yield Path(_ESCAPED.sub(lambda found: chr(int(found[1], 8)), left.split()[4])), right.split()[0]

@@ -51,6 +51,9 @@ class Entry:
         What a reservation charges, in whole units of each currency, rounded up.
     body
         Everything else, as plain JSON data.
+    meters
+        Capacity and sum of each currency after this line, in units. So the last line says how the account stands, and
+        tables of sums that say something else are refused.
     at
         When it was written, UTC, in ISO 8601.
     previous, hash
@@ -64,6 +67,7 @@ class Entry:
     about: int | None
     cost: Mapping[str, int]
     body: Mapping[str, object]
+    meters: Mapping[str, tuple[int, int]]
     at: str
     previous: str
     hash: str = ""
@@ -72,7 +76,8 @@ class Entry:
     def content_hash(self) -> str:
         """What ``hash`` has to be: of the line before and of every field of this one."""
         content = [self.previous, self.account, self.seq, self.kind.value, self.request_id, self.about]
-        text = json.dumps([*content, dict(self.cost), dict(self.body), self.at], sort_keys=True, separators=(",", ":"))
+        rest = [dict(self.cost), dict(self.body), dict(self.meters), self.at]
+        text = json.dumps([*content, *rest], sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
     def sealed(self) -> "Entry":
@@ -89,8 +94,12 @@ def following(
     about: int | None = None,
     cost: Mapping[str, int] | None = None,
     body: Mapping[str, object] | None = None,
+    meters: Mapping[str, tuple[int, int]] | None = None,
 ) -> Entry:
-    """The entry after ``head``, sealed."""
-    seq, previous = (1, BEGINNING) if head is None else (head.seq + 1, head.hash)
+    """The entry after ``head``, sealed; the meters stay as they were if none are given."""
+    seq, previous, stood = (1, BEGINNING, {}) if head is None else (head.seq + 1, head.hash, head.meters)
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
-    return Entry(account, seq, kind, request_id, about, dict(cost or {}), dict(body or {}), now, previous).sealed()
+    after = dict(stood if meters is None else meters)
+    return Entry(
+        account, seq, kind, request_id, about, dict(cost or {}), dict(body or {}), after, now, previous
+    ).sealed()

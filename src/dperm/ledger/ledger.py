@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ledger: an account of a budget in a file or a database, as a `Budget`."""
 
-import hmac
 import json
 import os
 import secrets
@@ -22,8 +21,10 @@ from dperm.ledger.anchor import Anchor
 from dperm.ledger.bookkeeping import Place
 from dperm.ledger.books import Books, Meter, Store
 from dperm.ledger.charges import Charge, meters_of, require
-from dperm.ledger.declared import AccountFacts, line_of_text
+from dperm.ledger.declared import AccountFacts, plain_name
 from dperm.ledger.entry import Entry, Kind
+from dperm.ledger.fingerprint import Fingerprint
+from dperm.ledger.memory import changing
 from dperm.ledger.reservation import Booking, LedgerReservation, bookings
 from dperm.ledger.stores import location_of, store_of, without_secret
 from dperm.ledger.transact import consult, transact
@@ -31,6 +32,11 @@ from dperm.ledger.units import amount, limits
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import round_up
+
+DEEPEST = 20
+"""How deep facts may be nested: a reader of the books must never run out of stack."""
+LONGEST_FACTS = 2**16
+"""Characters of facts, as JSON."""
 
 
 @final
@@ -40,7 +46,8 @@ class Ledger:
 
     The object holds names only, no connection, so that copies of it (clones of an estimator, workers of joblib, a
     pickle on another machine) all charge one and the same account. What is promised about everything charged to the
-    account together is its limit (T14), however the releases were chosen, whoever crashes.
+    account together is its limit (T14), however the releases were chosen, whoever crashes; if the limit was changed,
+    the largest that there was.
 
     Attributes
     ----------
@@ -72,7 +79,7 @@ class Ledger:
         object.__setattr__(self, "location", location_of(self.location))
         for name in ("account", "request_id"):
             if getattr(self, name) is not None:
-                line_of_text(name, getattr(self, name))
+                plain_name(name, getattr(self, name))
 
     def __repr__(self) -> str:
         """The names, without a password."""
@@ -131,7 +138,7 @@ class Ledger:
         facts = AccountFacts(account, dataset, unit, limit, blocks, composition, above, approval)
         ledger._store.create()
         prints = tuple(map(ledger.fingerprint, paths))  # a file may be large: nobody waits for it
-        with ledger._store.write([account]) as books:
+        with changing(ledger._store, [account]) as books:
             same = bookkeeping.untied(books, facts)
             bookkeeping.open_account(books, replace(facts, fingerprints=prints))
         if same:
@@ -147,13 +154,20 @@ class Ledger:
     @property
     def account_facts(self) -> AccountFacts:
         """What is declared of the account, under its present limit."""
-        with self._store.read() as books:
-            return bookkeeping.facts_of(books, self._name(books))
+        return consult(self._store, lambda books: bookkeeping.facts_of(books, self._name(books)))
 
     @property
     def limit(self) -> AnyGuarantee:
-        """The guarantee of everything that is charged to the account, together."""
+        """How much may be charged to the account, in all. What is promised is ``promise``."""
         return self.account_facts.limit
+
+    @property
+    def promise(self) -> AnyGuarantee:
+        """The guarantee of everything that is charged to the account, together: the largest limit since its opening.
+
+        It is not made smaller by lowering the limit: a limit that follows the releases promises nothing (T14).
+        """
+        return self.account_facts.promise
 
     @property
     def adjacency(self) -> Adjacency:
@@ -173,26 +187,33 @@ class Ledger:
 
     @property
     def remaining(self) -> AnyGuarantee:
-        """The largest guarantee that can still be charged, rounded down."""
+        """What is left of the limit, rounded down: all of it in one release, if it is not divided into blocks.
+
+        Under ApproxDP every release takes one share of delta, ``account_facts.share``, and the delta here is that of
+        all blocks that are left. When none is left nothing can be charged: epsilon is 0 too.
+        """
         facts, meters = self._meters()
-        left = (amount(facts.rule, name, meters[name].capacity - meters[name].spent) for name in facts.rule.names)
-        return facts.rule.within(tuple(left))
+        units = {name: meters[name].capacity - meters[name].spent for name in facts.rule.names}
+        if units.get("delta") == 0 and facts.share:
+            units = dict.fromkeys(units, 0)
+        return facts.rule.within(tuple(amount(facts.rule, name, left) for name, left in units.items()))
 
     def accounts(self) -> tuple[str, ...]:
         """The names of all accounts of the ledger."""
-        with self._store.read() as books:
-            return books.accounts()
+        return consult(self._store, lambda books: books.accounts())
 
     def entries(self) -> tuple[Entry, ...]:
         """Every line of the account, as it is chained."""
-        with self._store.read() as books:
-            return tuple(books.entries(self._name(books)))
+        return consult(self._store, lambda books: tuple(books.entries(self._name(books))))
 
     def bookings(self) -> tuple[Booking, ...]:
         """Every charge, with how it ended."""
-        with self._store.read() as books:
+
+        def asked(books: Books) -> tuple[Booking, ...]:
             name = self._name(books)
             return bookings(bookkeeping.facts_of(books, name), books.entries(name))
+
+        return consult(self._store, asked)
 
     def booking(self, request_id: str) -> Booking | None:
         """The charge of one request, with how it ended; None if it was never charged."""
@@ -207,29 +228,41 @@ class Ledger:
 
     def anchor(self) -> Anchor:
         """A signed word about the last line, to be kept elsewhere: with it a ledger that was put back is recognised."""
-        with self._store.read() as books:
+
+        def asked(books: Books) -> Anchor:
             head = books.head(self._name(books))
             if head is None:
                 raise LedgerError("the account has no line: the ledger is damaged. Verify it.")
             return books.identity().anchor(head)
 
+        return consult(self._store, asked)
+
     def fingerprint(self, path: str | os.PathLike[str]) -> str:
         """The keyed fingerprint of a file, which says nothing to those who do not have the ledger."""
-        with self._store.read() as books:
-            key = books.identity().fingerprint_key
-        return _fingerprint(key, os.fspath(path))
+        found = self.fingerprinting()
+        with open(path, "rb") as file:
+            while block := file.read(2**20):
+                found.update(block)
+        return found.text
+
+    def fingerprinting(self) -> Fingerprint:
+        """A fingerprint of nothing yet, to which content is added while it is read."""
+        return Fingerprint(consult(self._store, lambda books: books.identity().fingerprint_key))
 
     def check(self, event: Event) -> None:
         """Raise as ``reserve`` would now; charge nothing in any case."""
         line = consult(self._store, lambda books: bookkeeping.family(books, self._name(books)))
         asked = self.request_id or uuid.uuid4().hex
         charges, described = self._charges(line, event, asked), json.loads(event_to_json(event))
-        with self._store.read() as books:
+
+        def asking(books: Books) -> None:
             known = books.named(line[0].name, Kind.RESERVE, asked)
             if known is not None:
                 _known_places(books, line, known, described)
             else:
-                require(books, charges, event, described)
+                require(books, bookkeeping.current(books, charges), event, described)
+
+        consult(self._store, asking)
 
     def reserve(
         self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
@@ -245,7 +278,7 @@ class Ledger:
         AdjacencyError, ConversionError
             If the event has no cost under the account's adjacency, or in its currency.
         """
-        given = self.request_id if request_id is None else line_of_text("request_id", request_id)
+        given = self.request_id if request_id is None else plain_name("request_id", request_id)
         asked = uuid.uuid4().hex if given is None else given
         described, token = json.loads(event_to_json(event)), secrets.token_hex(16)
         body = {"event": described, "facts": _plain(facts), "token": token}
@@ -266,18 +299,22 @@ class Ledger:
 
         What was promised under a smaller limit no longer holds. A limit that is raised because of what was released is
         no longer fixed in advance, and the sum of the costs then is an account of what happened, not a guarantee.
+        One that is lowered stops further charges, and makes the promise no smaller (``promise``).
         """
         checked_text("reason", reason), checked_text("by", by)
         name = self.account_facts.name
-        with self._store.write([name]) as books:
-            bookkeeping.change_limit(books, bookkeeping.facts_of(books, name).with_limit(limit), reason=reason, by=by)
+        with changing(self._store, [name]) as books:
+            bookkeeping.change_limit(books, name, limit, reason=reason, by=by)
 
     def approve(self, request_id: str, *, reason: str, by: str, event: Event | None = None) -> None:
-        """Approve one release by its request id; if an ``event`` is given, of that event only."""
-        line_of_text("request_id", request_id), checked_text("reason", reason), checked_text("by", by)
+        """Approve one release by its request id; if an ``event`` is given, of that event only.
+
+        The release of a child, which is charged here too, is approved under its name and id: ``north/fit-7``.
+        """
+        _approvable(request_id), checked_text("reason", reason), checked_text("by", by)
         body = {"reason": reason, "by": by, "event": None if event is None else json.loads(event_to_json(event))}
         account = self.account_facts.name
-        with self._store.write([account]) as books:
+        with changing(self._store, [account]) as books:
             bookkeeping.approve(books, account, request_id, body)
 
     @property
@@ -291,9 +328,11 @@ class Ledger:
         return bookkeeping.the_account(books, self.account)
 
     def _meters(self) -> tuple[AccountFacts, dict[str, Meter]]:
-        with self._store.read() as books:
+        def asked(books: Books) -> tuple[AccountFacts, dict[str, Meter]]:
             facts = bookkeeping.facts_of(books, self._name(books))
             return facts, meters_of(books, facts)
+
+        return consult(self._store, asked)
 
     def _charges(self, line: list[AccountFacts], event: Event, request_id: str) -> list[Charge]:
         """The price for the account, and for its parents under a name of their own."""
@@ -329,17 +368,29 @@ def _names(parents: Iterable[str]) -> tuple[str, ...]:
     return tuple(parents)
 
 
+def _approvable(request_id: str) -> str:
+    """``request_id``, if it is an id, or that of a child's release."""
+    for part in request_id.split("/", 1) if isinstance(request_id, str) else [request_id]:
+        plain_name("request_id", part)
+    return request_id
+
+
 def _plain(facts: Mapping[str, object] | None) -> dict[str, object]:
+    """Facts as JSON data, small enough for every reader of the books."""
     try:
-        return dict(json.loads(json.dumps(dict(facts or {}), allow_nan=False)))
-    except (TypeError, ValueError):
+        text = json.dumps(dict(facts or {}), allow_nan=False)
+        found = dict(json.loads(text))
+    except (RecursionError, TypeError, ValueError):
         raise ParameterError("facts must be a mapping of JSON values: text, numbers, lists and mappings.") from None
+    if len(text) > LONGEST_FACTS or not _is_flat(found, DEEPEST):
+        raise ParameterError(
+            f"facts must be at most {LONGEST_FACTS:,} characters of JSON, nested at most {DEEPEST} deep. Say less, "
+            "such as a digest of what is long."
+        )
+    return found
 
 
-def _fingerprint(key: str, path: str) -> str:
-    """HMAC-SHA256 of a file's bytes."""
-    code = hmac.new(bytes.fromhex(key), digestmod="sha256")
-    with open(path, "rb") as file:
-        while block := file.read(2**20):
-            code.update(block)
-    return f"hmac-sha256:{code.hexdigest()}"
+def _is_flat(value: object, depth: int) -> bool:
+    if not isinstance(value, dict | list):
+        return True
+    return depth > 0 and all(_is_flat(one, depth - 1) for one in (value.values() if isinstance(value, dict) else value))

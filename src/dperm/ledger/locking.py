@@ -5,8 +5,11 @@
 `exclusive` is a fair queue: SQLite alone polls, and with eight writers one of them may wait for ten seconds; waiting on
 a lock of the operating system, the longest was about a tenth of one. The database stays safe without it.
 
-In the file of the lock stands how far the ledger was: the number and hash of its last line. It is written after the
-line is durable, so a ledger below its mark was put back to an older state. Supported: Linux and macOS, local disks.
+In the file of the lock stands how far the ledger was: the number and hash of its last line, and how every account
+stood. It is written after the line is durable, so a ledger below its mark was put back to an older state.
+
+Whoever is stopped (SIGSTOP, a debugger) while holding the lock makes all others wait. Supported: Linux and macOS, local
+disks.
 """
 
 import hashlib
@@ -25,21 +28,22 @@ try:
 except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
-_LENGTH = 160
+_LENGTH = 256
 _held: "weakref.WeakSet[Lock]" = weakref.WeakSet()
 
 
 @dataclass(frozen=True)
 class Mark:
-    """How far a ledger was: its last line among those of all accounts, and in which file (inode)."""
+    """How far a ledger was: its last line among those of all accounts, how all of them stood, in which file (inode)."""
 
     number: int
     hash: str
+    standing: str
     file: int = 0
 
     def to_bytes(self) -> bytes:
         """A line of fixed length with a check sum."""
-        text = f"{self.number:020d} {self.hash} {self.file:020d}"
+        text = f"{self.number:020d} {self.hash} {self.standing} {self.file:020d}"
         return f"{text} {_sum(text)}\n".encode().ljust(_LENGTH)
 
     @classmethod
@@ -54,13 +58,13 @@ class Mark:
         if not content.strip(b"\0"):
             return None
         parts = content.decode(errors="replace").split()
-        if len(parts) != 4 or _sum(" ".join(parts[:3])) != parts[3]:
+        if len(parts) != 5 or _sum(" ".join(parts[:4])) != parts[4]:
             raise LedgerError(
                 "the mark in the .lock file beside the ledger is damaged, so that it cannot be told whether the ledger "
                 "was put back to an older state. Nothing was charged. Verify the ledger against the anchor of the last "
                 "artefact, then remove the .lock file: a new one is made."
             )
-        return cls(int(parts[0]), parts[1], int(parts[2]))
+        return cls(int(parts[0]), parts[1], parts[2], int(parts[3]))
 
 
 class Lock:

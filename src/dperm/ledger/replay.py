@@ -37,7 +37,7 @@ class Replayed:
     approved: dict[str, Any] = field(default_factory=dict)
     """Request id and event of every approval."""
     events: dict[str, bytes] = field(default_factory=dict)
-    """Request id and digest of the event of every reservation."""
+    """Request id of every reservation, and a digest of its event and token: the same in the books of its parents."""
 
     def complain(self, entry: Entry, what: str) -> None:
         """Note what is wrong with a line."""
@@ -51,8 +51,10 @@ def replay(name: str, entries: Iterable[Entry], *, prices: bool = False) -> Repl
         _check_chain(state, entry)
         try:
             _apply(state, entry, prices)
-        except (DpermError, KeyError, TypeError, ValueError) as error:
+        except (DpermError, KeyError, RecursionError, TypeError, ValueError) as error:
             state.complain(entry, f"it makes no sense ({type(error).__name__}).")
+        if dict(entry.meters) != {key: (meter.capacity, meter.spent) for key, meter in state.meters.items()}:
+            state.complain(entry, "the sums that it names are not those of the lines up to it.")
         state.entries, state.head = state.entries + 1, entry.hash
     return state
 
@@ -89,6 +91,8 @@ def _apply(state: Replayed, entry: Entry, prices: bool) -> None:
 
 def _change_limit(state: Replayed, entry: Entry, body: Any) -> None:
     state.facts = _opened(state).with_limit(guarantee_from_dict(body["limit"]))
+    if guarantee_from_dict(body["promise"]) != state.facts.promise:
+        state.complain(entry, "the promise that it names is not the largest limit so far.")
     capacities = capacity_units(state.facts.rule)
     state.meters = {key: Meter(capacities[key], meter.spent) for key, meter in state.meters.items()}
     if any(meter.spent > meter.capacity for meter in state.meters.values()):
@@ -111,7 +115,8 @@ def _check_event(state: Replayed, entry: Entry, prices: bool) -> None:
     request_id = str(entry.request_id)
     if request_id in state.events:
         state.complain(entry, "its request id was charged before.")
-    state.events[request_id] = hashlib.sha256(json.dumps(event, sort_keys=True).encode()).digest()
+    told = json.dumps([event, entry.body["token"]], sort_keys=True)
+    state.events[request_id] = hashlib.sha256(told.encode()).digest()
     if facts.approval and state.approved.get(request_id, entry) not in (None, event):
         state.complain(entry, "it was charged without approval.")
     if prices:

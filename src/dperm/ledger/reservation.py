@@ -69,12 +69,14 @@ class LedgerReservation:
         own = self.places[0]
         reserved = bookkeeping.reserved(books, own)
         last = books.closing(own.account, own.seq) or reserved
-        return {
-            **_anchored(books, last),
-            "request_id": self.request_id,
-            "digest": last.body.get("digest"),
-            **_account(books, own.account),
-        }
+        return books.identity().signed(
+            {
+                **_anchored(books, last),
+                "request_id": self.request_id,
+                "digest": last.body.get("digest"),
+                **_account(books, own.account),
+            }
+        )
 
     def _close(self, kind: Kind, body: Mapping[str, object]) -> None:
         def closing(books: Books) -> None:
@@ -151,7 +153,8 @@ def _changes(books: Books, name: str) -> dict[str, object]:
         if line.kind is Kind.OPEN:
             opening = dict(line.body)
         if line.kind is Kind.LIMIT:
-            changes.append({"at": line.at, **line.body, "after": charged})
+            said = {name: line.body[name] for name in ("limit", "reason", "by")}
+            changes.append({"at": line.at, **said, "after": charged})
     return {"opening_limit": opening["limit"], "limit_changes": changes}
 
 
@@ -169,6 +172,7 @@ def _account(books: Books, name: str) -> dict[str, object]:
         "dataset": facts.dataset,
         "unit": facts.unit,
         "limit": guarantee_as_dict(facts.limit),
+        **({} if facts.promised is None else {"promise": guarantee_as_dict(facts.promised)}),
         **_changes(books, name),
         "blocks": facts.blocks,
         "composition": facts.composition,

@@ -3,27 +3,39 @@
 """Which store a location names."""
 
 import os
-import re
 from pathlib import Path
 
-from dperm.checks import shown
 from dperm.errors import ParameterError
 from dperm.ledger.books import Store
-
-_SCHEMES = ("postgresql://", "postgres://")
+from dperm.ledger.urls import SCHEMES, is_torn, shown_url
 
 
 def location_of(given: object) -> str:
     """``given`` as text: a URL of PostgreSQL as it is, a path in full, so that it names the same file everywhere."""
     if isinstance(given, os.PathLike):
         given = os.fspath(given)
-    if not isinstance(given, str) or not given.strip() or not _can_be_named(given):
-        raise ParameterError(f'location must be a path or a URL "postgresql://...", got {shown(given)}.')
-    if "://" in given and not given.startswith(_SCHEMES):
+    if not isinstance(given, str):
+        kind = type(given).__name__
+        raise ParameterError(f'location must be a path or a URL "postgresql://...", got an object of type {kind}.')
+    if not given.strip() or not _can_be_named(given):
+        raise ParameterError('location must be a path or a URL "postgresql://...", got text that names no file.')
+    if given.startswith(SCHEMES):
+        return given
+    if "://" in given:
+        raise ParameterError(f'location must be a path or a URL "postgresql://...", got {shown_url(given)!r}.')
+    if is_torn(given):  # not repeated: there may be a password in it
         raise ParameterError(
-            f'location must be a path or a URL "postgresql://...", got {shown(without_secret(given))}.'
+            "location must be a path or a URL, got what looks like the settings of a connection. Write "
+            "postgresql://user@host:5432/database, and keep the password in the file ~/.pgpass; a path of this form "
+            "is given from the root."
         )
-    return given if given.startswith(_SCHEMES) else os.path.abspath(given)
+    return _in_full(given)
+
+
+def _in_full(path: str) -> str:
+    """The path with its directory as the system finds it: ``link/..`` is where the link leads, not where it stands."""
+    directory, name = os.path.split(path)
+    return os.path.realpath(path) if name in ("", ".", "..") else os.path.join(os.path.realpath(directory), name)
 
 
 def _can_be_named(location: str) -> bool:
@@ -36,7 +48,7 @@ def _can_be_named(location: str) -> bool:
 
 def store_of(location: str) -> Store:
     """The store at a location, which nothing is read from yet."""
-    if location.startswith(_SCHEMES):
+    if location.startswith(SCHEMES):
         from dperm.ledger.postgres import PostgresStore
 
         return PostgresStore(location)
@@ -47,6 +59,4 @@ def store_of(location: str) -> Store:
 
 def without_secret(location: str) -> str:
     """The location without a password, to be shown."""
-    # up to the last @: of a password that has one, no part is shown
-    plain = re.sub(r"(?<=://)([^@/:]*):.*@", r"\1:***@", location, flags=re.DOTALL)
-    return re.sub(r"(password=)[^&\s]*", r"\1***", plain, flags=re.IGNORECASE)
+    return shown_url(location) if location.startswith(SCHEMES) else location

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from dperm.errors import LedgerError
 from dperm.ledger.books import Books, Store
+from dperm.ledger.memory import changing
 
 PATIENCE = 30.0
 """Seconds after which a store that does not come back is reported."""
@@ -34,7 +35,7 @@ def transact(store: Store, accounts: Iterable[str], action: Callable[[Books], Re
         If the store did not come back in time, or cannot be written or trusted.
     """
     names = tuple(accounts)
-    return _patiently(lambda: store.write(names), action)
+    return _patiently(lambda: changing(store, names), action)
 
 
 def consult(store: Store, question: Callable[[Books], Result]) -> Result:

@@ -98,8 +98,8 @@ def _not_above(replayed: Replayed, accounts: Mapping[str, Replayed]) -> list[str
     for parent in replayed.facts.parents if replayed.facts is not None else ():
         above = accounts[parent].events if parent in accounts else {}
         for seq, request_id in replayed.reserved.items():
-            event = replayed.events.get(request_id)
-            if event not in (above.get(f"{replayed.name}/{request_id}"), above.get(request_id)):
+            told = replayed.events.get(request_id)
+            if told not in (above.get(f"{replayed.name}/{request_id}"), above.get(request_id)):
                 found.append(f"account {replayed.name!r}, line {seq}: its parent {parent!r} was not charged.")
     return found
 

@@ -14,7 +14,7 @@ def digest(value: object) -> str:
         sha.update(f"{value.dtype.str}{value.shape}".encode())
         sha.update(np.ascontiguousarray(value).view(np.uint8).data if value.size else b"")
     else:
-        sha.update(_in_words(value).encode())
+        sha.update(_in_words(value).encode(errors="surrogatepass"))
     return f"sha256:{sha.hexdigest()}"
 
 

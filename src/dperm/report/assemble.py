@@ -11,6 +11,7 @@ from dperm.privacy.explain import explain
 from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.privacy.record import Record, Release
 from dperm.report import fields as words
+from dperm.report.contradictions import NO_PROMISE
 from dperm.report.ledger_facts import unit_of_privacy
 from dperm.report.run_facts import run_facts
 from dperm.report.stated import assembled, kind_of, with_stated
@@ -69,20 +70,7 @@ def unprotected(public: Mapping[str, object], fields: Mapping[str, object] | Non
     return _made({**_NO_PROMISE, **run, **rest}, fields)
 
 
-_NO_PROMISE = dict.fromkeys(
-    (
-        "meaning",
-        "goal",
-        "flavour",
-        "parameters",
-        "unit_of_privacy",
-        "trust_model",
-        "adjacency",
-        "profile",
-        "covered",
-    ),
-    words.NOTHING,
-)
+_NO_PROMISE = dict.fromkeys((*NO_PROMISE, "goal", "adjacency"), words.NOTHING)
 
 
 def _promise(release: Release[Any]) -> dict[str, object]:

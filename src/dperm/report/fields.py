@@ -90,6 +90,7 @@ TAKEN_AS_PUBLIC = (
     "most_rows",
     "n_features",
     "columns",
+    "schema_digest",
     "feature_norm",
     "bounds",
     "intercept",
@@ -110,6 +111,8 @@ PRIVATE = "PRIVATE, as far as is stated below."
 CONTRIBUTION = "one record: taken for granted, not checked. k records of one person are protected as a group of k."
 NO_COMPOSITION = "one release. Post-processing costs nothing; further releases add up."
 NOT_RECORDED = "not recorded"
+DECLARED = "columns, as declared"
+"""What a schema says of the data, in the field of their domain."""
 UNNAMED = "the one of the event"
 TRUST = "central: whoever runs the fit sees the data; the release is protected."
 FIT = "this fit only: the coefficients, and whatever is computed from them alone."

@@ -11,24 +11,25 @@ from typing import Any
 
 from dperm.report import fields as words
 from dperm.report.labels import epsilon_first
-from dperm.report.limit_changes import changes_in_words, limit_in_words
+from dperm.report.limit_changes import changes_in_words, later, limit_in_words, when_booked
 
 Receipt = Mapping[str, Any]
 
 NO_REFUNDS = "A run that fails after its charge stays charged: there are no refunds."
 OUTSIDE = "Runs that were not charged to it are not included."
 ALONE = "Other releases from the same data are not covered here."
+OTHERS = "Nothing is promised for this release, which ran with a seed: the limit is about the others."
 CHOSEN = "Choosing among them by scores on private data is not covered by that."
 
 
-def ledger_facts(receipt: Receipt) -> dict[str, object]:
-    """What the receipt says; without one, nothing."""
+def ledger_facts(receipt: Receipt, *, seeded: bool = False) -> dict[str, object]:
+    """What the receipt says; without one, nothing. ``seeded`` if the release is not private itself."""
     if not receipt:
         return {"composition": words.NO_COMPOSITION}
     return {
         "ledger_entry": _ordered(receipt),
-        "composition": _composition(receipt),
-        "tuning": _tuning(receipt),
+        "composition": _composition(receipt, seeded),
+        "tuning": _tuning(receipt, seeded),
         "retries": _retries(receipt),
         **({"data_domain": {"data set, as declared": receipt["dataset"]}} if receipt.get("dataset") else {}),
     }
@@ -47,15 +48,16 @@ def account_of(receipt: Receipt) -> str:
     return f"the account {receipt['account']!r}" if receipt.get("account") else "the budget of this process"
 
 
-def together(receipt: Receipt) -> str:
-    """What holds for this and all other releases, for the plain part of a page."""
+def together(receipt: Receipt) -> list[str]:
+    """What holds for this and all other releases, for the plain part of a page; changes of the limit on their own."""
     if not receipt:
-        return ALONE
+        return [ALONE]
     many = receipt.get("releases")
     count = "" if many is None else " (1 release so far)" if many == 1 else f" ({many} releases so far)"
     limit = limit_in_words(receipt.get("limit", {}))
-    said = f"Together with everything else charged to {account_of(receipt)}{count} the limit is {limit}."
-    return " ".join(part for part in (said, changes_in_words(receipt), _seeded(receipt)) if part)
+    said = f"Together with everything else charged to {account_of(receipt)}{count} the limit was {limit}, "
+    parts = (f"{said}{when_booked(receipt)}{_later(receipt)}.", changes_in_words(receipt), _seeded(receipt))
+    return [part for part in parts if part]
 
 
 def _ordered(receipt: Receipt) -> dict[str, object]:
@@ -63,14 +65,15 @@ def _ordered(receipt: Receipt) -> dict[str, object]:
     return {name: epsilon_first(item) if isinstance(item, Mapping) else item for name, item in receipt.items()}
 
 
-def _composition(receipt: Receipt) -> str:
+def _composition(receipt: Receipt, seeded: bool) -> str:
     parts = [
-        f"The limit of {account_of(receipt)}, {limit_in_words(receipt.get('limit', {}))}, is what holds for everything "
-        f"charged to it together, also if releases were chosen from earlier releases (not from looks at the data). "
-        f"Post-processing costs nothing.",
+        f"The limit of {account_of(receipt)} {when_booked(receipt)}, {limit_in_words(receipt.get('limit', {}))}, is "
+        f"what holds for everything charged to it together, also if releases were chosen from earlier releases (not "
+        f"from looks at the data){_later(receipt)}. Post-processing costs nothing.",
         _blocks(receipt),
         changes_in_words(receipt),
         _seeded(receipt),
+        OTHERS if seeded else "",
     ]
     return " ".join(part for part in parts if part)
 
@@ -81,12 +84,17 @@ def _blocks(receipt: Receipt) -> str:
     return " ".join(part for part in (f"Rule of composition: {rule}." if rule else "", shares) if part)
 
 
-def _tuning(receipt: Receipt) -> str:
+def _later(receipt: Receipt) -> str:
+    return f"; {later(receipt)}" if later(receipt) else ""
+
+
+def _tuning(receipt: Receipt, seeded: bool) -> str:
     many = receipt.get("releases")
     so_far = f", {many} so far," if many is not None else ""
     limit = limit_in_words(receipt.get("limit", {}))
-    within = f"All releases charged to {account_of(receipt)}{so_far} are together within {limit}."
-    parts = (within, changes_in_words(receipt), _seeded(receipt), OUTSIDE, CHOSEN)
+    within = f"All releases charged to {account_of(receipt)}{so_far} are together within {limit}, the limit "
+    said = f"{within}{when_booked(receipt)}{_later(receipt)}."
+    parts = (said, changes_in_words(receipt), _seeded(receipt), OTHERS if seeded else "", OUTSIDE, CHOSEN)
     return " ".join(part for part in parts if part)
 
 

@@ -15,12 +15,24 @@ from dperm.report.numbers import rounded_up
 
 KINDS = {"PureDP": "epsilon-DP", "ApproxDP": "(epsilon, delta)-DP", "ZCDP": "zCDP", "GDP": "GDP", "RDP": "Renyi DP"}
 NO_LONGER = "What was promised under the smaller limit no longer holds."
+LATER = "a limit can be raised later: ask the ledger (dperm ledger show)"
 AN_ACCOUNT = "A limit changed because of what was released is an account of what happened, not a guarantee."
 
 
 def limit_in_words(limit: Mapping[str, Any]) -> str:
     """Such as "(epsilon, delta)-DP with epsilon = 3, delta = 1e-6 (replace_one)"."""
     return f"{_kind(limit)} ({limit.get('adjacency', '')})"
+
+
+def when_booked(receipt: Mapping[str, Any]) -> str:
+    """A receipt knows the limit of its own time: such as "when this was booked (entry 7)"."""
+    entry = receipt.get("seq")
+    return "when this was booked" if entry is None else f"when this was booked (entry {entry})"
+
+
+def later(receipt: Mapping[str, Any]) -> str:
+    """That the limit may have been raised since; nothing of a budget in memory, whose limit nobody can change."""
+    return LATER if receipt.get("account") else ""
 
 
 def changes_in_words(receipt: Mapping[str, Any]) -> str:

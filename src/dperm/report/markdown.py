@@ -6,18 +6,24 @@ import re
 from collections.abc import Iterator, Mapping
 
 from dperm.report import fields as words
+from dperm.report.key_facts import NEIGHBOURS, key_facts
+from dperm.report.mathematics import mathematics
+from dperm.report.plain import capital, limits_of, not_covered, promised, title_of
+from dperm.report.presented import presented
 from dperm.report.stated import gaps_of, known_part, stated_part
-from dperm.report.text import in_line, is_short
+from dperm.report.text import is_short
 from dperm.report.tiers import TIERS, Item, gap_text
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 _OPENING = re.compile(r"^(\d+[.)]|[-+])(?=\s|$)")
 """What would begin a list."""
+_ELSEWHERE = ("event",)
+"""What the mathematics at the end show."""
 
 
 def markdown(fields: Mapping[str, object]) -> str:
     """The page; it ends with a line break."""
-    return "\n".join(_page(fields)) + "\n"
+    return "\n".join((*_head(fields), *_tiers(fields), *_mathematics(fields))) + "\n"
 
 
 def escaped(text: object) -> str:
@@ -26,15 +32,28 @@ def escaped(text: object) -> str:
     return _OPENING.sub(lambda found: found[0][:-1] + "\\" + found[0][-1], one_line)
 
 
-def _page(fields: Mapping[str, object]) -> Iterator[str]:
-    gaps, meaning = gaps_of(fields), fields["meaning"]
-    yield from ("# Privacy statement", "", f"**{escaped(fields['status'])}**", "")
-    if isinstance(meaning, list):
-        yield from (line for sentence in meaning for line in (escaped(sentence), ""))
-    yield from (f"What is covered: {escaped(fields['covered'])}", "")
+def _head(fields: Mapping[str, object]) -> Iterator[str]:
+    private, gaps = fields["status"] == words.PRIVATE, gaps_of(fields)
+    yield from (f"# {'Privacy statement' if private else 'NOT PRIVATE'}: {escaped(title_of(fields))}", "")
+    yield from (f"**{escaped(_status(fields))}**", "", "## What is promised", "")
+    yield from (line for sentence in promised(fields) for line in (escaped(sentence), ""))
+    if private:
+        yield from ("## What is covered", "", escaped(capital(str(fields["covered"]))), "")
+        yield from ("## What is not covered", "", *(f"- {escaped(line)}" for line in not_covered(fields)), "")
     if gaps:
         names = ", ".join(words.FIELDS[name] for name in gaps)
-        yield from (f"**{len(gaps)} gaps, marked below, can be filled by the user alone:** {names}.", "")
+        yield from (f"**Gaps that only the curator can fill, {len(gaps)}, marked below:** {names}.", "")
+    yield from ("## Key facts", "", *(f"- {escaped(name)}: {escaped(text)}" for name, text in key_facts(fields)), "")
+
+
+def _status(fields: Mapping[str, object]) -> str:
+    if fields["status"] != words.PRIVATE:
+        return str(fields["status"])
+    unit = str(fields["unit_of_privacy"]).partition(".")[0]
+    return f"PRIVATE: {limits_of(fields['parameters']) or fields['flavour']}, for {unit}, as far as is stated below."
+
+
+def _tiers(fields: Mapping[str, object]) -> Iterator[str]:
     for tier in TIERS:
         yield from (f"## {tier.title}", "", tier.question, "")
         for item in tier.items:
@@ -52,29 +71,61 @@ def _item(item: Item, fields: Mapping[str, object]) -> Iterator[str]:
 def _field(key: str, value: object) -> Iterator[str]:
     known, stated = known_part(key, value), stated_part(key, value)
     if known is not None:
-        yield from (*_block(known, ""), "")
+        yield from (*_block(presented(key, _shortened(key, known)), ""), "")
     if stated == words.NOT_STATED:
         yield from (f"**GAP.** {escaped(gap_text(key))}", "")
     elif stated is not None:
-        yield from ("Stated by the user:", "", *_block(stated, ""), "")
+        yield from ("Stated by the user:", "", *_block(presented(key, stated), ""), "")
+
+
+def _shortened(key: str, known: object) -> object:
+    if key == "adjacency":
+        return NEIGHBOURS.get(str(known), known)
+    if isinstance(known, Mapping):
+        return {name: item for name, item in known.items() if name not in _ELSEWHERE}
+    return known
 
 
 def _block(value: object, indent: str) -> Iterator[str]:
     """A value in lines of its own: items of mappings and lists after dashes."""
-    if isinstance(value, Mapping) and value:
+    if isinstance(value, Mapping):
         for name, item in value.items():
             yield from _entry(f"{indent}- {escaped(name)}:", item, indent)
-    elif isinstance(value, list | tuple) and not is_short(value):
+    elif isinstance(value, list) and _in_line(value) is None:
         for item in value:
             yield from _entry(f"{indent}-", item, indent)
     else:
-        yield f"{indent}{escaped(in_line(value))}"
+        yield f"{indent}{escaped(_in_line(value))}"
 
 
 def _entry(start: str, value: object, indent: str) -> Iterator[str]:
-    nested = bool(value) if isinstance(value, Mapping) else isinstance(value, list | tuple) and not is_short(value)
-    if nested:
+    line = _in_line(value)
+    if line is None and isinstance(value, Mapping) and start.endswith("-"):
+        line = _row(value)
+    if line is None:
         yield start
         yield from _block(value, f"{indent}  ")
     else:
-        yield f"{start} {escaped(in_line(value))}"
+        yield f"{start} {escaped(line)}"
+
+
+def _in_line(value: object) -> str | None:
+    """A value that needs no lines of its own; None for others."""
+    if isinstance(value, list):
+        lists = all(isinstance(item, list) and is_short(item) for item in value)
+        if lists:
+            return ", ".join(f"[{', '.join(map(str, item))}]" for item in value)
+        return ", ".join(map(str, value)) if is_short(value) else None
+    return None if isinstance(value, Mapping) else str(value)
+
+
+def _row(value: Mapping[str, object]) -> str | None:
+    """An item of a list in one line: "epsilon: 1, delta: 1e-6"."""
+    flat = not any(isinstance(part, Mapping | list) for part in value.values())
+    return ", ".join(f"{name}: {part}" for name, part in value.items()) if flat else None
+
+
+def _mathematics(fields: Mapping[str, object]) -> Iterator[str]:
+    yield from ("## The mathematics", "")
+    for kind, text in mathematics(fields):
+        yield from ((escaped(text), "") if kind == "text" else ("```text", *text.splitlines(), "```", ""))

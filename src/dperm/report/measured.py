@@ -3,7 +3,7 @@
 """Measured usefulness: points that the user states in the field ``utility``, to be drawn against epsilon."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dperm import checks
@@ -29,6 +29,8 @@ class Measured:
     points: tuple[Point, ...]
     measure: str = "accuracy"
     levels: Mapping[str, float] = field(default_factory=dict)
+    on: str = ""
+    """On which data, in words."""
 
     @classmethod
     def of(
@@ -56,15 +58,17 @@ class Measured:
 def measured(utility: object) -> Measured | None:
     """The points that a ``utility`` field holds under "points"; None if it holds something else.
 
-    Beside them may stand "measure" (a word, such as "accuracy"), "without_privacy" and "by_guessing" (levels).
+    Beside them may stand "measure" (a word, such as "accuracy"), "on" (the data, in words), "without_privacy" and
+    "by_guessing" (levels).
     """
     if not isinstance(utility, Mapping):
         return None
     try:
         levels = {words: checks.real(key, utility[key]) for key, words in _LEVELS.items() if key in utility}
-        return Measured.of(utility.get("points", ()), str(utility.get("measure", "accuracy")), levels=levels)
+        found = Measured.of(utility.get("points", ()), str(utility.get("measure", "accuracy")), levels=levels)
     except ParameterError:
         return None
+    return replace(found, on=str(utility.get("on") or ""))
 
 
 def with_names(utility: object) -> object:
@@ -77,7 +81,8 @@ def with_names(utility: object) -> object:
 
 def _named(point: Point, measure: str) -> dict[str, float]:
     ends = {} if point.low == point.high else {"low": point.low, "high": point.high}
-    return {"epsilon": point.epsilon, measure: point.value, **ends}
+    name = "value" if measure in ("epsilon", *ends) else measure
+    return {"epsilon": point.epsilon, name: point.value, **ends}
 
 
 def _point(given: Any) -> Point:

@@ -3,11 +3,15 @@
 """Statements to files, in the form that the name of the file asks for; whole or not at all."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from dperm.checks import shown
 from dperm.errors import ParameterError
 from dperm.privacy.profile import PrivacyProfile
+from dperm.privacy.record import Release
+from dperm.report.assemble import statement as statement_of
 from dperm.report.page import page
 from dperm.report.stated import kind_of
 from dperm.report.statement import Statement
@@ -16,20 +20,48 @@ from dperm.report.whole_file import write_text
 SUFFIXES = (".html", ".md", ".json")
 
 
-def write_statement(path: str | os.PathLike[str], statement: Statement, profile: PrivacyProfile | None = None) -> None:
+def write_statement(
+    path: str | os.PathLike[str],
+    statement: Statement | Release[Any],
+    profile: PrivacyProfile | None = None,
+    *,
+    fields: Mapping[str, object] | None = None,
+    overwrite: bool = False,
+) -> None:
     """Write ``statement`` as a page (.html), as Markdown (.md) or as JSON (.json), by the suffix of ``path``.
 
-    ``profile`` is for the plots of the page. A file that is there is replaced.
+    Parameters
+    ----------
+    path
+        The file; a new one, unless ``overwrite``.
+    statement
+        What is said; or a release, which has its statement and its profile.
+    profile
+        For the plots of the page.
+    fields
+        What only you can know: curator, intended_use, ...; `Statement.gaps` names them.
+    overwrite
+        Whether a file that is there is replaced.
 
     Raises
     ------
     ParameterError
-        If ``path`` has another suffix; nothing is written.
+        If ``path`` has another suffix, or exists; nothing is written.
     """
     target = Path(path)
+    if isinstance(statement, Release):
+        profile = statement.profile if profile is None else profile
+        statement = statement_of(statement)
     if not isinstance(statement, Statement):
-        raise ParameterError(f"statement must be a Statement, such as model.statement_, got {kind_of(statement)}.")
-    write_text(target, _content(target, statement, profile))
+        raise ParameterError(
+            f"statement must be a Statement, such as model.statement_, or a Release, got {kind_of(statement)}."
+        )
+    content = _content(target, statement if fields is None else statement.filled(fields), profile)
+    if target.exists() and not overwrite:
+        raise ParameterError(
+            f"path: {shown(target.name)} exists and is left as it is. Give another name, or overwrite=True."
+        )
+    write_text(target, content)
 
 
 def _content(target: Path, statement: Statement, profile: PrivacyProfile | None) -> str:

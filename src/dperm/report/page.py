@@ -6,11 +6,12 @@ from html import escape
 from importlib.resources import files
 
 from dperm.privacy.profile import PrivacyProfile
+from dperm.report.mathematics import mathematics
+from dperm.report.plain import title_of
 from dperm.report.statement import Statement
 from dperm.report.web import head
 from dperm.report.web.fields_part import tiers_html
 from dperm.report.web.figures import figures_html
-from dperm.report.web.mathematics import mathematics_html
 from dperm.report.web.values import fold
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -29,7 +30,7 @@ def page(statement: Statement, profile: PrivacyProfile | None = None) -> str:
         matplotlib; without it there are tables.
     """
     fields = statement.fields
-    title = head.title_of(fields)
+    title = title_of(fields)
     kind = "Privacy statement" if statement.is_private else "NOT PRIVATE"
     body = _body(statement, profile, title)
     return (
@@ -58,7 +59,7 @@ def _body(statement: Statement, profile: PrivacyProfile | None, title: str) -> s
         f"<section><h2>In pictures</h2>{figures}</section>" if figures else "",
         f"<section><h2>All fields</h2>{tiers_html(fields)}</section>",
         "<section><h2>For specialists</h2>",
-        fold("The mathematics", mathematics_html(fields), kind="panel"),
+        fold("The mathematics", "".join(_mathematics_html(*part) for part in mathematics(fields)), kind="panel"),
         fold("Machine-readable: JSON", f"<pre>{escape(statement.to_json(indent=1))}</pre>", kind="panel json"),
         "</section></main>",
         f"<footer><p>{escape(_FOOTER)}</p></footer>",
@@ -67,9 +68,15 @@ def _body(statement: Statement, profile: PrivacyProfile | None, title: str) -> s
 
 
 _FOOTER = (
-    "This page loads nothing and runs no script. Epsilon, delta and what an attacker can do are rounded up, other long "
-    "numbers to six digits; the JSON has every digit."
+    "This page loads nothing and runs no script. Epsilon, delta, limits, what was spent and what an attacker can do "
+    "are rounded up, what is left is rounded down, other long numbers to six digits; the JSON has every digit."
 )
+
+
+def _mathematics_html(kind: str, text: str) -> str:
+    if kind == "code":
+        return f"<pre>{escape(text)}</pre>"
+    return f'<p class="formula">{escape(text)}</p>' if kind == "formula" else f"<p>{escape(text)}</p>"
 
 
 def _style() -> str:

@@ -13,8 +13,9 @@ import numpy as np
 from dperm.errors import ParameterError
 from dperm.privacy.profile import PrivacyProfile
 from dperm.report.curve import Curve
+from dperm.report.labels import epsilon_first
 from dperm.report.measured import Measured
-from dperm.report.numbers import as_text, rounded_down, rounded_up
+from dperm.report.numbers import left, rounded_up
 from dperm.report.palette import FAINT, FIRST, INK, LEFT, LINE, SECOND
 
 if TYPE_CHECKING:
@@ -70,15 +71,18 @@ def accuracy_against_epsilon(
     errors = np.array([(point.value - point.low, point.high - point.value) for point in measured.points]).T
     ax.errorbar(x, y, yerr=errors, color=FIRST, linewidth=2, marker="o", markersize=5, elinewidth=1.5, capsize=3)
     for name, level in measured.levels.items():
-        # curves rise from guessing towards what is possible: the labels keep out of their way
-        side, color = ("left", SECOND) if name == "without privacy" else ("right", LINE)
-        ax.axhline(level, color=color, linewidth=1.5, linestyle="--")
-        ax.text(side == "right", level, name, transform=ax.get_yaxis_transform(), ha=side, va="bottom")
+        style = (SECOND, "--") if name == "without privacy" else (LINE, ":")
+        ax.axhline(level, color=style[0], linewidth=1.5, linestyle=style[1], label=name)
     ax.set_xscale("log")
-    ax.set(xlabel="epsilon", ylabel=measured.measure)
-    ax.set_xticks(x, [as_text(epsilon) for epsilon in x])
+    ax.set_xlabel("epsilon")
+    ax.set_ylabel(measured.measure, parse_math=False)  # a dollar sign of the user is a dollar sign
+    ax.set_xticks(x, [rounded_up(epsilon) for epsilon in x])
     ax.minorticks_off()
     ax.margins(y=0.15)
+    if measured.levels:  # above the plot, where no line can cross it
+        legend = ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=2, borderaxespad=0.2)
+        for text in legend.get_texts():
+            text.set_parse_math(False)
     return _tidy(ax)
 
 
@@ -89,8 +93,8 @@ def budget(receipt: Mapping[str, Any], ax: "Axes | None" = None) -> "Axes":
         share = min(1.0, spent / most) if most > 0 else 1.0
         ax.barh(place, 1.0, color=LEFT, height=0.36)
         ax.barh(place, share, color=FIRST, height=0.36)
-        text = f"{name}: {rounded_up(spent, 4)} of {rounded_down(most, 4)} spent, {rounded_down(most - spent, 4)} left"
-        ax.annotate(text, (0.0, place + 0.26), va="bottom", color=INK)
+        text = f"{name}: {rounded_up(spent, 4)} of {rounded_up(most, 4)} spent, {left(most, spent, 4)} left"
+        ax.annotate(text, (0.0, place + 0.26), va="bottom", color=INK, parse_math=False)
     ax.set(xlim=(0, 1), ylim=(-0.4, len(spendings(receipt)) - 0.2), yticks=[], xticks=[0, 0.25, 0.5, 0.75, 1])
     ax.set_xticklabels(["0", "25 %", "50 %", "75 %", "100 %"])
     _tidy(ax).grid(False)
@@ -102,8 +106,8 @@ def spendings(receipt: Mapping[str, Any]) -> list[tuple[str, float, float]]:
     """(name, spent, limit) of each currency of a budget; of many, the ones that are used up most."""
     try:
         spent, capacity = receipt["spent"], receipt["capacity"]
-        rows = [(str(name), float(spent[name]), float(most)) for name, most in capacity.items()]
-    except (KeyError, TypeError, ValueError, AttributeError):
+        rows = [(str(name), float(spent[name]), float(most)) for name, most in epsilon_first(capacity).items()]
+    except (LookupError, TypeError, ValueError, AttributeError):
         raise ParameterError('receipt must be that of a budget, with "spent" and "capacity" by name.') from None
     if len(rows) <= MOST_BARS:
         return rows

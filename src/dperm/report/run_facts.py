@@ -16,7 +16,7 @@ def run_facts(record: Record) -> dict[str, object]:
     return {
         "contribution_bound": words.CONTRIBUTION,
         **(_fit(record) if "estimator" in record.public else _one_release(record)),
-        **ledger_facts(record.ledger),
+        **ledger_facts(record.ledger, seeded=record.seeded),
         "implementation": f"dperm {record.versions.get('dperm', '')}".strip(),
         "security": _SECURITY.get(record.grade, words.NO_NOISE_OF_OURS),
         "sampling": _sampling(record.event),

@@ -13,6 +13,7 @@ from dperm.errors import ParameterError
 from dperm.report import fields as words
 
 KNOWN, STATED = "known", "stated"
+DOMAIN = "data_domain"
 
 
 def assembled(known: Mapping[str, object]) -> dict[str, object]:
@@ -29,6 +30,16 @@ def with_stated(fields: Mapping[str, object], stated: object) -> dict[str, objec
         If ``stated`` names a field that does not exist, or one that follows from the release.
     """
     return {**fields, **{name: _merged(name, fields[name], value) for name, value in _checked(stated).items()}}
+
+
+def with_declared(fields: Mapping[str, object], declared: object) -> dict[str, object]:
+    """``fields`` with what a schema declares of the columns, beside what else is known of the domain of the data."""
+    if declared is None:
+        return dict(fields)
+    found = fields[DOMAIN]
+    known, stated = known_part(DOMAIN, found), stated_part(DOMAIN, found)
+    before = known if isinstance(known, Mapping) else {}
+    return {**fields, DOMAIN: {KNOWN: {**before, words.DECLARED: declared}, STATED: stated}}
 
 
 def is_pair(name: str, value: object) -> bool:

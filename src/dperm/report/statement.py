@@ -5,18 +5,21 @@
 import json
 from collections.abc import Iterator, KeysView, Mapping
 from dataclasses import dataclass
+from datetime import date, time
 from importlib.resources import files
 
 from dperm.errors import EventFormatError, ParameterError
 from dperm.report import fields as words
+from dperm.report.contradictions import contradictions
 from dperm.report.html import table
 from dperm.report.markdown import markdown
-from dperm.report.stated import gaps_of, with_stated
+from dperm.report.stated import gaps_of, with_declared, with_stated
 from dperm.report.text import lines
 
 FORMAT = 2
 """Version of the JSON of a statement; a reader refuses others. Format 1 was flat, and had no gaps."""
 SCHEMA = "statement.schema.json"
+_HEAD = ("format", "private", "gaps")
 
 
 @dataclass(frozen=True)
@@ -53,17 +56,25 @@ class Statement:
         """The names of the fields."""
         return self.fields.keys()
 
-    def filled(self, fields: Mapping[str, object]) -> "Statement":
+    def filled(self, fields: Mapping[str, object], *, declared: object = None) -> "Statement":
         """A copy in which the fields that only the user can know have these values.
 
         Where the run knows a part of a field, your words stand beside it: ``{"known": ..., "stated": ...}``.
+
+        Parameters
+        ----------
+        fields
+            Values by the names of fields.
+        declared
+            What a public schema declares of the columns, as plain data. It stands in the field ``data_domain`` as what
+            is known, and not as the words of the user.
 
         Raises
         ------
         ParameterError
             If ``fields`` names a field that does not exist, or one that follows from the release.
         """
-        return Statement(with_stated(self.fields, fields))
+        return Statement(with_stated(with_declared(self.fields, declared), fields))
 
     @property
     def gaps(self) -> tuple[str, ...]:
@@ -81,7 +92,7 @@ class Statement:
 
     def to_json(self, *, indent: int | None = None) -> str:
         """All fields, the gaps and the version of the format, as JSON that meets ``schema()``."""
-        head = {"format": FORMAT, "private": self.is_private, "gaps": self.gaps}
+        head = dict(zip(_HEAD, (FORMAT, self.is_private, self.gaps), strict=True))
         return json.dumps({**head, "fields": self.fields}, allow_nan=False, indent=indent)
 
     @classmethod
@@ -94,19 +105,21 @@ class Statement:
             If the text is no such statement, contradicts itself, or has a format that this version does not know.
         """
         try:
-            data = dict(json.loads(text))
+            data = dict(json.loads(text, object_pairs_hook=_each_once))
             if data["format"] != FORMAT or type(data["format"]) is not int:
                 raise EventFormatError(f"this version reads statements of format {FORMAT}. Make the statement anew.")
             found = cls(data["fields"])
-            said, true = (data["private"], tuple(data["gaps"])), (found.is_private, found.gaps)
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            wrong = next(contradictions(found.fields), "")
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             if isinstance(error, EventFormatError):
                 raise
             raise EventFormatError(f"cannot read a statement: {error!r}") from None
-        if said != true:
-            raise EventFormatError(
-                "cannot read a statement: what it says of its own privacy or gaps is not true of it."
-            )
+        if data.keys() != {*_HEAD, "fields"}:
+            wrong = f"it has the keys {', '.join(_HEAD)} and fields, and no others."
+        elif data["private"] is not found.is_private or data["gaps"] != list(found.gaps):
+            wrong = "what it says of its own privacy or gaps is not true of it."
+        if wrong:
+            raise EventFormatError(f"cannot read a statement: {wrong}")
         return found
 
     @staticmethod
@@ -129,6 +142,21 @@ class Statement:
 
 def _plain(fields: Mapping[str, object]) -> dict[str, object]:
     try:
-        return dict(json.loads(json.dumps(dict(fields), allow_nan=False)))
+        return dict(json.loads(json.dumps(dict(fields), allow_nan=False, default=_date)))
     except (TypeError, ValueError) as error:
-        raise ParameterError(f"a statement holds JSON data only (no NaN or Infinity): {error}") from error
+        raise ParameterError(f"a statement holds JSON data and dates only (no NaN or Infinity): {error}") from error
+
+
+def _date(value: object) -> str:
+    """Dates and times, which files of TOML have, as ISO 8601 writes them."""
+    if isinstance(value, date | time):
+        return value.isoformat()
+    raise TypeError(f"an object of type {type(value).__name__} is neither.")
+
+
+def _each_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """A JSON object; a key that stands there twice would be read by each reader as it likes."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key stands twice")
+    return found

@@ -149,13 +149,16 @@ class PrivateLinearModel(BaseEstimator, ABC):
         check_is_fitted(self)
         return self._fitted.statement
 
-    def write_statement(self, path: str | os.PathLike[str], *, fields: Mapping[str, object] | None = None) -> None:
+    def write_statement(
+        self, path: str | os.PathLike[str], *, fields: Mapping[str, object] | None = None, overwrite: bool = False
+    ) -> None:
         """Write the statement as a page (.html), as Markdown (.md) or as JSON (.json), by the suffix of ``path``.
 
-        ``fields`` are those that only you can know: curator, intended_use, ...; ``statement_.gaps`` names them.
+        ``fields`` are those that only you can know: curator, intended_use, ...; ``statement_.gaps`` names them. A file
+        that is there is left as it is, unless ``overwrite``.
         """
         check_is_fitted(self)
-        write_statement(path, self.statement_.filled({} if fields is None else fields), self.profile_)
+        write_statement(path, self.statement_, self.profile_, fields=fields, overwrite=overwrite)
 
     def noise_interval(self, level: float = 0.95) -> "tuple[Floats, Floats]":
         """Where each coefficient would be without its noise: (low, high), in your units, the intercept last.

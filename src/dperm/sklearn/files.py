@@ -10,19 +10,23 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from dperm.data.arrays import Floats
 from dperm.data.encoder import PublicEncoder
 from dperm.data.schema import Schema
 from dperm.errors import DpermError, ModelFormatError
-from dperm.privacy import Adjacency, PrivacyProfile, Record
-from dperm.privacy.guarantee import guarantee_as_dict
+from dperm.privacy import Adjacency, Record
 from dperm.report.model_file import ModelFile, read_model, write_model
+from dperm.sklearn.consistency import checked_parameters, require_consistent, require_schema
 from dperm.sklearn.encoder import PublicTableEncoder
 from dperm.sklearn.fitted import Fitted, profile_of
 from dperm.sklearn.units import Units
 
 Estimator = TypeVar("Estimator")
 _LEFT_OUT = ("ledger",)
+_PARTS = {"parameters", "classes", "feature_names", "public", "record", "schema"}
+_MOST_TEXT = 2**24
+"""Characters that the classes of a file may take, each as long as the longest."""
+_DAMAGE = (DpermError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError, RecursionError)
+"""What a file raises that does not fit together, or holds an event whose account would fill the memory."""
 _CROWDED = 8
 """Features per column from which a sparse matrix is smaller and faster."""
 
@@ -107,11 +111,14 @@ def stored_record(path: str | os.PathLike[str]) -> Record | None:
 
 def _stored(kind: type[Any], file: ModelFile, path: str | os.PathLike[str]) -> StoredModel:
     try:
-        estimator: Any = kind(**_arguments(file.data["parameters"]))
+        if not file.data.keys() <= _PARTS:
+            raise ValueError("there are parts that no model has")
+        estimator: Any = kind(**checked_parameters(kind, file.data["parameters"]))
         fitted, names = _fitted(file, estimator.most_classes), file.data["feature_names"]
         seen = _Columns(fitted.coef.shape[1], names)
-        schema = _schema(file.data, fitted)
-    except (DpermError, KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        require_consistent(estimator, fitted, names, form=file.form)
+        schema = _schema(file, fitted)
+    except _DAMAGE as error:
         raise _refusal(path, "what it says about the model does not fit together") from error
     return StoredModel(estimator._keep(fitted, seen), schema)
 
@@ -129,21 +136,19 @@ def _pipeline(estimator: Any, encoder: PublicEncoder) -> Any:
     return Pipeline([("encoder", first), ("model", estimator)])
 
 
-def _schema(data: Mapping[str, Any], fitted: Fitted) -> Schema | None:
-    """The schema, if it is about this model; files before version 0.5 have none."""
-    if data.get("schema") is None:
+def _schema(file: ModelFile, fitted: Fitted) -> Schema | None:
+    """The schema, if it is about this model; files before version 0.5 have none, nor a model that was saved alone."""
+    text = file.data.get("schema")
+    if text is None:
         return None
-    schema = Schema.from_json(data["schema"])
-    classes = None if schema.target is None or schema.target.classes is None else list(schema.target.classes)
-    known = None if fitted.classes is None else fitted.classes.tolist()
-    if len(schema.encoder.feature_names) != fitted.coef.shape[1] or sorted(classes or []) != (known or []):
-        raise ValueError("the schema is about another model")
+    schema = Schema.from_json(text)
+    require_schema(schema, text, fitted, form=file.form)
     return schema
 
 
 def _named(fitted: Fitted, schema: Schema) -> Fitted:
-    """The same with the names of the features among its public facts."""
-    public = {**fitted.public, "columns": list(schema.encoder.feature_names)}
+    """The same with the names of the features, and which schema made them, among its public facts."""
+    public = {**fitted.public, "columns": list(schema.encoder.feature_names), "schema_digest": schema.digest}
     record = None if fitted.record is None else replace(fitted.record, public=public)
     return replace(fitted, public=public, record=record)
 
@@ -162,48 +167,26 @@ class _Columns:
 def _fitted(file: ModelFile, most_classes: int) -> Fitted:
     """What a fit left; files of format 1 hold the coefficients of their one score without its dimension."""
     data, arrays = file.data, file.arrays
-    classes = None if data["classes"] is None else np.array(data["classes"])
-    if not (classes is None) == (most_classes == 0) or (classes is not None and len(classes) > most_classes):
-        raise ValueError("classes do not fit the estimator")
+    classes = _classes(data["classes"], most_classes)
     coef, units = np.atleast_2d(arrays["coef"]), Units(arrays["scales"], arrays["combination"])
+    released = arrays.get("released")
+    if (data["record"] is None) == (data["public"] is None):
+        raise ValueError("either a record or public facts")
     if data["record"] is None:
-        return Fitted(coef, arrays["intercept"], units, classes, dict(data["public"]))
+        return Fitted(coef, arrays["intercept"], units, classes, dict(data["public"]), released=released)
     record = Record.from_json(data["record"])
     profile = profile_of(record)
-    _require_covered(record, profile)
-    _require_consistent(record, data, file.kind, coef.shape[1])
-    released = arrays.get("released")
-    _require_booked(record, released, coef, units)
     return Fitted(coef, arrays["intercept"], units, classes, record.public, record, profile, released=released)
 
 
-def _require_covered(record: Record, profile: PrivacyProfile | None) -> None:
-    """Refuse a guarantee that the event of the same file does not meet: one of the two was edited."""
-    if profile is None:
-        return
-    claim: dict[str, Any] = guarantee_as_dict(record.guarantee)  # PureDP or ApproxDP: estimators have no other
-    if profile.delta(claim["epsilon"] * (1 + 1e-12)) > claim.get("delta", 0.0) * (1 + 1e-9):
-        raise ValueError("the guarantee is not that of the event")
-
-
-def _require_consistent(record: Record, data: Mapping[str, Any], kind: str, columns: int) -> None:
-    """Refuse a record that the parameters of the same file contradict: about the seed, the estimator or the columns."""
-    seeded = data["parameters"].get("random_state") is not None
-    if (seeded and not record.seeded) or record.public["estimator"] != kind or record.public["n_features"] != columns:
-        raise ValueError("the record is about another model")
-
-
-def _require_booked(record: Record, released: Floats | None, coef: Floats, units: Units) -> None:
-    """Refuse coefficients that are not those whose digest a ledger has."""
-    from dperm.privacy.digest import digest
-
-    if released is None:
-        return
-    if record.ledger.get("digest") not in (None, digest(released)):
-        raise ValueError("the digest in the receipt is that of another release")
-    own = units.scales * released.reshape(len(coef), -1)[:, : coef.shape[1]]
-    if not np.allclose(own, coef, rtol=1e-9, atol=0.0):
-        raise ValueError("the coefficients do not follow from what was released")
+def _classes(stored: Any, most: int) -> Any:
+    """The classes as an array; its texts are all as long as the longest, which a hostile file must not use."""
+    if (stored is None) is not (most == 0) or not isinstance(stored, list | None) or len(stored or ()) > most:
+        raise ValueError("classes do not fit the estimator")
+    longest = max((len(label) for label in stored or () if isinstance(label, str)), default=1)
+    if longest * len(stored or ()) > _MOST_TEXT:
+        raise ValueError("classes are too long")
+    return None if stored is None else np.array(stored)
 
 
 def _parameters(estimator: Any) -> dict[str, object]:
@@ -216,15 +199,6 @@ def _parameters(estimator: Any) -> dict[str, object]:
     if found.get("class_weight") is not None:
         found["class_weight"] = [[key, value] for key, value in found["class_weight"].items()]
     return {name: _plain(value) for name, value in found.items()}
-
-
-def _arguments(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as they were given to the constructor, up to the types of sequences."""
-    found = dict(parameters)
-    found["epsilon"] = math.inf if found["epsilon"] == "inf" else found["epsilon"]
-    if found.get("class_weight") is not None:
-        found["class_weight"] = {key: value for key, value in found["class_weight"]}
-    return found
 
 
 def _plain(value: Any) -> Any:

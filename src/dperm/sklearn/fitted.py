@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dperm.data.arrays import Floats
+from dperm.data.space import FeatureSpace
 from dperm.data.targets import Kind
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, NotPrivateWarning
@@ -20,6 +21,7 @@ from dperm.privacy import PrivacyProfile, Record, Release
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.report import Statement, seeded, statement, unprotected
 from dperm.sklearn.parameters import clip_unit
+from dperm.sklearn.public_labels import PublicLabels
 from dperm.sklearn.reader import Reader
 from dperm.sklearn.units import Units
 
@@ -168,12 +170,16 @@ def _unclipped(spec: ProblemSpec, rows: int) -> ProblemSpec:
 
 
 def _learnt(theta: Floats, reader: Reader) -> tuple[Floats, Floats, Units, NDArray[Any] | None]:
-    """Coefficients and intercepts in the user's units, their units, and the classes: post-processing (T3)."""
-    labels = reader.labels
-    rows = [reader.space.coefficients(row) for row in theta.reshape(labels.target.outputs, -1)]
+    """Coefficients and intercepts in the user's units, their units, and the classes."""
+    coef, intercept = in_units(theta, reader.space, reader.labels)
+    return coef, intercept, Units.of(reader.space, reader.labels.scale), reader.labels.classes
+
+
+def in_units(theta: Floats, space: FeatureSpace, labels: PublicLabels) -> tuple[Floats, Floats]:
+    """Coefficients and intercepts in the user's units: post-processing (T3)."""
+    rows = [space.coefficients(row) for row in theta.reshape(labels.target.outputs, space.size)]
     coef = labels.scale * np.array([weights for weights, _ in rows])
-    intercept = labels.scale * np.array([offset for _, offset in rows]) + labels.offset
-    return coef, intercept, Units.of(reader.space, labels.scale), labels.classes
+    return coef, labels.scale * np.array([offset for _, offset in rows]) + labels.offset
 
 
 def _run_seeded(plan: "Plan", reader: Reader, budget: "Budget | None", seed: int) -> Release[Floats]:
@@ -201,13 +207,20 @@ def _public(name: str, spec: ProblemSpec, reader: Reader) -> dict[str, object]:
         "estimator": name,
         "n_features": space.dim,
         "columns": None if reader.names is None else list(reader.names),
-        "feature_norm": space.norm,
-        "bounds": None if space.bounds is None else [list(pair) for pair in space.bounds],
-        "intercept": space.intercept,
+        **space_facts(space),
         **reader.labels.facts,
         "invalid": reader.invalid,
         "n": spec.n,
         "clip_share": _clip_share(spec),
+    }
+
+
+def space_facts(space: FeatureSpace) -> dict[str, object]:
+    """The geometry of the features as plain data."""
+    return {
+        "feature_norm": space.norm,
+        "bounds": None if space.bounds is None else [list(pair) for pair in space.bounds],
+        "intercept": space.intercept,
     }
 
 

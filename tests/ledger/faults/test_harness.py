@@ -20,7 +20,8 @@ def books(tmp_path: Path) -> Books:
     """Four releases, whose nonce is such that its digest is in the books."""
     found = original(tmp_path, settled=2, logged=2).books
     lines = tuple(
-        replace(line, body={"digest": digest_of("n")}) if line.kind == "commit" else line for line in found.lines
+        replace(line, body={**line.body, "digest": digest_of("n")}) if line.kind == "commit" else line
+        for line in found.lines
     )
     return replace(found, lines=lines)
 

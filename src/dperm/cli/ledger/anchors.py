@@ -22,6 +22,8 @@ def write_anchors(path: Path, anchors: Sequence[Anchor]) -> None:
 
 def read_anchors(path: Path) -> list[Anchor]:
     """The anchors in a file of JSON: as ``write_anchors`` wrote it, or what a verb printed with --json."""
+    if _is_archive(path):
+        raise ParameterError(f"--anchor: {path} is a model, which carries its anchor with it. Use --model {path}.")
     data = _json(path)
     try:
         found = list(_anchors(data))
@@ -79,9 +81,13 @@ class Claim:
 
 def read_claim(path: Path) -> Claim:
     """The receipt in a model file, or in a statement or record of JSON."""
+    return _of_model(path) if _is_archive(path) else _of_json(path)
+
+
+def _is_archive(path: Path) -> bool:
+    """Whether the file begins as models do."""
     with path.open("rb") as file:
-        is_archive = file.read(2) == b"PK"
-    return _of_model(path) if is_archive else _of_json(path)
+        return file.read(2) == b"PK"
 
 
 def _of_model(path: Path) -> Claim:

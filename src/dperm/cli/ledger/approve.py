@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from dperm.accounting.event import Event
     from dperm.cli.ledger.limits import Sizes
     from dperm.ledger import AccountFacts, Ledger
+    from dperm.ledger.books import Books
 
 HELP = """Approve one release by its request id, or change the limit of an account. Either is a line of the books.
 
@@ -55,6 +56,7 @@ def approve(
         ),
     ] = None,
     epsilon: Annotated[float | None, number("--epsilon", "The new limit.")] = None,
+    delta: Annotated[float | None, number("--delta", "It never changes.", hidden=True)] = None,
     rho: Annotated[float | None, number("--rho", "The new limit of an account in zCDP.")] = None,
     mu: Annotated[float | None, number("--mu", "The new limit of an account in Gaussian DP.")] = None,
     tau: Annotated[float | None, number("--tau", "The new limit of an account in Renyi DP.")] = None,
@@ -68,6 +70,11 @@ def approve(
         from dperm.cli.ledger.limits import Sizes
         from dperm.ledger import Ledger
 
+        if delta is not None:
+            raise ParameterError(
+                "--delta: the delta of an account never changes, since every release was charged at its share of it. "
+                "Leave --delta out, or open another account."
+            )
         sizes = Sizes(epsilon=epsilon, rho=rho, mu=mu, tau=tau)
         _require_one_subject(request, sizes, event, event_file)
         ledger = Ledger(location, account)
@@ -76,6 +83,8 @@ def approve(
         else:
             facts = ledger.account_facts
             approved = _event(event, event_file, facts)
+            if approved is not None:
+                _require_chargeable(approved, facts)
             ledger.approve(request, by=by, reason=reason, event=approved)
             _print_approval(ledger, facts, request, approved, json)
 
@@ -100,6 +109,35 @@ def _event(event: str | None, event_file: Path | None, facts: "AccountFacts") ->
     return event_of(read_subject(texts, files), filling(facts.adjacency.value))
 
 
+def _require_chargeable(event: "Event", facts: "AccountFacts") -> None:
+    """Refuse an event that has no cost in the account's currency: its approval could never be used."""
+    from dperm.accounting.filters import price
+    from dperm.accounting.spelling import in_grammar
+    from dperm.cli.ledger.words import in_words
+    from dperm.errors import DpermError
+
+    try:
+        price(facts.rule, event)
+    except DpermError as error:
+        raise ParameterError(
+            f"--event: {in_grammar(event, facts.adjacency.value)} can never be charged to account {facts.name!r}, "
+            f"whose limit is {in_words(facts.limit)}: {error}"
+        ) from None
+
+
+def _children(ledger: "Ledger", name: str) -> list[str]:
+    """Accounts whose charges are charged to this one too."""
+    from dperm.ledger.bookkeeping import family
+    from dperm.ledger.stores import store_of
+    from dperm.ledger.transact import consult
+
+    def lines(books: "Books") -> list[str]:
+        others = (one for one in books.accounts() if one != name)
+        return [one for one in others if name in (facts.name for facts in family(books, one))]
+
+    return consult(store_of(ledger.location), lines)
+
+
 def _print_approval(ledger: "Ledger", facts: "AccountFacts", request: str, event: "Event | None", json: bool) -> None:
     from dperm.accounting.spelling import spelled
     from dperm.cli.ledger.layout import print_folded
@@ -109,6 +147,12 @@ def _print_approval(ledger: "Ledger", facts: "AccountFacts", request: str, event
     data: Any = None if event is None else event_data(event)
     if not facts.approval:
         note(f"Warning: account {facts.name!r} asks for no approval: releases go through without one.")
+    below = _children(ledger, facts.name)
+    if below and not request.startswith(tuple(f"{name}/" for name in below)):
+        note(
+            f"Note: this approves a release that is charged to {facts.name!r} itself. Under the same id from account "
+            f"{below[0]!r}, which is charged to {facts.name!r} too, it is called {f'{below[0]}/{request}'!r} here."
+        )
     if json:
         anchor = asdict(ledger.anchor())
         print_json({"account": facts.name, "request_id": request, "event": data, "anchor": anchor})

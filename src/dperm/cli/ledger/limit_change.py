@@ -9,12 +9,15 @@ import typer
 
 from dperm.cli.ledger.layout import print_folded
 from dperm.cli.ledger.limits import Sizes, changed_limit, size
-from dperm.cli.ledger.words import in_words
-from dperm.cli.output import print_json
+from dperm.cli.ledger.standing import standings
+from dperm.cli.ledger.words import currency, in_words
+from dperm.cli.output import plain_up, print_json
 from dperm.cli.running import USAGE, note
-from dperm.errors import ParameterError
-from dperm.ledger import Ledger
+from dperm.errors import BudgetError, ParameterError
+from dperm.ledger import AccountFacts, Ledger
+from dperm.ledger.units import amount, capacity_units
 from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict
+from dperm.privacy.rounding import round_up
 
 RAISED = (
     "What was promised under the old limit no longer holds: the new one covers everything charged to the account, "
@@ -51,7 +54,8 @@ def change_limit(ledger: Ledger, sizes: Sizes, *, by: str, reason: str, yes: boo
     facts = ledger.account_facts
     change = Change(facts.name, facts.limit, changed_limit(facts.limit, sizes))
     if change.before == change.after:
-        raise ParameterError(f"the limit of account {facts.name!r} is {facts.limit!r} already.")
+        raise ParameterError(f"the limit of account {facts.name!r} is {in_words(facts.limit)} already.")
+    _require_above_spent(ledger, facts.with_limit(change.after))
     if not yes and not sys.stdin.isatty():
         raise ParameterError("a change of the limit asks for consent, and nobody can be asked here. Add --yes.")
     change.print_text(err=json)
@@ -63,6 +67,19 @@ def change_limit(ledger: Ledger, sizes: Sizes, *, by: str, reason: str, yes: boo
         print_json({**change.data(), "anchor": asdict(ledger.anchor())})
     else:
         typer.echo("Changed. The books say by whom and why.")
+
+
+def _require_above_spent(ledger: Ledger, changed: AccountFacts) -> None:
+    """Refuse what the books would, before anything is said about what a change means."""
+    (standing,) = standings(ledger.location, changed.name)
+    for name, capacity in capacity_units(changed.rule).items():
+        spent = standing.meters[name].spent
+        if capacity < spent:
+            shown = plain_up(round_up(amount(changed.rule, name, spent)))
+            raise BudgetError(
+                f"the limit of account {changed.name!r} cannot be {in_words(changed.limit)}: {currency(name)} {shown} "
+                "is spent already, and nothing is given back. Nothing was changed."
+            )
 
 
 def _agreed() -> bool:

@@ -5,6 +5,7 @@
 from dataclasses import dataclass
 
 from dperm import checks
+from dperm.cli.ledger.words import in_words
 from dperm.errors import ParameterError
 from dperm.privacy.guarantee import GDP, RDP, ZCDP, AnyGuarantee, ApproxDP, PureDP
 
@@ -55,7 +56,7 @@ def changed_limit(limit: AnyGuarantee, sizes: Sizes) -> AnyGuarantee:
     """``limit`` with the size that the options give; its kind, adjacency, delta and order stay."""
     option, own = _only(sizes), _OPTIONS[type(limit)]
     if option != own:
-        raise ParameterError(f"the limit of the account is {limit!r}: its size is {own}, got {option}.")
+        raise ParameterError(f"the limit of the account is {in_words(limit)}: its size is {own}, got {option}.")
     match limit:
         case ApproxDP():
             return ApproxDP(checks.positive("--epsilon", sizes.epsilon), limit.delta, limit.adjacency)

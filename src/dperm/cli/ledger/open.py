@@ -36,7 +36,10 @@ Words = typer.Option  # a line of text, free to choose
 def open(
     location: Location,
     dataset: Annotated[str, Words("--dataset", metavar="TEXT", help="The data set, as its owner calls it.")],
-    unit: Annotated[str, Words("--unit", metavar="TEXT", help="What one record stands for.")] = "one record",
+    unit: Annotated[
+        str | None,
+        Words("--unit", metavar="TEXT", show_default="one record, or as --parent", help="What a record stands for."),
+    ] = None,
     adjacency: AdjacencyName = "",
     epsilon: Annotated[float | None, number("--epsilon", "The most that may be spent.")] = None,
     delta: Annotated[float | None, number("--delta", "With --epsilon: the delta in all.")] = None,
@@ -87,6 +90,7 @@ def open(
     with reported_errors():
         from dperm.cli.ledger.anchors import write_anchors
         from dperm.cli.ledger.limits import Sizes, new_limit
+        from dperm.cli.ledger.no_ledger import require_ledger_or_nothing
         from dperm.cli.ledger.standing import standings
         from dperm.cli.paths import require_free
         from dperm.cli.subject import filling
@@ -96,12 +100,13 @@ def open(
         limit = new_limit(Sizes(epsilon, delta, rho, mu, order, tau), relation, blocks)
         if write_anchor is not None:
             require_free("--write-anchor", write_anchor, force=force)
+        require_ledger_or_nothing(location)
         _require_parents(location, parent or [])
         Ledger.open(
             location,
             limit,
             dataset=dataset,
-            unit=unit,
+            unit=_unit(location, parent or []) if unit is None else unit,
             account=account,
             blocks=blocks,
             composition=composition,
@@ -128,6 +133,13 @@ def _require_parents(location: str, parents: list[str]) -> None:
     if missing:
         rest = f"it has {', '.join(map(repr, known))}" if known else "it has none yet"
         raise LedgerError(f"--parent: there is no account {missing[0]!r} in the ledger; {rest}. Open it first.")
+
+
+def _unit(location: str, parents: list[str]) -> str:
+    """That of a parent: what is charged to both is about the same."""
+    from dperm.ledger import Ledger
+
+    return Ledger(location, parents[0]).account_facts.unit if parents else "one record"
 
 
 def _print_json(opened: "Standing") -> None:

@@ -48,6 +48,8 @@ def show(
             _print_json(found, entries)
         else:
             _print_text(found, entries)
+            if write_anchor is not None and found:
+                typer.echo(f"\nThe anchor is in {write_anchor}: keep it where the ledger is not.")
 
 
 def _print_json(found: "tuple[Standing, ...]", entries: bool) -> None:

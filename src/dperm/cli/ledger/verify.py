@@ -67,11 +67,12 @@ def verify(
     """Verify a ledger."""
     with reported_errors():
         from dperm.cli.ledger.anchors import read_anchors, read_claim
+        from dperm.cli.ledger.no_ledger import require_ledger
         from dperm.ledger import verify as verified
 
         anchors = [one for file in anchor or () for one in read_anchors(file)]
         claims = [read_claim(file) for file in model or ()]
-        _require_there(location)
+        require_ledger(location)
         with spinner("Verifying ..."):
             carried = [found for found in (claim.anchor() for claim in claims) if found is not None]
             found = verified(location, [*anchors, *carried], prices=prices)
@@ -83,19 +84,6 @@ def verify(
         if problems:
             note(f"Error: {len(problems)} found. Charge nothing to this ledger before it is explained.")
             raise typer.Exit(VIOLATION)
-
-
-def _require_there(location: str) -> None:
-    """A ledger that cannot be reached was not looked at: that is no finding about it."""
-    from dperm.errors import LedgerError
-    from dperm.ledger import Ledger
-    from dperm.ledger.stores import location_of
-
-    place = location_of(location)
-    if "://" in place:
-        Ledger(place).accounts()
-    elif not Path(place).exists():
-        raise LedgerError(f"there is no ledger at {place!r}.")
 
 
 def _contradictions(location: str, claims: "list[Claim]", found: "Verification") -> list[str]:

@@ -3,6 +3,7 @@
 """Limits and charges in words."""
 
 import math
+
 from dperm.cli.ledger.standing import Standing
 from dperm.cli.output import down, plain_down, plain_up
 from dperm.ledger import AccountFacts

@@ -9,7 +9,7 @@ from dperm.errors import LedgerError
 from dperm.ledger.anchor import Identity
 from dperm.ledger.books import FORMAT, Counts, Meter
 from dperm.ledger.entry import Entry, Kind
-from dperm.ledger.postgres.tables import FUNCTIONS, GUARDS
+from dperm.ledger.postgres.guards import changes
 from dperm.ledger.rows import COLUMNS, entry_of, row_of
 
 if TYPE_CHECKING:
@@ -94,17 +94,13 @@ class PostgresBooks:
             )
 
     def damage(self) -> Iterator[str]:
-        """What is missing of the guards of the tables, or changed."""
-        triggers = self._run(
-            "SELECT tgname, proname FROM pg_trigger JOIN pg_proc f ON f.oid = tgfoid "
-            "WHERE tgenabled IN ('O', 'A') AND pronamespace = 'dperm'::regnamespace"
+        """What is wrong with the guards of the tables, and accounts that nobody reads since they were not opened."""
+        yield from changes(self._run)
+        unopened = self._run(
+            "SELECT account FROM dperm.entry UNION SELECT account FROM dperm.meter "
+            "EXCEPT SELECT account FROM dperm.entry WHERE kind = 'open' ORDER BY 1"
         )
-        found = dict(triggers)
-        yield from (f"the trigger {name} is gone, or off." for name, made in GUARDS.items() if found.get(name) != made)
-        bodies = dict(self._run("SELECT proname, prosrc FROM pg_proc WHERE pronamespace = 'dperm'::regnamespace"))
-        yield from (f"the function {name} was changed." for name, made in FUNCTIONS.items() if bodies.get(name) != made)
-        if self._run("SELECT 1 FROM pg_constraint WHERE conname = 'meter_within' AND convalidated").fetchone() is None:
-            yield "the constraint meter_within is gone."
+        yield from (f"account {name!r}: it was never opened, or its first line is gone." for (name,) in unopened)
 
     def _run(self, query: LiteralString, *values: str | int | None) -> "Cursor[tuple[Any, ...]]":
         return self._connection.execute(query, values)

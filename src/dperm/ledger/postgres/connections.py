@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from dperm.errors import LedgerError
 from dperm.ledger.postgres.words import named
 from dperm.ledger.transact import Interrupted
+from dperm.ledger.urls import is_clear
 
 if TYPE_CHECKING:
     import psycopg
@@ -41,13 +42,17 @@ class Handle:
     """A connection, closed with its last reference."""
 
     def __init__(self, location: str) -> None:
+        self._process = os.getpid()
         self.connection = _connect(location)
         _all.add(self)
 
     def close(self) -> None:
-        """Close it."""
+        """Close it; in a copy of the process, let go of it."""
         with suppress(Exception):  # also while Python shuts down; the server notices in any case
-            self.connection.close()
+            if os.getpid() == self._process:
+                self.connection.close()
+            else:  # Python drops the threads of the parent before our own hook is called
+                self.give_up()
 
     def give_up(self) -> None:
         """Let go of the connection of a parent process, without a word to the server."""
@@ -116,7 +121,7 @@ def _connect(location: str) -> Connection:
     try:
         found = psycopg.connect(autocommit=True, prepare_threshold=None, **settings)
     except psycopg.Error as error:
-        refused = _reason(error, settings) or "no reason is given"
+        refused = _reason(location, error, settings) or "no reason is given, as it may quote a password"
     if refused:  # outside of the handler: the error of psycopg must not hang on ours
         kind = Interrupted if location in _reached else LedgerError
         raise kind(f"{named(location)} cannot be reached: {refused}. Is the server running, and the URL right?")
@@ -146,8 +151,10 @@ def _is_torn(given: dict[str, Any]) -> bool:
     return "@" in host.lstrip("@") or ("@" in database and "user" not in given)
 
 
-def _reason(error: Exception, settings: dict[str, Any]) -> str:
-    """Why it failed, unless that quotes a password."""
+def _reason(location: str, error: Exception, settings: dict[str, Any]) -> str:
+    """Why it failed, unless that may quote a password: taken for a user, a host or a database, it would be quoted."""
+    if not is_clear(location):
+        return ""
     said = " ".join(str(error).split())[:400].rstrip(".")
     secrets = (settings.get("password"), settings.get("sslpassword"), os.environ.get("PGPASSWORD"))
     return "" if any(secret and str(secret) in said for secret in secrets) else said

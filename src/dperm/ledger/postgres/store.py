@@ -17,19 +17,35 @@ from dperm.ledger.postgres.transaction import transaction
 from dperm.ledger.postgres.words import named
 
 # Local to the transaction, so that poolers of connections between us and the server do no harm. A stronger setting of
-# synchronous_commit stays; a weaker one could lose the last charges in a crash, and so give budget back.
+# synchronous_commit stays; a weaker one could lose the last charges in a crash, and so give budget back. No
+# statement_timeout: at COMMIT it would end the wait for a standby with no more than a warning. Locks have their own.
 _PREPARE = """
     SELECT current_setting('fsync'), current_setting('full_page_writes'),
         pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on',
         set_config('search_path', 'pg_catalog', true),
         set_config('lock_timeout', '60s', true),
-        set_config('statement_timeout', '120s', true),
+        set_config('statement_timeout', '0', true),
         set_config('idle_in_transaction_session_timeout', '60s', true),
         set_config('synchronous_commit',
             CASE current_setting('synchronous_commit') WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true)
 """
 _LOCK = "SELECT account FROM dperm.meter WHERE account = ANY(%s) ORDER BY account, name FOR UPDATE"
 _FIND = "SELECT 1 FROM pg_tables WHERE schemaname = 'dperm' AND tablename = 'ledger'"
+# of a superuser too: pg_has_role would call it a member of every role
+_STRANGE = """
+    WITH RECURSIVE mine (role) AS (
+        SELECT oid FROM pg_roles WHERE rolname = current_user
+        UNION SELECT roleid FROM pg_auth_members JOIN mine ON member = role
+    ), parts (what, owner) AS (
+        SELECT 'schema dperm', nspowner FROM pg_namespace JOIN pg_roles r ON r.oid = nspowner
+            WHERE nspname = 'dperm' AND NOT rolsuper
+        UNION ALL SELECT 'table dperm.' || relname, relowner FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace
+            WHERE nspname = 'dperm'
+        UNION ALL SELECT 'function dperm.' || proname, proowner FROM pg_proc JOIN pg_namespace n ON n.oid = pronamespace
+            WHERE nspname = 'dperm'
+    )
+    SELECT what, pg_get_userbyid(owner) FROM parts WHERE owner NOT IN (SELECT role FROM mine) ORDER BY 1
+"""
 _OPENING = 0x647065726D  # "dperm": the advisory lock of those who open a ledger or an account
 _CHANGE = "ISOLATION LEVEL READ COMMITTED"
 _LOOK = "ISOLATION LEVEL REPEATABLE READ, READ ONLY"
@@ -51,6 +67,7 @@ class PostgresStore:
         with transaction(self.location, _CHANGE) as connection:
             self._prepare(connection)
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_OPENING,))
+            self._require_owner(connection)
             if connection.execute(_FIND).fetchone() is None:
                 _make_tables(connection)
 
@@ -72,6 +89,14 @@ class PostgresStore:
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (_OPENING,))
                 connection.execute(_LOCK, (names,))  # those that were opened while we waited
             yield _books(connection)
+
+    def _require_owner(self, connection: Connection) -> None:
+        """Refuse what another role made: it could remove the books, or have left them without guards."""
+        for what, owner in connection.execute(_STRANGE):
+            raise LedgerError(
+                f"{named(self.location)} cannot be opened: the {what} belongs to another role, {owner!r}, which could "
+                "change the books at will. Nothing was opened. Give the URL of the owner, or make your role the owner."
+            )
 
     def _prepare(self, connection: Connection) -> None:
         """Settings of a change; refuse a server that may forget it."""

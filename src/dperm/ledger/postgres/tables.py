@@ -21,6 +21,9 @@ FUNCTIONS: dict[LiteralString, LiteralString] = {
         IF NEW.seq <> (SELECT COALESCE(MAX(seq), 0) + 1 FROM dperm.entry WHERE account = NEW.account) THEN
             RAISE EXCEPTION 'a line follows the last one' USING ERRCODE = 'integrity_constraint_violation';
         END IF;
+        IF (NEW.seq = 1) <> (NEW.kind = 'open') THEN
+            RAISE EXCEPTION 'an account begins with its opening' USING ERRCODE = 'integrity_constraint_violation';
+        END IF;
         IF NEW.kind NOT IN ('reserve', 'commit', 'burn')
                 AND NOT has_column_privilege('dperm.meter', 'capacity', 'UPDATE') THEN
             RAISE EXCEPTION 'accounts, limits and approvals are for the owner'
@@ -31,15 +34,6 @@ FUNCTIONS: dict[LiteralString, LiteralString] = {
     """,
 }
 """What the triggers do."""
-
-GUARDS = {
-    "entry_admitted": "admit_entry",
-    "entry_kept": "refuse",
-    "ledger_kept": "refuse",
-    "meter_forward": "refuse",
-    "meter_kept": "refuse",
-}
-"""The triggers, which have to be there and switched on, and their functions."""
 
 TABLES: tuple[LiteralString, ...] = (
     """

@@ -26,17 +26,19 @@ def transaction(location: str, kind: LiteralString) -> Iterator[Connection]:
     _require_driver()
     import psycopg
 
+    ending = False
     try:
         connection = _idle(location)
         try:
             connection = _begun(location, connection, kind)
             yield connection
+            ending = "READ ONLY" not in kind
             _commit(location, connection)
         except BaseException:
             _undo(location, connection)
             raise
     except psycopg.Error as error:
-        raise in_words(location, error) from None
+        raise in_words(location, error, ending=ending) from None
 
 
 def _require_driver() -> None:

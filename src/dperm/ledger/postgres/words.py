@@ -17,6 +17,7 @@ _CUT_OFF = {
     "57P03": "the server is starting",
     "57P05": "the session was ended",
     "25P03": "the transaction took too long",
+    "25P04": "the transaction took too long",
     "40001": "another transaction was in the way",
     "40P01": "another transaction was in the way",
 }
@@ -30,16 +31,19 @@ def named(location: str) -> str:
     return f"the ledger {without_secret(location)!r}"
 
 
-def in_words(location: str, error: "psycopg.Error") -> LedgerError:
-    """The error of a statement as ours: `Interrupted` if it may be asked for again."""
+def in_words(location: str, error: "psycopg.Error", *, ending: bool) -> LedgerError:
+    """The error of a statement as ours: `Interrupted` if it may be asked for again.
+
+    Whoever loses the connection at COMMIT of a change, when it is ``ending``, cannot know whether it was written.
+    """
     import psycopg
 
     state, name = error.sqlstate or "", named(location)
     if state in _CUT_OFF or state.startswith("08") or (not state and isinstance(error, psycopg.OperationalError)):
-        return Interrupted(
-            f"{name} was cut off: {_CUT_OFF.get(state, 'the connection was lost')}. Whether the last change was "
-            "written is not known. Look into the books before you ask for it again."
-        )
+        known = "Nothing was changed. Ask again."
+        unknown = "Whether the last change was written is not known. Look into the books before you ask for it again."
+        reason = _CUT_OFF.get(state, "the connection was lost")
+        return Interrupted(f"{name} was cut off: {reason}. {unknown if ending else known}")
     return LedgerError(f"{name} {_explained(state, _said(error))}")
 
 

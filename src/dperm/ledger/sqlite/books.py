@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The books in SQLite, inside one transaction."""
 
+import hashlib
+import json
 import sqlite3
 from collections.abc import Iterator
 from typing import final
@@ -19,6 +21,10 @@ _COUNTS = "SELECT kind, COUNT(*) FROM entry WHERE account = ? GROUP BY kind"
 _SEEDED = """
     SELECT COUNT(*) FROM entry INDEXED BY seeded
     WHERE account = ? AND instr(body, '"seeded": true') AND kind = 'reserve' AND body ->> '$.facts.seeded' = 1
+"""
+_HEADS = """
+    SELECT account, seq, hash FROM (SELECT account AS name FROM entry WHERE kind = 'open' ORDER BY number)
+    JOIN entry ON account = name AND seq = (SELECT MAX(seq) FROM entry WHERE account = name)
 """
 _UNOPENED = "SELECT DISTINCT account FROM {table} EXCEPT SELECT account FROM entry WHERE kind = 'open'"
 
@@ -88,11 +94,10 @@ class SQLiteBooks:
 
     def set_meter(self, account: str, name: str, meter: Meter) -> None:
         """Set or make a meter."""
-        self._connection.execute(
-            "INSERT INTO meter (account, name, capacity, spent) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (account, name) DO UPDATE SET capacity = excluded.capacity, spent = excluded.spent",
-            (account, name, meter.capacity, meter.spent),
-        )
+        values = (meter.capacity, meter.spent, account, name)
+        update = "UPDATE meter SET capacity = ?, spent = ? WHERE account = ? AND name = ?"
+        if self._connection.execute(update, values).rowcount == 0:
+            self._connection.execute("INSERT INTO meter (capacity, spent, account, name) VALUES (?, ?, ?, ?)", values)
 
     def damage(self) -> Iterator[str]:
         """What SQLite finds wrong with its file, and whether its tables and triggers are the ones we made."""
@@ -109,14 +114,19 @@ class SQLiteBooks:
                 yield f"account {name!r} has a line or a meter, and was never opened."
 
     def mark(self) -> Mark | None:
-        """The last line of all accounts."""
+        """The last line of all accounts, and a digest of how each of them stands."""
         row = self._connection.execute("SELECT number, hash FROM entry ORDER BY number DESC LIMIT 1").fetchone()
-        return None if row is None else Mark(*row)
+        return None if row is None else Mark(row[0], row[1], self._standing())
 
     def holds(self, mark: Mark) -> bool:
         """Whether the line of a mark is there."""
         query = "SELECT 1 FROM entry WHERE number = ? AND hash = ?"
         return self._connection.execute(query, (mark.number, mark.hash)).fetchone() is not None
+
+    def _standing(self) -> str:
+        heads = self._connection.execute(_HEADS).fetchall()
+        meters = self._connection.execute("SELECT account, name, capacity, spent FROM meter ORDER BY account, name")
+        return hashlib.sha256(json.dumps([heads, meters.fetchall()]).encode()).hexdigest()
 
     def _select(self, rest: str, *values: str | int) -> sqlite3.Cursor:
         return self._connection.execute(f"SELECT {COLUMNS} FROM entry WHERE {rest}", values)

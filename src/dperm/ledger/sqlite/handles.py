@@ -36,7 +36,7 @@ class Handle:
 
     def __init__(self, path: Path) -> None:
         self.turn = threading.RLock()
-        """Held during a transaction; a fork waits for it."""
+        """Held while the ledger is used; a fork waits for it."""
         self._path = path
         self._file = identity(path)
         if self._file is None:
@@ -80,11 +80,6 @@ class Handle:
                 "name: lines would be lost. Nothing was charged. Remove the other name; to keep a copy, copy the file."
             )
 
-    @property
-    def busy(self) -> bool:
-        """Whether it is in a transaction."""
-        return self._connection is not None and self._connection.in_transaction
-
     def close(self) -> None:
         """Close the connection, unless it is in the middle of something."""
         if self._connection is not None and not self._connection.in_transaction:
@@ -115,6 +110,7 @@ class Handle:
 class _Open(threading.local):
     def __init__(self) -> None:
         self.handles: dict[Path, Handle] = {}
+        self.used: set[Path] = set()
 
 
 _open = _Open()
@@ -185,14 +181,25 @@ def names(connection: sqlite3.Connection) -> set[str]:
     return {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
 
 
-def require_free(path: Path) -> None:
-    """Refuse a transaction inside another one of the same thread: it would wait for itself."""
-    handle = _open.handles.get(path)
-    if handle is not None and handle.busy:
+@contextmanager
+def alone(path: Path) -> Iterator[None]:
+    """Refuse to use a ledger while the same thread uses it already: it would wait for itself.
+
+    Raises
+    ------
+    LedgerError
+        Inside of a transaction, as in a signal handler that interrupts one.
+    """
+    if path in _open.used:
         raise LedgerError(
             f"the ledger {str(path)!r} is in use by this thread already. Nothing was charged. Use it outside of "
             "signal handlers and finalizers."
         )
+    try:
+        _open.used.add(path)
+        yield
+    finally:
+        _open.used.discard(path)
 
 
 def _before_fork() -> None:

@@ -35,13 +35,14 @@ class SQLiteStore:
     def create(self) -> None:
         """Make the file and its tables, if there are none; only its owner may read it, for it holds the keys."""
         require_local(self.path.parent)
-        with self._translated():
+        with self._translated(), handles.alone(self.path):
             if not self.path.exists():
                 self._require_new(mark_of(self.path))
             with suppress(FileExistsError):
                 # an existing file is not even opened: closing it would drop the locks of this process on it (POSIX)
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
                 handles.forget(self.path)
+            require_local(self.path)
             with exclusive(self.path) as lock, closing(handles.opened(self.path)) as connection:
                 if not handles.names(connection):
                     self._require_new(lock.read())
@@ -51,34 +52,37 @@ class SQLiteStore:
     @contextmanager
     def read(self) -> Iterator[SQLiteBooks]:
         """The books as they stand at one moment."""
-        with self._translated():
-            self._require_file()
-            handles.require_free(self.path)
+        with self._in_use() as handle:
             mark = mark_of(self.path)  # before the transaction: what it shows is at least as new
-            with _transaction(self.path, "DEFERRED") as (handle, connection):
+            with _transaction(handle, "DEFERRED") as connection:
                 books = SQLiteBooks(connection)
-                self._require_whole(books, mark, handle)
+                self._require_whole(books, mark, whole=mark is None or mark.file == handle.inode)
                 handle.require_same_files()
                 yield books
 
     @contextmanager
     def write(self, accounts: Iterable[str]) -> Iterator[SQLiteBooks]:
         """The books for a change; all accounts wait in one queue."""
-        with self._translated():
+        with self._in_use() as handle, exclusive(self.path) as lock:
+            with _transaction(handle, "IMMEDIATE") as connection:
+                books = SQLiteBooks(connection)
+                handle.require_same_files()
+                self._require_whole(books, lock.read(), whole=lock.read() == _mark(books, handle))
+                yield books
+                handle.require_same_files()
+                last = _mark(books, handle)
+            handle.require_same_files()  # replaced during COMMIT: the line is lost, and nothing may be released
+            if last is not None:
+                with suppress(OSError):  # the line is durable; the mark is a help
+                    lock.write(last)
+
+    @contextmanager
+    def _in_use(self) -> Iterator[handles.Handle]:
+        """The handle of this thread. No other thread forks until all is done: that would close what is in use."""
+        with self._translated(), handles.alone(self.path):
             self._require_file()
-            handles.require_free(self.path)
-            with exclusive(self.path) as lock:
-                with _transaction(self.path, "IMMEDIATE") as (handle, connection):
-                    books = SQLiteBooks(connection)
-                    handle.require_same_files()
-                    self._require_whole(books, lock.read(), handle)
-                    yield books
-                    handle.require_same_files()
-                    last = books.mark()
-                handle.require_same_files()  # replaced during COMMIT: the line is lost, and nothing may be released
-                if last is not None:
-                    with suppress(OSError):  # the line is durable; the mark is a help
-                        lock.write(replace(last, file=handle.inode))
+            with handles.borrowed(self.path) as handle:
+                yield handle
 
     def _require_file(self) -> None:
         if not self.path.exists():
@@ -93,14 +97,15 @@ class SQLiteStore:
                 "to it, remove its .lock file too."
             )
 
-    def _require_whole(self, books: SQLiteBooks, mark: Mark | None, handle: handles.Handle) -> None:
+    def _require_whole(self, books: SQLiteBooks, mark: Mark | None, *, whole: bool) -> None:
         """Refuse a file without tables, and one that is older than its mark.
 
-        A file that is not the one of the mark is a copy, and SQLite would read the log of the old file on top of it:
-        the last lines may be there, and others not. So it is read from the first line to the last, once.
+        Where an older file was put, or copied into the old one, SQLite would read the log of the old file on top of
+        it: the last lines may be there, and others not. So what does not stand as the mark says is read from the first
+        line to the last, once: after a crash, too, between a line and its mark.
         """
         books.identity()
-        if mark is not None and mark.file != handle.inode and (problems := problems_in(books)):
+        if not whole and (problems := problems_in(books)):
             raise LedgerError(
                 f"the ledger {str(self.path)!r} is not the file that it was, and is not whole: {problems[0]} Nothing "
                 "was charged. Put the right file back, and verify it against the anchor of the last artefact."
@@ -124,18 +129,22 @@ class SQLiteStore:
 
 
 @contextmanager
-def _transaction(path: Path, kind: str) -> Iterator[tuple[handles.Handle, sqlite3.Connection]]:
-    with handles.borrowed(path) as handle:
-        connection = handle.connection
-        try:
-            connection.execute(f"BEGIN {kind}")
-            yield handle, connection
-            connection.execute("COMMIT")
-        except BaseException:
-            if connection.in_transaction:
-                with suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-            raise
+def _transaction(handle: handles.Handle, kind: str) -> Iterator[sqlite3.Connection]:
+    connection = handle.connection
+    try:
+        connection.execute(f"BEGIN {kind}")
+        yield connection
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            with suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+        raise
+
+
+def _mark(books: SQLiteBooks, handle: handles.Handle) -> Mark | None:
+    last = books.mark()
+    return None if last is None else replace(last, file=handle.inode)
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The tables, and the triggers that guard them: a second wall behind `dperm.ledger.bookkeeping`."""
+"""The tables, and the triggers that guard them: a second wall behind `dperm.ledger.bookkeeping`.
+
+INSERT OR REPLACE removes rows without asking the triggers for DELETE, so that an insertion that would is refused too.
+"""
 
 TABLES = (
     """
@@ -49,12 +52,28 @@ TABLES = (
     BEGIN SELECT RAISE(ABORT, 'a line follows the last one'); END
     """,
     """
+    CREATE TRIGGER entry_new BEFORE INSERT ON entry
+    WHEN EXISTS (SELECT 1 FROM entry WHERE number = NEW.number)
+        OR EXISTS (SELECT 1 FROM entry WHERE hash = NEW.hash)
+        OR EXISTS (SELECT 1 FROM entry WHERE account = NEW.account AND previous = NEW.previous)
+        OR EXISTS (SELECT 1 FROM entry WHERE account = NEW.account AND about = NEW.about)
+        OR EXISTS (
+            SELECT 1 FROM entry WHERE account = NEW.account AND kind = NEW.kind AND request_id = NEW.request_id
+        )
+    BEGIN SELECT RAISE(ABORT, 'a line replaces no other'); END
+    """,
+    """
     CREATE TRIGGER entry_unchanged BEFORE UPDATE ON entry
     BEGIN SELECT RAISE(ABORT, 'the books are append-only'); END
     """,
     """
     CREATE TRIGGER entry_kept BEFORE DELETE ON entry
     BEGIN SELECT RAISE(ABORT, 'the books are append-only'); END
+    """,
+    """
+    CREATE TRIGGER meter_new BEFORE INSERT ON meter
+    WHEN EXISTS (SELECT 1 FROM meter WHERE account = NEW.account AND name = NEW.name)
+    BEGIN SELECT RAISE(ABORT, 'what is spent is never given back'); END
     """,
     """
     CREATE TRIGGER meter_forward BEFORE UPDATE ON meter
@@ -64,6 +83,11 @@ TABLES = (
     """
     CREATE TRIGGER meter_kept BEFORE DELETE ON meter
     BEGIN SELECT RAISE(ABORT, 'what is spent is never given back'); END
+    """,
+    """
+    CREATE TRIGGER ledger_alone BEFORE INSERT ON ledger
+    WHEN EXISTS (SELECT 1 FROM ledger)
+    BEGIN SELECT RAISE(ABORT, 'a ledger keeps its keys'); END
     """,
     """
     CREATE TRIGGER ledger_unchanged BEFORE UPDATE ON ledger

@@ -6,32 +6,28 @@ from collections.abc import Mapping
 from html import escape
 
 from dperm.report import fields as words
-from dperm.report.numbers import as_text, rounded_up
+from dperm.report.key_facts import NEIGHBOURS
+from dperm.report.presented import is_empty, presented
 from dperm.report.stated import known_part, stated_part
 from dperm.report.tiers import TIERS, Item, Tier, gap_text
-from dperm.report.web.head import NEIGHBOURS
-from dperm.report.web.values import Number, fold, value_html
+from dperm.report.web.values import fold, value_html
 
+_CHANGES = ("opening_limit", "limit_changes")
 SHOWN = {
     "mechanism": ("name", "loss", "regularization", "clip"),
     "accountant": ("name", "error"),
     "profile": ("gdp_mu", "advantage", "epsilons"),
     "noise_source": ("law", "grade"),
     "public_quantities": ("assumptions", "estimator", "n", "n_features", "classes", "label_range"),
-    "ledger_entry": ("ledger", "account", "seq", "hash", "request_id", "dataset", "unit", "limit"),
+    "ledger_entry": ("ledger", "account", "seq", "hash", "dataset", "unit", "limit", *_CHANGES),
 }
 """What is shown at once of long fields; the rest is behind a fold."""
 
 ELSEWHERE = ("event",)
 """What the fold with the mathematics shows."""
 
-_NUMBERS: dict[str, Number] = {
-    "parameters": rounded_up,
-    "goal": rounded_up,
-    "profile": rounded_up,
-    "ledger_entry": repr,
-}
-"""Ceilings are rounded up, and what is booked is not rounded."""
+FIRST_ONLY = ("reasons",)
+"""Lists of which the first item is for everybody, and the rest for specialists."""
 
 
 def tiers_html(fields: Mapping[str, object]) -> str:
@@ -62,20 +58,28 @@ def _field(key: str, value: object) -> str:
     if stated == words.NOT_STATED:
         parts.append(f'<p class="gap" data-gap="{key}"><strong>Gap.</strong> {escape(gap_text(key))}</p>')
     elif stated is not None:
-        parts.append(f'<div class="stated"><span class="by">Stated by the user</span>{value_html(stated)}</div>')
+        parts.append(f'<div class="stated"><span class="by">Stated by the user</span>{_shown(key, stated)}</div>')
     return "".join(parts)
 
 
 def _known(key: str, value: object) -> str:
-    number = _NUMBERS.get(key, as_text)
     if key == "adjacency":
         return f"<p>{escape(NEIGHBOURS.get(str(value), str(value)))}</p>"
+    if isinstance(value, list) and value and key in FIRST_ONLY:
+        return _as_block(_shown(key, value[0])) + _rest(key, value[1:])
     if key not in SHOWN or not isinstance(value, Mapping):
-        return _as_block(value_html(value, number))
-    shown = {name: value[name] for name in SHOWN[key] if value.get(name) is not None}
-    rest = {name: item for name, item in value.items() if name not in shown and name not in ELSEWHERE}
-    folded = fold("Show all details", value_html(rest, number), kind="more") if rest else ""
-    return value_html(shown, number) + folded
+        return _as_block(_shown(key, value))
+    shown = {name: value[name] for name in SHOWN[key] if not is_empty(value.get(name))}
+    rest = {name: item for name, item in value.items() if name not in (*shown, *ELSEWHERE) and not is_empty(item)}
+    return _shown(key, shown) + _rest(key, rest)
+
+
+def _rest(key: str, rest: object) -> str:
+    return fold("Show all details", _shown(key, rest), kind="more") if rest else ""
+
+
+def _shown(key: str, value: object) -> str:
+    return value_html(presented(key, value))
 
 
 def _as_block(html: str) -> str:

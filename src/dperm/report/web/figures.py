@@ -12,7 +12,8 @@ from dperm.privacy.profile import PrivacyProfile
 from dperm.report import plots
 from dperm.report.curve import Curve
 from dperm.report.measured import Measured, measured
-from dperm.report.numbers import as_text, percent, rounded_down, rounded_up
+from dperm.report.numbers import as_text, left, percent, rounded_up
+from dperm.report.plain import capital
 from dperm.report.stated import known_part
 from dperm.report.svg import can_draw, svg
 from dperm.report.web.values import fold, grid
@@ -89,30 +90,29 @@ def _profile(curve: Curve, parameters: object) -> Picture:
     promise = None
     if isinstance(parameters, Mapping) and "epsilon" in parameters:
         promise = float(parameters["epsilon"]), float(parameters.get("delta", 0.0))
-    caption = (
-        "Every point on the curve is a promise that holds: the smaller epsilon, the larger the probability delta with "
-        "which it may fail."
-    )
+    caption = "Every point on the curve is a promise that holds; a smaller epsilon only with a larger remainder delta."
     draw = partial(plots.privacy_profile, curve, promise=promise)
     return Picture("profile", "The whole promise", caption, draw, table)
 
 
 def _usefulness(points: Measured) -> Picture:
-    rows = [[as_text(number) for number in (p.epsilon, p.value, p.low, p.high)] for p in points.points]
+    rows = [[rounded_up(p.epsilon), *map(as_text, (p.value, p.low, p.high))] for p in points.points]
     table = grid(("epsilon", points.measure, "low", "high"), rows)
     levels = "".join(f" {name.capitalize()}: {as_text(level)}." for name, level in points.levels.items())
-    caption = f"{points.measure.capitalize()} against epsilon, as measured and stated by the user.{levels}"
+    on = f" Measured on: {points.on.rstrip('.')}." if points.on else ""
+    ends = " Bars: from low to high, as stated." if any(p.low < p.high for p in points.points) else ""
+    caption = f"{capital(points.measure)} against epsilon, as measured and stated by the user.{levels}{ends}{on}"
     draw = partial(plots.accuracy_against_epsilon, points)
     return Picture("usefulness", "What privacy costs", caption, draw, table)
 
 
 def _budget(receipt: Mapping[str, Any]) -> Picture:
     rows = plots.spendings(receipt)
-    texts = [(name, rounded_up(a), rounded_down(b), rounded_down(b - a)) for name, a, b in rows]
+    texts = [(name, rounded_up(a), rounded_up(b), left(b, a)) for name, a, b in rows]
     caption = (
         "What this and earlier releases have spent together when this one was booked, and what was left. Failed runs "
         "are charged too."
     )
-    table = grid(("", "spent", "limit", "left"), texts)
+    table = grid(("", "spent", "limit when booked", "left"), texts)
     height = 0.8 + 0.65 * len(rows)
     return Picture("budget", "The budget", caption, partial(plots.budget, receipt), table, height)

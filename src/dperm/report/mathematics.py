@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The mathematics of a statement, for the fold at its end: definitions, event, theorems."""
+"""The mathematics of a statement, for its end: definitions, event, theorems."""
 
 import json
-from collections.abc import Mapping
-from html import escape
+from collections.abc import Iterator, Mapping
 
 from dperm.report import fields as words
 
@@ -23,28 +22,27 @@ CURVE = "δ(ε) = sup over neighbours of sup over S of P(M(D) ∈ S) − e^ε P(
 ATTACK = "true alarms ≤ 1 − sup over ε of max(0, 1 − δ(ε) − e^ε x, e^−ε (1 − δ(ε) − x))  at false alarms x"
 
 
-def mathematics_html(fields: Mapping[str, object]) -> str:
-    """Definition, curve, event and theorems; of a run that is not private, the event alone."""
-    return "".join((*_definition(fields), *_event(fields)))
+def mathematics(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Definition, curve, event and theorems, as pairs (kind, text) with the kinds "text", "formula" and "code".
 
-
-def _definition(fields: Mapping[str, object]) -> list[str]:
-    goal = fields["goal"]
-    if fields["status"] != words.PRIVATE or not isinstance(goal, Mapping):
-        return ["<p>Nothing is promised, so there is nothing to define.</p>"]
-    return [
-        f"<p>Neighbours. {escape(NEIGHBOURS.get(str(fields['adjacency']), ''))}</p>",
-        f'<p>The promise, of the mechanism M:</p><p class="formula">{escape(DEFINITIONS[str(goal["kind"])])}</p>',
-        f'<p>Its privacy profile:</p><p class="formula">{escape(CURVE)}</p>',
-        f'<p>The attacker:</p><p class="formula">{escape(ATTACK)}</p>',
-    ]
-
-
-def _event(fields: Mapping[str, object]) -> list[str]:
+    Of a run that is not private there is the event alone.
+    """
+    yield from _definition(fields)
     mechanism, accountant = fields["mechanism"], fields["accountant"]
     event = mechanism.get("event") if isinstance(mechanism, Mapping) else None
     tags = accountant.get("theorems") if isinstance(accountant, Mapping) else None
-    return [
-        f"<p>The event that was accounted for:</p><pre>{escape(json.dumps(event, indent=1))}</pre>" if event else "",
-        f"<p>Theorems, by their tags in the documentation of dperm: {escape(', '.join(tags))}.</p>" if tags else "",
-    ]
+    if event:
+        yield from (("text", "The event that was accounted for:"), ("code", json.dumps(event, indent=1)))
+    if tags:
+        yield "text", f"Theorems, by their tags in the documentation of dperm: {', '.join(map(str, tags))}."
+
+
+def _definition(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    goal = fields["goal"]
+    if fields["status"] != words.PRIVATE or not isinstance(goal, Mapping):
+        yield "text", "Nothing is promised, so there is nothing to define."
+        return
+    yield "text", f"Neighbours. {NEIGHBOURS.get(str(fields['adjacency']), '')}"
+    yield from (("text", "The promise, of the mechanism M:"), ("formula", DEFINITIONS[str(goal["kind"])]))
+    yield from (("text", "Its privacy profile:"), ("formula", CURVE))
+    yield from (("text", "The attacker:"), ("formula", ATTACK))

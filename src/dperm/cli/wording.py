@@ -1,0 +1,37 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""What the library says, for those who type options: its arguments are called as they are on the command line."""
+
+import re
+
+_PHRASES = (
+    (r"\baccount must be given: ", "--account is missing: "),
+    (r"Use Ledger\(location, account=('[^']*')\)", r"Charge to it with --account \1, or give another name"),
+    (r"use Ledger\(\.\.\., request_id=\.\.\.\) with an id", "use --request-id with an id"),
+    (r"\brequest_id=", "request id "),
+    (r"\ba new request_id\b", "a new --request-id"),
+    (r"With parents=\['([^']*)'\]", r"With --parent \1"),
+    (r"\bgive other=True\b", "declare other = true for it in the schema"),
+    (r"\bDeclare impute=, a public value\b", "Declare impute = ... for it in the schema, a public value"),
+    (r"\bGive clip=1\.0 for", "Give --clip 1 for"),
+    (r"\(epsilon=inf\)", "(--epsilon inf)"),
+    (r"\bLeave out ledger\b", "Leave out --ledger"),
+    (r"\bfollows from random_state\b", "follows from --seed"),
+    (r"\bLeave out random_state\b", "Leave out --seed"),
+    (r"\brandom_state must\b", "--seed must"),
+    (
+        r"\bn=(\d+) was declared, and X has another number of rows\b",
+        r"--n is \1, and the file has another number of records",
+    ),
+    (r"\bn is the number of rows of X: leave n out\b", "n is the number of records in the file: leave --n out"),
+    (r"\bn must be given: under", "--n is missing: under"),
+    (r"<Adjacency\.\w+: '(\w+)'>", r"\1"),
+    (r"\badjacency=(REPLACE_ONE|ADD_REMOVE)\b", lambda found: f"adjacency={found[1].lower()}"),
+)
+
+
+def as_typed(text: str) -> str:
+    """The text in words that fit the command line."""
+    for found, said in _PHRASES:
+        text = re.sub(found, said, text)
+    return text

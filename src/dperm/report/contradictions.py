@@ -1,0 +1,140 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the fields of a statement that was read agree with each other: a promise that contradicts itself is none."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dperm.errors import EventFormatError
+from dperm.privacy.guarantee import guarantee_as_dict, guarantee_from_dict
+from dperm.report import fields as words
+from dperm.report.plain import as_mapping, receipt_of
+from dperm.report.stated import known_part
+
+NO_PROMISE = ("meaning", "flavour", "parameters", "unit_of_privacy", "trust_model", "profile", "covered")
+"""Fields that say "nothing" where nothing is promised."""
+_MAPPINGS = ("mechanism", "noise_source", "accountant", "sampling")
+"""Fields that describe a run with noise."""
+_TEXTS = ("flavour", "unit_of_privacy", "trust_model", "composition", "covered", "implementation", "security", "time")
+_RATES = ("advantage", "accuracy", "posterior", "surprise")
+_PAIRS = {
+    "true_positive_rates": ("false_positive_rate", "true_positive_rate"),
+    "epsilons": ("delta", "epsilon"),
+}
+_OR_NULL = ("gdp_mu", "epsilon_at_delta_zero")
+_PROFILE = {"adjacency", *_RATES, *_PAIRS, *_OR_NULL}
+
+
+def contradictions(fields: Mapping[str, object]) -> Iterator[str]:
+    """What is wrong, as ends of the sentence "cannot read a statement: ..."; nothing if nothing is."""
+    yield from _shapes(fields)
+    status = fields["status"]
+    if status == words.PRIVATE:
+        yield from _of_a_promise(fields)
+    elif status in (words.SEEDED, words.NO_NOISE):
+        yield from _of_no_promise(fields)
+    else:
+        yield "its status is none that dperm writes."
+
+
+def _of_a_promise(fields: Mapping[str, object]) -> Iterator[str]:
+    nothing = [name for name in NO_PROMISE if fields[name] == words.NOTHING]
+    nothing += [name for name in _MAPPINGS if not isinstance(fields[name], Mapping)]
+    if nothing:
+        yield f"it is PRIVATE, but its {nothing[0]} says nothing."
+    goal, numbers = _guarantee(fields["goal"]), as_mapping(fields["parameters"])
+    head = {"kind": as_mapping(fields["goal"]).get("kind"), "adjacency": fields["adjacency"]}
+    if goal is None or goal != _guarantee({**numbers, **head}) or head.keys() & numbers.keys():
+        yield "its goal is not its parameters with its adjacency."
+    elif fields["flavour"] != words.FLAVOURS[str(goal["kind"])]:
+        yield "its flavour is not that of its goal."
+    if not _is_texts(fields["meaning"]):
+        yield "its meaning is no list of sentences."
+    if not _is_profile(as_mapping(fields["profile"]), fields["adjacency"]):
+        yield "its profile is not complete, or has numbers that no profile has."
+    if "NOT PRIVATE" in json.dumps([fields["noise_source"], fields["limits"]]) or _all_seeded(receipt_of(fields)):
+        yield "it is PRIVATE, but its noise, its limits or its entry in the ledger say NOT PRIVATE."
+
+
+def _of_no_promise(fields: Mapping[str, object]) -> Iterator[str]:
+    promising = [name for name in NO_PROMISE if fields[name] != words.NOTHING]
+    if promising:
+        yield f"it is NOT PRIVATE, but its {promising[0]} says something."
+    goal = _guarantee(fields["goal"]) if fields["status"] == words.SEEDED else None
+    asked = (words.NOTHING, words.NOTHING) if goal is None else (goal, goal["adjacency"])
+    if (fields["goal"], fields["adjacency"]) != asked or (goal is None) != (fields["status"] == words.NO_NOISE):
+        yield "its goal and its adjacency are not those of a run that is NOT PRIVATE."
+    if fields["limits"] != [fields["status"]]:
+        yield "it is NOT PRIVATE, but its limits do not say so."
+
+
+def _shapes(fields: Mapping[str, object]) -> Iterator[str]:
+    """What every statement has."""
+    right = {
+        **{name: isinstance(fields[name], str) and fields[name] != "" for name in _TEXTS},
+        **{name: isinstance(fields[name], Mapping) or fields[name] == words.NONE for name in _MAPPINGS},
+        "public_quantities": isinstance(fields["public_quantities"], Mapping),
+        "limits": _is_texts(fields["limits"]),
+        "accountant": fields["accountant"] == words.NONE or _is_accountant(as_mapping(fields["accountant"])),
+        "ledger_entry": _is_receipt(known_part("ledger_entry", fields["ledger_entry"])),
+    }
+    yield from (f"its {name} is none that dperm writes." for name, holds in right.items() if not holds)
+
+
+def _is_accountant(accountant: Mapping[str, object]) -> bool:
+    tags = accountant.get("theorems")
+    return isinstance(tags, list) and all(isinstance(tag, str) for tag in tags)
+
+
+def _is_receipt(receipt: object) -> bool:
+    """Whether the run knows no entry in a ledger, or one with a limit and the same numbers on both sides."""
+    if receipt is None:
+        return True
+    spent, capacity = (as_mapping(as_mapping(receipt).get(name)) for name in ("spent", "capacity"))
+    numbers = all(_is_number(value) for value in (*spent.values(), *capacity.values()))
+    limit = _guarantee(as_mapping(receipt).get("limit"))
+    return limit is not None and numbers and bool(spent) and spent.keys() == capacity.keys()
+
+
+def _guarantee(data: object) -> dict[str, Any] | None:
+    """The guarantee, as JSON has it; None if it is none."""
+    try:
+        found = guarantee_from_dict(data) if isinstance(data, Mapping) else None
+    except EventFormatError:
+        return None
+    return None if found is None else dict(json.loads(json.dumps(guarantee_as_dict(found))))
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(text, str) and text for text in value)
+
+
+def _is_profile(profile: Mapping[str, Any], adjacency: object) -> bool:
+    if profile.keys() != _PROFILE or profile["adjacency"] != adjacency:
+        return False
+    pairs = all(_are_pairs(profile[name], keys) for name, keys in _PAIRS.items())
+    rates = all(_is_number(profile[name], 1.0) for name in _RATES)
+    return pairs and rates and all(profile[name] is None or _is_number(profile[name]) for name in _OR_NULL)
+
+
+def _are_pairs(rows: object, keys: tuple[str, str]) -> bool:
+    """Rows of numbers; "no finite number" is null."""
+    if not isinstance(rows, list) or not rows:
+        return False
+    known = all(isinstance(row, Mapping) and row.keys() == set(keys) for row in rows)
+    return (
+        known
+        and all(_is_number(row[keys[0]], 1.0) for row in rows)
+        and all(row[keys[1]] is None or _is_number(row[keys[1]]) for row in rows)
+    )
+
+
+def _is_number(value: object, most: float = float("inf")) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most
+
+
+def _all_seeded(receipt: Mapping[str, Any]) -> bool:
+    """Whether everything that was charged so far ran with a seed, this release too."""
+    seeded, *counts = (receipt.get(name, 0) for name in ("seeded", "releases", "burned", "open"))
+    return all(_is_number(count) for count in (seeded, *counts)) and seeded >= sum(counts) > 0

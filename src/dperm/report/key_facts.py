@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The key facts of a statement: names and short texts."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from dperm.report import fields as words
+from dperm.report.labels import method_in_words
+from dperm.report.ledger_facts import account_of
+from dperm.report.limit_changes import changes_of, later, limit_in_words, when_booked
+from dperm.report.numbers import percent
+from dperm.report.plain import as_mapping, capital, limits_of, receipt_of
+
+NEIGHBOURS = {
+    "replace_one": "one record replaced by another (replace_one); the number of records is public",
+    "add_remove": "one record added or removed (add_remove); the number of records is protected",
+}
+
+
+def key_facts(fields: Mapping[str, object]) -> list[tuple[str, str]]:
+    """(name, text) of what there is to say."""
+    return [(name, text) for name, text in _facts(fields) if text]
+
+
+def _facts(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    public, mechanism = as_mapping(fields["public_quantities"]), as_mapping(fields["mechanism"])
+    private, entry = fields["status"] == words.PRIVATE, receipt_of(fields)
+    yield "Promise", (limits_of(fields["parameters"]) or str(fields["flavour"])) if private else "none: NOT PRIVATE"
+    yield "Asked for", "" if private else limits_of(fields["goal"])
+    yield "An attacker's best guess", _guess(fields["profile"])
+    yield "Protects", _protected(fields, entry) if private else "nobody"
+    yield "Neighbours", NEIGHBOURS.get(str(fields["adjacency"]), "") if private else ""
+    yield "Records", f"{public['n']:,}" if isinstance(public.get("n"), int) else ""
+    yield "Method", method_in_words(mechanism.get("name", ""))
+    yield "Data set", str(entry.get("dataset", ""))
+    yield "Booked in", f"{capital(account_of(entry).removeprefix('the '))}, entry {entry.get('seq')}" if entry else ""
+    yield _limit_name(entry), _limit(entry, private)
+    yield "Time of the run", str(fields["time"]).replace("T", " ").replace("+00:00", " UTC")
+
+
+def _limit_name(entry: Mapping[str, Any]) -> str:
+    return f"Limit of {account_of(entry).removeprefix('the ')} when booked"
+
+
+def _limit(entry: Mapping[str, Any], private: bool) -> str:
+    """The limit as the receipt knows it, and what may have become of it."""
+    if not entry.get("limit"):
+        return ""
+    parts = (
+        f"{limit_in_words(as_mapping(entry['limit']))} {when_booked(entry)}",
+        "it was changed after the account was opened" if changes_of(entry) else "",
+        later(entry),
+        "" if private else "nothing is promised for this release, the limit is about the others",
+    )
+    return "; ".join(part for part in parts if part)
+
+
+def _protected(fields: Mapping[str, object], entry: Mapping[str, Any]) -> str:
+    proved, unit = str(fields["unit_of_privacy"]).partition(".")[0], entry.get("unit")
+    return f"{proved} (declared unit: {unit})" if unit and unit != proved else proved
+
+
+def _guess(profile: object) -> str:
+    if not isinstance(profile, Mapping):
+        return ""
+    return f"right at most {percent(float(profile['accuracy']))} of the time, instead of 50 %"

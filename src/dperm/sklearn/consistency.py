@@ -1,0 +1,150 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""What a file says of a model must fit together: parameters, record, arrays and schema are compared with each other.
+
+This finds what was damaged, mixed up or edited in one place. Who edits everything alike is found by the ledger, which
+has the digest of the release and signs it.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from dperm.data.arrays import Floats
+from dperm.data.schema import Schema, text_digest
+from dperm.data.space import FeatureSpace
+from dperm.privacy import Record
+from dperm.privacy.digest import digest
+from dperm.privacy.guarantee import guarantee_as_dict
+from dperm.sklearn import classes
+from dperm.sklearn.fitted import Fitted, in_units, space_facts
+from dperm.sklearn.public_labels import PublicLabels
+from dperm.sklearn.units import Units
+
+WITHOUT_RELEASED = ("0.3.", "0.4.")
+"""Versions whose files do not hold what was released."""
+ROUNDING = 1e-9
+
+
+def require_consistent(estimator: Any, fitted: Fitted, names: list[str] | None, *, form: int) -> None:
+    """Refuse a model whose parts do not belong together; ``form`` is the format of its file.
+
+    Raises
+    ------
+    ValueError
+        If they contradict each other.
+    DpermError
+        If a parameter makes no sense.
+    """
+    record, public = fitted.record, fitted.public
+    _require(record is not None or public["method"] == "none", "there is no record")
+    if record is not None:
+        _require_covered(record, fitted)
+        _require_seed(record, estimator.random_state)
+    known = public["columns"] if names is None else names
+    _require(names is None or public["columns"] is None or names == public["columns"], "columns have other names")
+    space, labels = estimator._space(fitted.coef.shape[1], known), _labels(estimator, fitted)
+    _require_parameters(estimator, fitted, space, labels)
+    _require_released(fitted, space, labels, form)
+
+
+def require_schema(schema: Schema, text: str, fitted: Fitted, *, form: int) -> None:
+    """Refuse a schema that is about another model; ``text`` is its JSON in the file."""
+    public, target, encoder = fitted.public, schema.target, schema.encoder
+    _require(list(encoder.feature_names) == public["columns"], "the schema has other features")
+    _require(public["feature_norm"] in (None, encoder.norm), "the schema has another norm")
+    _require(target is not None, "the schema has no target")
+    assert target is not None
+    known = None if fitted.classes is None else fitted.classes.tolist()
+    _require((None if target.classes is None else sorted(target.classes)) == known, "the schema has other classes")
+    _require((None if target.range is None else list(target.range)) == public.get("label_range"), "another range")
+    noted = public.get("schema_digest")
+    _require(noted == text_digest(text) or (noted is None and form < 3), "the schema is not that of the fit")
+
+
+def _require_covered(record: Record, fitted: Fitted) -> None:
+    """Refuse a guarantee that the event of the same file does not meet: one of the two was edited."""
+    if fitted.profile is None:
+        return
+    claim: dict[str, Any] = guarantee_as_dict(record.guarantee)  # PureDP or ApproxDP: estimators have no other
+    found = fitted.profile.delta(claim["epsilon"] * (1 + 1e-12))
+    _require(found <= claim.get("delta", 0.0) * (1 + 1e-9), "the guarantee is not that of the event")
+
+
+def _require_seed(record: Record, random_state: object) -> None:
+    """A fit with a seed says so in its record, and in the words about its noise."""
+    _require(record.seeded or random_state is None, "a seed was given, and the record does not know of it")
+    _require(record.seeded is ("NOT PRIVATE" in record.noise), "the noise is not what the record says of it")
+
+
+def _labels(estimator: Any, fitted: Fitted) -> PublicLabels:
+    """What is public of the labels, by the parameters, and by the classes where those were not declared."""
+    if fitted.classes is None:
+        found: PublicLabels = estimator._planned_labels()
+        return found
+    declared = classes.declared(estimator.classes, estimator.most_classes)
+    _require(declared is None or declared.tolist() == fitted.classes.tolist(), "other classes were declared")
+    return classes.public_classes(fitted.classes, estimator.class_weight, declared=declared is not None)
+
+
+def _require_parameters(estimator: Any, fitted: Fitted, space: FeatureSpace, labels: PublicLabels) -> None:
+    """The arguments of the estimator ask for what the record says was done."""
+    record, public = fitted.record, fitted.public
+    _require(estimator._goal() == (None if record is None else record.guarantee), "another guarantee was asked for")
+    _require(record is None or estimator.method in ("auto", public["method"]), "another method was asked for")
+    _require(estimator.n in (None, public["n"]), "another n was declared")
+    kept = {"estimator": type(estimator).__name__, "n_features": space.dim, "invalid": estimator.invalid}
+    facts = {**kept, **space_facts(space), **labels.facts}
+    _require({name: public[name] for name in facts} == facts, "the public facts are those of another model")
+    estimator._spec(space, labels.target, public["n"])  # raises where the others make no sense
+
+
+def _require_released(fitted: Fitted, space: FeatureSpace, labels: PublicLabels, form: int) -> None:
+    """Coefficients follow from what was released, whose digest a ledger has."""
+    record, released = fitted.record, fitted.released
+    if record is None:
+        _require(released is None, "there is a release without a record")
+        return
+    booked = record.ledger.get("digest")
+    if released is None:
+        old = form < 3 and str(record.versions.get("dperm")).startswith(WITHOUT_RELEASED)
+        _require(old and booked is None, "what was released is missing")
+        return
+    _require(booked in (None, digest(released)), "the digest in the receipt is that of another release")
+    coef, intercept = in_units(released, space, labels)
+    units = Units.of(space, labels.scale)
+    sizes = np.abs(released.reshape(len(coef), -1)[:, : units.combination.size]) @ np.abs(units.combination)
+    close = (
+        _alike(units.scales, fitted.units.scales),
+        _alike(units.combination, fitted.units.combination),
+        _alike(coef, fitted.coef),
+        _alike(intercept, fitted.intercept, sizes + abs(labels.offset)),
+    )
+    _require(all(close), "the coefficients do not follow from what was released")
+
+
+def _alike(expected: Floats, found: Floats, sizes: Floats | None = None) -> bool:
+    """Whether two arrays agree up to rounding, which is relative to ``sizes`` where terms may cancel."""
+    if expected.shape != found.shape:
+        return False
+    return bool((np.abs(expected - found) <= ROUNDING * (np.abs(expected) if sizes is None else sizes)).all())
+
+
+def checked_parameters(kind: type[Any], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments as they were given to the constructor of ``kind``, up to the types of sequences."""
+    found = dict(stored)
+    _require(found.keys() <= {*kind._get_param_names()} - {"ledger"}, "there are parameters that it does not have")
+    _require(isinstance(found["method"], str), "the method has no name")
+    seed = found["random_state"]
+    _require(seed is None or (isinstance(seed, int) and not isinstance(seed, bool)), "the seed is no number")
+    found["epsilon"] = math.inf if found["epsilon"] == "inf" else found["epsilon"]
+    if found.get("class_weight") is not None:
+        found["class_weight"] = {key: value for key, value in found["class_weight"]}
+    return found
+
+
+def _require(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise ValueError(otherwise)

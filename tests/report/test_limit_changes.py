@@ -1,0 +1,71 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""A limit that was changed is told in every form of the statement, with what it means."""
+
+import pytest
+from statements import RECEIPT, booked, profile
+
+from dperm.report import page
+from dperm.report.limit_changes import AN_ACCOUNT, NO_LONGER, changes_in_words
+from dperm.report.plain import promised
+
+SMALL, LARGE = ({**RECEIPT["limit"], "epsilon": epsilon} for epsilon in (2.0, 3.0))
+CHANGE = {"at": "2026-11-03T10:00:00+00:00", "by": "Ada", "reason": "a third model", "limit": LARGE, "after": 2}
+RAISED = {"opening_limit": SMALL, "limit_changes": [CHANGE]}
+SENTENCE = (
+    "The limit was changed from (epsilon, delta)-DP with epsilon = 2, delta = 1e-5 to (epsilon, delta)-DP with "
+    "epsilon = 3, delta = 1e-5 by 'Ada' on 2026-11-03 (reason: 'a third model'), after 2 releases."
+)
+
+
+def test_a_raised_limit_is_told_with_what_it_means():
+    found = booked(**RAISED)
+    for text in (found["composition"], found["tuning"]["known"], " ".join(promised(found.fields))):
+        assert f"{SENTENCE} {NO_LONGER} {AN_ACCOUNT}" in text
+    assert found["ledger_entry"]["limit_changes"] == [CHANGE]
+    shown = page(found, profile()).replace('<span class="whole">', "").replace("</span>", "").replace("&#x27;", "'")
+    plain, entry = shown.partition("What is covered")[0], shown[shown.index('id="field-27"') :].partition("<details")[0]
+    assert SENTENCE in plain and NO_LONGER in plain and "it was changed after the account was opened" in shown
+    assert (
+        "changes of the limit" in entry.partition("<details")[0] and "a third model" in entry.partition("<details")[0]
+    )
+    assert SENTENCE in found.to_markdown().partition("## What is covered")[0]
+
+
+@pytest.mark.parametrize("receipt", [{}, {"limit_changes": []}, {"opening_limit": LARGE, "limit_changes": []}], ids=str)
+def test_without_a_change_nothing_is_said(receipt):
+    found = booked(**receipt)
+    for text in (page(found), found.to_markdown(), found["composition"]):
+        assert "was changed" not in text
+        assert "changes of the limit" not in text and "when the account was opened" not in text
+
+
+def test_a_lowered_limit_breaks_no_promise_and_is_an_account_all_the_same():
+    said = changes_in_words({"opening_limit": LARGE, "limit_changes": [{**CHANGE, "limit": SMALL}]})
+    assert NO_LONGER not in said and AN_ACCOUNT in said
+
+
+def test_of_several_changes_one_that_raises_is_enough():
+    changes = [{**CHANGE, "limit": SMALL}, {**CHANGE, "after": 1}]
+    said = changes_in_words({"opening_limit": LARGE, "limit_changes": changes})
+    assert said.count("The limit was changed") == 2 and NO_LONGER in said and "after 1 release." in said
+
+
+def test_before_any_release_a_change_breaks_nothing():
+    said = changes_in_words({**RAISED, "limit_changes": [{**CHANGE, "after": 0}]})
+    assert said.endswith("before any release.") and NO_LONGER not in said
+
+
+def test_what_is_not_known_is_taken_for_the_worst():
+    said = changes_in_words({"limit_changes": [{"by": "Ada", "limit": LARGE}]})
+    assert said.startswith("The limit was changed to (epsilon, delta)-DP with epsilon = 3") and NO_LONGER in said
+    curves = [{"kind": "RDP", "curve": [[2.0, top]], "adjacency": "add_remove"} for top in (0.1, 0.5)]
+    assert NO_LONGER in changes_in_words(
+        {"opening_limit": curves[0], "limit_changes": [{**CHANGE, "limit": curves[1]}]}
+    )
+
+
+def test_what_somebody_wrote_as_a_reason_is_escaped():
+    hostile = "<script>alert(1)</script>"
+    found = booked(**{**RAISED, "limit_changes": [{**CHANGE, "by": hostile, "reason": hostile}]})
+    assert "<script" not in page(found) and "<script" not in found.to_markdown().replace("\\<", "")
