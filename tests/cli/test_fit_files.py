@@ -12,6 +12,7 @@ import pytest
 from dperm.data.schema import Schema
 from dperm.ledger import Ledger
 from dperm.report.model_file import read_model, write_model
+from dperm.sklearn import load_model
 
 FIT = "fit data.csv --target income --epsilon 1 --schema schema.toml --ledger census.ledger"
 
@@ -57,3 +58,43 @@ def test_a_model_without_what_was_released_is_not_taken_for_it_either(opened, en
     arrays = {name: array for name, array in file.arrays.items() if name != "released"}
     write_model("model.dperm", replace(file, arrays=arrays))
     assert "is not the model that was learnt then" in ends(3, f"{FIT} --request-id one").stderr
+
+
+def test_a_file_that_appeared_meanwhile_is_left_and_the_paid_model_is_written_beside_it(opened, ends, monkeypatch):
+    opened()
+    from dperm.sklearn import files
+
+    save = files.save
+
+    def late(*arguments, **options):
+        Path("model.dperm").touch()
+        monkeypatch.setattr(files, "save", save)
+        save(*arguments, **options)
+
+    monkeypatch.setattr(files, "save", late)
+    said = ends(0, FIT)
+    assert Path("model.dperm").read_bytes() == b""
+    (beside,) = Path().glob("model-*.dperm")
+    assert beside.name in said.stdout and "somebody else" in said.stderr
+    assert load_model(beside).predict is not None
+
+
+def test_a_long_name_is_written(desk, ends):
+    name = "a" * 240 + ".dperm"
+    ends(0, f"fit data.csv --target income --epsilon 1 --schema schema.toml --out {name}")
+    assert Path(name).exists()
+
+
+@pytest.mark.parametrize("options", ["--seed -1 --not-private", "--epsilon inf --not-private"])
+def test_what_is_wrong_with_the_options_is_said_before_the_data_are_read(opened, ends, options):
+    opened()
+    Path("data.csv").write_text("no such columns\n")
+    said = ends(2, f"{FIT} {options}").stderr
+    assert "column" not in said
+
+
+def test_an_empty_request_id_is_refused(opened, dperm):
+    opened()
+    result = dperm(FIT, "--request-id", "")
+    assert result.exit_code == 2 and "--request-id must not be empty" in result.stderr
+    assert Ledger("census.ledger").bookings() == ()

@@ -189,3 +189,14 @@ def test_a_spelled_number_loses_no_digit(noise, count):
 def test_an_event_that_is_not_known_is_named_by_its_type():
     assert spelled({"type": "of_the_future", "epsilon": 1.0}, "replace_one") == "of_the_future(1)"
     assert spelled({}, "replace_one") == "?()"
+
+
+def test_what_writers_put_into_the_books_stays_on_its_line(tmp_path, monkeypatch, dperm):
+    monkeypatch.chdir(tmp_path)
+    ledger = Ledger.open("census.ledger", PureDP(1.0, "replace_one"), dataset="x")
+    ledger.reserve(Pure(0.5, "replace_one")).burn(
+        "oops\n 9  2026-01-01 00:00:00  limit     now epsilon 20\x1b]0;title\x07"
+    )
+    said = dperm("ledger show census.ledger --entries").stdout
+    assert "\x1b" not in said and "oops\\n 9" in " ".join(said.split())
+    assert not any(line.startswith(" 9 ") for line in said.splitlines())

@@ -60,5 +60,5 @@ def test_a_file_that_is_mounted_by_itself_is_refused_and_a_directory_is_not(tmp_
         lambda: Ledger(link).reserve(Laplace(8.0)),
         lambda: Ledger.open(file, PureDP(1.0, "add_remove"), dataset="e", account="e"),
     ):
-        with pytest.raises(LedgerError, match="mounted by itself.*Mount the directory"):
+        with pytest.raises(LedgerError, match=r"mounted by itself.*Mount the directory"):
             ask()

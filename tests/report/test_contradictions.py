@@ -60,6 +60,7 @@ def test_where_nothing_is_promised_every_field_says_so(kind, name):
     [
         ("parameters", {"epsilon": 0.001, "delta": 1e-6}),
         ("parameters", {"epsilon": 1.0}),
+        ("parameters", {"kind": "ApproxDP", "epsilon": 1.0, "delta": 1e-6}),
         ("parameters", {"epsilon": True, "delta": 1e-6}),
         ("goal", {"kind": "ApproxDP", "epsilon": 1.0, "delta": 1e-6, "adjacency": "add_remove"}),
         ("goal", {"kind": "PureDP", "epsilon": 1.0, "delta": 1e-6, "adjacency": "replace_one"}),
@@ -151,7 +152,7 @@ def test_statements_of_a_budget_in_memory_are_read_back(seed):
     mechanism = LaplaceMechanism.calibrate(1.0, PureDP(0.5, "add_remove"))
     found = statement(mechanism.release(3.0, budget=MemoryBudget(PureDP(2.0, "add_remove")), **bits))
     assert found.is_private == (seed is None)
-    for each in (found, found.filled(dict.fromkeys(found.gaps, {"known": 1}))):
+    for each in (found, found.filled({name: {"known": 1} for name in found.gaps})):
         assert Statement.from_json(each.to_json()) == each
 
 

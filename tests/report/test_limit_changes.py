@@ -3,10 +3,12 @@
 """A limit that was changed is told in every form of the statement, with what it means."""
 
 import pytest
-from statements import RECEIPT, booked, profile
+from statements import RECEIPT, booked, of_record, profile, record
 
-from dperm.report import page
-from dperm.report.limit_changes import AN_ACCOUNT, NO_LONGER, changes_in_words
+from dperm.report import page, seeded
+from dperm.report.key_facts import key_facts
+from dperm.report.ledger_facts import OTHERS
+from dperm.report.limit_changes import AN_ACCOUNT, LATER, NO_LONGER, changes_in_words
 from dperm.report.plain import promised
 
 SMALL, LARGE = ({**RECEIPT["limit"], "epsilon": epsilon} for epsilon in (2.0, 3.0))
@@ -63,6 +65,40 @@ def test_what_is_not_known_is_taken_for_the_worst():
     assert NO_LONGER in changes_in_words(
         {"opening_limit": curves[0], "limit_changes": [{**CHANGE, "limit": curves[1]}]}
     )
+
+
+@pytest.mark.parametrize("changes", [{}, RAISED], ids=["not changed", "changed before"])
+def test_a_receipt_knows_the_limit_of_its_own_time_and_says_so(changes):
+    found = booked(**changes)
+    fact = dict(key_facts(found.fields))["Limit of account 'census' when booked"]
+    for text in (found["composition"], found["tuning"]["known"], " ".join(promised(found.fields)), fact):
+        assert "when this was booked (entry 7)" in text and LATER in text
+    assert "charged to it together, until it is raised" in found["composition"]
+    for text in (page(found), found.to_markdown()):
+        assert "Limit of all releases" not in text
+
+
+def test_the_limit_of_a_budget_in_memory_is_not_changed_later():
+    memory = {name: RECEIPT[name] for name in ("ledger", "seq", "limit", "capacity", "spent")}
+    found = of_record(record(ledger=memory))
+    assert "Limit of budget of this process when booked" in dict(key_facts(found.fields))
+    assert "when this was booked (entry 7)" in found["composition"] and LATER not in found.to_markdown()
+
+
+@pytest.mark.parametrize("names", [tuple(RECEIPT), ("seq", "limit", "capacity", "spent")], ids=["ledger", "memory"])
+def test_on_the_page_of_a_seeded_run_the_limit_is_about_the_others(names):
+    receipt = {name: RECEIPT[name] for name in names}
+    found = seeded(record(seeded=True, ledger=receipt))
+    fact = next(text for name, text in key_facts(found.fields) if name.startswith("Limit of"))
+    assert fact.endswith("nothing is promised for this release, the limit is about the others")
+    assert OTHERS in found["composition"] and OTHERS in found["tuning"]["known"]
+    private = of_record(record(ledger=receipt))
+    assert "about the others" not in page(private) and "about the others" in page(found)
+
+
+def test_the_name_of_an_account_is_no_markup():
+    text = booked(account="<b>*x*").to_markdown()
+    assert r"- Limit of account '\<b\>\*x\*' when booked:" in text
 
 
 def test_what_somebody_wrote_as_a_reason_is_escaped():

@@ -12,6 +12,7 @@ from dperm.methods.choose import BY_NAME
 from dperm.report import Statement, page, statement
 from dperm.report.key_facts import key_facts
 from dperm.report.labels import METHODS
+from dperm.report.limit_changes import LATER
 from dperm.report.plain import STATED_RECORDS, not_covered, promised
 
 
@@ -20,13 +21,15 @@ def said(found: Statement) -> str:
 
 
 def test_with_a_ledger_the_limit_of_all_releases_is_said():
-    together = "Together with everything else charged to the account 'census' (3 releases so far) the limit is "
-    assert f"{together}(epsilon, delta)-DP with epsilon = 3, delta = 1e-5 (replace_one)." in said(booked())
+    together = "Together with everything else charged to the account 'census' (3 releases so far) the limit was "
+    limit = "(epsilon, delta)-DP with epsilon = 3, delta = 1e-5 (replace_one), when this was booked (entry 7)"
+    assert f"{together}{limit}; {LATER}." in said(booked())
     assert "(1 release so far)" in said(booked(releases=1))
     assert "NOT PRIVATE" in said(booked(seeded=1))
     budget = MemoryBudget(PureDP(2.0, "add_remove"))
     charged = LaplaceMechanism.calibrate(1.0, PureDP(0.5, "add_remove")).release(3.0, budget=budget)
-    assert "charged to the budget of this process the limit is epsilon-DP with epsilon = 2" in said(statement(charged))
+    assert "charged to the budget of this process the limit was epsilon-DP with epsilon = 2" in said(statement(charged))
+    assert LATER not in said(statement(charged))
 
 
 def test_without_a_ledger_other_releases_are_not_covered():

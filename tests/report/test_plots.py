@@ -2,22 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plots take and return axes, and what they draw is true: ceilings above the exact curve, and not far above."""
 
+import math
 import re
 import sys
+from dataclasses import replace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from statements import POINTS, RECEIPT, STATED, profile
+from statements import POINTS, RECEIPT, STATED, booked, fitted, profile
 
 from dperm import GDP, ApproxDP, Gaussian, ParameterError, Poisson, PureDP, account
-from dperm.report import plots
+from dperm.report import page, plots
 from dperm.report.curve import POINTS as CURVE_POINTS
 from dperm.report.curve import Curve
-from dperm.report.measured import Measured, measured
-from dperm.report.numbers import as_text, percent, rounded_down, rounded_up
+from dperm.report.measured import Measured, measured, with_names
+from dperm.report.numbers import as_text, left, percent, rounded_down, rounded_up
 from dperm.report.svg import svg
 
+BARELY_MORE = 1.00000049
 RATES = (0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0)
 PROFILES = {
     "pure": PureDP(1.0, "add_remove").profile(),
@@ -128,6 +131,51 @@ def test_the_budget_has_a_bar_for_what_is_spent_and_says_what_is_left(ax):
     ]
 
 
+def test_limits_and_what_is_spent_are_rounded_up_and_what_is_left_down(ax):
+    receipt = {"capacity": {"epsilon": BARELY_MORE}, "spent": {"epsilon": 0.30000001}}
+    plots.budget(receipt, ax)
+    assert [text.get_text() for text in ax.texts] == ["epsilon: 0.3001 of 1.001 spent, 0.7 left"]
+    shown = page(booked(**receipt))
+    assert "<td>0.300001</td><td>1.00001</td><td>0.7</td>" in shown and "limit when booked</th>" in shown
+
+
+def test_what_is_left_is_never_too_much():
+    assert [left(0.3, 0.1), left(1.0, 1.0), left(1e-5, 4e-6), left(math.inf, 1.0)] == ["0.2", "0", "6e-6", "infinite"]
+    assert left(1.0000001, 0.0) == "1" and left(3.0, 1.2345678901234567, 4) == "1.765"
+
+
+def texts_of(draw) -> str:
+    """All texts of a plot, without markup."""
+    root = ElementTree.fromstring(svg(draw, "x", title="t", description="d").replace("xlink:href", "href"))
+    return ElementTree.tostring(root, "unicode", "text")
+
+
+@pytest.mark.parametrize("text", ["gain $\\foo{$", "$x$ and $y$", "$", "100 $ of 200 $", "a_b^c", "精度"], ids=str)
+def test_what_the_user_writes_is_drawn_as_it_is(text):
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    utility = {**STATED["utility"], "measure": text, "on": text}
+    points = replace(measured(utility), levels={f"level {text}": 0.5})
+    shown = texts_of(lambda ax: plots.accuracy_against_epsilon(points, ax))
+    assert text in shown.replace(f"level {text}", "") and f"level {text}" in shown
+    numbers = {"capacity": {text: 1.0}, "spent": {text: 0.5}}
+    assert f"{text}: 0.5 of 1 spent" in texts_of(lambda ax: plots.budget(numbers, ax))
+    assert page(booked(**numbers).filled({"utility": utility})).count("<svg") == 2
+
+
+def test_epsilons_that_the_user_states_are_rounded_up():
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    numbers = {"measure": "R2", "points": [[BARELY_MORE, 0.8]], "target_epsilon": BARELY_MORE, "Delta": [1.0000001e-6]}
+    found = fitted().statement_.filled({"utility": numbers, "reasons": {"epsilon": BARELY_MORE, "other": BARELY_MORE}})
+    for text in (page(found).partition("Machine-readable")[0], found.to_markdown()):
+        assert text.count("1.00001") >= 4 and "1.00001e-6" in text
+    shown = texts_of(lambda ax: plots.accuracy_against_epsilon(measured(numbers), ax))
+    assert "1.00001" in shown.split()
+
+
+def test_a_measure_does_not_hide_the_epsilon():
+    assert with_names({"measure": "epsilon", "points": [[1.0, 0.5]]})["points"] == [{"epsilon": 1.0, "value": 0.5}]
+
+
 def test_of_many_currencies_those_that_are_used_most_are_shown():
     many = {f"tau({order})": 1.0 for order in range(2, 40)}
     rows = plots.spendings({"capacity": many, "spent": {name: place / 40 for place, name in enumerate(many)}})
@@ -195,3 +243,4 @@ def test_numbers_are_rounded_to_the_side_that_is_asked_for(number, up, down):
 
 def test_percentages_are_rounded_up():
     assert [percent(rate) for rate in (0.5, 0.54701, 0.001, 1.0)] == ["50 %", "54.8 %", "0.1 %", "100 %"]
+    assert [percent(rate) for rate in (0.07, math.nextafter(0.07, 1))] == ["7 %", "7.01 %"]

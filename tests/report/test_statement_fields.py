@@ -156,6 +156,14 @@ def test_what_a_schema_declares_stands_beside_what_the_user_says_and_is_not_call
         assert "Stated by the user" not in text and "a number in" in text
 
 
+def test_dates_of_a_toml_file_are_taken():
+    given = tomllib.loads("publication_date = 2026-05-01\nlinks = [{at = 2026-05-01T10:00:00Z, from = 08:30:00}]")
+    found = fitted().statement_.filled(given)
+    assert found["publication_date"] == "2026-05-01"
+    assert found["links"] == [{"at": "2026-05-01T10:00:00+00:00", "from": "08:30:00"}]
+    assert Statement.from_json(found.to_json()) == found and "2026-05-01" in page(found)
+
+
 def test_the_documentation_lists_the_keys_with_their_titles_and_hints():
     text = (Path(__file__).parents[2] / "docs" / "statement.md").read_text(encoding="utf-8")
     numbers = {key: item.number for item in ITEMS for key in item.keys}

@@ -85,10 +85,10 @@ def test_keys_are_words_and_numbers_are_short(kind):
     assert not re.search(r":\s*$\n\s*$", text.replace("Stated by the user:", ""), re.MULTILINE)
 
 
-def test_what_was_spent_is_rounded_up_and_what_may_be_is_rounded_down():
-    numbers = {"spent": {"epsilon": 1.23456712345}, "capacity": {"epsilon": 2.3456789}}
+def test_what_was_spent_and_the_limit_are_rounded_up():
+    numbers = {"spent": {"epsilon": 1.23456712345}, "capacity": {"epsilon": 2.3456711}}
     text = booked(**numbers).to_markdown()
-    assert "epsilon: 1.23457" in text and "epsilon: 2.34567" in text
+    assert "epsilon: 1.23457" in text and "epsilon: 2.34568" in text
 
 
 def test_points_of_usefulness_have_names():

@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 FIELDS = "tests/report/test_statement_fields.py"
 CHANGES = "tests/report/test_limit_changes.py"
+FORGED = "tests/report/test_contradictions.py"
 PLAIN = "tests/report/test_plain.py"
 PLOTS = "tests/report/test_plots.py"
 
@@ -78,6 +79,48 @@ MUTANTS = [
         "new[name] > old[name]",
         "new[name] < old[name]",
         f"{CHANGES}::test_a_lowered_limit_breaks_no_promise_and_is_an_account_all_the_same",
+    ),
+    Mutant(
+        "a limit that may have been raised since is promised for good",
+        "limit_changes.py",
+        'return LATER if receipt.get("account") else ""',
+        'return ""',
+        f"{CHANGES}::test_a_receipt_knows_the_limit_of_its_own_time_and_says_so",
+    ),
+    Mutant(
+        "a limit on the page of a seeded run is about that run",
+        "run_facts.py",
+        "ledger_facts(record.ledger, seeded=record.seeded)",
+        "ledger_facts(record.ledger)",
+        f"{CHANGES}::test_on_the_page_of_a_seeded_run_the_limit_is_about_the_others",
+    ),
+    Mutant(
+        "a smaller limit than the one that is kept",
+        "plots.py",
+        "of {rounded_up(most, 4)} spent",
+        "of {most:.4g} spent",
+        f"{PLOTS}::test_limits_and_what_is_spent_are_rounded_up_and_what_is_left_down",
+    ),
+    Mutant(
+        "epsilons of the user are rounded to the nearest",
+        "presented.py",
+        "return rounded_up if _CEILINGS &",
+        "return number if _CEILINGS &",
+        f"{PLOTS}::test_epsilons_that_the_user_states_are_rounded_up",
+    ),
+    Mutant(
+        "a better promise than was asked for is read",
+        "contradictions.py",
+        "if goal is None or goal != _guarantee({**numbers, **head})",
+        "if goal is None",
+        f"{FORGED}::test_what_was_asked_for_is_what_is_promised",
+    ),
+    Mutant(
+        "seeded noise is read as private",
+        "contradictions.py",
+        'json.dumps([fields["noise_source"], fields["limits"]])',
+        'json.dumps(fields["limits"])',
+        f"{FORGED}::test_noise_and_limits_of_a_promise_do_not_say_not_private",
     ),
     Mutant(
         "a smaller pure epsilon than the proved one",

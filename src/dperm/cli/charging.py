@@ -48,6 +48,8 @@ class Account:
                 if value is not None:
                     raise ParameterError(f"{option} belongs to --ledger, which is missing.")
             return None
+        if request_id is not None and not request_id.strip():
+            raise ParameterError("--request-id must not be empty. Leave it out, or give every release a name.")
         from dperm.ledger import Ledger
         from dperm.ledger.stores import without_secret
 

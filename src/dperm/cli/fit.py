@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``dperm fit``: a private model from a file of data, charged to a ledger."""
 
+import uuid
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,7 +12,7 @@ import typer
 from dperm.cli import model_options as options
 from dperm.cli.options import AsJson
 from dperm.cli.outcome import done_before, nothing_charged, told
-from dperm.cli.running import Interruption, note, progress_bar, reported_errors, spinner
+from dperm.cli.running import Interruption, note, open_output, progress_bar, reported_errors, spinner
 
 if TYPE_CHECKING:
     from dperm.cli.charging import Account
@@ -84,7 +85,7 @@ def fit(
     with reported_errors():
         from dperm.cli.interrupts import Interrupts
 
-        with Interrupts() as interrupts, nothing_charged():
+        with Interrupts() as interrupts, nothing_charged(interrupts):
             from dperm.cli import problem
             from dperm.cli.charging import Account, delta_of, relation_of
 
@@ -114,22 +115,39 @@ def fit(
 def _fit(asked: "Problem", request: _Request, interrupts: "Interrupts") -> None:
     """Plan, ask, read, and run; whatever happens is told with what it cost."""
     from dperm.cli.fit_report import print_fitted
-    from dperm.sklearn import files
 
-    saved = False
+    saved, interrupts.started = False, True
     try:
         known = _prepare(asked, request)
         learnt = _learnt(asked, request, interrupts, known)
         interrupts.hold()  # it is paid for: what is left takes a moment, and is finished first
-        files.save(learnt, request.out, schema=asked.schema)
+        out = _saved(learnt, request, asked)
         saved = True
-        print_fitted(learnt, request.out, request.account, as_json=request.json)
+        with open_output(f"Written: {out}."):
+            print_fitted(learnt, out, request.account, as_json=request.json)
         if request.account is not None and request.account.unchecked:
             note(request.account.unchecked)
         if interrupts.arrived is not None:
             raise Interruption(interrupts.arrived)
     except BaseException as error:
+        interrupts.silence()
         raise told(error, request.account, interrupts, saved=saved) from None
+
+
+def _saved(learnt: Any, request: _Request, asked: "Problem") -> Path:
+    """Write the model; beside a file that somebody else has written meanwhile, for it is paid for."""
+    from dperm.sklearn import files
+
+    try:
+        files.save(learnt, request.out, schema=asked.schema, overwrite=request.force)
+        return request.out
+    except FileExistsError:
+        out = request.out.with_name(f"{request.out.stem}-{uuid.uuid4().hex[:8]}{request.out.suffix}")
+        files.save(learnt, out, schema=asked.schema, overwrite=False)
+        note(
+            f"Note: {request.out} was written by somebody else meanwhile, and is left as it is: this model is in {out}."
+        )
+        return out
 
 
 def _prepare(asked: "Problem", request: _Request) -> dict[str, object]:
@@ -139,6 +157,7 @@ def _prepare(asked: "Problem", request: _Request) -> dict[str, object]:
     from dperm.data.files import table_file
 
     table_file(request.data)
+    _require_chargeable(asked, request.account)
     require_free("--out", request.out, force=request.force, inputs=request.inputs)
     plan = asked.plan()
     account = request.account
@@ -149,6 +168,17 @@ def _prepare(asked: "Problem", request: _Request) -> dict[str, object]:
     known = facts_of(asked, account, request.data)
     account.require_file(request.data, known[FILE])
     return known
+
+
+def _require_chargeable(asked: "Problem", account: "Account | None") -> None:
+    """Refuse a seed that is none, and a charge for a fit without noise."""
+    import math
+
+    from dperm.sklearn import parameters
+
+    parameters.seed_of(asked.seed)
+    if account is not None and math.isinf(asked.epsilon):
+        parameters.uncharged(account.ledger)
 
 
 def _learnt(asked: "Problem", request: _Request, interrupts: "Interrupts", known: dict[str, object]) -> Any:

@@ -19,7 +19,10 @@ class Interrupts:
 
     def __init__(self) -> None:
         self.arrived: int | None = None
+        self.started = False
+        """Whether something may have been charged."""
         self._holders = 0
+        self._silent = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "Interrupts":
@@ -30,6 +33,10 @@ class Interrupts:
     def __exit__(self, *_: object) -> None:
         for number, handler in self._before.items():
             signal.signal(number, handler)
+
+    def silence(self) -> None:
+        """From here on signals are noted, and nothing else: what is left is to say what happened."""
+        self._silent = True
 
     def hold(self) -> None:
         """From here on a signal waits."""
@@ -54,5 +61,5 @@ class Interrupts:
 
     def _arrive(self, number: int, frame: FrameType | None) -> None:
         again, self.arrived = self.arrived is not None, number
-        if again or not self._holders:
+        if not self._silent and (again or not self._holders):
             raise Interruption(number)

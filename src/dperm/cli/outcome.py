@@ -17,16 +17,17 @@ if TYPE_CHECKING:
     from dperm.ledger import Booking
 
 NOTHING = "Nothing was charged"
+UNKNOWN = "Whether something was charged stands in the ledger: dperm ledger show LEDGER --entries."
 
 
 @contextmanager
-def nothing_charged() -> Iterator[None]:
-    """Say of an interruption that nothing was charged, unless more is known of it already."""
+def nothing_charged(interrupts: "Interrupts") -> Iterator[None]:
+    """Say of an interruption that nothing was charged, if the fit had not begun; else the books know."""
     try:
         yield
     except KeyboardInterrupt as error:
         if not getattr(error, "__notes__", ()):
-            error.add_note(f"{NOTHING}, and no model was written.")
+            error.add_note(UNKNOWN if interrupts.started else f"{NOTHING}, and no model was written.")
         raise
 
 

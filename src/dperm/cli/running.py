@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What surrounds every verb: exit codes, errors without a traceback, warnings, something to look at while waiting."""
 
+import os
+import sys
 import threading
 import time
 import traceback
@@ -70,6 +72,18 @@ def exit_code(error: DpermError) -> int:
     if isinstance(error, BudgetError | LedgerError):
         return REFUSED
     return LEAK if isinstance(error, LeakError) else USAGE
+
+
+@contextmanager
+def open_output(otherwise: str) -> Iterator[None]:
+    """Print what the block prints; if nobody reads stdout any more, say on stderr what it was about."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        with open(os.devnull, "w") as nowhere:
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())  # or Python complains when it ends
+        note(otherwise)
 
 
 def note(text: str) -> None:

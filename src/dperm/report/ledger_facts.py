@@ -68,8 +68,9 @@ def _ordered(receipt: Receipt) -> dict[str, object]:
 def _composition(receipt: Receipt, seeded: bool) -> str:
     parts = [
         f"The limit of {account_of(receipt)} {when_booked(receipt)}, {limit_in_words(receipt.get('limit', {}))}, is "
-        f"what holds for everything charged to it together, also if releases were chosen from earlier releases (not "
-        f"from looks at the data){_later(receipt)}. Post-processing costs nothing.",
+        f"what holds for everything charged to it together{', until it is raised' if later(receipt) else ''}, also if "
+        f"releases were chosen from earlier releases (not from looks at the data){_later(receipt)}. Post-processing "
+        f"costs nothing.",
         _blocks(receipt),
         changes_in_words(receipt),
         _seeded(receipt),

@@ -46,7 +46,7 @@ class ModelFile:
     form: int = FORMAT
 
 
-def write_model(path: str | os.PathLike[str], model: ModelFile) -> None:
+def write_model(path: str | os.PathLike[str], model: ModelFile, *, overwrite: bool = True) -> None:
     """Write ``model`` to ``path``: to a new file beside it, which then takes its place."""
     header = {
         "magic": MAGIC,
@@ -58,7 +58,7 @@ def write_model(path: str | os.PathLike[str], model: ModelFile) -> None:
     }
     text = json.dumps(header, allow_nan=False).encode()
     members: dict[str, Any] = {HEADER: np.frombuffer(text, dtype=np.uint8), **model.arrays}
-    with whole_file(path) as file:
+    with whole_file(path, overwrite=overwrite) as file:
         np.savez(file, **members)
 
 

@@ -4,6 +4,7 @@
 
 import io
 import re
+import warnings
 from collections.abc import Callable
 from html import escape
 from importlib.util import find_spec
@@ -42,7 +43,8 @@ def svg(draw: "Callable[[Axes], object]", name: str, *, title: str, description:
     from matplotlib.figure import Figure
 
     file = io.StringIO()
-    with matplotlib.rc_context():
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # letters are those of the reader's browser
         matplotlib.rcdefaults()  # whatever the user has set, a page is always the same
         matplotlib.rcParams.update(_STYLE)
         figure = Figure(figsize=(_SIZE[0], height), layout="constrained")

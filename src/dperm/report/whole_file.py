@@ -11,16 +11,26 @@ from typing import BinaryIO
 
 
 @contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A new file beside ``path``, which takes its place when the block is left, and vanishes if it raises."""
+def whole_file(path: str | os.PathLike[str], *, overwrite: bool = True) -> Iterator[BinaryIO]:
+    """A new file beside ``path``, which takes its place when the block is left, and vanishes if it raises.
+
+    Raises
+    ------
+    FileExistsError
+        If there is a file by then, and it must not be overwritten.
+    """
     target = Path(path)
-    beside = target.with_name(f".{target.name}.{uuid.uuid4().hex}")
+    beside = target.with_name(f".dperm-{uuid.uuid4().hex}")
     try:
         with open(beside, "xb") as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(beside, target)
+        if overwrite:
+            os.replace(beside, target)
+        else:
+            os.link(beside, target)  # fails where a file is, in one step
+            beside.unlink()
     except BaseException:
         with suppress(OSError):
             beside.unlink()

@@ -39,7 +39,7 @@ class StoredModel:
     schema: Schema | None = None
 
 
-def save(estimator: Any, path: str | os.PathLike[str], *, schema: Schema | None = None) -> None:
+def save(estimator: Any, path: str | os.PathLike[str], *, schema: Schema | None = None, overwrite: bool = True) -> None:
     """Write a fitted estimator; with ``schema`` it can predict tables, and its record has the names of the features."""
     fitted: Fitted = estimator._fitted if schema is None else _named(estimator._fitted, schema)
     names = getattr(estimator, "feature_names_in_", None)
@@ -59,7 +59,7 @@ def save(estimator: Any, path: str | os.PathLike[str], *, schema: Schema | None 
     }
     if fitted.released is not None:
         arrays["released"] = fitted.released
-    write_model(path, ModelFile(type(estimator).__name__, data, arrays))
+    write_model(path, ModelFile(type(estimator).__name__, data, arrays), overwrite=overwrite)
 
 
 def load(kind: type[Estimator], path: str | os.PathLike[str]) -> Estimator:

@@ -24,8 +24,8 @@ def grant_writers(location: str | os.PathLike[str], role: str) -> None:
     A writer can read everything, reserve, commit and burn. The server refuses a writer who opens an account, changes a
     limit, approves, changes or removes a line, lowers what is spent, or switches a trigger off. A writer does read the
     signing key, as every receipt is signed with it: by hand, a writer can sign an anchor of a line that is not there,
-    or write a line without moving the meter, which `dperm.ledger.verify` finds. No writer can remove a line, or get
-    budget back.
+    or write a line that costs less than its event, which ``verify(location, prices=True)`` finds. No writer can remove
+    a line, or get budget back.
 
     Parameters
     ----------
