@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -87,8 +88,13 @@ def test_while_the_data_are_read_nothing_is_charged(opened):
     with open("pipe.csv", "w") as pipe:  # waits for the command to open the other end
         pipe.write("age,work,hours,income\n40,private,10,<=50K\n")
         pipe.flush()
-        command.send_signal(signal.SIGINT)
-        said = command.communicate()[1]
+        said = None
+        while said is None:
+            command.send_signal(signal.SIGINT)
+            with suppress(
+                subprocess.TimeoutExpired
+            ):  # one that comes just before the command waits for data is not seen
+                said = command.communicate(timeout=5)[1]
     assert command.returncode == 130 and "Nothing was charged" in said and "Traceback" not in said
     assert states() == [] and not Path("model.dperm").exists() and half_written() == []
 

@@ -42,8 +42,8 @@ def print_lines(one: Standing) -> None:
         when = line.at[:19].replace("T", " ")
         state, what, details = _booked(line, one) if isinstance(line, Booking) else _noted(line, one)
         indent = " " * (width + 2)
-        print_folded(what, first=f"{line.seq:>{width}}  {when}  {state:<8}  ", rest=indent + " " * 31)
-        print_folded(details, first=indent, rest=indent)
+        print_folded(visible(what), first=f"{line.seq:>{width}}  {when}  {state:<8}  ", rest=indent + " " * 31)
+        print_folded(visible(details), first=indent, rest=indent)
     typer.echo("Times are UTC.")
 
 
@@ -96,3 +96,8 @@ def _digest(digest: str) -> str:
 
 def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST_ID else f"{text[:_LONGEST_ID]}..."
+
+
+def visible(text: str) -> str:
+    """The text on one line: what a writer put into the books must neither forge lines nor command a terminal."""
+    return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)

@@ -19,7 +19,9 @@ SHARES = "blocks"
 def plain(number: float) -> str:
     """A declared constant as one would write it: 3, 0.1, 1e-06."""
     short = f"{number:.7g}"
-    return short if abs(float(short) - number) <= 1e-12 * abs(number) else repr(number)  # a limit must not look smaller than it is
+    return (
+        short if abs(float(short) - number) <= 1e-12 * abs(number) else repr(number)
+    )  # a limit must not look smaller than it is
 
 
 def currency(name: str) -> str:
