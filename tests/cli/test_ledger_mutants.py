@@ -30,6 +30,7 @@ CLAIMS = {
     "the event is not compared": ('reserved.body.get("event") != self.event', "False"),
     "a model that was not charged passes": ("        if anchor is None:\n", "        if False:\n"),
     "another line passes": ("line.kind is not Kind.COMMIT or", ""),
+    "an edited receipt passes": ("if not receipt_is_signed(self.receipt):", "if False:"),
 }
 
 
@@ -49,7 +50,8 @@ def test_a_claim_that_is_compared_less_is_found(assert_killed, census, mutant):
 
     def check(module):
         assert problems(module, receipt, EVENT) == 0
-        assert problems(module, {**receipt, "digest": "sha256:11"}) == 1
+        assert problems(module, {**receipt, "digest": "sha256:11"}) == 2  # it is not the booked one, and not signed
+        assert problems(module, {**receipt, "unit": "one visit"}) == 1
         assert problems(module, receipt, {**EVENT, "epsilon": 0.01}) == 1
         assert problems(module, {}) == 1
         assert problems(module, early) == 1

@@ -38,11 +38,11 @@ def test_data_hold_the_fields_and_the_declared_domain(fitted, answered):
         assert words in str(stated["data_domain"])
 
 
-def test_the_domain_of_the_user_goes_first(fitted, answered):
+def test_the_domain_of_the_user_stands_beside_that_of_the_schema(fitted, answered):
     Path("fields.toml").write_text('data_domain = "people of 2026"')
     answered("report model.dperm -o statement.json --fields fields.toml")
-    domain = str(json.loads(Path("statement.json").read_text())["fields"]["data_domain"])
-    assert "people of 2026" in domain and "age" not in domain
+    domain = json.loads(Path("statement.json").read_text())["fields"]["data_domain"]
+    assert domain["stated"] == "people of 2026" and "age" in str(domain["known"])
 
 
 def test_a_model_that_is_not_private_is_told_so(desk, ends, answered):

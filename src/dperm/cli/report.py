@@ -85,8 +85,8 @@ def _statement(model: Path, stated: Mapping[str, object]) -> "tuple[Statement, P
     from dperm.sklearn.files import load_stored
 
     stored = load_stored(model)
-    known = {} if stored.schema is None else {"data_domain": _domain(stored.schema)}
-    return stored.estimator.statement_.filled({**known, **stated}), stored.estimator.profile_
+    declared = None if stored.schema is None else _domain(stored.schema)
+    return stored.estimator.statement_.filled(stated, declared=declared), stored.estimator.profile_
 
 
 def _as_data(output: Path | None, draft: Path | None, statement: "Statement") -> dict[str, object]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dperm.errors import DpermError, ParameterError
-from dperm.ledger import Anchor, Kind
+from dperm.ledger import Anchor, Kind, receipt_is_signed
 from dperm.ledger.books import Books
 from dperm.report.whole_file import write_text
 
@@ -69,6 +69,8 @@ class Claim:
         if anchor is None:
             yield f"{self.source} has no receipt of a ledger: what it holds was not charged to this one."
             return
+        if not receipt_is_signed(self.receipt):
+            yield f"{self.source} has a receipt that the ledger did not sign as it stands: it was edited."
         line = books.entry(anchor.account, anchor.seq)
         if line is None or line.hash != anchor.hash:
             return
