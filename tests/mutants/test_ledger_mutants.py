@@ -457,7 +457,7 @@ MUTANTS = {
         ("bookkeeping", "    require_same_meters(account, head, books.meters(account))\n", ""),
     ],
     accounts_stand_as_the_mark_says: [
-        ("sqlite.store", "whole=lock.read() == _mark(books, handle)", "whole=True"),
+        ("sqlite.store", "whole=mark == _mark(books, handle)", "whole=True"),
         ("sqlite.books", "json.dumps([heads, meters.fetchall()])", "json.dumps([])"),
     ],
     a_process_knows_what_it_wrote: [

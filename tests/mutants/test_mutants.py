@@ -7,33 +7,14 @@ dropped, a direction forgotten, a count ignored, the tail instead of T2, the mis
 mutant survives, the suite has lost a test; if its line is not found, the list has to follow the source.
 """
 
-import os
-import shutil
-import subprocess
-import sys
-from dataclasses import dataclass
-from pathlib import Path
-
 import pytest
+from package_mutants import Mutant, copy_of_the_package, pytest_on, run
 
-ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "src" / "dperm"
 ACCOUNT = "tests/accounting/test_account.py"
 TABLE = f"{ACCOUNT}::test_the_table_of_events_and_adjacencies"
 PAIRS = "tests/accounting/test_dominating_pairs.py"
 CONTOUR = "tests/accounting/test_contour_errors.py::test_a_coarse_line_is_off_and_knows_it"
 SIDES = "tests/accounting/test_lattice_sides.py::test_a_lattice_law_lies_above_and_one_below_at_every_real_epsilon"
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One line of one file, what it becomes, and the test that fails."""
-
-    name: str
-    file: str
-    old: str
-    new: str
-    killer: str
 
 
 MUTANTS = [
@@ -143,22 +124,6 @@ MUTANTS = [
         SIDES,
     ),
 ]
-
-
-def copy_of_the_package(target: Path) -> Path:
-    shutil.copytree(SOURCE, target / "dperm")
-    return target
-
-
-def run(arguments: list[str], package: Path) -> subprocess.CompletedProcess[str]:
-    """Python in the repository, importing the copy."""
-    environment = {**os.environ, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, *arguments]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
-
-
-def pytest_on(package: Path, *nodes: str) -> subprocess.CompletedProcess[str]:
-    return run(["-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *nodes], package)
 
 
 def test_the_unchanged_copy_is_what_is_imported_and_passes(tmp_path):

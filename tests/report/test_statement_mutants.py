@@ -2,32 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statements that would mislead: copies of the package with one line changed, each with a test that must fail."""
 
-import os
-import shutil
-import subprocess
-import sys
-from dataclasses import dataclass
-from pathlib import Path
-
 import pytest
+from package_mutants import Mutant, copy_of_the_package, pytest_on
 
-ROOT = Path(__file__).parents[2]
 FIELDS = "tests/report/test_statement_fields.py"
 CHANGES = "tests/report/test_limit_changes.py"
 FORGED = "tests/report/test_contradictions.py"
 PLAIN = "tests/report/test_plain.py"
 PLOTS = "tests/report/test_plots.py"
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One line of one file of dperm.report, what it becomes, and the test that fails."""
-
-    name: str
-    file: str
-    old: str
-    new: str
-    killer: str
 
 
 MUTANTS = [
@@ -144,18 +126,6 @@ MUTANTS = [
         f"{PLOTS}::test_the_curve_of_an_attacker_is_a_ceiling_and_close_to_the_exact_one[gaussian]",
     ),
 ]
-
-
-def pytest_on(package: Path, *nodes: str) -> subprocess.CompletedProcess[str]:
-    """The tests, in the repository, on a copy of the package."""
-    environment = {**os.environ, "PYTHONPATH": str(package), "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *nodes]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120, check=False)
-
-
-def copy_of_the_package(target: Path) -> Path:
-    shutil.copytree(ROOT / "src" / "dperm", target / "dperm")
-    return target
 
 
 def test_the_unchanged_copy_passes(tmp_path):

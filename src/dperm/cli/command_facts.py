@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a fit asks for, as public facts that the books keep: a request id stands for one command, and no other."""
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,7 @@ COMMAND, FILE = "command", "data_file"
 def facts_of(asked: "Problem", account: "Account", data: Path) -> dict[str, object]:
     """The options of a command, the digest of its schema, and the keyed fingerprint of its data."""
     options = {
-        "schema": f"sha256:{hashlib.sha256(asked.schema.to_json().encode()).hexdigest()}",
+        "schema": asked.schema.digest,
         "target": asked.target.name,
         "epsilon": asked.epsilon,
         "delta": asked.delta,

@@ -59,6 +59,9 @@ class Books(Protocol):
     def entry(self, account: str, seq: int) -> Entry | None:
         """The line of this number."""
 
+    def of_kind(self, account: str, kind: Kind) -> Iterator[Entry]:
+        """All lines of this kind, in their order."""
+
     def latest(self, account: str, kind: Kind) -> Entry | None:
         """The last line of this kind."""
 
@@ -70,6 +73,9 @@ class Books(Protocol):
 
     def counts(self, account: str) -> Counts:
         """How many reservations there are."""
+
+    def reserved_before(self, account: str, seq: int) -> int:
+        """How many reservations stand before the line of this number."""
 
     def append(self, entry: Entry) -> None:
         """Write a line after the last one."""

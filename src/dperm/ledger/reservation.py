@@ -3,7 +3,7 @@
 """What was charged: a reservation in the hands of its run, and a booking in the eyes of a reader."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, final
 
 from dperm.accounting.budget import State, checked_text
@@ -66,12 +66,12 @@ class LedgerReservation:
         return State.RESERVED if closed is None else CLOSED[closed.kind]
 
     def _receipt(self, books: Books) -> Mapping[str, object]:
-        own = self.places[0]
+        own, identity = self.places[0], books.identity()
         reserved = bookkeeping.reserved(books, own)
         last = books.closing(own.account, own.seq) or reserved
-        return books.identity().signed(
+        return identity.signed(
             {
-                **_anchored(books, last),
+                **asdict(identity.anchor(last)),
                 "request_id": self.request_id,
                 "digest": last.body.get("digest"),
                 **_account(books, own.account),
@@ -144,24 +144,18 @@ def _booking(facts: AccountFacts, line: Entry, closed: Entry | None) -> Booking:
 
 def _changes(books: Books, name: str) -> dict[str, object]:
     """How the limit came to be what it is: nothing about it, if it is the one of the opening."""
-    if books.latest(name, Kind.LIMIT) is None:
+    changes = [
+        {
+            "at": line.at,
+            **{key: line.body[key] for key in ("limit", "reason", "by")},
+            "after": books.reserved_before(name, line.seq),
+        }
+        for line in books.of_kind(name, Kind.LIMIT)
+    ]
+    if not changes:
         return {}
-    changes: list[dict[str, object]] = []
-    charged, opening = 0, {}
-    for line in books.entries(name):
-        charged += line.kind is Kind.RESERVE
-        if line.kind is Kind.OPEN:
-            opening = dict(line.body)
-        if line.kind is Kind.LIMIT:
-            said = {name: line.body[name] for name in ("limit", "reason", "by")}
-            changes.append({"at": line.at, **said, "after": charged})
-    return {"opening_limit": opening["limit"], "limit_changes": changes}
-
-
-def _anchored(books: Books, last: Entry) -> dict[str, object]:
-    anchor = books.identity().anchor(last)
-    names = ("ledger", "account", "seq", "hash", "public_key", "signature")
-    return {name: getattr(anchor, name) for name in names}
+    (opening,) = books.of_kind(name, Kind.OPEN)
+    return {"opening_limit": opening.body["limit"], "limit_changes": changes}
 
 
 def _account(books: Books, name: str) -> dict[str, object]:

@@ -59,6 +59,10 @@ class PostgresBooks:
         """The line of this number."""
         return self._one("account = %s AND seq = %s", account, seq)
 
+    def of_kind(self, account: str, kind: Kind) -> Iterator[Entry]:
+        """All lines of this kind."""
+        return map(entry_of, self._select("account = %s AND kind = %s ORDER BY seq", account, kind.value))
+
     def latest(self, account: str, kind: Kind) -> Entry | None:
         """The last line of this kind."""
         return self._one("account = %s AND kind = %s ORDER BY seq DESC LIMIT 1", account, kind.value)
@@ -77,6 +81,12 @@ class PostgresBooks:
         reserved, committed, burned = (found.get(kind, 0) for kind in ("reserve", "commit", "burn"))
         seeded = self._select(_SEEDED, account)
         return Counts(reserved, committed, burned, sum(map(_is_seeded, map(entry_of, seeded))))
+
+    def reserved_before(self, account: str, seq: int) -> int:
+        """How many reservations stand before a line."""
+        query: LiteralString = "SELECT count(*) FROM dperm.entry WHERE account = %s AND kind = 'reserve' AND seq < %s"
+        ((found,),) = self._run(query, account, seq)
+        return int(found)
 
     def append(self, entry: Entry) -> None:
         """Write a line."""

@@ -68,6 +68,10 @@ class SQLiteBooks:
         """The line of this number."""
         return self._one("account = ? AND seq = ?", account, seq)
 
+    def of_kind(self, account: str, kind: Kind) -> Iterator[Entry]:
+        """All lines of this kind."""
+        return map(entry_of, self._select("account = ? AND kind = ? ORDER BY seq", account, kind.value))
+
     def latest(self, account: str, kind: Kind) -> Entry | None:
         """The last line of this kind."""
         return self._one("account = ? AND kind = ? ORDER BY seq DESC LIMIT 1", account, kind.value)
@@ -86,6 +90,11 @@ class SQLiteBooks:
         (seeded,) = self._connection.execute(_SEEDED, (account,)).fetchone()
         reserved, committed, burned = (found.get(kind, 0) for kind in ("reserve", "commit", "burn"))
         return Counts(reserved, committed, burned, seeded)
+
+    def reserved_before(self, account: str, seq: int) -> int:
+        """How many reservations stand before a line."""
+        query = "SELECT COUNT(*) FROM entry WHERE account = ? AND kind = 'reserve' AND seq < ?"
+        return int(self._connection.execute(query, (account, seq)).fetchone()[0])
 
     def append(self, entry: Entry) -> None:
         """Write a line."""

@@ -67,7 +67,8 @@ class SQLiteStore:
             with _transaction(handle, "IMMEDIATE") as connection:
                 books = SQLiteBooks(connection)
                 handle.require_same_files()
-                self._require_whole(books, lock.read(), whole=lock.read() == _mark(books, handle))
+                mark = lock.read()
+                self._require_whole(books, mark, whole=mark == _mark(books, handle))
                 yield books
                 handle.require_same_files()
                 last = _mark(books, handle)
