@@ -102,6 +102,18 @@ class Budget(Protocol):
         """
 
 
+class Resumable(Protocol):
+    """A run that may be gone on with after it failed, under the same charge."""
+
+    @property
+    def resumes(self) -> bool:
+        """Whether this run goes on with an earlier one, whose reservation is still open."""
+
+    @property
+    def can_go_on(self) -> bool:
+        """Whether it could be gone on with if it failed now: then its reservation stays open."""
+
+
 @contextmanager
 def charged(
     budget: Budget | None,
@@ -109,12 +121,14 @@ def charged(
     *,
     request_id: str | None = None,
     facts: Mapping[str, object] | None = None,
+    resumable: Resumable | None = None,
 ) -> Iterator[Reservation]:
     """Run a release inside a reservation of ``event``, charged before the first line.
 
     An exception burns the reservation, gets a note that says so, and goes on. Leaving without ``commit`` (or
     ``burn``) burns it with a DpermWarning. Without a budget (None) nothing is charged, and the reservation that is
-    yielded does nothing.
+    yielded does nothing. A ``resumable`` run draws no more noise in all its parts than its event says: it may go on
+    under a reservation that is still open.
 
     Raises
     ------
@@ -137,11 +151,16 @@ def charged(
     if budget is None:
         yield _Unbudgeted()
         return
-    reservation = _first_use(budget, event, request_id, facts)
+    reservation = checked_budget(budget).reserve(event, request_id=request_id, facts=facts)
+    if not (resumable is not None and resumable.resumes and reservation.state == State.RESERVED):
+        _refuse_second_use(reservation, request_id)
     try:
         yield reservation
     except BaseException as error:
-        _burn_after(error, reservation)
+        if resumable is not None and resumable.can_go_on:
+            error.add_note("The reservation of this run stays open: resume the run from its checkpoint.")
+        else:
+            _burn_after(error, reservation)
         raise
     if reservation.state == State.RESERVED:
         reservation.burn("left without commit")
@@ -191,16 +210,14 @@ class _Unbudgeted:
         checked_text("reason", reason)
 
 
-def _first_use(budget: Budget, event: Event, request_id: str | None, facts: Mapping[str, object] | None) -> Reservation:
-    """A reservation that no other run has or had."""
-    reservation = checked_budget(budget).reserve(event, request_id=request_id, facts=facts)
+def _refuse_second_use(reservation: Reservation, request_id: str | None) -> None:
+    """Refuse a reservation that another run has or had."""
     if reservation.repeated:
         asked = reservation.receipt.get("request_id", request_id)
         raise BudgetError(
             f"request_id={asked!r} was charged before and is {reservation.state.value}: a second run would draw "
             "noise twice for one charge. Use what the first run released, or charge a new run under a new request_id."
         )
-    return reservation
 
 
 def _burn_after(error: BaseException, reservation: Reservation) -> None:

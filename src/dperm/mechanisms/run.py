@@ -11,19 +11,19 @@
 import json
 import platform
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache
 from importlib.metadata import version
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from dperm.accounting import account, charged, event_to_json
 from dperm.accounting.account import AccountedProfile
-from dperm.accounting.budget import Budget, checked_budget
+from dperm.accounting.budget import Budget, Reservation, Resumable, checked_budget
 from dperm.accounting.event import Event
 from dperm.checks import shown
 from dperm.errors import DataError, NotPrivateWarning, ParameterError
@@ -70,6 +70,51 @@ class Facts:
         }
 
 
+@dataclass(frozen=True)
+class Run(Generic[Raw]):
+    """A release under way: charged, with a stream of its own; ``record`` is what was known before."""
+
+    facts: Facts
+    value: Raw
+    stream: Stream
+    record: Record
+    reservation: Reservation
+    budgeted: bool
+
+    def released(self, value: Value, words: Callable[[Value], str] = digest) -> Release[Value]:
+        """The release of ``value``, committed with its digest; ``words`` makes it."""
+        record = self.record
+        if self.budgeted:  # a digest of a million numbers takes milliseconds
+            self.reservation.commit(words(value))
+            record = replace(record, ledger=self.reservation.receipt)
+        return Release(value, self.facts.goal, self.facts.profile, self.facts.event, record)
+
+
+@contextmanager
+def opened(
+    facts: Facts,
+    checked: Callable[[], Raw],
+    *,
+    budget: Budget | None,
+    bits: Bits | None,
+    request_id: str | None = None,
+    resumable: Resumable | None = None,
+) -> Iterator[Run[Raw]]:
+    """A run in the order of every release, charged to ``budget`` until the block is left.
+
+    An exception in the block burns the charge, unless the run is ``resumable``; a block that is left without
+    `Run.released` does too.
+    """
+    source = _source(bits)
+    if budget is not None and not (resumable is not None and resumable.resumes):
+        checked_budget(budget).check(facts.event)
+    record = _record(facts, source)
+    value = _read(checked)
+    stream = source.stream()
+    with charged(budget, facts.event, request_id=request_id, facts=_booked(record), resumable=resumable) as reservation:
+        yield Run(facts, value, stream, record, reservation, budget is not None)
+
+
 def release(
     facts: Facts,
     checked: Callable[[], Raw],
@@ -79,19 +124,11 @@ def release(
     bits: Bits | None,
 ) -> Release[Value]:
     """Release what ``draw`` makes of the value that ``checked`` returns, charged to ``budget``."""
-    source = _source(bits)
-    if budget is not None:
-        checked_budget(budget).check(facts.event)
-    record = _record(facts, source)
-    value = _read(checked)
-    stream = source.stream()
-    # the user's own settings must not let the data decide whether rounding is an error, after the charge
-    with np.errstate(all="ignore"), charged(budget, facts.event, facts=_booked(record)) as reservation:
-        released = draw(value, stream)
-        if budget is not None:  # a digest of a million numbers takes milliseconds
-            reservation.commit(digest(released))
-            record = replace(record, ledger=reservation.receipt)
-    return Release(released, facts.goal, facts.profile, facts.event, record)
+    with opened(facts, checked, budget=budget, bits=bits) as run:
+        # the user's own settings must not let the data decide whether rounding is an error, after the charge
+        with np.errstate(all="ignore"):
+            released = draw(run.value, run.stream)
+        return run.released(released)
 
 
 def _read(checked: Callable[[], Raw]) -> Raw:
@@ -113,7 +150,7 @@ def _source(bits: Bits | None) -> Bits:
         warnings.warn(
             f"this release is NOT PRIVATE: its noise follows from {bits!r}. Leave out the seed for anything real.",
             NotPrivateWarning,
-            stacklevel=4,
+            stacklevel=6,
         )
     return bits
 

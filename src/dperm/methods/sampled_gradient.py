@@ -11,7 +11,6 @@ import numpy as np
 
 from dperm import checks
 from dperm.accounting.event import Event
-from dperm.accounting.sampled import RATE, SMALLEST_RATE
 from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
@@ -20,31 +19,16 @@ from dperm.erm.rounding import gradient_error
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import ParameterError
 from dperm.methods.descent import projected
-from dperm.methods.gradient import AVERAGE, MOST_STEPS, PROJECTION, default_projection, public_normaliser
+from dperm.methods.gradient import AVERAGE, PROJECTION, default_projection, public_normaliser
 from dperm.methods.optimizers import Optimizer
 from dperm.methods.plan import Plan, row_limit
-from dperm.methods.sampled_noise import SampledNoise, SampledSums, approximate_goal, largest_sample, sampled_noise
-from dperm.methods.sampling import (
-    USUAL_AVERAGE,
-    USUAL_STEPS,
-    Sampling,
-    default_optimizer,
-    rate_for,
-    rate_of_epochs,
-    steps_for,
-)
+from dperm.methods.sampled_noise import SampledNoise, approximate_goal
+from dperm.methods.samples import Samples, Steps, planned_noise
+from dperm.methods.sampling import USUAL_AVERAGE, Sampling, default_optimizer
 from dperm.noise.bits import Stream
 from dperm.noise.poisson import sampled_rows
 from dperm.privacy import ApproxDP
 from dperm.privacy.guarantee import AnyGuarantee
-
-STEPS = "It is the number of samples that are drawn."
-MOST_EPOCHS = 10_000
-EPOCHS = "It is the mean number of times that a record is drawn, steps times rate; 5 to 50 are usual."
-TOO_MANY = "It is epochs over the rate. Give fewer epochs or a larger batch_size."
-BATCH = "It is the expected size of a sample: rate times n."
-FAILURE = 2.0**-40
-"""Of delta, what is left for samples so large that rounding errors are not bounded."""
 
 
 @dataclass(frozen=True)
@@ -96,16 +80,7 @@ class SampledGradient:
 
     def __post_init__(self) -> None:
         """Check what was given."""
-        _refuse_two("batch_size", "rate", self.batch_size, self.rate)
-        _refuse_two("epochs", "steps", self.epochs, self.steps)
-        if self.batch_size is not None:
-            checks.positive("batch_size", self.batch_size, BATCH)
-        if self.rate is not None:
-            checks.between("rate", self.rate, SMALLEST_RATE, 1.0, RATE)
-        if self.epochs is not None:
-            checks.between("epochs", self.epochs, 1e-9, MOST_EPOCHS, EPOCHS)
-        if self.steps is not None:
-            checks.count("steps", self.steps, STEPS, most=MOST_STEPS)
+        self.samples  # noqa: B018  # checks what was asked for
         if self.average is not None:
             checks.between("average", self.average, 0.0, 1.0, AVERAGE)
         if self.projection is not None:
@@ -128,32 +103,20 @@ class SampledGradient:
         )
         return SampledGradientPlan(spec, goal, (why,), None, None, sampling, optimizer, noise)
 
+    @property
+    def samples(self) -> Samples:
+        """What was asked for of the samples."""
+        return Samples(self.batch_size, self.rate, self.epochs, self.steps)
+
     def _sampling(self, spec: ProblemSpec, goal: ApproxDP, n: int) -> Sampling:
         """What was given, and the default elsewhere."""
-        rate = self._rate(goal, n)
+        rate, steps = self.samples.planned(goal, n)
         return Sampling(
             rate=rate,
-            steps=self._steps(rate, goal),
+            steps=steps,
             average=USUAL_AVERAGE if self.average is None else float(self.average),
             projection=default_projection(spec) if self.projection is None else float(self.projection),
         )
-
-    def _rate(self, goal: ApproxDP, n: int) -> float:
-        if self.rate is not None:
-            return float(self.rate)
-        if self.batch_size is not None:
-            return checks.between("batch_size / n", self.batch_size / n, SMALLEST_RATE, 1.0, BATCH)
-        if self.epochs is not None:
-            return rate_of_epochs(self.epochs, n)
-        return rate_for(self.steps or USUAL_STEPS, goal, n)
-
-    def _steps(self, rate: float, goal: ApproxDP) -> int:
-        if self.steps is not None:
-            return int(self.steps)
-        if self.epochs is not None:
-            return checks.count("steps", max(1, round(self.epochs / rate)), TOO_MANY, most=MOST_STEPS)
-        given = self.rate is not None or self.batch_size is not None
-        return min(steps_for(rate, goal), MOST_STEPS) if given else USUAL_STEPS
 
 
 @dataclass(frozen=True)
@@ -218,31 +181,11 @@ def walked(gradient: Callable[[Floats], Floats], optimizer: Optimizer, sampling:
 
 
 def step_noise(spec: ProblemSpec, goal: ApproxDP, sampling: Sampling) -> SampledNoise:
-    """The noise of one step, for gradients clipped at L (T44), with the rounding errors of all but unheard-of samples.
-
-    An error bound for as many rows as a sample may hold would be one for all rows; samples that are larger than
-    `largest_sample` are paid for with a small part of delta instead.
-    """
-    rows, failure = row_limit(spec.n), goal.delta * FAILURE
-    largest = largest_sample(rows, sampling.rate, failure / sampling.steps)
-    error = gradient_error(spec, min(largest, rows), sampling.longest)
-    sums = SampledSums(
-        lipschitz=spec.lipschitz,
-        rate=sampling.rate,
-        steps=sampling.steps,
-        dim=spec.dim,
-        numerical_error=error,
-        failure=failure if largest <= rows else 0.0,
+    """The noise of one step, for gradients clipped at L (T44), with the rounding errors of their sums."""
+    steps = Steps(
+        rate=sampling.rate, steps=sampling.steps, lipschitz=spec.lipschitz, dim=spec.dim, rows=row_limit(spec.n)
     )
-    return sampled_noise(sums, goal)
-
-
-def _refuse_two(first: str, second: str, *given: object) -> None:
-    if all(value is not None for value in given):
-        raise ParameterError(
-            f"only one of {first} and {second} can be given, since each follows from the other, got "
-            f"{shown(given[0])} and {shown(given[1])}. Leave one of them out."
-        )
+    return planned_noise(steps, goal, lambda rows: gradient_error(spec, rows, sampling.longest))
 
 
 def _check_optimizer(optimizer: object) -> None:

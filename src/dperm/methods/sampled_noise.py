@@ -62,7 +62,7 @@ class SampledSums:
     steps
         T, the number of sums: those that are run, empty samples included.
     dim
-        Number of entries of a sum.
+        Number of entries of a sum, or more.
     numerical_error
         e, a bound on the norm of the error of a computed sum, for every data set.
     failure
@@ -147,7 +147,7 @@ class SampledNoise:
 
     def noisy(self, total: Floats, stream: Stream) -> Floats:
         """The computed sum of a sample plus the noise of one step; of an empty sample, zeros plus noise."""
-        return on_grid(self.grid, total, rounded_gaussian(self.scale / self.grid.step, self.sums.dim, stream))
+        return on_grid(self.grid, total, rounded_gaussian(self.scale / self.grid.step, total.size, stream))
 
 
 def sampled_noise(sums: SampledSums, goal: AnyGuarantee) -> SampledNoise:
@@ -178,6 +178,11 @@ def sampled_noise(sums: SampledSums, goal: AnyGuarantee) -> SampledNoise:
     if ratio < RELATIVE and covers(goal, nearly.event):
         return nearly
     return _certified(noise, goal, _least(sums, grid, share))
+
+
+def ideal_multiplier(sums: SampledSums, goal: AnyGuarantee) -> float:
+    """The noise multiplier that does if nothing is ever rounded: what the grade `fast` is calibrated to (T10)."""
+    return _multiplier(_without_errors(sums), approximate_goal(goal))
 
 
 def largest_sample(rows: int, rate: float, failure: float) -> int:
