@@ -14,7 +14,7 @@ PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check --no-input insta
 demo: $(VENV)/.examples
 	$(BIN)/python examples/from_the_command_line.py
 
-examples: $(VENV)/.examples
+examples: $(VENV)/.torch
 	$(BIN)/python examples/account_a_training_run.py
 	@echo
 	$(BIN)/python examples/release_statistics.py
@@ -24,6 +24,8 @@ examples: $(VENV)/.examples
 	$(BIN)/python examples/regression_against_epsilon.py
 	@echo
 	$(BIN)/python examples/private_median.py
+	@echo
+	$(BIN)/python examples/train_a_torch_model.py
 
 test: lint
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS)
@@ -42,6 +44,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/ledger.py
 	$(BIN)/python benchmarks/convex_timing.py
 	$(BIN)/python benchmarks/convex.py
+	$(BIN)/python benchmarks/torch_engine.py
+	$(BIN)/python benchmarks/torch_mnist.py
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs build/docs
@@ -75,6 +79,10 @@ $(VENV)/.dev: $(VENV)/.core
 
 $(VENV)/.examples: $(VENV)/.core
 	$(PIP_INSTALL) --editable ".[examples]"
+	touch $@
+
+$(VENV)/.torch: $(VENV)/.examples
+	$(PIP_INSTALL) --editable ".[examples,torch]"
 	touch $@
 
 $(OLDEST)/.dev: pyproject.toml

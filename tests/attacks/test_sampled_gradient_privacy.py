@@ -25,12 +25,13 @@ from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes
 from dperm.erm.gradient import batch_gradient
 from dperm.erm.losses import Hinge, HuberHinge, Logistic
+from dperm.erm.rounding import gradient_error
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
 from dperm.methods import sampled_gradient as module
 from dperm.methods.descent import projected
 from dperm.methods.optimizers import Adam, AdamW, Momentum
-from dperm.methods.sampled_noise import SampledNoise
+from dperm.methods.sampled_noise import SampledNoise, largest_sample
 from dperm.noise import NotPrivateBits
 from dperm.privacy import Adjacency
 
@@ -309,19 +310,26 @@ def runs_are_charged_and_replayed(mutant: ModuleType) -> None:
 def rounding_is_covered(mutant: ModuleType) -> None:
     plan = plan_of(source=mutant, projection=50.0)
     sums = plan.step_noise.sums
-    rows = mutant.largest_sample(plan.most_rows, 0.1, 1e-3 * 2.0**-40 / 40)
-    assert sums.numerical_error >= mutant.gradient_error(plan.spec, rows, 50.0)
+    rows = largest_sample(plan.most_rows, 0.1, 1e-3 * 2.0**-40 / 40)
+    assert sums.numerical_error >= gradient_error(plan.spec, rows, 50.0)
     assert sums.failure >= 1e-3 * 2.0**-40
+
+
+def large_samples_are_paid_for(samples: ModuleType) -> None:
+    steps = samples.Steps(rate=0.1, steps=40, lipschitz=1.0, dim=2, rows=2**20)
+    sums = samples.planned_sums(steps, ApproxDP(1.0, 1e-3, "add_remove"), float)
+    assert sums.failure >= 1e-3 * 2.0**-40
+    assert sums.numerical_error >= largest_sample(2**20, 0.1, 1e-3 * 2.0**-40 / 40)
 
 
 @pytest.mark.parametrize(
     ("check", "old", "new"),
     [
         (laws_stay_below_the_event, "lipschitz=spec.lipschitz,", "lipschitz=spec.lipschitz / 2,"),
-        (laws_stay_below_the_event, "        rate=sampling.rate,", "        rate=sampling.rate**2,"),
+        (laws_stay_below_the_event, "rate=sampling.rate, steps=sampling", "rate=sampling.rate**2, steps=sampling"),
         (runs_are_charged_and_replayed, "noisy / expected", "noisy / max(len(rows), 1)"),
         (runs_are_charged_and_replayed, "for step in range(sampling.steps):", "for step in range(sampling.steps + 1):"),
-        (runs_are_charged_and_replayed, "        steps=sampling.steps,", "        steps=max(1, sampling.steps - 1),"),
+        (runs_are_charged_and_replayed, "steps=sampling.steps, lip", "steps=max(1, sampling.steps - 1), lip"),
         (
             runs_are_charged_and_replayed,
             "sampled_rows(rate, data.rows, stream)",
@@ -337,13 +345,8 @@ def rounding_is_covered(mutant: ModuleType) -> None:
             "theta = projected(walk.step(theta, gradient(theta)), sampling.projection)",
             "theta = walk.step(theta, gradient(theta))",
         ),
-        (rounding_is_covered, "        numerical_error=error,\n", ""),
-        (rounding_is_covered, "failure=failure if largest <= rows else 0.0,", "failure=0.0,"),
-        (
-            rounding_is_covered,
-            "gradient_error(spec, min(largest, rows), sampling.longest)",
-            "gradient_error(spec, 1, 1.0)",
-        ),
+        (rounding_is_covered, "gradient_error(spec, rows, sampling.longest)", "0.0"),
+        (rounding_is_covered, "gradient_error(spec, rows, sampling.longest)", "gradient_error(spec, 1, 1.0)"),
     ],
     ids=[
         "noise for half of the clip",
@@ -355,12 +358,24 @@ def rounding_is_covered(mutant: ModuleType) -> None:
         "no noise",
         "no projection",
         "no rounding errors",
-        "samples too large are free",
         "rounding errors of one row",
     ],
 )
 def test_an_unsafe_mutant_is_killed(check, old, new, assert_killed):
     assert_killed(check, module.__name__, old, new)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("failure=failure if largest <= steps.rows else 0.0,", "failure=0.0,"),
+        ("error(min(largest, steps.rows))", "error(1)"),
+        ("failure / steps.steps)", "0.5)"),
+    ],
+    ids=["samples too large are free", "the error of one row", "samples are taken to be usual"],
+)
+def test_an_unsafe_mutant_of_the_planning_is_killed(old, new, assert_killed):
+    assert_killed(large_samples_are_paid_for, "dperm.methods.samples", old, new)
 
 
 def test_sums_without_clipping_exceed_the_event(monkeypatch):

@@ -17,9 +17,10 @@ at most p + (1 - p) d, p the probability of that, which is what the event ``Appr
 """
 
 import math
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 
 from dperm import checks
 from dperm.accounting.calibrate import Family, calibrate
@@ -165,24 +166,57 @@ def sampled_noise(sums: SampledSums, goal: AnyGuarantee) -> SampledNoise:
     AssumptionError
         If no noise does: errors cost more than the goal, or the goal asks for no noise at all.
     """
+    return joint_noise([Part(sums)], goal)[0]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Sums that are released beside others: their noise multiplier is ``ratio`` times the common one."""
+
+    sums: SampledSums
+    ratio: float = 1.0
+
+    def scale(self, multiplier: float) -> float:
+        """The deviation of the noise, rounded up."""
+        return raised(multiplier * self.ratio * self.sums.lipschitz)
+
+    def ideal(self, multiplier: float) -> Event:
+        """The event if nothing is ever rounded."""
+        return Poisson(Gaussian(multiplier * self.ratio), rate=self.sums.rate) * self.sums.steps
+
+
+def joint_noise(parts: Sequence[Part], goal: AnyGuarantee) -> tuple[SampledNoise, ...]:
+    """The noise of several kinds of sums that together meet ``goal``: `sampled_noise` with one common multiplier."""
     goal = approximate_goal(goal)
-    plain = _multiplier(_without_errors(sums), goal)
-    grid = grid_for(plain * sums.lipschitz, sensitivity=sums.lipschitz, dim=sums.dim)
-    ratio = math.sqrt(sums.steps) * sums.moved_by_errors(grid) / (plain * sums.lipschitz * gaussian_mu(goal))
-    share = min(max(math.sqrt(ratio), SHARES[0]), SHARES[1])
+    plain = joint_multiplier(parts, goal)
+    shapes = [_shape(part, plain, goal) for part in parts]
 
-    def noise(multiplier: float) -> SampledNoise:
-        return SampledNoise(sums, goal.adjacency, raised(multiplier * sums.lipschitz), share, grid)
+    def noises(multiplier: float) -> tuple[SampledNoise, ...]:
+        return tuple(
+            SampledNoise(part.sums, goal.adjacency, part.scale(multiplier), shape.share, shape.grid)
+            for part, shape in zip(parts, shapes, strict=True)
+        )
 
-    nearly = noise(plain * (1 + 2 * RELATIVE))
-    if ratio < RELATIVE and covers(goal, nearly.event):
+    nearly = noises(plain * (1 + 2 * RELATIVE))
+    if max(shape.cost for shape in shapes) < RELATIVE and covers(goal, total_event(nearly)):
         return nearly
-    return _certified(noise, goal, _least(sums, grid, share))
+    least = max(_least(part, shape) for part, shape in zip(parts, shapes, strict=True))
+    return _certified(noises, goal, least)
 
 
-def ideal_multiplier(sums: SampledSums, goal: AnyGuarantee) -> float:
-    """The noise multiplier that does if nothing is ever rounded: what the grade `fast` is calibrated to (T10)."""
-    return _multiplier(_without_errors(sums), approximate_goal(goal))
+def total_event(noises: Sequence[SampledNoise]) -> Event:
+    """What all of them spend."""
+    return reduce(operator.add, [noise.event for noise in noises])
+
+
+def joint_multiplier(parts: Sequence[Part], goal: AnyGuarantee) -> float:
+    """The common multiplier that does if nothing is ever rounded: what the grade `fast` is calibrated to (T10)."""
+    lowest = max(MULTIPLIERS[0] / part.ratio for part in parts) * 1.01
+    return _multiplier(
+        lambda multiplier: reduce(operator.add, [part.ideal(multiplier) for part in parts]),
+        approximate_goal(goal),
+        lowest,
+    )
 
 
 def largest_sample(rows: int, rate: float, failure: float) -> int:
@@ -195,23 +229,38 @@ def largest_sample(rows: int, rate: float, failure: float) -> int:
     return min(rows + 1, math.ceil((mean + t / 3 + math.sqrt(t * t / 9 + 2 * t * mean)) * (1 + 1e-12)))
 
 
-def _certified(noise: Callable[[float], SampledNoise], goal: ApproxDP, least: float) -> SampledNoise:
+@dataclass(frozen=True)
+class _Shape:
+    """Grid, share of the noise that hides errors, and by what part of it, about, errors raise the noise."""
+
+    grid: Grid
+    share: float
+    cost: float
+
+
+def _shape(part: Part, multiplier: float, goal: ApproxDP) -> _Shape:
+    sums, scale = part.sums, multiplier * part.ratio * part.sums.lipschitz
+    grid = grid_for(scale, sensitivity=sums.lipschitz, dim=sums.dim)
+    cost = math.sqrt(sums.steps) * sums.moved_by_errors(grid) / (scale * gaussian_mu(goal))
+    return _Shape(grid, min(max(math.sqrt(cost), SHARES[0]), SHARES[1]), cost)
+
+
+def _certified(
+    noises: Callable[[float], tuple[SampledNoise, ...]], goal: ApproxDP, least: float
+) -> tuple[SampledNoise, ...]:
     """The noise of the least multiplier from ``least`` on that the accountant lets pass."""
-    found = _multiplier(lambda multiplier: noise(multiplier).event, goal, least)
+    found = _multiplier(lambda multiplier: total_event(noises(multiplier)), goal, least)
     for push in PUSHES:
-        certified = noise(found * (1 + push))
-        if covers(goal, certified.event):
+        certified = noises(found * (1 + push))
+        if covers(goal, total_event(certified)):
             return certified
     raise AssumptionError("no noise scale near the exact one could be certified. Ask for a goal a little larger.")
 
 
-def _without_errors(sums: SampledSums) -> Family:
-    return lambda multiplier: Poisson(Gaussian(multiplier), rate=sums.rate) * sums.steps
-
-
-def _least(sums: SampledSums, grid: Grid, share: float) -> float:
+def _least(part: Part, shape: _Shape) -> float:
     """The least multiplier of which the share that hides errors is an event's: far below what any goal allows."""
-    return 1.01 * MULTIPLIERS[0] * sums.moved_by_errors(grid) / (share * sums.lipschitz)
+    moved = part.sums.moved_by_errors(shape.grid)
+    return 1.01 * MULTIPLIERS[0] * moved / (shape.share * part.ratio * part.sums.lipschitz)
 
 
 def _multiplier(family: Family, goal: ApproxDP, least: float = 0.0) -> float:

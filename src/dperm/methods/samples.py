@@ -105,14 +105,19 @@ class Steps:
 
 
 def planned_noise(steps: Steps, goal: ApproxDP, error: Callable[[int], float]) -> SampledNoise:
-    """The noise of one step, with the rounding errors of all but unheard-of samples; ``error`` bounds those of m rows.
+    """The noise of one step; ``error`` bounds the rounding error of the sum of a sample of so many rows."""
+    return sampled_noise(planned_sums(steps, goal, error), goal)
+
+
+def planned_sums(steps: Steps, goal: ApproxDP, error: Callable[[int], float]) -> SampledSums:
+    """The sums with their rounding errors, and the part of delta that is left for samples of unheard-of size.
 
     A bound for as many rows as a sample may hold would be one for all rows; samples that are larger than
     `largest_sample` are paid for with a small part of delta instead.
     """
     failure = goal.delta * FAILURE
     largest = largest_sample(steps.rows, steps.rate, failure / steps.steps)
-    sums = SampledSums(
+    return SampledSums(
         lipschitz=steps.lipschitz,
         rate=steps.rate,
         steps=steps.steps,
@@ -120,7 +125,6 @@ def planned_noise(steps: Steps, goal: ApproxDP, error: Callable[[int], float]) -
         numerical_error=error(min(largest, steps.rows)),
         failure=failure if largest <= steps.rows else 0.0,
     )
-    return sampled_noise(sums, goal)
 
 
 def _refuse_two(first: str, second: str, *given: object) -> None:

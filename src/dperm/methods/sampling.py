@@ -56,13 +56,13 @@ class Sampling:
 
 def rate_for(steps: int, goal: ApproxDP, n: int) -> float:
     """The rate q = 1.5 mu / sqrt(T); at least 5 passes over the data, and 256 records in a sample."""
-    wanted = MULTIPLIER * _mu(goal) / math.sqrt(steps)
+    wanted = MULTIPLIER * record_mu(goal) / math.sqrt(steps)
     return min(1.0, max(wanted, EPOCHS[0] / steps, SMALLEST_BATCH / n))
 
 
 def steps_for(rate: float, goal: ApproxDP) -> int:
     """As many as T = (1.5 mu / q)^2, at most 50 passes over the data, and at least 1000 steps."""
-    wanted = min((MULTIPLIER * _mu(goal) / rate) ** 2, EPOCHS[1] / rate)
+    wanted = min((MULTIPLIER * record_mu(goal) / rate) ** 2, EPOCHS[1] / rate)
     return max(USUAL_STEPS, math.ceil(wanted))
 
 
@@ -82,6 +82,6 @@ def default_optimizer(spec: ProblemSpec, goal: ApproxDP, steps: int) -> Momentum
     return Momentum(min((1 - MOMENTUM) * horizon / steps, longest), MOMENTUM)
 
 
-def _mu(goal: ApproxDP) -> float:
+def record_mu(goal: ApproxDP) -> float:
     """What one record added or removed may cost."""
     return gaussian_mu(goal) / (1 if goal.adjacency is Adjacency.ADD_REMOVE else 2)

@@ -1,0 +1,244 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Private training of PyTorch models against ordinary training and Opacus: time and memory of a step.
+
+Methods take turns in one process, on one thread, one step each (``--turn``); what is compared is CPU time, as the
+median over rounds of the ratio to ordinary training in the same round. A step is forward pass, losses, gradients, noise
+and ``optimizer.step()`` (SGD), for ordinary training and Opacus also ``zero_grad()``. Ours is the whole of
+``private.step`` of `plan.attach`, at sampling rate 1, so that every batch has the rows that the others have. Every
+method picks the rows of its batch from the data anew, which is not timed. Peak memory is that of one step, after three
+others, above what the process held before it, in a process of its own (Linux with glibc).
+
+Logistic regression is Linear(100, 2): two classes, the smallest step there is. It is all overhead, and its ratio
+depends on the caches: with turns of many steps ordinary training, which runs through less code, gains more. Opacus'
+modes run if it is installed (``pip install opacus==1.6.0``); where one of them fails, the table says so. Its noise is
+that of torch's generator, which can be predicted; ours is drawn from AES.
+Run: ``python benchmarks/torch_engine.py [--seconds 30] [--only CNN,LSTM]``.
+"""
+
+import argparse
+import contextlib
+import ctypes
+import gc
+import os
+import statistics
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterator
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: CPU time of one thread
+os.environ.setdefault("MKL_NUM_THREADS", "1")
+
+import torch
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from torch.utils.data import DataLoader, TensorDataset
+from torch_models import CASES, Case
+
+from dperm.torch import DPSGD
+
+try:
+    from opacus import PrivacyEngine
+    from opacus.grad_sample import GradSampleModule  # noqa: F401  # its modes need it
+except ImportError:
+    PrivacyEngine = None
+
+Step = Callable[[], float]
+"""One step of training; CPU seconds of what is timed of it."""
+PLAIN, FAST, EXACT = "ordinary", "dperm fast", "dperm exact"
+PEER_MODES = ("hooks", "ew", "functorch", "ghost")
+RATE, CLIP_NORM, STEPS = 1e-3, 1.0, 10**5
+
+
+def sgd(model: nn.Module) -> torch.optim.Optimizer:
+    """The optimizer of all methods."""
+    return torch.optim.SGD(model.parameters(), lr=RATE)
+
+
+def picked(data: tuple[Tensor, Tensor]) -> list[Tensor]:
+    """All rows of the data, picked by position as a sampler does it."""
+    rows = torch.arange(len(data[0]))
+    return [values[rows] for values in data]
+
+
+def ordinary(case: Case, stack: contextlib.ExitStack) -> Step:
+    """Training without privacy."""
+    model, data = case.make(), case.data()
+    optimizer = sgd(model)
+
+    def step() -> float:
+        x, y = picked(data)
+        start = time.process_time()
+        optimizer.zero_grad()
+        cross_entropy(model(x), y).backward()
+        optimizer.step()
+        return time.process_time() - start
+
+    return step
+
+
+def private(case: Case, stack: contextlib.ExitStack, grade: str) -> Step:
+    """Training with dperm."""
+    model, data = case.make(), case.data()
+    rows = len(data[0])
+    plan = DPSGD(CLIP_NORM, rate=1.0, steps=STEPS, grade=grade, physical_batch_size=rows).plan(
+        n=rows, epsilon=10**5, delta=1e-5
+    )
+    training = stack.enter_context(plan.attach(model, sgd(model), data, progress=False))
+    batches = iter(training)
+
+    def step() -> float:
+        x, y = next(batches)
+        start = time.process_time()
+        training.step(cross_entropy(model(x), y, reduction="none"))
+        return time.process_time() - start
+
+    return step
+
+
+def peer(case: Case, stack: contextlib.ExitStack, mode: str) -> Step:
+    """Training with Opacus, its loader left aside: every batch is the same."""
+    model, data = (case.peer or case.make)(), case.data()
+    optimizer, loss = sgd(model), nn.CrossEntropyLoss()
+    loader = DataLoader(TensorDataset(*data), batch_size=len(data[0]))
+    made = PrivacyEngine().make_private(
+        module=model,
+        optimizer=optimizer,
+        data_loader=loader,
+        criterion=loss,
+        noise_multiplier=1.0,
+        max_grad_norm=CLIP_NORM,
+        poisson_sampling=False,
+        grad_sample_mode=mode,
+    )
+    model, optimizer, loss = (*made[:2], made[2] if mode == "ghost" else loss)
+
+    def step() -> float:
+        x, y = picked(data)
+        start = time.process_time()
+        optimizer.zero_grad()
+        loss(model(x), y).backward()
+        optimizer.step()
+        return time.process_time() - start
+
+    return step
+
+
+def methods(case: Case, stack: contextlib.ExitStack) -> Iterator[tuple[str, Step | str]]:
+    """Name and step of every method, after three steps; in place of a step, the error of a method that fails."""
+    makers = {PLAIN: ordinary}
+    makers |= {name: _with(private, name.split()[1]) for name in (FAST, EXACT)}
+    if PrivacyEngine is not None:
+        makers |= {f"Opacus {mode}": _with(peer, mode) for mode in PEER_MODES}
+    for name, make in makers.items():
+        torch.manual_seed(0)
+        try:
+            step = make(case, stack)
+            for _ in range(3):
+                step()
+        except Exception as error:  # a peer's mode may fail in any way; ours must not
+            if not name.startswith("Opacus"):
+                raise
+            yield name, type(error).__name__
+        else:
+            yield name, step
+
+
+def _with(make: Callable[[Case, contextlib.ExitStack, str], Step], argument: str) -> Callable[..., Step]:
+    return lambda case, stack: make(case, stack, argument)
+
+
+def times(steps: dict[str, Step], seconds: float, turn: int) -> dict[str, list[float]]:
+    """CPU seconds of a step of each method, in every round: its mean over the steps of a turn."""
+    found: dict[str, list[float]] = {name: [] for name in steps}
+    rounds = round(seconds / sum(turn * min(step() for _ in range(3)) for step in steps.values()))
+    for _ in track(range(min(max(rounds, 12), 3000)), description="measuring", console=Console(stderr=True)):
+        for name, step in steps.items():
+            found[name].append(statistics.fmean(step() for _ in range(turn)))
+    return found
+
+
+def print_times(console: Console, case: Case, seconds: float, turn: int) -> None:
+    """One model: milliseconds and ratios of all methods."""
+    with contextlib.ExitStack() as stack:
+        all_methods = dict(methods(case, stack))
+        steps = {name: step for name, step in all_methods.items() if callable(step)}
+        found = times(steps, seconds, turn)
+    table = Table("method", "ms", "ratio to ordinary", "quartiles", title=f"{case.name}, bar {case.bar}", width=90)
+    ratios = {name: [own / plain for own, plain in zip(found[name], found[PLAIN], strict=True)] for name in found}
+    for name, step in all_methods.items():
+        if not callable(step):
+            table.add_row(name, "", f"fails: {step}")
+            continue
+        low, middle, high = statistics.quantiles(ratios[name], n=4)
+        table.add_row(name, f"{1e3 * statistics.median(found[name]):.3f}", f"{middle:.2f}", f"{low:.2f} .. {high:.2f}")
+    console.print(table)
+    peers = {name: statistics.median(ratios[name]) for name in ratios if name.startswith("Opacus")}
+    if peers:
+        best = min(peers, key=lambda name: peers[name])
+        faster = statistics.median(a / b for a, b in zip(found[best], found[FAST], strict=True))
+        console.print(f"against the best of the others, {best}: {faster:.2f} times faster (bar {case.peer_bar})\n")
+
+
+def peak_memory(case: Case, method: str) -> float:
+    """Megabytes that a step needs beyond what was held before it; to be called in a process of its own."""
+    with contextlib.ExitStack() as stack:
+        step = ordinary(case, stack) if method == PLAIN else private(case, stack, method.split()[1])
+        for _ in range(3):
+            step()
+        gc.collect()
+        ctypes.CDLL(None).malloc_trim(0)  # what the allocator keeps for the next step is no part of rest
+        with open("/proc/self/clear_refs", "w") as reset:
+            reset.write("5")  # the peak begins anew
+        before = _status("VmRSS")
+        step()
+        return (_status("VmHWM") - before) / 1024
+
+
+def _status(key: str) -> int:
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith(key))
+
+
+def print_memory(console: Console, cases: list[Case]) -> None:
+    """Peak memory of a step, each in a process of its own."""
+    table = Table("model", *(f"{name}, MB" for name in (PLAIN, FAST, EXACT)), "fast / ordinary (bar 2)", width=90)
+    for case in cases:
+        found = []
+        for method in (PLAIN, FAST, EXACT):
+            command = [sys.executable, __file__, "--memory-of", case.name, "--method", method]
+            found.append(float(subprocess.run(command, check=True, capture_output=True, text=True).stdout))
+        table.add_row(case.name, *(f"{value:.1f}" for value in found), f"{found[1] / found[0]:.2f}")
+    console.print(table)
+
+
+def main() -> None:
+    """Run everything and print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
+    parser.add_argument("--seconds", type=float, default=30.0, help="for each model, for all methods together")
+    parser.add_argument("--turn", type=int, default=1, help="steps of a method before it is another's turn")
+    parser.add_argument("--only", default="", help="names of models, with commas between them")
+    parser.add_argument("--memory-of", help=argparse.SUPPRESS)
+    parser.add_argument("--method", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")  # Opacus' hooks warn about torch's
+    if options.memory_of:
+        print(peak_memory(next(case for case in CASES if case.name == options.memory_of), options.method))
+        return
+    console = Console(width=120)
+    chosen = [case for case in CASES if not options.only or case.name in options.only.split(",")]
+    if PrivacyEngine is None:
+        console.print("Opacus is not installed here: only dperm and ordinary training are compared.")
+    for case in chosen:
+        print_times(console, case, options.seconds, options.turn)
+    print_memory(console, [case for case in chosen if case.name in ("CNN", "transformer")])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Standard normals in single precision, drawn ahead: what a small draw costs is mostly its beginning.
+
+A pool hands out every number once. What it holds belongs to one thread of one process: another thread, a child process
+and a copy of the pool begin with nothing, as streams do (`dperm.noise.bits`).
+"""
+
+import threading
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dperm.noise.bits import Stream, _this_process
+from dperm.noise.floating import floating_gaussian
+
+AHEAD = 2**14
+"""Numbers drawn at a time; a call that asks for as many is not served from the pool."""
+
+
+class FloatingPool:
+    """Numbers of the law of `floating_gaussian`, from one stream."""
+
+    def __init__(self, stream: Stream) -> None:
+        self._stream = stream
+        self._own = _Held()
+
+    def take(self, size: int) -> NDArray[np.float32]:
+        """``size`` standard normals that nobody else has or gets."""
+        if size >= AHEAD:
+            return floating_gaussian(size, self._stream)
+        own = self._own
+        if own.process != _this_process() or own.taken + size > len(own.numbers):
+            own.numbers, own.taken, own.process = floating_gaussian(AHEAD, self._stream), 0, _this_process()
+        own.taken += size
+        return own.numbers[own.taken - size : own.taken]
+
+    def __reduce__(self) -> tuple[type["FloatingPool"], tuple[Stream]]:
+        """A copy, here or in another process, holds nothing yet."""
+        return (FloatingPool, (self._stream,))
+
+
+class _Held(threading.local):
+    """What one thread has drawn ahead, in which process, and how much of it was handed out."""
+
+    def __init__(self) -> None:
+        self.numbers: NDArray[np.float32] = np.empty(0, dtype=np.float32)
+        self.taken = 0
+        self.process: tuple[int, int] | None = None

@@ -1,0 +1,107 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Adam without the bias of the noise (Tang et al. 2023, DP-AdamBC): post-processing (T3), nothing is charged for it.
+
+A noisy gradient is g + N(0, Phi I), so the running mean of its squares estimates E g^2 + Phi. Where the noise is the
+larger part, Adam divides all coordinates by about the same number, and is momentum. Phi is public: it is subtracted.
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from dperm import checks
+
+BETA = "It is the share of the past in a running mean."
+STABLE = "It keeps quotients finite where gradients are 0."
+FLOOR = "It is the least corrected second moment, as a share of the noise's variance."
+
+
+class AdamBC(Optimizer):
+    """Adam that divides by sqrt(max(v - Phi, floor Phi)) + eps: v the mean of squares, Phi the variance of the noise.
+
+    Without noise it is ``torch.optim.Adam``. A private training sets Phi before every step, as ``noise_variance`` of
+    each group of parameters; until then it is 0.
+
+    Parameters
+    ----------
+    params
+        ``model.parameters()``, or groups of them.
+    lr
+        The step size.
+    betas
+        Shares of the past in the running means of gradients and of their squares.
+    eps
+        Added to the divisor.
+    floor
+        The least v - Phi, in units of Phi. By itself v is uncertain by sqrt(2 (1 - b) / (1 + b)) Phi, b the second of
+        the betas: .03 Phi at b = .999. What is smaller is not known to be there.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from dperm.torch import AdamBC
+    >>> AdamBC(torch.nn.Linear(2, 1).parameters(), lr=1e-3).param_groups[0]["noise_variance"]
+    0.0
+    """
+
+    def __init__(
+        self,
+        params: Iterable[Any],
+        lr: float = 1e-3,
+        *,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        floor: float = 0.03,
+    ) -> None:
+        super().__init__(
+            params,
+            {
+                "lr": checks.nonnegative("lr", lr, "It is the step size."),
+                "betas": tuple(checks.between("betas", beta, 0.0, 1 - 1e-12, BETA) for beta in betas),
+                "eps": checks.nonnegative("eps", eps, STABLE),
+                "floor": checks.between("floor", floor, 1e-12, 1e12, FLOOR),
+                "noise_variance": 0.0,
+            },
+        )
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+        """One step along the gradients of the parameters."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    parameter.addcdiv_(*self._direction(parameter, group), value=-group["lr"])
+        return loss
+
+    def _direction(self, parameter: Tensor, group: dict[str, Any]) -> tuple[Tensor, Tensor]:
+        """The running mean of gradients, and what it is divided by."""
+        (first, second), grad, state = group["betas"], parameter.grad, self.state[parameter]
+        if not state:
+            state["step"] = torch.zeros((), dtype=torch.float64)
+            state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(parameter), torch.zeros_like(parameter)
+        state["step"] += 1
+        step = int(state["step"])
+        mean = state["exp_avg"].lerp_(grad, 1 - first) / (1 - first**step)
+        squares = state["exp_avg_sq"].mul_(second).addcmul_(grad, grad, value=1 - second) / (1 - second**step)
+        return mean, corrected(squares, group["noise_variance"], group["floor"]).sqrt_().add_(group["eps"])
+
+
+def corrected(squares: Tensor, noise_variance: float, floor: float) -> Tensor:
+    """max(v - Phi, floor Phi)."""
+    return squares.sub(noise_variance).clamp_(min=floor * noise_variance)
+
+
+def tell_noise(optimizer: Optimizer, *deviations: float) -> None:
+    """Let an `AdamBC` know the deviations of the independent parts of the noise on a gradient; others need not know."""
+    if isinstance(optimizer, AdamBC):
+        for group in optimizer.param_groups:
+            group["noise_variance"] = math.fsum(deviation**2 for deviation in deviations)

@@ -1,0 +1,313 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""A network as a classifier of scikit-learn, trained by DP-SGD (T46)."""
+
+import copy
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any, Self, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, softmax
+from torch.optim import Optimizer
+
+from dperm import checks
+from dperm.accounting.budget import Budget
+from dperm.checks import shown
+from dperm.data.bounded import invalid_rows
+from dperm.data.targets import Classes
+from dperm.errors import DataError, NotPrivateWarning, ParameterError
+from dperm.noise import NotPrivateBits
+from dperm.privacy import Adjacency, Release
+from dperm.report import Statement, statement
+from dperm.torch import public_classes
+from dperm.torch.engine.clipping import Clipping
+from dperm.torch.fit import fit
+from dperm.torch.plan import PHYSICAL
+from dperm.torch.quantile import QuantileClipping
+from dperm.torch.tables import Features, features_of, labels_of
+
+Module = nn.Module | Callable[[int, int], nn.Module]
+SEED = "It makes the fit reproducible and NOT PRIVATE. Leave it out for anything real."
+
+
+@final
+class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A classifier whose module gives a score for each class, trained by DP-SGD on the cross-entropy.
+
+    Arguments are stored as they are and checked by ``fit``.
+
+    Parameters
+    ----------
+    module
+        A function of (number of features, number of classes) that makes a module, or a module, of which a copy is
+        trained in each fit. Its architecture and initial values are public.
+    epsilon, delta, adjacency
+        What a fit may spend; "replace_one" (n is public) or "add_remove" (n is private, and declared).
+    classes
+        The public labels, two or more. None takes those found in y (at most 100), and takes them as public.
+    n
+        Under add_remove, a public number of records, which is never compared with the data.
+    batch_size, epochs, clip_norm, clipping, optimizer, learning_rate, grade, physical_batch_size
+        As for `dperm.torch.fit`; an ``optimizer`` is a function that makes one of parameters, or None.
+    ledger
+        The budget that a fit is charged to.
+    invalid
+        "raise", or "drop": rows with NaN, infinities or other labels contribute nothing, covered by the guarantee.
+    random_state
+        A seed makes the fit reproducible and NOT PRIVATE; it also decides about initial values.
+
+    Attributes
+    ----------
+    module_ : the trained module, in evaluation mode
+    classes_ : ndarray of the classes, sorted
+    guarantee_ : what is promised, with its adjacency; None for a fit with random_state
+    profile_ : the whole curve delta(epsilon); None where nothing is promised
+    release_ : the module with guarantee, profile, event and record
+    record_ : what was done, as plain data
+    statement_ : every field of a report, as data
+    n_features_in_, feature_names_in_ : as in scikit-learn
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from torch import nn
+    >>> from dperm.torch import PrivateTorchClassifier
+    >>> X = np.linspace(-2, 2, 300)[:, None]
+    >>> model = PrivateTorchClassifier(nn.Linear, epsilon=2.0, delta=1e-5, classes=(0, 1), epochs=10)
+    >>> model.fit(X, (X[:, 0] > 0).astype(int)).guarantee_.epsilon
+    2.0
+    """
+
+    n_features_in_: Any
+    feature_names_in_: Any
+
+    def __init__(
+        self,
+        module: Module,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        *,
+        adjacency: Adjacency | str = "replace_one",
+        classes: Sequence[Any] | NDArray[Any] | None = None,
+        n: int | None = None,
+        batch_size: float | None = None,
+        epochs: float | None = None,
+        clip_norm: float = 1.0,
+        clipping: Clipping | str | QuantileClipping = "flat",
+        optimizer: Callable[..., Optimizer] | None = None,
+        learning_rate: float | None = None,
+        grade: str = "exact",
+        physical_batch_size: int = PHYSICAL,
+        ledger: Budget | None = None,
+        invalid: str = "raise",
+        random_state: int | None = None,
+    ) -> None:
+        self.module = module
+        self.epsilon = epsilon
+        self.delta = delta
+        self.adjacency = adjacency
+        self.classes = classes
+        self.n = n
+        self.batch_size = batch_size
+        self.epochs = epochs
+        self.clip_norm = clip_norm
+        self.clipping = clipping
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.grade = grade
+        self.physical_batch_size = physical_batch_size
+        self.ledger = ledger
+        self.invalid = invalid
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn from private data; what is released is covered by ``guarantee_``.
+
+        Whatever raises before the charge costs nothing: parameters, data and the module are checked before.
+
+        Parameters
+        ----------
+        X
+            A row of numbers for each record: array, or table of pandas, polars or Arrow.
+        y
+            A label for each record.
+        """
+        drop, seed = invalid_rows(self.invalid) == "drop", self._seed()
+        features = features_of(X, finite=not drop)
+        labels = labels_of(y, len(features))
+        classes = (
+            public_classes.found(labels, drop=drop) if self.classes is None else public_classes.declared(self.classes)
+        )
+        seen = type(self)(self.module)  # notes the columns; this estimator changes only when all went well
+        validate_data(seen, X, skip_check_array=True)
+        targets = _targets(features, labels, Classes(tuple(classes.tolist())), drop=drop)
+        with _seeded(seed):
+            module = self._made(features.shape[1], len(classes))
+            release = self._trained(module, (torch.from_numpy(features), torch.from_numpy(targets)), seed)
+        return self._keep(release, classes, seen)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """For each row the probabilities of the classes, in the order of ``classes_``."""
+        check_is_fitted(self)
+        features = features_of(X, finite=True)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        with torch.no_grad():
+            parts = [self.module_(part) for part in torch.from_numpy(features).split(self.physical_batch_size)]
+            return np.asarray(softmax(torch.cat(parts).double(), dim=1).numpy())
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The most probable class of each row."""
+        places = self.predict_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[places])
+
+    @property
+    def statement_(self) -> Statement:
+        """Every field of a privacy report on this fit, as data."""
+        check_is_fitted(self)
+        return statement(self.release_)
+
+    def __sklearn_tags__(self) -> Any:
+        """Results that differ from fit to fit, and may be poor."""
+        tags = super().__sklearn_tags__()
+        tags.non_deterministic = True
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def _seed(self) -> int | None:
+        return None if self.random_state is None else checks.count("random_state", self.random_state, SEED, least=0)
+
+    def _made(self, features: int, classes: int) -> nn.Module:
+        """A module of its own for this fit."""
+        given: Any = self.module
+        made = (
+            copy.deepcopy(given) if isinstance(given, nn.Module) else given(features, classes) if callable(given) else 0
+        )
+        if not isinstance(made, nn.Module):
+            raise ParameterError(
+                f"module must be a torch module, or a function of (number of features, number of classes) that makes "
+                f"one, got {shown(given)}."
+            )
+        if _scores(made, features) != (2, classes):
+            raise ParameterError(
+                f"module must give {classes} scores for a row of {features} features, one for each class: shape "
+                f"(rows, {classes})."
+            )
+        return made
+
+    def _trained(self, module: nn.Module, data: tuple[Tensor, Tensor], seed: int | None) -> Release[nn.Module]:
+        if isinstance(self.optimizer, Optimizer):
+            raise ParameterError("optimizer must be a function that makes one of parameters: each fit has its own.")
+        return fit(
+            module,
+            data,
+            cross_entropy,
+            epsilon=self.epsilon,
+            delta=self.delta,
+            n=self.n,
+            adjacency=self.adjacency,
+            batch_size=self.batch_size,
+            epochs=self.epochs,
+            clip_norm=self.clip_norm,
+            clipping=self.clipping,
+            optimizer=self.optimizer,
+            learning_rate=self.learning_rate,
+            grade=self.grade,
+            physical_batch_size=self.physical_batch_size,
+            ledger=self.ledger,
+            progress=False,
+            bits=None if seed is None else NotPrivateBits(seed),
+        )
+
+    def _keep(self, release: Release[nn.Module], classes: NDArray[Any], seen: Self) -> Self:
+        """Take over what was learnt; names of columns that are gone are forgotten."""
+        record = replace(release.record, public={**release.record.public, **self._public(classes, seen)})
+        self.release_, self.record_ = replace(release, record=record), record
+        self.guarantee_ = None if record.seeded else release.guarantee
+        self.profile_ = None if record.seeded else release.profile
+        self.module_, self.classes_, self.n_features_in_ = release.value.eval(), classes, seen.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        if hasattr(seen, "feature_names_in_"):
+            self.feature_names_in_ = seen.feature_names_in_
+        return self
+
+    def _public(self, classes: NDArray[Any], seen: Self) -> dict[str, object]:
+        names = getattr(seen, "feature_names_in_", None)
+        known = public_classes.FOUND if self.classes is None else public_classes.DECLARED
+        rows = (
+            "n, the number of rows of X"
+            if Adjacency.of(self.adjacency) is Adjacency.REPLACE_ONE
+            else ("n, as it was declared; it was not compared with the data")
+        )
+        return {
+            "estimator": type(self).__name__,
+            "n_features": seen.n_features_in_,
+            "columns": None if names is None else [str(name) for name in names],
+            "classes": classes.tolist(),
+            "invalid": self.invalid,
+            "assumptions": [
+                rows,
+                "the number, names and types of the columns of X",
+                known,
+                "the architecture and the initial values of the module",
+                "all parameters of the estimator, which must not have been chosen by looking at the data",
+            ],
+        }
+
+
+def _scores(module: nn.Module, features: int) -> tuple[int, ...] | None:
+    """The shape of what a copy of the module gives for two rows of zeros; None if it fails."""
+    try:
+        with torch.no_grad():
+            found = copy.deepcopy(module).eval()(torch.zeros(2, features))
+    except Exception:  # anything that a forward pass may raise
+        return None
+    return tuple(found.shape) if isinstance(found, Tensor) else None
+
+
+def _targets(features: Features, labels: NDArray[Any], classes: Classes, *, drop: bool) -> NDArray[np.int64]:
+    """The places of the labels. A row without one gets features that are no numbers, so that it contributes nothing."""
+    codes = classes.read(labels)
+    bad = ~classes.counts(codes)
+    if bad.any() and not drop:
+        raise DataError(f'{classes.rule}, or give invalid="drop".')
+    features[bad] = np.nan
+    return np.maximum(codes, 0).astype(np.int64)
+
+
+def _seeded(seed: int | None) -> Any:
+    """The own generator of torch, which initial values come from, begins at the seed for a while."""
+    if seed is None:
+        return nullcontext()
+    warnings.warn(
+        "this fit is NOT PRIVATE: its noise follows from random_state, and whoever knows the seed can subtract it. "
+        "Leave out random_state for anything real.",
+        NotPrivateWarning,
+        stacklevel=3,  # the line that called fit
+    )
+    return _Seeded(seed)
+
+
+class _Seeded:
+    """A seed for torch, and no second warning of the run."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed, self._random, self._quiet = seed, torch.random.fork_rng([]), warnings.catch_warnings()
+
+    def __enter__(self) -> None:
+        self._random.__enter__()
+        torch.default_generator.manual_seed(self._seed)
+        self._quiet.__enter__()
+        warnings.simplefilter("ignore", NotPrivateWarning)
+
+    def __exit__(self, *error: Any) -> None:
+        self._quiet.__exit__(*error)
+        self._random.__exit__(*error)

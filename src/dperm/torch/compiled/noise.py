@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Compiled noise of grade `fast`: the law of `dperm.noise.floating`, made from the same words in the same way (T10)."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from dperm.errors import ParameterError
+from dperm.noise.bits import Stream
+from dperm.torch.compiled.inductor import Compiled, compiled
+
+PIECE = 2.0**16
+
+
+class CompiledNoise:
+    """What makes gradients of sums: adds normals, and multiplies by a public number.
+
+    Parameters
+    ----------
+    sums
+        Examples of the sums, of the right shapes.
+    scale
+        Standard deviation, in units of the clip norm.
+    code
+        What makes a graph runnable; the default compiles it.
+    """
+
+    def __init__(self, sums: Sequence[Tensor], scale: float, *, code: Callable[..., Compiled] = compiled) -> None:
+        self._pairs = pairs_of(sums)
+        self._scale, self._factor = torch.tensor(scale), torch.tensor(1.0)
+        self._last = 1.0
+        self._expected = [(total.shape, total.dtype) for total in sums]
+        words = torch.zeros(2 * self._pairs, dtype=torch.int32)
+        inputs = [*(torch.zeros_like(total) for total in sums), words, self._scale, self._factor]
+        self._code = code(make_fx(lambda *values: noisy(values[:-3], *values[-3:]))(*inputs), inputs)
+
+    def __call__(self, sums: Sequence[Tensor], stream: Stream, factor: float = 1.0) -> list[Tensor]:
+        """(sum + noise) factor, in new memory.
+
+        Parameters
+        ----------
+        sums
+            The sums of all micro-batches of a step.
+        stream
+            Where the bits come from.
+        factor
+            As the clip norm over the expected batch size.
+        """
+        if [(total.shape, total.dtype) for total in sums] != self._expected:
+            raise ParameterError("sums must have the shapes and types that the noise was compiled for.")
+        if factor != self._last:
+            self._last = factor
+            self._factor.fill_(factor)
+        words = torch.from_numpy(stream.words(self._pairs).view(np.int32))
+        with torch.no_grad():
+            return list(self._code([*sums, words, self._scale, self._factor]))
+
+
+def standard_normals(words: Tensor) -> Tensor:
+    """Box and Muller: sqrt(-2 log U) (cos V, sin V), U of the first half of the words, V of the second."""
+    first, second = words.chunk(2)
+    radius = _unsigned(first).add(0.5).mul(2.0**-32).log().mul(-2.0).sqrt()
+    angle = _unsigned(second).mul(2 * math.pi * 2.0**-32)
+    return torch.cat([radius * angle.cos(), radius * angle.sin()])
+
+
+def noisy(sums: Sequence[Tensor], words: Tensor, scale: Tensor, factor: Tensor) -> list[Tensor]:
+    """(sum + scale normals) factor."""
+    sizes = [total.numel() for total in sums]
+    normals = standard_normals(words)[: sum(sizes)]
+    return [
+        (total + part.view(total.shape).to(total.dtype) * scale) * factor
+        for total, part in zip(sums, normals.split(sizes), strict=True)
+    ]
+
+
+def pairs_of(sums: Sequence[Tensor]) -> int:
+    """How many words of 64 bits make normals for all entries."""
+    return (sum(total.numel() for total in sums) + 1) // 2
+
+
+def _unsigned(words: Tensor) -> Tensor:
+    """Words of 32 bits, in a type with a sign, as the nearest numbers of single precision without one."""
+    return ((words >> 16) & 0xFFFF).float().mul(PIECE).add((words & 0xFFFF).float())

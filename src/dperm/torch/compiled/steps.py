@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""A compiled sum with the noise of grade `fast` in the same graph: for samples that are one micro-batch."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from dperm.noise.bits import Stream
+from dperm.torch.compiled.inductor import Compiled, compiled
+from dperm.torch.compiled.noise import noisy, pairs_of
+from dperm.torch.compiled.sums import CompiledSum
+
+
+class CompiledStep:
+    """From a sample to its private gradient: (sum + noise) times a public number.
+
+    Parameters
+    ----------
+    sums
+        What the sum is: its graph is compiled once more, with noise.
+    parameters
+        All that are trained: those that no loss depends on get noise too.
+    scale
+        Standard deviation, in units of the clip norm.
+    code
+        What makes a graph runnable; the default compiles it.
+    """
+
+    def __init__(
+        self,
+        sums: CompiledSum,
+        parameters: Sequence[nn.Parameter],
+        *,
+        scale: float,
+        code: Callable[..., Compiled] = compiled,
+    ) -> None:
+        self._sums, self.parameters = sums, list(parameters)
+        self._pairs = pairs_of(self.parameters)
+        self._scale, self._factor = torch.tensor(scale), torch.tensor(1.0)
+        self._last = 1.0
+        trace = sums.trace
+
+        def step(*inputs: Tensor) -> list[Tensor]:
+            *rest, words, scale, factor = inputs
+            *found, total, weights = trace.graph(*rest)
+            by_parameter = dict(zip(trace.parameters, found, strict=True))
+            totals = [by_parameter.get(value, torch.zeros_like(value)) for value in self.parameters]
+            return [*noisy(totals, words, scale, factor), total, weights]
+
+        words = torch.zeros(2 * self._pairs, dtype=torch.int32)
+        inputs = [*sums.examples, words, self._scale, self._factor]
+        with torch.no_grad():
+            self._code = code(make_fx(step)(*inputs), inputs)
+
+    def __call__(
+        self,
+        batch: Sequence[Tensor],
+        keep: Tensor,
+        stream: Stream,
+        *,
+        factor: float = 1.0,
+        clip_norm: float | None = None,
+        observe: Callable[[Tensor], None] | None = None,
+    ) -> list[Tensor]:
+        """The private gradients of all parameters, as `CompiledSum` and `CompiledNoise` one after the other."""
+        inputs = self._sums.inputs(batch, keep, clip_norm)
+        if factor != self._last:
+            self._last = factor
+            self._factor.fill_(factor)
+        words = torch.from_numpy(stream.words(self._pairs).view(np.int32))
+        with torch.no_grad():
+            *found, total, weights = self._code([*inputs, words, self._scale, self._factor])
+            if math.isfinite(total.item()):
+                if observe is not None:
+                    observe(weights)
+                return found
+            sums = self._sums.by_engine(batch, keep, observe)
+            totals = [sums.get(value, torch.zeros_like(value)) for value in self.parameters]
+            return noisy(totals, words, self._scale, self._factor)

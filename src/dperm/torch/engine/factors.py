@@ -1,0 +1,249 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Per-example gradients of one parameter, kept in the form in which they are cheapest.
+
+The gradient of a matrix W in y_t = W a_t is, for one example, sum_t g_t a_t' with g_t the gradient of the loss at y_t:
+it is determined by the input and by the gradient at the output, and its norm needs no gradient of the shape of W. A
+*factor* holds such a pair, or the gradients themselves, for all examples of a batch. It knows three things:
+
+- the squared norm of every example's gradient,
+- the sum of all examples' gradients with one weight each: what clipping makes of them,
+- the *spread*, a bound on the norm of a gradient that adds up absolute values: rounding errors are shares of it (T46b).
+
+Where a parameter is used more than once, its gradient is the sum of those of its uses (`combined`).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from dperm.torch.engine.sums import weighted_products, weighted_rows
+
+LARGEST = 1.25
+"""Gradients of all examples of a sequence take at most this many times the memory of its inputs and gradients: fresh
+memory costs more than a second product."""
+TRAFFIC = 13
+"""Multiplications that take as long as to write a number of such a gradient and to read it twice (measured)."""
+
+
+SPREAD = 2.0**7
+"""A norm counts as at least this part of its spread: rounding errors of sums then have a public bound (T46b)."""
+
+
+LONGEST_ROW = 2**20
+"""Terms of one sum of squares."""
+
+
+class Factor(Protocol):
+    """The gradients of one parameter, one for each example of a batch."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the parameter."""
+
+    def squared_norms(self) -> Tensor:
+        """The squared norm of every example's gradient; not to be changed in place."""
+
+    def spread(self) -> Tensor | None:
+        """For every example a bound on the sum of the norms of what is added up; None if it is the norm itself."""
+
+    def weighted(self, weights: Tensor) -> Tensor:
+        """The sum of the gradients, each times its weight, in the shape of the parameter."""
+
+    def dense(self) -> Tensor:
+        """The gradients themselves: examples first, then the shape of the parameter."""
+
+    def masked(self, keep: Tensor) -> "Factor":
+        """The same with zeros for the examples that are not kept, also where they are not finite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """The gradients themselves: ``values`` has the examples first, then the shape of the parameter.
+
+    ``squares`` are the squared norms, if somebody knows them already.
+    """
+
+    values: Tensor
+    squares: Tensor | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the parameter."""
+        return tuple(self.values.shape[1:])
+
+    def squared_norms(self) -> Tensor:
+        """Sums of squares."""
+        return row_squares(_flat(self.values)) if self.squares is None else self.squares
+
+    def spread(self) -> None:
+        """Every example is added once."""
+        return None
+
+    def weighted(self, weights: Tensor) -> Tensor:
+        """One product of the weights with the gradients."""
+        if self.values.dim() == 2:
+            return weighted_rows(weights, self.values)
+        return weighted_rows(weights, _flat(self.values)).reshape(self.shape)
+
+    def dense(self) -> Tensor:
+        """As they are."""
+        return self.values
+
+    def masked(self, keep: Tensor) -> "Dense":
+        """Zeros where not kept."""
+        return Dense(_masked(self.values, keep))
+
+
+@dataclass(frozen=True, slots=True)
+class Outer:
+    """Gradients g a' of a matrix that every example meets once: ``inputs`` (examples, d), ``grads`` (examples, p).
+
+    ``grad_squares`` are the squared norms of ``grads``, if somebody knows them already.
+    """
+
+    inputs: Tensor
+    grads: Tensor
+    shape: tuple[int, ...]
+    grad_squares: Tensor | None = None
+
+    def squared_norms(self) -> Tensor:
+        """|a|^2 |g|^2."""
+        grads = row_squares(self.grads) if self.grad_squares is None else self.grad_squares
+        return row_squares(self.inputs).mul_(grads)
+
+    def spread(self) -> None:
+        """Every example is added once."""
+        return None
+
+    def weighted(self, weights: Tensor) -> Tensor:
+        """One product, as in ordinary training."""
+        return _shaped(weighted_products(weights, self.grads, self.inputs), self.shape)
+
+    def dense(self) -> Tensor:
+        """All outer products."""
+        return (self.grads[:, :, None] * self.inputs[:, None, :]).reshape(-1, *self.shape)
+
+    def masked(self, keep: Tensor) -> "Outer":
+        """Zeros where not kept."""
+        return Outer(_masked(self.inputs, keep), _masked(self.grads, keep), self.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class OuterSequence:
+    """Gradients sum_t g_t a_t' of a matrix: ``inputs`` (examples, T, d), ``grads`` (examples, T, p)."""
+
+    inputs: Tensor
+    grads: Tensor
+    shape: tuple[int, ...]
+
+    def squared_norms(self) -> Tensor:
+        """sum_st (a_s a_t)(g_s g_t), by two Gram matrices.
+
+        Where the terms cancel, rounding is left. In double precision its bound is added later (T46b); in single
+        precision a norm counts as at least 1/128 of its spread, the sum of the roots of the diagonal.
+        """
+        inputs = torch.bmm(self.inputs, self.inputs.transpose(1, 2))
+        grads = torch.bmm(self.grads, self.grads.transpose(1, 2))
+        products = inputs.mul_(grads)
+        squares: Tensor = products.sum((1, 2))
+        if squares.dtype is torch.float64:
+            return squares
+        spread = products.diagonal(dim1=1, dim2=2).sqrt().sum(1)
+        return torch.maximum(squares, spread.square_().mul_(SPREAD**-2))
+
+    def spread(self) -> Tensor:
+        """sum_t |a_t| |g_t|."""
+        lengths: Tensor = torch.linalg.vector_norm(self.inputs, dim=2) * torch.linalg.vector_norm(self.grads, dim=2)
+        return lengths.sum(1)
+
+    def weighted(self, weights: Tensor) -> Tensor:
+        """One product, as in ordinary training."""
+        steps = self.grads.shape[1]
+        grads, inputs = self.grads.flatten(0, 1), self.inputs.flatten(0, 1)
+        return _shaped(weighted_products(weights.repeat_interleave(steps), grads, inputs), self.shape)
+
+    def dense(self) -> Tensor:
+        """The gradients of all examples."""
+        return torch.bmm(self.grads.transpose(1, 2), self.inputs).reshape(-1, *self.shape)
+
+    def masked(self, keep: Tensor) -> "OuterSequence":
+        """Zeros where not kept."""
+        return OuterSequence(_masked(self.inputs, keep), _masked(self.grads, keep), self.shape)
+
+
+def outer(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> Factor:
+    """The cheapest factor for a matrix: (examples, ..., d) met by (examples, ..., p)."""
+    if inputs.dim() == 2:
+        return Outer(inputs, grads, tuple(shape))
+    examples, steps = inputs.shape[0], math.prod(inputs.shape[1:-1])
+    sequence = OuterSequence(
+        inputs.reshape(examples, steps, inputs.shape[-1]), grads.reshape(examples, steps, grads.shape[-1]), tuple(shape)
+    )
+    return Dense(sequence.dense()) if pays(steps, inputs.shape[-1], grads.shape[-1]) else sequence
+
+
+def affine(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> tuple[Factor, Factor]:
+    """The factors of W and b in y_t = W a_t + b, which share what both need of the gradients at the outputs."""
+    if inputs.dim() == 2:
+        squares = row_squares(grads)
+        return Outer(inputs, grads, tuple(shape), squares), Dense(grads, squares)
+    return outer(inputs, grads, shape), Dense(grads.flatten(1, -2).sum(1))
+
+
+def pays(steps: int, wide: int, high: int) -> bool:
+    """Whether to make the gradients of all examples of a sequence, once for norms and sum: quicker, and not too large.
+
+    The Gram matrices take T^2 (d + p) multiplications, and the sum is a product of its own; gradients of all examples
+    take the multiplications of that product, but d p numbers are written and read twice.
+    """
+    entries, ends = wide * high, wide + high
+    return entries <= LARGEST * steps * ends and steps * steps * ends >= TRAFFIC * entries
+
+
+def combined(factors: Sequence[Factor]) -> Factor:
+    """The factor of a parameter that is used several times: gradients of its uses added, example by example."""
+    if len(factors) == 1:
+        return factors[0]
+    pairs = [pair for factor in factors if (pair := _as_sequence(factor))]
+    if len(pairs) == len(factors):
+        inputs, grads = (torch.cat(parts, dim=1) for parts in zip(*pairs, strict=True))
+        return outer(inputs, grads, factors[0].shape)
+    return Dense(torch.stack([factor.dense() for factor in factors]).sum(0))
+
+
+def row_squares(rows: Tensor) -> Tensor:
+    """Squared norms of rows; one pass, where squares and their sums would be two.
+
+    Very long rows are cut: a sum of 2^20 squares in any order is right to 2^-32 in double precision (T46b).
+    """
+    if rows.shape[1] > LONGEST_ROW:
+        return torch.stack([row_squares(part) for part in rows.split(LONGEST_ROW, dim=1)]).sum(0)
+    norms: Tensor = torch.linalg.vector_norm(rows, dim=1)
+    return norms.square_()
+
+
+def _as_sequence(factor: Factor) -> tuple[Tensor, Tensor] | None:
+    """Inputs and gradients of an outer factor, as sequences."""
+    if isinstance(factor, Outer):
+        return factor.inputs[:, None, :], factor.grads[:, None, :]
+    return (factor.inputs, factor.grads) if isinstance(factor, OuterSequence) else None
+
+
+def _shaped(matrix: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """The matrix in the shape of its parameter; mostly it has it."""
+    return matrix if matrix.shape == shape else matrix.reshape(shape)
+
+
+def _masked(values: Tensor, keep: Tensor) -> Tensor:
+    """Zeros for the examples that are not kept; a product would keep what is not a number."""
+    return torch.where(keep.reshape(-1, *[1] * (values.dim() - 1)), values, 0)
+
+
+def _flat(values: Tensor) -> Tensor:
+    """One row for each example, also of a parameter that is a single number."""
+    return values.flatten(1) if values.dim() > 1 else values[:, None]

@@ -1,0 +1,86 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Models that cannot be trained with per-example gradients, seen without running them."""
+
+from collections.abc import Callable
+
+import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.instancenorm import _InstanceNorm
+from torch.nn.parameter import is_lazy
+
+from dperm.errors import AssumptionError
+from dperm.torch.engine.recompute import in_words
+from dperm.torch.engine.rules.embedding import check_table
+
+
+def check_parameters(model: nn.Module) -> None:
+    """Refuse models without trained parameters, and parameters of types that are not supported."""
+    if any(is_lazy(parameter) for parameter in model.parameters()):
+        raise AssumptionError(
+            "the model has lazy layers, whose parameters have no shape yet. Run it once on a batch of made-up inputs."
+        )
+    trained = [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
+    if not trained:
+        raise AssumptionError(
+            "all parameters of the model are frozen, so that there is nothing to train. Set requires_grad on some."
+        )
+    for name, parameter in trained:
+        if parameter.is_complex():
+            raise AssumptionError(
+                f"the parameter {name!r} is complex; clipping is defined for real gradients only. Keep real and "
+                f"imaginary parts in two parameters, or freeze it."
+            )
+        if parameter.dtype not in (torch.float32, torch.float64):
+            raise AssumptionError(
+                f"the parameter {name!r} is of type {_type(parameter.dtype)}: norms and sums of clipped gradients in "
+                f"half precision are not supported, for rounding would break the bound. Use model.float()."
+            )
+
+
+def check_layers(model: nn.Module) -> None:
+    """Refuse layers that are known to mix examples, in the mode in which they are."""
+    for name, module in model.named_modules():
+        _check_layer(name, module)
+
+
+def watched_layers(model: nn.Module) -> Callable[[], None]:
+    """Refuse such layers whenever they are run, in the mode in which they are then, until the result is called."""
+    hooks = [
+        module.register_forward_pre_hook(lambda layer, _, name=name: _check_layer(name, layer))
+        for name, module in model.named_modules()
+        if isinstance(module, _BatchNorm) or (isinstance(module, _InstanceNorm) and not _is_trained(module))
+    ]
+
+    def undo() -> None:
+        for hook in hooks:
+            hook.remove()
+
+    return undo
+
+
+def _check_layer(name: str, module: nn.Module) -> None:
+    kind = type(module).__name__
+    if isinstance(module, nn.Embedding | nn.EmbeddingBag):  # frozen ones too: a forward pass may change them
+        check_table(module)
+    if isinstance(module, _BatchNorm) and (module.training or module.running_mean is None):
+        raise AssumptionError(
+            f"{in_words(name)} ({kind}) normalizes with statistics of the whole batch, so that no example has a "
+            f"gradient of its own. Replace it by nn.GroupNorm (nn.LayerNorm for vectors), or put it into eval "
+            f"mode, with running statistics that do not come from the private data."
+        )
+    if isinstance(module, _InstanceNorm) and module.training and module.track_running_stats:
+        raise AssumptionError(
+            f"{in_words(name)} ({kind}) keeps running statistics of the private data, which would be published without "
+            f"noise. Use track_running_stats=False."
+        )
+
+
+def _is_trained(module: nn.Module) -> bool:
+    """Whether it has a site, which refuses it too."""
+    return any(parameter.requires_grad for parameter in module.parameters())
+
+
+def _type(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")

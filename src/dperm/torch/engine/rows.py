@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Per-example gradients of a table of which every example meets a few rows: embeddings.
+
+The gradient of row v is the sum of g_t over the places t whose index is v. No example needs memory for the whole table.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from dperm.torch.engine.sums import LONGEST
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Gradients g_t of the rows ``indices`` (examples, T) of a table: ``grads`` (examples, T, d)."""
+
+    indices: Tensor
+    grads: Tensor
+    shape: tuple[int, ...]
+
+    def squared_norms(self) -> Tensor:
+        """Sums of squares, after the gradients of an index that an example has several times are added."""
+        rows, order = self.indices.sort(dim=1)
+        new = torch.ones_like(rows, dtype=torch.bool)
+        new[:, 1:] = rows[:, 1:] != rows[:, :-1]
+        totals = self.grads if bool(new.all()) else self._totals(new, order)
+        norms: Tensor = torch.linalg.vector_norm(totals.flatten(1), dim=1)
+        return norms.square()
+
+    def _totals(self, new: Tensor, order: Tensor) -> Tensor:
+        """(examples, T, d): the total of every different index of an example, then zeros.
+
+        ``order`` sorts the indices of an example, ``new`` says where in that order an index comes first.
+        """
+        examples, places, width = self.grads.shape
+        numbers = new.cumsum(1).sub_(1)
+        numbers += places * torch.arange(examples, device=numbers.device)[:, None]
+        numbers = torch.empty_like(numbers).scatter_(1, order, numbers)
+        totals = self.grads.new_zeros(examples * places, width)
+        return totals.index_add_(0, numbers.flatten(), self.grads.flatten(0, 1)).reshape(self.grads.shape)
+
+    def spread(self) -> Tensor:
+        """sum_t |g_t|."""
+        norms: Tensor = torch.linalg.vector_norm(self.grads, dim=2)
+        return norms.sum(1)
+
+    def weighted(self, weights: Tensor) -> Tensor:
+        """Weighted gradients added to their rows."""
+        grads, indices = (self.grads * weights[:, None, None]).flatten(0, 1), self.indices.flatten()
+        if grads.dtype is not torch.float64 or len(grads) <= LONGEST:
+            return grads.new_zeros(self.shape).index_add_(0, indices, grads)
+        total = grads.new_zeros(self.shape)
+        for some, at in zip(grads.split(LONGEST), indices.split(LONGEST), strict=True):
+            total += grads.new_zeros(self.shape).index_add_(0, at, some)
+        return total
+
+    def dense(self) -> Tensor:
+        """The gradients of all examples: memory for a table each."""
+        examples, rows = len(self.indices), self.shape[0]
+        starts = rows * torch.arange(examples, device=self.indices.device)[:, None]
+        found = self.grads.new_zeros(examples * rows, *self.shape[1:])
+        found.index_add_(0, (self.indices + starts).flatten(), self.grads.flatten(0, 1))
+        return found.reshape(examples, *self.shape)
+
+    def masked(self, keep: Tensor) -> "Rows":
+        """Zeros where not kept."""
+        return Rows(self.indices, torch.where(keep[:, None, None], self.grads, 0), self.shape)
+
+
+def joined(parts: Sequence[Rows]) -> Rows:
+    """One table that is looked up several times: the places of all uses, one after the other."""
+    indices, grads = torch.cat([part.indices for part in parts], 1), torch.cat([part.grads for part in parts], 1)
+    return Rows(indices, grads, parts[0].shape)

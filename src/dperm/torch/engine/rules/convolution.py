@@ -1,0 +1,95 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions are products with patches: the output at place t is W a_t + b, with a_t the patch of the input there.
+
+So the gradient of W is sum_t g_t a_t', as for a linear layer. A transposed convolution is the adjoint of a convolution:
+its input meets the patches of the gradient at its output.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils._python_dispatch import is_in_torch_dispatch_mode
+
+from dperm.torch.engine.arranged import Arranged
+from dperm.torch.engine.factors import Dense, Factor, OuterSequence, pays
+from dperm.torch.engine.rules.layers import check_examples, trained
+from dperm.torch.engine.rules.patches import Windows
+from dperm.torch.engine.tape import Uses
+
+Convolution = nn.Conv1d | nn.Conv2d | nn.Conv3d | nn.ConvTranspose1d | nn.ConvTranspose2d | nn.ConvTranspose3d
+
+FEW = 2**18
+"""Numbers in the patches that are held at a time: memory that is used again, and stays in the cache (measured)."""
+
+
+def convolution_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
+    """The rule of ``nn.Conv1d``, ``nn.Conv2d`` and ``nn.Conv3d``."""
+    layer = cast(nn.Conv2d, module)
+    check_examples(layer, inputs[0], dims=2 + len(layer.kernel_size))
+    if (weight := trained(layer, "weight")) is not None:
+        mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
+        yield weight, _met(layer, _padded(layer, inputs[0], mode), grad)
+    yield from _bias(layer, grad)
+
+
+def transposed_convolution_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
+    """The rule of ``nn.ConvTranspose1d``, ``nn.ConvTranspose2d`` and ``nn.ConvTranspose3d``."""
+    layer = cast(nn.ConvTranspose2d, module)
+    check_examples(layer, inputs[0], dims=2 + len(layer.kernel_size))
+    if (weight := trained(layer, "weight")) is not None:
+        yield weight, _met(layer, _padded(layer, grad, "constant"), inputs[0])
+    yield from _bias(layer, grad)
+
+
+def _met(layer: Convolution, padded: Tensor, values: Tensor) -> Factor:
+    """The gradient of the weight: ``values`` (examples, channels, ...) have met the patches of ``padded``."""
+    windows = Windows(padded.shape[1], layer.kernel_size, layer.stride, layer.dilation, tuple(values.shape[2:]))
+    values, shape = values.flatten(2), tuple(layer.weight.shape)
+    if layer.groups > 1:
+        values = values.unflatten(1, (layer.groups, -1))
+        patches = windows.places_last(padded).unflatten(1, (layer.groups, -1))
+        return Dense(torch.matmul(values, patches.transpose(2, 3)).reshape(-1, *shape))
+    order = (0, *(1 + dim for dim in windows.order))
+    arranged = tuple(shape[dim] for dim in order)
+    if pays(values.shape[2], math.prod(shape[1:]), shape[0]):
+        factor: Factor = Dense(_instantiated(windows, padded, values).reshape(-1, *arranged))
+    else:
+        factor = OuterSequence(windows.patches(padded), values.transpose(1, 2), arranged)
+    same = tuple(range(len(order)))
+    return factor if order == same else Arranged(factor, tuple(order.index(dim) for dim in same))
+
+
+def _instantiated(windows: Windows, padded: Tensor, values: Tensor) -> Tensor:
+    """The gradients of all examples, for a few at a time: patches take several times the memory of an image."""
+    entries = windows.channels * math.prod(windows.sizes)
+    found = values.new_empty(len(values), values.shape[1], entries)
+    # A trace has all of them at once: a graph of many small products takes minutes to compile.
+    few = len(values) if is_in_torch_dispatch_mode() else max(1, FEW // (entries * values.shape[2]))
+    for some, at, to in zip(padded.split(few), values.split(few), found.split(few), strict=True):
+        torch.bmm(at, windows.patches(some), out=to)
+    return found
+
+
+def _padded(layer: Convolution, values: Tensor, mode: str) -> Tensor:
+    margins = _margins(layer)
+    return functional.pad(values, margins, mode=mode) if any(margins) else values
+
+
+def _margins(layer: Convolution) -> Sequence[int]:
+    """What is added around the input, in the order of ``pad``: the last dimension first."""
+    if layer.padding == "valid":
+        return []
+    if layer.padding == "same":
+        totals = [step * (size - 1) for size, step in zip(layer.kernel_size, layer.dilation, strict=True)]
+        return [side for total in reversed(totals) for side in (total // 2, total - total // 2)]
+    return [side for side in reversed(cast(tuple[int, ...], layer.padding)) for _ in range(2)]
+
+
+def _bias(layer: Convolution, grad: Tensor) -> Uses:
+    if (bias := trained(layer, "bias")) is not None:
+        yield bias, Dense(grad.flatten(2).sum(2))

@@ -1,0 +1,128 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""What a forward pass leaves behind: uses of parameters, with their inputs and where their gradients will arrive."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.graph import GradientEdge, _engine_run_backward, get_gradient_edge
+
+from dperm.errors import AssumptionError
+from dperm.torch.engine.factors import Dense, Factor
+
+Uses = Iterable[tuple[nn.Parameter, Factor]]
+
+
+class Rule(Protocol):
+    """The mathematics of one kind of layer: from inputs and the gradient at the output to gradients of parameters."""
+
+    def __call__(self, module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
+        """The per-example gradients of the parameters that are trained (``requires_grad``), examples first."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """One use of a layer: ``edge`` is where the gradient at its output arrives, maybe in another ``shape``."""
+
+    rule: Rule
+    module: nn.Module
+    inputs: tuple[Tensor, ...]
+    edge: GradientEdge | Tensor
+    versions: tuple[int, ...]
+    shape: torch.Size | None = None
+
+    def checked_inputs(self, *, double: bool) -> tuple[Tensor, ...]:
+        """The inputs, if nothing has overwritten them since."""
+        if tuple([value._version for value in self.inputs]) != self.versions:
+            raise AssumptionError(
+                f"the input of a {type(self.module).__name__} was overwritten in place after it was used, so its "
+                f"gradient is lost. Use the operation that is not in place there."
+            )
+        return tuple(_double(value) for value in self.inputs) if double else self.inputs
+
+
+@dataclass(slots=True)
+class Tape:
+    """The entries of the forward passes since the last step; nothing is noted while ``paused``, counted by depth."""
+
+    entries: list[Entry] = field(default_factory=list)
+    paused: int = 0
+
+    def record(self, rule: Rule, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+        """Note a use whose result is ``output``. Passes without gradient are no part of training."""
+        if output.requires_grad and torch.is_grad_enabled() and not self.paused:
+            kept = tuple([value.detach() for value in inputs])
+            versions = tuple([value._version for value in kept])
+            base = _whole_base(output) if output._is_view() else None
+            if base is None:
+                self.entries.append(Entry(rule, module, kept, get_gradient_edge(output), versions))
+            else:
+                self.entries.append(Entry(rule, module, kept, get_gradient_edge(base), versions, output.shape))
+
+    def lift(self, parameter: nn.Parameter, expanded: Tensor) -> None:
+        """Note that ``expanded``, a leaf with the examples first, stands for ``parameter`` in the forward pass."""
+        self.entries.append(Entry(_Lifted(parameter), nn.Module(), (), expanded, ()))
+
+    def taken(self) -> list[Entry]:
+        """The entries, which the tape forgets."""
+        entries, self.entries = self.entries, []
+        return entries
+
+
+@dataclass(frozen=True)
+class _Lifted:
+    """The gradient at a copy for every example is the example's gradient of the parameter."""
+
+    parameter: nn.Parameter
+
+    def __call__(self, module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
+        return [(self.parameter, Dense(grad.reshape(grad.shape[0], *self.parameter.shape)))]
+
+
+def uses(entries: list[Entry], losses: Tensor, *, double: bool) -> list[tuple[nn.Parameter, list[Factor]]]:
+    """The factors of all uses that the losses depend on, by parameter: one backward pass, through activations only.
+
+    To be called under ``torch.no_grad()``: no rule has to be differentiated.
+    """
+    if not entries:
+        return []
+    edges: Any = [entry.edge for entry in entries]
+    grads = _backward(losses, edges)
+    found: dict[int, tuple[nn.Parameter, list[Factor]]] = {}
+    for entry, grad in zip(entries, grads, strict=True):
+        if grad is not None:
+            values = entry.checked_inputs(double=double)
+            given = grad if entry.shape is None else grad.reshape(entry.shape)
+            for parameter, factor in entry.rule(entry.module, values, _double(given) if double else given):
+                found.setdefault(id(parameter), (parameter, []))[1].append(factor)
+    return list(found.values())
+
+
+def _backward(losses: Tensor, edges: list[Any]) -> tuple[Tensor | None, ...]:
+    """The gradients of the sum of the losses at the edges; None where it does not depend on one.
+
+    It is what ``torch.autograd.grad`` calls after checks of its arguments, which for a small model take a tenth of the
+    step.
+    """
+    return _engine_run_backward(
+        (losses,), (torch.ones_like(losses),), False, False, tuple(edges), True, accumulate_grad=False
+    )
+
+
+def _double(value: Tensor) -> Tensor:
+    return value.double() if value.is_floating_point() else value
+
+
+def _whole_base(view: Tensor) -> Tensor | None:
+    """The tensor that ``view`` is another shape of, as of a linear layer with bias for sequences.
+
+    What works in place on a view gives it another edge, so that no gradient arrives at the first one; its base has one
+    that stays.
+    """
+    base = view._base
+    if base is None or base.numel() != view.numel() or not (base.is_contiguous() and view.is_contiguous()):
+        return None
+    return base if base.requires_grad else None

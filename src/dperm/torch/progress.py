@@ -1,0 +1,31 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""A bar of the steps, and of nothing that depends on the data."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What shows the steps."""
+
+    advance: Callable[[], None]
+
+
+@contextmanager
+def step_progress(steps: int, shown: bool | None, *, done: int = 0) -> Iterator[Progress]:
+    """A bar of ``steps`` steps, ``done`` of them done, on the terminal; ``shown`` None: if standard error is one."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    if not (console.is_terminal if shown is None else shown):
+        yield Progress(lambda: None)
+        return
+    columns = (TextColumn("private training"), BarColumn(), MofNCompleteColumn(), TextColumn("steps"))
+    with Bar(*columns, TimeRemainingColumn(), console=console) as bar:
+        task = bar.add_task("", total=steps, completed=done)
+        yield Progress(lambda: bar.advance(task))

@@ -1,0 +1,263 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""A private training run: it owns sampling, clipping, noise and accounting, while the user writes the loop (T46).
+
+The order is that of every release. When the block is entered: check the budget, check model and data, reserve. Each
+step draws its noise once, after the last micro-batch of its sample. When the block is left: commit the digest of
+the model. The guarantee is that of all planned steps, whichever were run: to stop at a step that depends on what was
+seen, and to report the steps that were run, would be another mechanism.
+"""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from os import PathLike
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from dperm.accounting.budget import Budget
+from dperm.errors import ParameterError
+from dperm.mechanisms.run import Run, opened
+from dperm.noise.bits import Bits
+from dperm.privacy import Release
+from dperm.torch.checkpoint import resumed
+from dperm.torch.digest import model_digest
+from dperm.torch.engine.check import check_losses
+from dperm.torch.engine.describe import Description, describe
+from dperm.torch.engine.gradients import PerExampleGradients
+from dperm.torch.options import Options
+from dperm.torch.progress import step_progress
+from dperm.torch.readiness import Ready, ready
+from dperm.torch.records import Batch
+from dperm.torch.sampling import MicroBatch, Sampler
+from dperm.torch.update import Update, checked_optimizer
+
+if TYPE_CHECKING:
+    from dperm.torch.plan import DPSGDPlan
+
+
+OUTSIDE = "a training run works in its with block: with plan.attach(...) as private: ..."
+
+
+class PrivateTraining:
+    """Training with a plan: ``for batch in private: private.step(losses)``, in a ``with`` block.
+
+    Attributes
+    ----------
+    plan
+        What is run.
+    steps_taken
+        Steps that were run so far. It is information; the guarantee is that of all planned steps.
+    """
+
+    def __init__(
+        self,
+        plan: "DPSGDPlan",
+        model: nn.Module,
+        optimizer: Optimizer,
+        dataset: Any,
+        *,
+        budget: Budget | None,
+        options: Options,
+        bits: Bits | None,
+    ) -> None:
+        self.plan, self.model, self.steps_taken = plan, model, 0
+        self._optimizer = checked_optimizer(optimizer, model)
+        self._dataset, self._budget, self._options, self._bits = dataset, budget, options, bits
+        self._open: ExitStack | None = None
+        self._was_entered = self._losses_seen = False
+        self._release: Release[nn.Module] | None = None
+        self._pending: MicroBatch | None = None
+        self._loops = 0
+
+    def __enter__(self) -> Self:
+        """Check everything, charge the budget, hook the model."""
+        if self._was_entered:  # what an earlier block drew would be forgotten
+            raise ParameterError("a training run can be entered once. Call plan.attach again for another one.")
+        with ExitStack() as stack:
+            self._checkpoint = stack.enter_context(resumed(self._options.resume, self.plan))
+            self._run: Run[Ready] = stack.enter_context(self._opened())
+            self._checkpoint.check_bits(self._run.record.seeded)
+            self._gradients = stack.enter_context(PerExampleGradients(self.model, sites=self._run.value.sites))
+            self._update = stack.enter_context(Update(self.plan, self._optimizer, self.model, self._run.stream))
+            self.steps_taken = self._checkpoint.restore(self.model, self._optimizer, self._update)
+            shown = step_progress(self.plan.steps, self._options.progress, done=self._update.draws)
+            self._progress = stack.enter_context(shown)
+            self._open, self._was_entered = stack.pop_all(), True
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Take the hooks away, and commit the digest of the model."""
+        stack, self._open = self._opened_stack(), None
+        with stack:
+            self._checkpoint.settle(self._update.draws)
+            if error is not None:
+                raise error
+            self._release = self._run.released(self.model, model_digest)
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Micro-batches of the samples of the steps that are left; `step` is called once for each."""
+        self._opened_stack()
+        self._refuse_within_a_sample("a loop can begin")
+        self._loops += 1
+        return self._batches(self._loops)
+
+    def step(self, losses: Tensor) -> bool:
+        """Add the clipped gradients of a micro-batch; after the last of a sample, add noise and let the optimizer step.
+
+        Parameters
+        ----------
+        losses
+            One loss for each row of the batch that the loop gave last, from a forward pass with gradients.
+
+        Returns
+        -------
+        bool
+            Whether the optimizer stepped: then a scheduler may step too.
+        """
+        part = self._awaited(losses)
+        if part.rows:
+            self._add(losses, part)
+        self._gradients.forget()
+        self._pending = None
+        if not part.last:
+            return False
+        self._checkpoint.before_draw(self._update.draws)
+        self._update.finish()
+        self.steps_taken += 1
+        self._progress.advance()
+        return True
+
+    @property
+    def release(self) -> Release[nn.Module]:
+        """The model with its guarantee, profile, event and record, once the block was left."""
+        if self._release is None:
+            raise ParameterError("release is there after the with block of the training was left without an error.")
+        return self._release
+
+    @property
+    def clip_norm(self) -> float:
+        """The clip norm of the next step: the plan's, or where quantile clipping has brought it, privately."""
+        self._entered()
+        return self._update.clip_norm
+
+    def so_far(self) -> str:
+        """What the steps that were run would have spent, had their number been fixed beforehand: no guarantee."""
+        self._entered()
+        return self.plan.so_far(self._update.draws)
+
+    def describe(self) -> Description:
+        """How the gradients of each layer are found."""
+        self._entered()
+        return describe(self.model, self._run.value.inputs)
+
+    def save(self, path: str | PathLike[str], extra: dict[str, Any] | None = None) -> None:
+        """Write a checkpoint from which ``plan.attach(..., resume=path)`` goes on; between two steps only.
+
+        Parameters
+        ----------
+        path
+            Where; beside it a journal of the steps is kept, without which nothing can be resumed.
+        extra
+            Plain data and tensors of your own, such as ``scheduler.state_dict()``.
+        """
+        self._opened_stack()
+        self._refuse_within_a_sample("save can be called")
+        self._checkpoint.save(
+            path,
+            self.model,
+            self._optimizer,
+            self._update,
+            taken=self.steps_taken,
+            request_id=self._request_id,
+            seeded=self._run.record.seeded,
+            extra=extra,
+        )
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        """What was given to `save` as ``extra``, in a resumed run."""
+        self._entered()
+        return self._checkpoint.extra
+
+    def _batches(self, loop: int) -> Iterator[Batch]:
+        data, steps = self._run.value, self.plan.steps - self._update.draws
+        sampler = Sampler(
+            data.records, data.groups, self.plan.rate, self.plan.method.physical_batch_size, self._run.stream
+        )
+        for part in sampler.batches(steps):
+            self._refuse_other_loops(loop)
+            self._pending = part
+            yield part.batch
+        self._refuse_other_loops(loop)
+
+    def _refuse_other_loops(self, loop: int) -> None:
+        self._opened_stack()
+        if loop != self._loops:
+            raise ParameterError("only one loop over a training run can be under way. Break out of the other one.")
+        if self._pending is not None:
+            raise ParameterError("step must be called once for every batch: what is left out must not depend on data.")
+
+    def _refuse_within_a_sample(self, what: str) -> None:
+        if self._pending is not None or self._update.is_partial:
+            raise ParameterError(
+                f"{what} between two steps only, right after step returned True: to drop a sample that was seen would "
+                f"be another way of sampling."
+            )
+
+    def _awaited(self, losses: Tensor) -> MicroBatch:
+        """The micro-batch that ``losses`` belong to."""
+        self._opened_stack()
+        if self._pending is None:
+            raise ParameterError("step must be called once for every batch of the loop over the training run.")
+        rows = max(self._pending.rows, 1)
+        if not isinstance(losses, Tensor) or losses.shape != (rows,):
+            raise ParameterError(
+                "losses must hold one loss for each row of the batch, in one dimension. A mean or a sum over the batch "
+                'cannot be clipped: use reduction="none", and for several losses of a row their mean.'
+            )
+        return self._pending
+
+    def _add(self, losses: Tensor, part: MicroBatch) -> None:
+        if not self._losses_seen and check_losses(losses, self._gradients):
+            self._losses_seen = True
+            self._gradients.keep_no_outputs()
+        plan, update = self.plan, self._update
+        sums = self._gradients.clipped_sums(
+            losses,
+            clip_norm=update.clip_norm,
+            clipping=plan.clipping,
+            double=plan.noise.double,
+            observe=update.observer,
+        )
+        update.add(sums)
+
+    def _opened(self) -> Any:
+        """The charge: an error leaves it open if there is a checkpoint to resume from."""
+        model, options, checkpoint = self.model, self._options, self._checkpoint
+        facts = self.plan.with_public({"parameters": sum(value.numel() for value in model.parameters())})
+        return opened(
+            facts,
+            lambda: ready(self.plan, model, self._dataset, options),
+            budget=self._budget,
+            bits=self._bits,
+            request_id=self._request_id,
+            resumable=checkpoint,
+        )
+
+    @property
+    def _request_id(self) -> str:
+        return self._checkpoint.request_id(self._options.request_id)
+
+    def _entered(self) -> None:
+        if not self._was_entered:
+            raise ParameterError(OUTSIDE)
+
+    def _opened_stack(self) -> ExitStack:
+        if self._open is None:
+            raise ParameterError(OUTSIDE)
+        return self._open

@@ -1,0 +1,278 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""DP-SVRG: steps along differences of gradients, around a gradient of all records that is taken now and then (T46).
+
+At a *snapshot* v the clipped gradients of all records are summed, and noise is added: the first query. Each step then
+draws a Poisson sample, and sums the clipped differences clip(grad l_i(w) - grad l_i(v), C), each of them one vector:
+the second query. The step is taken along the sum of both, each over its public expected size. Near the snapshot
+differences are short, so C may be far smaller than gradients are, and with it the noise. Both are in the event.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from torch import nn
+from torch.optim import Optimizer
+
+from dperm import checks
+from dperm.accounting.budget import Budget
+from dperm.accounting.event import Event
+from dperm.mechanisms.run import Facts
+from dperm.methods.plan import row_limit
+from dperm.methods.sampled_noise import Part
+from dperm.methods.samples import Samples, Steps
+from dperm.methods.sampling import record_mu
+from dperm.noise.bits import Bits
+from dperm.noise.grade import Grade
+from dperm.privacy import Adjacency, ApproxDP, Release
+from dperm.torch.loss_functions import Loss
+from dperm.torch.noise import StepNoise, joint_step_noise, sums_of
+from dperm.torch.options import Options
+from dperm.torch.plan import MOST_PARAMETERS, PHYSICAL, PUBLIC, N
+from dperm.torch.records import Collate
+from dperm.torch.variance_reduced import train
+
+LENGTH = "It bounds the norm of what one record adds."
+SNAPSHOTS = "It is the number of times that the gradient of all records is taken."
+LEAST = 0.8
+"""Noise multiplier of steps, about, from which on a sampled step costs about q^2 / z^2."""
+NOISE = "It is the noise multiplier of snapshots over that of steps."
+
+
+@dataclass(frozen=True)
+class DPSVRG:
+    """Variance-reduced DP-SGD (T46): noisy gradients of all records at snapshots, noisy clipped differences in between.
+
+    Parameters
+    ----------
+    clip_norm
+        C, the largest norm of the difference of an example's gradients, here and at the snapshot.
+    snapshot_clip_norm
+        The largest norm of an example's gradient at a snapshot.
+    batch_size, rate
+        Expected size of a sample, or the probability that a record is in it; give one of them.
+    epochs, steps
+        Mean number of times that a record is drawn, or the number of samples; give one of them.
+    snapshots
+        How often the gradient of all records is taken, in equal distances, at most.
+    snapshot_noise
+        Noise multiplier of snapshots over that of steps; None: as makes the variance of all steps together the least.
+    grade, physical_batch_size
+        As for `DPSGD`. Gradients are summed in double precision in both grades.
+
+    Examples
+    --------
+    >>> from dperm.torch import DPSVRG
+    >>> plan = DPSVRG(0.1, 1.0, batch_size=100, epochs=10, snapshots=5).plan(n=10_000, epsilon=2.0, delta=1e-5)
+    >>> plan.steps, plan.snapshots
+    (1000, 5)
+    """
+
+    clip_norm: float = 0.1
+    snapshot_clip_norm: float = 1.0
+    batch_size: float | None = None
+    epochs: float | None = None
+    snapshots: int = 10
+    rate: float | None = field(default=None, kw_only=True)
+    steps: int | None = field(default=None, kw_only=True)
+    snapshot_noise: float | None = field(default=None, kw_only=True)
+    grade: Grade | str = field(default=Grade.EXACT, kw_only=True)
+    physical_batch_size: int = field(default=PHYSICAL, kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Check everything that was given."""
+        checks.between("clip_norm", self.clip_norm, 1e-12, 1e12, LENGTH)
+        checks.between("snapshot_clip_norm", self.snapshot_clip_norm, 1e-12, 1e12, LENGTH)
+        checks.count("snapshots", self.snapshots, SNAPSHOTS, most=2**20)
+        checks.count("physical_batch_size", self.physical_batch_size, "Records at a time.", most=2**20)
+        if self.snapshot_noise is not None:
+            checks.between("snapshot_noise", self.snapshot_noise, 1e-3, 1e6, NOISE)
+        Grade.of(self.grade)
+        self.samples  # noqa: B018  # checks what was asked for
+
+    @property
+    def samples(self) -> Samples:
+        """What was asked for of the samples."""
+        return Samples(self.batch_size, self.rate, self.epochs, self.steps)
+
+    def plan(
+        self, n: int, epsilon: float, delta: float, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
+    ) -> "DPSVRGPlan":
+        """Rate, steps, snapshots and both noises with which the whole run meets (epsilon, delta).
+
+        The arguments are those of `DPSGD.plan`.
+        """
+        goal = ApproxDP(epsilon, checks.positive("delta", delta, "DP-SVRG has no pure guarantee."), adjacency)
+        count = checks.count("n", n, N)
+        rate, steps = self.samples.planned(goal, count)
+        interval = math.ceil(steps / self.snapshots)
+        ratio = self.snapshot_noise or self._ratio(rate, steps, interval, goal)
+        rows = most_records(count, goal.adjacency)
+        inner = sums_of(Steps(rate, steps, 1.0, MOST_PARAMETERS, rows), goal, self.physical_batch_size)
+        full = sums_of(
+            Steps(1.0, math.ceil(steps / interval), 1.0, MOST_PARAMETERS, rows), goal, self.physical_batch_size
+        )
+        noises = joint_step_noise(Grade.of(self.grade), [Part(inner), Part(full, ratio)], goal)
+        return DPSVRGPlan(self, goal, count, rate, steps, interval, *noises)
+
+    def _ratio(self, rate: float, steps: int, interval: int, goal: ApproxDP) -> float:
+        """sqrt(C / (C' m)) / q for m steps with one snapshot, whose noise counts m times.
+
+        It makes the product of variance, (C' z' m)^2 S + (C z / q)^2 T, and cost, S / z'^2 + T q^2 / z^2, the least.
+        Steps cost so much only while z is not far below 1: with z' of about sqrt(2 S) / mu, it is kept above `LEAST`.
+        """
+        wanted = math.sqrt(self.clip_norm / (self.snapshot_clip_norm * interval)) / rate
+        largest = math.sqrt(2 * steps / interval) / (record_mu(goal) * LEAST)
+        return min(max(wanted, 1e-3), largest)
+
+
+def most_records(n: int, adjacency: Adjacency) -> int:
+    """Public limit on the number of records: n where it is public, else enough for a rough one."""
+    return n if adjacency is Adjacency.REPLACE_ONE else row_limit(n)
+
+
+@dataclass(frozen=True)
+class DPSVRGPlan:
+    """Everything that is decided before data are read; printing it shows it. `run` runs it.
+
+    Attributes
+    ----------
+    method
+        What was asked for.
+    goal
+        The guarantee of the whole run.
+    n, rate, steps
+        Public number of records, probability of each in a sample, number of samples.
+    interval
+        Number of steps from one snapshot to the next.
+    noise, snapshot_noise
+        What is added to the sums of steps and of snapshots, each in units of its clip norm.
+    """
+
+    method: DPSVRG
+    goal: ApproxDP
+    n: int
+    rate: float
+    steps: int
+    interval: int
+    noise: StepNoise
+    snapshot_noise: StepNoise
+
+    records_per_group = None
+    most_parameters = MOST_PARAMETERS
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which data sets are neighbours."""
+        return self.goal.adjacency
+
+    @property
+    def snapshots(self) -> int:
+        """How many are taken: one before every ``interval`` steps."""
+        return math.ceil(self.steps / self.interval)
+
+    @property
+    def event(self) -> Event:
+        """What the run spends: steps and snapshots."""
+        return self.noise.event + self.snapshot_noise.event
+
+    @property
+    def most_records(self) -> int:
+        """Public limit on the number of records: rounding errors are bounded for so many."""
+        return most_records(self.n, self.adjacency)
+
+    @property
+    def deviations(self) -> tuple[float, float]:
+        """Of the noise on the direction of a step: the part of the sample, and that of the snapshot."""
+        method = self.method
+        return (
+            self.noise.scale * method.clip_norm / (self.rate * self.n),
+            self.snapshot_noise.scale * method.snapshot_clip_norm / self.n,
+        )
+
+    @cached_property
+    def facts(self) -> Facts:
+        """What is known of a run beforehand."""
+        return Facts(
+            goal=self.goal,
+            event=self.event,
+            noise=f"on the sum of clipped differences of each of {self.steps} Poisson samples, and on the sum of the "
+            f"clipped gradients of all records at each of {self.snapshots} snapshots: {self.noise.words}",
+            theorems=tuple(dict.fromkeys(("T46", "T44", "T3", *self.noise.theorems, *self.snapshot_noise.theorems))),
+            grade=self.noise.grade,
+            public=self.describe(),
+        )
+
+    def describe(self) -> dict[str, object]:
+        """The public numbers of the plan, as they will stand in the record of a run."""
+        return {
+            "method": "dp-svrg",
+            "n": self.n,
+            "rate": self.rate,
+            "steps": self.steps,
+            "batch_size": self.rate * self.n,
+            "snapshots": self.snapshots,
+            "clip_norm": self.method.clip_norm,
+            "snapshot_clip_norm": self.method.snapshot_clip_norm,
+            "physical_batch_size": self.method.physical_batch_size,
+            "most_rows": self.most_records,
+            "step_noise": self.noise.numbers,
+            "snapshot_noise": self.snapshot_noise.numbers,
+            "assumed_public": list(PUBLIC),
+        }
+
+    def __str__(self) -> str:
+        """What will be done, a line each."""
+        method = self.method
+        lines = [
+            f"DP-SVRG for {self.goal}:",
+            f"- {self.snapshots} snapshots of the gradient of all records, each gradient clipped at "
+            f"{method.snapshot_clip_norm:.6g}, noise of {self.snapshot_noise.scale:.6g} clip norms on their sum;",
+            f"- {self.steps} steps, each on a Poisson sample of {self.rate * self.n:.6g} of n={self.n} records in the "
+            f"mean (rate {self.rate:.6g}), differences clipped at {method.clip_norm:.6g}, noise of "
+            f"{self.noise.scale:.6g} clip norms on their sum;",
+            f"- grade {self.noise.grade.value}; the sums are divided by n and by the expected size of a sample.",
+        ]
+        return "\n".join(lines)
+
+    def run(
+        self,
+        model: nn.Module,
+        optimizer: Optimizer,
+        dataset: Any,
+        loss: Loss,
+        ledger: Budget | None = None,
+        *,
+        example_inputs: tuple[Any, ...] | None = None,
+        collate_fn: Collate | None = None,
+        num_workers: int = 0,
+        progress: bool | None = None,
+        request_id: str | None = None,
+        after_step: Callable[[int], None] | None = None,
+        bits: Bits | None = None,
+    ) -> Release[nn.Module]:
+        """Train ``model`` in place, and return it with its guarantee.
+
+        Parameters
+        ----------
+        model, optimizer
+            As for `DPSGDPlan.attach`; plain SGD suits the method.
+        dataset
+            Pairs (input, target): a map-style data set, or a tuple of two tensors.
+        loss
+            A function of (outputs, targets) with one loss for each example. It is called at two points for each batch,
+            which is why there is no loop of your own.
+        ledger
+            What the run is charged to.
+        after_step
+            Called with the number of steps after each of them: for schedulers.
+        example_inputs, collate_fn, num_workers, progress, request_id, bits
+            As for `DPSGDPlan.attach`.
+        """
+        options = Options(None, example_inputs, collate_fn, num_workers, progress, request_id)
+        return train(
+            self, model, optimizer, dataset, loss, budget=ledger, options=options, after_step=after_step, bits=bits
+        )

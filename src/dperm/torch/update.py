@@ -1,0 +1,150 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""From clipped sums to a step of the optimizer: accumulate, add noise once, divide by a public number, step (T46)."""
+
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+import torch
+from torch import Tensor, nn
+from torch.optim import LBFGS, Optimizer
+
+from dperm.checks import shown
+from dperm.errors import AssumptionError, LeakError, ParameterError
+from dperm.noise.bits import Stream
+from dperm.torch.adam import tell_noise
+
+if TYPE_CHECKING:
+    from dperm.torch.plan import DPSGDPlan
+
+
+class Update:
+    """The sums of the sample that is under way, and what is made of them.
+
+    Attributes
+    ----------
+    draws
+        Times that noise was drawn: never more than the plan's steps.
+    clip_norm
+        That of the next step.
+    """
+
+    def __init__(self, plan: "DPSGDPlan", optimizer: Optimizer, model: nn.Module, stream: Stream) -> None:
+        self.plan, self.optimizer, self.stream = plan, optimizer, stream
+        self.draws, self.clip_norm = 0, float(plan.method.clip_norm)
+        self._parameters = [value for value in model.parameters() if value.requires_grad]
+        self._places = {id(value): place for place, value in enumerate(self._parameters)}
+        self._sums: list[Tensor | None] = [None] * len(self._parameters)
+        self._partial = False
+        self._short: Tensor | None = None
+        self._stepping = False
+
+    def __enter__(self) -> Self:
+        """Refuse steps of the optimizer that are not private."""
+        self._guard = self.optimizer.register_step_pre_hook(self._refuse)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Let the optimizer go."""
+        self._guard.remove()
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether a part of a sample was added, and not yet the last one."""
+        return self._partial
+
+    @property
+    def observer(self) -> Callable[[Tensor], None] | None:
+        """What looks at the weights of examples: where the clip norm adapts, it counts those that are not shortened."""
+        return None if self.plan.quantile is None else self._count
+
+    def forget(self) -> None:
+        """Begin a sample anew."""
+        self._sums, self._short, self._partial = [None] * len(self._parameters), None, False
+
+    def add(self, sums: Iterable[tuple[nn.Parameter, Tensor]]) -> None:
+        """Add the clipped gradients of a micro-batch."""
+        self._partial = True
+        for parameter, total in sums:
+            place = self._places.get(id(parameter))
+            if place is None:
+                raise AssumptionError(
+                    "a parameter is trained that was frozen when the training was attached. Set requires_grad before."
+                )
+            held = self._sums[place]
+            self._sums[place] = total if held is None else held.add_(total)
+
+    def finish(self) -> None:
+        """Noise on the sum of the sample, and a step of the optimizer along the result."""
+        if self.draws >= self.plan.steps:
+            raise ParameterError("all planned steps were taken. Plan more steps for a longer training.")
+        pairs = zip(self._parameters, self._sums, strict=True)
+        sums = [torch.zeros_like(value, dtype=self._dtype(value)) if held is None else held for value, held in pairs]
+        self.draws += 1
+        clip_norm = self.clip_norm  # that of this step, also where it adapts now
+        noisy = self._noisy(sums)
+        torch._foreach_mul_(noisy, clip_norm / self.plan.expected_batch_size)
+        tell_noise(self.optimizer, self.plan.noise.scale * clip_norm / self.plan.expected_batch_size)
+        for parameter, grad in zip(self._parameters, noisy, strict=True):
+            parameter.grad = grad if grad.dtype is parameter.dtype else grad.to(parameter.dtype)
+        self.forget()
+        self._clear_others()
+        self._stepping = True
+        try:
+            self.optimizer.step()
+        finally:
+            self._stepping = False
+
+    def _clear_others(self) -> None:
+        """Optimizers step along every gradient they find, also one that was left in a frozen parameter."""
+        for group in self.optimizer.param_groups:
+            for value in group["params"]:
+                if id(value) not in self._places:
+                    value.grad = None
+
+    def _noisy(self, sums: list[Tensor]) -> list[Tensor]:
+        quantile = self.plan.quantile
+        if quantile is None:
+            return self.plan.noise.add(sums, self.stream)
+        shares = [total * quantile.gradient_share for total in sums]
+        short = torch.zeros((1,), dtype=sums[0].dtype) if self._short is None else self._short
+        *noisy, count = self.plan.noise.add([*shares, short * quantile.count_share], self.stream)
+        self.clip_norm = quantile.adapted(self.clip_norm, float(count), self.plan.expected_batch_size)
+        return noisy
+
+    def _count(self, weights: Tensor) -> None:
+        """Examples that are not shortened count 1, the others -1, and those of weight 0 nothing."""
+        signs = torch.where(weights * self.clip_norm >= 1 - 1e-6, 1.0, -1.0).to(weights.dtype)
+        count = torch.where(weights > 0, signs, 0).sum().reshape(1)
+        self._short = count if self._short is None else self._short + count
+
+    def _dtype(self, value: Tensor) -> torch.dtype:
+        return torch.float64 if self.plan.noise.double else value.dtype
+
+    def _refuse(self, optimizer: Optimizer, arguments: object, keywords: object) -> None:
+        if not self._stepping:
+            raise LeakError(
+                "optimizer.step() was called by hand in a private training: its gradients have no noise. Call "
+                "private.step(losses) instead, which adds the noise and lets the optimizer step."
+            )
+
+
+def checked_optimizer(optimizer: object, model: nn.Module) -> Optimizer:
+    """``optimizer``, if it trains the trained parameters of the model and nothing else."""
+    if not isinstance(optimizer, Optimizer):
+        raise ParameterError(
+            f"optimizer must be one of torch.optim over model.parameters(), got {shown(type(optimizer).__name__)}."
+        )
+    if isinstance(optimizer, LBFGS):
+        raise ParameterError("optimizer must not be LBFGS: it asks for losses again and again, each of them unpaid.")
+    held = {value for group in optimizer.param_groups for value in group["params"] if value.requires_grad}
+    trained = {value for value in model.parameters() if value.requires_grad}
+    if held != trained:
+        raise ParameterError(
+            "optimizer must hold the trained parameters of the model, all of them and no others. Make it from "
+            "model.parameters(), and freeze what is not trained with requires_grad_(False)."
+        )
+    return optimizer

@@ -1,0 +1,283 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Unsafe mutants of private training, each against a check of tests/support/torch_checks.py that must fail on it.
+
+A mutant is a module with one line changed, put in the place of the real one wherever it is used.
+"""
+
+import importlib
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import EnumMeta
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import torch
+import torch_checks as checks
+
+torch.set_num_threads(1)
+ROOTS = ("dperm.torch", "dperm.mechanisms.run", "dperm.accounting")
+
+
+@contextmanager
+def in_place(name: str, source: str) -> Iterator[None]:
+    """A module of this source instead of the real one, in every module that uses something of it."""
+    module = ModuleType(f"mutant_of_{name}")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, module.__name__, module)  # dataclasses look there
+        exec(compile(source, module.__name__, "exec"), module.__dict__)
+        for key, value in list(vars(module).items()):
+            if isinstance(value, EnumMeta):  # members are compared by identity
+                setattr(module, key, getattr(sys.modules[name], key))
+        for user in [used for key, used in list(sys.modules.items()) if key.startswith(ROOTS)]:
+            for key, value in list(vars(user).items()):
+                if getattr(value, "__module__", None) == name and hasattr(module, key):
+                    patch.setattr(user, key, getattr(module, key))
+        yield
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One line of a module, what it becomes, and the check that fails."""
+
+    name: str
+    module: str
+    old: str
+    new: str
+    check: Callable[[], None]
+
+
+MUTANTS = [
+    Mutant(
+        "divided by the rows of the sample",
+        "session",
+        "        update.add(sums)",
+        "        update.add([(key, one * (plan.expected_batch_size / part.rows)) for key, one in sums])",
+        checks.a_record_moves_a_step_by_a_clip_norm_at_most,
+    ),
+    Mutant(
+        "no noise on empty samples",
+        "update",
+        "noisy = self._noisy(sums)",
+        "noisy = self._noisy(sums) if self._partial else sums",
+        checks.a_record_moves_a_step_by_a_clip_norm_at_most,
+    ),
+    Mutant(
+        "a step for each micro-batch",
+        "session",
+        "if not part.last:",
+        "if False:",
+        checks.a_record_moves_a_step_by_a_clip_norm_at_most,
+    ),
+    Mutant(
+        "sums of an earlier sample are kept",
+        "update",
+        "        self.forget()\n        self._clear_others()\n",
+        "        self._clear_others()\n",
+        checks.a_record_moves_a_step_by_a_clip_norm_at_most,
+    ),
+    Mutant(
+        "weights are not applied",
+        "engine.gradients",
+        "(parameter, factor.weighted(weight))",
+        "(parameter, factor.weighted(torch.ones_like(weight)))",
+        checks.a_record_moves_a_step_by_a_clip_norm_at_most,
+    ),
+    Mutant(
+        "long gradients are left long",
+        "engine.clipping",
+        "found = squares.clamp(min=clip_norm**2).rsqrt_()",
+        "found = squares.clamp(max=clip_norm**2).rsqrt_()",
+        checks.a_record_moves_a_step_by_a_clip_norm_at_most,
+    ),
+    Mutant(
+        "samples at twice the rate",
+        "sampling",
+        "sampled_rows(self.rate,",
+        "sampled_rows(min(2 * self.rate, 1.0),",
+        checks.a_record_moves_a_step_by_a_clip_norm_at_most,
+    ),
+    Mutant("padding counts", "session", "if part.rows:", "if True:", checks.padding_counts_for_nothing),
+    Mutant(
+        "rows that are no numbers count",
+        "engine.gradients",
+        "if found.finite is not None:",
+        "if False:",
+        checks.rows_that_are_no_numbers_count_for_nothing,
+    ),
+    Mutant(
+        "exact sums in single precision",
+        "session",
+        "double=plan.noise.double,",
+        "double=False,",
+        checks.exact_sums_are_in_double_precision,
+    ),
+    Mutant(
+        "the count has a sensitivity of its own",
+        "quantile",
+        "return math.sin(self.angle) * (1 - 2.0**-50)",
+        "return 1.0",
+        checks.sum_and_count_share_the_sensitivity,
+    ),
+    Mutant(
+        "the gradient keeps all of the sensitivity",
+        "quantile",
+        "return math.cos(self.angle) * (1 - 2.0**-50)",
+        "return 1.0",
+        checks.sum_and_count_share_the_sensitivity,
+    ),
+    Mutant(
+        "groups are unbounded",
+        "sampling",
+        "np.minimum(sizes, most)",
+        "sizes",
+        checks.persons_are_bounded,
+    ),
+    Mutant("noise of scale one", "noise", "alpha=self.scale", "alpha=1.0", checks.noise_has_the_planned_scale),
+    Mutant("steps are not counted", "update", "        self.draws += 1\n", "", checks.steps_end_with_the_plan),
+    Mutant(
+        "optimizers step by hand",
+        "update",
+        "if not self._stepping:",
+        "if False:",
+        checks.optimizers_do_not_step_by_hand,
+    ),
+    Mutant(
+        "gradients of frozen parameters are used",
+        "update",
+        "                if id(value) not in self._places:\n",
+        "                if False:\n",
+        checks.frozen_parameters_do_not_move,
+    ),
+    Mutant(
+        "failed trainings begin again",
+        "session",
+        "if self._was_entered:",
+        "if False:",
+        checks.trainings_are_entered_once,
+    ),
+    Mutant(
+        "samples are dropped",
+        "session",
+        "if self._pending is not None or self._update.is_partial:",
+        "if False:",
+        checks.samples_are_not_dropped,
+    ),
+    Mutant(
+        "losses mix examples",
+        "session",
+        "if not self._losses_seen and check_losses(losses, self._gradients):",
+        "if False:",
+        checks.losses_do_not_mix,
+    ),
+    Mutant(
+        "batch norm is trained",
+        "engine.refusals",
+        "(module.training or module.running_mean is None)",
+        "(module.running_mean is None)",
+        checks.batch_norm_stays_in_its_mode,
+    ),
+    Mutant(
+        "lost steps are drawn again",
+        "checkpoint",
+        'update.draws = max(int(self._held["draws"]), self._journal.covered)',
+        'update.draws = int(self._held["draws"])',
+        checks.lost_steps_are_not_drawn_again,
+    ),
+    Mutant(
+        "covered after the draw",
+        "session",
+        "        self._checkpoint.before_draw(self._update.draws)\n        self._update.finish()\n",
+        "        self._update.finish()\n        self._checkpoint.before_draw(self._update.draws)\n",
+        checks.draws_are_durable_before_they_happen,
+    ),
+    Mutant(
+        "covered one draw late",
+        "checkpoint",
+        "draws >= self._journal.covered",
+        "draws > self._journal.covered",
+        checks.draws_are_durable_before_they_happen,
+    ),
+    Mutant(
+        "the journal is not synced",
+        "journal",
+        "        os.fsync(self._file)\n",
+        "",
+        checks.draws_are_durable_before_they_happen,
+    ),
+    Mutant(
+        "a torn line is read",
+        "journal",
+        'lines = content[: content.rfind(b"\\n") + 1]',
+        "lines = content",
+        checks.torn_lines_hide_nothing,
+    ),
+    Mutant("the journal is not locked", "journal", "fcntl.LOCK_EX", "fcntl.LOCK_UN", checks.one_run_at_a_time),
+    Mutant(
+        "any plan goes on",
+        "checkpoint",
+        'if held["plan"] != plan_digest(plan):',
+        "if False:",
+        checks.other_plans_are_refused,
+    ),
+    Mutant(
+        "a seed is forgotten",
+        "checkpoint",
+        'self._held["seeded"] is not seeded',
+        "False",
+        checks.seeds_are_not_hidden,
+    ),
+    Mutant(
+        "a closed charge is used again",
+        "accounting.budget",
+        "resumable.resumes and reservation.state == State.RESERVED",
+        "resumable.resumes",
+        checks.one_charge_pays_for_one_run,
+    ),
+    Mutant(
+        "an open charge is anybody's",
+        "accounting.budget",
+        "resumable is not None and resumable.resumes and reservation.state",
+        "resumable is not None and reservation.state",
+        checks.one_charge_pays_for_one_run,
+    ),
+    Mutant(
+        "every failure can go on",
+        "checkpoint",
+        "        return self._saved\n",
+        "        return True\n",
+        checks.failures_burn,
+    ),
+]
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
+def test_the_mutant_is_killed(mutant):
+    name = f"dperm.{mutant.module}" if mutant.module.startswith("accounting") else f"dperm.torch.{mutant.module}"
+    source = Path(importlib.import_module(name).__file__).read_text(encoding="utf-8")
+    assert source.count(mutant.old) == 1, "the mutant no longer fits the source"
+    with in_place(name, source.replace(mutant.old, mutant.new)), pytest.raises((Exception, pytest.fail.Exception)):
+        mutant.check()
+
+
+@pytest.mark.parametrize("check", sorted({mutant.check.__name__ for mutant in MUTANTS}))
+def test_the_checks_pass_without_mutants(check):
+    getattr(checks, check)()
+
+
+@pytest.mark.parametrize("module", sorted({mutant.module for mutant in MUTANTS}))
+def test_modules_work_in_the_place_of_themselves(module):
+    """So that a mutant dies of its line, and not of being put in place."""
+    name = f"dperm.{module}" if module.startswith("accounting") else f"dperm.torch.{module}"
+    source = Path(importlib.import_module(name).__file__).read_text(encoding="utf-8")
+    with in_place(name, source):
+        for check in {mutant.check for mutant in MUTANTS if mutant.module == module}:
+            check()
+
+
+def test_what_else_must_hold():
+    checks.the_clip_norm_of_a_step_is_the_one_that_was_used()
+    checks.models_are_committed_as_they_are()
