@@ -229,7 +229,7 @@ def draws_are_durable_before_they_happen() -> None:
         def added(noise: Any, sums: Any, stream: Any) -> Any:
             for journal in Path(name).glob("*.journal"):
                 lines = journal.read_bytes()[: synced[0]].split()
-                seen.append(int(lines[-1]) - private._update.draws if lines else -1)
+                seen.append(int(lines[-1]) - private.update.draws if lines else -1)
             return add(noise, sums, stream)
 
         patch.setattr(os, "fsync", synchronised)
@@ -249,7 +249,7 @@ def torn_lines_hide_nothing() -> None:
         (journal,) = Path(name).glob("*.journal")
         journal.write_bytes(journal.read_bytes() + b"1")
         with attached(plan, model_of(), resume=Path(name) / "run.pt") as private:
-            assert private._update.draws == 4
+            assert private.update.draws == 4
 
 
 def one_run_at_a_time() -> None:

@@ -135,14 +135,14 @@ def test_long_runs_are_covered_some_steps_ahead_and_lose_them_in_a_crash(tmp_pat
     plan = plan_of(steps=1024, rate=0.02)
     assert in_a_process(lambda: run(plan, tmp_path, save_at=3, kill_at=5)) == -signal.SIGKILL
     with attached(plan, model_of(), resume=tmp_path / "run.pt") as private:
-        assert 5 <= private._update.draws <= 5 + 1024 // 256
+        assert 5 <= private.update.draws <= 5 + 1024 // 256
 
 
 def test_a_run_that_is_left_in_good_order_loses_nothing(tmp_path):
     plan = plan_of(steps=1024, rate=0.02)
     interrupted(plan, tmp_path, steps=3, after=2)
     with attached(plan, model_of(), resume=tmp_path / "run.pt") as private:
-        assert private._update.draws == 5
+        assert private.update.draws == 5
 
 
 def test_from_an_older_checkpoint_all_draws_count_too(tmp_path):

@@ -92,7 +92,7 @@ def test_every_draw_is_durable_before_it_happens(tmp_path, monkeypatch):
     def added(noise, sums, stream):
         for journal in tmp_path.glob("*.journal"):
             lines = journal.read_bytes()[: synced[0]].split()
-            seen.append((private._update.draws, int(lines[-1])))
+            seen.append((private.update.draws, int(lines[-1])))
         return add(noise, sums, stream)
 
     monkeypatch.setattr(os, "fsync", synchronised)
@@ -115,4 +115,4 @@ def test_a_full_disk_stops_the_run_before_the_draw(tmp_path, monkeypatch):
             private.step(losses)
             if private.steps_taken == 2:
                 private.save(tmp_path / "run.pt")
-    assert private._update.draws == 2
+    assert private.update.draws == 2

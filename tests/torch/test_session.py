@@ -109,7 +109,7 @@ def test_steps_never_exceed_the_plan():
         taken = [walk(private, model, steps=2) for _ in range(6)]
         assert taken == [2, 2, 1, 0, 0, 0]
         with pytest.raises(ParameterError, match="all planned steps"):
-            private._update.finish()
+            private.update.finish()
     assert private.steps_taken == 5
 
 

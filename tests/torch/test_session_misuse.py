@@ -89,7 +89,7 @@ def test_losses_that_mix_examples_are_seen_after_batches_of_one_row_too():
         for k, (x, y) in enumerate(private):  # 39 rows, 1 row, 39 rows
             losses = loss_of(model, x, y)
             if k == 0:
-                private._gradients.outputs.clear()  # as if nothing could be said of them
+                private.gradients.outputs.clear()  # as if nothing could be said of them
             if k < 2:
                 private.step(losses)
                 continue

@@ -264,18 +264,27 @@ def _least(part: Part, shape: _Shape) -> float:
 
 
 def _multiplier(family: Family, goal: ApproxDP, least: float = 0.0) -> float:
-    """The noise multiplier at which ``family`` meets the goal; it has events from ``least`` on."""
-    low, high = max(BOUNDS[0], least), BOUNDS[1]
+    """The noise multiplier at which ``family`` meets the goal; it has events from ``least`` on.
+
+    Never less than a tenth: where that is more than enough, the run is more private than was asked for.
+    """
+    low, high = min(max(BOUNDS[0], least), BOUNDS[1] / 2), BOUNDS[1]
     try:
-        return calibrate(
-            family, goal.epsilon, goal.delta, goal.adjacency, bounds=(min(low, high / 2), high), relative=RELATIVE
-        )
+        return calibrate(family, goal.epsilon, goal.delta, goal.adjacency, bounds=(low, high), relative=RELATIVE)
     except (AssumptionError, ParameterError):
+        if _is_met(family, goal, low):
+            return low
         raise AssumptionError(
-            f"no noise of {low:g} to {high:g} times the sensitivity of one record meets goal={goal!r} exactly. If "
-            f"epsilon is below 10, the numerical error of the sums costs more than the goal: take fewer steps, or a "
-            f"smaller projection."
+            f"no noise of up to {high:g} times the sensitivity of one record meets goal={goal!r}: the numerical error "
+            f"of the sums costs more than the goal. Take fewer steps, or a smaller projection."
         ) from None
+
+
+def _is_met(family: Family, goal: ApproxDP, multiplier: float) -> bool:
+    try:
+        return covers(goal, family(multiplier))
+    except (AssumptionError, ParameterError):  # no event, or one that is too large to account for
+        return False
 
 
 def approximate_goal(goal: AnyGuarantee) -> ApproxDP:

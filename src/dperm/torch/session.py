@@ -8,7 +8,7 @@ the model. The guarantee is that of all planned steps, whichever were run: to st
 seen, and to report the steps that were run, would be another mechanism.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from os import PathLike
 from types import TracebackType
@@ -32,9 +32,10 @@ from dperm.torch.progress import step_progress
 from dperm.torch.readiness import Ready, ready
 from dperm.torch.records import Batch
 from dperm.torch.sampling import MicroBatch, Sampler
-from dperm.torch.update import Update, checked_optimizer
+from dperm.torch.update import Draw, Update, checked_optimizer
 
 if TYPE_CHECKING:
+    from dperm.torch.compiled.training import CompiledTraining
     from dperm.torch.plan import DPSGDPlan
 
 
@@ -80,10 +81,10 @@ class PrivateTraining:
             self._checkpoint = stack.enter_context(resumed(self._options.resume, self.plan))
             self._run: Run[Ready] = stack.enter_context(self._opened())
             self._checkpoint.check_bits(self._run.record.seeded)
-            self._gradients = stack.enter_context(PerExampleGradients(self.model, sites=self._run.value.sites))
-            self._update = stack.enter_context(Update(self.plan, self._optimizer, self.model, self._run.stream))
-            self.steps_taken = self._checkpoint.restore(self.model, self._optimizer, self._update)
-            shown = step_progress(self.plan.steps, self._options.progress, done=self._update.draws)
+            self.gradients = stack.enter_context(PerExampleGradients(self.model, sites=self._run.value.sites))
+            self.update = stack.enter_context(Update(self.plan, self._optimizer, self.model, self._run.stream))
+            self.steps_taken = self._checkpoint.restore(self.model, self._optimizer, self.update)
+            shown = step_progress(self.plan.steps, self._options.progress, done=self.update.draws)
             self._progress = stack.enter_context(shown)
             self._open, self._was_entered = stack.pop_all(), True
         return self
@@ -94,7 +95,7 @@ class PrivateTraining:
         """Take the hooks away, and commit the digest of the model."""
         stack, self._open = self._opened_stack(), None
         with stack:
-            self._checkpoint.settle(self._update.draws)
+            self._checkpoint.settle(self.update.draws)
             if error is not None:
                 raise error
             self._release = self._run.released(self.model, model_digest)
@@ -119,18 +120,25 @@ class PrivateTraining:
         bool
             Whether the optimizer stepped: then a scheduler may step too.
         """
-        part = self._awaited(losses)
+        part = self._awaited_by(losses)
         if part.rows:
-            self._add(losses, part)
-        self._gradients.forget()
-        self._pending = None
-        if not part.last:
-            return False
-        self._checkpoint.before_draw(self._update.draws)
-        self._update.finish()
-        self.steps_taken += 1
-        self._progress.advance()
-        return True
+            self._add(losses)
+        return self.finished(part)
+
+    def compiled(self, loss: Callable[..., Tensor]) -> "CompiledTraining":
+        """A function ``step(x, y)`` in the place of ``private.step(loss(model(x), y))``, compiled in its first call.
+
+        It is quicker for small models, needs a C++ compiler, and is for plans of grade "fast".
+
+        Parameters
+        ----------
+        loss
+            From the model's output and the other parts of a batch to one loss for each example.
+        """
+        from dperm.torch.compiled.training import CompiledTraining  # inductor takes a second to import
+
+        self._opened_stack()
+        return CompiledTraining(self, loss)
 
     @property
     def release(self) -> Release[nn.Module]:
@@ -143,12 +151,12 @@ class PrivateTraining:
     def clip_norm(self) -> float:
         """The clip norm of the next step: the plan's, or where quantile clipping has brought it, privately."""
         self._entered()
-        return self._update.clip_norm
+        return self.update.clip_norm
 
     def so_far(self) -> str:
         """What the steps that were run would have spent, had their number been fixed beforehand: no guarantee."""
         self._entered()
-        return self.plan.so_far(self._update.draws)
+        return self.plan.so_far(self.update.draws)
 
     def describe(self) -> Description:
         """How the gradients of each layer are found."""
@@ -171,7 +179,7 @@ class PrivateTraining:
             path,
             self.model,
             self._optimizer,
-            self._update,
+            self.update,
             taken=self.steps_taken,
             request_id=self._request_id,
             seeded=self._run.record.seeded,
@@ -185,7 +193,7 @@ class PrivateTraining:
         return self._checkpoint.extra
 
     def _batches(self, loop: int) -> Iterator[Batch]:
-        data, steps = self._run.value, self.plan.steps - self._update.draws
+        data, steps = self._run.value, self.plan.steps - self.update.draws
         sampler = Sampler(
             data.records, data.groups, self.plan.rate, self.plan.method.physical_batch_size, self._run.stream
         )
@@ -203,31 +211,48 @@ class PrivateTraining:
             raise ParameterError("step must be called once for every batch: what is left out must not depend on data.")
 
     def _refuse_within_a_sample(self, what: str) -> None:
-        if self._pending is not None or self._update.is_partial:
+        if self._pending is not None or self.update.is_partial:
             raise ParameterError(
                 f"{what} between two steps only, right after step returned True: to drop a sample that was seen would "
                 f"be another way of sampling."
             )
 
-    def _awaited(self, losses: Tensor) -> MicroBatch:
-        """The micro-batch that ``losses`` belong to."""
+    def awaited(self) -> MicroBatch:
+        """The micro-batch that the loop gave last, if it was not stepped with: for ways to step."""
         self._opened_stack()
         if self._pending is None:
             raise ParameterError("step must be called once for every batch of the loop over the training run.")
-        rows = max(self._pending.rows, 1)
+        return self._pending
+
+    def finished(self, part: MicroBatch, draw: Draw | None = None) -> bool:
+        """Go on after ``part`` was added: noise and a step of the optimizer, if it was the last of its sample."""
+        self.gradients.forget()
+        self._pending = None
+        if not part.last:
+            return False
+        self._checkpoint.before_draw(self.update.draws)
+        self.update.finish(draw)
+        self.steps_taken += 1
+        self._progress.advance()
+        return True
+
+    def _awaited_by(self, losses: Tensor) -> MicroBatch:
+        """The micro-batch that ``losses`` belong to."""
+        part = self.awaited()
+        rows = max(part.rows, 1)
         if not isinstance(losses, Tensor) or losses.shape != (rows,):
             raise ParameterError(
                 "losses must hold one loss for each row of the batch, in one dimension. A mean or a sum over the batch "
                 'cannot be clipped: use reduction="none", and for several losses of a row their mean.'
             )
-        return self._pending
+        return part
 
-    def _add(self, losses: Tensor, part: MicroBatch) -> None:
-        if not self._losses_seen and check_losses(losses, self._gradients):
+    def _add(self, losses: Tensor) -> None:
+        if not self._losses_seen and check_losses(losses, self.gradients):
             self._losses_seen = True
-            self._gradients.keep_no_outputs()
-        plan, update = self.plan, self._update
-        sums = self._gradients.clipped_sums(
+            self.gradients.keep_no_outputs()
+        plan, update = self.plan, self.update
+        sums = self.gradients.clipped_sums(
             losses,
             clip_norm=update.clip_norm,
             clipping=plan.clipping,

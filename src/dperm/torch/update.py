@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from dperm.torch.plan import DPSGDPlan
 
 
+Draw = Callable[[Stream, float], list[Tensor]]
+
+
 class Update:
     """The sums of the sample that is under way, and what is made of them.
 
@@ -28,14 +31,16 @@ class Update:
         Times that noise was drawn: never more than the plan's steps.
     clip_norm
         That of the next step.
+    parameters
+        What is trained.
     """
 
     def __init__(self, plan: "DPSGDPlan", optimizer: Optimizer, model: nn.Module, stream: Stream) -> None:
         self.plan, self.optimizer, self.stream = plan, optimizer, stream
         self.draws, self.clip_norm = 0, float(plan.method.clip_norm)
-        self._parameters = [value for value in model.parameters() if value.requires_grad]
-        self._places = {id(value): place for place, value in enumerate(self._parameters)}
-        self._sums: list[Tensor | None] = [None] * len(self._parameters)
+        self.parameters = [value for value in model.parameters() if value.requires_grad]
+        self._places = {id(value): place for place, value in enumerate(self.parameters)}
+        self._sums: list[Tensor | None] = [None] * len(self.parameters)
         self._partial = False
         self._short: Tensor | None = None
         self._stepping = False
@@ -63,7 +68,7 @@ class Update:
 
     def forget(self) -> None:
         """Begin a sample anew."""
-        self._sums, self._short, self._partial = [None] * len(self._parameters), None, False
+        self._sums, self._short, self._partial = [None] * len(self.parameters), None, False
 
     def add(self, sums: Iterable[tuple[nn.Parameter, Tensor]]) -> None:
         """Add the clipped gradients of a micro-batch."""
@@ -77,18 +82,18 @@ class Update:
             held = self._sums[place]
             self._sums[place] = total if held is None else held.add_(total)
 
-    def finish(self) -> None:
-        """Noise on the sum of the sample, and a step of the optimizer along the result."""
+    def finish(self, draw: Draw | None = None) -> None:
+        """Noise on the sum of the sample, and a step of the optimizer along the result.
+
+        ``draw`` makes the noisy gradients in another way, from a stream and the number that the sum is multiplied by.
+        """
         if self.draws >= self.plan.steps:
             raise ParameterError("all planned steps were taken. Plan more steps for a longer training.")
-        pairs = zip(self._parameters, self._sums, strict=True)
-        sums = [torch.zeros_like(value, dtype=self._dtype(value)) if held is None else held for value, held in pairs]
         self.draws += 1
-        clip_norm = self.clip_norm  # that of this step, also where it adapts now
-        noisy = self._noisy(sums)
-        torch._foreach_mul_(noisy, clip_norm / self.plan.expected_batch_size)
-        tell_noise(self.optimizer, self.plan.noise.scale * clip_norm / self.plan.expected_batch_size)
-        for parameter, grad in zip(self._parameters, noisy, strict=True):
+        factor = self.clip_norm / self.plan.expected_batch_size  # of this step, also where the clip norm adapts now
+        gradients = self._gradients(factor) if draw is None else draw(self.stream, factor)
+        tell_noise(self.optimizer, self.plan.noise.scale * factor)
+        for parameter, grad in zip(self.parameters, gradients, strict=True):
             parameter.grad = grad if grad.dtype is parameter.dtype else grad.to(parameter.dtype)
         self.forget()
         self._clear_others()
@@ -97,6 +102,14 @@ class Update:
             self.optimizer.step()
         finally:
             self._stepping = False
+
+    def _gradients(self, factor: float) -> list[Tensor]:
+        """The noisy sums times ``factor``."""
+        pairs = zip(self.parameters, self._sums, strict=True)
+        sums = [torch.zeros_like(value, dtype=self._dtype(value)) if held is None else held for value, held in pairs]
+        noisy = self._noisy(sums)
+        torch._foreach_mul_(noisy, factor)
+        return noisy
 
     def _clear_others(self) -> None:
         """Optimizers step along every gradient they find, also one that was left in a frozen parameter."""

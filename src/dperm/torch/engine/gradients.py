@@ -178,14 +178,12 @@ def clipped(
         found = _layer_weights(clip_norm, lengths, [layers[parameter] for parameter, _ in factors])
     else:
         found = weights(clipping, clip_norm, lengths)
+    kept = _kept(found.layers, keep)
     if observe is not None:
-        observe(found.layers[0])
+        observe(kept[0])
     if found.finite is not None:  # what is not finite would survive a product with 0
         factors = [(parameter, factor.masked(found.finite)) for parameter, factor in factors]
-    return [
-        (parameter, factor.weighted(weight))
-        for (parameter, factor), weight in zip(factors, _kept(found.layers, keep), strict=True)
-    ]
+    return [(parameter, factor.weighted(weight)) for (parameter, factor), weight in zip(factors, kept, strict=True)]
 
 
 def _kept(found: list[Tensor], keep: Tensor | None) -> list[Tensor]:

@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The compiled step of a private training: a batch in, clipped sum, noise and a step of the optimizer out."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from dperm.checks import shown
+from dperm.errors import ParameterError
+from dperm.torch.compiled.inductor import Compiled, compiled
+from dperm.torch.compiled.steps import CompiledStep
+from dperm.torch.compiled.sums import CompiledSum
+from dperm.torch.compiled.tracing import Loss
+from dperm.torch.engine.check import check_losses
+
+if TYPE_CHECKING:
+    from dperm.torch.session import PrivateTraining
+
+
+class CompiledTraining:
+    """``step(x, y)`` in the place of ``private.step(loss(model(x), y))``; the first call compiles.
+
+    Micro-batches are padded to their full size with rows that count for nothing. A sample that is one micro-batch gets
+    its noise in the same graph; the sums of others are added up, and get it afterwards.
+
+    Parameters
+    ----------
+    training
+        In its with block, with a plan of grade "fast".
+    loss
+        From the model's output and the other parts of a batch to one loss for each example.
+    code
+        What makes a graph runnable; the default compiles it.
+    """
+
+    def __init__(self, training: "PrivateTraining", loss: Loss, *, code: Callable[..., Compiled] = compiled) -> None:
+        if training.plan.noise.double:
+            raise ParameterError(
+                'grade must be "fast" for a compiled step: its sums are in the precision of the model. Leave '
+                "compilation off for the exact grade."
+            )
+        self._training, self._loss, self._code = training, loss, code
+        self._sum: CompiledSum | None = None
+        self._step: CompiledStep | None = None
+
+    def __call__(self, *batch: Tensor) -> bool:
+        """Add a micro-batch, as the loop gave it; True when the optimizer stepped."""
+        training, update, plan = self._training, self._training.update, self._training.plan
+        part = training.awaited()
+        if any(not isinstance(values, Tensor) or values.shape[:1] != (max(part.rows, 1),) for values in batch):
+            raise ParameterError(
+                f"a compiled step takes the tensors of the batch that the loop gave last, the model's input first, got "
+                f"{shown([type(values).__name__ for values in batch])}."
+            )
+        size = plan.method.physical_batch_size
+        padded = [_padded(values, size) for values in batch]
+        keep = torch.arange(size) < part.rows
+        if part.last and not update.is_partial and plan.quantile is None:
+            step = self._step or self._compiled_step(padded)
+            return training.finished(
+                part,
+                lambda stream, factor: step(padded, keep, stream, factor=factor, clip_norm=update.clip_norm),
+            )
+        if part.rows:
+            sums = (self._sum or self._compiled_sum(padded))(
+                padded, keep, clip_norm=update.clip_norm, observe=update.observer
+            )
+            update.add(sums.items())
+        return training.finished(part)
+
+    def _compiled_sum(self, batch: Sequence[Tensor]) -> CompiledSum:
+        gradients, plan = self._training.gradients, self._training.plan
+        gradients.forget()
+        blank = [torch.zeros_like(values) for values in batch]
+        check_losses(self._loss(gradients.model(blank[0]), *blank[1:]), gradients)
+        gradients.forget()
+        self._sum = CompiledSum(
+            gradients, self._loss, blank, clip_norm=plan.method.clip_norm, clipping=plan.clipping, code=self._code
+        )
+        return self._sum
+
+    def _compiled_step(self, batch: Sequence[Tensor]) -> CompiledStep:
+        sums = self._sum or self._compiled_sum(batch)
+        training = self._training
+        self._step = CompiledStep(sums, training.update.parameters, scale=training.plan.noise.scale, code=self._code)
+        return self._step
+
+
+def _padded(values: Tensor, size: int) -> Tensor:
+    """Rows of zeros below, up to ``size``."""
+    missing = size - values.shape[0]
+    return pad(values, [0, 0] * (values.dim() - 1) + [0, missing]) if missing else values
