@@ -5,6 +5,8 @@
 from typing import TYPE_CHECKING, Any
 
 from dperm.torch.adam import AdamBC as AdamBC
+from dperm.torch.engine.describe import describe as describe
+from dperm.torch.engine.gradients import PerExampleGradients as PerExampleGradients
 from dperm.torch.fit import fit as fit
 from dperm.torch.plan import DPSGD as DPSGD
 from dperm.torch.plan import DPSGDPlan as DPSGDPlan
