@@ -39,6 +39,13 @@ class Two(nn.Module):
         return self.a(x) + self.b(x)
 
 
+def with_steps(noise: Any, steps: int) -> Any:
+    """The same noise for another number of steps."""
+    if isinstance(noise, FastNoise):
+        return replace(noise, sums=replace(noise.sums, steps=steps))
+    return replace(noise, law=replace(noise.law, sums=replace(noise.law.sums, steps=steps)))
+
+
 class Released:
     """What the optimizer gets of each sample of some rows, along (1, 1), where a draw of noise is ``deviations``."""
 
@@ -46,8 +53,9 @@ class Released:
         self.rates: set[float] = set()
         chosen = samples(len(rows))
         # the same noise and rate, but a step for each sample
-        training = replace(plan, steps=len(chosen))
+        training = replace(plan, steps=len(chosen), noise=with_steps(plan.noise, len(chosen)))
         with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("dperm.torch.plan.covers", lambda goal, event: True)
             patch.setattr(sampling, "sampled_rows", self._forced(iter(chosen)))
             for law in (FastNoise, ExactNoise):
                 patch.setattr(law, "add", lambda own, sums, stream: [one + deviations * own.scale for one in sums])

@@ -75,8 +75,8 @@ MUTANTS = [
     Mutant(
         "sums of an earlier sample are kept",
         "update",
-        "        self.forget()\n        self._clear_others()\n",
-        "        self._clear_others()\n",
+        "        self.forget()\n        clear_others(",
+        "        clear_others(",
         checks.a_record_moves_a_step_by_a_clip_norm_at_most,
     ),
     Mutant(
@@ -100,7 +100,7 @@ MUTANTS = [
         "sampled_rows(min(2 * self.rate, 1.0),",
         checks.a_record_moves_a_step_by_a_clip_norm_at_most,
     ),
-    Mutant("padding counts", "session", "if part.rows:", "if True:", checks.padding_counts_for_nothing),
+    Mutant("padding counts", "session", "elif part.rows:", "elif True:", checks.padding_counts_for_nothing),
     Mutant(
         "rows that are no numbers count",
         "engine.gradients",
@@ -141,15 +141,15 @@ MUTANTS = [
     Mutant(
         "optimizers step by hand",
         "update",
-        "if not self._stepping:",
+        "if not permit.given:",
         "if False:",
         checks.optimizers_do_not_step_by_hand,
     ),
     Mutant(
         "gradients of frozen parameters are used",
         "update",
-        "                if id(value) not in self._places:\n",
-        "                if False:\n",
+        "            if id(value) not in trained:\n",
+        "            if False:\n",
         checks.frozen_parameters_do_not_move,
     ),
     Mutant(
@@ -162,14 +162,14 @@ MUTANTS = [
     Mutant(
         "samples are dropped",
         "session",
-        "if self._pending is not None or self._update.is_partial:",
+        "if self._pending is not None or self.update.is_partial:",
         "if False:",
         checks.samples_are_not_dropped,
     ),
     Mutant(
         "losses mix examples",
         "session",
-        "if not self._losses_seen and check_losses(losses, self._gradients):",
+        "if not self._losses_seen and check_losses(losses, self.gradients):",
         "if False:",
         checks.losses_do_not_mix,
     ),
@@ -190,8 +190,8 @@ MUTANTS = [
     Mutant(
         "covered after the draw",
         "session",
-        "        self._checkpoint.before_draw(self._update.draws)\n        self._update.finish()\n",
-        "        self._update.finish()\n        self._checkpoint.before_draw(self._update.draws)\n",
+        "        self._checkpoint.before_draw(self.update.draws)\n        self.update.finish(draw)\n",
+        "        self.update.finish(draw)\n        self._checkpoint.before_draw(self.update.draws)\n",
         checks.draws_are_durable_before_they_happen,
     ),
     Mutant(

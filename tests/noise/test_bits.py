@@ -323,7 +323,7 @@ def keys_are_retired(module):
 
 
 MUTANTS = [
-    (children_share_nothing, "own.process != _this_process() or ", ""),
+    (children_share_nothing, "own.process != this_process() or ", ""),
     (keys_are_retired, "own.read += 8 * count", "own.read = 8 * count"),
     (
         streams_share_nothing,

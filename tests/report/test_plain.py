@@ -57,10 +57,11 @@ def test_a_person_with_several_records_has_less_protection(goal, words):
 
 
 def test_what_the_user_states_of_records_is_not_checked():
+    warned = STATED_RECORDS.format("with several records", "record")
     long = fitted().statement_.filled({"contribution_bound": {"bound": 5}})
-    assert not_covered(long.fields)[0] == f"{STATED_RECORDS}see field 12."
+    assert not_covered(long.fields)[0] == f"{warned}see field 12."
     found = fitted().statement_.filled({"contribution_bound": "up to 5"})
-    assert not_covered(found.fields)[0] == f"{STATED_RECORDS}up to 5" and "contribution_bound" not in found.gaps
+    assert not_covered(found.fields)[0] == f"{warned}up to 5" and "contribution_bound" not in found.gaps
 
 
 def test_numbers_follow_from_the_curve_and_that_is_said():

@@ -4,6 +4,7 @@
 
 import os
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,7 @@ class Probe:
                 patch.setattr(law, "add", lambda own, sums, stream: self._added(own, sums, deviations))
             if chosen is not None:
                 patch.setitem(session.Sampler._positions.__globals__, "sampled_rows", self._forced(iter(chosen)))
+            options = {"rehearsal": False, **options}
             with plan.attach(self.model, optimizer, (torch.tensor(rows).reshape(-1, 1),), **options) as private:
                 for (x,) in private:
                     if private.step(self.model(x)[:, 0]):
@@ -130,7 +132,8 @@ def noise_has_the_planned_scale() -> None:
 def steps_end_with_the_plan() -> None:
     plan, model = plan_of(), model_of()
     with attached(plan, model) as private:
-        assert sum(walk(private, model, steps=2) for _ in range(5)) == plan.steps
+        with warnings.catch_warnings(action="ignore"):  # of a loop that has nothing left to do
+            assert sum(walk(private, model, steps=2) for _ in range(5)) == plan.steps
 
 
 def refused(action: Any, error: type[BaseException] = DpermError) -> bool:
@@ -179,12 +182,14 @@ def samples_are_not_dropped() -> None:
 
 
 def losses_do_not_mix() -> None:
-    model = model_of()
-    with attached(plan_of(rate=1.0), model) as private:
-        for x, _ in private:
-            losses = model(x).sum(1)
-            assert refused(lambda losses=losses: private.step(losses * losses.mean()))
-            break
+    def mixed() -> None:
+        model = model_of()
+        with attached(plan_of(rate=1.0), model) as private:
+            for x, _ in private:
+                losses = model(x).sum(1)
+                private.step(losses * losses.mean())
+
+    assert refused(mixed)
 
 
 def batch_norm_stays_in_its_mode() -> None:
@@ -296,8 +301,9 @@ def one_charge_pays_for_one_run() -> None:
         interrupted(plan, Path(name), ledger=budget, request_id="one")
 
         def fresh() -> None:
-            with attached(plan, model_of(), ledger=budget, request_id="one"):
-                pass
+            model = model_of()
+            with attached(plan, model, ledger=budget, request_id="one") as private:
+                walk(private, model)
 
         def resumed() -> None:
             with attached(plan, model_of(), ledger=budget, resume=Path(name) / "run.pt"):
@@ -311,7 +317,9 @@ def one_charge_pays_for_one_run() -> None:
 
 def failures_burn() -> None:
     budget = MemoryBudget(ApproxDP(9.0, 5e-3, "add_remove"), blocks=5)
-    with pytest.raises(KeyError), attached(plan_of(), ledger=budget):
+    model = model_of()
+    with pytest.raises(KeyError), attached(plan_of(), model, ledger=budget) as private:
+        walk(private, model, steps=1)
         raise KeyError
     assert [entry.state.value for entry in budget.entries] == ["burned"]
 

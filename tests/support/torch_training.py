@@ -57,8 +57,9 @@ def walk(private: Any, model: nn.Module, steps: int | None = None) -> int:
 def attached(
     plan: Any, model: nn.Module | None = None, dataset: Any = None, *, seed: int | None = None, **options: Any
 ):
-    """A training of the usual model and data; with a seed it is reproducible."""
+    """A training of the usual model and data, without rehearsals; with a seed it is reproducible."""
     model = model_of() if model is None else model
+    options = {"rehearsal": False, **options}
     bits = None if seed is None else NotPrivateBits(seed)
     return plan.attach(model, sgd(model), data_of() if dataset is None else dataset, bits=bits, **options)
 

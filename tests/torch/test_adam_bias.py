@@ -78,7 +78,7 @@ def test_a_private_training_tells_the_noise_of_every_step(clipping):
     optimizer = AdamBC(model.parameters())
     norms, told = [], []
     data = (torch.randn(40, 3, generator=torch.Generator().manual_seed(1)), torch.zeros(40, dtype=torch.long))
-    with plan.attach(model, optimizer, data) as private:
+    with plan.attach(model, optimizer, data, rehearsal=False) as private:
         optimizer.register_step_post_hook(lambda *_: told.append(optimizer.param_groups[0]["noise_variance"]))
         for x, y in private:
             norms.append(private.clip_norm)

@@ -18,6 +18,8 @@ from dperm.ledger import Ledger
 from dperm.torch import QuantileClipping
 from dperm.torch.digest import model_digest
 
+pytestmark = pytest.mark.filterwarnings("ignore:all planned steps")
+
 
 def ledger_in(folder: Path) -> Ledger:
     limit = ApproxDP(5.0, 5e-3, "add_remove")
@@ -320,7 +322,9 @@ def test_an_error_without_a_checkpoint_burns(tmp_path):
 
 def test_a_checkpoint_that_could_not_be_written_does_not_keep_the_charge_open(tmp_path):
     ledger = ledger_in(tmp_path)
-    with pytest.raises(ParameterError), attached(plan_of(), ledger=ledger) as private:
+    model = model_of()
+    with pytest.raises(ParameterError), attached(plan_of(), model, ledger=ledger) as private:
+        walk(private, model, steps=1)
         private.save(tmp_path / "run.pt", extra={"f": print})
     assert states(ledger) == [State.BURNED]
 

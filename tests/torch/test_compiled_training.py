@@ -91,7 +91,7 @@ def test_the_exact_grade_and_other_batches_are_refused():
         with pytest.raises(ParameterError, match='grade must be "fast"'):
             private.compiled(loss)
     fast = DPSGD(steps=2, rate=1.0, grade="fast").plan(n=60, epsilon=1.0, delta=1e-5)
-    with fast.attach(model, optimizer, data()) as private:
+    with fast.attach(model, optimizer, data(), rehearsal=False) as private:
         step = CompiledTraining(private, loss, code=interpreted)
         with pytest.raises(ParameterError, match="once for every batch"):
             step(torch.zeros(60, 5), torch.zeros(60).long())

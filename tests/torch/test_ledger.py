@@ -43,11 +43,12 @@ def charges(budget) -> list[tuple[State, str | None]]:
     return [(booking.state, booking.digest) for booking in budget.bookings()]
 
 
-def test_a_training_is_charged_when_the_block_is_entered_and_committed_at_its_end(budget):
+def test_a_training_is_charged_in_its_first_step_and_committed_at_its_end(budget):
     plan, model = plan_of(), model_of()
     training = attached(plan, model, ledger=budget)
-    assert charges(budget) == []
     with training as private:
+        assert charges(budget) == []
+        walk(private, model, steps=1)
         assert charges(budget) == [(State.RESERVED, None)]
         walk(private, model)
     assert charges(budget) == [(State.COMMITTED, model_digest(model))]
@@ -99,23 +100,28 @@ def test_a_request_is_run_once(budget):
     model = model_of()
     with attached(plan_of(), model, ledger=budget, request_id="one") as private:
         walk(private, model)
-    with pytest.raises(BudgetError, match="'one'"), attached(plan_of(), ledger=budget, request_id="one"):
-        pass
-    with attached(plan_of(), ledger=budget, request_id="two"):
-        pass
+    with (
+        pytest.raises(BudgetError, match="'one'"),
+        attached(plan_of(), model, ledger=budget, request_id="one") as again,
+    ):
+        walk(again, model)
+    with attached(plan_of(), model, ledger=budget, request_id="two") as private:
+        walk(private, model)
     assert [state for state, _ in charges(budget)] == [State.COMMITTED] * 2
 
 
 def test_runs_without_a_request_id_are_charged_each(budget):
+    model = model_of()
     for _ in range(2):
-        with attached(plan_of(), ledger=budget):
-            pass
+        with attached(plan_of(), model, ledger=budget) as private:
+            walk(private, model)
     assert len(charges(budget)) == 2
 
 
 def test_without_a_ledger_nothing_is_booked():
-    with attached(plan_of()) as private:
-        pass
+    model = model_of()
+    with attached(plan_of(), model) as private:
+        walk(private, model)
     assert not private.release.record.ledger
 
 

@@ -102,7 +102,8 @@ def test_the_gradient_of_a_step_is_scaled_by_the_clip_norm_of_that_step(monkeypa
     monkeypatch.setattr(FastNoise, "add", lambda own, sums, stream: [total.clone() for total in sums])
     rule = QuantileClipping(0.5, angle=0.3)
     model, plan = line(), plan_of(10, rate=1.0, steps=3, clipping=rule, clip_norm=2.0)
-    with plan.attach(model, torch.optim.SGD(model.parameters(), lr=0.0), slopes(torch.full((10,), 1.0))) as private:
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.0)
+    with plan.attach(model, optimizer, slopes(torch.full((10,), 1.0)), rehearsal=False) as private:
         for (x,) in private:
             norm = private.clip_norm
             private.step(model(x)[:, 0])
@@ -115,9 +116,9 @@ def test_the_gradient_of_a_step_is_scaled_by_the_clip_norm_of_that_step(monkeypa
 
 def test_the_clip_norm_stays_a_number():
     rule = QuantileClipping(0.0, learning_rate=10.0)
-    assert rule.adapted(1e-30, 1e9, 1.0) == 1e-30
+    assert rule.adapted(1e-15, 1e9, 1.0) == 1e-15
     rule = QuantileClipping(1.0, learning_rate=10.0)
-    assert rule.adapted(1e30, -1e9, 1.0) == 1e30
+    assert rule.adapted(1e15, -1e9, 1.0) == 1e15
     assert QuantileClipping(0.5).adapted(1.0, 0.0, 8.0) == 1.0
 
 
@@ -125,7 +126,7 @@ def test_a_run_goes_on_at_the_ends_of_the_clip_norm():
     """Where it was driven by noise: the engine takes whatever the rule gives."""
     rule = QuantileClipping(0.0, learning_rate=10.0, angle=1.5)
     norms, _ = steps(plan_of(rate=1.0, epsilon=50.0, steps=30, clipping=rule), slopes(torch.zeros(40)))
-    assert norms[-1] < 1e-20
+    assert norms[-1] < 2e-15
 
 
 def test_flat_clipping_is_under_it():

@@ -49,6 +49,7 @@ class Facts:
     eta: float = 0.0
     tau: float = 0.0
     public: Mapping[str, object] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
 
     @cached_property
     def profile(self) -> AccountedProfile:
@@ -66,7 +67,7 @@ class Facts:
             "eta": self.eta,
             "tau": self.tau,
             "public": self.public,
-            "versions": _versions(),
+            "versions": {**_versions(), **self.versions},
         }
 
 
@@ -90,29 +91,42 @@ class Run(Generic[Raw]):
         return Release(value, self.facts.goal, self.facts.profile, self.facts.event, record)
 
 
-@contextmanager
-def opened(
+@dataclass(frozen=True)
+class Prepared(Generic[Raw]):
+    """A release that can begin: the budget covers it, the value was read, bits are there. Nothing is charged yet."""
+
+    facts: Facts
+    value: Raw
+    stream: Stream
+    record: Record
+    budget: Budget | None
+
+    @contextmanager
+    def charged(self, *, request_id: str | None = None, resumable: Resumable | None = None) -> Iterator[Run[Raw]]:
+        """The run, charged until the block is left.
+
+        An exception in the block burns the charge, unless the run is ``resumable``; a block that is left without
+        `Run.released` does too.
+        """
+        told = _booked(self.record)
+        with charged(self.budget, self.facts.event, request_id=request_id, facts=told, resumable=resumable) as held:
+            yield Run(self.facts, self.value, self.stream, self.record, held, self.budget is not None)
+
+
+def prepared(
     facts: Facts,
     checked: Callable[[], Raw],
     *,
     budget: Budget | None,
     bits: Bits | None,
-    request_id: str | None = None,
-    resumable: Resumable | None = None,
-) -> Iterator[Run[Raw]]:
-    """A run in the order of every release, charged to ``budget`` until the block is left.
-
-    An exception in the block burns the charge, unless the run is ``resumable``; a block that is left without
-    `Run.released` does too.
-    """
+    resumes: bool = False,
+) -> Prepared[Raw]:
+    """Everything that comes before the charge, in the order of every release; a run that ``resumes`` was covered."""
     source = _source(bits)
-    if budget is not None and not (resumable is not None and resumable.resumes):
+    if budget is not None and not resumes:
         checked_budget(budget).check(facts.event)
     record = _record(facts, source)
-    value = _read(checked)
-    stream = source.stream()
-    with charged(budget, facts.event, request_id=request_id, facts=_booked(record), resumable=resumable) as reservation:
-        yield Run(facts, value, stream, record, reservation, budget is not None)
+    return Prepared(facts, _read(checked), source.stream(), record, budget)
 
 
 def release(
@@ -124,7 +138,7 @@ def release(
     bits: Bits | None,
 ) -> Release[Value]:
     """Release what ``draw`` makes of the value that ``checked`` returns, charged to ``budget``."""
-    with opened(facts, checked, budget=budget, bits=bits) as run:
+    with prepared(facts, checked, budget=budget, bits=bits).charged() as run:
         # the user's own settings must not let the data decide whether rounding is an error, after the charge
         with np.errstate(all="ignore"):
             released = draw(run.value, run.stream)
@@ -150,7 +164,7 @@ def _source(bits: Bits | None) -> Bits:
         warnings.warn(
             f"this release is NOT PRIVATE: its noise follows from {bits!r}. Leave out the seed for anything real.",
             NotPrivateWarning,
-            stacklevel=6,
+            stacklevel=5,
         )
     return bits
 

@@ -77,7 +77,7 @@ class SystemStream:
     def words(self, count: int) -> Words:
         """``count`` uniform words."""
         own = self._own
-        if own.process != _this_process() or own.read + 8 * count > BYTES_PER_KEY:
+        if own.process != this_process() or own.read + 8 * count > BYTES_PER_KEY:
             own.rekey()
         own.read += 8 * count
         return keystream(own.cipher, count)
@@ -100,7 +100,7 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-def _this_process() -> tuple[int, int]:
+def this_process() -> tuple[int, int]:
     """The process, and how many forks lie between it and the one that imported this module."""
     return os.getpid(), _generation
 
@@ -117,7 +117,7 @@ class _OwnKey(threading.local):
 
     def rekey(self) -> None:
         self.cipher = cipher_under(os.urandom(KEY_BYTES), os.urandom(COUNTER_BYTES))
-        self.process = _this_process()
+        self.process = this_process()
         self.read = 0
 
 

@@ -11,7 +11,7 @@ import threading
 import numpy as np
 from numpy.typing import NDArray
 
-from dperm.noise.bits import Stream, _this_process
+from dperm.noise.bits import Stream, this_process
 from dperm.noise.floating import floating_gaussian
 
 AHEAD = 2**14
@@ -30,10 +30,11 @@ class FloatingPool:
         if size >= AHEAD:
             return floating_gaussian(size, self._stream)
         own = self._own
-        if own.process != _this_process() or own.taken + size > len(own.numbers):
-            own.numbers, own.taken, own.process = floating_gaussian(AHEAD, self._stream), 0, _this_process()
-        own.taken += size
-        return own.numbers[own.taken - size : own.taken]
+        if own.process != this_process() or own.taken + size > len(own.numbers):
+            own.numbers, own.taken, own.process = floating_gaussian(AHEAD, self._stream), 0, this_process()
+        numbers, start = own.numbers, own.taken
+        own.taken = start + size  # before anything else may ask: a signal handler gets other numbers
+        return numbers[start : start + size]
 
     def __reduce__(self) -> tuple[type["FloatingPool"], tuple[Stream]]:
         """A copy, here or in another process, holds nothing yet."""

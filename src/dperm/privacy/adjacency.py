@@ -24,7 +24,7 @@ class Adjacency(Enum):
         Raises
         ------
         AdjacencyError
-            If it names neither relation: there is no default.
+            If it names neither relation.
         """
         if isinstance(adjacency, cls):
             return adjacency
@@ -34,7 +34,7 @@ class Adjacency(Enum):
         raise AdjacencyError(
             f'adjacency must be "replace_one" (same n, one record substituted) or "add_remove" '
             f"(one record added or removed), got {shown(adjacency)}. They promise different "
-            f"things, so there is no default."
+            f"things, so there is no default for what names neither."
         )
 
     @property

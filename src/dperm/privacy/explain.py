@@ -3,8 +3,8 @@
 """What a promise means: the attacker's best rates, in numbers and in two plain sentences.
 
 The attacker knows every record but one, the algorithm and the release. The two cases they try to tell apart differ in
-one record: replaced by another (replace_one), or present against absent (add_remove). Every number is a ceiling on
-what they can do, rounded up.
+one record: replaced by another (replace_one), or present against absent (add_remove). Where a release protects groups
+of records, read "group" for "record". Every number is a ceiling on what they can do, rounded up.
 """
 
 import math
@@ -60,6 +60,8 @@ class Explanation:
         the two cases can be told apart almost surely.
     epsilons
         Pairs (delta, epsilon); infinite where no epsilon holds.
+    unit
+        What the two cases differ in: one "record", or one "group" of them.
     """
 
     adjacency: Adjacency
@@ -70,25 +72,26 @@ class Explanation:
     surprise: float
     gdp_mu: float | None
     epsilons: tuple[tuple[float, float], ...]
+    unit: str = "record"
 
     @property
     def sentences(self) -> tuple[str, str]:
         """Two sentences for a reader who knows nothing of differential privacy."""
         (_, rare), (_, common) = self.true_positive_rates
         return (
-            f"{_SCENES[self.adjacency]} ({self.adjacency.value}), an attacker who knows all the other records and "
-            f"accepts one false alarm in 1,000 detects it with probability at most {_percent(rare)}, and at most "
-            f"{_percent(common)} with one false alarm in 100.",
+            f"If one {self.unit} is {_CHANGES[self.adjacency]} ({self.adjacency.value}), an attacker who knows all the "
+            f"other {self.unit}s and accepts one false alarm in 1,000 detects it with probability at most "
+            f"{_percent(rare)}, and at most {_percent(common)} with one false alarm in 100.",
             f"Guessing from even odds they are right at most {_percent(self.accuracy)} of the time instead of 50 %, "
             f"and the chance that the release makes them more than {_percent(self.posterior)} sure of the truth about "
-            f"that one record is at most {_percent(self.surprise)}.",
+            f"that one {self.unit} is at most {_percent(self.surprise)}.",
         )
 
     def as_dict(self) -> dict[str, object]:
         """Everything as JSON-ready data; null stands for "no finite number"."""
         return {
             "adjacency": self.adjacency.value,
-            "unit": "one record",
+            "unit": f"one {self.unit}",
             "true_positive_rates": [
                 _row("false_positive_rate", x, "true_positive_rate", y) for x, y in self.true_positive_rates
             ],
@@ -122,6 +125,7 @@ def explain(subject: Subject, *, surprise: float | None = None) -> Explanation:
         surprise=probability,
         gdp_mu=closest_mu(profile),
         epsilons=tuple((delta, profile.epsilon(delta)) for delta in DELTAS),
+        unit=_unit_of(subject),
     )
 
 
@@ -173,6 +177,11 @@ def _profile_of(subject: Subject) -> PrivacyProfile:
     return subject
 
 
+def _unit_of(subject: Subject) -> str:
+    record = subject.record if isinstance(subject, Release) else subject
+    return record.unit if isinstance(record, Record) else "record"
+
+
 def _up_to_one(rate: float) -> float:
     return min(1.0, math.nextafter(rate, math.inf))
 
@@ -197,7 +206,4 @@ def _row(first: str, x: float, second: str, y: float) -> dict[str, float | None]
     return {first: x, second: y if math.isfinite(y) else None}
 
 
-_SCENES = {
-    Adjacency.REPLACE_ONE: "If one record is replaced by another",
-    Adjacency.ADD_REMOVE: "If one record is added or removed",
-}
+_CHANGES = {Adjacency.REPLACE_ONE: "replaced by another", Adjacency.ADD_REMOVE: "added or removed"}

@@ -89,6 +89,11 @@ class Record:
         return self.guarantee.adjacency
 
     @property
+    def unit(self) -> str:
+        """What the adjacency adds, removes or replaces: "record", or "group" where ``public`` says so."""
+        return "group" if self.public.get("unit") == "group" else "record"
+
+    @property
     def is_private(self) -> bool:
         """False for a seeded run: whoever knows the seed can subtract the noise."""
         return not self.seeded

@@ -16,6 +16,7 @@ from dperm.report.ledger_facts import unit_of_privacy
 from dperm.report.run_facts import run_facts
 from dperm.report.stated import assembled, kind_of, with_stated
 from dperm.report.statement import Statement
+from dperm.report.unit import unit_in_words
 
 
 def statement(
@@ -76,7 +77,7 @@ _NO_PROMISE = dict.fromkeys((*NO_PROMISE, "goal", "adjacency"), words.NOTHING)
 def _promise(release: Release[Any]) -> dict[str, object]:
     """What is promised."""
     kind = guarantee_as_dict(release.record.guarantee)
-    explained = explain(release).as_dict()
+    explained = {name: value for name, value in explain(release).as_dict().items() if name != "unit"}
     pure = release.profile.epsilon(0.0)
     return {
         "status": words.PRIVATE,
@@ -85,7 +86,7 @@ def _promise(release: Release[Any]) -> dict[str, object]:
         "flavour": words.FLAVOURS[str(kind.pop("kind"))],
         "adjacency": kind.pop("adjacency"),
         "parameters": kind,
-        "unit_of_privacy": unit_of_privacy(str(explained.pop("unit")), release.record.ledger),
+        "unit_of_privacy": unit_of_privacy(unit_in_words(release.record), release.record.ledger),
         "trust_model": words.TRUST,
         "profile": {**explained, "epsilon_at_delta_zero": pure if math.isfinite(pure) else None},
     }

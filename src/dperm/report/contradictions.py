@@ -11,6 +11,7 @@ from dperm.privacy.guarantee import guarantee_as_dict, guarantee_from_dict
 from dperm.report import fields as words
 from dperm.report.plain import as_mapping, receipt_of
 from dperm.report.stated import known_part
+from dperm.report.unit import unit_of
 
 NO_PROMISE = ("meaning", "flavour", "parameters", "unit_of_privacy", "trust_model", "profile", "covered")
 """Fields that say "nothing" where nothing is promised."""
@@ -49,6 +50,8 @@ def _of_a_promise(fields: Mapping[str, object]) -> Iterator[str]:
         yield "its goal is not its parameters with its adjacency."
     elif fields["flavour"] != words.FLAVOURS[str(goal["kind"])]:
         yield "its flavour is not that of its goal."
+    if not str(fields["unit_of_privacy"]).startswith(f"one {unit_of(fields)}"):
+        yield "its unit of privacy is not the one that it takes as public."
     if not _is_texts(fields["meaning"]):
         yield "its meaning is no list of sentences."
     if not _is_profile(as_mapping(fields["profile"]), fields["adjacency"]):

@@ -109,6 +109,11 @@ NO_NOISE = "NOT PRIVATE: epsilon = inf was asked for, no noise was added, and th
 PRIVATE = "PRIVATE, as far as is stated below."
 
 CONTRIBUTION = "one record: taken for granted, not checked. k records of one person are protected as a group of k."
+ONE_GROUP = "one group (all records with one key, of which at most {} are used)"
+GROUP_CONTRIBUTION = (
+    "at most {}, the first ones of a group in the order of the data set: enforced, others are left out. That all "
+    "records of a person are in one group follows from the keys, which are not checked."
+)
 NO_COMPOSITION = "one release. Post-processing costs nothing; further releases add up."
 NOT_RECORDED = "not recorded"
 DECLARED = "columns, as declared"

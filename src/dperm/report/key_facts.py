@@ -11,11 +11,7 @@ from dperm.report.ledger_facts import account_of
 from dperm.report.limit_changes import changes_of, later, limit_in_words, when_booked
 from dperm.report.numbers import percent
 from dperm.report.plain import as_mapping, capital, limits_of, receipt_of
-
-NEIGHBOURS = {
-    "replace_one": "one record replaced by another (replace_one); the number of records is public",
-    "add_remove": "one record added or removed (add_remove); the number of records is protected",
-}
+from dperm.report.unit import neighbours
 
 
 def key_facts(fields: Mapping[str, object]) -> list[tuple[str, str]]:
@@ -30,13 +26,18 @@ def _facts(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     yield "Asked for", "" if private else limits_of(fields["goal"])
     yield "An attacker's best guess", _guess(fields["profile"])
     yield "Protects", _protected(fields, entry) if private else "nobody"
-    yield "Neighbours", NEIGHBOURS.get(str(fields["adjacency"]), "") if private else ""
-    yield "Records", f"{public['n']:,}" if isinstance(public.get("n"), int) else ""
+    yield "Neighbours", neighbours(fields) if private else ""
+    yield "Records", _count(public.get("n"))
+    yield "Groups of records", _count(public.get("n_groups"))
     yield "Method", method_in_words(mechanism.get("name", ""))
     yield "Data set", str(entry.get("dataset", ""))
     yield "Booked in", f"{capital(account_of(entry).removeprefix('the '))}, entry {entry.get('seq')}" if entry else ""
     yield _limit_name(entry), _limit(entry, private)
     yield "Time of the run", str(fields["time"]).replace("T", " ").replace("+00:00", " UTC")
+
+
+def _count(number: object) -> str:
+    return f"{number:,}" if isinstance(number, int) else ""
 
 
 def _limit_name(entry: Mapping[str, Any]) -> str:

@@ -7,8 +7,11 @@ from typing import Any
 
 _WORDS = {
     "n": "number of records",
+    "n_groups": "number of groups",
     "n_features": "number of features",
+    "most_groups": "groups at most, for which the noise was made",
     "most_rows": "records at most, for which the noise was made",
+    "physical_batch_size": "records at a time",
     "feature_norm": "bound on the norm of the features",
     "gdp_mu": "closest Gaussian mu (a reading, not a promise)",
     "true_positive_rates": "attacks",

@@ -12,6 +12,7 @@ from typing import Any
 from dperm.report import fields as words
 from dperm.report.labels import epsilon_first
 from dperm.report.limit_changes import changes_in_words, later, limit_in_words, when_booked
+from dperm.report.unit import GROUP
 
 Receipt = Mapping[str, Any]
 
@@ -40,7 +41,9 @@ def unit_of_privacy(proved: str, receipt: Receipt) -> str:
     unit = receipt.get("unit")
     if not unit or unit == proved:
         return proved
-    return f"{proved}. The account declares the unit {unit!r}: it is protected if at most one record belongs to each."
+    grouped = proved.startswith(f"one {GROUP}")
+    condition = "all of its records are in one group" if grouped else "at most one record belongs to each"
+    return f"{proved}. The account declares the unit {unit!r}: it is protected if {condition}."
 
 
 def account_of(receipt: Receipt) -> str:

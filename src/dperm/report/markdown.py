@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Mapping
 
 from dperm.report import fields as words
-from dperm.report.key_facts import NEIGHBOURS, key_facts
+from dperm.report.key_facts import key_facts
 from dperm.report.mathematics import mathematics
 from dperm.report.plain import capital, limits_of, not_covered, promised, title_of
 from dperm.report.presented import presented
 from dperm.report.stated import gaps_of, known_part, stated_part
 from dperm.report.text import is_short
 from dperm.report.tiers import TIERS, Item, gap_text
+from dperm.report.unit import neighbours
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
 _OPENING = re.compile(r"^(\d+[.)]|[-+])(?=\s|$)")
@@ -65,22 +66,20 @@ def _item(item: Item, fields: Mapping[str, object]) -> Iterator[str]:
     for key in item.keys:
         if len(item.keys) > 1:
             yield from (f"*{words.FIELDS[key]}*", "")
-        yield from _field(key, fields[key])
+        yield from _field(key, neighbours(fields) if key == "adjacency" else fields[key])
 
 
 def _field(key: str, value: object) -> Iterator[str]:
     known, stated = known_part(key, value), stated_part(key, value)
     if known is not None:
-        yield from (*_block(presented(key, _shortened(key, known)), ""), "")
+        yield from (*_block(presented(key, _shortened(known)), ""), "")
     if stated == words.NOT_STATED:
         yield from (f"**GAP.** {escaped(gap_text(key))}", "")
     elif stated is not None:
         yield from ("Stated by the user:", "", *_block(presented(key, stated), ""), "")
 
 
-def _shortened(key: str, known: object) -> object:
-    if key == "adjacency":
-        return NEIGHBOURS.get(str(known), known)
+def _shortened(known: object) -> object:
     if isinstance(known, Mapping):
         return {name: item for name, item in known.items() if name not in _ELSEWHERE}
     return known

@@ -6,11 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 
 from dperm.report import fields as words
+from dperm.report.unit import neighbouring_sets
 
-NEIGHBOURS = {
-    "replace_one": "D and D' have the same number of records and differ in one of them.",
-    "add_remove": "D' is D with one record added or removed.",
-}
 DEFINITIONS = {
     "PureDP": "P(M(D) ∈ S) ≤ e^ε P(M(D') ∈ S)  for all neighbours D, D' and all events S.",
     "ApproxDP": "P(M(D) ∈ S) ≤ e^ε P(M(D') ∈ S) + δ  for all neighbours D, D' and all events S.",
@@ -42,7 +39,7 @@ def _definition(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     if fields["status"] != words.PRIVATE or not isinstance(goal, Mapping):
         yield "text", "Nothing is promised, so there is nothing to define."
         return
-    yield "text", f"Neighbours. {NEIGHBOURS.get(str(fields['adjacency']), '')}"
+    yield "text", f"Neighbours. {neighbouring_sets(fields)}"
     yield from (("text", "The promise, of the mechanism M:"), ("formula", DEFINITIONS[str(goal["kind"])]))
     yield from (("text", "Its privacy profile:"), ("formula", CURVE))
     yield from (("text", "The attacker:"), ("formula", ATTACK))

@@ -48,7 +48,7 @@ def write_statement(
     ParameterError
         If ``path`` has another suffix, or exists; nothing is written.
     """
-    target = Path(path)
+    target = _target(path)
     if isinstance(statement, Release):
         profile = statement.profile if profile is None else profile
         statement = statement_of(statement)
@@ -62,6 +62,16 @@ def write_statement(
             f"path: {shown(target.name)} exists and is left as it is. Give another name, or overwrite=True."
         )
     write_text(target, content)
+
+
+def _target(path: object) -> Path:
+    """The file; the two arguments are easily taken for one another."""
+    if not isinstance(path, str | os.PathLike):
+        raise ParameterError(
+            f"path must be the name of a file, got {kind_of(path)}. The file comes first: "
+            f'write_statement("statement.html", release).'
+        )
+    return Path(path)
 
 
 def _content(target: Path, statement: Statement, profile: PrivacyProfile | None) -> str:

@@ -14,8 +14,8 @@ from dperm.report.labels import words as in_words
 from dperm.report.ledger_facts import together
 from dperm.report.numbers import percent, rounded_up
 from dperm.report.stated import known_part, stated_part
+from dperm.report.unit import change, several, unit_of
 
-_CHANGES = {"replace_one": "Replace any one record by any other", "add_remove": "Add or remove any one record"}
 NO_PROMISE = (
     "Nothing is promised about the people in the data. Treat the release as you would treat the data themselves."
 )
@@ -32,9 +32,7 @@ _GROUPS = {
     "mu": "with k times this mu",
 }
 _DELTA_GROWS = ", and delta becomes more than k times as large"
-STATED_RECORDS = (
-    "A person with several records has less protection than one record has. Stated by the user, not checked: "
-)
+STATED_RECORDS = "A person {} has less protection than one {} has. Stated by the user, not checked: "
 _LONGEST_STATED = 300
 
 
@@ -45,6 +43,8 @@ def title_of(fields: Mapping[str, object]) -> str:
         return product.rstrip(".")
     if isinstance(public, Mapping) and public.get("estimator"):
         return f"Model: {_spaced(str(public['estimator']).removeprefix('Private'))}"
+    if isinstance(public, Mapping) and public.get("model"):
+        return f"Model: {public['model']} (PyTorch)"
     name = mechanism.get("name", "") if isinstance(mechanism, Mapping) else ""
     return f"Release: {in_words(name)}" if name else "A release"
 
@@ -65,7 +65,7 @@ def promised(fields: Mapping[str, object]) -> Iterator[str]:
         return
     pair = parameters if isinstance(parameters, Mapping) and "epsilon" in parameters else None
     if pair is not None:
-        yield _change(str(fields["adjacency"]), pair) + _without_delta(pair, profile)
+        yield _change(fields, pair) + _without_delta(pair, profile)
     yield from meaning
     if profile and float(profile["accuracy"]) > WEAK:
         yield (
@@ -103,20 +103,20 @@ def _several_records(fields: Mapping[str, object]) -> str:
     stated, parameters = stated_part("contribution_bound", fields["contribution_bound"]), fields["parameters"]
     if stated not in (None, words.NOT_STATED):
         is_short = isinstance(stated, str) and len(stated) <= _LONGEST_STATED
-        return STATED_RECORDS + (str(stated) if is_short else "see field 12.")
+        return STATED_RECORDS.format(several(fields), unit_of(fields)) + (str(stated) if is_short else "see field 12.")
     numbers = as_mapping(parameters)
     less = next((text for name, text in _GROUPS.items() if name in numbers), "less")
     delta = _DELTA_GROWS if numbers.get("delta") else ""
-    return f"A person with several records has less protection: k records of one person are protected {less}{delta}."
+    of_one_person = f"k {unit_of(fields)}s of one person are protected {less}{delta}"
+    return f"A person {several(fields)} has less protection: {of_one_person}."
 
 
-def _change(adjacency: str, parameters: Mapping[str, Any]) -> str:
+def _change(fields: Mapping[str, object], parameters: Mapping[str, Any]) -> str:
     """The definition (T1), in a sentence."""
     epsilon, delta = float(parameters["epsilon"]), float(parameters.get("delta", 0.0))
     factor = rounded_up(math.exp(epsilon), 3) if epsilon < 700 else "e^" + rounded_up(epsilon)
     slack = f", apart from a remainder of at most one in {_one_in(delta)}" if delta > 0 else ""
-    changed = _CHANGES.get(adjacency, "Change one record")
-    return f"{changed}, and the probability of any result changes by a factor of at most {factor}{slack}."
+    return f"{change(fields)}, and the probability of any result changes by a factor of at most {factor}{slack}."
 
 
 def _without_delta(parameters: Mapping[str, Any], profile: Mapping[str, Any]) -> str:

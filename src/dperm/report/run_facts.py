@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping
 from dperm.privacy.record import Record
 from dperm.report import fields as words
 from dperm.report.ledger_facts import ledger_facts
+from dperm.report.training_facts import is_training, of_groups, training_facts, training_limits, training_security
+from dperm.report.unit import contribution
 
 _SECURITY = {"exact": words.EXACT, "fast": words.FAST}
 
@@ -14,12 +16,12 @@ _SECURITY = {"exact": words.EXACT, "fast": words.FAST}
 def run_facts(record: Record) -> dict[str, object]:
     """What was run."""
     return {
-        "contribution_bound": words.CONTRIBUTION,
-        **(_fit(record) if "estimator" in record.public else _one_release(record)),
+        "contribution_bound": contribution(record),
+        **_what(record),
         **ledger_facts(record.ledger, seeded=record.seeded),
         "implementation": f"dperm {record.versions.get('dperm', '')}".strip(),
-        "security": _SECURITY.get(record.grade, words.NO_NOISE_OF_OURS),
-        "sampling": _sampling(record.event),
+        "security": _security(record),
+        "sampling": of_groups(_sampling(record.event), record),
         "steps": record.public.get("steps", 1),
         "accountant": {"name": "dperm", "theorems": record.theorems, "error": words.NO_ERROR},
         "noise_source": {"law": record.noise, "grade": record.grade, "eta": record.eta, "tau": record.tau},
@@ -29,8 +31,22 @@ def run_facts(record: Record) -> dict[str, object]:
     }
 
 
+def _what(record: Record) -> dict[str, object]:
+    """What was released, by the kind of the run."""
+    if is_training(record):
+        return training_facts(record)
+    return _fit(record) if "estimator" in record.public else _one_release(record)
+
+
+def _security(record: Record) -> str:
+    """How the noise was made."""
+    return training_security(record) if is_training(record) else _SECURITY.get(record.grade, words.NO_NOISE_OF_OURS)
+
+
 def _limits(record: Record) -> tuple[str, ...]:
     """What is not covered, or not to be relied on."""
+    if is_training(record):
+        return (*words.LIMITS, *training_limits(record))
     return (*words.LIMITS, *_clipping(record), *((words.FAST,) if record.grade == "fast" else ()))
 
 

@@ -34,7 +34,21 @@ if TYPE_CHECKING:
 FORMAT = 1
 AHEAD = 256
 """A run is covered for at most 1/256 of its steps ahead: a crash may cost so many."""
-KEYS = {"format", "run", "plan", "request_id", "seeded", "taken", "draws", "clip_norm", "model", "optimizer", "extra"}
+KEYS = {
+    "format",
+    "run",
+    "plan",
+    "request_id",
+    "seeded",
+    "budgeted",
+    "taken",
+    "draws",
+    "clip_norm",
+    "model",
+    "optimizer_kind",
+    "optimizer",
+    "extra",
+}
 
 
 class Checkpoint:
@@ -71,10 +85,20 @@ class Checkpoint:
                 "bits must be of the kind that the run began with: one seeded part makes the whole run NOT PRIVATE."
             )
 
+    def check_budget(self, budgeted: bool) -> None:
+        """Refuse to go on without the budget that the run is charged to: its charge would never be closed."""
+        if self._held is not None and self._held["budgeted"] and not budgeted:
+            raise ParameterError("ledger must be given: the run that is resumed is charged to one.")
+
     def restore(self, model: nn.Module, optimizer: Optimizer, update: Update) -> int:
         """Put everything back, and return the number of steps that were taken; 0 in a run that begins."""
         if self._held is None or self._journal is None:
             return 0
+        if self._held["optimizer_kind"] != type(optimizer).__name__:
+            raise ParameterError(
+                f"optimizer must be of the kind that the run began with, {self._held['optimizer_kind']}, got "
+                f"{type(optimizer).__name__}."
+            )
         try:
             model.load_state_dict(self._held["model"])
             optimizer.load_state_dict(self._held["optimizer"])
@@ -82,6 +106,11 @@ class Checkpoint:
             raise ParameterError(
                 "model and optimizer must be of the kind that the checkpoint was written of."
             ) from None
+        if self._journal.covered < int(self._held["draws"]):
+            raise ParameterError(
+                "resume needs the journal as the run left it: it knows of fewer draws than the checkpoint, so that it "
+                "was emptied or put back to an older state."
+            )
         update.clip_norm = float(self._held["clip_norm"])
         update.draws = max(int(self._held["draws"]), self._journal.covered)
         return int(self._held["taken"])
@@ -106,6 +135,7 @@ class Checkpoint:
         taken: int,
         request_id: str,
         seeded: bool,
+        budgeted: bool,
         extra: dict[str, Any] | None,
     ) -> None:
         """Write the run as it is between two steps; the journal first."""
@@ -122,10 +152,12 @@ class Checkpoint:
             "plan": plan_digest(self._plan),
             "request_id": request_id,
             "seeded": seeded,
+            "budgeted": budgeted,
             "taken": taken,
             "draws": update.draws,
             "clip_norm": update.clip_norm,
             "model": model.state_dict(),
+            "optimizer_kind": type(optimizer).__name__,
             "optimizer": optimizer.state_dict(),
             "extra": kept,
         }

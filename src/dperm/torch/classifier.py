@@ -3,8 +3,9 @@
 """A network as a classifier of scikit-learn, trained by DP-SGD (T46)."""
 
 import copy
+import os
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Self, final
@@ -26,7 +27,7 @@ from dperm.data.targets import Classes
 from dperm.errors import DataError, NotPrivateWarning, ParameterError
 from dperm.noise import NotPrivateBits
 from dperm.privacy import Adjacency, Release
-from dperm.report import Statement, statement
+from dperm.report import Statement, statement, write_statement
 from dperm.torch import public_classes
 from dperm.torch.engine.clipping import Clipping
 from dperm.torch.fit import fit
@@ -36,6 +37,9 @@ from dperm.torch.tables import Features, features_of, labels_of
 
 Module = nn.Module | Callable[[int, int], nn.Module]
 SEED = "It makes the fit reproducible and NOT PRIVATE. Leave it out for anything real."
+
+IGNORED = -100
+"""The label for which ``cross_entropy`` has no loss and no gradient."""
 
 
 @final
@@ -174,6 +178,17 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         check_is_fitted(self)
         return statement(self.release_)
 
+    def write_statement(
+        self, path: str | os.PathLike[str], *, fields: Mapping[str, object] | None = None, overwrite: bool = False
+    ) -> None:
+        """Write the statement as a page (.html), as Markdown (.md) or as JSON (.json), by the suffix of ``path``.
+
+        ``fields`` are those that only you can know: curator, intended_use, ...; ``statement_.gaps`` names them. A file
+        that is there is left as it is, unless ``overwrite``.
+        """
+        check_is_fitted(self)
+        write_statement(path, self.release_, fields=fields, overwrite=overwrite)
+
     def __sklearn_tags__(self) -> Any:
         """Results that differ from fit to fit, and may be poor."""
         tags = super().__sklearn_tags__()
@@ -274,13 +289,14 @@ def _scores(module: nn.Module, features: int) -> tuple[int, ...] | None:
 
 
 def _targets(features: Features, labels: NDArray[Any], classes: Classes, *, drop: bool) -> NDArray[np.int64]:
-    """The places of the labels. A row without one gets features that are no numbers, so that it contributes nothing."""
+    """The places of the labels. A row that is dropped gets zeros for features and a label that no loss counts."""
     codes = classes.read(labels)
     bad = ~classes.counts(codes)
     if bad.any() and not drop:
         raise DataError(f'{classes.rule}, or give invalid="drop".')
-    features[bad] = np.nan
-    return np.maximum(codes, 0).astype(np.int64)
+    bad |= ~np.isfinite(features).all(axis=1)
+    features[bad] = 0.0
+    return np.where(bad, IGNORED, codes).astype(np.int64)
 
 
 def _seeded(seed: int | None) -> Any:

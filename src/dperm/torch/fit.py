@@ -12,7 +12,7 @@ from torch.optim import Adam, Optimizer
 from dperm import checks
 from dperm.accounting.budget import Budget
 from dperm.checks import shown
-from dperm.errors import ParameterError
+from dperm.errors import DataError, DpermError, ParameterError
 from dperm.noise.bits import Bits
 from dperm.noise.grade import Grade
 from dperm.privacy import Adjacency, Release
@@ -125,13 +125,24 @@ def fit(
         request_id=request_id,
         bits=bits,
     )
-    with attached as private:
-        for batch in private:
-            losses = losses_of(model, each, batch)
-            stepped = private.step(losses)
-            if shows is not None:
-                shows.see(losses, stepped)
-    return private.release
+    failure = ""
+    try:
+        with attached as private:
+            for batch in private:
+                losses = losses_of(model, each, batch)
+                stepped = private.step(losses)
+                if shows is not None:
+                    shows.see(losses, stepped)
+        return private.release
+    except (DpermError, MemoryError):
+        raise
+    except Exception as error:
+        failure = type(error).__name__  # what it says may be about a record
+    raise DataError(
+        f"the training failed on the data, with an error of type {failure}, which is not repeated because it may hold "
+        f"private values. Labels out of range and records of unequal shapes are usual causes: check the data, or write "
+        f"the loop yourself with DPSGD(...).plan(...).attach(...) to see it. What was charged stays charged."
+    )
 
 
 def public_count(n: int | None, adjacency: Adjacency, records: Records) -> int:

@@ -7,11 +7,11 @@
 """
 
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Protocol
-from weakref import WeakKeyDictionary
+from functools import cached_property, lru_cache, reduce
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor
@@ -19,8 +19,10 @@ from torch import Tensor
 from dperm.accounting.event import Event
 from dperm.accounting.events import Gaussian
 from dperm.accounting.sampled import Poisson
+from dperm.errors import AssumptionError
+from dperm.mechanisms.calibration import covers
 from dperm.mechanisms.goal import quotient_down
-from dperm.methods.sampled_noise import Part, SampledNoise, SampledSums, joint_multiplier, joint_noise
+from dperm.methods.sampled_noise import PUSHES, Part, SampledNoise, SampledSums, joint_multiplier, joint_noise
 from dperm.methods.samples import Steps, planned_sums
 from dperm.noise.bits import Stream
 from dperm.noise.grade import Grade
@@ -42,6 +44,14 @@ class StepNoise(Protocol):
 
     def event_of(self, steps: int) -> Event:
         """What so many steps spend."""
+
+    @property
+    def sums(self) -> SampledSums:
+        """What it was made for."""
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which data sets are neighbours."""
 
     @property
     def scale(self) -> float:
@@ -84,6 +94,16 @@ class ExactNoise:
     def event(self) -> Event:
         """What all steps spend, rounding included."""
         return self.law.event
+
+    @property
+    def sums(self) -> SampledSums:
+        """What it was made for."""
+        return self.law.sums
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Which data sets are neighbours."""
+        return self.law.adjacency
 
     def event_of(self, steps: int) -> Event:
         """What so many steps spend."""
@@ -154,7 +174,7 @@ class FastNoise:
     def add(self, sums: Sequence[Tensor], stream: Stream) -> list[Tensor]:
         """One draw for all entries, added in place."""
         parts, start = [], 0
-        drawn = torch.from_numpy(_pool(stream).take(sum([total.numel() for total in sums])))
+        drawn = torch.from_numpy(_pool(cast(Hashable, stream)).take(sum([total.numel() for total in sums])))
         for total in sums:
             stop = start + total.numel()
             part = drawn[start:stop].view(total.shape)
@@ -165,15 +185,10 @@ class FastNoise:
         return noisy
 
 
-_pools: "WeakKeyDictionary[Stream, FloatingPool]" = WeakKeyDictionary()
-
-
-def _pool(stream: Stream) -> FloatingPool:
+@lru_cache(maxsize=8)
+def _pool(stream: Hashable) -> FloatingPool:
     """The numbers that were drawn ahead from ``stream``: a draw of a few numbers costs mostly its beginning."""
-    found = _pools.get(stream)
-    if found is None:
-        found = _pools[stream] = FloatingPool(stream)
-    return found
+    return FloatingPool(cast(Stream, stream))
 
 
 def step_noise(grade: Grade, steps: Steps, goal: ApproxDP, size: int) -> StepNoise:
@@ -186,7 +201,12 @@ def joint_step_noise(grade: Grade, parts: Sequence[Part], goal: ApproxDP) -> tup
     if grade is Grade.EXACT:
         return tuple(ExactNoise(law) for law in joint_noise(parts, goal))
     multiplier = joint_multiplier(parts, goal)
-    return tuple(FastNoise(part.sums, goal.adjacency, part.scale(multiplier)) for part in parts)
+    for push in PUSHES:
+        raised_a_little = multiplier * (1 + push)
+        noises = tuple(FastNoise(part.sums, goal.adjacency, part.scale(raised_a_little)) for part in parts)
+        if covers(goal, reduce(operator.add, [noise.event for noise in noises])):
+            return noises
+    raise AssumptionError("no noise scale near the exact one could be certified. Ask for a goal a little larger.")
 
 
 def sums_of(steps: Steps, goal: ApproxDP, size: int) -> SampledSums:

@@ -24,7 +24,7 @@ class Options:
         A key for each record, in the order of the data set; for plans with ``records_per_group``.
     example_inputs
         A tuple of tensors with which the model can be called, of two or more rows: only their shapes and types are
-        used. None: the first element of a batch.
+        used, unless they are public. None: the first element of a batch.
     collate_fn, num_workers
         As for ``torch.utils.data.DataLoader``.
     progress
@@ -33,6 +33,10 @@ class Options:
         Makes the charge idempotent.
     resume
         The checkpoint to go on from.
+    rehearsal
+        Whether the loop is tried on batches that differ in one record.
+    public_inputs
+        Whether ``example_inputs`` are public or invented, and the model is tried on them as they are.
     """
 
     group: Any = None
@@ -42,6 +46,8 @@ class Options:
     progress: bool | None = None
     request_id: str | None = None
     resume: str | PathLike[str] | None = None
+    rehearsal: bool = True
+    public_inputs: bool = False
 
     def __post_init__(self) -> None:
         """Check what can be checked without data."""
@@ -52,4 +58,9 @@ class Options:
             raise ParameterError(
                 f"example_inputs must be a tuple of what the model is called with, got "
                 f"{shown(type(self.example_inputs).__name__)}. Write (x,) for one tensor."
+            )
+        if self.public_inputs and self.example_inputs is None:
+            raise ParameterError(
+                "public_inputs=True says that example_inputs are public, but there are none. Give public or invented "
+                "examples, never private ones, as example_inputs."
             )

@@ -7,6 +7,7 @@ from functools import cached_property
 from os import PathLike
 from typing import Any
 
+import torch
 from torch import nn
 from torch.optim import Optimizer
 
@@ -14,6 +15,8 @@ from dperm import checks
 from dperm.accounting import account
 from dperm.accounting.budget import Budget
 from dperm.accounting.event import Event
+from dperm.errors import ParameterError
+from dperm.mechanisms.calibration import covers
 from dperm.mechanisms.run import Facts
 from dperm.methods.plan import row_limit
 from dperm.methods.samples import Samples, Steps
@@ -33,6 +36,7 @@ PHYSICAL = 512
 CLIP = "It bounds the norm of an example's gradient."
 N = "It is the number of records (of groups, with records_per_group); under add_remove declare a rough public one."
 GROUP = "It is the largest number of records of one group that are used."
+VERSIONS = {"torch": str(torch.__version__)}
 PUBLIC = ("the architecture and initial values of the model", "the shape and type of a record", "all hyper-parameters")
 
 
@@ -146,6 +150,16 @@ class DPSGDPlan:
     steps: int
     noise: StepNoise
 
+    def __post_init__(self) -> None:
+        """Refuse numbers that are not those of the event, as ``dataclasses.replace`` would make them."""
+        sums = self.noise.sums
+        planned = (sums.rate, sums.steps, sums.lipschitz, self.noise.adjacency)
+        if planned != (self.rate, self.steps, float(self.method.records_per_group or 1), self.goal.adjacency):
+            raise ParameterError(
+                "rate, steps, records_per_group and adjacency of a plan must be those that its noise was made for. "
+                "Make another plan with DPSGD(...).plan(...)."
+            )
+
     @property
     def adjacency(self) -> Adjacency:
         """Which data sets are neighbours."""
@@ -190,6 +204,8 @@ class DPSGDPlan:
     @cached_property
     def facts(self) -> Facts:
         """What is known of a run beforehand."""
+        if not covers(self.goal, self.event):
+            raise ParameterError("goal must be what the noise of a plan was made for. Plan again for another goal.")
         return Facts(
             goal=self.goal,
             event=self.event,
@@ -197,7 +213,14 @@ class DPSGDPlan:
             theorems=("T46", "T44", "T3", *self.noise.theorems),
             grade=self.noise.grade,
             public=self.describe(),
+            versions=VERSIONS,
         )
+
+    @property
+    def _unit(self) -> dict[str, object]:
+        """What neighbours differ in, if it is not a record."""
+        most = self.method.records_per_group
+        return {} if most is None else {"unit": "group", "records_per_group": most}
 
     def describe(self) -> dict[str, object]:
         """The public numbers of the plan, as they will stand in the record of a run."""
@@ -210,7 +233,7 @@ class DPSGDPlan:
             "clip_norm": self.method.clip_norm,
             "clipping": "quantile" if self.quantile else self.clipping.value,
             **({} if self.quantile is None else {"quantile": self.quantile.numbers}),
-            "records_per_group": self.method.records_per_group,
+            **self._unit,
             "physical_batch_size": self.method.physical_batch_size,
             "most_rows": self.most_records,
             "step_noise": self.noise.numbers,
@@ -239,11 +262,13 @@ class DPSGDPlan:
         *,
         group: Any = None,
         example_inputs: tuple[Any, ...] | None = None,
+        public_inputs: bool = False,
         collate_fn: Collate | None = None,
         num_workers: int = 0,
         progress: bool | None = None,
         request_id: str | None = None,
         resume: str | PathLike[str] | None = None,
+        rehearsal: bool = True,
         bits: Bits | None = None,
     ) -> PrivateTraining:
         """The training of ``model`` on ``dataset``, to be used in a ``with`` block.
@@ -257,12 +282,15 @@ class DPSGDPlan:
         dataset
             A map-style data set, or a tuple of tensors. **Not** a loader: the batches are drawn here.
         ledger
-            What the run is charged to, when the block is entered.
+            What the run is charged to: checked when the block is entered, charged in the first step.
         group
             A key for each record, for plans with ``records_per_group``.
         example_inputs
             A tuple of what the model is called with, of which shapes and types alone are used; None: the first element
             of a batch.
+        public_inputs
+            Whether ``example_inputs`` are public or invented examples, on which the model is tried as they are: for
+            models that do not run on made-up values. **Never** for private examples.
         collate_fn, num_workers
             As for ``torch.utils.data.DataLoader``.
         progress
@@ -271,10 +299,24 @@ class DPSGDPlan:
             Makes the charge idempotent.
         resume
             The checkpoint to go on from, written by `PrivateTraining.save`.
+        rehearsal
+            Whether the loop is tried now and then: a batch comes as it is, and in reverse order without its first
+            record, and the losses of the others must not move. Switch it off only if the loop draws random numbers that
+            torch does not know.
         bits
             Where randomness comes from; ``NotPrivateBits(seed)`` makes the run reproducible and NOT PRIVATE.
         """
-        options = Options(group, example_inputs, collate_fn, num_workers, progress, request_id, resume)
+        options = Options(
+            group=group,
+            example_inputs=example_inputs,
+            public_inputs=public_inputs,
+            collate_fn=collate_fn,
+            num_workers=num_workers,
+            progress=progress,
+            request_id=request_id,
+            resume=resume,
+            rehearsal=rehearsal,
+        )
         return PrivateTraining(self, model, optimizer, dataset, budget=ledger, options=options, bits=bits)
 
     def so_far(self, draws: int) -> str:

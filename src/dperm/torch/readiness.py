@@ -69,8 +69,15 @@ def ready(plan: Planned, model: nn.Module, dataset: object, options: Options) ->
     records = records_of(dataset, collate=options.collate_fn, workers=options.num_workers)
     groups = _groups(plan, records, options)
     _check_count(plan, groups.count)
-    inputs = _blank(options.example_inputs) if options.example_inputs is not None else _inputs(records.padding(PROBED))
-    return Ready(records, groups, inputs, tuple(check_model(model, inputs)))
+    inputs = _probe(options, records)
+    return Ready(records, groups, inputs, tuple(check_model(model, inputs, public=options.public_inputs)))
+
+
+def _probe(options: Options, records: Records) -> tuple[Any, ...]:
+    """What the model is checked with: values are kept only if they are said to be public."""
+    if options.example_inputs is None:
+        return _inputs(records.padding(PROBED))
+    return options.example_inputs if options.public_inputs else _blank(options.example_inputs)
 
 
 def _groups(plan: Planned, records: Records, options: Options) -> Groups | Single:

@@ -15,6 +15,7 @@ from torch.utils.data import DataLoader, IterableDataset, TensorDataset, default
 from dperm.checks import shown
 from dperm.errors import DataError, ParameterError
 from dperm.noise.arrays import Integers
+from dperm.noise.bits import SystemBits
 
 Batch = Any
 Collate = Callable[[list[Any]], Batch]
@@ -128,5 +129,5 @@ def _of_tensors(tensors: tuple[Tensor, ...]) -> Records:
 
 
 def _unused() -> torch.Generator:
-    """A generator for the loader's base seed, so that torch's own is not moved."""
-    return torch.Generator()
+    """A generator for the seeds of the loader's workers, so that torch's own is not moved; another one each time."""
+    return torch.Generator().manual_seed(int(SystemBits().stream().words(1)[0] >> np.uint64(1)))

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from dperm.errors import DataError
 from dperm.noise.arrays import Integers
@@ -52,26 +51,51 @@ class Single:
         return groups
 
 
-def groups_of(keys: ArrayLike, count: int, most: int) -> Groups:
-    """The groups of records with equal keys, at most the first ``most`` records of each."""
-    try:
-        _, inverse, sizes = np.unique(np.asarray(keys), return_inverse=True, return_counts=True)
-    except (TypeError, ValueError):
-        raise DataError("group must hold one key for each record, such as integers or strings.") from None
-    if inverse.shape != (count,):
-        raise DataError("group must hold one key for each record of the data set, in its order.") from None
-    order = np.argsort(inverse, kind="stable").astype(np.int64)
-    starts = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+def groups_of(keys: object, count: int, most: int) -> Groups:
+    """The groups of records with equal keys, at most the first ``most`` records of each.
+
+    Keys are integers, strings or bytes, or tuples of them, compared as Python compares them and never cast: a missing
+    key, or one cast to another type, could tear the records of one person apart, or put those of two together.
+    """
+    numbers = _numbered(keys)
+    if numbers is None or len(numbers) != count:
+        raise DataError(
+            "group must hold one key for each record of the data set, in its order: integers or strings (or tuples of "
+            "them), none of them missing."
+        )
+    sizes = np.bincount(numbers) if count else np.zeros(0, dtype=np.int64)
+    order = np.argsort(numbers, kind="stable").astype(np.int64)
+    starts = (np.cumsum(sizes) - sizes).astype(np.int64)
     return Groups(len(sizes), order, starts, np.minimum(sizes, most).astype(np.int64))
+
+
+def _numbered(keys: object) -> Integers | None:
+    """The number of each record's group, in the order in which the groups come first; None if a key is none."""
+    found: dict[object, int] = {}
+    try:
+        listed = keys.tolist() if hasattr(keys, "tolist") else list(keys)  # type: ignore[call-overload]
+        if not isinstance(listed, list) or np.ma.is_masked(keys) or not all(_is_key(key) for key in listed):
+            return None
+        numbers = [found.setdefault((type(key), key), len(found)) for key in listed]
+    except Exception:  # what keys of any kind may raise, and say
+        return None
+    return np.array(numbers, dtype=np.int64)
+
+
+def _is_key(key: object) -> bool:
+    if isinstance(key, tuple):
+        return all(_is_key(part) for part in key)
+    return isinstance(key, int | str | bytes)
 
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """A part of a sample: how many of its rows are records, and whether it is the last part."""
+    """A part of a sample: how many of its rows are records, whether it is the last part, or only a trial."""
 
     batch: Batch
     rows: int
     last: bool
+    trial: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ the model. The guarantee is that of all planned steps, whichever were run: to st
 seen, and to report the steps that were run, would be another mechanism.
 """
 
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -18,19 +19,22 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from dperm.accounting.budget import Budget
-from dperm.errors import ParameterError
-from dperm.mechanisms.run import Run, opened
-from dperm.noise.bits import Bits
+from dperm.errors import DpermWarning, ParameterError
+from dperm.mechanisms.run import Prepared, Run, prepared
+from dperm.noise.bits import Bits, this_process
 from dperm.privacy import Release
 from dperm.torch.checkpoint import resumed
+from dperm.torch.condition import Condition
 from dperm.torch.digest import model_digest
 from dperm.torch.engine.check import check_losses
 from dperm.torch.engine.describe import Description, describe
-from dperm.torch.engine.gradients import PerExampleGradients
+from dperm.torch.engine.gradients import PerExampleGradients, checked_losses
+from dperm.torch.model_facts import model_facts
 from dperm.torch.options import Options
 from dperm.torch.progress import step_progress
 from dperm.torch.readiness import Ready, ready
 from dperm.torch.records import Batch
+from dperm.torch.rehearsal import Rehearsal
 from dperm.torch.sampling import MicroBatch, Sampler
 from dperm.torch.update import Draw, Update, checked_optimizer
 
@@ -40,6 +44,10 @@ if TYPE_CHECKING:
 
 
 OUTSIDE = "a training run works in its with block: with plan.attach(...) as private: ..."
+FAILED = (
+    "a step of this training failed in the middle, so that it cannot go on or be released. Leave the block; resume "
+    "from a checkpoint, or attach anew."
+)
 
 
 class PrivateTraining:
@@ -68,24 +76,29 @@ class PrivateTraining:
         self._optimizer = checked_optimizer(optimizer, model)
         self._dataset, self._budget, self._options, self._bits = dataset, budget, options, bits
         self._open: ExitStack | None = None
-        self._was_entered = self._losses_seen = False
+        self._was_entered = self._losses_seen = self._failed = False
+        self._run: Run[Ready] | None = None
         self._release: Release[nn.Module] | None = None
         self._pending: MicroBatch | None = None
         self._loops = 0
 
     def __enter__(self) -> Self:
-        """Check everything, charge the budget, hook the model."""
+        """Check everything, and hook the model; the budget is charged in the first step."""
         if self._was_entered:  # what an earlier block drew would be forgotten
             raise ParameterError("a training run can be entered once. Call plan.attach again for another one.")
         with ExitStack() as stack:
             self._checkpoint = stack.enter_context(resumed(self._options.resume, self.plan))
-            self._run: Run[Ready] = stack.enter_context(self._opened())
-            self._checkpoint.check_bits(self._run.record.seeded)
-            self.gradients = stack.enter_context(PerExampleGradients(self.model, sites=self._run.value.sites))
-            self.update = stack.enter_context(Update(self.plan, self._optimizer, self.model, self._run.stream))
+            self._ready = self._prepared()
+            self._checkpoint.check_bits(self._ready.record.seeded)
+            self._checkpoint.check_budget(self._budget is not None)
+            self.gradients = stack.enter_context(PerExampleGradients(self.model, sites=self._ready.value.sites))
+            self.update = stack.enter_context(Update(self.plan, self._optimizer, self.model, self._ready.stream))
+            self._rehearsal = self._rehearsals()
             self.steps_taken = self._checkpoint.restore(self.model, self._optimizer, self.update)
+            self._as_checked = Condition(self.model)
             shown = step_progress(self.plan.steps, self._options.progress, done=self.update.draws)
             self._progress = stack.enter_context(shown)
+            self._process = this_process()
             self._open, self._was_entered = stack.pop_all(), True
         return self
 
@@ -98,7 +111,13 @@ class PrivateTraining:
             self._checkpoint.settle(self.update.draws)
             if error is not None:
                 raise error
-            self._release = self._run.released(self.model, model_digest)
+            if self._failed:
+                raise ParameterError(FAILED)
+            if self._checkpoint.resumes:  # also if no step was left: what is released was paid for
+                self._charge(stack)
+            if self._run is not None:
+                self._release = self._run.released(self.model, model_digest)
+        self._as_checked.warn_of_buffers()
 
     def __iter__(self) -> Iterator[Batch]:
         """Micro-batches of the samples of the steps that are left; `step` is called once for each."""
@@ -121,9 +140,12 @@ class PrivateTraining:
             Whether the optimizer stepped: then a scheduler may step too.
         """
         part = self._awaited_by(losses)
-        if part.rows:
-            self._add(losses)
-        return self.finished(part)
+        with self.whole():
+            if part.trial:
+                self._rehearsal.note(losses)
+            elif part.rows:
+                self._add(losses)
+            return self.finished(part)
 
     def compiled(self, loss: Callable[..., Tensor]) -> "CompiledTraining":
         """A function ``step(x, y)`` in the place of ``private.step(loss(model(x), y))``, compiled in its first call.
@@ -144,7 +166,10 @@ class PrivateTraining:
     def release(self) -> Release[nn.Module]:
         """The model with its guarantee, profile, event and record, once the block was left."""
         if self._release is None:
-            raise ParameterError("release is there after the with block of the training was left without an error.")
+            raise ParameterError(
+                "release is there after the with block of the training was left without an error, and after a step: "
+                "before the first one nothing was charged and nothing learnt."
+            )
         return self._release
 
     @property
@@ -161,7 +186,7 @@ class PrivateTraining:
     def describe(self) -> Description:
         """How the gradients of each layer are found."""
         self._entered()
-        return describe(self.model, self._run.value.inputs)
+        return describe(self.model, sites=self._ready.value.sites)
 
     def save(self, path: str | PathLike[str], extra: dict[str, Any] | None = None) -> None:
         """Write a checkpoint from which ``plan.attach(..., resume=path)`` goes on; between two steps only.
@@ -182,7 +207,8 @@ class PrivateTraining:
             self.update,
             taken=self.steps_taken,
             request_id=self._request_id,
-            seeded=self._run.record.seeded,
+            seeded=self._ready.record.seeded,
+            budgeted=self._budget is not None,
             extra=extra,
         )
 
@@ -193,18 +219,36 @@ class PrivateTraining:
         return self._checkpoint.extra
 
     def _batches(self, loop: int) -> Iterator[Batch]:
-        data, steps = self._run.value, self.plan.steps - self.update.draws
+        data, steps = self._ready.value, self.plan.steps - self.update.draws
+        if not steps:
+            warnings.warn(
+                "all planned steps of this training were taken, so that the loop has no batches.",
+                DpermWarning,
+                stacklevel=2,
+            )
         sampler = Sampler(
-            data.records, data.groups, self.plan.rate, self.plan.method.physical_batch_size, self._run.stream
+            data.records, data.groups, self.plan.rate, self.plan.method.physical_batch_size, self._ready.stream
         )
         for part in sampler.batches(steps):
             self._refuse_other_loops(loop)
+            if self._rehearsal.is_due(self.update.draws, part.batch, part.rows):
+                yield from self._rehearsed(part, loop)
             self._pending = part
             yield part.batch
         self._refuse_other_loops(loop)
 
+    def _rehearsed(self, part: MicroBatch, loop: int) -> Iterator[Batch]:
+        """The batches of a rehearsal with the rows of ``part``."""
+        with self._rehearsal.quiet():
+            for batch, rows in self._rehearsal.batches(part.batch, part.rows, self.update.draws):
+                self._pending = MicroBatch(batch, rows, last=False, trial=True)
+                yield batch
+                self._refuse_other_loops(loop)
+
     def _refuse_other_loops(self, loop: int) -> None:
         self._opened_stack()
+        if self._failed:
+            raise ParameterError(FAILED)
         if loop != self._loops:
             raise ParameterError("only one loop over a training run can be under way. Break out of the other one.")
         if self._pending is not None:
@@ -220,8 +264,11 @@ class PrivateTraining:
     def awaited(self) -> MicroBatch:
         """The micro-batch that the loop gave last, if it was not stepped with: for ways to step."""
         self._opened_stack()
+        if self._failed:
+            raise ParameterError(FAILED)
         if self._pending is None:
             raise ParameterError("step must be called once for every batch of the loop over the training run.")
+        self._as_checked.check()
         return self._pending
 
     def finished(self, part: MicroBatch, draw: Draw | None = None) -> bool:
@@ -230,11 +277,21 @@ class PrivateTraining:
         self._pending = None
         if not part.last:
             return False
+        self._charge(self._opened_stack())
         self._checkpoint.before_draw(self.update.draws)
         self.update.finish(draw)
         self.steps_taken += 1
         self._progress.advance()
         return True
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """What begins here has to end: after an error in between, nobody knows what was added and drawn."""
+        try:
+            yield
+        except BaseException:
+            self._failed = True
+            raise
 
     def _awaited_by(self, losses: Tensor) -> MicroBatch:
         """The micro-batch that ``losses`` belong to."""
@@ -245,9 +302,12 @@ class PrivateTraining:
                 "losses must hold one loss for each row of the batch, in one dimension. A mean or a sum over the batch "
                 'cannot be clipped: use reduction="none", and for several losses of a row their mean.'
             )
+        if part.rows:
+            checked_losses(losses)
         return part
 
     def _add(self, losses: Tensor) -> None:
+        self._charge(self._opened_stack())
         if not self._losses_seen and check_losses(losses, self.gradients):
             self._losses_seen = True
             self.gradients.keep_no_outputs()
@@ -261,18 +321,26 @@ class PrivateTraining:
         )
         update.add(sums)
 
-    def _opened(self) -> Any:
-        """The charge: an error leaves it open if there is a checkpoint to resume from."""
-        model, options, checkpoint = self.model, self._options, self._checkpoint
-        facts = self.plan.with_public({"parameters": sum(value.numel() for value in model.parameters())})
-        return opened(
-            facts,
+    def _prepared(self) -> Prepared[Ready]:
+        """Everything that comes before the charge."""
+        model, options = self.model, self._options
+        return prepared(
+            self.plan.with_public(model_facts(model)),
             lambda: ready(self.plan, model, self._dataset, options),
             budget=self._budget,
             bits=self._bits,
-            request_id=self._request_id,
-            resumable=checkpoint,
+            resumes=self._checkpoint.resumes,
         )
+
+    def _charge(self, stack: ExitStack) -> None:
+        """Charge the budget, once; an error later leaves the charge open if there is a checkpoint to resume from."""
+        if self._run is None:
+            charged = self._ready.charged(request_id=self._request_id, resumable=self._checkpoint)
+            self._run = stack.enter_context(charged)
+
+    def _rehearsals(self) -> Rehearsal:
+        trained = [(name, value) for name, value in self.model.named_parameters() if value.requires_grad]
+        return Rehearsal(self.gradients, trained, self.plan.method.clip_norm, self._options.rehearsal)
 
     @property
     def _request_id(self) -> str:
@@ -285,4 +353,6 @@ class PrivateTraining:
     def _opened_stack(self) -> ExitStack:
         if self._open is None:
             raise ParameterError(OUTSIDE)
+        if self._process != this_process():
+            raise ParameterError("a training run belongs to the process that entered it: a fork of it draws no noise.")
         return self._open

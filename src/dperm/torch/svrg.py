@@ -10,7 +10,7 @@ differences are short, so C may be far smaller than gradients are, and with it t
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -31,7 +31,7 @@ from dperm.privacy import Adjacency, ApproxDP, Release
 from dperm.torch.loss_functions import Loss
 from dperm.torch.noise import StepNoise, joint_step_noise, sums_of
 from dperm.torch.options import Options
-from dperm.torch.plan import MOST_PARAMETERS, PHYSICAL, PUBLIC, N
+from dperm.torch.plan import MOST_PARAMETERS, PHYSICAL, PUBLIC, VERSIONS, N
 from dperm.torch.records import Collate
 from dperm.torch.variance_reduced import train
 
@@ -204,7 +204,12 @@ class DPSVRGPlan:
             theorems=tuple(dict.fromkeys(("T46", "T44", "T3", *self.noise.theorems, *self.snapshot_noise.theorems))),
             grade=self.noise.grade,
             public=self.describe(),
+            versions=VERSIONS,
         )
+
+    def with_public(self, facts: dict[str, object]) -> Facts:
+        """The facts, and what is known of the model."""
+        return replace(self.facts, public={**self.facts.public, **facts})
 
     def describe(self) -> dict[str, object]:
         """The public numbers of the plan, as they will stand in the record of a run."""

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """From clipped sums to a step of the optimizer: accumulate, add noise once, divide by a public number, step (T46)."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -43,18 +44,18 @@ class Update:
         self._sums: list[Tensor | None] = [None] * len(self.parameters)
         self._partial = False
         self._short: Tensor | None = None
-        self._stepping = False
 
     def __enter__(self) -> Self:
         """Refuse steps of the optimizer that are not private."""
-        self._guard = self.optimizer.register_step_pre_hook(self._refuse)
+        self._guard = ExitStack()
+        self._allowed = self._guard.enter_context(private_steps(self.optimizer))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Let the optimizer go."""
-        self._guard.remove()
+        self._guard.close()
 
     @property
     def is_partial(self) -> bool:
@@ -96,12 +97,9 @@ class Update:
         for parameter, grad in zip(self.parameters, gradients, strict=True):
             parameter.grad = grad if grad.dtype is parameter.dtype else grad.to(parameter.dtype)
         self.forget()
-        self._clear_others()
-        self._stepping = True
-        try:
+        clear_others(self.optimizer, self._places)
+        with self._allowed():
             self.optimizer.step()
-        finally:
-            self._stepping = False
 
     def _gradients(self, factor: float) -> list[Tensor]:
         """The noisy sums times ``factor``."""
@@ -110,13 +108,6 @@ class Update:
         noisy = self._noisy(sums)
         torch._foreach_mul_(noisy, factor)
         return noisy
-
-    def _clear_others(self) -> None:
-        """Optimizers step along every gradient they find, also one that was left in a frozen parameter."""
-        for group in self.optimizer.param_groups:
-            for value in group["params"]:
-                if id(value) not in self._places:
-                    value.grad = None
 
     def _noisy(self, sums: list[Tensor]) -> list[Tensor]:
         quantile = self.plan.quantile
@@ -137,12 +128,54 @@ class Update:
     def _dtype(self, value: Tensor) -> torch.dtype:
         return torch.float64 if self.plan.noise.double else value.dtype
 
-    def _refuse(self, optimizer: Optimizer, arguments: object, keywords: object) -> None:
-        if not self._stepping:
+
+class Permit:
+    """Whether the optimizer may step now; a context that costs next to nothing."""
+
+    def __init__(self) -> None:
+        self.given = False
+
+    def __call__(self) -> Self:
+        """To be entered."""
+        return self
+
+    def __enter__(self) -> None:
+        """It may."""
+        self.given = True
+
+    def __exit__(self, *error: object) -> None:
+        """It may no longer."""
+        self.given = False
+
+
+@contextmanager
+def private_steps(optimizer: Optimizer) -> Iterator[Permit]:
+    """Refuse steps of the optimizer, but in blocks of what is yielded: ``with allowed(): optimizer.step()``."""
+    permit = Permit()
+
+    def refuse(optimizer: Optimizer, arguments: object, keywords: object) -> None:
+        if not permit.given:
             raise LeakError(
                 "optimizer.step() was called by hand in a private training: its gradients have no noise. Call "
                 "private.step(losses) instead, which adds the noise and lets the optimizer step."
             )
+
+    hook = optimizer.register_step_pre_hook(refuse)
+    try:
+        yield permit
+    finally:
+        hook.remove()
+
+
+def clear_others(optimizer: Optimizer, trained: Container[int]) -> None:
+    """Forget gradients of parameters whose id is not in ``trained``.
+
+    Optimizers step along every gradient they find, also one that was left in a frozen parameter.
+    """
+    for group in optimizer.param_groups:
+        for value in group["params"]:
+            if id(value) not in trained:
+                value.grad = None
 
 
 def checked_optimizer(optimizer: object, model: nn.Module) -> Optimizer:

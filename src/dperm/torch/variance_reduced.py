@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from dperm.accounting.budget import Budget
-from dperm.mechanisms.run import opened
+from dperm.mechanisms.run import prepared
 from dperm.noise.bits import Bits, Stream
 from dperm.privacy import Release
 from dperm.torch.adam import tell_noise
@@ -22,16 +22,22 @@ from dperm.torch.engine.clipping import Clipping
 from dperm.torch.engine.gradients import PerExampleGradients, Sums, clipped
 from dperm.torch.engine.tied import united
 from dperm.torch.loss_functions import Loss, PerExample, check_loss, losses_of, per_example
+from dperm.torch.model_facts import model_facts
 from dperm.torch.noise import StepNoise
 from dperm.torch.options import Options
 from dperm.torch.progress import step_progress
 from dperm.torch.readiness import Ready, ready
 from dperm.torch.records import Batch
+from dperm.torch.rehearsal import Rehearsal
 from dperm.torch.sampling import Sampler
-from dperm.torch.update import checked_optimizer
+from dperm.torch.update import checked_optimizer, clear_others, private_steps
 
 if TYPE_CHECKING:
     from dperm.torch.svrg import DPSVRGPlan
+
+
+REHEARSED = 32
+"""Records of a rehearsal, at most."""
 
 
 def train(
@@ -54,17 +60,24 @@ def train(
         check_loss(model, each, data.records)
         return data
 
+    facts = plan.with_public(model_facts(model))
+    beginning = prepared(facts, checked, budget=budget, bits=bits)
     with (
-        opened(plan.facts, checked, budget=budget, bits=bits, request_id=options.request_id) as run,
+        beginning.charged(request_id=options.request_id) as run,
         PerExampleGradients(model, sites=run.value.sites) as gradients,
+        private_steps(stepped) as allowed,
         step_progress(plan.steps, options.progress) as progress,
     ):
         descent = Descent(plan, gradients, each, run.value, run.stream)
+        if options.rehearsal:
+            descent.rehearse()
         for step, direction in enumerate(descent.directions()):
+            clear_others(stepped, {id(parameter) for parameter in descent.parameters})
             for parameter, grad in zip(descent.parameters, direction, strict=True):
                 parameter.grad = grad.to(parameter)
             tell_noise(stepped, *plan.deviations)
-            stepped.step()
+            with allowed():
+                stepped.step()
             progress.advance()
             if after_step is not None:
                 after_step(step + 1)
@@ -80,6 +93,18 @@ class Descent:
         self.plan, self.gradients, self.loss, self.data, self.stream = plan, gradients, loss, data, stream
         self.parameters = [value for value in gradients.model.parameters() if value.requires_grad]
         self._checked = False
+
+    def rehearse(self) -> None:
+        """Refuse a loss in which records act on each other, on the first records that there are."""
+        named = [(name, value) for name, value in self.gradients.model.named_parameters() if value.requires_grad]
+        rehearsal = Rehearsal(self.gradients, named, self.plan.method.clip_norm)
+        rows = min(self.data.records.count, self.plan.method.physical_batch_size, REHEARSED)
+        batch = next(iter(self.data.records.batches(iter([np.arange(rows, dtype=np.int64)]))))
+        if rehearsal.is_due(0, batch, rows):
+            with rehearsal.quiet():
+                for changed, _ in rehearsal.batches(batch, rows, 0):
+                    rehearsal.note(self._losses(changed))
+        self.gradients.forget()
 
     def directions(self) -> Iterator[list[Tensor]]:
         """One for each step; the caller moves the parameters in between."""

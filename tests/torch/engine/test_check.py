@@ -248,8 +248,8 @@ def test_values_of_the_inputs_are_never_used() -> None:
     seen: list[Tensor] = []
     model = nn.Sequential(nn.Linear(4, 2))
     model.register_forward_pre_hook(lambda _, args: seen.append(args[0].detach().clone()))
-    check_model(model, torch.full((3, 4), float("nan")))
-    assert seen and all(bool(value.isfinite().all()) for value in seen)
+    check_model(model, torch.full((3, 4), 12345.0))
+    assert seen and not any(bool((value == 12345.0).any()) for value in seen)
 
 
 class _Lengths(nn.Module):
@@ -273,13 +273,25 @@ def test_keyword_arguments_lengths_and_shared_tensors_can_be_checked() -> None:
 def test_a_model_that_needs_real_inputs_is_checked_on_public_ones() -> None:
     class Picky(nn.Linear):
         def forward(self, x: Tensor) -> Tensor:
-            if not bool((x == 7).all()):
-                raise ValueError("not seven")
+            if not bool((x >= 7).all()):
+                raise ValueError("not\nseven")
             return super().forward(x)
 
-    with pytest.raises(ParameterError, match="public=True"):
-        check_model(Picky(4, 2), torch.full((3, 4), 7.0))
-    assert check_model(Picky(4, 2), torch.full((3, 4), 7.0), public=True)
+    inputs = torch.arange(7.0, 19.0).reshape(3, 4)
+    with pytest.raises(
+        ParameterError, match=r"\(ValueError: not seven\).*example_inputs.*public_inputs=True"
+    ) as caught:
+        check_model(Picky(4, 2), inputs)
+    assert isinstance(caught.value.__cause__, ValueError)
+    assert check_model(Picky(4, 2), inputs, public=True)
+    with pytest.raises(ParameterError, match="run on the public inputs"):
+        check_model(Picky(4, 2), -inputs, public=True)
+
+
+@pytest.mark.parametrize("rows", [1, 3])
+def test_public_inputs_that_are_all_the_same_show_nothing(rows: int) -> None:
+    with pytest.raises(ParameterError, match="two or more rows"):
+        check_model(chain(Centered()), torch.ones(rows, 4), public=True)
 
 
 def test_an_error_of_a_check_is_one_of_dperm() -> None:
@@ -317,3 +329,45 @@ def test_losses_of_one_example_tell_nothing() -> None:
     model = nn.Linear(4, 3)
     with PerExampleGradients(model) as gradients:
         assert not check_losses(model(torch.ones(1, 4)).sum(1), gradients)
+
+
+@pytest.mark.parametrize("looked_at", [False, True], ids=["sums", "losses"])
+def test_a_graph_that_backward_has_used_up_is_refused_in_words(looked_at: bool) -> None:
+    model = nn.Sequential(nn.Linear(4, 3), nn.Tanh())
+    with PerExampleGradients(model) as gradients:
+        losses = model(torch.ones(3, 4)).square().sum(1)
+        losses.mean().backward()
+        with pytest.raises(ParameterError, match=r"Do not call backward\(\) yourself") as caught:
+            check_losses(losses, gradients) if looked_at else gradients.clipped_sum(losses)
+    assert caught.value.__suppress_context__
+
+
+def test_other_errors_of_a_backward_pass_are_those_of_torch() -> None:
+    model = nn.Sequential(nn.Linear(4, 3), nn.Tanh())
+    with PerExampleGradients(model) as gradients, pytest.raises(RuntimeError, match="modified by an inplace"):
+        output = model(torch.ones(3, 4))
+        losses = output.square().sum(1)
+        output.detach().add_(1)
+        gradients.clipped_sum(losses)
+
+
+COMPILED = {
+    "model": (lambda: torch.compile(nn.Linear(4, 2)), "the model"),
+    "layer": (lambda: nn.Sequential(torch.compile(nn.Linear(4, 2))), "layer '0'"),
+    "in place": (lambda: _compiled_in_place(), "the model"),
+}
+
+
+def _compiled_in_place() -> nn.Module:
+    model = nn.Linear(4, 2)
+    model.compile()
+    return model
+
+
+@pytest.mark.filterwarnings("ignore:.*script_method:DeprecationWarning")  # of torch, when it imports its compiler
+@pytest.mark.parametrize("case", COMPILED)
+def test_compiled_models_are_refused_at_once(case: str) -> None:
+    make, words = COMPILED[case]
+    for attempt in (lambda model: check_model(model, torch.zeros(3, 4)), PerExampleGradients):
+        with pytest.raises(AssumptionError, match=rf"{words} is compiled by torch.*private\.compiled\(loss\)"):
+            attempt(make())

@@ -65,7 +65,7 @@ def test_normalized_clipping_scales_all_gradients_to_nearly_one() -> None:
 
 
 @every_kind
-@pytest.mark.parametrize("clip_norm", [1e-30, 1e-9, 0.7, 1e9, 1e30], ids=str)
+@pytest.mark.parametrize("clip_norm", [1e-15, 1e-9, 0.7, 1e9, 1e15], ids=str)
 def test_contributions_in_double_precision_are_at_most_one(clipping: Clipping, clip_norm: float) -> None:
     norms = torch.logspace(-8, 8, 400, dtype=torch.float64) * min(clip_norm, 1e10)
     layers = [Lengths(norms.square()), Lengths(norms.flip(0).square())]
@@ -77,7 +77,7 @@ def test_contributions_in_double_precision_are_at_most_one(clipping: Clipping, c
 
 
 @every_kind
-@pytest.mark.parametrize("clip_norm", [1e-30, 1.0, 1e30], ids=str)
+@pytest.mark.parametrize("clip_norm", [1e-15, 1.0, 1e15], ids=str)
 def test_no_gradient_has_a_finite_weight_in_single_precision(clipping: Clipping, clip_norm: float) -> None:
     found = weights(clipping, clip_norm, [squares(0.0, dtype=torch.float32)])
     assert found.finite is None

@@ -70,8 +70,39 @@ def test_the_table_is_aligned_and_says_why() -> None:
     assert "vmap cannot run it" in text and "inside 'branches'" in text and "shares parameters" in text
 
 
-def test_without_inputs_bare_parameters_count_as_not_understood() -> None:
-    assert set(describe(Model()).methods.values()) == {"whole model vmap", "frozen"}
+def test_without_inputs_only_a_run_can_tell_of_bare_parameters() -> None:
+    unknown = {"(model)": "known with inputs", "branches": "known with inputs", "branches.inner": "rule"}
+    assert describe(Model()).methods == {**METHODS, **unknown}
+
+
+def test_layers_that_are_refused_are_said_to_be() -> None:
+    model = nn.Sequential(
+        nn.Linear(4, 4), nn.BatchNorm1d(4), nn.BatchNorm1d(4, affine=False), nn.Embedding(3, 4, 0, 1.0)
+    )
+    found = describe(model)
+    assert found.methods == {"0": "rule", "1": "refused", "2": "refused", "3": "refused"}
+    assert "statistics of the whole batch" in found.rows[1].why and "." not in found.rows[1].why
+    assert describe(model.eval()).methods["1"] == "known with inputs"
+
+
+class Positions(nn.Module):
+    """Looks up positions once for all examples, or for each."""
+
+    def __init__(self, *, each: bool) -> None:
+        super().__init__()
+        self.each, self.position, self.layer = each, nn.Embedding(5, 4), nn.Linear(4, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        at = torch.arange(5).expand(len(x), 5) if self.each else torch.arange(5)
+        return self.layer(x + self.position(at))
+
+
+def test_a_lookup_that_all_examples_share_is_slow_and_says_what_is_quick() -> None:
+    inputs = torch.zeros(3, 5, 4)
+    shared = describe(Positions(each=False), inputs).rows
+    assert {row.method for row in shared} == {"whole model vmap"}
+    assert "'position' is looked up once" in shared[0].why and "expand(len(x), T)" in shared[0].why
+    assert {row.method for row in describe(Positions(each=True), inputs).rows} == {"substitute", "rule"}
 
 
 def test_html_is_escaped() -> None:

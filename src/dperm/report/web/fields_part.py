@@ -6,19 +6,22 @@ from collections.abc import Mapping
 from html import escape
 
 from dperm.report import fields as words
-from dperm.report.key_facts import NEIGHBOURS
 from dperm.report.presented import is_empty, presented
 from dperm.report.stated import known_part, stated_part
 from dperm.report.tiers import TIERS, Item, Tier, gap_text
+from dperm.report.unit import neighbours
 from dperm.report.web.values import fold, value_html
 
 _CHANGES = ("opening_limit", "limit_changes")
 SHOWN = {
-    "mechanism": ("name", "loss", "regularization", "clip"),
+    "mechanism": ("name", "loss", "regularization", "clip", "clip_norm", "batch_size", "groups_in_a_batch"),
     "accountant": ("name", "error"),
     "profile": ("gdp_mu", "advantage", "epsilons"),
     "noise_source": ("law", "grade"),
-    "public_quantities": ("assumptions", "estimator", "n", "n_features", "classes", "label_range"),
+    "public_quantities": (
+        *("assumptions", "assumed_public", "estimator", "model", "trained_parameters", "n", "n_groups"),
+        *("records_per_group", "n_features", "classes", "label_range"),
+    ),
     "ledger_entry": ("ledger", "account", "seq", "hash", "dataset", "unit", "limit", *_CHANGES),
 }
 """What is shown at once of long fields; the rest is behind a fold."""
@@ -45,7 +48,8 @@ def _tier(tier: Tier, fields: Mapping[str, object]) -> str:
 def _item(item: Item, fields: Mapping[str, object]) -> str:
     several = len(item.keys) > 1
     content = "".join(
-        (f'<p class="part">{escape(words.FIELDS[key])}</p>' if several else "") + _field(key, fields[key])
+        (f'<p class="part">{escape(words.FIELDS[key])}</p>' if several else "")
+        + _field(key, neighbours(fields) if key == "adjacency" else fields[key])
         for key in item.keys
     )
     number = f'<span class="number">{item.number}</span>'
@@ -63,8 +67,6 @@ def _field(key: str, value: object) -> str:
 
 
 def _known(key: str, value: object) -> str:
-    if key == "adjacency":
-        return f"<p>{escape(NEIGHBOURS.get(str(value), str(value)))}</p>"
     if isinstance(value, list) and value and key in FIRST_ONLY:
         return _as_block(_shown(key, value[0])) + _rest(key, value[1:])
     if key not in SHOWN or not isinstance(value, Mapping):

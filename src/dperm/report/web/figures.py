@@ -16,6 +16,7 @@ from dperm.report.numbers import as_text, left, percent, rounded_up
 from dperm.report.plain import capital
 from dperm.report.stated import known_part
 from dperm.report.svg import can_draw, svg
+from dperm.report.unit import unit_of
 from dperm.report.web.values import fold, grid
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def figures_html(fields: Mapping[str, object], profile: PrivacyProfile | None) -
 def _pictures(fields: Mapping[str, object], profile: PrivacyProfile | None) -> Iterator[Picture]:
     if profile is not None and isinstance(fields["profile"], Mapping):
         curve = Curve.of(profile)
-        yield _attack(curve)
+        yield _attack(curve, unit_of(fields))
         yield _profile(curve, fields["parameters"])
     points = measured(fields["utility"])
     if points is not None:
@@ -74,12 +75,12 @@ def _pictures(fields: Mapping[str, object], profile: PrivacyProfile | None) -> I
         yield _budget(receipt)
 
 
-def _attack(curve: Curve) -> Picture:
+def _attack(curve: Curve, unit: str) -> Picture:
     rates = zip(RATES, curve.true_positive_rates(RATES), strict=True)
     table = grid(("false alarms", "true alarms, at most"), [(percent(x), percent(float(y))) for x, y in rates])
     caption = (
-        "An attacker who knows all other records tries to detect one. The curve is the most that any attack can reach; "
-        "the closer to the diagonal, the less there is to learn."
+        f"An attacker who knows all other {unit}s tries to detect one. The curve is the most that any attack can "
+        f"reach; the closer to the diagonal, the less there is to learn."
     )
     return Picture("trade-off", "What an attacker can do", caption, partial(plots.trade_off, curve), table)
 

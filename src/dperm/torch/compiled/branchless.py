@@ -13,19 +13,18 @@ import torch
 from torch import Tensor
 
 from dperm.torch.engine.clipping import LONGEST_SQUARE, SLACK, STABLE, Clipping
-from dperm.torch.engine.factors import Dense, Factor
+from dperm.torch.engine.factors import Dense, Factor, floored
 from dperm.torch.engine.rows import Rows
-from dperm.torch.engine.tied import Tied, rows_at
+from dperm.torch.engine.tied import Tied
 
 
 def squared_norms(factor: Factor) -> Tensor:
-    """The squared norm of every example's gradient; rounding may make it negative."""
+    """The squared norm of every example's gradient."""
     match factor:
         case Rows():
             return _squared_rows(factor)
         case Tied():
-            products = (rows_at(factor.rest, factor.rows.indices) * factor.rows.grads).sum((1, 2))
-            return _squared_rows(factor.rows) + squared_norms(factor.rest) + 2 * products
+            return factor.squares(_squared_rows(factor.rows), squared_norms(factor.rest))
     return factor.squared_norms()
 
 
@@ -60,9 +59,10 @@ def _weights(clipping: Clipping, clip_norm: Tensor, squares: Tensor) -> Tensor:
 
 
 def _squared_rows(rows: Rows) -> Tensor:
-    """sum_st g_s g_t over the pairs of places with the same index."""
-    same = rows.indices[:, :, None] == rows.indices[:, None, :]
-    return torch.where(same, torch.bmm(rows.grads, rows.grads.transpose(1, 2)), 0).sum((1, 2))
+    """The sums of gradients of the same index, squared; of k places with one index each has a share of 1/k."""
+    same = (rows.indices[:, :, None] == rows.indices[:, None, :]).to(rows.grads.dtype)
+    totals = torch.bmm(same, rows.grads)
+    return floored((totals.square().sum(2) / same.sum(2)).sum(1), rows.spread())
 
 
 def _added(parts: Sequence[Tensor]) -> Tensor:

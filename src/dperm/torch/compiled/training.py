@@ -16,6 +16,7 @@ from dperm.torch.compiled.steps import CompiledStep
 from dperm.torch.compiled.sums import CompiledSum
 from dperm.torch.compiled.tracing import Loss
 from dperm.torch.engine.check import check_losses
+from dperm.torch.sampling import MicroBatch
 
 if TYPE_CHECKING:
     from dperm.torch.session import PrivateTraining
@@ -49,8 +50,10 @@ class CompiledTraining:
 
     def __call__(self, *batch: Tensor) -> bool:
         """Add a micro-batch, as the loop gave it; True when the optimizer stepped."""
-        training, update, plan = self._training, self._training.update, self._training.plan
+        training, plan = self._training, self._training.plan
         part = training.awaited()
+        if part.trial:
+            return training.step(self._loss(training.model(batch[0]), *batch[1:]))
         if any(not isinstance(values, Tensor) or values.shape[:1] != (max(part.rows, 1),) for values in batch):
             raise ParameterError(
                 f"a compiled step takes the tensors of the batch that the loop gave last, the model's input first, got "
@@ -59,6 +62,11 @@ class CompiledTraining:
         size = plan.method.physical_batch_size
         padded = [_padded(values, size) for values in batch]
         keep = torch.arange(size) < part.rows
+        with training.whole():
+            return self._taken(part, padded, keep)
+
+    def _taken(self, part: MicroBatch, padded: list[Tensor], keep: Tensor) -> bool:
+        training, update, plan = self._training, self._training.update, self._training.plan
         if part.last and not update.is_partial and plan.quantile is None:
             step = self._step or self._compiled_step(padded)
             return training.finished(

@@ -6,19 +6,31 @@ DP-SGD bounds what one example contributes. This means something only if the los
 and if the gradients that are clipped are those of the examples. Both are tried out before any private example is seen.
 """
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from dperm.errors import AssumptionError, DpermError, ParameterError
+from dperm.torch.engine.company import check_company
 from dperm.torch.engine.comparison import wrong_parameters
 from dperm.torch.engine.findings import probed
 from dperm.torch.engine.gradients import PerExampleGradients
-from dperm.torch.engine.influence import EXAMPLES, SIZES, check_influence, check_sizes, outputs
+from dperm.torch.engine.held import Held
+from dperm.torch.engine.influence import EXAMPLES, SIZES, check_influence, outputs, shared_lookup
+from dperm.torch.engine.keeping import check_kept, check_registered
 from dperm.torch.engine.refusals import check_layers, check_parameters
 from dperm.torch.engine.sites import Site, opaque, sites_of, whole_model
+from dperm.torch.engine.sizes import check_sizes
 from dperm.torch.engine.synthetic import Examples, Inputs
-from dperm.torch.engine.untouched import buffers_of, changed_buffer, seeded, untouched, without_dropout
+from dperm.torch.engine.tape import refuse_second_backward
+from dperm.torch.engine.trials import Trial, trials
+from dperm.torch.engine.untouched import seeded, untouched, without_dropout
+
+OPEN = "its layers alone do not show how it uses its parameters"
+LONGEST = 300
+"""Letters of an error of torch that are shown."""
 
 
 def check_model(model: nn.Module, inputs: Inputs, *, public: bool = False) -> list[Site]:
@@ -50,14 +62,20 @@ def check_model(model: nn.Module, inputs: Inputs, *, public: bool = False) -> li
     """
     check_parameters(model)
     check_layers(model)
-    with untouched(model), torch.enable_grad():
-        examples = _usable(model, Examples(inputs, public))
-        _check_run(model, examples, EXAMPLES)
-        check_influence(model, examples)
+    with untouched(model) as start, torch.enable_grad():
+        examples = _usable(model, Examples(inputs, public), start)
+        check_kept(model, examples, start)
+        _check_run(model, examples, EXAMPLES, start)
+        tried = trials(model, examples)
+        check_influence(model, tried[0])
         for size in SIZES:
-            _check_run(model, examples, size)
+            _check_run(model, examples, size, start)
         check_sizes(model, examples)
-        return _sites(model, examples)
+        for trial in tried[1:]:
+            with trial.of(model):
+                check_influence(model, trial)
+                check_sizes(model, trial.examples)
+        return _sites(model, tried)
 
 
 def check_losses(losses: Tensor, gradients: PerExampleGradients) -> bool:
@@ -86,7 +104,11 @@ def check_losses(losses: Tensor, gradients: PerExampleGradients) -> bool:
             "losses must be as many as the rows of the model's output, one loss for each example. For several losses "
             "of an example take their mean: losses.flatten(1).mean(1)."
         )
-    found = torch.autograd.grad(losses[0], leaves, retain_graph=True, allow_unused=True)
+    try:
+        found = torch.autograd.grad(losses[0], leaves, retain_graph=True, allow_unused=True)
+    except RuntimeError as error:
+        refuse_second_backward(error)
+        raise
     if any(grad is not None and bool(((grad[1:] != 0) & grad[1:].isfinite()).any()) for grad in found):
         raise AssumptionError(
             "the loss of one example depends on the model's output for other examples, so that no example has a "
@@ -96,28 +118,46 @@ def check_losses(losses: Tensor, gradients: PerExampleGradients) -> bool:
     return True
 
 
-def _usable(model: nn.Module, examples: Examples) -> Examples:
+def _usable(model: nn.Module, examples: Examples, start: Held) -> Examples:
     """Examples on which the model runs: integers may be indices, lengths or anything."""
+    if examples.public and not examples.telling(EXAMPLES):
+        raise ParameterError(
+            "example_inputs that are public must hold two or more rows, each of them another one than the next: from "
+            "equal ones nothing can be seen."
+        )
     tried = [examples] if examples.public else [Examples(examples.inputs, integers=k) for k in (2, 1, 0)]
+    found: Exception | None = None
     for one in tried:
         try:
+            start.restore()
             seeded()
             args, kwargs = one.batch(EXAMPLES)
             model(*args, **kwargs)
         except DpermError:
             raise
-        except Exception:  # anything that a forward pass may raise
+        except Exception as error:  # anything that a forward pass may raise
+            found = found or error
             continue
         return one
     raise ParameterError(
-        "the model cannot be checked: it does not run on inputs of the shapes and types of the given ones with made-up "
-        "values. Give public or invented examples on which it runs, and public=True."
-    )
+        f"the model cannot be checked: it does not run on {_which(examples)} ({_in_a_line(found)}). If it needs "
+        f"others, give public or invented ones on which it runs as example_inputs, and public_inputs=True (for "
+        f"check_model: inputs, and public=True)."
+    ) from found
 
 
-def _check_run(model: nn.Module, examples: Examples, size: int) -> None:
+def _which(examples: Examples) -> str:
+    return "the public inputs" if examples.public else "made-up inputs of the shapes and types of the given ones"
+
+
+def _in_a_line(error: Exception | None) -> str:
+    """What was raised on public or made-up inputs, which holds nothing private."""
+    words = " ".join(str(error).split())
+    return f"{type(error).__name__}: {words if len(words) <= LONGEST else words[:LONGEST] + ' ...'}"
+
+
+def _check_run(model: nn.Module, examples: Examples, size: int, start: Held) -> None:
     """Buffers stay, and outputs have the examples first."""
-    before = buffers_of(model)
     try:
         leaves = outputs(model, examples, size)
     except Exception:  # it ran with another size
@@ -125,13 +165,7 @@ def _check_run(model: nn.Module, examples: Examples, size: int) -> None:
             "the model does not run on batches of any size: samples are of random sizes, and may be a single example. "
             "Take the number of examples from the input."
         ) from None
-    buffer = changed_buffer(model, before)
-    if buffer is not None:
-        raise AssumptionError(
-            f"the buffer or parameter {buffer!r} is changed by the forward pass: it would hold private data, without "
-            f"noise, and carry examples from one batch into the next. Use a layer without running statistics "
-            f"(track_running_stats=False, nn.GroupNorm), or put it into eval mode."
-        )
+    check_registered(model, start)
     trained = [leaf for leaf in leaves if leaf.requires_grad]
     if not trained:
         raise AssumptionError(
@@ -146,16 +180,18 @@ def _check_run(model: nn.Module, examples: Examples, size: int) -> None:
         )
 
 
-def _sites(model: nn.Module, examples: Examples) -> list[Site]:
+def _sites(model: nn.Module, tries: Sequence[Trial]) -> list[Site]:
     """The sites whose gradients are those of a loop: by layers, or else by the whole model."""
     seeded()
-    tried = [sites_of(model, probed(model, examples.batch, opaque))]
-    tried.append(whole_model(model, "its layers alone do not show how it uses its parameters"))
+    examples = tries[0].examples
+    findings = probed(model, examples.batch, opaque)
+    tried = [sites_of(model, findings)]
+    tried.append(whole_model(model, shared_lookup(model, examples) or OPEN, findings=findings))
     refusal: DpermError | None = None
     wrong: list[str] = []
     for sites in tried:
         try:
-            found = _wrong(model, sites, examples)
+            found = _wrong(model, sites, tries)
         except DpermError as error:
             refusal = refusal or error
             continue
@@ -173,10 +209,16 @@ def _sites(model: nn.Module, examples: Examples) -> list[Site]:
     )
 
 
-def _wrong(model: nn.Module, sites: list[Site], examples: Examples) -> list[str]:
+def _wrong(model: nn.Module, sites: list[Site], tries: Sequence[Trial]) -> list[str]:
     """Parameters whose gradients are wrong; substitutes may draw other random numbers, so dropout is left out then."""
-    found = wrong_parameters(model, sites, examples)
-    if not found or all(site.method != "substitute" for site in sites):
-        return found
-    with without_dropout(model):
-        return wrong_parameters(model, sites, examples)
+    for trial in tries:
+        with trial.of(model):
+            found = wrong_parameters(model, sites, trial)
+            if found and any(site.method == "substitute" for site in sites):
+                with without_dropout(model):
+                    found = wrong_parameters(model, sites, trial)
+            if not found:
+                check_company(model, sites, trial)
+        if found:
+            return found
+    return []

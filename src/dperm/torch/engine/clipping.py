@@ -23,17 +23,14 @@ from dperm.torch.engine.factors import SPREAD
 
 LONGEST_SQUARE = 2.0**126
 """Squared norms from here on count as not finite, in every precision."""
-SHORTEST_CLIP, LONGEST_CLIP = 1e-30, 1e30
-"""Clip norms that single precision can hold with room to spare."""
+SHORTEST_CLIP, LONGEST_CLIP = 1e-15, 1e15
+"""Clip norms whose squares are far from the ends of single precision: a gradient whose square is lost is shorter."""
 STABLE = 0.01
 """What normalised clipping adds to a norm, in units of the clip norm (Bu et al. 2023): tiny gradients stay tiny."""
 SLACK = 2.0**-30
 """Norms in double precision are taken this much too long: far more than rounding of norms and weights (T46b)."""
 GRAM_SLACK = 2.0**-28
 """Of the squared spread, what rounding may take from a squared norm in double precision (T46b)."""
-
-_SQUARABLE = 2.0**-60
-"""Between it and its inverse, squares are far from the ends of single precision."""
 
 
 class Clipping(StrEnum):
@@ -109,10 +106,8 @@ def _weights(clipping: Clipping, clip_norm: float, squares: Tensor, layers: Sequ
     """Weights for the norm over all of ``layers``, whose square is given."""
     if clipping is Clipping.NORMALIZED:
         found = squares.clamp(min=0).sqrt_().add_(STABLE * clip_norm).reciprocal_()
-    elif _SQUARABLE < clip_norm < 1 / _SQUARABLE:
-        found = squares.clamp(min=clip_norm**2).rsqrt_()  # two operations, where the same below are four
     else:
-        found = squares.clamp(min=0).sqrt_().clamp_(min=clip_norm).reciprocal_()
+        found = squares.clamp(min=clip_norm**2).rsqrt_()
     if found.dtype is torch.float64:
         found = found.mul_(1 - SLACK)
     spreads = [layer.spread for layer in layers if layer.spread is not None]

@@ -16,7 +16,8 @@ from torch.utils._pytree import tree_leaves
 from dperm.errors import ParameterError
 from dperm.torch.engine.gradients import PerExampleGradients
 from dperm.torch.engine.sites import Site
-from dperm.torch.engine.synthetic import Examples, pattern
+from dperm.torch.engine.synthetic import Call, pattern
+from dperm.torch.engine.trials import Trial
 from dperm.torch.engine.untouched import seeded
 
 EXAMPLES = 6
@@ -25,18 +26,22 @@ RELATIVE = 1e-3
 WHOLE = 1e-3
 
 
-def wrong_parameters(model: nn.Module, sites: Sequence[Site], examples: Examples) -> list[str]:
+def wrong_parameters(model: nn.Module, sites: Sequence[Site], trial: Trial) -> list[str]:
     """The names of the parameters whose gradients differ."""
+    examples = trial.examples
     names = {parameter: name for name, parameter in model.named_parameters() if parameter.requires_grad}
-    expected = _expected(model, list(names), examples)
+    losses = losses_of(model, examples.batch(EXAMPLES))
+    expected = _expected(losses, list(names))
     with PerExampleGradients(model, sites=sites) as gradients:
-        factors = gradients.factors(_losses(model, examples))
+        factors = gradients.factors(losses_of(model, examples.batch(EXAMPLES)))
         found = {parameter: factor.dense() for parameter, factor in factors}
     total = torch.stack([value.double().norm() for value in expected.values()]).norm()
     if not bool(torch.isfinite(total)):
+        if trial.elsewhere or examples.varied:
+            return []  # this trial shows nothing
         raise ParameterError(
-            "the model cannot be checked: on made-up inputs its gradients are not finite. Give public or invented "
-            "examples on which they are, and public=True."
+            "the model cannot be checked: on made-up inputs its gradients are not finite. Give public or invented ones "
+            "on which they are as example_inputs, and public_inputs=True (for check_model: inputs, and public=True)."
         )
     return [names[p] for p, value in expected.items() if _differ(found.get(p), value, WHOLE * float(total))]
 
@@ -49,8 +54,7 @@ def _differ(found: Tensor | None, expected: Tensor, whole: float) -> bool:
     return not error <= RELATIVE * (float(expected.double().norm()) + whole)
 
 
-def _expected(model: nn.Module, parameters: list[nn.Parameter], examples: Examples) -> dict[nn.Parameter, Tensor]:
-    losses = _losses(model, examples)
+def _expected(losses: Tensor, parameters: list[nn.Parameter]) -> dict[nn.Parameter, Tensor]:
     rows = [torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True) for loss in losses]
     return {
         parameter: torch.stack([torch.zeros_like(parameter) if row[i] is None else row[i] for row in rows]).detach()
@@ -58,11 +62,18 @@ def _expected(model: nn.Module, parameters: list[nn.Parameter], examples: Exampl
     }
 
 
-def _losses(model: nn.Module, examples: Examples) -> Tensor:
-    """A loss for each example: its outputs with weights of a fixed pattern; what is infinite is left out."""
+def losses_of(model: nn.Module, call: Call, rows: Sequence[int] = range(EXAMPLES)) -> Tensor:
+    """A loss for each example: its outputs with weights of a fixed pattern, of rows of a batch of six.
+
+    What is infinite is left out.
+    """
     seeded()
-    args, kwargs = examples.batch(EXAMPLES)
+    args, kwargs = call
     leaves = tree_leaves(model(*args, **kwargs))
     trained = [leaf for leaf in leaves if isinstance(leaf, Tensor) and leaf.requires_grad]
-    parts = [torch.where(leaf.isfinite(), leaf, 0) * pattern(tuple(leaf.shape), leaf, shift=2) for leaf in trained]
-    return torch.stack([part.reshape(EXAMPLES, -1).sum(1) for part in parts]).sum(0)
+    parts = [torch.where(leaf.isfinite(), leaf, 0) * _weights(leaf, rows) for leaf in trained]
+    return torch.stack([part.reshape(len(rows), -1).sum(1) for part in parts]).sum(0)
+
+
+def _weights(output: Tensor, rows: Sequence[int]) -> Tensor:
+    return pattern((EXAMPLES, *output.shape[1:]), output, shift=2)[list(rows)]

@@ -4,12 +4,13 @@
 
 import html
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch import nn
 
 from dperm.torch.engine.check import check_model
-from dperm.torch.engine.sites import Site, opaque, sites_of
+from dperm.torch.engine.refusals import refusal_of
+from dperm.torch.engine.sites import UNSEEN, Site, opaque, sites_of
 from dperm.torch.engine.synthetic import Inputs
 
 HEADER = ("layer", "type", "parameters", "trained", "method", "why")
@@ -18,7 +19,7 @@ NUMBERS = HEADER[2:4]
 
 @dataclass(frozen=True)
 class Row:
-    """One layer that holds parameters.
+    """One layer that holds parameters, or is refused.
 
     Attributes
     ----------
@@ -29,7 +30,8 @@ class Row:
     parameters, trained
         How many numbers it holds, and how many of them are trained.
     method
-        "rule", "substitute", "lifted", "vmap", "loop", "whole model vmap", "whole model loop" or "frozen".
+        "rule", "substitute", "lifted", "vmap", "loop", "whole model vmap", "whole model loop", "frozen", "refused", or
+        "known with inputs" where only a run of the model can show it.
     why
         The reason, if it is not that dperm knows the layer.
     """
@@ -87,13 +89,20 @@ def describe(model: nn.Module, inputs: Inputs | None = None, *, sites: Sequence[
         Any module.
     inputs
         A batch as the model is called with, of which shapes and types are used: the model is checked, and what the
-        check finds is shown. Without it bare parameters count as not understood.
+        check finds is shown. Without it nobody knows how modules use bare parameters, nor whether examples are mixed.
     sites
         The result of a check, instead of ``inputs``.
     """
     if sites is None:
-        sites = sites_of(model) if inputs is None else check_model(model, inputs)
+        sites = [_unprobed(site) for site in sites_of(model)] if inputs is None else check_model(model, inputs)
     return Description(tuple(_rows(model, sites)))
+
+
+def _unprobed(site: Site) -> Site:
+    """A site of which no run was seen: what is run again for want of a probe might be lifted."""
+    if site.method != "vmap" or site.why != UNSEEN:
+        return site
+    return replace(site, method="known with inputs", why="it uses parameters itself: describe(model, inputs) tells how")
 
 
 def _rows(model: nn.Module, sites: Sequence[Site]) -> Iterator[Row]:
@@ -108,13 +117,16 @@ def _rows(model: nn.Module, sites: Sequence[Site]) -> Iterator[Row]:
         new = [parameter for parameter in own if id(parameter) not in seen]
         if not _is_open(module):
             inside.update(module.modules())
-        if not own:
+        refusal = refusal_of(name, module)
+        if not own and not refusal:
             continue
         seen.update(id(parameter) for parameter in own)
         method, why = _method(model, module, by_module, again)
         tied = "" if len(new) == len(own) else "shares parameters with a layer above"
         if not any(parameter.requires_grad for parameter in own):
             method, why = "frozen", ""
+        if refusal:
+            method, why = "refused", refusal
         counts = (sum(p.numel() for p in new), sum(p.numel() for p in new if p.requires_grad))
         yield Row(name or "(model)", type(module).__name__, *counts, method, "; ".join(filter(None, (why, tied))))
 

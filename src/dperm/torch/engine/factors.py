@@ -38,6 +38,14 @@ LONGEST_ROW = 2**20
 """Terms of one sum of squares."""
 
 
+LONGEST_GRAM, WIDEST_GRAM = 2**12, 2**23
+"""Steps of a sequence, and entries of its inputs and gradients together, up to which Gram matrices are right (T46b)."""
+
+
+TINY = {torch.float32: 2.0**-54, torch.float64: 2.0**-480}
+"""Entries of vectors whose squares are far from underflow: a shorter vector counts as one of such entries."""
+
+
 class Factor(Protocol):
     """The gradients of one parameter, one for each example of a batch."""
 
@@ -103,18 +111,18 @@ class Dense:
 class Outer:
     """Gradients g a' of a matrix that every example meets once: ``inputs`` (examples, d), ``grads`` (examples, p).
 
-    ``grad_squares`` are the squared norms of ``grads``, if somebody knows them already.
+    ``grad_norms`` are the norms of ``grads``, if somebody knows them already.
     """
 
     inputs: Tensor
     grads: Tensor
     shape: tuple[int, ...]
-    grad_squares: Tensor | None = None
+    grad_norms: Tensor | None = None
 
     def squared_norms(self) -> Tensor:
-        """|a|^2 |g|^2."""
-        grads = row_squares(self.grads) if self.grad_squares is None else self.grad_squares
-        return row_squares(self.inputs).mul_(grads)
+        """(|a| |g|)^2: a tiny |g| meets a large |a| before anything is squared."""
+        grads = row_norms(self.grads) if self.grad_norms is None else self.grad_norms
+        return row_norms(self.inputs).mul_(grads).square_()
 
     def spread(self) -> None:
         """Every example is added once."""
@@ -144,17 +152,13 @@ class OuterSequence:
     def squared_norms(self) -> Tensor:
         """sum_st (a_s a_t)(g_s g_t), by two Gram matrices.
 
-        Where the terms cancel, rounding is left. In double precision its bound is added later (T46b); in single
-        precision a norm counts as at least 1/128 of its spread, the sum of the roots of the diagonal.
+        Where the terms cancel, rounding is left: a norm counts as at least 1/128 of its spread. In double precision a
+        bound on rounding is added later (T46b).
         """
         inputs = torch.bmm(self.inputs, self.inputs.transpose(1, 2))
         grads = torch.bmm(self.grads, self.grads.transpose(1, 2))
-        products = inputs.mul_(grads)
-        squares: Tensor = products.sum((1, 2))
-        if squares.dtype is torch.float64:
-            return squares
-        spread = products.diagonal(dim1=1, dim2=2).sqrt().sum(1)
-        return torch.maximum(squares, spread.square_().mul_(SPREAD**-2))
+        spread = _diagonal_norms(inputs, self.inputs).mul_(_diagonal_norms(grads, self.grads)).sum(1)
+        return floored(inputs.mul_(grads).sum((1, 2)), spread)
 
     def spread(self) -> Tensor:
         """sum_t |a_t| |g_t|."""
@@ -190,8 +194,8 @@ def outer(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> Factor:
 def affine(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> tuple[Factor, Factor]:
     """The factors of W and b in y_t = W a_t + b, which share what both need of the gradients at the outputs."""
     if inputs.dim() == 2:
-        squares = row_squares(grads)
-        return Outer(inputs, grads, tuple(shape), squares), Dense(grads, squares)
+        norms = row_norms(grads)
+        return Outer(inputs, grads, tuple(shape), norms), Dense(grads, norms.square())
     return outer(inputs, grads, shape), Dense(grads.flatten(1, -2).sum(1))
 
 
@@ -199,9 +203,12 @@ def pays(steps: int, wide: int, high: int) -> bool:
     """Whether to make the gradients of all examples of a sequence, once for norms and sum: quicker, and not too large.
 
     The Gram matrices take T^2 (d + p) multiplications, and the sum is a product of its own; gradients of all examples
-    take the multiplications of that product, but d p numbers are written and read twice.
+    take the multiplications of that product, but d p numbers are written and read twice. Beyond the sizes for which
+    Gram matrices are known to be right there is no choice.
     """
     entries, ends = wide * high, wide + high
+    if steps > LONGEST_GRAM or ends > WIDEST_GRAM:
+        return True
     return entries <= LARGEST * steps * ends and steps * steps * ends >= TRAFFIC * entries
 
 
@@ -225,6 +232,30 @@ def row_squares(rows: Tensor) -> Tensor:
         return torch.stack([row_squares(part) for part in rows.split(LONGEST_ROW, dim=1)]).sum(0)
     norms: Tensor = torch.linalg.vector_norm(rows, dim=1)
     return norms.square_()
+
+
+def row_norms(rows: Tensor) -> Tensor:
+    """Norms of rows, in new memory; none is so small that squares may have been lost on the way."""
+    if rows.shape[1] > LONGEST_ROW:
+        norms = row_squares(rows).sqrt_()
+    else:
+        norms = torch.linalg.vector_norm(rows, dim=1)
+    return norms.clamp_(min=_shortest(rows))
+
+
+def floored(squares: Tensor, spread: Tensor) -> Tensor:
+    """Squared norms, none of them below 1/128 of its spread: what is left of terms that cancel may be rounding."""
+    return torch.maximum(squares, spread.mul(1 / SPREAD).square_())
+
+
+def _diagonal_norms(gram: Tensor, rows: Tensor) -> Tensor:
+    """(examples, T): the norms of ``rows`` (examples, T, k), from the diagonals of their Gram matrices."""
+    return gram.diagonal(dim1=1, dim2=2).clamp(min=_shortest(rows) ** 2).sqrt_()
+
+
+def _shortest(rows: Tensor) -> float:
+    """The norm of a row of tiny entries: the squares of rows that are longer are right."""
+    return math.sqrt(rows.shape[-1]) * TINY.get(rows.dtype, 0.0)
 
 
 def _as_sequence(factor: Factor) -> tuple[Tensor, Tensor] | None:

@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from torch.utils._pytree import TreeSpec, tree_flatten, tree_unflatten
 
 from dperm.errors import AssumptionError
+from dperm.torch.engine.places import Rows, names_of
+from dperm.torch.engine.precision import Precision
 from dperm.torch.engine.recompute import Recompute, in_words
 from dperm.torch.engine.tape import Tape
 
@@ -26,14 +28,14 @@ class Manner:
 
     Attributes
     ----------
-    shared
-        Inputs that belong to no single example, by their places among the flattened arguments, if a probe has shown
-        them; else all those are taken for shared that have not the length of the output.
+    rows
+        Which arguments have a row for each example, if probes have shown it; without them there may be one such
+        argument only.
     looped
         Whether vmap has failed.
     """
 
-    shared: frozenset[int] | None = None
+    rows: Rows | None = None
     looped: bool = False
 
 
@@ -42,6 +44,7 @@ class _Visit:
     """One call of the module: its arguments as they came, and the versions of its buffers."""
 
     leaves: list[Any]
+    names: list[str]
     spec: TreeSpec
     buffers: list[tuple[str, Tensor, int]]
 
@@ -62,7 +65,7 @@ class _Watch:
         if self.tape.paused == 1 and torch.is_grad_enabled():
             leaves, spec = tree_flatten((args, kwargs))
             kept = [leaf.detach().clone() if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-            self.visits[-1] = _Visit(kept, spec, _buffers(module))
+            self.visits[-1] = _Visit(kept, names_of((args, kwargs)), spec, _buffers(module))
 
     def after(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
         """Note the call, once for each of the outputs."""
@@ -89,17 +92,35 @@ class _Watch:
     def _record(self, module: nn.Module, visit: _Visit, output: Tensor, place: int, examples: int) -> None:
         at = [i for i, leaf in enumerate(visit.leaves) if isinstance(leaf, Tensor)]
         tensors = tuple(visit.leaves[i] for i in at)
-        shared = self.manner.shared
-        batched = tuple(
-            tensor.dim() > 0 and len(tensor) == examples and (shared is None or i not in shared)
-            for i, tensor in zip(at, tensors, strict=True)
-        )
+        batched = tuple(self._has_rows(visit.names[i], visit.leaves[i], examples) for i in at)
+        if self.manner.rows is None and sum(batched) > 1:
+            raise _unknown(self.name)
         constants = tuple(None if isinstance(leaf, Tensor) else leaf for leaf in visit.leaves)
         dtypes = tuple(tensor.dtype for tensor in tensors)
         rule = Recompute(
-            self.name, self.tape, self.manner, constants, visit.spec, tuple(at), batched, dtypes, output.dtype, place
+            self.name,
+            self.tape,
+            self.manner,
+            constants,
+            visit.spec,
+            tuple(at),
+            batched,
+            dtypes,
+            output.dtype,
+            place,
+            Precision.now(output.device.type),
         )
         self.tape.record(rule, module, tensors, output)
+
+    def _has_rows(self, name: str, tensor: Tensor, examples: int) -> bool:
+        """Whether an argument has a row for each example, as probes have seen it."""
+        fits = tensor.dim() > 0 and len(tensor) == examples
+        known = self.manner.rows
+        if known is None or tensor.dim() == 0:
+            return fits
+        if name not in known or (fits and known[name] is None):
+            raise _unknown(self.name)
+        return fits and bool(known[name])
 
     def _examples(self, outputs: list[Tensor]) -> int:
         """How many examples the outputs hold."""
@@ -128,6 +149,14 @@ def vmap_site(name: str, module: nn.Module, manner: Manner) -> Callable[[Tape], 
         return undo
 
     return install
+
+
+def _unknown(name: str) -> AssumptionError:
+    return AssumptionError(
+        f"{in_words(name)} is called with tensors of which it is not known whether they have a row for each example. "
+        f"Give example_inputs (for check_model: inputs) with all arguments that the model is called with, in the same "
+        f"way, by place or by keyword."
+    )
 
 
 def _buffers(module: nn.Module) -> list[tuple[str, Tensor, int]]:

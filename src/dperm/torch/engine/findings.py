@@ -9,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from dperm.torch.engine.lifting import Script
+from dperm.torch.engine.places import Rows, rows_of
 from dperm.torch.engine.probing import Frame, Recorder
 
 SIZES = (3, 5)
@@ -28,27 +29,28 @@ class Findings:
         Of the modules that can be lifted.
     again
         The modules that must be run again, with the reason.
-    shared
-        By module, the places of arguments that do not belong to single examples.
+    rows
+        By module, which arguments have a row for each example.
     met
         Identities of the parameters that are used bare.
     """
 
     scripts: dict[nn.Module, Script] = field(default_factory=dict)
     again: dict[nn.Module, str] = field(default_factory=dict)
-    shared: dict[nn.Module, frozenset[int]] = field(default_factory=dict)
+    rows: dict[nn.Module, Rows] = field(default_factory=dict)
     met: frozenset[int] = frozenset()
 
 
 def probed(model: nn.Module, make: Make, opaque: Callable[[nn.Module], bool]) -> Findings:
     """The findings of runs with arguments from ``make``; nobody looks into modules that are ``opaque``."""
-    runs = []
+    runs, closed = [], []
     for examples in SIZES:
         recorder = Recorder(model, examples, opaque)
         args, kwargs = make(examples)
         recorder.run(args, kwargs)
         runs.append(_by_module(recorder.frames))
-    return _findings(model, runs)
+        closed.append(_by_module(recorder.closed))
+    return _findings(model, runs, {**_rows(closed), **_rows(runs)})
 
 
 def _by_module(frames: Iterable[Frame]) -> dict[nn.Module, list[Frame]]:
@@ -58,7 +60,7 @@ def _by_module(frames: Iterable[Frame]) -> dict[nn.Module, list[Frame]]:
     return found
 
 
-def _findings(model: nn.Module, runs: Sequence[dict[nn.Module, list[Frame]]]) -> Findings:
+def _findings(model: nn.Module, runs: Sequence[dict[nn.Module, list[Frame]]], rows: dict[nn.Module, Rows]) -> Findings:
     frames = {module: [call for run in runs for call in run.get(module, ())] for module in {**runs[0], **runs[1]}}
     scripts: dict[nn.Module, Script] = {}
     again: dict[nn.Module, str] = {}
@@ -72,9 +74,8 @@ def _findings(model: nn.Module, runs: Sequence[dict[nn.Module, list[Frame]]]) ->
         else:
             for call in calls:
                 again.setdefault(_host(model, call, frames, met), why)
-    shared = {module: _shared(calls, runs[1][module]) for module, calls in runs[0].items() if module in runs[1]}
     keys = frozenset(key for calls in frames.values() for call in calls for key in call.met)
-    return Findings({m: s for m, s in scripts.items() if m not in again}, again, shared, keys)
+    return Findings({m: s for m, s in scripts.items() if m not in again}, again, rows, keys)
 
 
 def _script(calls: Sequence[Frame], parameters: tuple[nn.Parameter, ...]) -> tuple[Script | None, str]:
@@ -100,13 +101,11 @@ def _host(model: nn.Module, call: Frame, frames: dict[nn.Module, list[Frame]], m
     return model
 
 
-def _shared(first: Sequence[Frame], second: Sequence[Frame]) -> frozenset[int]:
-    """Places without a row for each example in any call: of a call, what has the size of the batch in one run only."""
-    pairs = list(zip(first, second, strict=False))
-    rows = {
-        place
-        for one, two in pairs
-        for place, (a, b) in enumerate(zip(one.batched, two.batched, strict=False))
-        if a and b
+def _rows(runs: Sequence[dict[nn.Module, list[Frame]]]) -> dict[nn.Module, Rows]:
+    """By module, which arguments have a row for each example."""
+    return {
+        module: rows_of(
+            (one.names, one.rows, two.rows) for one, two in zip(calls, runs[1].get(module, ()), strict=False)
+        )
+        for module, calls in runs[0].items()
     }
-    return frozenset(range(max((len(one.batched) for one, _ in pairs), default=0))) - rows

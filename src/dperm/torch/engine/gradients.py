@@ -19,7 +19,8 @@ from dperm.errors import AssumptionError, ParameterError
 from dperm.torch.engine.clipping import LONGEST_CLIP, SHORTEST_CLIP, Clipping, Lengths, Weights, together, weights
 from dperm.torch.engine.factors import Factor
 from dperm.torch.engine.guard import Guard
-from dperm.torch.engine.refusals import watched_layers
+from dperm.torch.engine.precision import without_autocast
+from dperm.torch.engine.refusals import check_compiled, watched_layers
 from dperm.torch.engine.sites import Site, sites_of
 from dperm.torch.engine.tape import Tape, uses
 from dperm.torch.engine.tied import united
@@ -45,6 +46,7 @@ class PerExampleGradients:
     """
 
     def __init__(self, model: nn.Module, *, sites: Sequence[Site] | None = None) -> None:
+        check_compiled(model)
         self.model = model
         self.tape = Tape()
         self.sites = list(sites_of(model) if sites is None else sites)
@@ -114,7 +116,7 @@ class PerExampleGradients:
         observe: Callable[[Tensor], None] | None = None,
     ) -> list[tuple[nn.Parameter, Tensor]]:
         """What `clipped_sum` returns, as a list: to look up a parameter costs as much as a small operation."""
-        with torch.no_grad():  # once, for the same reason
+        with torch.no_grad(), without_autocast(checked_losses(losses).device.type):  # once, for the same reason
             return clipped(
                 self._factors(losses, double=double),
                 self._layers,
@@ -125,6 +127,11 @@ class PerExampleGradients:
                 observe=observe,
                 examples=losses.shape[0],
             )
+
+    def lifted(self) -> set[int]:
+        """The ids of parameters that were replaced by copies since the last call: backward() does not reach them."""
+        rules = [entry.rule for entry in self.tape.entries if isinstance(entry.edge, Tensor)]
+        return {id(getattr(rule, "parameter", None)) for rule in rules}
 
     def keep_no_outputs(self) -> None:
         """Stop to note what the model returns, once the losses have been looked at."""
@@ -138,12 +145,12 @@ class PerExampleGradients:
 
     def factors(self, losses: Tensor, *, double: bool = False) -> list[tuple[nn.Parameter, Factor]]:
         """The per-example gradients of every parameter that the losses depend on."""
-        with torch.no_grad():
+        with torch.no_grad(), without_autocast(checked_losses(losses).device.type):
             return self._factors(losses, double=double)
 
     def _factors(self, losses: Tensor, *, double: bool) -> list[tuple[nn.Parameter, Factor]]:
         self.outputs = []
-        found = uses(self.tape.taken(), checked_losses(losses), double=double)
+        found = uses(self.tape.taken(), losses, double=double)
         return [(parameter, factors[0] if len(factors) == 1 else united(factors)) for parameter, factors in found]
 
     def _keep_output(self, module: nn.Module, inputs: object, output: object) -> None:

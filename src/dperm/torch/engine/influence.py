@@ -3,8 +3,7 @@
 """Whether examples influence each other in a forward pass, and where this begins.
 
 One example is replaced, and what the model makes of the others must not move. All runs have the same shapes, so that
-the same kernels run, and the same random numbers; a kernel that treats rows alike returns the same bits. The tolerance,
-some hundred roundings of the largest number, is for kernels that do not.
+the same kernels run, and the same random numbers; a kernel that treats rows alike returns the same bits, or nearly so.
 """
 
 from dataclasses import dataclass, field
@@ -15,16 +14,15 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from dperm.errors import AssumptionError
+from dperm.torch.engine.nearness import near
 from dperm.torch.engine.recompute import in_words
 from dperm.torch.engine.synthetic import Call, Examples
-from dperm.torch.engine.untouched import seeded, without_dropout
+from dperm.torch.engine.trials import Trial
+from dperm.torch.engine.untouched import seeded
 
 EXAMPLES = 3
 SIZES = (EXAMPLES, EXAMPLES + 2, 1)
 """Of batches that a model must know: samples are of any size, and one without examples is padded to one row."""
-ROUNDINGS = 2.0**8
-KERNELS = 2.0**14
-"""The same for batches of different sizes, which other kernels may treat, with sums in another order."""
 
 
 @dataclass
@@ -45,38 +43,50 @@ class Trace:
         self.events.append((module, self.stack[-1] if self.stack else None, False, _rows(output)))
 
 
-def check_influence(model: nn.Module, examples: Examples) -> None:
-    """Refuse a model in which one example moves what comes out for another."""
-    base = _traced(model, examples.batch(EXAMPLES))
+def check_influence(model: nn.Module, trial: Trial) -> None:
+    """Refuse a model in which one example moves what comes out for another, or what its layers make of it."""
+    examples = trial.examples
+    call = examples.batch(EXAMPLES)
+    base, larger = _traced(model, call), _tried(model, examples.batch(SIZES[1]))
     for row in range(EXAMPLES):
-        other = _traced(model, examples.changed(EXAMPLES, row))
-        if _moved(base.events[-1][3], other.events[-1][3], row):
-            raise _refusal(model, base, other, row)
+        changes = [examples.changed(EXAMPLES, row)]
+        changes += [examples.put(call, row, other.batch(EXAMPLES)) for other in trial.others]
+        if row == 1 and not examples.public:
+            changes.append(examples.spoiled(call, row))
+        for change in changes:
+            other = _tried(model, change)
+            if other is None:
+                continue
+            if _moved(base.events[-1][3], other.events[-1][3], row) or _moved_inside(base, other, larger):
+                raise _refusal(model, base, other, row)
 
 
-def check_sizes(model: nn.Module, examples: Examples) -> None:
-    """Refuse a model whose output for an example depends on how many there are; random ones cannot be compared."""
-    with without_dropout(model):
-        seeded()
-        state = torch.get_rng_state()
-        found = {size: outputs(model, examples, size) for size in SIZES}
-        if not torch.equal(torch.get_rng_state(), state):
-            return
-    for size in SIZES[1:]:
-        rows = min(size, EXAMPLES)
-        pairs = [(one, two) for one, two in zip(found[EXAMPLES], found[size], strict=True) if one.requires_grad]
-        if not all(_near(one[:rows].detach(), two[:rows].detach(), KERNELS) for one, two in pairs):
-            raise AssumptionError(
-                "the output for an example depends on the number of examples in the batch, which is private. Divide by "
-                "nothing that has this size, and write the forward pass for each example alone."
+def shared_lookup(model: nn.Module, examples: Examples) -> str:
+    """Of an embedding that is looked up once for all examples, what is slow about it; empty if there is none."""
+    names = {module: name for name, module in model.named_modules()}
+    for module, _, into, values in _traced(model, examples.batch(EXAMPLES)).events:
+        if (
+            into
+            and isinstance(module, nn.Embedding)
+            and values
+            and (values[0].dim() == 0 or len(values[0]) != EXAMPLES)
+        ):
+            return (
+                f"{in_words(names[module])} is looked up once for all examples; a row of indices for each, as in "
+                f"pos(torch.arange(T).expand(len(x), T)), is quick"
             )
+    return ""
 
 
 def outputs(model: nn.Module, examples: Examples, size: int) -> list[Tensor]:
     """All tensors that the model returns for a batch of this size."""
+    return results(model, examples.batch(size))
+
+
+def results(model: nn.Module, call: Call) -> list[Tensor]:
+    """All tensors that the model returns for a call."""
     seeded()
-    args, kwargs = examples.batch(size)
-    return [leaf for leaf in tree_leaves(model(*args, **kwargs)) if isinstance(leaf, Tensor)]
+    return [leaf for leaf in tree_leaves(model(*call[0], **call[1])) if isinstance(leaf, Tensor)]
 
 
 def _traced(model: nn.Module, call: Call) -> Trace:
@@ -92,6 +102,14 @@ def _traced(model: nn.Module, call: Call) -> Trace:
         for hook in hooks:
             hook.remove()
     return trace
+
+
+def _tried(model: nn.Module, call: Call) -> Trace | None:
+    """The same, or None: such rows are not for this model, which says so."""
+    try:
+        return _traced(model, call)
+    except Exception:  # anything that a forward pass may raise
+        return None
 
 
 def _rows(values: Any) -> list[Tensor]:
@@ -110,15 +128,32 @@ def _differs(one: Tensor, two: Tensor, row: int) -> bool:
     if one.dim() == 0 or len(one) != EXAMPLES or one.shape != two.shape:
         return one.shape != two.shape
     keep = [i for i in range(EXAMPLES) if i != row]
-    return not _near(one[keep], two[keep], ROUNDINGS)
+    return not near(one[keep], two[keep])
 
 
-def _near(one: Tensor, two: Tensor, roundings: float) -> bool:
-    if one.shape != two.shape or not one.is_floating_point():
-        return torch.equal(one, two)
-    scale = float(one.abs().nan_to_num(0, 0, 0).max()) if one.numel() else 0.0
-    tolerance = roundings * torch.finfo(one.dtype).eps * scale
-    return torch.allclose(one, two, rtol=0, atol=tolerance, equal_nan=True)
+def _moved_inside(base: Trace, other: Trace, larger: Trace | None) -> bool:
+    """Whether a row more than the changed one is another somewhere inside, where the three runs do the same.
+
+    What has the length of the batch in both sizes has a row for each example, in any order: a model may sort them.
+    """
+    if larger is None:
+        return False
+    steps = [[(module, into, len(values)) for module, _, into, values in run.events] for run in (base, other, larger)]
+    if not steps[0] == steps[1] == steps[2]:
+        return False
+    for (_, _, _, one), (_, _, _, two), (_, _, _, more) in zip(base.events, other.events, larger.events, strict=True):
+        for mine, its, sized in zip(one, two, more, strict=True):
+            rows = mine.dim() > 0 and sized.dim() > 0 and (len(mine), len(sized)) == SIZES[:2]
+            if rows and mine.shape == its.shape and mine.is_floating_point() and _kept(mine, its) < EXAMPLES - 1:
+                return True
+    return False
+
+
+def _kept(one: Tensor, two: Tensor) -> int:
+    """How many rows of the first are rows of the second."""
+    if torch.equal(one, two):
+        return len(one)
+    return sum(any(near(row, its) for its in two) for row in one)
 
 
 def _refusal(model: nn.Module, base: Trace, other: Trace, row: int) -> AssumptionError:

@@ -33,6 +33,7 @@ from dperm.torch.engine.bare import (
     lifted,
     out_of_place,
 )
+from dperm.torch.engine.places import is_row, names_of
 
 
 @dataclass
@@ -45,6 +46,8 @@ class Frame:
         The modules in whose calls it happened, the nearest first.
     batched, whole
         For each flattened argument whether it has a row for each example; whether all outputs with gradient have.
+    names, rows
+        The names of the arguments, and for each of them the same, or None if it is no tensor.
     steps, met
         What it did with bare parameters, and with which.
     why
@@ -55,6 +58,8 @@ class Frame:
     above: tuple[nn.Module, ...]
     batched: tuple[bool, ...]
     whole: bool = False
+    names: list[str] = field(default_factory=list)
+    rows: list[bool | None] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)
     met: dict[int, nn.Parameter] = field(default_factory=dict)
     why: str = ""
@@ -67,13 +72,14 @@ class Recorder(TorchFunctionMode):
         super().__init__()
         self.examples, self.opaque = examples, opaque
         self.frames: list[Frame] = []
+        self.closed: list[Frame] = []
         self._model = model
         self._parameters = {id(p): p for p in model.parameters() if p.requires_grad}
         self._stack: list[Frame | None] = []
         self._lifts: dict[int, tuple[Tensor, Tensor, Frame]] = {}
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The outputs of the model; all calls of its modules are in ``frames``."""
+        """The outputs of the model; calls of its modules are in ``frames``, or ``closed`` if opaque."""
         hooks: list[Any] = []
         for module in self._model.modules():
             hooks.append(module.register_forward_pre_hook(self._before, prepend=True, with_kwargs=True))
@@ -181,11 +187,17 @@ class Recorder(TorchFunctionMode):
         if frame is not None and any(self._tracked(leaf) for leaf in leaves):
             self._note(frame, leaves)
             frame.why = "a parameter is handed to another layer"
-        if (self._stack and frame is None) or self.opaque(module):
+        if self._stack and frame is None:
             self._stack.append(None)
             return
         above = tuple(one.module for one in reversed(self._stack) if one is not None)
-        self._stack.append(Frame(module, above, tuple(self._is_batched(leaf) for leaf in leaves)))
+        call = Frame(module, above, tuple(self._is_batched(leaf) for leaf in leaves), names=names_of((args, kwargs)))
+        call.rows = [is_row(leaf, self.examples) for leaf in leaves]
+        if self.opaque(module):
+            self.closed.append(call)
+            self._stack.append(None)
+        else:
+            self._stack.append(call)
 
     def _after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         frame = self._stack.pop()

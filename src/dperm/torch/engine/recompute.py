@@ -15,6 +15,7 @@ from torch.utils._pytree import TreeSpec, tree_leaves, tree_unflatten
 
 from dperm.errors import AssumptionError
 from dperm.torch.engine.factors import Dense
+from dperm.torch.engine.precision import Precision
 from dperm.torch.engine.tape import Tape, Uses
 
 Values = dict[str, Tensor]
@@ -40,6 +41,8 @@ class Recompute:
         Of the tensors and of the output: the module runs in its own precision, also where sums are in double.
     output
         Place of the output among all.
+    precision
+        The autocast under which the module has run.
     """
 
     name: str
@@ -52,6 +55,7 @@ class Recompute:
     dtypes: tuple[torch.dtype, ...]
     dtype: torch.dtype
     output: int
+    precision: Precision
 
     def __call__(self, module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
         """The gradients of all trained parameters of the module and of its children."""
@@ -113,7 +117,9 @@ class Recompute:
         for place, tensor in zip(self.places, tensors, strict=True):
             leaves[place] = tensor
         args, kwargs = tree_unflatten(leaves, self.spec)
-        return tree_leaves(functional_call(module, values, args, kwargs))[self.output]  # type: ignore[no-any-return]
+        with self.precision.again():
+            results = tree_leaves(functional_call(module, values, args, kwargs))
+        return results[self.output]  # type: ignore[no-any-return]
 
 
 def _grads(result: Tensor, values: list[Tensor], upstream: Tensor) -> list[Tensor]:

@@ -15,8 +15,20 @@ from dperm.torch.engine.recompute import in_words
 from dperm.torch.engine.rules.embedding import check_table
 
 
+def check_compiled(model: nn.Module) -> None:
+    """Refuse modules that ``torch.compile`` has made, or ``compile()`` changed: inside of them nothing can be noted."""
+    for name, module in model.named_modules():
+        is_made = type(module).__name__ == "OptimizedModule" and "_orig_mod" in module._modules
+        if is_made or getattr(module, "_compiled_call_impl", None) is not None:
+            raise AssumptionError(
+                f"{in_words(name)} is compiled by torch.compile, and what goes on inside cannot be seen. Give the "
+                f"model itself; private.compiled(loss) compiles the whole private step."
+            )
+
+
 def check_parameters(model: nn.Module) -> None:
     """Refuse models without trained parameters, and parameters of types that are not supported."""
+    check_compiled(model)
     if any(is_lazy(parameter) for parameter in model.parameters()):
         raise AssumptionError(
             "the model has lazy layers, whose parameters have no shape yet. Run it once on a batch of made-up inputs."
@@ -43,6 +55,15 @@ def check_layers(model: nn.Module) -> None:
     """Refuse layers that are known to mix examples, in the mode in which they are."""
     for name, module in model.named_modules():
         _check_layer(name, module)
+
+
+def refusal_of(name: str, module: nn.Module) -> str:
+    """Why a layer is refused in the mode in which it is, in a sentence; empty if it is not."""
+    try:
+        _check_layer(name, module)
+    except AssumptionError as error:
+        return str(error).split(". ")[0]
+    return ""
 
 
 def watched_layers(model: nn.Module) -> Callable[[], None]:

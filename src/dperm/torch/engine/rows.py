@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dperm.torch.engine.sums import LONGEST
+from dperm.torch.engine.factors import floored, row_squares
+from dperm.torch.engine.sums import added, is_short, pieces
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,9 @@ class Rows:
         rows, order = self.indices.sort(dim=1)
         new = torch.ones_like(rows, dtype=torch.bool)
         new[:, 1:] = rows[:, 1:] != rows[:, :-1]
-        totals = self.grads if bool(new.all()) else self._totals(new, order)
-        norms: Tensor = torch.linalg.vector_norm(totals.flatten(1), dim=1)
-        return norms.square()
+        if bool(new.all()):
+            return row_squares(self.grads.flatten(1))
+        return floored(row_squares(self._totals(new, order).flatten(1)), self.spread())
 
     def _totals(self, new: Tensor, order: Tensor) -> Tensor:
         """(examples, T, d): the total of every different index of an example, then zeros.
@@ -51,12 +52,10 @@ class Rows:
     def weighted(self, weights: Tensor) -> Tensor:
         """Weighted gradients added to their rows."""
         grads, indices = (self.grads * weights[:, None, None]).flatten(0, 1), self.indices.flatten()
-        if grads.dtype is not torch.float64 or len(grads) <= LONGEST:
+        if is_short(grads):
             return grads.new_zeros(self.shape).index_add_(0, indices, grads)
-        total = grads.new_zeros(self.shape)
-        for some, at in zip(grads.split(LONGEST), indices.split(LONGEST), strict=True):
-            total += grads.new_zeros(self.shape).index_add_(0, at, some)
-        return total
+        parts = zip(pieces(grads), pieces(indices), strict=True)
+        return added(grads.new_zeros(self.shape).index_add_(0, at, some) for some, at in parts)
 
     def dense(self) -> Tensor:
         """The gradients of all examples: memory for a table each."""

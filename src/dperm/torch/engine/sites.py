@@ -22,6 +22,9 @@ from dperm.torch.engine.tape import Rule, Tape
 
 Undo = Callable[[], None]
 
+UNSEEN = "it has parameters, but no rule"
+"""Why a module is run again whose uses of its own parameters no probe has shown."""
+
 
 @dataclass(frozen=True)
 class Site:
@@ -59,9 +62,9 @@ def sites_of(model: nn.Module, findings: Findings | None = None) -> list[Site]:
     return [_shielded(site, findings, found) for site in found]
 
 
-def whole_model(model: nn.Module, why: str) -> list[Site]:
+def whole_model(model: nn.Module, why: str, *, findings: Findings | None = None) -> list[Site]:
     """The last resort: the model as one site."""
-    manner = Manner()
+    manner = Manner(None if findings is None else findings.rows.get(model))
     return [Site("", model, "vmap", vmap_site("", model, manner), why, manner)]
 
 
@@ -110,11 +113,11 @@ def _sites(name: str, module: nn.Module, findings: Findings) -> Iterator[Site]:
     elif computed_weights(module):
         yield _again(name, module, "its weights are computed from parameters", findings)
     elif any(p.requires_grad and id(p) not in findings.met for p in module.parameters(recurse=False)):
-        yield _again(name, module, "it has parameters, but no rule", findings)
+        yield _again(name, module, UNSEEN, findings)
 
 
 def _again(name: str, module: nn.Module, why: str, findings: Findings) -> Site:
-    manner = Manner(findings.shared.get(module))
+    manner = Manner(findings.rows.get(module))
     return Site(name, module, "vmap", vmap_site(name, module, manner), why, manner)
 
 

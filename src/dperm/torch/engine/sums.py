@@ -3,13 +3,15 @@
 """Weighted sums over examples. In double precision long sums are cut, so that their rounding error is bounded (T46b).
 
 A sum of k products, in any order, has an error of at most k u / (1 - k u) times the sum of their absolute values, u the
-unit roundoff. Sums in double precision are taken of at most 2^13 terms at a time, and then of the results.
+unit roundoff. Sums in double precision are taken of at most 2^13 terms at a time, and then of at most 2^13 results.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 from torch import Tensor
+
+from dperm.errors import ParameterError
 
 LONGEST = 2**13
 """Terms of one sum in double precision."""
@@ -17,9 +19,9 @@ LONGEST = 2**13
 
 def weighted_rows(weights: Tensor, rows: Tensor) -> Tensor:
     """sum_i w_i r_i for ``rows`` (examples, k)."""
-    if rows.dtype is not torch.float64 or rows.shape[0] <= LONGEST:
+    if is_short(rows):
         return weights @ rows
-    return _added(w @ r for w, r in zip(weights.split(LONGEST), rows.split(LONGEST), strict=True))
+    return added(w @ r for w, r in zip(pieces(weights), pieces(rows), strict=True))
 
 
 def weighted_products(weights: Tensor, grads: Tensor, inputs: Tensor) -> Tensor:
@@ -28,10 +30,30 @@ def weighted_products(weights: Tensor, grads: Tensor, inputs: Tensor) -> Tensor:
         inputs = inputs * weights[:, None]
     else:
         grads = grads * weights[:, None]
-    if grads.dtype is not torch.float64 or grads.shape[0] <= LONGEST:
+    if is_short(grads):
         return grads.t() @ inputs
-    return _added(g.t() @ a for g, a in zip(grads.split(LONGEST), inputs.split(LONGEST), strict=True))
+    return added(g.t() @ a for g, a in zip(pieces(grads), pieces(inputs), strict=True))
 
 
-def _added(parts: Iterable[Tensor]) -> Tensor:
-    return torch.stack(list(parts)).sum(0)
+def is_short(terms: Tensor) -> bool:
+    """Whether a sum over the first dimension is taken at once."""
+    return terms.dtype is not torch.float64 or terms.shape[0] <= LONGEST
+
+
+def pieces(terms: Tensor) -> Sequence[Tensor]:
+    """The terms of sums that are taken at once; more of them than one sum of results may have are refused."""
+    if terms.shape[0] > LONGEST**2:
+        raise ParameterError(
+            f"a micro-batch must have at most {LONGEST**2:,} rows times steps of a sequence, for the error bound of "
+            f"its sums in double precision. Use a smaller physical_batch_size, or grade='fast'."
+        )
+    return torch.split(terms, LONGEST)
+
+
+def added(parts: Iterable[Tensor]) -> Tensor:
+    """The sum of results, one after the other: memory for two of them."""
+    total: Tensor | None = None
+    for part in parts:
+        total = part if total is None else total.add_(part)
+    assert total is not None
+    return total

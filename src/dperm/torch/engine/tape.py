@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, _engine_run_backward, get_gradient_edge
 
-from dperm.errors import AssumptionError
+from dperm.errors import AssumptionError, ParameterError
 from dperm.torch.engine.factors import Dense, Factor
 
 Uses = Iterable[tuple[nn.Parameter, Factor]]
@@ -35,13 +35,13 @@ class Entry:
     shape: torch.Size | None = None
 
     def checked_inputs(self, *, double: bool) -> tuple[Tensor, ...]:
-        """The inputs, if nothing has overwritten them since."""
+        """The inputs in single precision or better, if nothing has overwritten them since."""
         if tuple([value._version for value in self.inputs]) != self.versions:
             raise AssumptionError(
                 f"the input of a {type(self.module).__name__} was overwritten in place after it was used, so its "
                 f"gradient is lost. Use the operation that is not in place there."
             )
-        return tuple(_double(value) for value in self.inputs) if double else self.inputs
+        return tuple([_double(value) if double else _single(value) for value in self.inputs])
 
 
 @dataclass(slots=True)
@@ -96,7 +96,7 @@ def uses(entries: list[Entry], losses: Tensor, *, double: bool) -> list[tuple[nn
         if grad is not None:
             values = entry.checked_inputs(double=double)
             given = grad if entry.shape is None else grad.reshape(entry.shape)
-            for parameter, factor in entry.rule(entry.module, values, _double(given) if double else given):
+            for parameter, factor in entry.rule(entry.module, values, _double(given) if double else _single(given)):
                 found.setdefault(id(parameter), (parameter, []))[1].append(factor)
     return list(found.values())
 
@@ -107,13 +107,33 @@ def _backward(losses: Tensor, edges: list[Any]) -> tuple[Tensor | None, ...]:
     It is what ``torch.autograd.grad`` calls after checks of its arguments, which for a small model take a tenth of the
     step.
     """
-    return _engine_run_backward(
-        (losses,), (torch.ones_like(losses),), False, False, tuple(edges), True, accumulate_grad=False
-    )
+    try:
+        return _engine_run_backward(
+            (losses,), (torch.ones_like(losses),), False, False, tuple(edges), True, accumulate_grad=False
+        )
+    except RuntimeError as error:
+        refuse_second_backward(error)
+        raise
+
+
+def refuse_second_backward(error: RuntimeError) -> None:
+    """Say in our words that a graph is gone, if this is what ``error`` says."""
+    if "second time" in str(error):
+        raise ParameterError(
+            "losses must be given before their graph is used up, but a backward pass has been through it. Do not call "
+            "backward() yourself: step does it, for each example; and take every step with a forward pass of its own."
+        ) from None
 
 
 def _double(value: Tensor) -> Tensor:
     return value.double() if value.is_floating_point() else value
+
+
+def _single(value: Tensor) -> Tensor:
+    """Half precision, which autocast leaves behind, is too coarse for norms."""
+    if value.dtype is torch.float32:
+        return value
+    return value.float() if value.dtype in (torch.float16, torch.bfloat16) else value
 
 
 def _whole_base(view: Tensor) -> Tensor | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dperm.torch.engine.factors import Factor, Outer, OuterSequence, combined
+from dperm.torch.engine.factors import Factor, Outer, OuterSequence, combined, floored
 from dperm.torch.engine.rows import Rows, joined
 
 
@@ -30,14 +30,24 @@ class Tied:
         return self.rest.shape
 
     def squared_norms(self) -> Tensor:
-        """Both squares and twice the product; rounding may make it negative, which the clipping knows."""
-        products = rows_at(self.rest, self.rows.indices).mul_(self.rows.grads).sum((1, 2))
-        return self.rows.squared_norms() + self.rest.squared_norms() + 2 * products
+        """Both squares and twice the product, where both may cancel: not below 1/128 of the spread."""
+        return self.squares(self.rows.squared_norms(), self.rest.squared_norms())
+
+    def squares(self, rows: Tensor, rest: Tensor) -> Tensor:
+        """The squared norms, from those of both parts."""
+        products = (rows_at(self.rest, self.rows.indices) * self.rows.grads).sum(2).sum(1)
+        return floored(rows + rest + 2 * products, self._spread(rest))
 
     def spread(self) -> Tensor:
         """The sum of both."""
+        return self._spread(None)
+
+    def _spread(self, squares: Tensor | None) -> Tensor:
+        """The sum of both, for the squared norms of the rest, if they are known."""
         rest = self.rest.spread()
-        return self.rows.spread() + (self.rest.squared_norms().sqrt() if rest is None else rest)
+        if rest is None:
+            rest = (self.rest.squared_norms() if squares is None else squares).sqrt()
+        return self.rows.spread() + rest
 
     def weighted(self, weights: Tensor) -> Tensor:
         """The sum of both."""

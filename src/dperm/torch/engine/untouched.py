@@ -4,36 +4,27 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.modules.dropout import _DropoutNd
+
+from dperm.torch.engine.held import Held
 
 SEED = 20_260_101
 """Of torch's own generators during a check: dropout must drop the same every time."""
 
 
 @contextmanager
-def untouched(model: nn.Module) -> Iterator[None]:
-    """Restore what runs of the model change: torch's generators, buffers, tensors that are attributes."""
+def untouched(model: nn.Module) -> Iterator[Held]:
+    """Restore what runs of the model change: torch's generators, parameters, buffers, and its attributes."""
     devices = sorted({p.device.index or 0 for p in model.parameters() if p.device.type == "cuda"})
-    kept = [(module, dict(module._buffers), dict(vars(module))) for module in model.modules()]
-    values = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
+    held = Held.by(model)
     with torch.random.fork_rng(devices):
         try:
-            yield
+            yield held
         finally:
-            for module, buffers, attributes in kept:
-                module._buffers.update(buffers)
-                own = vars(module)
-                own.update({k: v for k, v in attributes.items() if _is_plain(v)})
-                for name in [name for name, v in own.items() if name not in attributes and isinstance(v, Tensor)]:
-                    del own[name]
-            with torch.no_grad():
-                for buffer, value in values:
-                    if not _same(buffer, value):
-                        buffer.copy_(value)
+            held.restore()
 
 
 @contextmanager
@@ -59,26 +50,3 @@ def seeded() -> None:
     if torch.cuda.is_initialized():
         for generator in torch.cuda.default_generators:
             generator.manual_seed(SEED)
-
-
-def changed_buffer(model: nn.Module, before: dict[str, Tensor]) -> str | None:
-    """The name of a buffer or parameter that is not what it was."""
-    now: dict[str, Tensor] = {**dict(model.named_buffers()), **dict(model.named_parameters())}
-    return next((name for name, value in before.items() if name not in now or not _same(now[name], value)), None)
-
-
-def buffers_of(model: nn.Module) -> dict[str, Tensor]:
-    """Copies of all buffers and parameters."""
-    held = (*model.named_buffers(), *model.named_parameters())
-    return {name: value.detach().clone() for name, value in held}
-
-
-def _same(one: Tensor, other: Tensor) -> bool:
-    if one.shape != other.shape or one.dtype != other.dtype:
-        return False
-    return bool(((one == other) | ((one != one) & (other != other))).all())
-
-
-def _is_plain(value: Any) -> bool:
-    """Whether an attribute is restored: tensors, and what counts calls."""
-    return value is None or isinstance(value, Tensor | int | float | bool | str)

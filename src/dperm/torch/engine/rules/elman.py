@@ -20,7 +20,7 @@ def elman_scan(
     marker = Marker.of((*inputs.shape[:2], module.hidden_size), way.inputs, way.states)
     bent = module.mode == "RNN_TANH"
     hidden, before = _ElmanScan.apply(marker.gates, inputs, states[0], way, bent)  # type: ignore[no-untyped-call]
-    marker.record(tape, module, inputs, before)
+    marker.record(tape, module, inputs, way.living(before))
     return (hidden,)
 
 
@@ -37,6 +37,7 @@ class _ElmanScan(torch.autograd.Function):
         h = way.in_order(hidden)
         for t, gate in enumerate(gates):
             torch.addmm(gate, h[t], weight, out=h[t + 1])
+            way.stop(t, h[t + 1])
             h[t + 1].tanh_() if bent else h[t + 1].relu_()
         ctx.way, ctx.bent = way, bent
         ctx.save_for_backward(hidden)

@@ -26,7 +26,7 @@ def gru_scan(
     at_inputs, at_states = (Marker.of(shape, matrix) for matrix in (way.inputs, way.states))
     found = _GRUScan.apply(at_inputs.gates, at_states.gates, inputs, states[0], way)  # type: ignore[no-untyped-call]
     at_inputs.record(tape, module, inputs)
-    at_states.record(tape, module, found[1])
+    at_states.record(tape, module, way.living(found[1]))
     return (found[0],)
 
 
@@ -77,8 +77,11 @@ def _forward(gates: Tensor, hidden: Tensor, inner: Tensor, way: Direction) -> No
     r, z, n = (way.in_order(part) for part in gates.split(width, 2))
     h, s = way.in_order(hidden), way.in_order(inner)
     for t in range(len(both)):
-        both[t].addmm_(h[t], soft).sigmoid_()
+        both[t].addmm_(h[t], soft)
+        way.stop(t, both[t])
+        both[t].sigmoid_()
         torch.addmm(added, h[t], fresh, out=s[t])
+        way.stop(t, s[t])
         n[t].addcmul_(r[t], s[t]).tanh_()
         torch.lerp(n[t], h[t], z[t], out=h[t + 1])
 

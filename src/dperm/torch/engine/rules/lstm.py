@@ -61,6 +61,7 @@ def _forward(gates: Tensor, hidden: Tensor, cells: Tensor, tanhs: Tensor, way: D
     h, c, tanh = way.in_order(hidden), way.in_order(cells), way.in_order(tanhs)
     for t in range(len(gate)):
         gate[t].addmm_(h[t], weight)
+        way.stop(t, gate[t])
         soft[t].sigmoid_()
         g[t].tanh_()
         o[t].sigmoid_()
@@ -117,5 +118,5 @@ def lstm_scan(
         return projected_scan(way, inputs, states, module, tape)
     marker = Marker.of((*inputs.shape[:2], 4 * module.hidden_size), way.inputs, way.states)
     hidden, cells, before = _LSTMScan.apply(marker.gates, inputs, *states, way)  # type: ignore[no-untyped-call]
-    marker.record(tape, module, inputs, before)
+    marker.record(tape, module, inputs, way.living(before))
     return hidden, cells

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Packed sequences as padded ones: what is past the end of a sequence is computed but never read."""
+"""Packed sequences as padded ones: past the end of a sequence are zeros, or what follows from them, never read."""
 
 import torch
 from torch import Tensor
@@ -19,6 +19,11 @@ def packed_again(values: Tensor, lengths: Tensor, like: PackedSequence) -> Packe
         values, lengths = values.index_select(1, like.sorted_indices), lengths[like.sorted_indices]
     data = pack_padded_sequence(values, lengths.cpu()).data
     return PackedSequence(data, like.batch_sizes, like.sorted_indices, like.unsorted_indices)
+
+
+def ended(values: Tensor, lengths: Tensor) -> Tensor:
+    """(T, B, 1): where sequences of values (T, B, D) are over."""
+    return (torch.arange(len(values), device=values.device)[:, None] >= lengths)[:, :, None]
 
 
 def turned(values: Tensor, lengths: Tensor) -> Tensor:

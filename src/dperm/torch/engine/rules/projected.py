@@ -22,7 +22,9 @@ def projected_scan(
     hidden, before, wide, cells = [], [], [], []
     h, c = states
     fixed = products(way.inputs, inputs, way.states[1]) + gates.gates
-    for gate, output in zip(way.in_order(fixed), way.in_order(outputs.gates), strict=True):
+    for step, (gate, output) in enumerate(zip(way.in_order(fixed), way.in_order(outputs.gates), strict=True)):
+        if way.ended is not None:
+            h, c = h.masked_fill(way.ended[step], 0), c.masked_fill(way.ended[step], 0)
         before.append(h)
         i, f, g, o = (gate + h @ way.states[0].detach().t()).chunk(4, 1)
         c = f.sigmoid() * c + i.sigmoid() * g.tanh()

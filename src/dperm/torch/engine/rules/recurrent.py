@@ -16,7 +16,8 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence
 
 from dperm.errors import AssumptionError
-from dperm.torch.engine.rules.packed import packed_again, state_at, turned, unpacked
+from dperm.torch.engine.precision import without_autocast
+from dperm.torch.engine.rules.packed import ended, packed_again, state_at, turned, unpacked
 from dperm.torch.engine.rules.steps import Direction
 from dperm.torch.engine.tape import Tape
 
@@ -47,11 +48,11 @@ def recurrent(scan: Scan) -> Callable[[Any, Tape], Callable[..., Any]]:
             given = _states(hx)
             if isinstance(input, PackedSequence):
                 values, lengths = unpacked(input)
-                output, states = _layers(scan, module, tape, values, given, lengths)
+                output, states = _run(scan, module, tape, values, given, lengths)
                 return packed_again(output, lengths, input), states
             _check(module, input)
             values = input.transpose(0, 1) if module.batch_first else input
-            output, states = _layers(scan, module, tape, values, given, None)
+            output, states = _run(scan, module, tape, values, given, None)
             return output.transpose(0, 1) if module.batch_first else output, states
 
         return forward
@@ -72,6 +73,20 @@ def _check(module: nn.RNNBase, values: Tensor) -> None:
             f"inputs of three dimensions."
         )
     module.check_input(values, None)
+
+
+def _run(
+    scan: Scan,
+    module: nn.RNNBase,
+    tape: Tape,
+    values: Tensor,
+    given: tuple[Tensor, ...],
+    lengths: Tensor | None,
+) -> tuple[Tensor, Any]:
+    """What `_layers` returns, in the precision of the weights: scans know no autocast."""
+    dtype = next(module.parameters()).dtype
+    with without_autocast(values.device.type):
+        return _layers(scan, module, tape, values.to(dtype), tuple(state.to(dtype) for state in given), lengths)
 
 
 def _layers(
@@ -117,7 +132,8 @@ def _one(
         found = scan(way, values, first, module, tape)
         return found[0], tuple(states[0 if way.reverse else -1] for states in found)
     # a packed sequence is turned within its own length, and then read forwards
-    onward = replace(way, reverse=False)
+    onward = replace(way, reverse=False, ended=ended(values, lengths))
+    values = onward.living(values)
     found = scan(onward, turned(values, lengths) if way.reverse else values, first, module, tape)
     output = turned(found[0], lengths) if way.reverse else found[0]
     return output, tuple(state_at(states, lengths) for states in found)

@@ -12,12 +12,16 @@ from dperm.torch.engine.rules.gates import Matrix
 
 @dataclass(frozen=True)
 class Direction:
-    """One layer in one direction of time: the matrices that meet the inputs, and the states before each step."""
+    """One layer in one direction of time: the matrices that meet the inputs, and the states before each step.
+
+    ``ended`` (T, B, 1) says where sequences of different lengths are over, if they are read forwards.
+    """
 
     inputs: Matrix
     states: Matrix
     reverse: bool
     projection: nn.Parameter | None = None
+    ended: Tensor | None = None
 
     @classmethod
     def of(cls, module: nn.RNNBase, layer: int, *, reverse: bool) -> "Direction":
@@ -39,6 +43,15 @@ class Direction:
         room = start.new_empty(steps + 1, *start.shape)
         room[-1 if self.reverse else 0] = start
         return room
+
+    def stop(self, step: int, gates: Tensor) -> None:
+        """Zeros, in place, for sequences that are over: what grew beyond all numbers there would meet gradients 0."""
+        if self.ended is not None:
+            gates.masked_fill_(self.ended[step], 0)
+
+    def living(self, values: Tensor) -> Tensor:
+        """Values (T, B, D) with zeros for sequences that are over."""
+        return values if self.ended is None else values.masked_fill(self.ended, 0)
 
     def after(self, trail: Tensor) -> Tensor:
         """The states after each step."""

@@ -1,0 +1,130 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Statements of trainings and of groups, from their records alone: names, units, limits, and the order of arguments."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from statements import RECEIPT
+
+from dperm import ApproxDP, Gaussian, Poisson, Record, Release, account, explain
+from dperm.errors import EventFormatError, ParameterError
+from dperm.report import Statement, page, seeded, statement, write_statement
+from dperm.report.key_facts import key_facts
+from dperm.report.plain import STATED_RECORDS, not_covered, promised, title_of
+from dperm.report.training_facts import EXACT, FAST, LOOP, MIXING, ROUNDING
+
+EVENT = {"dperm_event": 1, "type": "poisson", "rate": 0.1}
+GROUPS = {"unit": "group", "records_per_group": 4}
+
+
+def released(adjacency: str = "add_remove", *, grade: str = "exact", ledger=(), **public: object) -> Release[None]:
+    goal = ApproxDP(2.0, 1e-5, adjacency)
+    known = {"method": "dp-sgd", "n": 500, "most_rows": 1000, "steps": 3, "batch_size": 50.0, **public}
+    record = Record(goal, EVENT, ("T46",), "Gaussian", grade, public=known, ledger=dict(ledger))
+    return Release(None, goal, account(Poisson(Gaussian(2.0), rate=0.1) * 3, adjacency), None, record)
+
+
+@pytest.mark.parametrize(
+    ("adjacency", "change", "neighbours", "sets"),
+    [
+        ("add_remove", "Add or remove any one group, ", "one group added or removed (add_remove); the number of groups",
+         "D' is D with one group added or removed."),
+        ("replace_one", "Replace any one group by any other, ", "one group replaced by another (replace_one); ",
+         "D and D' have the same number of groups and differ in one of them."),
+    ],
+    ids=["add_remove", "replace_one"],
+)  # fmt: skip
+def test_a_group_is_the_unit_wherever_it_is_named(adjacency, change, neighbours, sets):
+    found = statement(released(adjacency, **GROUPS))
+    assert found["unit_of_privacy"] == "one group (all records with one key, of which at most 4 are used)"
+    assert str(found["contribution_bound"]["known"]).startswith("at most 4, the first ones of a group")
+    first, second, third = list(promised(found.fields))[:3]
+    assert first.startswith(change)
+    assert second.startswith("If one group is ") and "all the other groups" in second
+    assert "that one group" in third
+    facts = dict(key_facts(found.fields))
+    assert facts["Neighbours"].startswith(neighbours)
+    assert facts["Groups of records"] == "500" and "Records" not in facts
+    assert found["public_quantities"]["n_groups"] == 500 and "n" not in found["public_quantities"]
+    assert found["sampling"]["run"] == "Poisson sampling of groups at rate 0.1"
+    for text in (found.to_markdown(), page(found).replace("&#x27;", "'")):
+        assert sets in text
+        assert "one record" not in text and "other records" not in text
+    assert Statement.from_json(found.to_json()) == found
+
+
+def test_a_person_in_several_groups_has_less_protection():
+    found = statement(released(**GROUPS))
+    first = not_covered(found.fields)[0]
+    assert first.startswith("A person in several groups has less protection: k groups of one person are protected with")
+    stated = found.filled({"contribution_bound": "keys are persons"})
+    assert not_covered(stated.fields)[0] == STATED_RECORDS.format("in several groups", "group") + "keys are persons"
+
+
+def test_a_declared_unit_is_protected_if_its_records_are_in_one_group():
+    found = statement(released(ledger=RECEIPT, **GROUPS))
+    assert str(found["unit_of_privacy"]).endswith(
+        "'one person': it is protected if all of its records are in one group."
+    )
+    assert dict(key_facts(found.fields))["Protects"].endswith("are used) (declared unit: one person)")
+
+
+def test_a_seeded_run_with_groups_says_so_too():
+    found = seeded(replace(released(**GROUPS).record, seeded=True))
+    assert "one group added or removed" in found.to_markdown() and "one record" not in found.to_markdown()
+
+
+def test_without_groups_it_is_a_record():
+    found = statement(released())
+    assert found["unit_of_privacy"] == "one record"
+    assert dict(key_facts(found.fields))["Records"] == "500"
+    assert found["sampling"]["run"] == "Poisson sampling at rate 0.1"
+
+
+def test_what_is_said_of_the_unit_must_agree():
+    found = statement(released(**GROUPS))
+    other = Statement({**found.fields, "unit_of_privacy": "one record"})
+    with pytest.raises(EventFormatError, match="unit of privacy"):
+        Statement.from_json(other.to_json())
+
+
+def test_explanations_of_releases_and_records_know_the_unit():
+    made = released(**GROUPS)
+    assert explain(made).unit == explain(made.record).unit == made.record.unit == "group"
+    assert explain(made).as_dict()["unit"] == "one group"
+    assert explain(made.guarantee).unit == explain(released()).unit == "record"
+
+
+@pytest.mark.parametrize(
+    ("public", "title"),
+    [
+        ({}, "Release: DP-SGD of a PyTorch model"),
+        ({"method": "dp-svrg"}, "Release: DP-SVRG of a PyTorch model"),
+        ({"model": "Sequential"}, "Model: Sequential (PyTorch)"),
+        ({"model": "Sequential", "estimator": "PrivateTorchClassifier"}, "Model: Torch Classifier"),
+    ],
+    ids=["sgd", "svrg", "model", "classifier"],
+)
+def test_titles_and_methods_have_names(public, title):
+    found = statement(released(**public))
+    assert title_of(found.fields) == title
+    assert dict(key_facts(found.fields))["Method"].endswith("of a PyTorch model")
+    assert "the one of the event" not in found.to_markdown()
+
+
+def test_limits_name_the_loop_and_what_rounding_is_not_covered():
+    exact, fast = statement(released()), statement(released(grade="fast"))
+    assert exact["limits"][-3:] == [LOOP, MIXING, ROUNDING] and EXACT in exact["security"]
+    assert fast["limits"][-3:] == [FAST, LOOP, MIXING] and fast["security"] == FAST
+    assert "grade fast" in FAST and "that of ideal arithmetic" in FAST
+    assert FAST in not_covered(fast.fields) and FAST in page(fast)
+    assert "trained parameters" in exact["covered"] and "bounds" not in str(exact["preprocessing"])
+
+
+@pytest.mark.parametrize("swapped", [released(), statement(released())], ids=["release", "statement"])
+def test_swapped_arguments_are_told_their_order(tmp_path, swapped):
+    with pytest.raises(ParameterError, match=r'file comes first: write_statement\("statement.html", release\)'):
+        write_statement(swapped, tmp_path / "x.html")
+    assert not list(Path(tmp_path).iterdir())

@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""What was checked holds until the end: modes, what is trained, the process, whole steps, numbers of a plan (T46)."""
+
+import os
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from dperm import ApproxDP
+from dperm.accounting import MemoryBudget
+from dperm.errors import DataError, DpermWarning, ParameterError
+from dperm.torch import DPSGD, DPSVRG, fit
+from dperm.torch.sampling import groups_of
+
+PLAN = DPSGD(1.0, rate=0.5, steps=4).plan(n=20, epsilon=2.0, delta=1e-5)
+
+
+def data() -> tuple[Tensor, Tensor]:
+    inputs = torch.randn(20, 3, generator=torch.Generator().manual_seed(6))
+    return inputs, (inputs[:, 0] > 0).long()
+
+
+def attached(model: nn.Module, budget=None, **options):
+    return PLAN.attach(model, torch.optim.SGD(model.parameters(), lr=0.1), data(), budget, **options)
+
+
+def losses(output: Tensor, y: Tensor) -> Tensor:
+    return cross_entropy(output, y, reduction="none")
+
+
+def spent(budget: MemoryBudget) -> float:
+    return budget.spent["epsilon"]
+
+
+@pytest.fixture
+def budget() -> MemoryBudget:
+    return MemoryBudget(ApproxDP(9.0, 1e-3, "add_remove"), blocks=9)
+
+
+def test_mistakes_before_the_first_gradient_cost_nothing(budget):
+    model = nn.Linear(3, 2)
+    with pytest.raises(ParameterError, match="one loss for each row"), attached(model, budget) as private:
+        for x, y in private:
+            private.step(cross_entropy(model(x), y))
+    with pytest.raises(NameError), attached(model, budget) as private:
+        for _ in private:
+            undefined_name  # noqa: B018, F821
+    with attached(model, budget) as private:
+        pass
+    assert spent(budget) == 0
+    with pytest.raises(ParameterError, match="after a step"):
+        _ = private.release
+
+
+def test_the_budget_is_charged_in_the_first_step_and_an_error_afterwards_burns_it(budget):
+    model = nn.Linear(3, 2)
+    with pytest.raises(NameError), attached(model, budget) as private:
+        for x, y in private:
+            if private.step(losses(model(x), y)):
+                assert spent(budget) > 0
+                undefined_name  # noqa: B018, F821
+    assert spent(budget) > 0
+
+
+@pytest.mark.parametrize("change", ["eval", "freeze"])
+def test_a_model_in_another_condition_than_it_was_checked_in_is_refused(change):
+    model = nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.1), nn.Linear(4, 2))
+    with pytest.raises(ParameterError, match=r"another mode|frozen or unfrozen"), attached(model) as private:
+        for x, y in private:
+            if private.step(losses(model(x), y)):
+                model.eval() if change == "eval" else model[0].requires_grad_(False)
+
+
+def test_buffers_that_change_are_named():
+    class Counting(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = nn.Linear(3, 2)
+            self.register_buffer("mean", torch.zeros(3))
+
+        def forward(self, x: Tensor) -> Tensor:
+            return self.first(x)
+
+    model = Counting()
+    with pytest.warns(DpermWarning, match="mean"), attached(model) as private:
+        for x, y in private:
+            private.step(losses(model(x), y))
+            model.mean += x.mean(0)
+
+
+def test_a_step_that_failed_in_the_middle_ends_the_training(monkeypatch, budget):
+    model, calls = nn.Linear(3, 2), []
+    with pytest.raises(ParameterError, match="failed in the middle"), attached(model, budget) as private:
+        add = type(PLAN.noise).add
+
+        def failing(noise, sums, stream):
+            calls.append(1)
+            if len(calls) == 2:
+                raise OSError("no space left")
+            return add(noise, sums, stream)
+
+        monkeypatch.setattr(type(PLAN.noise), "add", failing)
+        for x, y in private:
+            try:
+                private.step(losses(model(x), y))
+            except OSError:
+                continue
+    assert spent(budget) > 0
+
+
+def test_a_fork_draws_no_noise():
+    model = nn.Linear(3, 2)
+    with attached(model) as private:
+        for x, y in private:
+            child = os.fork()
+            if child == 0:
+                try:
+                    private.step(losses(model(x), y))
+                except ParameterError:
+                    os._exit(7)
+                os._exit(0)
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+            private.step(losses(model(x), y))
+            break
+
+
+CHANGES = {
+    "rate": {"rate": 1.0},
+    "steps": {"steps": 500},
+    "records per group": {"method": replace(PLAN.method, records_per_group=50)},
+    "adjacency": {"goal": ApproxDP(2.0, 1e-5, "replace_one")},
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_plan_cannot_be_changed_beside_its_event(name):
+    with pytest.raises(ParameterError, match="its noise was made for"):
+        replace(PLAN, **CHANGES[name])
+
+
+def test_a_plan_cannot_promise_more_than_its_event():
+    with pytest.raises(ParameterError, match="goal must be"):
+        _ = replace(PLAN, goal=ApproxDP(0.01, 1e-5, "add_remove")).facts
+
+
+KEYS = {
+    "missing among objects": np.array([7, float("nan"), 3, 7, 1] * 4, dtype=object),
+    "floats": [0.5] * 20,
+    "none": [None] * 20,
+    "masked": np.ma.masked_array(np.arange(20), mask=[True] + [False] * 19),
+    "ragged": [[1], [1, 2]] * 10,
+    "too few": list(range(19)),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_keys_that_could_tear_or_mix_persons_are_refused(name):
+    with pytest.raises(DataError, match="group must hold one key") as caught:
+        groups_of(KEYS[name], 20, 2)
+    assert caught.value.__context__ is None
+    assert "20" not in str(caught.value)
+
+
+def test_keys_are_compared_without_a_cast():
+    assert groups_of([2**63 + i for i in range(6)] + [5], 7, 2).count == 7
+    assert groups_of([1, "1", 2, "2"], 4, 2).count == 4
+    assert groups_of(["a", "a\0", "b"], 3, 2).count == 3
+    found = groups_of(["x", "y", "x", "x", "y"], 5, 2)
+    assert found.positions(np.array([0, 1])).tolist() == [0, 2, 1, 4]
+
+
+def test_svrg_forgets_gradients_that_were_left_in_frozen_parameters():
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 2))
+    losses(model(data()[0]), data()[1]).sum().backward()
+    model[0].requires_grad_(False)
+    before = model[0].weight.detach().clone()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
+    plan = DPSVRG(1.0, 1.0, batch_size=10, epochs=2, snapshots=2).plan(n=20, epsilon=2.0, delta=1e-5)
+    plan.run(model, optimizer, data(), nn.CrossEntropyLoss(), progress=False)
+    assert torch.equal(model[0].weight, before)
+
+
+def test_fit_repeats_no_words_about_records():
+    inputs, labels = data()
+    labels[:] = 4711
+    with pytest.raises(DataError, match="of type IndexError") as caught:
+        fit(nn.Linear(3, 2), (inputs, labels), nn.CrossEntropyLoss(), epsilon=1.0, delta=1e-5, n=20, progress=False)
+    assert "4711" not in repr(caught.value) and caught.value.__context__ is None
