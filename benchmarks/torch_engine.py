@@ -10,7 +10,8 @@ method picks the rows of its batch from the data anew, which is not timed. Peak 
 others, above what the process held before it, in a process of its own (Linux with glibc).
 
 Logistic regression is Linear(100, 2): two classes, the smallest step there is. It is all overhead, and its ratio
-depends on the caches: with turns of many steps ordinary training, which runs through less code, gains more. Opacus'
+depends on the caches: with turns of many steps ordinary training, which runs through less code, gains more. Compiling
+is not part of a compiled step. Opacus'
 modes run if it is installed (``pip install opacus==1.6.0``); where one of them fails, the table says so. Its noise is
 that of torch's generator, which can be predicted; ours is drawn from AES.
 Run: ``python benchmarks/torch_engine.py [--seconds 30] [--only CNN,LSTM]``.
@@ -50,7 +51,9 @@ except ImportError:
 
 Step = Callable[[], float]
 """One step of training; CPU seconds of what is timed of it."""
-PLAIN, FAST, EXACT = "ordinary", "dperm fast", "dperm exact"
+PLAIN, FAST, COMPILED, EXACT = "ordinary", "dperm fast", "dperm compiled", "dperm exact"
+NOT_COMPILED = ("LSTM",)
+"""Loops over time would be unrolled."""
 PEER_MODES = ("hooks", "ew", "functorch", "ghost")
 RATE, CLIP_NORM, STEPS = 1e-3, 1.0, 10**5
 
@@ -83,19 +86,28 @@ def ordinary(case: Case, stack: contextlib.ExitStack) -> Step:
 
 
 def private(case: Case, stack: contextlib.ExitStack, grade: str) -> Step:
-    """Training with dperm."""
+    """Training with dperm: of a grade, or compiled (which is fast)."""
     model, data = case.make(), case.data()
     rows = len(data[0])
-    plan = DPSGD(CLIP_NORM, rate=1.0, steps=STEPS, grade=grade, physical_batch_size=rows).plan(
-        n=rows, epsilon=10**5, delta=1e-5
+    method = DPSGD(
+        CLIP_NORM, rate=1.0, steps=STEPS, grade="exact" if grade == "exact" else "fast", physical_batch_size=rows
     )
-    training = stack.enter_context(plan.attach(model, sgd(model), data, progress=False))
+    plan = method.plan(n=rows, epsilon=10**5, delta=1e-5)
+    training = stack.enter_context(plan.attach(model, sgd(model), data, progress=False, rehearsal=False))
     batches = iter(training)
+
+    def losses(output: Tensor, y: Tensor) -> Tensor:
+        return cross_entropy(output, y, reduction="none")
+
+    def eager(x: Tensor, y: Tensor) -> bool:
+        return training.step(losses(model(x), y))
+
+    taken = training.compiled(losses) if grade == "compiled" else eager
 
     def step() -> float:
         x, y = next(batches)
         start = time.process_time()
-        training.step(cross_entropy(model(x), y, reduction="none"))
+        taken(x, y)
         return time.process_time() - start
 
     return step
@@ -132,7 +144,8 @@ def peer(case: Case, stack: contextlib.ExitStack, mode: str) -> Step:
 def methods(case: Case, stack: contextlib.ExitStack) -> Iterator[tuple[str, Step | str]]:
     """Name and step of every method, after three steps; in place of a step, the error of a method that fails."""
     makers = {PLAIN: ordinary}
-    makers |= {name: _with(private, name.split()[1]) for name in (FAST, EXACT)}
+    ours = [name for name in (FAST, COMPILED, EXACT) if name != COMPILED or case.name not in NOT_COMPILED]
+    makers |= {name: _with(private, name.split()[1]) for name in ours}
     if PrivacyEngine is not None:
         makers |= {f"Opacus {mode}": _with(peer, mode) for mode in PEER_MODES}
     for name, make in makers.items():
@@ -169,7 +182,7 @@ def print_times(console: Console, case: Case, seconds: float, turn: int) -> None
         all_methods = dict(methods(case, stack))
         steps = {name: step for name, step in all_methods.items() if callable(step)}
         found = times(steps, seconds, turn)
-    table = Table("method", "ms", "ratio to ordinary", "quartiles", title=f"{case.name}, bar {case.bar}", width=90)
+    table = Table("method", "ms", "ratio to ordinary", "quartiles", title=_title(case), width=90)
     ratios = {name: [own / plain for own, plain in zip(found[name], found[PLAIN], strict=True)] for name in found}
     for name, step in all_methods.items():
         if not callable(step):
@@ -182,7 +195,15 @@ def print_times(console: Console, case: Case, seconds: float, turn: int) -> None
     if peers:
         best = min(peers, key=lambda name: peers[name])
         faster = statistics.median(a / b for a, b in zip(found[best], found[FAST], strict=True))
-        console.print(f"against the best of the others, {best}: {faster:.2f} times faster (bar {case.peer_bar})\n")
+        console.print(f"against the best of the others, {best}: {faster:.2f} times faster (bar {case.peer_bar})")
+        if COMPILED in found:
+            faster = statistics.median(a / b for a, b in zip(found[best], found[COMPILED], strict=True))
+            console.print(f"compiled, against the same: {faster:.2f} times faster\n")
+
+
+def _title(case: Case) -> str:
+    compiled = "" if case.compiled_bar is None else f", compiled {case.compiled_bar}"
+    return f"{case.name}, bars: fast {case.bar}{compiled}"
 
 
 def peak_memory(case: Case, method: str) -> float:

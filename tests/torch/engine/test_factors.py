@@ -8,7 +8,20 @@ import pytest
 import torch
 from torch import Tensor
 
-from dperm.torch.engine.factors import Dense, Factor, Outer, OuterSequence, affine, combined, outer
+from dperm.errors import ParameterError
+from dperm.torch.engine.clipping import LONGEST_CLIP, SHORTEST_CLIP, Clipping, Lengths, weights
+from dperm.torch.engine.factors import (
+    LONGEST_GRAM,
+    WIDEST_GRAM,
+    Dense,
+    Factor,
+    Outer,
+    OuterSequence,
+    affine,
+    combined,
+    outer,
+    pays,
+)
 from dperm.torch.engine.sums import weighted_products, weighted_rows
 
 EXAMPLES, WIDE, HIGH = 5, 4, 3
@@ -158,3 +171,61 @@ def test_long_sums_are_cut_without_a_change(wide: int, monkeypatch: pytest.Monke
     monkeypatch.setattr("dperm.torch.engine.sums.LONGEST", 4)
     close(weighted_products(weights, grads, inputs), whole[0])
     close(weighted_rows(weights, grads), whole[1])
+
+
+KINDS = [torch.float32, torch.float64]
+every_precision = pytest.mark.parametrize("dtype", KINDS, ids=["single", "double"])
+
+
+def contribution(factor: Factor, clip_norm: float) -> float:
+    """The norm of what one example adds, in fast sums."""
+    (weight,) = weights(Clipping.FLAT, clip_norm, [Lengths(factor.squared_norms())]).layers
+    return float(factor.weighted(weight).double().norm())
+
+
+@every_precision
+@pytest.mark.parametrize("steps", [0, 2], ids=["vector", "sequence"])
+def test_squares_that_are_lost_hide_no_gradient(dtype: torch.dtype, steps: int) -> None:
+    """Tiny gradients that meet large inputs, and tiny inputs that meet large gradients, for any clip norm."""
+    ends = (3e-23, 1e18) if dtype is torch.float32 else (1e-163, 1e18)
+    middle = (steps,) if steps else ()
+    for tiny in (ends[0], 1e-12, 1.0):
+        for large in (ends[1], 1e9, 1.0):
+            small, big = torch.full((1, *middle, 4), tiny, dtype=dtype), torch.full((1, *middle, 4), large, dtype=dtype)
+            for inputs, grads in ((small, big), (big, small)):
+                for clip_norm in (SHORTEST_CLIP, 1e-6, 1.0, LONGEST_CLIP):
+                    assert contribution(outer(inputs, grads, (4, 4)), clip_norm) <= 1 + 1e-5
+                    if steps:
+                        assert contribution(OuterSequence(inputs, grads, (4, 4)), clip_norm) <= 1 + 1e-5
+
+
+@every_precision
+def test_gradients_whose_squares_are_lost_are_shorter_than_any_clip_norm(dtype: torch.dtype) -> None:
+    entries = 2**18
+    values = torch.full((1, entries), math.sqrt(torch.finfo(dtype).tiny), dtype=dtype)
+    assert float(values.double().norm()) < 0.1 * SHORTEST_CLIP
+    assert contribution(Dense(values / 2), SHORTEST_CLIP) < 0.1
+
+
+@every_precision
+def test_sequences_that_cancel_are_not_taken_for_short(dtype: torch.dtype) -> None:
+    tail = 1e-4 if dtype is torch.float32 else 1e-9
+    for seed in range(20):
+        inputs, grads = normal(1, 1, WIDE, seed=seed), 1e6 / tail * normal(1, 1, HIGH, seed=seed + 100)
+        inputs = torch.cat([inputs, inputs + tail * normal(1, 1, WIDE, seed=seed + 200)], 1)
+        factor = OuterSequence(inputs.to(dtype), torch.cat([grads, -grads], 1).to(dtype), (HIGH, WIDE))
+        assert contribution(factor, 1.0) <= 1 + 1e-6
+
+
+def test_gram_matrices_are_small_enough_for_their_bound() -> None:
+    assert pays(LONGEST_GRAM + 1, 2**16, 2**16)
+    assert not pays(LONGEST_GRAM, 2**16, 2**16)
+    assert pays(2, 1, WIDEST_GRAM)
+    assert isinstance(outer(normal(1, LONGEST_GRAM + 1, 1), normal(1, LONGEST_GRAM + 1, 1), (1, 1)), Dense)
+
+
+def test_sums_of_more_terms_than_the_bound_allows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dperm.torch.engine.sums.LONGEST", 3)
+    assert weighted_rows(normal(9), normal(9, 2)).shape == (2,)
+    with pytest.raises(ParameterError, match="physical_batch_size"):
+        weighted_rows(normal(10), normal(10, 2))

@@ -45,6 +45,7 @@ class CompiledTraining:
                 "compilation off for the exact grade."
             )
         self._training, self._loss, self._code = training, loss, code
+        self._everything = torch.ones(training.plan.method.physical_batch_size, dtype=torch.bool)
         self._sum: CompiledSum | None = None
         self._step: CompiledStep | None = None
 
@@ -61,7 +62,7 @@ class CompiledTraining:
             )
         size = plan.method.physical_batch_size
         padded = [_padded(values, size) for values in batch]
-        keep = torch.arange(size) < part.rows
+        keep = self._everything if part.rows == size else torch.arange(size) < part.rows
         with training.whole():
             return self._taken(part, padded, keep)
 

@@ -42,8 +42,8 @@ LONGEST_GRAM, WIDEST_GRAM = 2**12, 2**23
 """Steps of a sequence, and entries of its inputs and gradients together, up to which Gram matrices are right (T46b)."""
 
 
-TINY = {torch.float32: 2.0**-54, torch.float64: 2.0**-480}
-"""Entries of vectors whose squares are far from underflow: a shorter vector counts as one of such entries."""
+TINY = {torch.float32: 2.0**-108, torch.float64: 2.0**-960}
+"""Squares of entries that are far from underflow: a shorter vector counts as one of such entries."""
 
 
 class Factor(Protocol):
@@ -111,18 +111,18 @@ class Dense:
 class Outer:
     """Gradients g a' of a matrix that every example meets once: ``inputs`` (examples, d), ``grads`` (examples, p).
 
-    ``grad_norms`` are the norms of ``grads``, if somebody knows them already.
+    ``grad_squares`` are the squared norms of ``grads``, if somebody knows them already.
     """
 
     inputs: Tensor
     grads: Tensor
     shape: tuple[int, ...]
-    grad_norms: Tensor | None = None
+    grad_squares: Tensor | None = None
 
     def squared_norms(self) -> Tensor:
-        """(|a| |g|)^2: a tiny |g| meets a large |a| before anything is squared."""
-        grads = row_norms(self.grads) if self.grad_norms is None else self.grad_norms
-        return row_norms(self.inputs).mul_(grads).square_()
+        """|a|^2 |g|^2, where none of both is so small that it may have been lost: the other one may be large."""
+        grads = _no_less(row_squares(self.grads), self.grads) if self.grad_squares is None else self.grad_squares
+        return _no_less(row_squares(self.inputs), self.inputs).mul_(grads)
 
     def spread(self) -> None:
         """Every example is added once."""
@@ -155,10 +155,9 @@ class OuterSequence:
         Where the terms cancel, rounding is left: a norm counts as at least 1/128 of its spread. In double precision a
         bound on rounding is added later (T46b).
         """
-        inputs = torch.bmm(self.inputs, self.inputs.transpose(1, 2))
-        grads = torch.bmm(self.grads, self.grads.transpose(1, 2))
-        spread = _diagonal_norms(inputs, self.inputs).mul_(_diagonal_norms(grads, self.grads)).sum(1)
-        return floored(inputs.mul_(grads).sum((1, 2)), spread)
+        products = _gram(self.inputs).mul_(_gram(self.grads))
+        spread = products.diagonal(dim1=1, dim2=2).sqrt().sum(1)
+        return floored(products.sum((1, 2)), spread)
 
     def spread(self) -> Tensor:
         """sum_t |a_t| |g_t|."""
@@ -194,8 +193,8 @@ def outer(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> Factor:
 def affine(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> tuple[Factor, Factor]:
     """The factors of W and b in y_t = W a_t + b, which share what both need of the gradients at the outputs."""
     if inputs.dim() == 2:
-        norms = row_norms(grads)
-        return Outer(inputs, grads, tuple(shape), norms), Dense(grads, norms.square())
+        squares = _no_less(row_squares(grads), grads)
+        return Outer(inputs, grads, tuple(shape), squares), Dense(grads, squares)
     return outer(inputs, grads, shape), Dense(grads.flatten(1, -2).sum(1))
 
 
@@ -234,28 +233,21 @@ def row_squares(rows: Tensor) -> Tensor:
     return norms.square_()
 
 
-def row_norms(rows: Tensor) -> Tensor:
-    """Norms of rows, in new memory; none is so small that squares may have been lost on the way."""
-    if rows.shape[1] > LONGEST_ROW:
-        norms = row_squares(rows).sqrt_()
-    else:
-        norms = torch.linalg.vector_norm(rows, dim=1)
-    return norms.clamp_(min=_shortest(rows))
-
-
 def floored(squares: Tensor, spread: Tensor) -> Tensor:
     """Squared norms, none of them below 1/128 of its spread: what is left of terms that cancel may be rounding."""
     return torch.maximum(squares, spread.mul(1 / SPREAD).square_())
 
 
-def _diagonal_norms(gram: Tensor, rows: Tensor) -> Tensor:
-    """(examples, T): the norms of ``rows`` (examples, T, k), from the diagonals of their Gram matrices."""
-    return gram.diagonal(dim1=1, dim2=2).clamp(min=_shortest(rows) ** 2).sqrt_()
+def _gram(rows: Tensor) -> Tensor:
+    """Gram matrices (examples, T, T) of ``rows`` (examples, T, k), with squared norms that are not too small."""
+    products = torch.bmm(rows, rows.transpose(1, 2))
+    _no_less(products.diagonal(dim1=1, dim2=2), rows)
+    return products
 
 
-def _shortest(rows: Tensor) -> float:
-    """The norm of a row of tiny entries: the squares of rows that are longer are right."""
-    return math.sqrt(rows.shape[-1]) * TINY.get(rows.dtype, 0.0)
+def _no_less(squares: Tensor, rows: Tensor) -> Tensor:
+    """Squared norms of ``rows``, in place: at least those of rows of tiny entries. Of longer rows they are right."""
+    return squares.clamp_min_(rows.shape[-1] * TINY.get(rows.dtype, 0.0))
 
 
 def _as_sequence(factor: Factor) -> tuple[Tensor, Tensor] | None:

@@ -9,7 +9,6 @@ the same kernels run, and the same random numbers; a kernel that treats rows ali
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
@@ -151,8 +150,9 @@ def _moved_inside(base: Trace, other: Trace, larger: Trace | None) -> bool:
 
 def _kept(one: Tensor, two: Tensor) -> int:
     """How many rows of the first are rows of the second."""
-    if torch.equal(one, two):
-        return len(one)
+    same = int((one == two).flatten(1).all(1).sum()) if one.dim() > 1 else int((one == two).sum())
+    if same >= EXAMPLES - 1:  # mostly, and quick
+        return same
     return sum(any(near(row, its) for its in two) for row in one)
 
 

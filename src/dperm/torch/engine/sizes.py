@@ -36,8 +36,11 @@ def check_sizes(model: nn.Module, examples: Examples) -> None:
 
 
 def _orders(size: int) -> list[tuple[int, ...]]:
-    """Rows of a batch: fewer of them, one alone, without the first, in another order."""
-    return [(0, 1, 2), (0,), (1, 2, 3), (size - 1, 3, 1, 0)]
+    """Rows of a batch: fewer of them, one alone, without the first, in another order, one of them many times.
+
+    The last is for models in which the room for examples of one kind may run out.
+    """
+    return [(0, 1, 2), (0,), (1, 2, 3), (size - 1, 3, 1, 0), (0,) * size, (1,) * size]
 
 
 def _refusal(*, first: bool) -> AssumptionError:

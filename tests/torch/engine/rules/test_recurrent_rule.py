@@ -234,6 +234,27 @@ def test_packed_sequences(kind: str, both: bool) -> None:
     assert_engine_is_naive(model, (inputs(), lengths), packed_losses)
 
 
+@every_kind
+@pytest.mark.parametrize("both", [False, True], ids=["one", "both"])
+def test_what_would_grow_past_the_end_of_a_sequence_is_not_there(kind: str, both: bool) -> None:
+    """One long sequence beside short ones whose states would leave all numbers in that time."""
+    model = made(kind, num_layers=2, bidirectional=both).float()
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.abs_().mul_(30)
+    values, lengths = inputs(steps=200).float().abs(), torch.tensor([2, 200, 1, 2, 3])
+    values[1] = 0
+    keep = [0, 2, 3, 4]
+    with PerExampleGradients(model) as gradients:
+        found = gradients.factors(packed_losses(model, values, lengths))
+        alone = dict(gradients.factors(packed_losses(model, values[keep], lengths[keep])))
+    assert found
+    for parameter, factor in found:
+        expected = alone[parameter].dense()
+        assert bool(expected.isfinite().all())
+        torch.testing.assert_close(factor.dense()[keep], expected, rtol=1e-4, atol=1e-4)
+
+
 def test_sorted_packed_sequences_keep_their_order() -> None:
     model = made("gru")
     packed = pack_padded_sequence(inputs(), torch.tensor([6, 4, 4, 2, 1]), batch_first=True)

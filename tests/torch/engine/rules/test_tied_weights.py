@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch_naive import assert_bad_rows_count_nothing, assert_engine_is_naive, scaled_losses, wavy_losses
 
+from dperm.torch.compiled.branchless import squared_norms as branchless
+from dperm.torch.engine.clipping import Clipping, Lengths, weights
 from dperm.torch.engine.factors import Dense, Outer, OuterSequence
 from dperm.torch.engine.gradients import PerExampleGradients
 from dperm.torch.engine.rows import Rows
@@ -89,3 +91,31 @@ def test_one_use_is_left_as_it_is():
     rows = Rows(words(3, 6), normal(3, 6, 4), (5, 4))
     assert united([rows]) is rows
     assert united([RESTS["outer"]]) is RESTS["outer"]
+
+
+@pytest.mark.parametrize("double", [False, True], ids=["fast", "exact"])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["single", "double"])
+def test_uses_that_cancel_are_not_taken_for_short(dtype, double):
+    """What a table gets as a table and as a matrix is the same but for a little, with another sign."""
+    large, tail = (1e6, 1e-4) if dtype is torch.float32 else (1e12, 1e-9)
+    for seed in range(20):
+        generator = torch.Generator().manual_seed(seed)
+        inputs, little = (torch.randn(1, 2, 8, dtype=dtype, generator=generator) for _ in range(2))
+        grads = torch.zeros(1, 2, 4, dtype=dtype)
+        grads[:, :, 0] = large
+        rows = Rows(torch.zeros(1, 2, dtype=torch.long), -large * (inputs + tail * little), (4, 8))
+        factor = Tied(rows, OuterSequence(inputs, grads, (4, 8)))
+        weight = weights(Clipping.FLAT, 1.0, [Lengths(factor.squared_norms(), factor.spread() if double else None)])
+        for same in (factor, Tied(rows, Dense(factor.rest.dense()))):
+            assert float(same.weighted(weight.layers[0]).norm()) <= 1 + 1e-6
+        assert branchless(factor).allclose(factor.squared_norms(), rtol=1e-4)
+
+
+@pytest.mark.parametrize("norms", [Rows.squared_norms, branchless], ids=["eager", "branchless"])
+def test_one_word_twice_with_gradients_that_cancel(norms):
+    for seed in range(20):
+        generator = torch.Generator().manual_seed(seed)
+        grad, little = (torch.randn(1, 1, 8, generator=generator) for _ in range(2))
+        rows = Rows(torch.tensor([[1, 1]]), 1e6 * torch.cat([grad, 1e-4 * little - grad], 1), (4, 8))
+        (weight,) = weights(Clipping.FLAT, 1.0, [Lengths(norms(rows))]).layers
+        assert float(rows.weighted(weight).norm()) <= 1 + 1e-6
