@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A clip norm that follows a quantile: gradient and count together stay within the sensitivity, and it gets there."""
+"""A clip norm that follows a quantile: gradient and count together stay within the sensitivity (T46a)."""
 
 import math
 from fractions import Fraction

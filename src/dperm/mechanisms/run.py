@@ -82,11 +82,11 @@ class Run(Generic[Raw]):
     reservation: Reservation
     budgeted: bool
 
-    def released(self, value: Value, words: Callable[[Value], str] = digest) -> Release[Value]:
-        """The release of ``value``, committed with its digest; ``words`` makes it."""
+    def released(self, value: Value, digested: Callable[[Value], str] | None = None) -> Release[Value]:
+        """The release of ``value``, committed with its digest; ``digested`` makes it, if not the usual function."""
         record = self.record
         if self.budgeted:  # a digest of a million numbers takes milliseconds
-            self.reservation.commit(words(value))
+            self.reservation.commit(digest(value) if digested is None else digested(value))
             record = replace(record, ledger=self.reservation.receipt)
         return Release(value, self.facts.goal, self.facts.profile, self.facts.event, record)
 
