@@ -55,7 +55,7 @@ MUTANTS = [
         "divided by the rows of the sample",
         "session",
         "        update.add(sums)",
-        "        update.add([(key, one * (plan.expected_batch_size / part.rows)) for key, one in sums])",
+        "        update.add([(key, one * (plan.expected_batch_size / losses.shape[0])) for key, one in sums])",
         checks.a_record_moves_a_step_by_a_clip_norm_at_most,
     ),
     Mutant(
@@ -250,6 +250,31 @@ MUTANTS = [
         "        return self._saved\n",
         "        return True\n",
         checks.failures_burn,
+    ),
+    Mutant("records may mix in the loop", "rehearsal", "if any(moved):", "if False:", checks.loops_do_not_mix),
+    Mutant("order is kept in a rehearsal", "rehearsal", "_order(rows)", "list(range(rows))", checks.loops_do_not_mix),
+    Mutant(
+        "weights are used outside of the model",
+        "rehearsal",
+        "    if plain is None or (total is not None and _close(total, plain)):",
+        "    if True:",
+        checks.penalties_are_refused,
+    ),
+    Mutant("missing keys are keys", "sampling", "isinstance(key, int | str | bytes)", "True", checks.keys_are_sound),
+    Mutant("keys of two types are one", "sampling", "(type(key), key)", "str(key)", checks.keys_are_sound),
+    Mutant(
+        "a training goes on after half a step",
+        "session",
+        "            self._failed = True\n",
+        "            pass\n",
+        checks.half_steps_end_a_training,
+    ),
+    Mutant(
+        "a plan is changed beside its noise",
+        "plan",
+        "if planned != (self.rate,",
+        "if False and planned != (self.rate,",
+        checks.plans_hold_together,
     ),
 ]
 

@@ -5,6 +5,7 @@
 import os
 import tempfile
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch_training import attached, data_of, model_of, sgd, walk, weights_of
+from torch_training import attached, data_of, loss_of, model_of, sgd, walk, weights_of
 
 import dperm.torch.plan as plans
 import dperm.torch.quantile as quantiles
@@ -333,3 +334,50 @@ def models_are_committed_as_they_are() -> None:
         walk(private, model)
         assert torch.isfinite(weights_of(model)).all()
     assert budget.entries[0].digest == model_digest(model) != before
+
+
+def _looped(loss: Any) -> None:
+    model = model_of()
+    with attached(plan_of(rate=0.5), model, rehearsal=True) as private:
+        for x, y in private:
+            private.step(loss(model, x, y))
+
+
+def loops_do_not_mix() -> None:
+    _looped(loss_of)
+    assert refused(lambda: _looped(lambda model, x, y: loss_of(model, x, y) * (1 + torch.arange(len(x)) % 2)))
+    assert refused(lambda: _looped(lambda model, x, y: loss_of(model, x, y) / len(x)))
+
+
+def penalties_are_refused() -> None:
+    assert refused(lambda: _looped(lambda model, x, y: loss_of(model, x, y) + (model[0].weight ** 2).sum()))
+
+
+def keys_are_sound() -> None:
+    from dperm.torch import sampling
+
+    assert refused(lambda: sampling.groups_of([1, float("nan"), 1], 3, 2))
+    assert sampling.groups_of([1, "1", 1], 3, 2).count == 2
+
+
+def half_steps_end_a_training() -> None:
+    def swallowed() -> None:
+        model, calls = model_of(), []
+        with pytest.MonkeyPatch.context() as patch, attached(plan_of(), model) as private:
+            for law in LAWS:
+                patch.setattr(law, "add", lambda own, sums, stream: calls.append(1) or _raise() if not calls else sums)
+            for x, y in private:
+                try:
+                    private.step(loss_of(model, x, y))
+                except OSError:
+                    continue
+
+    assert refused(swallowed)
+
+
+def _raise() -> Any:
+    raise OSError("no space left")
+
+
+def plans_hold_together() -> None:
+    assert refused(lambda: replace(plan_of(), steps=500))

@@ -11,6 +11,7 @@ from dperm import ApproxDP
 from dperm.accounting import MemoryBudget
 from dperm.errors import AssumptionError
 from dperm.torch import DPSGD, fit
+from dperm.torch.rehearsal import _order
 
 
 def data() -> tuple[Tensor, Tensor]:
@@ -147,3 +148,10 @@ def test_fit_refuses_targets_of_another_shape():
             batch_size=20,
             epochs=1,
         )
+
+
+@pytest.mark.parametrize("rows", range(2, 12))
+def test_every_record_but_the_first_comes_once_and_in_a_place_of_the_other_parity(rows):
+    order = _order(rows)
+    assert sorted(order) == list(range(1, rows))
+    assert all((place + row) % 2 for place, row in enumerate(order))

@@ -300,7 +300,7 @@ class DPSGDPlan:
         resume
             The checkpoint to go on from, written by `PrivateTraining.save`.
         rehearsal
-            Whether the loop is tried now and then: a batch comes as it is, and in reverse order without its first
+            Whether the loop is tried now and then: a batch comes as it is, and in another order without its first
             record, and the losses of the others must not move. Switch it off only if the loop draws random numbers that
             torch does not know.
         bits

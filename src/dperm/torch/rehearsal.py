@@ -3,7 +3,7 @@
 """A rehearsal of the user's loop, which tells whether one record acts on the losses or gradients of others.
 
 A model is checked on synthetic inputs, but what a loop does with a batch before the model, and what it makes of its
-outputs, no check can see. So now and then a batch is given to the loop twice more: as it is, and in reverse order
+outputs, no check can see. So now and then a batch is given to the loop twice more: as it is, and in another order
 without its first record. The losses of all other records and the norms of their gradients have to be the same: whatever
 mixes records, or looks at their number or order, moves them. Nothing of a rehearsal is added to a sum.
 
@@ -77,7 +77,7 @@ class Rehearsal:
         yield batch, rows
         is_random = not torch.equal(torch.random.get_rng_state(), start)
         torch.random.set_rng_state(start)
-        order = [1, *range(1, rows)] if is_random else list(range(rows - 1, 0, -1))
+        order = [1, *range(1, rows)] if is_random else _order(rows)
         yield pytree.tree_map_only(Tensor, lambda values: values[order], batch), len(order)
         self._judge(order, skip=is_random)
         self._done.add(draws)
@@ -115,6 +115,14 @@ class Rehearsal:
                 "one of its own record. If the loop draws random numbers that torch does not know, attach with "
                 "rehearsal=False."
             )
+
+
+def _order(rows: int) -> list[int]:
+    """All rows but the first, each in a place of the other parity: backwards, or the second half before the first."""
+    if rows % 2 == 0:
+        return list(range(rows - 1, 0, -1))
+    middle = rows // 2 | 1
+    return [*range(middle, rows), *range(1, middle)]
 
 
 def _plain(losses: Tensor, values: list[nn.Parameter]) -> tuple[Tensor | None, ...]:
