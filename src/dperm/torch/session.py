@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """A private training run: it owns sampling, clipping, noise and accounting, while the user writes the loop (T46).
 
-The order is that of every release. When the block is entered: check the budget, check model and data, reserve. Each
-step draws its noise once, after the last micro-batch of its sample. When the block is left: commit the digest of
-the model. The guarantee is that of all planned steps, whichever were run: to stop at a step that depends on what was
-seen, and to report the steps that were run, would be another mechanism.
+The order is that of every release. When the block is entered: check the budget, check model and data. In the first
+step: reserve, before the first gradient. Each step draws its noise once, after the last micro-batch of its sample. When
+the block is left: commit the digest of the model. The guarantee is that of all planned steps, whichever were run: to
+stop at a step that depends on what was seen, and to report the steps that were run, would be another mechanism.
 """
 
 import warnings
@@ -140,7 +140,7 @@ class PrivateTraining:
             Whether the optimizer stepped: then a scheduler may step too.
         """
         part = self._awaited_by(losses)
-        with self.whole():
+        with self.whole(part):
             if part.trial:
                 self._rehearsal.note(losses)
             elif part.rows:
@@ -277,7 +277,6 @@ class PrivateTraining:
         self._pending = None
         if not part.last:
             return False
-        self._charge(self._opened_stack())
         self._checkpoint.before_draw(self.update.draws)
         self.update.finish(draw)
         self.steps_taken += 1
@@ -285,9 +284,14 @@ class PrivateTraining:
         return True
 
     @contextmanager
-    def whole(self) -> Iterator[None]:
-        """What begins here has to end: after an error in between, nobody knows what was added and drawn."""
+    def whole(self, part: MicroBatch) -> Iterator[None]:
+        """Charge the budget before the first part that counts; then what begins here has to end.
+
+        After an error in between, nobody knows what was added and drawn.
+        """
         try:
+            if not part.trial:
+                self._charge(self._opened_stack())
             yield
         except BaseException:
             self._failed = True
@@ -307,7 +311,6 @@ class PrivateTraining:
         return part
 
     def _add(self, losses: Tensor) -> None:
-        self._charge(self._opened_stack())
         if not self._losses_seen and check_losses(losses, self.gradients):
             self._losses_seen = True
             self.gradients.keep_no_outputs()

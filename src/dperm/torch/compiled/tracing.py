@@ -57,7 +57,6 @@ def traced(
     """The trace of a sum for batches of these shapes."""
     model = gradients.model
     held: list[Tensor] = [*model.parameters(), *model.buffers()]
-    layers = layer_numbers(model)
     found: list[nn.Parameter] = []
 
     def step(*inputs: Tensor) -> list[Tensor]:
@@ -69,7 +68,7 @@ def traced(
             raise ParameterError("nothing is trained: the losses do not depend on a parameter inside the with block.")
         with torch.no_grad():
             squares = [squared_norms(factor) for _, factor in factors]
-            weights = clipping_weights(clipping, clip, squares, [layers[parameter] for parameter in found])
+            weights = clipping_weights(clipping, clip, squares, [gradients.layers[parameter] for parameter in found])
             weights = [torch.where(kept, weight, 0) for weight in weights]
             sums = [weighted(factor, weight) for (_, factor), weight in zip(factors, weights, strict=True)]
             return [*sums, torch.stack([total.sum() for total in sums]).sum(), weights[0]]
@@ -92,12 +91,3 @@ def data_dependent() -> AssumptionError:
         "depends on values of tensors: an if on a tensor, .item(), or a result whose shape is not known beforehand. "
         "Use torch.where and masks instead, or leave compilation off."
     )
-
-
-def layer_numbers(model: nn.Module) -> dict[Tensor, int]:
-    """The number of the layer that each parameter belongs to: of the first module that holds it."""
-    found: dict[Tensor, int] = {}
-    for number, module in enumerate(model.modules()):
-        for parameter in module.parameters(recurse=False):
-            found.setdefault(parameter, number)
-    return found

@@ -63,7 +63,7 @@ class CompiledTraining:
         size = plan.method.physical_batch_size
         padded = [_padded(values, size) for values in batch]
         keep = self._everything if part.rows == size else torch.arange(size) < part.rows
-        with training.whole():
+        with training.whole(part):
             return self._taken(part, padded, keep)
 
     def _taken(self, part: MicroBatch, padded: list[Tensor], keep: Tensor) -> bool:

@@ -43,6 +43,8 @@ class PerExampleGradients:
     ----------
     outputs
         What the model has returned since the last call of `clipped_sum`.
+    layers
+        The number of the layer that each trained parameter belongs to.
     """
 
     def __init__(self, model: nn.Module, *, sites: Sequence[Site] | None = None) -> None:
@@ -52,7 +54,7 @@ class PerExampleGradients:
         self.sites = list(sites_of(model) if sites is None else sites)
         self.outputs: list[object] = []
         self._checked = sites is not None
-        self._layers = _layers(model)
+        self.layers = _layers(model)
         self._undo: list[Callable[[], None]] = []
 
     def __enter__(self) -> Self:
@@ -119,7 +121,7 @@ class PerExampleGradients:
         with torch.no_grad(), without_autocast(checked_losses(losses).device.type):  # once, for the same reason
             return clipped(
                 self._factors(losses, double=double),
-                self._layers,
+                self.layers,
                 clip_norm=clip_norm,
                 clipping=clipping if isinstance(clipping, Clipping) else Clipping.of(clipping),
                 keep=keep,
