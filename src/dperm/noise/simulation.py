@@ -5,6 +5,7 @@
 import hashlib
 import itertools
 
+import numpy as np
 from cryptography.hazmat.primitives.ciphers import CipherContext
 
 from dperm import checks
@@ -43,3 +44,12 @@ class _SeededStream:
     def words(self, count: int) -> Words:
         """``count`` words that the seed determines."""
         return keystream(self._cipher, count)
+
+
+def generator(seed: int | None = None) -> np.random.Generator:
+    """For whoever *attacks*, numpy's generator: an auditor's coins, shadow models, simulated mechanisms.
+
+    Never for noise that protects anybody: that is floating point, and its state can be worked out from what it gives.
+    None takes a seed from the operating system.
+    """
+    return np.random.default_rng(None if seed is None else checks.count("seed", seed, least=0))
