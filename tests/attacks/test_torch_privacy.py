@@ -16,10 +16,11 @@ import pytest
 import torch
 from mixtures import Mixture, hockey_stick, samples
 from torch import Tensor, nn
+from torch_spies import replace_noise
 
 from dperm import account
 from dperm.torch import DPSGD, sampling
-from dperm.torch.noise import ExactNoise, FastNoise
+from dperm.torch.noise import FastNoise
 
 EXACT = 1e-5
 EPSILONS = (0.1, 0.5, 1.0)
@@ -57,8 +58,7 @@ class Released:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("dperm.torch.plan.covers", lambda goal, event: True)
             patch.setattr(sampling, "sampled_rows", self._forced(iter(chosen)))
-            for law in (FastNoise, ExactNoise):
-                patch.setattr(law, "add", lambda own, sums, stream: [one + deviations * own.scale for one in sums])
+            replace_noise(patch, lambda own, sums, stream: [one + deviations * own.scale for one in sums])
             found = gradients(training, torch.tensor(rows, dtype=torch.float32).reshape(-1, 1))
         self.values = dict(zip(chosen, found, strict=True))
 

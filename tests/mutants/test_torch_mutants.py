@@ -54,8 +54,8 @@ MUTANTS = [
     Mutant(
         "divided by the rows of the sample",
         "session",
-        "        update.add(sums)",
-        "        update.add([(key, one * (plan.expected_batch_size / losses.shape[0])) for key, one in sums])",
+        "found = self._weighed(losses)",
+        "found = [(k, f, w * self.plan.expected_batch_size / len(losses)) for k, f, w in self._weighed(losses)]",
         checks.a_record_moves_a_step_by_a_clip_norm_at_most,
     ),
     Mutant(
@@ -111,8 +111,8 @@ MUTANTS = [
     Mutant(
         "exact sums in single precision",
         "session",
-        "double=plan.noise.double,",
-        "double=False,",
+        "self._clipping, self._double = plan.clipping, plan.noise.double",
+        "self._clipping, self._double = plan.clipping, False",
         checks.exact_sums_are_in_double_precision,
     ),
     Mutant(
@@ -137,6 +137,27 @@ MUTANTS = [
         checks.persons_are_bounded,
     ),
     Mutant("noise of scale one", "noise", "alpha=self.scale", "alpha=1.0", checks.noise_has_the_planned_scale),
+    Mutant(
+        "weights are not applied at once",
+        "at_once",
+        "add_weighted(weights, ",
+        "add_weighted(torch.ones_like(weights), ",
+        checks.a_record_moves_a_step_by_a_clip_norm_at_most,
+    ),
+    Mutant(
+        "noise of scale one at once",
+        "at_once",
+        "scale, places = noise.scale * factor,",
+        "scale, places = factor,",
+        checks.noise_at_once_has_the_planned_scale,
+    ),
+    Mutant(
+        "noise of another scale where no loss depends on a parameter",
+        "at_once",
+        "if len(found) < len(grads):",
+        "if False:",
+        checks.noise_at_once_has_the_planned_scale,
+    ),
     Mutant("steps are not counted", "update", "        self.draws += 1\n", "", checks.steps_end_with_the_plan),
     Mutant(
         "optimizers step by hand",
@@ -265,8 +286,8 @@ MUTANTS = [
     Mutant(
         "a training goes on after half a step",
         "session",
-        "            self._failed = True\n",
-        "            pass\n",
+        "        self._failed = True\n",
+        "        pass\n",
         checks.half_steps_end_a_training,
     ),
     Mutant(

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch_spies import replace_noise, watch_noise
 from torch_training import attached, data_of, loss_of, model_of, sgd, walk, weights_of
 
 import dperm.torch.plan as plans
@@ -22,10 +23,9 @@ from dperm import ApproxDP
 from dperm.accounting.memory_budget import MemoryBudget
 from dperm.errors import BudgetError, DpermError, LeakError, NotPrivateWarning
 from dperm.noise.bits import SystemBits
-from dperm.torch.noise import ExactNoise, FastNoise
+from dperm.torch.noise import FastNoise
 
 CLIP = 2.5
-LAWS = (FastNoise, ExactNoise)
 
 
 def plan_of(n: int = 40, **options: Any) -> Any:
@@ -44,8 +44,7 @@ class Probe:
         self.model = nn.Linear(1, 1)
         optimizer = torch.optim.SGD(self.model.parameters(), lr=0.0)
         with pytest.MonkeyPatch.context() as patch:
-            for law in LAWS:
-                patch.setattr(law, "add", lambda own, sums, stream: self._added(own, sums, deviations))
+            replace_noise(patch, lambda own, sums, stream: self._added(own, sums, deviations))
             if chosen is not None:
                 patch.setitem(session.Sampler._positions.__globals__, "sampled_rows", self._forced(iter(chosen)))
             options = {"rehearsal": False, **options}
@@ -128,6 +127,30 @@ def noise_has_the_planned_scale() -> None:
         assert noise.scale > 2
         drawn = noise.add([torch.zeros(4000, dtype=torch.float64)], SystemBits().stream())[0] / noise.scale
         assert abs(float(drawn.square().mean()) - 1) < 0.16
+
+
+class _Idle(nn.Module):
+    """A trained parameter that no loss depends on, beside one that has no gradient."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.used, self.idle = nn.Linear(1, 1), nn.Linear(1, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return 0 * self.used(x)[:, 0]
+
+
+def noise_at_once_has_the_planned_scale() -> None:
+    """Also where no loss depends on a parameter; a draw is one deviation here."""
+    plan, model = plan_of(rate=1.0, steps=1, clip_norm=CLIP), _Idle()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(FastNoise, "standard", lambda noise, size, stream: torch.ones(size))
+        with plan.attach(model, sgd(model), (torch.ones(40, 1),), rehearsal=False) as private:
+            for (x,) in private:
+                private.step(model(x))
+    truth = plan.noise.scale * CLIP / plan.expected_batch_size
+    for value in model.parameters():
+        torch.testing.assert_close(value.grad, torch.full_like(value, truth))
 
 
 def steps_end_with_the_plan() -> None:
@@ -224,7 +247,7 @@ def lost_steps_are_not_drawn_again() -> None:
 def draws_are_durable_before_they_happen() -> None:
     """At each draw the journal, as far as it was synced, covers it."""
     plan, model, synced, seen = plan_of(), model_of(), [0], []
-    add, sync = FastNoise.add, os.fsync
+    sync = os.fsync
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
 
         def synchronised(file: int) -> None:
@@ -232,14 +255,13 @@ def draws_are_durable_before_they_happen() -> None:
             (journal,) = Path(name).glob("*.journal")
             synced[0] = journal.stat().st_size
 
-        def added(noise: Any, sums: Any, stream: Any) -> Any:
+        def before(noise: Any, sums: Any, stream: Any) -> None:
             for journal in Path(name).glob("*.journal"):
                 lines = journal.read_bytes()[: synced[0]].split()
                 seen.append(int(lines[-1]) - private.update.draws if lines else -1)
-            return add(noise, sums, stream)
 
         patch.setattr(os, "fsync", synchronised)
-        patch.setattr(FastNoise, "add", added)
+        watch_noise(patch, before)
         with attached(plan, model) as private:
             walk(private, model, 2)
             private.save(Path(name) / "run.pt")
@@ -364,8 +386,7 @@ def half_steps_end_a_training() -> None:
     def swallowed() -> None:
         model, calls = model_of(), []
         with pytest.MonkeyPatch.context() as patch, attached(plan_of(), model) as private:
-            for law in LAWS:
-                patch.setattr(law, "add", lambda own, sums, stream: calls.append(1) or _raise() if not calls else sums)
+            replace_noise(patch, lambda own, sums, stream: calls.append(1) or _raise() if not calls else sums)
             for x, y in private:
                 try:
                     private.step(loss_of(model, x, y))

@@ -35,18 +35,18 @@ def in_a_process(work: Callable[[], None]) -> int:
 def run(plan: Any, folder: Path, *, save_at: int = -1, kill_at: int = -1, **options: Any) -> Any:
     """Train until the end; save after so many steps of this part, and be killed right after so many draws of it."""
     own = [0]
-    add = FastNoise.add
+    standard = FastNoise.standard
 
-    def added(noise: FastNoise, sums: Any, stream: Any) -> Any:
+    def drawn(noise: FastNoise, size: int, stream: Any) -> Any:
         with open(folder / "drawn", "ab") as file:
             file.write(b".")
         own[0] += 1
-        noisy = add(noise, sums, stream)
+        numbers = standard(noise, size, stream)
         if own[0] == kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
-        return noisy
+        return numbers
 
-    FastNoise.add = added
+    FastNoise.standard = drawn
     try:
         model = model_of()
         with attached(plan, model, **options) as private:
@@ -58,4 +58,4 @@ def run(plan: Any, folder: Path, *, save_at: int = -1, kill_at: int = -1, **opti
                         private.save(folder / "run.pt")
         return private
     finally:
-        FastNoise.add = add
+        FastNoise.standard = standard

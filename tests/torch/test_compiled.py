@@ -15,7 +15,9 @@ from dperm.errors import AssumptionError, ParameterError
 from dperm.noise import SystemBits
 from dperm.noise.bits import Words
 from dperm.noise.floating import floating_gaussian
-from dperm.torch.compiled import CompiledNoise, CompiledStep, CompiledSum
+from dperm.noise.pool import FloatingPool
+from dperm.torch.compiled import CompiledNoise, CompiledStep, CompiledSum, steps
+from dperm.torch.compiled.noise import pairs_of
 from dperm.torch.engine.gradients import PerExampleGradients
 
 BATCH = 6
@@ -231,11 +233,15 @@ def test_normals_are_those_of_the_noise_package():
         noise([sums[1], sums[0]], stream)
 
 
+@pytest.mark.parametrize("ahead", [0, 2**14], ids=["from_words", "drawn_ahead"])
 @pytest.mark.parametrize("value", [0.0, float("nan")], ids=["finite", "nan"])
-def test_a_step_is_the_sum_with_noise(small, value):
+def test_a_step_is_the_sum_with_noise(small, value, ahead, monkeypatch):
+    monkeypatch.setattr(steps, "AHEAD", ahead)
     sums = CompiledSum(small, loss, example(), clip_norm=0.3, code=interpreted)
     parameters, stream = list(small.model.parameters()), Replay()
     step = CompiledStep(sums, parameters, scale=0.7, code=interpreted)
+    pool = FloatingPool(stream, lambda size, own: np.resize(floating_gaussian(2 * pairs_of(parameters), own), size))
+    monkeypatch.setattr(steps, "floating_pool", lambda stream: pool)
     (inputs, targets), keep = example(5), torch.tensor([True, True, False, True, True, True])
     inputs[1, 1] = value
     found = step((inputs, targets), keep, stream, factor=0.25, clip_norm=0.4)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch_spies import replace_noise
 from torch_training import KINDS, attached, data_of, model_of, plan_of, walk
 
 from dperm.errors import ParameterError
-from dperm.torch.noise import FastNoise
 from dperm.torch.plan import DPSGD
 
 LARGE = 1e6
@@ -24,7 +24,7 @@ def sums(monkeypatch):
         found.append(torch.cat([total.reshape(-1).double() for total in totals]))
         return [total.clone() for total in totals]
 
-    monkeypatch.setattr(FastNoise, "add", add)
+    replace_noise(monkeypatch, add)
     return found
 
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
+from torch_spies import watch_noise
 
 from dperm import ApproxDP
 from dperm.accounting import MemoryBudget
@@ -96,15 +97,13 @@ def test_buffers_that_change_are_named():
 def test_a_step_that_failed_in_the_middle_ends_the_training(monkeypatch, budget):
     model, calls = nn.Linear(3, 2), []
     with pytest.raises(ParameterError, match="failed in the middle"), attached(model, budget) as private:
-        add = type(PLAN.noise).add
 
         def failing(noise, sums, stream):
             calls.append(1)
             if len(calls) == 2:
                 raise OSError("no space left")
-            return add(noise, sums, stream)
 
-        monkeypatch.setattr(type(PLAN.noise), "add", failing)
+        watch_noise(monkeypatch, failing)
         for x, y in private:
             try:
                 private.step(losses(model(x), y))

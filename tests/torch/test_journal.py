@@ -6,11 +6,11 @@ import errno
 import os
 
 import pytest
+from torch_spies import watch_noise
 from torch_training import attached, loss_of, model_of, plan_of
 
 from dperm.errors import ModelFormatError, ParameterError
 from dperm.torch.journal import Journal
-from dperm.torch.noise import FastNoise
 
 
 @pytest.fixture
@@ -82,21 +82,20 @@ def test_a_line_that_is_not_written_whole_is_an_error(path, monkeypatch):
 def test_every_draw_is_durable_before_it_happens(tmp_path, monkeypatch):
     """At each draw the journal on disk, synced since its last change, covers it."""
     plan, model, synced, seen = plan_of(steps=6), model_of(), [0], []
-    add, sync = FastNoise.add, os.fsync
+    sync = os.fsync
 
     def synchronised(file):
         sync(file)
         (journal,) = tmp_path.glob("*.journal")
         synced[0] = journal.stat().st_size
 
-    def added(noise, sums, stream):
+    def before(noise, sums, stream):
         for journal in tmp_path.glob("*.journal"):
             lines = journal.read_bytes()[: synced[0]].split()
             seen.append((private.update.draws, int(lines[-1])))
-        return add(noise, sums, stream)
 
     monkeypatch.setattr(os, "fsync", synchronised)
-    monkeypatch.setattr(FastNoise, "add", added)
+    watch_noise(monkeypatch, before)
     with attached(plan, model) as private:
         for x, y in private:
             if private.step(loss_of(model, x, y)) and private.steps_taken == 2:

@@ -14,11 +14,12 @@ import torch
 from scipy import stats
 from torch import nn
 from torch.utils.data import Dataset
+from torch_spies import watch_noise
 from torch_training import GRADES, KINDS, attached, data_of, loss_of, model_of, plan_of, sgd, walk
 
 from dperm.noise.bits import SystemBits
 from dperm.torch import sampling
-from dperm.torch.noise import ExactNoise, FastNoise
+from dperm.torch.noise import FastNoise
 
 LEVEL = 1e-7
 BOTH = pytest.mark.parametrize("grade", GRADES)
@@ -148,18 +149,18 @@ class Processes(Dataset):
 def test_workers_read_and_the_process_of_the_run_draws(monkeypatch):
     """A sample and a draw for each step, all in this process, and none of them twice."""
     draws, rows, readers = [], [], set()
-    add, sample = FastNoise.add, sampling.sampled_rows
+    standard, sample = FastNoise.standard, sampling.sampled_rows
 
-    def added(noise, sums, stream):
-        noisy = add(noise, sums, stream)
-        draws.append((os.getpid(), tuple(np.concatenate([one.reshape(-1).numpy() for one in noisy]))))
-        return noisy
+    def drawn(noise, size, stream):
+        numbers = standard(noise, size, stream)
+        draws.append((os.getpid(), tuple(numbers.tolist())))
+        return numbers
 
     def sampled(*arguments):
         rows.append((os.getpid(), sample(*arguments)))
         return rows[-1][1]
 
-    monkeypatch.setattr(FastNoise, "add", added)
+    monkeypatch.setattr(FastNoise, "standard", drawn)
     monkeypatch.setattr(sampling, "sampled_rows", sampled)
     model = model_of()
     with plan_of(rate=0.3, steps=6).attach(model, sgd(model), Processes(), num_workers=2) as private:
@@ -196,14 +197,12 @@ def spy(monkeypatch):
         return sample(rate, count, stream)
 
     monkeypatch.setattr(sampling, "sampled_rows", sampled)
-    for law in (FastNoise, ExactNoise):
 
-        def added(noise, sums, stream, add=law.add):
-            found.scales.append(noise.scale)
-            found.sizes.append(sum(total.numel() for total in sums))
-            return add(noise, sums, stream)
+    def before(noise, sums, stream):
+        found.scales.append(noise.scale)
+        found.sizes.append(sum(total.numel() for total in sums))
 
-        monkeypatch.setattr(law, "add", added)
+    watch_noise(monkeypatch, before)
     return found
 
 

@@ -7,6 +7,7 @@ and a copy of the pool begin with nothing, as streams do (`dperm.noise.bits`).
 """
 
 import threading
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,27 +19,30 @@ AHEAD = 2**14
 """Numbers drawn at a time; a call that asks for as many is not served from the pool."""
 
 
-class FloatingPool:
-    """Numbers of the law of `floating_gaussian`, from one stream."""
+Draw = Callable[[int, Stream], NDArray[np.float32]]
 
-    def __init__(self, stream: Stream) -> None:
-        self._stream = stream
+
+class FloatingPool:
+    """Numbers of the law of `floating_gaussian`, from one stream; ``draw`` draws them."""
+
+    def __init__(self, stream: Stream, draw: Draw = floating_gaussian) -> None:
+        self._stream, self._draw = stream, draw
         self._own = _Held()
 
     def take(self, size: int) -> NDArray[np.float32]:
         """``size`` standard normals that nobody else has or gets."""
         if size >= AHEAD:
-            return floating_gaussian(size, self._stream)
+            return self._draw(size, self._stream)
         own = self._own
         if own.process != this_process() or own.taken + size > len(own.numbers):
-            own.numbers, own.taken, own.process = floating_gaussian(AHEAD, self._stream), 0, this_process()
+            own.numbers, own.taken, own.process = self._draw(AHEAD, self._stream), 0, this_process()
         numbers, start = own.numbers, own.taken
         own.taken = start + size  # before anything else may ask: a signal handler gets other numbers
         return numbers[start : start + size]
 
-    def __reduce__(self) -> tuple[type["FloatingPool"], tuple[Stream]]:
+    def __reduce__(self) -> tuple[type["FloatingPool"], tuple[Stream, Draw]]:
         """A copy, here or in another process, holds nothing yet."""
-        return (FloatingPool, (self._stream,))
+        return (FloatingPool, (self._stream, self._draw))
 
 
 class _Held(threading.local):

@@ -8,10 +8,10 @@
 
 import math
 import operator
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, reduce
-from typing import Protocol, cast
+from functools import cached_property, reduce
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -26,10 +26,10 @@ from dperm.methods.sampled_noise import PUSHES, Part, SampledNoise, SampledSums,
 from dperm.methods.samples import Steps, planned_sums
 from dperm.noise.bits import Stream
 from dperm.noise.grade import Grade
-from dperm.noise.pool import FloatingPool
 from dperm.privacy import Adjacency, ApproxDP
 from dperm.torch.engine.factors import SPREAD
 from dperm.torch.engine.sums import LONGEST
+from dperm.torch.gaussian import floating_pool
 
 UNIT = 2.0**-53
 """Relative error of one operation in double precision."""
@@ -174,7 +174,7 @@ class FastNoise:
     def add(self, sums: Sequence[Tensor], stream: Stream) -> list[Tensor]:
         """One draw for all entries, added in place."""
         parts, start = [], 0
-        drawn = torch.from_numpy(_pool(cast(Hashable, stream)).take(sum([total.numel() for total in sums])))
+        drawn = self.standard(sum([total.numel() for total in sums]), stream)
         for total in sums:
             stop = start + total.numel()
             part = drawn[start:stop].view(total.shape)
@@ -184,11 +184,9 @@ class FastNoise:
         torch._foreach_add_(noisy, parts, alpha=self.scale)
         return noisy
 
-
-@lru_cache(maxsize=8)
-def _pool(stream: Hashable) -> FloatingPool:
-    """The numbers that were drawn ahead from ``stream``: a draw of a few numbers costs mostly its beginning."""
-    return FloatingPool(cast(Stream, stream))
+    def standard(self, size: int, stream: Stream) -> Tensor:
+        """As many standard normals, in memory that nobody else has."""
+        return torch.from_numpy(floating_pool(stream).take(size))
 
 
 def step_noise(grade: Grade, steps: Steps, goal: ApproxDP, size: int) -> StepNoise:

@@ -10,7 +10,7 @@ stop at a step that depends on what was seen, and to report the steps that were 
 
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -28,7 +28,7 @@ from dperm.torch.condition import Condition
 from dperm.torch.digest import model_digest
 from dperm.torch.engine.check import check_losses
 from dperm.torch.engine.describe import Description, describe
-from dperm.torch.engine.gradients import PerExampleGradients, checked_losses
+from dperm.torch.engine.gradients import PerExampleGradients, Weighed, checked_losses, summed
 from dperm.torch.model_facts import model_facts
 from dperm.torch.options import Options
 from dperm.torch.progress import step_progress
@@ -48,6 +48,21 @@ FAILED = (
     "a step of this training failed in the middle, so that it cannot go on or be released. Leave the block; resume "
     "from a checkpoint, or attach anew."
 )
+
+
+class Whole:
+    """A block that has to end: after an error in between, nobody knows what was added and drawn."""
+
+    def __init__(self, training: "PrivateTraining") -> None:
+        self._training = training
+
+    def __enter__(self) -> None:
+        """Nothing to do."""
+
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
+        """Nothing may follow an error."""
+        if kind is not None:
+            self._training.fail()
 
 
 class PrivateTraining:
@@ -81,6 +96,8 @@ class PrivateTraining:
         self._release: Release[nn.Module] | None = None
         self._pending: MicroBatch | None = None
         self._loops = 0
+        self._whole = Whole(self)
+        self._clipping, self._double = plan.clipping, plan.noise.double  # asked for once: they are worked out
 
     def __enter__(self) -> Self:
         """Check everything, and hook the model; the budget is charged in the first step."""
@@ -139,13 +156,16 @@ class PrivateTraining:
         bool
             Whether the optimizer stepped: then a scheduler may step too.
         """
-        part = self._awaited_by(losses)
+        part, draw = self._awaited_by(losses), None
         with self.whole(part):
             if part.trial:
                 self._rehearsal.note(losses)
             elif part.rows:
-                self._add(losses)
-            return self.finished(part)
+                found = self._weighed(losses)
+                draw = self.update.draw_of(found) if part.last else None
+                if draw is None:
+                    self.update.add(summed(found))
+            return self.finished(part, draw)
 
     def compiled(self, loss: Callable[..., Tensor]) -> "CompiledTraining":
         """A function ``step(x, y)`` in the place of ``private.step(loss(model(x), y))``, compiled in its first call.
@@ -283,19 +303,16 @@ class PrivateTraining:
         self._progress.advance()
         return True
 
-    @contextmanager
-    def whole(self, part: MicroBatch) -> Iterator[None]:
-        """Charge the budget before the first part that counts; then what begins here has to end.
-
-        After an error in between, nobody knows what was added and drawn.
-        """
-        try:
-            if not part.trial:
+    def whole(self, part: MicroBatch) -> "Whole":
+        """Charge the budget before the first part that counts; then what begins here has to end."""
+        if self._run is None and not part.trial:
+            with self._whole:
                 self._charge(self._opened_stack())
-            yield
-        except BaseException:
-            self._failed = True
-            raise
+        return self._whole
+
+    def fail(self) -> None:
+        """Let nothing follow."""
+        self._failed = True
 
     def _awaited_by(self, losses: Tensor) -> MicroBatch:
         """The micro-batch that ``losses`` belong to."""
@@ -310,19 +327,17 @@ class PrivateTraining:
             checked_losses(losses)
         return part
 
-    def _add(self, losses: Tensor) -> None:
+    def _weighed(self, losses: Tensor) -> list[Weighed]:
         if not self._losses_seen and check_losses(losses, self.gradients):
             self._losses_seen = True
             self.gradients.keep_no_outputs()
-        plan, update = self.plan, self.update
-        sums = self.gradients.clipped_sums(
+        return self.gradients.weighed(
             losses,
-            clip_norm=update.clip_norm,
-            clipping=plan.clipping,
-            double=plan.noise.double,
-            observe=update.observer,
+            clip_norm=self.update.clip_norm,
+            clipping=self._clipping,
+            double=self._double,
+            observe=self.update.observer,
         )
-        update.add(sums)
 
     def _prepared(self) -> Prepared[Ready]:
         """Everything that comes before the charge."""

@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From clipped sums to a step of the optimizer: accumulate, add noise once, divide by a public number, step (T46)."""
 
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -15,6 +16,9 @@ from dperm.checks import shown
 from dperm.errors import AssumptionError, LeakError, ParameterError
 from dperm.noise.bits import Stream
 from dperm.torch.adam import tell_noise
+from dperm.torch.at_once import at_once
+from dperm.torch.engine.gradients import Weighed
+from dperm.torch.plain_sgd import plain_step
 
 if TYPE_CHECKING:
     from dperm.torch.plan import DPSGDPlan
@@ -34,6 +38,8 @@ class Update:
         That of the next step.
     parameters
         What is trained.
+    observer
+        What looks at the weights of examples: where the clip norm adapts, it counts those that are not shortened.
     """
 
     def __init__(self, plan: "DPSGDPlan", optimizer: Optimizer, model: nn.Module, stream: Stream) -> None:
@@ -44,6 +50,8 @@ class Update:
         self._sums: list[Tensor | None] = [None] * len(self.parameters)
         self._partial = False
         self._short: Tensor | None = None
+        self.observer: Callable[[Tensor], None] | None = None if plan.quantile is None else self._count
+        self._at_once = at_once(plan.noise, self.parameters) if plan.quantile is None else None
 
     def __enter__(self) -> Self:
         """Refuse steps of the optimizer that are not private."""
@@ -62,10 +70,11 @@ class Update:
         """Whether a part of a sample was added, and not yet the last one."""
         return self._partial
 
-    @property
-    def observer(self) -> Callable[[Tensor], None] | None:
-        """What looks at the weights of examples: where the clip norm adapts, it counts those that are not shortened."""
-        return None if self.plan.quantile is None else self._count
+    def draw_of(self, found: Sequence[Weighed]) -> Draw | None:
+        """How to make the noisy gradients of a sample at once, of which this is all; None if that cannot be done."""
+        if self._at_once is None or self._partial:
+            return None
+        return partial(self._at_once, found)
 
     def forget(self) -> None:
         """Begin a sample anew."""
@@ -98,8 +107,9 @@ class Update:
             parameter.grad = grad if grad.dtype is parameter.dtype else grad.to(parameter.dtype)
         self.forget()
         clear_others(self.optimizer, self._places)
-        with self._allowed():
-            self.optimizer.step()
+        if not plain_step(self.optimizer, self.parameters):
+            with self._allowed():
+                self.optimizer.step()
 
     def _gradients(self, factor: float) -> list[Tensor]:
         """The noisy sums times ``factor``."""

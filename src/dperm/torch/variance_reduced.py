@@ -19,7 +19,7 @@ from dperm.torch.adam import tell_noise
 from dperm.torch.digest import model_digest
 from dperm.torch.engine.check import check_losses
 from dperm.torch.engine.clipping import Clipping
-from dperm.torch.engine.gradients import PerExampleGradients, Sums, clipped
+from dperm.torch.engine.gradients import PerExampleGradients, Sums, summed, weighed
 from dperm.torch.engine.tied import united
 from dperm.torch.loss_functions import Loss, PerExample, check_loss, losses_of, per_example
 from dperm.torch.model_facts import model_facts
@@ -140,7 +140,8 @@ class Descent:
                 for value in self.parameters
                 if value in here or value in there
             ]
-            return dict(clipped(both, {}, clip_norm=self.plan.method.clip_norm, clipping=Clipping.FLAT, double=True))
+            norm = self.plan.method.clip_norm
+            return dict(summed(weighed(both, {}, clip_norm=norm, clipping=Clipping.FLAT, double=True)))
 
     def _snapshot(self) -> list[Tensor]:
         """The noisy mean of the clipped gradients of all records, here."""

@@ -69,10 +69,10 @@ def standard_normals(words: Tensor) -> Tensor:
     return torch.cat([radius * angle.cos(), radius * angle.sin()])
 
 
-def noisy(sums: Sequence[Tensor], words: Tensor, scale: Tensor, factor: Tensor) -> list[Tensor]:
-    """(sum + scale normals) factor."""
+def noisy(sums: Sequence[Tensor], bits: Tensor, scale: Tensor, factor: Tensor) -> list[Tensor]:
+    """(sum + scale normals) factor; ``bits`` are words that normals are made of, or normals."""
     sizes = [total.numel() for total in sums]
-    normals = standard_normals(words)[: sum(sizes)]
+    normals = (bits if bits.is_floating_point() else standard_normals(bits))[: sum(sizes)]
     return [
         (total + part.view(total.shape).to(total.dtype) * scale) * factor
         for total, part in zip(sums, normals.split(sizes), strict=True)

@@ -11,9 +11,12 @@ from torch import Tensor, nn
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from dperm.noise.bits import Stream
+from dperm.noise.pool import AHEAD
 from dperm.torch.compiled.inductor import Compiled, compiled
 from dperm.torch.compiled.noise import noisy, pairs_of
 from dperm.torch.compiled.sums import CompiledSum
+from dperm.torch.engine.precision import plain_arithmetic
+from dperm.torch.gaussian import floating_pool
 
 
 class CompiledStep:
@@ -46,14 +49,14 @@ class CompiledStep:
         trace = sums.trace
 
         def step(*inputs: Tensor) -> list[Tensor]:
-            *rest, words, scale, factor = inputs
+            *rest, bits, scale, factor = inputs
             *found, total, weights = trace.graph(*rest)
             by_parameter = dict(zip(trace.parameters, found, strict=True))
             totals = [by_parameter.get(value, torch.zeros_like(value)) for value in self.parameters]
-            return [*noisy(totals, words, scale, factor), total, weights]
+            return [*noisy(totals, bits, scale, factor), total, weights]
 
-        words = torch.zeros(2 * self._pairs, dtype=torch.int32)
-        inputs = [*sums.examples, words, self._scale, self._factor]
+        self._is_small = sum(value.numel() for value in self.parameters) < AHEAD
+        inputs = [*sums.examples, self._example_of_bits(), self._scale, self._factor]
         with torch.no_grad():
             self._code = code(make_fx(step)(*inputs), inputs)
 
@@ -72,13 +75,22 @@ class CompiledStep:
         if factor != self._last:
             self._last = factor
             self._factor.fill_(factor)
-        words = torch.from_numpy(stream.words(self._pairs).view(np.int32))
-        with torch.no_grad():
-            *found, total, weights = self._code([*inputs, words, self._scale, self._factor])
+        bits = self._bits(stream)
+        with plain_arithmetic("cpu"):
+            *found, total, weights = self._code([*inputs, bits, self._scale, self._factor])
             if math.isfinite(total.item()):
                 if observe is not None:
                     observe(weights)
                 return found
             sums = self._sums.by_engine(batch, keep, observe)
             totals = [sums.get(value, torch.zeros_like(value)) for value in self.parameters]
-            return noisy(totals, words, self._scale, self._factor)
+            return noisy(totals, bits, self._scale, self._factor)
+
+    def _bits(self, stream: Stream) -> Tensor:
+        """What the noise is made of: words, or for a small model normals that were drawn ahead."""
+        if self._is_small:
+            return torch.from_numpy(floating_pool(stream).take(2 * self._pairs))
+        return torch.from_numpy(stream.words(self._pairs).view(np.int32))
+
+    def _example_of_bits(self) -> Tensor:
+        return torch.zeros(2 * self._pairs, dtype=torch.float32 if self._is_small else torch.int32)

@@ -14,6 +14,7 @@ from dperm.torch.compiled.inductor import Compiled, compiled
 from dperm.torch.compiled.tracing import Loss, traced
 from dperm.torch.engine.clipping import Clipping
 from dperm.torch.engine.gradients import PerExampleGradients, Sums
+from dperm.torch.engine.precision import plain_arithmetic
 
 AGREEMENT = 1e-3
 """Share of the largest entry by which a compiled sum may differ from the engine's when it is checked at the start."""
@@ -90,7 +91,7 @@ class CompiledSum:
             Called with the weights of the examples.
         """
         inputs = self.inputs(batch, keep, clip_norm)
-        with torch.no_grad():
+        with plain_arithmetic("cpu"):
             *sums, total, weights = self._code(inputs)
         if not math.isfinite(total.item()):
             return self.by_engine(batch, keep, observe)

@@ -55,7 +55,8 @@ class CompiledTraining:
         part = training.awaited()
         if part.trial:
             return training.step(self._loss(training.model(batch[0]), *batch[1:]))
-        if any(not isinstance(values, Tensor) or values.shape[:1] != (max(part.rows, 1),) for values in batch):
+        rows = max(part.rows, 1)
+        if any([not isinstance(values, Tensor) or not values.dim() or values.shape[0] != rows for values in batch]):
             raise ParameterError(
                 f"a compiled step takes the tensors of the batch that the loop gave last, the model's input first, got "
                 f"{shown([type(values).__name__ for values in batch])}."
@@ -67,8 +68,8 @@ class CompiledTraining:
             return self._taken(part, padded, keep)
 
     def _taken(self, part: MicroBatch, padded: list[Tensor], keep: Tensor) -> bool:
-        training, update, plan = self._training, self._training.update, self._training.plan
-        if part.last and not update.is_partial and plan.quantile is None:
+        training, update = self._training, self._training.update
+        if part.last and not update.is_partial and update.observer is None:
             step = self._step or self._compiled_step(padded)
             return training.finished(
                 part,

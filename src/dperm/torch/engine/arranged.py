@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from dperm.torch.engine.factors import Factor
+from dperm.torch.engine.sums import Onto
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,10 @@ class Arranged:
     def weighted(self, weights: Tensor) -> Tensor:
         """The sum, rearranged."""
         return self.factor.weighted(weights).permute(self.order).contiguous()
+
+    def add_weighted(self, weights: Tensor, onto: Onto) -> None:
+        """The same, added to what is there."""
+        onto.total(self.weighted(weights))
 
     def dense(self) -> Tensor:
         """All of them rearranged, as a view."""

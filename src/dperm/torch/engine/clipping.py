@@ -96,7 +96,7 @@ def weights(clipping: Clipping, clip_norm: float, layers: Sequence[Lengths]) -> 
     else:
         found = [_weights(clipping, clip_norm, total, layers)] * len(layers)
     # One number is looked at in each step. Only if it is too large, or not a number, rows are looked at one by one.
-    if not total.shape[0] or float(torch.linalg.vector_norm(total, math.inf)) < LONGEST_SQUARE:
+    if not total.shape[0] or torch.linalg.vector_norm(total, math.inf).item() < LONGEST_SQUARE:
         return Weights(found, None)
     finite = total.abs() < LONGEST_SQUARE
     return Weights([torch.where(finite, weight, 0) for weight in found], finite)

@@ -21,7 +21,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from dperm.torch.engine.sums import weighted_products, weighted_rows
+from dperm.torch.engine.sums import Onto, weighted_products, weighted_rows
 
 LARGEST = 1.25
 """Gradients of all examples of a sequence take at most this many times the memory of its inputs and gradients: fresh
@@ -62,6 +62,9 @@ class Factor(Protocol):
     def weighted(self, weights: Tensor) -> Tensor:
         """The sum of the gradients, each times its weight, in the shape of the parameter."""
 
+    def add_weighted(self, weights: Tensor, onto: Onto) -> None:
+        """The same sum, added to what is there; single precision only."""
+
     def dense(self) -> Tensor:
         """The gradients themselves: examples first, then the shape of the parameter."""
 
@@ -98,6 +101,10 @@ class Dense:
             return weighted_rows(weights, self.values)
         return weighted_rows(weights, _flat(self.values)).reshape(self.shape)
 
+    def add_weighted(self, weights: Tensor, onto: Onto) -> None:
+        """The same, added to what is there."""
+        onto.rows(weights, self.values if self.values.dim() == 2 else _flat(self.values))
+
     def dense(self) -> Tensor:
         """As they are."""
         return self.values
@@ -131,6 +138,10 @@ class Outer:
     def weighted(self, weights: Tensor) -> Tensor:
         """One product, as in ordinary training."""
         return _shaped(weighted_products(weights, self.grads, self.inputs), self.shape)
+
+    def add_weighted(self, weights: Tensor, onto: Onto) -> None:
+        """The same, added to what is there."""
+        onto.products(weights, self.grads, self.inputs)
 
     def dense(self) -> Tensor:
         """All outer products."""
@@ -166,9 +177,11 @@ class OuterSequence:
 
     def weighted(self, weights: Tensor) -> Tensor:
         """One product, as in ordinary training."""
-        steps = self.grads.shape[1]
-        grads, inputs = self.grads.flatten(0, 1), self.inputs.flatten(0, 1)
-        return _shaped(weighted_products(weights.repeat_interleave(steps), grads, inputs), self.shape)
+        return _shaped(weighted_products(weights, self.grads, self.inputs), self.shape)
+
+    def add_weighted(self, weights: Tensor, onto: Onto) -> None:
+        """The same, added to what is there."""
+        onto.products(weights, self.grads, self.inputs)
 
     def dense(self) -> Tensor:
         """The gradients of all examples."""

@@ -19,13 +19,14 @@ from dperm.errors import AssumptionError, ParameterError
 from dperm.torch.engine.clipping import LONGEST_CLIP, SHORTEST_CLIP, Clipping, Lengths, Weights, together, weights
 from dperm.torch.engine.factors import Factor
 from dperm.torch.engine.guard import Guard
-from dperm.torch.engine.precision import without_autocast
+from dperm.torch.engine.precision import plain_arithmetic
 from dperm.torch.engine.refusals import check_compiled, watched_layers
 from dperm.torch.engine.sites import Site, sites_of
 from dperm.torch.engine.tape import Tape, uses
-from dperm.torch.engine.tied import united
 
 Sums = dict[nn.Parameter, Tensor]
+Weighed = tuple[nn.Parameter, Factor, Tensor]
+"""A parameter, the gradients of the examples, and their weights."""
 
 
 class PerExampleGradients:
@@ -118,8 +119,23 @@ class PerExampleGradients:
         observe: Callable[[Tensor], None] | None = None,
     ) -> list[tuple[nn.Parameter, Tensor]]:
         """What `clipped_sum` returns, as a list: to look up a parameter costs as much as a small operation."""
-        with torch.no_grad(), without_autocast(checked_losses(losses).device.type):  # once, for the same reason
-            return clipped(
+        return summed(
+            self.weighed(losses, clip_norm=clip_norm, clipping=clipping, keep=keep, double=double, observe=observe)
+        )
+
+    def weighed(
+        self,
+        losses: Tensor,
+        *,
+        clip_norm: float,
+        clipping: Clipping | str,
+        keep: Tensor | None = None,
+        double: bool = False,
+        observe: Callable[[Tensor], None] | None = None,
+    ) -> list[Weighed]:
+        """The gradients of the examples with their weights: of each parameter, what `clipped_sum` adds up."""
+        with plain_arithmetic(checked_losses(losses).device.type):
+            return weighed(
                 self._factors(losses, double=double),
                 self.layers,
                 clip_norm=clip_norm,
@@ -147,20 +163,19 @@ class PerExampleGradients:
 
     def factors(self, losses: Tensor, *, double: bool = False) -> list[tuple[nn.Parameter, Factor]]:
         """The per-example gradients of every parameter that the losses depend on."""
-        with torch.no_grad(), without_autocast(checked_losses(losses).device.type):
+        with plain_arithmetic(checked_losses(losses).device.type):
             return self._factors(losses, double=double)
 
     def _factors(self, losses: Tensor, *, double: bool) -> list[tuple[nn.Parameter, Factor]]:
         self.outputs = []
-        found = uses(self.tape.taken(), losses, double=double)
-        return [(parameter, factors[0] if len(factors) == 1 else united(factors)) for parameter, factors in found]
+        return uses(self.tape.taken(), losses, double=double)
 
     def _keep_output(self, module: nn.Module, inputs: object, output: object) -> None:
         if torch.is_grad_enabled() and not self.tape.paused:
             self.outputs.append(output)
 
 
-def clipped(
+def weighed(
     factors: list[tuple[nn.Parameter, Factor]],
     layers: dict[nn.Parameter, int],
     *,
@@ -170,14 +185,14 @@ def clipped(
     double: bool = False,
     observe: Callable[[Tensor], None] | None = None,
     examples: int | None = None,
-) -> list[tuple[nn.Parameter, Tensor]]:
-    """Norms, weights, weighted sums; ``examples`` is the number of losses, and must be that of the gradients."""
+) -> list[Weighed]:
+    """Norms and weights; ``examples`` is the number of losses, and must be that of the gradients."""
     if not SHORTEST_CLIP <= clip_norm <= LONGEST_CLIP:
         checks.between("clip_norm", clip_norm, SHORTEST_CLIP, LONGEST_CLIP, "1 is a good start.")
     if not factors:
         return []
     lengths = [Lengths(factor.squared_norms(), factor.spread() if double else None) for _, factor in factors]
-    if examples is not None and {length.squares.shape[0] for length in lengths} != {examples}:
+    if examples is not None and any([length[0].shape[0] != examples for length in lengths]):
         raise AssumptionError(
             "a layer has seen another number of rows than there are losses, so that its gradients are not those of "
             "examples. Keep the examples as the first dimension of every layer's input (no flattening of sequences "
@@ -192,7 +207,15 @@ def clipped(
         observe(kept[0])
     if found.finite is not None:  # what is not finite would survive a product with 0
         factors = [(parameter, factor.masked(found.finite)) for parameter, factor in factors]
-    return [(parameter, factor.weighted(weight)) for (parameter, factor), weight in zip(factors, kept, strict=True)]
+    return [(parameter, factor, weight) for (parameter, factor), weight in zip(factors, kept, strict=True)]
+
+
+def summed(found: list[Weighed]) -> list[tuple[nn.Parameter, Tensor]]:
+    """The clipped sums."""
+    if not found:
+        return []
+    with plain_arithmetic(found[0][2].device.type):
+        return [(parameter, factor.weighted(weight)) for parameter, factor, weight in found]
 
 
 def _kept(found: list[Tensor], keep: Tensor | None) -> list[Tensor]:

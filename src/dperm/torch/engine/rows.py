@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from dperm.torch.engine.factors import floored, row_squares
-from dperm.torch.engine.sums import added, is_short, pieces
+from dperm.torch.engine.sums import Onto, added, is_short, pieces
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,10 @@ class Rows:
             return grads.new_zeros(self.shape).index_add_(0, indices, grads)
         parts = zip(pieces(grads), pieces(indices), strict=True)
         return added(grads.new_zeros(self.shape).index_add_(0, at, some) for some, at in parts)
+
+    def add_weighted(self, weights: Tensor, onto: Onto) -> None:
+        """The same, added to what is there."""
+        onto.total(self.weighted(weights))
 
     def dense(self) -> Tensor:
         """The gradients of all examples: memory for a table each."""

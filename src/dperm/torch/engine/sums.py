@@ -7,6 +7,7 @@ unit roundoff. Sums in double precision are taken of at most 2^13 terms at a tim
 """
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -25,14 +26,46 @@ def weighted_rows(weights: Tensor, rows: Tensor) -> Tensor:
 
 
 def weighted_products(weights: Tensor, grads: Tensor, inputs: Tensor) -> Tensor:
-    """sum_i w_i g_i a_i' for ``grads`` (terms, p) and ``inputs`` (terms, d)."""
-    if inputs.shape[1] < grads.shape[1]:  # the narrower of the two is scaled
-        inputs = inputs * weights[:, None]
-    else:
-        grads = grads * weights[:, None]
+    """sum_i w_i g_i a_i' for ``grads`` (terms, p) and ``inputs`` (terms, d), or more terms for each weight."""
+    grads, inputs = _scaled(weights, grads, inputs)
     if is_short(grads):
         return grads.t() @ inputs
     return added(g.t() @ a for g, a in zip(pieces(grads), pieces(inputs), strict=True))
+
+
+class Onto(NamedTuple):
+    """Where the sums of single precision of a step are added to: ``base`` becomes scale base + times sum.
+
+    Noise that is there before the sum costs one operation and no memory of its own.
+    """
+
+    base: Tensor
+    scale: float
+    times: float
+
+    def rows(self, weights: Tensor, rows: Tensor) -> None:
+        """Add the sum of `weighted_rows`."""
+        base = self.base if self.base.dim() == 1 else self.base.view(-1)
+        base.addmv_(rows.t(), weights, beta=self.scale, alpha=self.times)
+
+    def products(self, weights: Tensor, grads: Tensor, inputs: Tensor) -> None:
+        """Add the sum of `weighted_products`."""
+        grads, inputs = _scaled(weights, grads, inputs)
+        base = self.base if self.base.dim() == 2 else self.base.view(grads.shape[1], inputs.shape[1])
+        base.addmm_(grads.t(), inputs, beta=self.scale, alpha=self.times)
+
+    def total(self, total: Tensor) -> None:
+        """Add a sum that is there."""
+        self.base.mul_(self.scale).add_(total, alpha=self.times)
+
+
+def _scaled(weights: Tensor, grads: Tensor, inputs: Tensor) -> tuple[Tensor, Tensor]:
+    """Both in two dimensions, the narrower one of them times the weights."""
+    if inputs.shape[-1] < grads.shape[-1]:
+        inputs = inputs * weights.view(-1, *[1] * (inputs.dim() - 1))
+    else:
+        grads = grads * weights.view(-1, *[1] * (grads.dim() - 1))
+    return (grads, inputs) if grads.dim() == 2 else (grads.flatten(0, 1), inputs.flatten(0, 1))
 
 
 def is_short(terms: Tensor) -> bool:

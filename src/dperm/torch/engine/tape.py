@@ -12,6 +12,7 @@ from torch.autograd.graph import GradientEdge, _engine_run_backward, get_gradien
 
 from dperm.errors import AssumptionError, ParameterError
 from dperm.torch.engine.factors import Dense, Factor
+from dperm.torch.engine.tied import united
 
 Uses = Iterable[tuple[nn.Parameter, Factor]]
 
@@ -41,7 +42,9 @@ class Entry:
                 f"the input of a {type(self.module).__name__} was overwritten in place after it was used, so its "
                 f"gradient is lost. Use the operation that is not in place there."
             )
-        return tuple([_double(value) if double else _single(value) for value in self.inputs])
+        if double:
+            return tuple([_double(value) for value in self.inputs])
+        return tuple([value if value.dtype is torch.float32 else _single(value) for value in self.inputs])
 
 
 @dataclass(slots=True)
@@ -82,8 +85,8 @@ class _Lifted:
         return [(self.parameter, Dense(grad.reshape(grad.shape[0], *self.parameter.shape)))]
 
 
-def uses(entries: list[Entry], losses: Tensor, *, double: bool) -> list[tuple[nn.Parameter, list[Factor]]]:
-    """The factors of all uses that the losses depend on, by parameter: one backward pass, through activations only.
+def uses(entries: list[Entry], losses: Tensor, *, double: bool) -> list[tuple[nn.Parameter, Factor]]:
+    """The factors of all parameters that the losses depend on: one backward pass, through activations only.
 
     To be called under ``torch.no_grad()``: no rule has to be differentiated.
     """
@@ -91,13 +94,20 @@ def uses(entries: list[Entry], losses: Tensor, *, double: bool) -> list[tuple[nn
         return []
     edges: Any = [entry.edge for entry in entries]
     grads = _backward(losses, edges)
-    found: dict[int, tuple[nn.Parameter, list[Factor]]] = {}
+    found: dict[int, tuple[nn.Parameter, Factor]] = {}
+    several: dict[int, list[Factor]] = {}
     for entry, grad in zip(entries, grads, strict=True):
         if grad is not None:
             values = entry.checked_inputs(double=double)
             given = grad if entry.shape is None else grad.reshape(entry.shape)
             for parameter, factor in entry.rule(entry.module, values, _double(given) if double else _single(given)):
-                found.setdefault(id(parameter), (parameter, []))[1].append(factor)
+                key = id(parameter)
+                if key in found:
+                    several.setdefault(key, [found[key][1]]).append(factor)
+                else:
+                    found[key] = parameter, factor
+    for key, factors in several.items():
+        found[key] = found[key][0], united(factors)
     return list(found.values())
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from dperm.torch.engine.factors import Factor, Outer, OuterSequence, combined, floored
 from dperm.torch.engine.rows import Rows, joined
+from dperm.torch.engine.sums import Onto
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,10 @@ class Tied:
     def weighted(self, weights: Tensor) -> Tensor:
         """The sum of both."""
         return self.rows.weighted(weights) + self.rest.weighted(weights)
+
+    def add_weighted(self, weights: Tensor, onto: Onto) -> None:
+        """The same, added to what is there."""
+        onto.total(self.weighted(weights))
 
     def dense(self) -> Tensor:
         """The sum of both."""

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from dperm.torch.engine.factors import Factor
+from dperm.torch.engine.sums import Onto
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,10 @@ class Stacked:
     def weighted(self, weights: Tensor) -> Tensor:
         """Weighted sums of the parts."""
         return torch.cat([part.weighted(weights) for part in self.parts])
+
+    def add_weighted(self, weights: Tensor, onto: Onto) -> None:
+        """The same, added to what is there."""
+        onto.total(self.weighted(weights))
 
     def dense(self) -> Tensor:
         """The gradients of all examples."""

@@ -2,8 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Linear layers: y_t = W a_t + b, so that the gradient of W is sum_t g_t a_t', that of b sum_t g_t."""
 
-from typing import cast
-
 from torch import Tensor, nn
 
 from dperm.torch.engine.factors import Dense, affine, outer
@@ -12,16 +10,15 @@ from dperm.torch.engine.tape import Uses
 
 def linear_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
     """The rule of ``nn.Linear``."""
-    layer = cast(nn.Linear, module)
-    return matrix_uses(cast(nn.Parameter, layer.weight), cast(nn.Parameter | None, layer.bias), inputs[0], grad)
+    return matrix_uses(module._parameters["weight"], module._parameters["bias"], inputs[0], grad)
 
 
-def matrix_uses(weight: nn.Parameter, bias: nn.Parameter | None, inputs: Tensor, grad: Tensor) -> Uses:
+def matrix_uses(weight: nn.Parameter | None, bias: nn.Parameter | None, inputs: Tensor, grad: Tensor) -> Uses:
     """Uses of a matrix and of what is added to its products, by (examples, ..., d) and (examples, ..., p)."""
-    if weight.requires_grad and bias is not None and bias.requires_grad:
+    if weight is not None and weight.requires_grad and bias is not None and bias.requires_grad:
         factors = affine(inputs, grad, weight.shape)
         return [(weight, factors[0]), (bias, factors[1])]
-    if weight.requires_grad:
+    if weight is not None and weight.requires_grad:
         return [(weight, outer(inputs, grad, weight.shape))]
     if bias is not None and bias.requires_grad:
         return [(bias, Dense(grad if grad.dim() == 2 else grad.flatten(1, -2).sum(1)))]

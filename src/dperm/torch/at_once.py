@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The gradient of a sample that is one micro-batch: its noise is drawn first, and the clipped sums are added to it.
+
+What comes out is (sum + noise) times a public number, as of sums that get their noise afterwards. Nothing is written
+that is not read at once: the noise is made where the gradient will be, and every layer adds its product in place.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from dperm.noise.bits import Stream
+from dperm.torch.engine.gradients import Weighed
+from dperm.torch.engine.precision import plain_arithmetic
+from dperm.torch.engine.sums import Onto
+from dperm.torch.noise import FastNoise, StepNoise
+
+
+class AtOnce:
+    """Noise of grade "fast" with sums added to it, for parameters of single precision on the CPU."""
+
+    def __init__(self, noise: FastNoise, parameters: Sequence[nn.Parameter]) -> None:
+        self._noise = noise
+        self._places = {id(value): place for place, value in enumerate(parameters)}
+        self._shapes = [value.shape for value in parameters]
+        self._sizes = [value.numel() for value in parameters]
+        self._size = sum(self._sizes)
+
+    def __call__(self, found: Sequence[Weighed], stream: Stream, factor: float) -> list[Tensor]:
+        """The private gradients of all parameters, in their order; those that no loss depends on are noise."""
+        noise = self._noise
+        grads = self._views(noise.standard(self._size, stream))
+        scale, places = noise.scale * factor, self._places
+        with plain_arithmetic("cpu"):
+            for parameter, examples, weights in found:
+                examples.add_weighted(weights, Onto(grads[places[id(parameter)]], scale, factor))
+            if len(found) < len(grads):
+                met = {id(parameter) for parameter, *_ in found}
+                for key in places.keys() - met:
+                    grads[places[key]].mul_(scale)
+        return grads
+
+    def _views(self, flat: Tensor) -> list[Tensor]:
+        parts = zip(flat.split_with_sizes(self._sizes), self._shapes, strict=True)
+        return [part if len(shape) == 1 else part.view(shape) for part, shape in parts]
+
+
+def at_once(noise: StepNoise, parameters: Sequence[nn.Parameter]) -> AtOnce | None:
+    """How sums are added to noise, where that can be done."""
+    if isinstance(noise, FastNoise) and all(value.dtype is torch.float32 and value.is_cpu for value in parameters):
+        return AtOnce(noise, parameters)
+    return None

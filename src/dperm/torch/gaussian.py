@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Standard normals of grade `fast`, by torch: the law of `dperm.noise.floating`, from words in the same order."""
+
+import math
+from collections.abc import Hashable
+from functools import lru_cache
+from typing import cast
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from dperm.noise.bits import Stream
+from dperm.noise.pool import FloatingPool
+
+BLOCK = 2**17
+"""Pairs at a time: after other work the beginning of an operation costs as much as ten thousand numbers."""
+
+
+def torch_gaussian(size: int, stream: Stream) -> NDArray[np.float32]:
+    """``size`` standard normals by Box and Muller: sqrt(-2 log U) (cos V, sin V)."""
+    out = torch.empty(size + size % 2, dtype=torch.float32)
+    for start in range(0, len(out), 2 * BLOCK):
+        part = out[start : start + 2 * BLOCK]
+        half = len(part) // 2
+        words = torch.from_numpy(stream.words(half).view(np.uint32))
+        radius = words[:half].float().add_(0.5).mul_(2.0**-32).log_().mul_(-2.0).sqrt_()
+        angle = words[half:].float().mul_(2 * math.pi * 2.0**-32)
+        torch.mul(radius, angle.cos(), out=part[:half])
+        torch.mul(radius, angle.sin_(), out=part[half:])
+    numbers: NDArray[np.float32] = out.numpy()[:size]
+    return numbers
+
+
+def floating_pool(stream: Stream) -> FloatingPool:
+    """The numbers that were drawn ahead from ``stream``: a draw of a few numbers costs mostly its beginning."""
+    return _pool(cast(Hashable, stream))
+
+
+@lru_cache(maxsize=8)
+def _pool(stream: Hashable) -> FloatingPool:
+    return FloatingPool(cast(Stream, stream), torch_gaussian)

@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""A sample that is one micro-batch: noise first, sums added to it; the result is that of sums that get noise after."""
+
+import pytest
+import torch
+from torch import nn
+from torch_training import KINDS, attached, loss_of, model_of, plan_of
+
+from dperm.noise.bits import SystemBits
+from dperm.torch.at_once import AtOnce, at_once
+from dperm.torch.engine.factors import Dense, Outer, OuterSequence
+from dperm.torch.engine.rows import Rows
+from dperm.torch.engine.rules.blocks import Stacked
+from dperm.torch.engine.sums import Onto
+from dperm.torch.engine.tied import Tied
+from dperm.torch.noise import FastNoise
+
+
+def sequence() -> OuterSequence:
+    return OuterSequence(torch.randn(5, 3, 4), torch.randn(5, 3, 6), (6, 4))
+
+
+def rows() -> Rows:
+    return Rows(torch.tensor([[0, 2], [1, 1], [5, 0], [3, 4], [2, 2]]), torch.randn(5, 2, 4), (6, 4))
+
+
+FACTORS = {
+    "vector": lambda: Dense(torch.randn(5, 4)),
+    "numbers": lambda: Dense(torch.randn(5)),
+    "block": lambda: Dense(torch.randn(5, 2, 3, 4)),
+    "outer": lambda: Outer(torch.randn(5, 4), torch.randn(5, 6), (6, 4)),
+    "outer_narrow_inputs": lambda: Outer(torch.randn(5, 2), torch.randn(5, 6), (6, 2)),
+    "outer_of_a_convolution": lambda: Outer(torch.randn(5, 4), torch.randn(5, 6), (6, 2, 2)),
+    "sequence": sequence,
+    "rows": rows,
+    "tied": lambda: Tied(rows(), sequence()),
+    "stacked": lambda: Stacked((sequence(), sequence())),
+}
+
+
+@pytest.mark.parametrize("make", FACTORS.values(), ids=FACTORS)
+def test_sums_are_added_to_what_is_there(make):
+    torch.manual_seed(2)
+    factor, weights = make(), torch.rand(5)
+    base = torch.randn(factor.shape)
+    truth = 0.7 * base + 0.2 * factor.weighted(weights)
+    factor.add_weighted(weights, Onto(base, 0.7, 0.2))
+    torch.testing.assert_close(base, truth)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "quantile"])
+def test_gradients_are_those_of_noise_that_comes_after(kind, monkeypatch):
+    """The same draws, both ways; physical batches that a sample does not fill, or fills several times."""
+    monkeypatch.setattr(FastNoise, "standard", lambda noise, size, stream: torch.linspace(-1, 1, size))
+    found = []
+    for size in (64, 4):
+        torch.manual_seed(0)
+        model = model_of()
+        plan = plan_of(rate=1.0, steps=3, clipping=KINDS[kind], physical_batch_size=size)
+        with attached(plan, model, rehearsal=False) as private:
+            for x, y in private:
+                private.step(loss_of(model, x, y))
+        found.append([value.detach().clone() for value in model.parameters()])
+    torch.testing.assert_close(*found, atol=1e-6, rtol=1e-5)
+
+
+def test_where_it_cannot_be_done_noise_comes_after():
+    fast, exact = (plan_of(grade=grade).noise for grade in ("fast", "exact"))
+    single, double = (list(nn.Linear(2, 2, dtype=dtype).parameters()) for dtype in (torch.float32, torch.float64))
+    assert isinstance(at_once(fast, single), AtOnce)
+    assert at_once(exact, single) is None
+    assert at_once(fast, double) is None
+
+
+def test_draws_are_not_handed_out_twice():
+    """Gradients lie where the noise was: the next ones are elsewhere."""
+    noise, parameters, stream = plan_of().noise, list(nn.Linear(2, 2).parameters()), SystemBits().stream()
+    one, other = (AtOnce(noise, parameters)([], stream, 1.0) for _ in range(2))
+    assert one[0].data_ptr() != other[0].data_ptr()
+    assert not torch.isclose(one[0], other[0]).any()
