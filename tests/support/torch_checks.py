@@ -144,7 +144,7 @@ def noise_at_once_has_the_planned_scale() -> None:
     """Also where no loss depends on a parameter; a draw is one deviation here."""
     plan, model = plan_of(rate=1.0, steps=1, clip_norm=CLIP), _Idle()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(FastNoise, "standard", lambda noise, size, stream: torch.ones(size))
+        patch.setattr(FastNoise, "standard", lambda noise, size, stream, scratch: torch.ones(size))
         with plan.attach(model, sgd(model), (torch.ones(40, 1),), rehearsal=False) as private:
             for (x,) in private:
                 private.step(model(x))

@@ -37,11 +37,11 @@ def run(plan: Any, folder: Path, *, save_at: int = -1, kill_at: int = -1, **opti
     own = [0]
     standard = FastNoise.standard
 
-    def drawn(noise: FastNoise, size: int, stream: Any) -> Any:
+    def drawn(noise: FastNoise, size: int, *rest: Any) -> Any:
         with open(folder / "drawn", "ab") as file:
             file.write(b".")
         own[0] += 1
-        numbers = standard(noise, size, stream)
+        numbers = standard(noise, size, *rest)
         if own[0] == kill_at:
             os.kill(os.getpid(), signal.SIGKILL)
         return numbers

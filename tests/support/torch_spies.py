@@ -60,5 +60,5 @@ def watch_noise(patch: pytest.MonkeyPatch, before: Callable[[Any, list[torch.Ten
 def silent() -> Iterator[None]:
     """Draws of grade "fast" are zeros."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(FastNoise, "standard", lambda noise, size, stream: torch.zeros(size))
+        patch.setattr(FastNoise, "standard", lambda noise, size, stream, scratch: torch.zeros(size))
         yield

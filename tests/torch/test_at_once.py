@@ -52,7 +52,7 @@ def test_sums_are_added_to_what_is_there(make):
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "quantile"])
 def test_gradients_are_those_of_noise_that_comes_after(kind, monkeypatch):
     """The same draws, both ways; physical batches that a sample does not fill, or fills several times."""
-    monkeypatch.setattr(FastNoise, "standard", lambda noise, size, stream: torch.linspace(-1, 1, size))
+    monkeypatch.setattr(FastNoise, "standard", lambda noise, size, stream, scratch: torch.linspace(-1, 1, size))
     found = []
     for size in (64, 4):
         torch.manual_seed(0)

@@ -248,7 +248,7 @@ def test_a_step_is_the_sum_with_noise(small, value, ahead, monkeypatch):
     totals = sums((inputs, targets), keep, clip_norm=0.4)
     noise = CompiledNoise(parameters, 0.7, code=interpreted)
     for one, other in zip(found, noise([totals[key] for key in parameters], stream, 0.25), strict=True):
-        torch.testing.assert_close(one, other.detach(), atol=1e-9, rtol=0)
+        torch.testing.assert_close(one, other.detach(), atol=1e-6 if ahead else 1e-9, rtol=0)  # normals by numpy
 
 
 @pytest.fixture

@@ -151,8 +151,8 @@ def test_workers_read_and_the_process_of_the_run_draws(monkeypatch):
     draws, rows, readers = [], [], set()
     standard, sample = FastNoise.standard, sampling.sampled_rows
 
-    def drawn(noise, size, stream):
-        numbers = standard(noise, size, stream)
+    def drawn(noise, size, *rest):
+        numbers = standard(noise, size, *rest)
         draws.append((os.getpid(), tuple(numbers.tolist())))
         return numbers
 

@@ -14,8 +14,12 @@ from torch import Tensor, nn
 from dperm.noise.bits import Stream
 from dperm.torch.engine.gradients import Weighed
 from dperm.torch.engine.precision import plain_arithmetic
+from dperm.torch.engine.scratch import Scratch
 from dperm.torch.engine.sums import Onto
 from dperm.torch.noise import FastNoise, StepNoise
+
+PIECES = 5
+"""Kept from step to step: two for gradients, those of the last step are held by the parameters; three on the way."""
 
 
 class AtOnce:
@@ -27,11 +31,12 @@ class AtOnce:
         self._shapes = [value.shape for value in parameters]
         self._sizes = [value.numel() for value in parameters]
         self._size = sum(self._sizes)
+        self._scratch = Scratch(PIECES)
 
     def __call__(self, found: Sequence[Weighed], stream: Stream, factor: float) -> list[Tensor]:
         """The private gradients of all parameters, in their order; those that no loss depends on are noise."""
         noise = self._noise
-        grads = self._views(noise.standard(self._size, stream))
+        grads = self._views(noise.standard(self._size, stream, self._scratch))
         scale, places = noise.scale * factor, self._places
         with plain_arithmetic("cpu"):
             for parameter, examples, weights in found:

@@ -10,27 +10,35 @@ from typing import cast
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from dperm.noise.bits import Stream
 from dperm.noise.pool import FloatingPool
+from dperm.torch.engine.scratch import Scratch
 
 BLOCK = 2**17
 """Pairs at a time: after other work the beginning of an operation costs as much as ten thousand numbers."""
 
 
 def torch_gaussian(size: int, stream: Stream) -> NDArray[np.float32]:
+    """``size`` standard normals, as an array."""
+    numbers: NDArray[np.float32] = normals(size, stream, Scratch(0)).numpy()
+    return numbers
+
+
+def normals(size: int, stream: Stream, scratch: Scratch) -> Tensor:
     """``size`` standard normals by Box and Muller: sqrt(-2 log U) (cos V, sin V)."""
-    out = torch.empty(size + size % 2, dtype=torch.float32)
+    out = scratch.empty(size + size % 2)
     for start in range(0, len(out), 2 * BLOCK):
         part = out[start : start + 2 * BLOCK]
         half = len(part) // 2
         words = torch.from_numpy(stream.words(half).view(np.uint32))
-        radius = words[:half].float().add_(0.5).mul_(2.0**-32).log_().mul_(-2.0).sqrt_()
-        angle = words[half:].float().mul_(2 * math.pi * 2.0**-32)
-        torch.mul(radius, angle.cos(), out=part[:half])
-        torch.mul(radius, angle.sin_(), out=part[half:])
-    numbers: NDArray[np.float32] = out.numpy()[:size]
-    return numbers
+        radius, angle, turned = (scratch.empty(half) for _ in range(3))
+        radius.copy_(words[:half]).add_(0.5).mul_(2.0**-32).log_().mul_(-2.0).sqrt_()
+        angle.copy_(words[half:]).mul_(2 * math.pi * 2.0**-32)
+        torch.mul(radius, torch.cos(angle, out=turned), out=part[:half])
+        torch.mul(radius, torch.sin(angle, out=turned), out=part[half:])
+    return out[:size]
 
 
 def floating_pool(stream: Stream) -> FloatingPool:

@@ -26,10 +26,12 @@ from dperm.methods.sampled_noise import PUSHES, Part, SampledNoise, SampledSums,
 from dperm.methods.samples import Steps, planned_sums
 from dperm.noise.bits import Stream
 from dperm.noise.grade import Grade
+from dperm.noise.pool import AHEAD
 from dperm.privacy import Adjacency, ApproxDP
 from dperm.torch.engine.factors import SPREAD
+from dperm.torch.engine.scratch import Scratch
 from dperm.torch.engine.sums import LONGEST
-from dperm.torch.gaussian import floating_pool
+from dperm.torch.gaussian import floating_pool, normals
 
 UNIT = 2.0**-53
 """Relative error of one operation in double precision."""
@@ -174,7 +176,7 @@ class FastNoise:
     def add(self, sums: Sequence[Tensor], stream: Stream) -> list[Tensor]:
         """One draw for all entries, added in place."""
         parts, start = [], 0
-        drawn = self.standard(sum([total.numel() for total in sums]), stream)
+        drawn = self.standard(sum([total.numel() for total in sums]), stream, Scratch(0))
         for total in sums:
             stop = start + total.numel()
             part = drawn[start:stop].view(total.shape)
@@ -184,9 +186,9 @@ class FastNoise:
         torch._foreach_add_(noisy, parts, alpha=self.scale)
         return noisy
 
-    def standard(self, size: int, stream: Stream) -> Tensor:
+    def standard(self, size: int, stream: Stream, scratch: Scratch) -> Tensor:
         """As many standard normals, in memory that nobody else has."""
-        return torch.from_numpy(floating_pool(stream).take(size))
+        return normals(size, stream, scratch) if size >= AHEAD else torch.from_numpy(floating_pool(stream).take(size))
 
 
 def step_noise(grade: Grade, steps: Steps, goal: ApproxDP, size: int) -> StepNoise:

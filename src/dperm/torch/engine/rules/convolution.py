@@ -9,6 +9,7 @@ its input meets the patches of the gradient at its output.
 import math
 from collections.abc import Sequence
 from typing import cast
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -16,12 +17,15 @@ from torch.nn import functional
 from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 from dperm.torch.engine.arranged import Arranged
-from dperm.torch.engine.factors import Dense, Factor, OuterSequence, pays
+from dperm.torch.engine.factors import Dense, Factor, OuterSequence, pays, row_squares
 from dperm.torch.engine.rules.layers import check_examples, trained
 from dperm.torch.engine.rules.patches import Windows
+from dperm.torch.engine.scratch import Scratch
 from dperm.torch.engine.tape import Uses
 
 Convolution = nn.Conv1d | nn.Conv2d | nn.Conv3d | nn.ConvTranspose1d | nn.ConvTranspose2d | nn.ConvTranspose3d
+
+_SCRATCH: WeakKeyDictionary[nn.Module, Scratch] = WeakKeyDictionary()
 
 FEW = 2**18
 """Numbers in the patches that are held at a time: memory that is used again, and stays in the cache (measured)."""
@@ -57,22 +61,30 @@ def _met(layer: Convolution, padded: Tensor, values: Tensor) -> Factor:
     order = (0, *(1 + dim for dim in windows.order))
     arranged = tuple(shape[dim] for dim in order)
     if pays(values.shape[2], math.prod(shape[1:]), shape[0]):
-        factor: Factor = Dense(_instantiated(windows, padded, values).reshape(-1, *arranged))
+        found, squares = _instantiated(layer, windows, padded, values)
+        factor: Factor = Dense(found.reshape(-1, *arranged), squares)
     else:
         factor = OuterSequence(windows.patches(padded), values.transpose(1, 2), arranged)
     same = tuple(range(len(order)))
     return factor if order == same else Arranged(factor, tuple(order.index(dim) for dim in same))
 
 
-def _instantiated(windows: Windows, padded: Tensor, values: Tensor) -> Tensor:
-    """The gradients of all examples, for a few at a time: patches take several times the memory of an image."""
+def _instantiated(layer: Convolution, windows: Windows, padded: Tensor, values: Tensor) -> tuple[Tensor, Tensor | None]:
+    """The gradients of all examples, for a few at a time: patches take several times the memory of an image.
+
+    With them their squared norms, while they are in the cache.
+    """
+    if is_in_torch_dispatch_mode() or not values.is_cpu:
+        # A trace has all of them at once: a graph of many small products takes minutes to compile.
+        return torch.bmm(values, windows.patches(padded)), None
     entries = windows.channels * math.prod(windows.sizes)
-    found = values.new_empty(len(values), values.shape[1], entries)
-    # A trace has all of them at once: a graph of many small products takes minutes to compile.
-    few = len(values) if is_in_torch_dispatch_mode() else max(1, FEW // (entries * values.shape[2]))
+    held = _SCRATCH.setdefault(layer, Scratch(1))
+    found = held.empty(len(values), values.shape[1], entries, dtype=values.dtype)
+    few, squares = max(1, FEW // (entries * values.shape[2])), []
     for some, at, to in zip(padded.split(few), values.split(few), found.split(few), strict=True):
         torch.bmm(at, windows.patches(some), out=to)
-    return found
+        squares.append(row_squares(to.flatten(1)))
+    return found, torch.cat(squares)
 
 
 def _padded(layer: Convolution, values: Tensor, mode: str) -> Tensor:

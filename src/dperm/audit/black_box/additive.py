@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Subjects that add noise to one of two values: mechanisms by themselves, and output perturbation."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from types import MappingProxyType
+
+import numpy as np
+
+from dperm.accounting import account
+from dperm.audit.black_box.low_order_bits import low_order_bits
+from dperm.audit.black_box.neighbours import farthest_minimisers
+from dperm.audit.black_box.noise_rows import noisy_rows
+from dperm.audit.black_box.ratios import additive_statistic
+from dperm.audit.black_box.sample import Progress, Truths, told
+from dperm.audit.black_box.statistics import Statistic
+from dperm.erm.minimize import minimize
+from dperm.mechanisms.additive import AdditiveMechanism
+from dperm.methods.output import OutputPlan
+from dperm.noise.arrays import Floats
+from dperm.noise.bits import Bits, SystemBits
+from dperm.privacy.guarantee import AnyGuarantee
+from dperm.privacy.profile import PrivacyProfile
+
+MAIN, BITS = 0.8, 0.2
+"""How alpha is shared between the likelihood ratio and the low-order bits."""
+
+
+@dataclass(frozen=True)
+class Additive:
+    """One of two values, plus the noise of ``mechanism``, drawn by its own sampler.
+
+    Attributes
+    ----------
+    name
+        What it is, in words.
+    mechanism
+        The noise.
+    without, included
+        The value without and with the record.
+    claimed, profile
+        What is claimed.
+    facts
+        Public numbers for the report.
+    bits
+        Where randomness comes from.
+    """
+
+    name: str
+    mechanism: AdditiveMechanism
+    without: Floats
+    included: Floats
+    claimed: AnyGuarantee
+    profile: PrivacyProfile | None = None
+    facts: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+    bits: Bits = field(default_factory=SystemBits)
+
+    @cached_property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """The likelihood ratio, and the low-order bits."""
+        ratio = additive_statistic(self.mechanism, self.without, self.included, share=MAIN)
+        return ratio, low_order_bits(self.without, self.included, share=BITS)
+
+    def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
+        """One row for each run."""
+        values = np.where(included[:, np.newaxis], self.included, self.without)
+        drawn = noisy_rows(self.mechanism, values, self.bits.stream())
+        told(progress)
+        return drawn
+
+
+def of_mechanism(mechanism: AdditiveMechanism, *, bits: Bits | None = None) -> Additive:
+    """Values as far apart as the mechanism's sensitivity allows, along the first axis."""
+    values = np.zeros((2, mechanism.statistic.dim))
+    values[1, 0] = mechanism.statistic.sensitivity
+    facts = {"distance": float(values[1, 0]), "noise_scale": mechanism.scale, "dim": mechanism.statistic.dim}
+    profile = account(mechanism.event, mechanism.goal.adjacency)
+    name = f"{mechanism.name} mechanism"
+    return Additive(name, mechanism, values[0], values[1], mechanism.goal, profile, facts, bits or SystemBits())
+
+
+def of_output(plan: OutputPlan, *, bits: Bits | None = None) -> Additive:
+    """Output perturbation: minimise once for each of two neighbours, then draw the noise of every run (T30, T32)."""
+    pair = farthest_minimisers(plan.spec, plan.adjacency)
+    tolerance = plan.tolerance
+    assert tolerance is not None  # output perturbation solves
+    out, own = (minimize(pair.data(side), plan.spec, tolerance) for side in (False, True))
+    facts = {"neighbours": pair.words, "distance": float(np.linalg.norm(own - out)), "dim": plan.spec.dim}
+    name = f"output perturbation ({plan.mechanism.name} noise)"
+    return Additive(name, plan.mechanism, out, own, plan.goal, plan.facts.profile, facts, bits or SystemBits())

@@ -1,0 +1,156 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Neighbouring data sets on which a method has hardly any privacy to spare.
+
+All rows lie along the first axis: one dimension is the worst case for most methods, and what noise does in the others
+only hides. Whoever stays may be nobody (rows of zeros), or a crowd that moves the model to where a record counts most.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from dperm.audit.black_box.line import Line, Row, Rows
+from dperm.data.bounded import BoundedData, enforce
+from dperm.data.space import FeatureSpace
+from dperm.data.targets import Classes, Interval, Kind, Target
+from dperm.erm.spec import ProblemSpec
+from dperm.errors import AssumptionError
+from dperm.privacy import Adjacency
+
+CROWDS = (1, 4, 40, 1000)
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """A problem on a line, with the record and without it; under replace_one another record is in its place.
+
+    Attributes
+    ----------
+    spec
+        The problem.
+    adjacency
+        Which data sets are neighbours.
+    record
+        The record in question.
+    other
+        The one in its place; None if there is none.
+    rest
+        Those who stay.
+    """
+
+    spec: ProblemSpec
+    adjacency: Adjacency
+    record: Row
+    other: Row | None
+    rest: Rows = ()
+
+    @property
+    def included(self) -> Line:
+        """With the record."""
+        return Line(self.spec, (self.record, *self.rest))
+
+    @property
+    def excluded(self) -> Line:
+        """Without it."""
+        return Line(self.spec, self.rest if self.other is None else (self.other, *self.rest))
+
+    def data(self, included: bool) -> BoundedData:
+        """As what a plan learns from: the first of ``dim`` columns, and rows of zeros.
+
+        So many zeros that there are n rows where n is public; under add_remove one, on both sides.
+        """
+        rows = (self.included if included else self.excluded).rows
+        values = np.array([(x, target) for x, target, count in rows for _ in range(count)]).reshape(-1, 2)
+        X = np.zeros((self._height(len(values)), self.spec.width))
+        y = np.ones(len(X))
+        X[: len(values), 0], y[: len(values)] = values.T
+        space = FeatureSpace(self.spec.width, norm=self.spec.radius / (1 + 2.0**-50), intercept=False)
+        return enforce(X, y, space, _target(self.spec))
+
+    def _height(self, rows: int) -> int:
+        return rows + 1 if self.adjacency is Adjacency.ADD_REMOVE else max(rows, self.spec.n or 1)
+
+    @property
+    def words(self) -> str:
+        """For a report."""
+        crowd = sum(count for *_, count in self.rest)
+        other = "none" if self.other is None else f"x = {self.other[0]:g}, y = {self.other[1]:g}"
+        return f"x = {self.record[0]:g}, y = {self.record[1]:g} against {other}; {crowd} others that are not 0"
+
+
+def require_line(spec: ProblemSpec, method: str) -> None:
+    """Refuse losses of several scores: their worst neighbours are not on a line."""
+    if spec.outputs > 1:
+        raise AssumptionError(
+            f"neighbours for method={method!r} are known for losses of one score, got the loss {spec.loss.name!r}. "
+            f"Use repeated(train, with_record, without_record, claimed=...) with neighbours of your own."
+        )
+
+
+def family(spec: ProblemSpec, adjacency: Adjacency) -> Iterator[Neighbours]:
+    """Candidates: the record and the other at either end of the range or between, and every crowd.
+
+    Which of two records is called the other does not matter: the attacker guesses both ways.
+    """
+    for rest in _crowds(spec, adjacency):
+        if adjacency is Adjacency.ADD_REMOVE:
+            yield from (Neighbours(spec, adjacency, record, None, rest) for record in _records(spec))
+        else:
+            pairs = combinations((*_records(spec), (0.0, 1.0, 1)), 2)
+            yield from (Neighbours(spec, adjacency, record, other, rest) for record, other in pairs)
+
+
+def worst(
+    spec: ProblemSpec, adjacency: Adjacency, value: Callable[[Neighbours], float], *, method: str = "audit"
+) -> Neighbours:
+    """The candidates of the largest value; the first of them, and so the plainest, among equals."""
+    require_line(spec, method)
+    return max(family(spec, adjacency), key=value)
+
+
+def farthest_minimisers(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
+    """For output perturbation: the minimisers lie farthest apart (T30); at best 2L/Lambda, or L/Lambda."""
+    found: dict[Rows, float] = {}
+
+    def minimiser(line: Line) -> float:
+        if line.rows not in found:
+            found[line.rows] = float(line.minimiser(np.zeros(1))[0])
+        return found[line.rows]
+
+    def gap(pair: Neighbours) -> float:
+        return float(f"{abs(minimiser(pair.included) - minimiser(pair.excluded)):.6g}")  # so that equals are equal
+
+    return worst(spec, adjacency, gap, method="output")
+
+
+def opposite(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
+    """For any method: the longest record, against its opposite or against none, and nobody else."""
+    require_line(spec, "audit")
+    record, other = _records(spec)[:2]
+    return Neighbours(spec, adjacency, record, None if adjacency is Adjacency.ADD_REMOVE else other)
+
+
+def _records(spec: ProblemSpec) -> tuple[Row, ...]:
+    """A margin depends on y x alone, so that y = 1 says all there is to say of classes."""
+    radius = spec.radius / (1 + 2.0**-50)
+    if spec.loss.labels is Kind.SIGN:
+        return ((radius, 1.0, 1), (-radius, 1.0, 1), (radius / 2, 1.0, 1))
+    return ((radius, 1.0, 1), (radius, -1.0, 1), (radius / 2, 1.0, 1), (radius / 2, -1.0, 1))
+
+
+def _crowds(spec: ProblemSpec, adjacency: Adjacency) -> Iterator[Rows]:
+    """Nobody first; not more than n - 1 where n is public."""
+    yield ()
+    radius = spec.radius / (1 + 2.0**-50)
+    most = max(CROWDS) if spec.n is None or adjacency is Adjacency.ADD_REMOVE else spec.n - 1
+    for count in CROWDS:
+        if count <= most:
+            yield ((radius, -1.0, count),)
+            yield ((radius, 1.0, count),)
+
+
+def _target(spec: ProblemSpec) -> Target:
+    return Classes((-1, 1), (spec.weight, spec.weight)) if spec.loss.labels is Kind.SIGN else Interval(-1.0, 1.0)

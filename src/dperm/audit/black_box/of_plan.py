@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The worst-case instance of any plan, as a subject."""
+
+from dperm.audit.black_box.additive import of_output
+from dperm.audit.black_box.gradient import of_gradient
+from dperm.audit.black_box.neighbours import opposite
+from dperm.audit.black_box.objective import of_objective
+from dperm.audit.black_box.repeated import USUAL, Repeated
+from dperm.audit.black_box.subject import Subject
+from dperm.audit.black_box.training import Trainings
+from dperm.checks import shown
+from dperm.data.bounded import BoundedData
+from dperm.errors import AssumptionError
+from dperm.methods.gradient import GradientPlan
+from dperm.methods.objective import ObjectivePlan
+from dperm.methods.output import OutputPlan
+from dperm.methods.plan import Plan
+from dperm.noise.arrays import Floats
+from dperm.noise.bits import Bits, SystemBits
+
+
+def of_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Subject:
+    """The plan on neighbours chosen for its method, drawn as it draws.
+
+    Output, objective and gradient perturbation are run on a line, 100,000 runs in seconds, and the likelihood ratio is
+    known: bounds come close to the claim where the theorem is tight. Plans in more dimensions are looked at along one
+    axis; pure noise hides more there, and bounds are weaker. All other plans are run as they are, run by run, on a
+    record against its opposite: a weaker attack.
+
+    Parameters
+    ----------
+    plan
+        A plan of dperm.methods for a loss of one score.
+    bits
+        Where the noise comes from; None for the operating system, as in earnest.
+    workers
+        Processes for plans that are run one by one.
+
+    Raises
+    ------
+    AssumptionError
+        If the loss has several scores, or it is no plan.
+    """
+    match plan:
+        case OutputPlan():
+            return of_output(plan, bits=bits)
+        case ObjectivePlan():
+            return of_objective(plan, bits=bits)
+        case GradientPlan():
+            return of_gradient(plan, bits=bits)
+        case Plan():
+            return run_by_run(plan, bits=bits, workers=workers)
+    raise AssumptionError(
+        f"of_plan is for the plans of dperm.methods (output, objective, gradient, and run by run all others), got "
+        f"{shown(plan)}. For anything else use repeated(train, with_record, without_record, claimed=...)."
+    )
+
+
+def run_by_run(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Repeated:
+    """The plan's own ``learn``, once for each run."""
+    source, pair = bits or SystemBits(), opposite(plan.spec, plan.adjacency)
+
+    def train(data: BoundedData) -> Floats:
+        return plan.learn(data, source.stream())
+
+    trainings = Trainings(train, pair.data(True), pair.data(False))
+    name, facts = f"method {plan.method!r}", {"neighbours": pair.words, "dim": plan.spec.dim}
+    return Repeated(trainings, plan.goal, workers, name, USUAL, plan.facts.profile, facts)

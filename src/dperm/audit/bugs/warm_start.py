@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""A solver of objective perturbation that starts at the non-private optimum, and stops after one step (T43)."""
+
+from dataclasses import replace
+from functools import lru_cache
+
+import numpy as np
+
+from dperm.audit.black_box import Drawn, Subject
+from dperm.audit.black_box.looks import projection
+from dperm.audit.black_box.noise_rows import linear_rows, noisy_rows
+from dperm.audit.black_box.objective import PerturbedLine, of_objective
+from dperm.audit.black_box.sample import Truths
+from dperm.audit.bugs.bug import Simulated
+from dperm.erm.losses import HuberHinge
+from dperm.erm.spec import ProblemSpec
+from dperm.methods import ObjectivePerturbation
+from dperm.methods.objective import ObjectivePlan
+from dperm.noise.arrays import Floats
+from dperm.noise.simulation import NotPrivateBits
+from dperm.privacy import Adjacency, PureDP
+
+CLAIMED = PureDP(1.0, Adjacency.ADD_REMOVE)
+RECORDS = 14
+"""Public n, by which the solver bounds the smoothness of the objective."""
+
+
+@lru_cache(maxsize=1)
+def plan() -> ObjectivePlan:
+    """Of the real method, pure."""
+    spec = ProblemSpec(HuberHinge(0.5), radius=1.0, dim=1, n=RECORDS, regularization=6.0)
+    return ObjectivePerturbation("gamma_norm").plan(spec, CLAIMED)
+
+
+@lru_cache(maxsize=1)
+def worst_case() -> PerturbedLine:
+    """The real method on its worst neighbours."""
+    return of_objective(plan())
+
+
+def subject(buggy: bool, seed: int) -> Subject:
+    """The same plan, neighbours and statistics."""
+    correct = replace(worst_case(), bits=NotPrivateBits(seed))
+    statistics = (*worst_case().statistics, projection())
+    if not buggy:
+        return Drawn(correct.name, CLAIMED, correct.outputs, statistics, correct.profile, correct.facts)
+
+    def draw(included: Truths) -> Floats:
+        return one_step(correct, included)
+
+    return Drawn("one step from the optimum", CLAIMED, draw, statistics, correct.profile, correct.facts)
+
+
+def one_step(correct: PerturbedLine, included: Truths) -> Floats:
+    """One step theta - (grad J(theta) + b) / (Lambda + n beta) from where grad J is 0.
+
+    What is released is the optimum plus b over a smoothness, where the theorem has the minimiser of J + b'theta.
+    """
+    stream, spec = correct.bits.stream(), correct.plan.spec
+    ends = [line.minimiser(np.zeros(1)) for line in (correct.pair.excluded, correct.pair.included)]
+    start = np.where(included[:, None], ends[1], ends[0])
+    b = linear_rows(correct.plan.linear_term, len(included), stream)
+    step = 1 / (spec.strength + RECORDS * spec.smoothness)
+    return noisy_rows(correct.plan.mechanism, start - step * b, stream)
+
+
+WARM_START = Simulated(
+    "warm start at the non-private optimum",
+    "The solver starts at the optimum of the data and takes one step towards that of the perturbed objective.",
+    subject,
+    effort=0.3,
+)

@@ -1,0 +1,93 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The coins that decide which canaries are in the training set. They must be fair and independent.
+
+Whoever splits canaries into two halves makes coins that depend on each other: knowing all others, an attacker knows the
+last, and every bound that counts correct guesses is void. No test can tell a random half from coins that happened to
+fall so; therefore `coins` draws them, and `Canaries` cannot hold any others.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import bdtr
+
+from dperm import checks
+from dperm.errors import AssumptionError, ParameterError
+from dperm.noise.simulation import generator
+
+Truths = NDArray[np.bool_]
+
+_FALSE_ALARM = 1e-9  # fair coins are refused with this probability, twice
+_DRAW = "Draw them with coins(canaries) of dperm.audit, and keep the order."
+
+
+@dataclass(frozen=True)
+class Canaries:
+    """Independent fair coins for ``count`` canaries; two numbers tell them all.
+
+    Attributes
+    ----------
+    count
+        How many canaries there are.
+    seed
+        From which the coins follow: keep it from whoever makes the guesses.
+    """
+
+    count: int
+    seed: int
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        checks.count("count", self.count)
+        checks.count("seed", self.seed, least=0)
+
+    @cached_property
+    def included(self) -> Truths:
+        """Train with canary i iff ``included[i]``."""
+        coins = generator(self.seed).integers(0, 2, size=self.count).astype(np.bool_)
+        coins.flags.writeable = False
+        return coins
+
+
+def coins(canaries: int, seed: int | None = None) -> Canaries:
+    """Flip a fair coin for each canary, each on its own; None takes a seed from the operating system."""
+    return Canaries(canaries, int(generator().integers(2**53)) if seed is None else seed)
+
+
+def inclusions(included: Canaries | ArrayLike, count: int) -> Truths:
+    """``included`` as an array of truth values, one for each of ``count`` scores."""
+    values = included.included if isinstance(included, Canaries) else np.asarray(included)
+    if values.dtype != np.bool_ or values.ndim != 1:
+        raise ParameterError("included must be one True or False per score, as an array of booleans.")
+    if len(values) != count:
+        raise ParameterError(f"included must have one entry per score, got {len(values)} for {count} scores.")
+    if count and values.all() == values.any():
+        raise ParameterError(f"included must hold both True and False, got {values[0]} only: no coin was flipped.")
+    return values
+
+
+def fair_coins(included: Canaries | ArrayLike, count: int) -> Truths:
+    """The same, refused where fair and independent coins would fall so with a probability of 1e-9.
+
+    Looked at are how many are True, and how often neighbours differ: a sorted, an alternating or a paired list is no
+    list of coins in the order in which they were flipped.
+    """
+    values = inclusions(included, count)
+    ins, changes = int(values.sum()), int(np.count_nonzero(values[1:] != values[:-1]))
+    if _surprising(ins, count):
+        raise AssumptionError(f"included must come from fair coins, got {ins} of {count} True. {_DRAW}")
+    if _surprising(changes, count - 1):
+        raise AssumptionError(
+            f"included must come from independent coins in the order they were flipped, got {changes} changes between "
+            f"{count} neighbours: sorted, paired or stratified. {_DRAW}"
+        )
+    return values
+
+
+def _surprising(heads: int, flips: int) -> bool:
+    """Whether so many heads, or as far off on the other side, have a probability below 1e-9."""
+    few = min(heads, flips - heads)
+    return 2 * float(bdtr(few, flips, 0.5)) < _FALSE_ALARM

@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Second part: a secret planted in text (A10)."""
+
+from collections.abc import Callable
+from statistics import fmean
+
+from dperm.audit.demo.result import Part, Table
+from dperm.audit.exposure.character_model import CharacterModel, private_model, smoothed
+from dperm.audit.exposure.exact import all_log_probabilities, exposure_among
+from dperm.audit.exposure.exposure import CHANCE
+from dperm.audit.exposure.ngrams import counts
+from dperm.audit.exposure.text import PREFIX, code_space, made_up_lines
+from dperm.noise.arrays import Floats
+from dperm.privacy import ApproxDP
+
+LINES, UNSEEN = 20_000, 2000
+SECRETS = 5
+INSERTIONS = (0, 1, 2, 4, 8, 16)
+Progress = Callable[[float], None] | None
+Learn = Callable[[Floats], CharacterModel]
+
+
+def planted_secrets(goal: ApproxDP, seed: int | None = None, progress: Progress = None) -> Part:
+    """Mean exposure of codes of six digits, each planted so many times, and how well the models predict.
+
+    The goal is that of one line of text. A line that stands there 16 times is 16 records, of which it promises less.
+    """
+    numbers = counts(made_up_lines(LINES, seed))
+    unseen = made_up_lines(UNSEEN, None if seed is None else seed + 1)
+    places = [int(place) for place in code_space().draw(SECRETS, seed)]
+    rows = []
+    for done, insertions in enumerate(INSERTIONS, start=1):
+        exact, private = (mean_exposure(learn, numbers, places, insertions) for learn in (smoothed, _private(goal)))
+        rows.append((insertions, exact, private))
+        if progress is not None:
+            progress(done / len(INSERTIONS))
+    losses = smoothed(numbers).loss(unseen), _private(goal)(numbers).loss(unseen)
+    return _part(rows, losses, goal)
+
+
+def mean_exposure(learn: Learn, numbers: Floats, places: list[int], insertions: int) -> float:
+    """Over secrets, of each the exact exposure in a model of its own.
+
+    Counts add up over lines: those of the text, and of the line with the secret as often as it was planted.
+    """
+    space = code_space()
+    found = []
+    for place in places:
+        model = learn(numbers + insertions * counts([f"{PREFIX}{place:06d}"]))
+        found.append(exposure_among(all_log_probabilities(model, space), place).bits)
+    return fmean(found)
+
+
+def _private(goal: ApproxDP) -> Learn:
+    return lambda numbers: private_model(numbers, goal).value
+
+
+def _part(rows: list[tuple[int, float, float]], losses: tuple[float, float], goal: ApproxDP) -> Part:
+    times, without, private = rows[-1]
+    sentence = (
+        f"A code of six digits, planted {times} times, has an exposure of {without:.1f} of {code_space().bits:.1f} "
+        f"bits without DP and of {private:.1f} with epsilon = {goal.epsilon:g} for a line; one never seen has "
+        f"{CHANCE:.1f} in the mean. The models lose {losses[0]:.2f} and {losses[1]:.2f} nats per character."
+    )
+    x = [float(row[0]) for row in rows]
+    points = {name: (x, [row[place] for row in rows]) for place, name in ((1, "without DP"), (2, "with DP"))}
+    table = Table(("insertions", "bits without DP", "bits with DP"), tuple(rows))
+    return Part("Exposure of a planted secret", sentence, table, points)

@@ -1,0 +1,11 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Exact audits, without sampling: what is found is attained (A8)."""
+
+from dperm.audit.exact.median import median as median
+from dperm.audit.exact.median import median_atom as median_atom
+from dperm.audit.exact.objective import objective as objective
+from dperm.audit.exact.output import output as output
+from dperm.audit.exact.perturbed import Perturbed as Perturbed
+from dperm.audit.exact.perturbed import jmlr_2011 as jmlr_2011
+from dperm.audit.exact.perturbed import nips08 as nips08

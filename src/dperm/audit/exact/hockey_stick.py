@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""delta(epsilon) of objective perturbation in one dimension, from below, by the distribution function of the noise.
+
+theta falls as b rises, so P(s < theta <= t) = P(-J'(t) <= b < -J'(s)) exactly. What is left of theta when only its cell
+of a fine line is told is a post-processing (T3): the hockey-stick divergence sum over cells of (p - e^epsilon q)_+ is a
+true lower bound on delta(epsilon) (T1), and only the cells that the optimal event cuts lose anything.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain, product
+
+import numpy as np
+from scipy.special import ndtr
+
+from dperm.audit.exact.density import Density, Row, Rows
+from dperm.data.arrays import Floats
+from dperm.methods.linear_term import GaussianTerm
+from dperm.privacy import Adjacency
+
+CELLS = 2001
+HALVINGS = 60
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The probabilities of the cells under both data sets, and a bound on what rounding did to each p."""
+
+    p: Floats
+    q: Floats
+    error: Floats
+
+    def delta(self, epsilon: float) -> float:
+        """A lower bound on H_{e^epsilon}(P || Q), rounding allowed for."""
+        return float(np.maximum(self.p - math.exp(epsilon) * self.q - (1 + math.exp(epsilon)) * self.error, 0.0).sum())
+
+    def epsilon(self, delta: float) -> float:
+        """The largest epsilon >= 0 at which the lower bound is above ``delta``, from below; 0 if there is none."""
+        low, high = 0.0, 1.0
+        if self.delta(low) <= delta:
+            return 0.0
+        while self.delta(high) > delta and high < 512:
+            low, high = high, 2 * high
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
+        return low
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The neighbours with the largest delta."""
+
+    cells: Cells
+    rest: Rows
+    record: Row | None
+    other: Row | None
+
+
+def worst_cells(
+    density: Density,
+    rests: tuple[Rows, ...],
+    records: tuple[Row, ...],
+    *,
+    adjacency: Adjacency,
+    epsilon: float,
+    progress: Callable[[float], None] | None = None,
+) -> Worst:
+    """Of all rests and records, in both orders, those with the largest delta(epsilon)."""
+    found = []
+    for place, rest in enumerate(rests):
+        found.append(max(_of_rest(density, rest, records, adjacency), key=lambda worst: worst.cells.delta(epsilon)))
+        if progress is not None:
+            progress((place + 1) / len(rests))
+    return max(found, key=lambda worst: worst.cells.delta(epsilon))
+
+
+def _of_rest(density: Density, rest: Rows, records: tuple[Row, ...], adjacency: Adjacency) -> Iterator[Worst]:
+    """All neighbours with the same rest."""
+    edges = _edges(density, rest, records)
+    masses: list[tuple[Row | None, Floats, Floats]] = [
+        (record, *_masses(density, edges, (record, *rest))) for record in records
+    ]
+    nobody: list[tuple[Row | None, Floats, Floats]] = [(None, *_masses(density, edges, rest))]
+    is_replaced = adjacency is Adjacency.REPLACE_ONE
+    pairs = product(masses, masses) if is_replaced else chain(product(masses, nobody), product(nobody, masses))
+    for (record, p, e), (other, q, f) in pairs:
+        yield Worst(Cells(p, q, np.maximum(e, f)), rest, record, other)
+
+
+def _edges(density: Density, rest: Rows, records: tuple[Row, ...]) -> Floats:
+    """Where the minimiser lies for equally spaced noise, with and without either end of the records; and the turns."""
+    far = np.linspace(-1, 1, CELLS)
+    levels = (9 * far if isinstance(density.term, GaussianTerm) else np.sinh(4.5 * far)) * density.term.scale
+    family = [rest, (records[0], *rest), (records[-1], *rest)]
+    places = [density.minimiser(levels, rows) for rows in family]
+    turns = [density.turns(rows) for rows in family]
+    return np.unique(np.concatenate([*places, *turns, np.linspace(-12, 12, 241) / density.spec.radius]))
+
+
+def _masses(density: Density, edges: Floats, rows: Rows) -> tuple[Floats, Floats]:
+    """The probability of every cell, the two endless ones included, from whichever tail is smaller; and its error."""
+    x = np.concatenate([[-np.inf], density.gradient(edges, rows) / density.term.scale, [np.inf]])
+    below = _below(density, x)
+    above = _below(density, -x)
+    left = x[1:] <= 0
+    masses = np.where(left, below[1:] - below[:-1], above[:-1] - above[1:])
+    size = np.where(left, below[1:], above[:-1])
+    bulk = 1 + density.pull(rows) / density.term.scale
+    steep = np.where(np.isfinite(x), np.abs(x), 0.0)
+    return masses, 2.0**-49 * size * (bulk + np.maximum(steep[1:], steep[:-1]) ** 2)
+
+
+def _below(density: Density, x: Floats) -> Floats:
+    """P(b <= x) of noise of scale 1."""
+    if isinstance(density.term, GaussianTerm):
+        return np.asarray(ndtr(x))
+    return np.asarray(np.where(x <= 0, np.exp(np.minimum(x, 0.0)) / 2, 1 - np.exp(-np.maximum(x, 0.0)) / 2))

@@ -1,0 +1,88 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The space that a secret was drawn from."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from dperm import checks
+from dperm.errors import ParameterError
+from dperm.noise.arrays import Integers
+from dperm.noise.simulation import generator
+
+SECRET = "A secret is drawn uniformly from its space."
+
+
+@dataclass(frozen=True)
+class SecretSpace:
+    """All sequences that begin with a public prefix and go on with one of the choices at each position.
+
+    Attributes
+    ----------
+    prefix
+        Symbols, as numbers from 0.
+    choices
+        For each further position the symbols that it can have, each once.
+    """
+
+    prefix: tuple[int, ...]
+    choices: tuple[tuple[int, ...], ...]
+
+    def __post_init__(self) -> None:
+        """Check the symbols."""
+        object.__setattr__(self, "prefix", _symbols("prefix", self.prefix))
+        object.__setattr__(self, "choices", tuple(_symbols("choices", each) for each in self.choices))
+        if not self.choices or any(len(set(each)) != len(each) or not each for each in self.choices):
+            raise ParameterError("choices must name for one position at least which symbols it can have, each once.")
+
+    @cached_property
+    def size(self) -> int:
+        """How many secrets there are, |R|."""
+        return math.prod(len(each) for each in self.choices)
+
+    @property
+    def contexts(self) -> int:
+        """Beginnings that are no whole secret: how often a model is asked what comes next, to score all of them."""
+        sizes = [len(each) for each in self.choices]
+        return sum(math.prod(sizes[:level]) for level in range(len(sizes)))
+
+    @property
+    def bits(self) -> float:
+        """log2 |R|."""
+        return math.log2(self.size)
+
+    def secrets(self, places: Integers) -> Integers:
+        """The symbols after the prefix of the secrets at these places of the order of `exact`: (rows, positions)."""
+        digits = np.unravel_index(places, [len(each) for each in self.choices])
+        columns = [np.array(each)[digit] for each, digit in zip(self.choices, digits, strict=True)]
+        return np.stack(columns, axis=1).astype(np.int64)
+
+    def place(self, secret: Sequence[int]) -> int:
+        """The place of a secret in that order."""
+        try:
+            digits = [each.index(symbol) for each, symbol in zip(self.choices, secret, strict=True)]
+        except ValueError as error:
+            raise ParameterError(
+                f"secret must have one of the choices at each of the {len(self.choices)} positions after the prefix."
+            ) from error
+        return int(np.ravel_multi_index(digits, [len(each) for each in self.choices]))
+
+    def draw(self, count: int, seed: int | None = None) -> Integers:
+        """Places of secrets drawn uniformly, with replacement: by the attacker, from a space that is public."""
+        return generator(seed).integers(0, self.size, checks.count("count", count, SECRET))
+
+    def sequences(self, places: Integers) -> Integers:
+        """Prefix and secret."""
+        secrets = self.secrets(places)
+        return np.concatenate([np.tile(np.array(self.prefix, dtype=np.int64), (len(secrets), 1)), secrets], axis=1)
+
+
+def _symbols(name: str, symbols: object) -> tuple[int, ...]:
+    """Whole numbers from 0."""
+    if not isinstance(symbols, tuple | list | range | np.ndarray):
+        raise ParameterError(f"{name} must hold symbols as whole numbers from 0, got {checks.shown(symbols)}.")
+    return tuple(checks.count(name, symbol, least=0) for symbol in symbols)

@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""What every bound does with its arguments and its result: check the level and the counts, round epsilon down."""
+
+import math
+
+from scipy.special import ndtri
+
+from dperm import checks
+from dperm.audit.intervals import MOST_TRIALS
+from dperm.audit.lower_bound import LowerBound
+from dperm.privacy import gaussian_profile
+from dperm.privacy.rounding import ULP
+
+GAUSSIAN = "the trade-off is Gaussian"
+"""What the bounds by way of mu-GDP (T19) assume."""
+
+
+def alpha_of(confidence: float) -> float:
+    """The level 1 - confidence of a test."""
+    return 1 - checks.positive_delta("confidence", confidence, "0.95 is usual.")
+
+
+def counts(correct: int, guesses: int) -> tuple[int, int]:
+    """Both, if 0 <= correct <= guesses."""
+    guesses = checks.count("guesses", guesses, least=0, most=MOST_TRIALS)
+    return checks.count("correct", correct, f"It cannot exceed guesses={guesses}.", least=0, most=guesses), guesses
+
+
+def log_ratio(above: float, below: float) -> float:
+    """max(0, log(above / below)), rounded down; 0 where ``above`` is not positive. ``below`` is positive."""
+    return rounded_down(math.log(above) - math.log(below)) if above > below else 0.0
+
+
+def rounded_down(value: float) -> float:
+    """A little less than ``value``, and never less than 0."""
+    return max(0.0, value - 8 * ULP * (1 + abs(value)))
+
+
+def gaussian_delta(delta: float) -> float:
+    """``delta``, if it is positive."""
+    return checks.positive_delta("delta", delta, "A Gaussian trade-off has a finite epsilon only at a positive delta.")
+
+
+def gaussian_separation(false_positive_rate: float, false_negative_rate: float) -> float:
+    """The mu of the Gaussian trade-off curve through a point (T19), rounded down; negative above the diagonal.
+
+    mu = Phi^-1(1 - FPR) - Phi^-1(FNR); -inf where a rate is 1.
+    """
+    x, y = -float(ndtri(false_positive_rate)), -float(ndtri(false_negative_rate))
+    return x + y - 8 * ULP * (1 + abs(x) + abs(y)) if min(x, y) > -math.inf else -math.inf
+
+
+def gaussian_bound(mu: float, *, delta: float, confidence: float, method: str) -> LowerBound:
+    """The epsilon of mu-GDP at ``delta`` (A1, T6), rounded down."""
+    epsilon = gaussian_profile.epsilon_bracket(mu, delta)[0]
+    return LowerBound(epsilon, delta, confidence, method, assumes=GAUSSIAN)

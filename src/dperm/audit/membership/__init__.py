@@ -1,0 +1,32 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""MEMBERSHIP: was this record in the training data? Attacks, their ROC curves, and the ceiling of a guarantee."""
+
+from dperm.audit.membership.ceiling import area_ceiling, rate_ceiling
+from dperm.audit.membership.lira import lira, lira_against, lira_logistic, lira_on_scores
+from dperm.audit.membership.loss_threshold import loss_threshold
+from dperm.audit.membership.pairs import paired_coins
+from dperm.audit.membership.result import MembershipResult
+from dperm.audit.membership.roc import Rate, Roc
+from dperm.audit.membership.scoring import scores_of
+from dperm.audit.membership.shadow_glm import shadow_logistic
+from dperm.audit.membership.shadow_models import shadow_models
+from dperm.audit.membership.trials import Trials
+
+__all__ = [
+    "MembershipResult",
+    "Rate",
+    "Roc",
+    "Trials",
+    "area_ceiling",
+    "lira",
+    "lira_against",
+    "lira_logistic",
+    "lira_on_scores",
+    "loss_threshold",
+    "paired_coins",
+    "rate_ceiling",
+    "scores_of",
+    "shadow_logistic",
+    "shadow_models",
+]

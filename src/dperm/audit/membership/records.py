@@ -1,0 +1,43 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Records that attacks are given."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dperm.data.arrays import Floats
+from dperm.errors import ParameterError
+
+Pair = tuple[ArrayLike, ArrayLike]
+"""(X, y)."""
+Labels = NDArray[np.generic]
+
+
+def records(name: str, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Labels]:
+    """X and y as arrays, if there are as many labels as rows and all of X is finite."""
+    rows, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
+    if rows.ndim != 2 or labels.shape != rows.shape[:1]:
+        raise ParameterError(
+            f"{name} must be X of shape (n, d) and y of shape (n,), got {rows.shape} and {labels.shape}."
+        )
+    if not np.isfinite(rows).all():
+        raise ParameterError(f"{name} must be finite, got NaN or infinite entries in X.")
+    return rows, labels
+
+
+def pair(name: str, given: Pair) -> tuple[Floats, Labels]:
+    """The same of a pair (X, y)."""
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise ParameterError(f"{name} must be a pair (X, y), got an object of type {type(given).__name__}.")
+    return records(name, *given)
+
+
+def signs_of(y: Labels) -> Floats:
+    """-1 and +1 for labels of two kinds, in sorted order."""
+    kinds = np.unique(y)
+    if len(kinds) != 2:
+        raise ParameterError(
+            f"y must have two classes for logistic regression, got {len(kinds)}. Use lira with a factory."
+        )
+    signs: Floats = np.where(y == kinds[1], 1.0, -1.0)
+    return signs

@@ -1,0 +1,120 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""How well a model fits a record, as attackers see it: logit scores of classifiers, residuals of regressions."""
+
+from collections.abc import Callable
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import expit, logsumexp
+
+from dperm.data.arrays import Floats
+from dperm.errors import ParameterError
+
+_LEAST = 1e-15
+"""Probabilities are kept so far from 0 and 1: one that was rounded to 1 has no finite logit."""
+
+
+class Model(Protocol):
+    """Whatever learns from records, as estimators of scikit-learn do; those of dperm too."""
+
+    def fit(self, X: Any, y: Any) -> Any:
+        """Learn."""
+
+
+@runtime_checkable
+class Probabilistic(Protocol):
+    """A classifier that gives probabilities."""
+
+    classes_: Any
+
+    def predict_proba(self, X: Any) -> Any:
+        """One column per class."""
+
+
+@runtime_checkable
+class Deciding(Protocol):
+    """A classifier that gives scores of its own scale."""
+
+    classes_: Any
+
+    def decision_function(self, X: Any) -> Any:
+        """One number per record for two classes, else one column per class."""
+
+
+@runtime_checkable
+class Predicting(Protocol):
+    """A regression."""
+
+    def predict(self, X: Any) -> Any:
+        """One number per record."""
+
+
+Make = Callable[[], Model]
+"""Makes a fresh model, to be fitted: the attacker trains shadow models with it."""
+
+
+def scores_of(model: object, X: ArrayLike, y: ArrayLike) -> Floats:
+    """One score per record, larger for a better fit.
+
+    * two classes and ``decision_function``: the margin y f(x), for logistic regression log(p_y / (1 - p_y));
+    * ``predict_proba``: log(p_y / (1 - p_y)), Carlini et al.'s logit score, an increasing function of -log p_y;
+    * several classes and ``decision_function``: f_y - log sum of e^f over the others, the same of a softmax;
+    * else ``predict``: minus the squared residual.
+    """
+    if isinstance(model, Deciding) and len(model.classes_) == 2:
+        margins = np.asarray(model.decision_function(X), dtype=np.float64)
+        return _checked(np.where(labels_of(model, y) == 1, margins, -margins), y)
+    if isinstance(model, Probabilistic):
+        chosen = np.take_along_axis(confidences(model, X), labels_of(model, y)[:, np.newaxis], axis=1)[:, 0]
+        return _checked(np.log(chosen) - np.log1p(-chosen), y)
+    if isinstance(model, Deciding):
+        return _checked(_against_the_others(np.asarray(model.decision_function(X)), labels_of(model, y)), y)
+    if isinstance(model, Predicting):
+        return _checked(-((np.asarray(y, dtype=np.float64) - np.asarray(model.predict(X))) ** 2), y)
+    raise ParameterError(
+        f"model must have predict_proba, decision_function or predict; {type(model).__name__} has none."
+    )
+
+
+def confidences(model: object, X: ArrayLike) -> Floats:
+    """Probabilities of all classes, one column each, a little away from 0 and 1."""
+    if isinstance(model, Probabilistic):
+        given = np.asarray(model.predict_proba(X), dtype=np.float64)
+    elif isinstance(model, Deciding):
+        given = _softmax(np.asarray(model.decision_function(X), dtype=np.float64))
+    else:
+        raise ParameterError("a shadow-model attack needs a classifier with predict_proba or decision_function.")
+    return np.clip(given, _LEAST, 1 - _LEAST)
+
+
+def labels_of(model: Probabilistic | Deciding, y: ArrayLike) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+    """The place of each label among the classes of the model."""
+    classes, labels = np.asarray(model.classes_), np.asarray(y)
+    places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
+    if not (classes[places] == labels).all():
+        raise ParameterError("y has labels that the model has not seen. Train on all classes, or leave them out.")
+    return places
+
+
+def _against_the_others(decisions: Floats, labels: np.ndarray[tuple[int], np.dtype[np.intp]]) -> Floats:
+    rows = np.arange(len(labels))
+    others = decisions.astype(np.float64)
+    own = others[rows, labels].copy()
+    others[rows, labels] = -np.inf
+    margins: Floats = own - logsumexp(others, axis=1)
+    return margins
+
+
+def _softmax(decisions: Floats) -> Floats:
+    if decisions.ndim == 1:
+        return np.stack([expit(-decisions), expit(decisions)], axis=1)
+    shares: Floats = np.exp(decisions - logsumexp(decisions, axis=1, keepdims=True))
+    return shares
+
+
+def _checked(scores: Floats, y: ArrayLike) -> Floats:
+    if scores.shape != np.shape(y) or np.isnan(scores).any():
+        raise ParameterError("model must give one score for each record, and none that is NaN.")
+    return scores

@@ -1,0 +1,144 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Many logistic regressions at once, each on its own half of the same records: the shadow models of an attack (A9)."""
+
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from dperm import checks
+from dperm.audit.membership.anderson import Anderson, Reals
+from dperm.audit.membership.batched_newton import newton
+from dperm.data.arrays import Floats, Mask
+from dperm.errors import ParameterError
+
+Precision = Literal["float32", "float64"]
+Preconditioner = Callable[[Reals], Reals]
+
+ROW_BLOCK = 1024
+"""Scores of so many rows under 256 models fit into the cache of a core."""
+ERROR = {"float32": 1e-4, "float64": 1e-9}
+"""Largest error of a coefficient before the last step, as estimated, beside the largest coefficient (or 1)."""
+MOST_STEPS = 60
+PATIENCE = 6
+"""Steps that have not halved in so many passes are not worth more: Newton with own Hessians takes over."""
+ROUGHLY = 1e-7
+SLOWEST = 0.999
+TINY = 1e-30
+
+
+def shadow_logistic(X: Floats, signs: Floats, mask: Mask, *, C: float = 1.0, dtype: Precision = "float32") -> Reals:
+    """Coefficients (columns x models) of sum_i mask_ik log(1 + exp(-s_i x_i.w)) + |w|^2 / (2 C), for all k (A9).
+
+    Quasi-Newton with one Hessian for all models, that of the whole data with weights 1/2, from the minimum of that: two
+    products with X and a tanh per step, and Anderson's acceleration. A half of many records is much like the other
+    half, so steps shrink quickly. Models for which they do not (few records, little regularisation) end in Newton's
+    method with Hessians of their own, in doubles.
+
+    Parameters
+    ----------
+    X
+        Records, (n, d). All coefficients are penalised: for a penalised intercept give a column of ones.
+    signs
+        Labels -1 and +1.
+    mask
+        Who is in which model, (n, K).
+    C
+        Inverse strength of the regularisation, in sum scale as in scikit-learn.
+    dtype
+        Precision of the quick steps, and of what is returned.
+    """
+    X, signs = check_problem(X, signs, mask)
+    strength = 1 / checks.positive("C", C)
+    if dtype not in ERROR:
+        raise ParameterError(f'dtype must be "float32" or "float64", got {checks.shown(dtype)}.')
+    halves = np.full((len(X), 1), 0.5)
+    center = newton(X, signs, halves, strength, start=np.zeros((X.shape[1], 1)), precision=ROUGHLY)
+    solve = _shared(X, center[:, 0], strength)
+    start = np.repeat(center, mask.shape[1], axis=1).astype(dtype)
+    found, finished = _quick(X.astype(dtype), signs.astype(dtype), mask, strength, start=start, solve=solve)
+    if not finished.all():
+        late = ~finished
+        found[:, late] = newton(X, signs, mask[:, late], strength, start=found[:, late])
+    return found
+
+
+def check_problem(X: Floats, signs: Floats, mask: Mask) -> tuple[Floats, Floats]:
+    """X and signs as doubles, if they fit together and are finite."""
+    X, signs = np.asarray(X, dtype=np.float64), np.asarray(signs, dtype=np.float64)
+    if X.ndim != 2 or signs.shape != X.shape[:1] or mask.ndim != 2 or len(mask) != len(X) or mask.dtype != bool:
+        raise ParameterError("X must be (n, d), signs (n,) and mask (n, models) of truth values, with the same n.")
+    if not np.isfinite(X).all():
+        raise ParameterError("X must be finite, got NaN or infinite entries.")
+    if not (np.abs(signs) == 1).all():
+        raise ParameterError("signs must be -1 or +1. For other labels give 2 * (y == positive) - 1.")
+    return X, signs
+
+
+def _shared(X: Floats, center: Floats, strength: float) -> Preconditioner:
+    """The inverse of X' D X / 2 + strength I at the minimum of the whole data, applied to a matrix of gradients."""
+    curvature = 0.125 * (1 - np.tanh(0.5 * (X @ center)) ** 2)
+    hessian = X.T @ (curvature[:, np.newaxis] * X)
+    hessian[np.diag_indices_from(hessian)] += strength
+    factor = cho_factor(hessian)
+    return lambda gradient: cho_solve(factor, gradient)
+
+
+def _quick(
+    X: Reals, signs: Reals, mask: Mask, strength: float, *, start: Reals, solve: Preconditioner
+) -> tuple[Reals, Mask]:
+    """Steps with the shared Hessian until all models have converged or stall; who has converged.
+
+    Models that have not are returned where their steps were shortest.
+    """
+    W, path, sizes, first = start, Anderson(), [], np.ones(1)
+    best, shortest = start.copy(), np.full(start.shape[1], np.inf)
+    for _ in range(MOST_STEPS):
+        step = solve(gradients(X, signs, mask, W) + strength * W).astype(W.dtype)
+        size = np.abs(step).max(axis=0)
+        better = size < shortest
+        after = path.after(W, step)
+        best[:, better], shortest[better] = after[:, better], size[better]
+        sizes.append(float(np.median(size)))
+        first = size if len(sizes) == 1 else first
+        error = shortest * _condition(shortest / np.maximum(first, TINY), len(sizes) - 1)
+        finished: Mask = error <= ERROR[W.dtype.name] * np.maximum(1, np.abs(best).max(axis=0))
+        if finished.all() or _stalls(sizes):
+            break
+        W = after
+    return best, finished
+
+
+def _condition(shrunk: Reals, steps: int) -> Reals:
+    """By how much an error may exceed the step: the condition of P^-1 H, from how quickly steps have shrunk.
+
+    Accelerated steps shrink by rho = (sqrt(kappa) - 1)/(sqrt(kappa) + 1) each. Where own Hessians are much smaller than
+    the shared one, short steps say little, but then they shrink slowly.
+    """
+    rho = np.minimum(shrunk ** (1 / max(1, steps)), SLOWEST)
+    kappa: Reals = ((1 + rho) / (1 - rho)) ** 2
+    return kappa
+
+
+def _stalls(sizes: list[float]) -> bool:
+    """Of the median: a few late models are left to Newton's method, and do not stop the others."""
+    return len(sizes) > PATIENCE and not sizes[-1] <= 0.5 * sizes[-1 - PATIENCE]
+
+
+def gradients(X: Reals, signs: Reals, mask: Mask, W: Reals) -> Reals:
+    """The gradients of the sums of losses: X' (mask * (sigma(X W) - y)), by blocks of rows.
+
+    sigma(z) - y = (tanh(z/2) - s)/2 for y = (1 + s)/2, and a tanh in place is a vector instruction.
+    """
+    half, total = 0.5 * W, np.zeros_like(W)
+    for start in range(0, len(X), ROW_BLOCK):
+        rows = slice(start, start + ROW_BLOCK)
+        residual = X[rows] @ half
+        np.tanh(residual, out=residual)
+        residual -= signs[rows, np.newaxis]
+        residual *= mask[rows]
+        total += X[rows].T @ residual
+    total *= 0.5
+    return total

@@ -1,0 +1,133 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Shadow models (Shokri et al. 2017): see how models of the same kind treat their own records, and learn to tell."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import logit
+
+from dperm import checks
+from dperm.audit.membership.batched_newton import newton
+from dperm.audit.membership.records import Labels, Pair, pair
+from dperm.audit.membership.result import MembershipResult
+from dperm.audit.membership.roc import Roc
+from dperm.audit.membership.scoring import Make, confidences
+from dperm.data.arrays import Floats, Mask
+from dperm.errors import ParameterError
+from dperm.noise.simulation import generator
+
+STRENGTH = 1.0
+"""Regularisation of the attack, in sum scale."""
+LEAST_OF_A_CLASS = 10
+
+
+def shadow_models(
+    make: Make,
+    target: object,
+    *,
+    members: Pair,
+    non_members: Pair,
+    population: Pair,
+    shadows: int = 8,
+    seed: int | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> MembershipResult:
+    """Attack a fitted classifier with one attack model per class (Shokri, Stronati, Song & Shmatikov 2017).
+
+    Each shadow model is trained on half of a ``population`` of the attacker's own; its confidence vectors on both
+    halves, with their bits, train a logistic regression for each class, which then scores the target's. All scores come
+    from one target: they depend on each other, and intervals are descriptive.
+
+    Parameters
+    ----------
+    make
+        Gives a fresh model of the target's kind.
+    target
+        The classifier, fitted.
+    members, non_members
+        (X, y) of records that it was trained on, and was not.
+    population
+        (X, y) of other records of the same kind.
+    shadows
+        How many models to train.
+    """
+    inside, outside, own = pair("members", members), pair("non_members", non_members), pair("population", population)
+    attack = _learned(make, own, checks.count("shadows", shadows), seed=seed, progress=progress)
+    scores = [attack.scores(target, *some) for some in (inside, outside)]
+    bits = np.repeat([True, False], [len(scores[0]), len(scores[1])])
+    return MembershipResult("shadow models", Roc.of(np.concatenate(scores), bits), facts={"shadows": shadows})
+
+
+@dataclass(frozen=True)
+class _ClassAttack:
+    """The attack on records of one label: log-odds of membership, linear in features that are standardised."""
+
+    mean: Floats
+    deviation: Floats
+    weights: Floats
+
+    @classmethod
+    def learned(cls, features: Floats, member: Mask) -> "_ClassAttack":
+        """Logistic regression, by Newton's method."""
+        mean, deviation = features.mean(axis=0), features.std(axis=0) + 1e-12
+        design = _design((features - mean) / deviation)
+        signs = np.where(member, 1.0, -1.0)
+        ones = np.ones((len(design), 1))
+        return cls(mean, deviation, newton(design, signs, ones, STRENGTH, start=np.zeros((design.shape[1], 1)))[:, 0])
+
+    def scores(self, features: Floats) -> Floats:
+        """Log-odds."""
+        odds: Floats = _design((features - self.mean) / self.deviation) @ self.weights
+        return odds
+
+
+@dataclass(frozen=True)
+class _Attack:
+    by_label: dict[object, _ClassAttack]
+
+    def scores(self, model: object, X: Floats, y: Labels) -> Floats:
+        """Log-odds of membership of each record in the data of ``model``."""
+        features, found = _features(model, X), np.empty(len(y))
+        for label in np.unique(y):
+            if label.item() not in self.by_label:
+                raise ParameterError("members and non_members must have labels of the population, got another one.")
+            found[y == label] = self.by_label[label.item()].scores(features[y == label])
+        return found
+
+
+def _learned(
+    make: Make,
+    population: tuple[Floats, Labels],
+    shadows: int,
+    *,
+    seed: int | None,
+    progress: Callable[[float], None] | None,
+) -> _Attack:
+    """Train shadow models, and on their confidences the attacks, one per class."""
+    X, y = population
+    kinds, counts = np.unique(y, return_counts=True)
+    if counts.min() < LEAST_OF_A_CLASS:
+        raise ParameterError(f"population must have at least {LEAST_OF_A_CLASS} records of each class.")
+    coins, features, bits = generator(seed), [], []
+    for place in range(shadows):
+        member = coins.permutation(len(y)) < len(y) // 2
+        model = make()
+        model.fit(X[member], y[member])
+        features.append(_features(model, X))
+        bits.append(member)
+        if progress is not None:
+            progress((place + 1) / shadows)
+    every, member, labels = np.concatenate(features), np.concatenate(bits), np.tile(y, shadows)
+    return _Attack({kind.item(): _ClassAttack.learned(every[labels == kind], member[labels == kind]) for kind in kinds})
+
+
+def _features(model: object, X: Floats) -> Floats:
+    """Logits of confidences and their squares: models that know theirs by heart are sure of other records, too."""
+    logits = logit(confidences(model, X))
+    return np.column_stack([logits, logits**2])
+
+
+def _design(standardised: Floats) -> Floats:
+    return np.column_stack([standardised, np.ones(len(standardised))])

@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""What is independent of what in an attack, and hence what may be concluded from it."""
+
+from enum import Enum
+
+from dperm.checks import shown
+from dperm.errors import ParameterError
+
+
+class Trials(Enum):
+    """How scores and membership bits came about."""
+
+    INDEPENDENT = "independent"
+    """Each trial had a training run of its own, with its own coin: rates are binomial (A2)."""
+    ONE_RUN = "one_run"
+    """One training run; each record was in it by an independent fair coin that no score has seen (A6)."""
+    DEPENDENT = "dependent"
+    """Anything else, such as the records of several models: descriptive only."""
+
+    @classmethod
+    def of(cls, trials: "Trials | str") -> "Trials":
+        """From its name."""
+        try:
+            return cls(trials)
+        except ValueError:
+            names = ", ".join(f'"{kind.value}"' for kind in cls)
+            raise ParameterError(f"trials must be one of {names}, got {shown(trials)}.") from None
+
+    @property
+    def words(self) -> str:
+        """What intervals of rates and areas are worth."""
+        if self is Trials.INDEPENDENT:
+            return "confidence intervals (rates: Clopper-Pearson; AUC: DeLong, approximate)"
+        return "descriptive only: scores of records of the same model depend on each other"

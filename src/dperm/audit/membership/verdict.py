@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Whether a membership attack contradicts a guarantee: lower bounds on epsilon, every look paid for (A5).
+
+What can be concluded depends on what is independent (`Trials`). Of independent trials, true positives at a few
+false-positive rates that are fixed in advance give bounds by A2. The threshold of such a rate is an order statistic of
+the non-members' scores: given it the true positives are binomial, and the false-positive rate above the j-th largest of
+n_0 scores is Beta(j, n_0 - j + 1), whose quantile is Clopper-Pearson's upper end for j - 1 of n_0. Ties are broken by
+lot, which makes scores continuous. Of one run with independent coins, the highest and lowest scores, as many as are
+fixed in advance, give bounds by A6. Anything else is descriptive.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from dperm import checks
+from dperm.audit.coins import fair_coins
+from dperm.audit.finding import Finding
+from dperm.audit.lower_bound import LowerBound
+from dperm.audit.membership.trials import Trials
+from dperm.audit.one_run import one_run
+from dperm.audit.rates import from_rates
+from dperm.data.arrays import Floats
+from dperm.errors import AssumptionError, ParameterError
+from dperm.noise.simulation import generator
+from dperm.privacy.guarantee import AnyGuarantee, ApproxDP, PureDP
+
+if TYPE_CHECKING:
+    from dperm.audit.membership.roc import Roc
+
+RATES = (0.001, 0.01, 0.1, 0.5)
+"""False-positive rates at which independent trials are judged."""
+SHARES = (0.02, 0.1, 0.5)
+"""Shares of the records that are guessed in one run: half of them the highest scores, half the lowest."""
+
+
+def finding_of(
+    roc: "Roc",
+    claimed: AnyGuarantee,
+    *,
+    delta: float | None = None,
+    confidence: float = 0.95,
+    subject: str = "membership",
+) -> Finding:
+    """The claim beside lower bounds on epsilon that all hold together with ``confidence``.
+
+    Parameters
+    ----------
+    roc
+        Scores and bits of an attack; its ``trials`` say what may be concluded.
+    claimed
+        The guarantee under attack.
+    delta
+        At which the bounds hold; None takes that of ``claimed``.
+
+    Raises
+    ------
+    AssumptionError
+        If trials depend on each other in an unknown way.
+    """
+    delta = _delta_of(claimed) if delta is None else checks.small_delta("delta", delta)
+    alpha = 1 - checks.positive_delta("confidence", confidence)
+    if roc.trials is Trials.DEPENDENT:
+        raise AssumptionError(
+            "these scores depend on each other (records of one model, or of several), and no bound on epsilon follows "
+            'from them. Give trials="one_run" if each record was in ONE model by a fair coin of its own, "independent" '
+            "if each had a training run of its own."
+        )
+    judge = _independent if roc.trials is Trials.INDEPENDENT else _one_run
+    return Finding(subject, claimed, judge(roc, delta, alpha), confidence, facts={"trials": roc.trials.value})
+
+
+def _independent(roc: "Roc", delta: float, alpha: float) -> dict[str, LowerBound]:
+    """A2 at each of the rates, a share of alpha for each."""
+    ranks, paid = _ranks(roc.scores), 1 - alpha / len(RATES)
+    members, non_members = ranks[roc.member], np.sort(ranks[~roc.member])[::-1]
+    found = {}
+    for rate in RATES:
+        false = int(rate * len(non_members))
+        true = int((members > non_members[false]).sum())
+        bound = from_rates(true, len(members), false, len(non_members), delta=delta, confidence=paid)
+        found[f"TPR at FPR {100 * rate:g} %"] = bound
+    return found
+
+
+def _one_run(roc: "Roc", delta: float, alpha: float) -> dict[str, LowerBound]:
+    """A6 for each share of guesses, a share of alpha for each."""
+    ordered = fair_coins(roc.member, len(roc.member))[np.argsort(_ranks(roc.scores))]
+    paid, m = 1 - alpha / len(SHARES), len(ordered)
+    found = {}
+    for share in SHARES:
+        side = max(1, int(share * m / 2))
+        correct = int(ordered[-side:].sum()) + int((~ordered[:side]).sum())
+        found[f"guesses on {100 * share:g} % of records"] = one_run(correct, 2 * side, m, delta=delta, confidence=paid)
+    return found
+
+
+def _ranks(scores: Floats) -> Floats:
+    """Places in increasing order; ties by a lot that has not seen the bits."""
+    ranks = np.empty(len(scores))
+    ranks[np.lexsort((generator(0).random(len(scores)), scores))] = np.arange(len(scores))
+    return ranks
+
+
+def _delta_of(claimed: AnyGuarantee) -> float:
+    if isinstance(claimed, PureDP):
+        return 0.0
+    if isinstance(claimed, ApproxDP):
+        return claimed.delta
+    raise ParameterError(f"delta must be given: a {type(claimed).__name__} guarantee has an epsilon at each delta.")

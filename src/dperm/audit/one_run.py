@@ -1,0 +1,136 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Lower bounds on epsilon from ONE training with many canaries (A6).
+
+Theorem A6 [Steinke, Nasr & Jagielski 2023, Thm 5.2].
+    Each of m canaries is in by an independent fair coin; of (eps, delta)-DP training the attacker sees everything, and
+    guesses r coins, r fixed in advance. Then v or more are right with probability at most
+        p = beta + 2 m delta max_{1<=i<=v} P(v-i <= B <= v-1) / i,   B ~ Bin(r, 1/(1+e^-eps)),  beta = P(B >= v).
+
+The maximum is over means of the law of B in windows below v; the law has one peak, so a mean grows with the window as
+long as the next probability exceeds it, and a binary search finds the largest: any m and v take the same few steps.
+For p < 1/2 it grows with eps. Proof: write p = max_i E g_i(B), g_i = c = 2 m delta / i on the window, 1 above it.
+dE g_i/dq = r (c P(B' = v-i-1) + (1-c) P(B' = v-1)), B' ~ Bin(r-1, q), is >= 0 if c <= 1; if c > 1, p >= P(B >= v-i), so
+the median of B, hence the mode of B', is at most v-i-1 and the first probability is the larger.
+"""
+
+import math
+
+from numpy.typing import ArrayLike
+from scipy.special import betaincc, betaln, expit, log_expit
+
+from dperm import checks
+from dperm.audit.coins import Canaries
+from dperm.audit.intervals import MOST_TRIALS
+from dperm.audit.levels import alpha_of, counts
+from dperm.audit.lower_bound import LowerBound
+from dperm.audit.ranked import checked_scores, ranked_guesses, too_few, total
+from dperm.privacy.rounding import ULP
+
+_METHOD = "one run, many canaries (A6)"
+_ROUNDING = 1e-9  # of p, with a margin; and some units for each guess, as in the intervals
+_BISECTIONS = 60
+
+
+def one_run(correct: int, guesses: int, canaries: int, *, delta: float, confidence: float = 0.95) -> LowerBound:
+    """The smallest epsilon at which ``correct`` right guesses are no rarer than 1 - confidence (A6).
+
+    Parameters
+    ----------
+    correct, guesses, canaries
+        Right guesses, guesses made (a number fixed in advance), coins flipped: v <= r <= m.
+    """
+    alpha = alpha_of(confidence)
+    v, r, m = counted(correct, guesses, canaries)
+    delta = checks.small_delta("delta", delta)
+    level = min(alpha, math.nextafter(0.5, 0))  # where p grows with epsilon
+    low, high = 0.0, 1.0
+    while _rejected(high, level, (v, r, m), delta):
+        low, high = high, 2 * high
+    for _ in range(_BISECTIONS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _rejected(middle, level, (v, r, m), delta) else (low, middle)
+    return LowerBound(low, delta, confidence, _METHOD)
+
+
+def one_run_p_value(correct: int, guesses: int, canaries: int, *, epsilon: float, delta: float) -> float:
+    """An upper bound on the probability that (epsilon, delta)-DP lets so many guesses be right (A6); at most 1."""
+    sizes = counted(correct, guesses, canaries)
+    return _p_value(checks.nonnegative("epsilon", epsilon), sizes, checks.small_delta("delta", delta))
+
+
+def from_scores(
+    scores: ArrayLike,
+    included: Canaries | ArrayLike,
+    *,
+    guesses_in: int,
+    guesses_out: int,
+    delta: float,
+    confidence: float = 0.95,
+    independent: bool = True,
+) -> LowerBound:
+    """Guess "in" for the highest scores and "out" for the lowest, and count (A6).
+
+    Parameters
+    ----------
+    scores
+        One per canary, higher where it looks as if trained on; no NaN. Ties are broken by a fixed shuffle of positions,
+        which does not look at ``included``.
+    included
+        The `Canaries` that `coins` drew (the safe way), or one boolean per canary in the order of the flips.
+    guesses_in, guesses_out
+        How many guesses of each kind: fixed in advance. To try several and keep the best is no bound.
+    independent
+        False says that the coins were not: a split into halves, one canary of each pair, .... It is refused.
+    """
+    r, alpha = total(guesses_in, guesses_out), alpha_of(confidence)
+    values = checked_scores(scores, r)
+    if one_run_p_value(r, r, len(values), epsilon=0.0, delta=delta) >= alpha:
+        raise too_few(r, len(values), delta=delta, confidence=confidence)
+    right = ranked_guesses(values, included, guesses_in=guesses_in, guesses_out=guesses_out, independent=independent)
+    return one_run(right, r, len(values), delta=delta, confidence=confidence)
+
+
+def counted(correct: int, guesses: int, canaries: int) -> tuple[int, int, int]:
+    """The three, if 0 <= correct <= guesses <= canaries."""
+    m = checks.count("canaries", canaries, most=MOST_TRIALS)
+    r = checks.count("guesses", guesses, f"There are {m} canaries to guess.", least=0, most=m)
+    return *counts(correct, r), m
+
+
+def _rejected(epsilon: float, level: float, sizes: tuple[int, int, int], delta: float) -> bool:
+    return _p_value(epsilon, sizes, delta) * (1 + _ROUNDING + 4 * ULP * sizes[1]) <= level
+
+
+def _p_value(epsilon: float, sizes: tuple[int, int, int], delta: float) -> float:
+    v, r, m = sizes
+    if v == 0:
+        return 1.0
+    beta = _tail(v, r, epsilon)
+    return min(1.0, beta + 2 * m * delta * _densest_window(v, r, epsilon)) if delta > 0 else beta
+
+
+def _tail(v: int, r: int, epsilon: float) -> float:
+    """P(B >= v), by way of the wrong guesses: their probability keeps its digits at any epsilon."""
+    return float(betaincc(r - v + 1, v, expit(-epsilon))) if v > 0 else 1.0
+
+
+def _densest_window(v: int, r: int, epsilon: float) -> float:
+    """max_{1<=i<=v} P(v-i <= B <= v-1) / i."""
+    beta = _tail(v, r, epsilon)
+
+    def mean(i: int) -> float:
+        return (_tail(v - i, r, epsilon) - beta) / i
+
+    low, high = 1, v
+    while low < high:
+        middle = (low + high) // 2
+        grows = _probability(v - middle - 1, r, epsilon) > mean(middle)
+        low, high = (middle + 1, high) if grows else (low, middle)
+    return max(mean(low), _probability(v - 1, r, epsilon))
+
+
+def _probability(k: int, r: int, epsilon: float) -> float:
+    """P(B = k)."""
+    log_choices = -math.log(r + 1) - float(betaln(k + 1, r - k + 1))
+    return math.exp(log_choices + k * float(log_expit(epsilon)) + (r - k) * float(log_expit(-epsilon)))

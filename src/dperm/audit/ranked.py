@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Guesses from the scores of many canaries: "in" for the highest, "out" for the lowest, none between."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dperm import checks
+from dperm.audit.coins import Canaries, fair_coins
+from dperm.errors import AssumptionError, ParameterError
+from dperm.noise.simulation import generator
+
+_TIES = 0  # the seed of the shuffle that breaks ties
+
+
+def ranked_guesses(
+    scores: NDArray[np.float64],
+    included: Canaries | ArrayLike,
+    *,
+    guesses_in: int,
+    guesses_out: int,
+    independent: bool = True,
+) -> int:
+    """How many of the guesses are right. Ties go by a fixed shuffle of positions, blind to ``included``."""
+    if not checks.truth("independent", independent):
+        raise AssumptionError(
+            "independent=False, but every bound from one run needs independent fair coins: a stratified or paired "
+            "choice of canaries tells the attacker the rest. Draw them with coins(canaries) of dperm.audit."
+        )
+    truths = fair_coins(included, len(scores))
+    # not by position alone: lists of members and non-members joined end to end would turn ties into right guesses
+    order = generator(_TIES).permutation(len(scores))
+    order = order[np.argsort(scores[order], kind="stable")]
+    highest, lowest = order[len(order) - guesses_in :], order[:guesses_out]
+    return int(np.count_nonzero(truths[highest]) + np.count_nonzero(~truths[lowest]))
+
+
+def total(guesses_in: int, guesses_out: int) -> int:
+    """The number of guesses, which is fixed in advance."""
+    return checks.count("guesses_in", guesses_in, least=0) + checks.count("guesses_out", guesses_out, least=0)
+
+
+def checked_scores(scores: ArrayLike, guesses: int) -> NDArray[np.float64]:
+    """``scores`` as an array without NaN, with at least as many entries as guesses."""
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 1 or np.isnan(values).any():
+        raise ParameterError("scores must be one number per canary, none of them NaN. Score every canary.")
+    if len(values) < max(guesses, 1):
+        raise ParameterError(
+            f"guesses_in + guesses_out must not exceed the number of canaries, got {guesses} guesses for {len(values)}."
+        )
+    return values
+
+
+def too_few(guesses: int, canaries: int, *, delta: float, confidence: float) -> ParameterError:
+    """The error for an audit that could not show anything."""
+    return ParameterError(
+        f"guesses_in + guesses_out = {guesses} of {canaries} canaries are too few at delta={delta:g} and "
+        f"confidence={confidence:g}: even if all were right, nothing would be shown. Use more canaries and guesses, or "
+        "a smaller delta."
+    )

@@ -1,0 +1,73 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""From true and false positives of an attack with a rule fixed in advance to a lower bound on epsilon (A2, A3).
+
+Runs with the record are "members", runs without it "non-members"; all runs are independent. Two Clopper-Pearson
+intervals at alpha/2 hold together with probability 1 - alpha: TPR >= TPR_lo and FPR <= FPR_hi. Coins may be stratified.
+"""
+
+from dperm import checks
+from dperm.audit.intervals import MOST_TRIALS, clopper_pearson_lower, clopper_pearson_upper
+from dperm.audit.levels import alpha_of, gaussian_bound, gaussian_delta, gaussian_separation, log_ratio
+from dperm.audit.lower_bound import LowerBound
+
+
+def from_rates(
+    true_positives: int,
+    members: int,
+    false_positives: int,
+    non_members: int,
+    *,
+    delta: float,
+    confidence: float = 0.95,
+) -> LowerBound:
+    """The epsilon that (epsilon, delta)-DP needs for these rates, without further assumption (A2).
+
+    TPR <= e^eps FPR + delta and TNR <= e^eps FNR + delta, so
+    eps >= max(0, log((TPR_lo - delta) / FPR_hi), log((1 - FPR_hi - delta) / (1 - TPR_lo))).
+    900 of 1000 against 100 of 1000 at delta = 0 give 1.98970631.
+    """
+    delta, alpha = checks.small_delta("delta", delta), alpha_of(confidence)
+    tp, fp, n1, n0 = _counts(true_positives, members, false_positives, non_members)
+    tpr, tnr = clopper_pearson_lower([tp, n0 - fp], [n1, n0], alpha / 2)
+    fpr, fnr = clopper_pearson_upper([fp, n1 - tp], [n0, n1], alpha / 2)
+    epsilon = max(log_ratio(float(tpr) - delta, float(fpr)), log_ratio(float(tnr) - delta, float(fnr)))
+    return LowerBound(epsilon, delta, confidence, "Clopper-Pearson on two rates (A2)")
+
+
+def gaussian_from_rates(
+    true_positives: int,
+    members: int,
+    false_positives: int,
+    non_members: int,
+    *,
+    delta: float,
+    confidence: float = 0.95,
+) -> LowerBound:
+    """The same for mechanisms whose trade-off curve is G_mu (T19): Gaussian, composed Gaussian, full-batch DP-GD (A3).
+
+    mu >= max(0, Phi^-1(1 - FPR_hi) - Phi^-1(FNR_hi)), turned into epsilon at ``delta`` [Nasr et al. 2023]. For another
+    mechanism it is no bound on epsilon.
+    """
+    delta = gaussian_delta(delta)
+    mu = gaussian_mu_from_rates(true_positives, members, false_positives, non_members, confidence=confidence)
+    return gaussian_bound(mu, delta=delta, confidence=confidence, method="mu-GDP from two rates (A3)")
+
+
+def gaussian_mu_from_rates(
+    true_positives: int, members: int, false_positives: int, non_members: int, *, confidence: float = 0.95
+) -> float:
+    """The lower bound on mu itself (A3), 0 where the rates show nothing; 900 and 100 of 1000 give 2.34709723."""
+    alpha = alpha_of(confidence)
+    tp, fp, n1, n0 = _counts(true_positives, members, false_positives, non_members)
+    fpr, fnr = clopper_pearson_upper([fp, n1 - tp], [n0, n1], alpha / 2)
+    mu = gaussian_separation(float(fpr), float(fnr))
+    # max(0, mu), never |mu|: an attack that does worse than chance shows nothing
+    return max(0.0, mu)
+
+
+def _counts(tp: int, n1: int, fp: int, n0: int) -> tuple[int, int, int, int]:
+    n1, n0 = checks.count("members", n1, most=MOST_TRIALS), checks.count("non_members", n0, most=MOST_TRIALS)
+    tp = checks.count("true_positives", tp, f"It cannot exceed members={n1}.", least=0, most=n1)
+    fp = checks.count("false_positives", fp, f"It cannot exceed non_members={n0}.", least=0, most=n0)
+    return tp, fp, n1, n0

@@ -1,0 +1,134 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Three honest ways to a threshold for the scores of runs with and without a record (A5).
+
+A threshold that was looked at has to be paid for. It is fixed in advance (free), selected on a part of the runs that is
+then thrown away, or one of a grid fixed in advance, each of k at level alpha/k. There is no fourth function here: the
+best of all thresholds at the level of one exceeds the true epsilon far more often than it says.
+"""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dperm import checks
+from dperm.audit.coins import Canaries, Truths, fair_coins, inclusions
+from dperm.audit.levels import alpha_of
+from dperm.audit.lower_bound import LowerBound
+from dperm.audit.rules import FEWEST, RATES, Floats, Rule
+from dperm.errors import ParameterError
+from dperm.noise.simulation import generator
+
+_CANDIDATES = 1000
+
+
+def fixed_threshold(
+    scores: ArrayLike,
+    included: Canaries | ArrayLike,
+    threshold: float,
+    *,
+    delta: float,
+    confidence: float = 0.95,
+    rule: Rule = RATES,
+) -> LowerBound:
+    """The bound at a threshold that was fixed before the scores were seen, from theory or from other runs (A5).
+
+    Parameters
+    ----------
+    scores
+        One per run, higher where the record seems to be in; NaN, "no guess", is for PURE_GUESSES only.
+    included
+        Whether the record was in, one boolean per run.
+    rule
+        What the threshold decides, and the bound that follows: `dperm.audit.rules`.
+    """
+    values, truths = _runs(scores, included, rule)
+    points = _grid([threshold], "threshold", rule)
+    found = rule.bound(rule.tally(values, truths, points), delta, confidence)
+    return _told(found, "threshold fixed in advance", confidence)
+
+
+def union_threshold(
+    scores: ArrayLike,
+    included: Canaries | ArrayLike,
+    thresholds: ArrayLike,
+    *,
+    delta: float,
+    confidence: float = 0.95,
+    rule: Rule = RATES,
+) -> LowerBound:
+    """The best bound over k thresholds that were fixed before the scores were seen, each at level alpha/k (A5)."""
+    values, truths = _runs(scores, included, rule)
+    points = _grid(thresholds, "thresholds", rule)
+    level = math.nextafter(1 - alpha_of(confidence) / len(points), 1)
+    bounds = [rule.bound(rule.tally(values, truths, points[i : i + 1]), delta, level) for i in range(len(points))]
+    best = max(bounds, key=lambda bound: bound.epsilon)
+    return _told(best, f"best of {len(points)} thresholds fixed in advance, each paid for", confidence)
+
+
+def split_threshold(
+    scores: ArrayLike,
+    included: Canaries | ArrayLike,
+    *,
+    delta: float,
+    confidence: float = 0.95,
+    share: float = 0.2,
+    seed: int = 0,
+    rule: Rule = RATES,
+) -> LowerBound:
+    """Select the threshold on a ``share`` of the runs, and test it on the others (A5).
+
+    Selected is what maximises the estimate with v - sqrt(r)/2 in place of v right guesses of r, among r >= 100.
+
+    Parameters
+    ----------
+    share
+        Of the runs, those to select on: 0.1 to 0.3.
+    seed
+        Of the shuffle that chooses them. To try several seeds and keep the best is no bound.
+    """
+    share = checks.between("share", share, 0.1, 0.3)
+    values, truths = _runs(scores, included, rule)
+    order = generator(seed).permutation(len(values))
+    size = round(share * len(values))
+    chosen, rest = order[:size], order[size:]
+    point = _selected(values[chosen], truths[chosen], delta, rule)
+    found = rule.bound(rule.tally(values[rest], truths[rest], point), delta, confidence)
+    return _told(found, f"threshold selected on {size} other runs", confidence)
+
+
+def _selected(scores: Floats, truths: Truths, delta: float, rule: Rule) -> Floats:
+    """The threshold of the largest shrunk estimate."""
+    size = np.abs(scores) if rule.both_tails else scores
+    points = np.unique(size[np.isfinite(size) & ((size > 0) | (not rule.both_tails))])
+    points = points[np.linspace(0, max(len(points) - 1, 0), min(len(points), _CANDIDATES)).astype(np.int64)]
+    if len(points) and truths.any() and not truths.all():
+        estimates = rule.estimate(rule.tally(scores, truths, points), delta)
+        if (best := int(np.argmax(estimates))) >= 0 and estimates[best] > -np.inf:
+            return points[best : best + 1]
+    raise ParameterError(
+        f"scores must hold more runs: of the {len(scores)} to select on no threshold has {FEWEST} guesses that are "
+        "right more often than not at delta. Add runs, raise share, or fix the threshold in advance."
+    )
+
+
+def _runs(scores: ArrayLike, included: Canaries | ArrayLike, rule: Rule) -> tuple[Floats, Truths]:
+    values = np.asarray(scores, dtype=np.float64)
+    if values.ndim != 1 or (np.isnan(values).any() and not rule.both_tails):
+        raise ParameterError(f"scores must be one number per run, and none NaN for rule={rule.name}.")
+    return values, (fair_coins if rule.fair else inclusions)(included, len(values))
+
+
+def _grid(thresholds: ArrayLike, name: str, rule: Rule) -> Floats:
+    points = np.unique(np.asarray(thresholds, dtype=np.float64))
+    if points.ndim != 1 or not len(points) or not np.isfinite(points).all():
+        raise ParameterError(f"{name} must be finite, and at least one.")
+    if rule.both_tails and points[0] <= 0:
+        raise ParameterError(f"{name} must be positive for rule={rule.name}, which guesses in both tails.")
+    return points
+
+
+def _told(bound: LowerBound, how: str, confidence: float) -> LowerBound:
+    return replace(bound, method=f"{bound.method}, {how} (A5)", confidence=confidence)

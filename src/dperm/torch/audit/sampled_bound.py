@@ -1,0 +1,105 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The one-run bound for the trade-off curves of DP-SGD with Poisson samples (A7).
+
+The theorem of A7 holds for any curve f. Here they are those of T Poisson-sampled Gaussians at the rate q of the plan,
+one for each noise multiplier: if f at a noise multiplier s is refuted, the training has less noise than that, and an
+epsilon of at least that of s. Whoever refutes the curve of the plan itself has refuted its claim, and nothing else was
+assumed. Curves are taken as the maximum of finitely many lines of their profile, which lies below them: a mechanism
+with the curve f has that one too, so that a rejection stays valid.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from dperm.accounting import account
+from dperm.accounting.events import Gaussian
+from dperm.accounting.sampled import Poisson
+from dperm.audit.levels import alpha_of
+from dperm.audit.lower_bound import LowerBound
+from dperm.privacy.profile import PrivacyProfile
+from dperm.torch.audit.evidence import Floats
+from dperm.torch.plan import DPSGDPlan
+
+ASSUMES = "the trade-off is that of Poisson-sampled Gaussians at this rate and number of steps, with some noise"
+METHOD = "one run, many canaries, sampled Gaussian (A7)"
+SHARES = (0.9, 0.75, 0.6, 0.45, 0.3, 0.2, 0.1, 0.05, 0.02, 5e-3, 1e-3, 1e-4, 1e-5)
+"""Deltas of the lines of a curve, beside that at epsilon = 0."""
+WIDEST, BISECTIONS = 2.0**6, 6
+"""Noise is looked for from 1/64 to 64 times that of the plan, to 1 % of it."""
+LEAST_NOISE = 0.25
+"""Noise multipliers below it are not looked for: a claim with as little noise is none."""
+_SURELY = 1 + 1e-9
+
+Sizes = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A trade-off curve from below: with lines at each (epsilon, delta) of a profile, in both directions."""
+
+    epsilons: Floats
+    deltas: Floats
+
+    @classmethod
+    def of(cls, profile: PrivacyProfile) -> "Curve":
+        """Lines from epsilon = 0, where delta is the total variation, to where delta is small."""
+        variation = profile.delta(0.0)
+        deltas = [variation * share for share in SHARES]
+        epsilons = [0.0, *(profile.epsilon(delta) for delta in deltas)]
+        return cls(np.array(epsilons), np.array([variation, *deltas]))
+
+    def __call__(self, false_positive_rate: float) -> float:
+        """The least false-negative rate."""
+        steep = 1 - self.deltas - np.exp(self.epsilons) * false_positive_rate
+        flat = np.exp(-self.epsilons) * (1 - self.deltas - false_positive_rate)
+        return max(0.0, float(steep.max()), float(flat.max()))
+
+
+def refuted(curve: Curve, sizes: Sizes, alpha: float) -> bool:
+    """Whether v of r right guesses on m canaries refute, at level alpha, that the training has this curve (A7).
+
+    R = alpha v/m; H = alpha (r-v)/m; for i = v-1, ..., 0: H' = max(H, f(1 - R)), R = min(1, R + i/(r-i) (H' - H)).
+    """
+    v, r, m = sizes
+    right, wrong = alpha * v / m, alpha * (r - v) / m
+    for i in range(v - 1, -1, -1):
+        raised = curve(1 - right)
+        if raised <= wrong or right + wrong > r / m * _SURELY:
+            break
+        right, wrong = min(1.0, right + i / (r - i) * (raised - wrong)), raised
+    return right + wrong > r / m * _SURELY
+
+
+def sampled_one_run(plan: DPSGDPlan, sizes: Sizes, *, confidence: float) -> LowerBound:
+    """The smallest epsilon, over noise multipliers, of a training by this plan that so many guesses do not refute."""
+    alpha, delta = alpha_of(confidence), plan.goal.delta
+    noise = _least_refuted(plan, sizes, alpha)
+    epsilon = 0.0 if noise is None else _profile(plan, noise).epsilon_bracket(delta)[0]
+    return LowerBound(epsilon, delta, confidence, METHOD, assumes=ASSUMES)
+
+
+def _least_refuted(plan: DPSGDPlan, sizes: Sizes, alpha: float) -> float | None:
+    """The least noise multiplier that is refuted, up to 1 %: with more noise it is refuted all the more."""
+
+    def too_much(noise: float) -> bool:
+        return refuted(Curve.of(_profile(plan, noise)), sizes, alpha)
+
+    low = high = plan.noise.scale
+    if too_much(high):
+        while low > max(plan.noise.scale / WIDEST, LEAST_NOISE) and too_much(low):
+            low, high = low / 2, low
+    else:
+        while not too_much(high):
+            low, high = high, 2 * high
+            if high > plan.noise.scale * WIDEST:
+                return None
+    for _ in range(BISECTIONS):
+        middle = (low * high) ** 0.5
+        low, high = (low, middle) if too_much(middle) else (middle, high)
+    return high
+
+
+def _profile(plan: DPSGDPlan, noise: float) -> PrivacyProfile:
+    return account(Poisson(Gaussian(noise), rate=plan.rate) * plan.steps, adjacency=plan.adjacency)

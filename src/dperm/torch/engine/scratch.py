@@ -1,0 +1,49 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Memory that is used again in the next step: to get fresh pages costs more than to write to them."""
+
+import math
+import threading
+
+import torch
+from torch import Tensor
+
+
+class Scratch(threading.local):
+    """A few pieces of memory of one thread, each handed out only while nobody else holds a view of it.
+
+    Parameters
+    ----------
+    most
+        Pieces that are kept; what is asked for beyond is fresh.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._held: list[Tensor] = []
+
+    def empty(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        """A tensor on the CPU with anything in it."""
+        size = math.prod(shape)
+        for held in self._held:
+            if held.numel() == size and held.dtype is dtype:
+                view = held.view(shape)  # first: whatever interrupts now finds that somebody holds it
+                if _holders(held) == _WITH_A_VIEW:
+                    return view
+        fresh = torch.empty(size, dtype=dtype)
+        self._held = [*self._held[max(0, len(self._held) - self._most + 1) :], fresh]
+        return fresh.view(shape)
+
+
+def _holders(value: Tensor) -> int:
+    return int(torch._C._storage_Use_Count(value.untyped_storage()._cdata))
+
+
+def _with_a_view() -> int:
+    """What is counted for a tensor and one view of it."""
+    value = torch.empty(1)
+    view = value.view(1)
+    return _holders(value) if view is not value else 0
+
+
+_WITH_A_VIEW = _with_a_view()
