@@ -29,6 +29,7 @@ from dperm.torch.digest import model_digest
 from dperm.torch.engine.check import check_losses
 from dperm.torch.engine.describe import Description, describe
 from dperm.torch.engine.gradients import PerExampleGradients, Weighed, checked_losses, summed
+from dperm.torch.engine.scratch import keep_freed_memory
 from dperm.torch.model_facts import model_facts
 from dperm.torch.options import Options
 from dperm.torch.progress import step_progress
@@ -103,6 +104,7 @@ class PrivateTraining:
         """Check everything, and hook the model; the budget is charged in the first step."""
         if self._was_entered:  # what an earlier block drew would be forgotten
             raise ParameterError("a training run can be entered once. Call plan.attach again for another one.")
+        keep_freed_memory()
         with ExitStack() as stack:
             self._checkpoint = stack.enter_context(resumed(self._options.resume, self.plan))
             self._ready = self._prepared()

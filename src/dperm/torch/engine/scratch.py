@@ -8,6 +8,8 @@ import threading
 import torch
 from torch import Tensor
 
+LARGEST_PIECE = 2**25 - 2**16
+
 
 class Scratch(threading.local):
     """A few pieces of memory of one thread, each handed out only while nobody else holds a view of it.
@@ -33,6 +35,16 @@ class Scratch(threading.local):
         fresh = torch.empty(size, dtype=dtype)
         self._held = [*self._held[max(0, len(self._held) - self._most + 1) :], fresh]
         return fresh.view(shape)
+
+
+def keep_freed_memory() -> None:
+    """Let the allocator keep what a step frees, up to 64 MB: the next step needs it again.
+
+    The allocator of glibc gives memory at its end back to the system, beyond a threshold of twice the largest piece it
+    has seen freed (up to 32 MB). So one such piece, which is never written to, is shown to it. Elsewhere this does
+    nothing.
+    """
+    torch.empty(LARGEST_PIECE, dtype=torch.uint8)
 
 
 def _holders(value: Tensor) -> int:

@@ -3,8 +3,8 @@
 """Patches of images, which overlap: windows are views, and what takes time is to copy them, in short or in long runs.
 
 With places last, a run is a row of places; with patches last, it is a row of a patch with all channels, if channels
-come last in the image too. Where both are short, windows of all but the last dimension are copied first, and then a run
-is a patch.
+come last in the image too. Where both are short, windows of the last dimension are copied first, and then a run is
+several rows of a patch.
 """
 
 import math
@@ -42,7 +42,7 @@ class Windows:
         dims = len(self.sizes)
         if self.long_places:
             return tuple(range(dims + 1))
-        return (dims, *range(1, dims), 0) if self.short_rows else (*range(1, dims + 1), 0)
+        return (*range(1, dims + 1), 0)
 
     def patches(self, padded: Tensor) -> Tensor:
         """(examples, places, entries of a patch) of (examples, channels, ...)."""
@@ -68,12 +68,12 @@ class Windows:
         return image.movedim(dims + 1, -1)
 
     def _by_two_copies(self, image: Tensor) -> Tensor:
-        """A view of a copy of windows in all but the last dimension: its runs are patches."""
+        """A view of a copy of windows in the last dimension: its runs are rows of patches, one after the other."""
         dims = len(self.sizes)
+        copy = self._along(image, dims - 1, dims).transpose(-1, -2).movedim(dims, 1).contiguous()
         for number in range(dims - 1):
-            image = self._along(image, number, 1 + number)
-        copy = image.movedim(dims + 1, -1).contiguous()
-        return self._along(copy, dims - 1, dims).movedim(-1, dims + 1)
+            copy = self._along(copy, number, 2 + number)
+        return copy.movedim(1, dims).movedim((dims + 1, dims + 2), (-2, -1))
 
     def _along(self, values: Tensor, number: int, dim: int) -> Tensor:
         """Dimension ``number`` of space, ``dim`` of ``values``, becomes that of places; entries of patches are last."""
