@@ -12,7 +12,7 @@ import pytest
 
 from dperm.noise import SystemBits
 from dperm.noise.floating import floating_gaussian
-from dperm.noise.pool import AHEAD, FloatingPool
+from dperm.noise.pool import AHEAD, MOST, FloatingPool
 from dperm.noise.simulation import NotPrivateBits
 
 FEW = 5
@@ -32,8 +32,9 @@ def test_numbers_are_those_of_the_law_in_its_order() -> None:
 
 def test_no_number_is_handed_out_twice() -> None:
     pool = FloatingPool(SystemBits().stream())
-    drawn = np.concatenate([pool.take(size) for size in (AHEAD - 1, 3, AHEAD // 2, AHEAD // 2, AHEAD, 2 * AHEAD, 7)])
-    assert len(drawn) == 5 * AHEAD + 9
+    sizes = (MOST - 1, 3, MOST, MOST, MOST, MOST, MOST + 1, AHEAD, 7)
+    drawn = np.concatenate([pool.take(size) for size in sizes])
+    assert len(drawn) == sum(sizes)
     assert len(np.unique(drawn)) > 0.99 * len(drawn)  # single precision: a few are equal by chance
     assert abs(float(drawn.mean())) < 0.02
     assert float(drawn.std()) == pytest.approx(1, abs=0.02)

@@ -236,7 +236,7 @@ def test_normals_are_those_of_the_noise_package():
 @pytest.mark.parametrize("ahead", [0, 2**14], ids=["from_words", "drawn_ahead"])
 @pytest.mark.parametrize("value", [0.0, float("nan")], ids=["finite", "nan"])
 def test_a_step_is_the_sum_with_noise(small, value, ahead, monkeypatch):
-    monkeypatch.setattr(steps, "AHEAD", ahead)
+    monkeypatch.setattr(steps, "MOST", ahead)
     sums = CompiledSum(small, loss, example(), clip_norm=0.3, code=interpreted)
     parameters, stream = list(small.model.parameters()), Replay()
     step = CompiledStep(sums, parameters, scale=0.7, code=interpreted)

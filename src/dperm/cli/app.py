@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dperm.cli import account, calibrate, explain, fit, ledger, plan, predict, report, schema
+from dperm.cli import account, audit, calibrate, explain, fit, ledger, plan, predict, report, schema
 
 HELP = """Models learnt from data about people, with a guarantee: planned, charged to a budget, and accounted for.
 
@@ -41,6 +41,7 @@ app.add_typer(schema.app, name="schema", short_help="Draft and check the public 
 app.add_typer(
     ledger.app, name="ledger", short_help="Open, show, verify and approve the budgets that fits are charged to."
 )
+app.add_typer(audit.app, name="audit", short_help="Attack models and methods, and try to falsify what is claimed.")
 app.command(help=account.HELP, short_help="What events have spent: epsilon at a delta, or delta at an epsilon.")(
     account.account
 )

@@ -67,14 +67,15 @@ def _written(rounded: Decimal) -> str:
 
 def print_json(data: dict[str, object]) -> None:
     """One JSON object on stdout; a number that is not finite becomes null."""
-    typer.echo(json.dumps(_strict(data), indent=2, allow_nan=False))
+    typer.echo(json.dumps(strict(data), indent=2, allow_nan=False))
 
 
-def _strict(value: object) -> object:
+def strict(value: object) -> object:
+    """The same data, with null for every number that is not finite."""
     if isinstance(value, dict):
-        return {key: _strict(one) for key, one in value.items()}
+        return {key: strict(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_strict(one) for one in value]
+        return [strict(one) for one in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -3,7 +3,7 @@
 """``dperm report``: one page that says what a model's guarantee is."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,12 +24,13 @@ HELP = """The privacy statement of MODEL: what is promised, to whom, from what, 
 
 A page (.html, without any outside request), Markdown (.md) or data (.json), by the end of the name. What only you can
 know, such as the curator and the intended use, comes from --fields, a TOML file with a line for each; what is missing
-is marked as a gap. --draft-fields writes such a file to be filled in, with a hint for every gap.
+is marked as a gap. --draft-fields writes such a file to be filled in, with a hint for every gap. --audit puts what
+dperm audit model has found into the statement, whatever it is; audits of other models are refused.
 
 \b
 Examples:
   dperm report model.dperm -o statement.html
-  dperm report model.dperm -o statement.md --fields fields.toml
+  dperm report model.dperm -o statement.md --fields fields.toml --audit audit.json
   dperm report model.dperm --draft-fields draft.toml --json
 """
 
@@ -46,6 +47,12 @@ def report(
         Path | None,
         typer.Option("--draft-fields", metavar="FILE", show_default=False, help="Write a draft for --fields."),
     ] = None,
+    audit: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--audit", metavar="FILE", show_default=False, help="What dperm audit model --out wrote; may be repeated."
+        ),
+    ] = None,
     force: Force = False,
     json: AsJson = False,
 ) -> None:
@@ -57,12 +64,12 @@ def report(
         from dperm.report import write_statement
         from dperm.report.whole_file import write_text
 
-        inputs = (model, *([fields] if fields else []))
+        inputs = (model, *([fields] if fields else []), *(audit or ()))
         for option, path in {"-o": output, "--draft-fields": draft_fields}.items():
             if path is not None:
                 require_free(option, path, force=force, inputs=inputs)
         _require_outputs(output, draft_fields)
-        statement, profile = _statement(model, {} if fields is None else _stated(fields))
+        statement, profile = _statement(model, {} if fields is None else _stated(fields), audit or ())
         if draft_fields is not None:
             write_text(draft_fields, drafted(statement.gaps))
         if output is not None:
@@ -80,13 +87,17 @@ def _require_outputs(output: Path | None, draft: Path | None) -> None:
         raise ParameterError(f"-o: {output} must end in {', '.join(SUFFIXES)}: that says what is written.")
 
 
-def _statement(model: Path, stated: Mapping[str, object]) -> "tuple[Statement, PrivacyProfile | None]":
-    """The statement of a model, with what was declared in its schema and what the user states."""
+def _statement(
+    model: Path, stated: Mapping[str, object], audits: Sequence[Path]
+) -> "tuple[Statement, PrivacyProfile | None]":
+    """The statement of a model, with what was declared in its schema, what the user states, and audits of it."""
+    from dperm.cli.audit.files import read_audits
     from dperm.sklearn.files import load_stored
 
     stored = load_stored(model)
     declared = None if stored.schema is None else _domain(stored.schema)
-    return stored.estimator.statement_.filled(stated, declared=declared), stored.estimator.profile_
+    statement = stored.estimator.statement_.filled(stated, declared=declared)
+    return statement.audited(read_audits(audits, stored.estimator.record_)), stored.estimator.profile_
 
 
 def _as_data(output: Path | None, draft: Path | None, statement: "Statement") -> dict[str, object]:

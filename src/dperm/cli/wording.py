@@ -26,6 +26,8 @@ _PHRASES = (
     (r"\bn is the number of rows of X: leave n out\b", "n is the number of records in the file: leave --n out"),
     (r"\bn must be given: under", "--n is missing: under"),
     (r"<Adjacency\.\w+: '(\w+)'>", r"\1"),
+    (r"\b(true_positives|false_positives|non_members)\b", lambda found: f"--{found[1].replace('_', '-')}"),
+    (r"^(members|correct|guesses|canaries|confidence|runs|repeats|workers|models) must\b", r"--\1 must"),
     (r"\badjacency=(REPLACE_ONE|ADD_REMOVE)\b", lambda found: f"adjacency={found[1].lower()}"),
 )
 

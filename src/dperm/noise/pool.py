@@ -15,8 +15,10 @@ from numpy.typing import NDArray
 from dperm.noise.bits import Stream, this_process
 from dperm.noise.floating import floating_gaussian
 
-AHEAD = 2**14
-"""Numbers drawn at a time; a call that asks for as many is not served from the pool."""
+AHEAD = 2**17
+"""Numbers drawn at a time."""
+MOST = AHEAD // 4
+"""Numbers of one call; one that asks for more is not served from the pool, whose rest would be lost."""
 
 
 Draw = Callable[[int, Stream], NDArray[np.float32]]
@@ -31,7 +33,7 @@ class FloatingPool:
 
     def take(self, size: int) -> NDArray[np.float32]:
         """``size`` standard normals that nobody else has or gets."""
-        if size >= AHEAD:
+        if size > MOST:
             return self._draw(size, self._stream)
         own = self._own
         if own.process != this_process() or own.taken + size > len(own.numbers):

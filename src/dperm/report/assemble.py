@@ -14,7 +14,7 @@ from dperm.report import fields as words
 from dperm.report.contradictions import NO_PROMISE
 from dperm.report.ledger_facts import unit_of_privacy
 from dperm.report.run_facts import run_facts
-from dperm.report.stated import assembled, kind_of, with_stated
+from dperm.report.stated import assembled, audits_of, kind_of, with_stated
 from dperm.report.statement import Statement
 from dperm.report.unit import unit_in_words
 
@@ -42,7 +42,7 @@ def statement(
         raise ParameterError(_no_release(release))
     if release.record.seeded:
         return seeded(release.record, audits, fields)
-    return _made({**_promise(release), **run_facts(release.record), "audit": _checked_audits(audits)}, fields)
+    return _made({**_promise(release), **run_facts(release.record), "audit": audits_of(audits)}, fields)
 
 
 def seeded(
@@ -52,7 +52,7 @@ def seeded(
     goal = guarantee_as_dict(record.guarantee)
     promised = {**_NO_PROMISE, "status": words.SEEDED, "goal": goal, "adjacency": goal["adjacency"]}
     promised["limits"] = (words.SEEDED,)
-    return _made({**run_facts(record), **promised, "audit": _checked_audits(audits)}, fields)
+    return _made({**run_facts(record), **promised, "audit": audits_of(audits)}, fields)
 
 
 def unprotected(public: Mapping[str, object], fields: Mapping[str, object] | None = None) -> Statement:
@@ -95,14 +95,6 @@ def _promise(release: Release[Any]) -> dict[str, object]:
 def _made(known: Mapping[str, object], stated: Mapping[str, object] | None) -> Statement:
     """All fields in their order: known, stated by the user, or "not stated"."""
     return Statement(with_stated(assembled(known), {} if stated is None else stated))
-
-
-def _checked_audits(audits: object) -> object:
-    """The audits as a list; "none" without any."""
-    found = list(audits) if isinstance(audits, Iterable) and not isinstance(audits, Mapping | str) else [None]
-    if not all(isinstance(audit, Mapping) for audit in found):
-        raise ParameterError(f"audits must be a list of mappings of plain data, got {kind_of(audits)}.")
-    return found or words.NONE
 
 
 def _no_release(given: object) -> str:

@@ -8,6 +8,7 @@ Pages and Markdown show the same; the JSON of a statement has the keys and every
 import re
 from collections.abc import Callable, Mapping
 
+from dperm.report.audits_shown import audits_shown
 from dperm.report.labels import epsilon_first, words
 from dperm.report.measured import with_names
 from dperm.report.numbers import as_text, rounded_down, rounded_up
@@ -47,7 +48,11 @@ def _without_opening(entry: object) -> object:
     return {name: item for name, item in entry.items() if name != "opening_limit"}
 
 
-_SPECIAL: dict[str, Callable[[object], object]] = {"utility": with_names, "ledger_entry": _without_opening}
+_SPECIAL: dict[str, Callable[[object], object]] = {
+    "utility": with_names,
+    "audit": audits_shown,
+    "ledger_entry": _without_opening,
+}
 
 
 def _rounding(name: object, number: Number) -> Number:

@@ -3,7 +3,7 @@
 """A statement of what was released and what is promised about it, as data, text, JSON and Markdown."""
 
 import json
-from collections.abc import Iterator, KeysView, Mapping
+from collections.abc import Iterable, Iterator, KeysView, Mapping
 from dataclasses import dataclass
 from datetime import date, time
 from importlib.resources import files
@@ -13,7 +13,7 @@ from dperm.report import fields as words
 from dperm.report.contradictions import contradictions
 from dperm.report.html import table
 from dperm.report.markdown import markdown
-from dperm.report.stated import gaps_of, with_declared, with_stated
+from dperm.report.stated import audits_of, gaps_of, with_declared, with_stated
 from dperm.report.text import lines
 
 FORMAT = 2
@@ -75,6 +75,20 @@ class Statement:
             If ``fields`` names a field that does not exist, or one that follows from the release.
         """
         return Statement(with_stated(with_declared(self.fields, declared), fields))
+
+    def audited(self, audits: Iterable[Mapping[str, object]]) -> "Statement":
+        """A copy that has the results of these audits, too, such as ``finding.as_dict()``; each is plain data.
+
+        Only audits of this release, or of the plan behind it, belong here: nothing is compared.
+
+        Raises
+        ------
+        ParameterError
+            If they are not mappings.
+        """
+        before, more = self.fields["audit"], audits_of(audits)
+        found = [one for part in (before, more) if isinstance(part, list) for one in part]
+        return Statement({**self.fields, "audit": found or words.NONE})
 
     @property
     def gaps(self) -> tuple[str, ...]:

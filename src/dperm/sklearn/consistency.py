@@ -45,7 +45,7 @@ def require_consistent(estimator: Any, fitted: Fitted, names: list[str] | None, 
         _require_seed(record, estimator.random_state)
     known = public["columns"] if names is None else names
     _require(names is None or public["columns"] is None or names == public["columns"], "columns have other names")
-    space, labels = estimator._space(fitted.coef.shape[1], known), _labels(estimator, fitted)
+    space, labels = estimator._space(fitted.coef.shape[1], known), labels_of(estimator, fitted)
     _require_parameters(estimator, fitted, space, labels)
     _require_released(fitted, space, labels, form)
 
@@ -79,7 +79,7 @@ def _require_seed(record: Record, random_state: object) -> None:
     _require(record.seeded is ("NOT PRIVATE" in record.noise), "the noise is not what the record says of it")
 
 
-def _labels(estimator: Any, fitted: Fitted) -> PublicLabels:
+def labels_of(estimator: Any, fitted: Fitted) -> PublicLabels:
     """What is public of the labels, by the parameters, and by the classes where those were not declared."""
     if fitted.classes is None:
         found: PublicLabels = estimator._planned_labels()

@@ -18,8 +18,8 @@ from dperm.torch.engine.scratch import Scratch
 from dperm.torch.engine.sums import Onto
 from dperm.torch.noise import FastNoise, StepNoise
 
-PIECES = 5
-"""Kept from step to step: two for gradients, those of the last step are held by the parameters; three on the way."""
+PIECES = 3
+"""Kept from step to step: two for gradients, of which the parameters hold the last ones, and one on the way."""
 
 
 class AtOnce:

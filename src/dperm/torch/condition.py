@@ -16,7 +16,8 @@ class Condition:
     def __init__(self, model: nn.Module) -> None:
         self._model = model
         self._modules, self._parameters = list(model.modules()), list(model.parameters())
-        self._modes, self._trained = self._found_modes(), self._found_trained()
+        self._modes = [module.training for module in self._modules]
+        self._trained = [value.requires_grad for value in self._parameters]
         self._buffers = {name: value.detach().clone() for name, value in model.named_buffers()}
 
     def check(self) -> None:
@@ -27,13 +28,13 @@ class Condition:
         ParameterError
             If layers were switched between training and evaluation, or parameters frozen or unfrozen.
         """
-        if self._found_modes() != self._modes:
+        if [module.training for module in self._modules] != self._modes:
             raise ParameterError(
                 "the model was attached in another mode (train or eval) of its layers than it is in now, and was "
                 "checked in that one. Call model.train() or model.eval() before attach, and again before step after "
                 "an evaluation in the loop."
             )
-        if self._found_trained() != self._trained:
+        if [value.requires_grad for value in self._parameters] != self._trained:
             raise ParameterError(
                 "parameters were frozen or unfrozen since the training was attached. Set requires_grad before attach; "
                 "train in two runs, with a plan each, to unfreeze layers later."
@@ -50,9 +51,3 @@ class Condition:
                 DpermWarning,
                 stacklevel=3,
             )
-
-    def _found_modes(self) -> list[bool]:
-        return [module.training for module in self._modules]
-
-    def _found_trained(self) -> list[bool]:
-        return [value.requires_grad for value in self._parameters]

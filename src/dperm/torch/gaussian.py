@@ -33,7 +33,7 @@ def normals(size: int, stream: Stream, scratch: Scratch) -> Tensor:
         part = out[start : start + 2 * BLOCK]
         half = len(part) // 2
         words = torch.from_numpy(stream.words(half).view(np.uint32))
-        radius, angle, turned = (scratch.empty(half) for _ in range(3))
+        radius, angle, turned = scratch.empty(3, half)
         radius.copy_(words[:half]).add_(0.5).mul_(2.0**-32).log_().mul_(-2.0).sqrt_()
         angle.copy_(words[half:]).mul_(2 * math.pi * 2.0**-32)
         torch.mul(radius, torch.cos(angle, out=turned), out=part[:half])

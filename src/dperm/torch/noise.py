@@ -26,7 +26,7 @@ from dperm.methods.sampled_noise import PUSHES, Part, SampledNoise, SampledSums,
 from dperm.methods.samples import Steps, planned_sums
 from dperm.noise.bits import Stream
 from dperm.noise.grade import Grade
-from dperm.noise.pool import AHEAD
+from dperm.noise.pool import MOST
 from dperm.privacy import Adjacency, ApproxDP
 from dperm.torch.engine.factors import SPREAD
 from dperm.torch.engine.scratch import Scratch
@@ -188,7 +188,7 @@ class FastNoise:
 
     def standard(self, size: int, stream: Stream, scratch: Scratch) -> Tensor:
         """As many standard normals, in memory that nobody else has."""
-        return normals(size, stream, scratch) if size >= AHEAD else torch.from_numpy(floating_pool(stream).take(size))
+        return normals(size, stream, scratch) if size > MOST else torch.from_numpy(floating_pool(stream).take(size))
 
 
 def step_noise(grade: Grade, steps: Steps, goal: ApproxDP, size: int) -> StepNoise:

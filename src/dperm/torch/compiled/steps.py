@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from dperm.noise.bits import Stream
-from dperm.noise.pool import AHEAD
+from dperm.noise.pool import MOST
 from dperm.torch.compiled.inductor import Compiled, compiled
 from dperm.torch.compiled.noise import noisy, pairs_of
 from dperm.torch.compiled.sums import CompiledSum
@@ -55,7 +55,7 @@ class CompiledStep:
             totals = [by_parameter.get(value, torch.zeros_like(value)) for value in self.parameters]
             return [*noisy(totals, bits, scale, factor), total, weights]
 
-        self._is_small = sum(value.numel() for value in self.parameters) < AHEAD
+        self._is_small = sum(value.numel() for value in self.parameters) <= MOST
         inputs = [*sums.examples, self._example_of_bits(), self._scale, self._factor]
         with torch.no_grad():
             self._code = code(make_fx(step)(*inputs), inputs)

@@ -33,7 +33,7 @@ class Scratch(threading.local):
                 if _holders(held) == _WITH_A_VIEW:
                     return view
         fresh = torch.empty(size, dtype=dtype)
-        self._held = [*self._held[max(0, len(self._held) - self._most + 1) :], fresh]
+        self._held = [*self._held, fresh][-self._most :] if self._most else []
         return fresh.view(shape)
 
 

@@ -53,6 +53,7 @@ def transposed_convolution_rule(module: nn.Module, inputs: tuple[Tensor, ...], g
 def _met(layer: Convolution, padded: Tensor, values: Tensor) -> Factor:
     """The gradient of the weight: ``values`` (examples, channels, ...) have met the patches of ``padded``."""
     windows = Windows(padded.shape[1], layer.kernel_size, layer.stride, layer.dilation, tuple(values.shape[2:]))
+    windows.check(padded)
     values, shape = values.flatten(2), tuple(layer.weight.shape)
     if layer.groups > 1:
         values = values.unflatten(1, (layer.groups, -1))

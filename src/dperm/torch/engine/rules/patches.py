@@ -8,9 +8,12 @@ several rows of a patch.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
+
+from dperm.errors import AssumptionError
 
 SHORT = 16
 """Numbers of a run below which a copy more pays (measured)."""
@@ -44,6 +47,18 @@ class Windows:
             return tuple(range(dims + 1))
         return (*range(1, dims + 1), 0)
 
+    def check(self, padded: Tensor) -> None:
+        """Refuse an image that is too small: views by strides would go on in the next one."""
+        ends = [
+            (places - 1) * step + (size - 1) * dilation
+            for places, step, size, dilation in zip(self.places, self.strides, self.sizes, self.dilations, strict=True)
+        ]
+        if any(end >= length for end, length in zip(ends, padded.shape[2:], strict=True)):
+            raise AssumptionError(
+                "the output of a convolution has more places than its input has patches, so that its gradient is lost. "
+                "Use the layers of torch.nn as they are."
+            )
+
     def patches(self, padded: Tensor) -> Tensor:
         """(examples, places, entries of a patch) of (examples, channels, ...)."""
         if self.long_places:
@@ -54,31 +69,29 @@ class Windows:
 
     def places_last(self, padded: Tensor) -> Tensor:
         """(examples, entries of a patch, places) of (examples, channels, ...)."""
-        dims = len(self.sizes)
-        for number in range(dims):
-            padded = self._along(padded, number, 2 + number)
-        windows = padded.permute(0, 1, *range(2 + dims, 2 + 2 * dims), *range(2, 2 + dims))
+        (first, channel, *_), (places, within) = padded.stride(), self._steps(padded.stride()[2:])
+        shape = (len(padded), self.channels, *self.sizes, *self.places)
+        windows = padded.as_strided(shape, (first, channel, *within, *places))
         return windows.reshape(len(padded), self.channels * math.prod(self.sizes), math.prod(self.places))
 
     def _by_one_copy(self, image: Tensor) -> Tensor:
         """A view of (examples, ..., channels) whose runs are rows of patches."""
-        dims = len(self.sizes)
-        for number in range(dims):
-            image = self._along(image, number, 1 + number)
-        return image.movedim(dims + 1, -1)
+        (first, *_, channel), (places, within) = image.stride(), self._steps(image.stride()[1:-1])
+        shape = (len(image), *self.places, *self.sizes, self.channels)
+        return image.as_strided(shape, (first, *places, *within, channel))
 
     def _by_two_copies(self, image: Tensor) -> Tensor:
         """A view of a copy of windows in the last dimension: its runs are rows of patches, one after the other."""
-        dims = len(self.sizes)
-        copy = self._along(image, dims - 1, dims).transpose(-1, -2).movedim(dims, 1).contiguous()
-        for number in range(dims - 1):
-            copy = self._along(copy, number, 2 + number)
-        return copy.movedim(1, dims).movedim((dims + 1, dims + 2), (-2, -1))
+        (first, *space, channel), lengths = image.stride(), image.shape[1:-2]
+        shape = (len(image), self.places[-1], *lengths, self.sizes[-1], self.channels)
+        places, within = self._steps(space)
+        copy = image.as_strided(shape, (first, places[-1], *space[:-1], within[-1], channel)).contiguous()
+        (first, place, *space, entry, channel) = copy.stride()
+        places, within = self._steps(space)
+        shape = (len(image), *self.places, *self.sizes, self.channels)
+        return copy.as_strided(shape, (first, *places, place, *within, entry, channel))
 
-    def _along(self, values: Tensor, number: int, dim: int) -> Tensor:
-        """Dimension ``number`` of space, ``dim`` of ``values``, becomes that of places; entries of patches are last."""
-        size, step = self.sizes[number], self.dilations[number]
-        windows = values.unfold(dim, step * (size - 1) + 1, self.strides[number])
-        windows = windows[..., ::step] if step > 1 else windows
-        # A transposed convolution with output padding has room for more.
-        return windows.narrow(dim, 0, self.places[number])
+    def _steps(self, strides: Sequence[int]) -> tuple[list[int], list[int]]:
+        """From place to place, and from entry to entry of a patch, for these strides of the dimensions of space."""
+        places = [own * step for own, step in zip(strides, self.strides, strict=False)]
+        return places, [own * step for own, step in zip(strides, self.dilations, strict=False)]

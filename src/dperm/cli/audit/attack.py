@@ -1,0 +1,87 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The attacks on a plan of dperm: black box, and exact where the law is known."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dperm.errors import AssumptionError, ParameterError
+
+if TYPE_CHECKING:
+    from dperm.audit import Finding
+    from dperm.methods.plan import Plan
+    from dperm.noise.bits import Bits
+
+AT_ONCE, ONE_BY_ONE = 100_000, 1_000
+"""Usual numbers of runs: drawn all at once, or each a training."""
+BLACK_BOX = 0.8
+"""Share of the time after which the black box is done."""
+
+
+@dataclass(frozen=True)
+class Attack:
+    """How hard to try.
+
+    Attributes
+    ----------
+    runs
+        Of the black box; None for the usual number.
+    confidence
+        Of its bounds; exact ones hold for certain.
+    seed
+        Of coins and noise; None takes both from the operating system.
+    workers
+        Processes for plans that are run one by one.
+    """
+
+    runs: int | None
+    confidence: float
+    seed: int | None
+    workers: int
+
+    def findings(self, plan: "Plan", progress: Callable[[float], None]) -> "list[Finding]":
+        """Of every attack that applies."""
+        from dperm.audit.black_box import audit, of_plan
+
+        if self.seed is not None and self.workers > 1:
+            raise ParameterError("--seed needs --workers 1: processes would draw the same numbers.")
+        subject = of_plan(plan, bits=self._bits(), workers=self.workers)
+        found = audit(
+            subject,
+            runs=self._runs(subject),
+            confidence=self.confidence,
+            seed=None if self.seed is None else 2 * self.seed + 1,
+            progress=lambda share: progress(BLACK_BOX * share),
+        )
+        exactly = _exact(plan, lambda share: progress(BLACK_BOX + (1 - BLACK_BOX) * share))
+        return [found] if exactly is None else [found, exactly]
+
+    def _bits(self) -> "Bits | None":
+        """For the noise: another seed than that of the coins."""
+        from dperm.noise.simulation import NotPrivateBits
+
+        return None if self.seed is None else NotPrivateBits(2 * self.seed)
+
+    def _runs(self, subject: Any) -> int:
+        from dperm.audit.black_box.repeated import Repeated
+
+        if self.runs is not None:
+            return self.runs
+        return ONE_BY_ONE if isinstance(subject, Repeated) else AT_ONCE
+
+
+def _exact(plan: "Plan", progress: Callable[[float], None]) -> "Finding | None":
+    """Where it applies: output and objective perturbation."""
+    from dperm.audit import exact
+    from dperm.methods.objective import ObjectivePlan
+    from dperm.methods.output import OutputPlan
+
+    try:
+        if isinstance(plan, OutputPlan):
+            return exact.output(plan, progress=progress)
+        if isinstance(plan, ObjectivePlan):
+            return exact.objective(plan, progress=progress)
+    except AssumptionError:  # a loss without a known law: the black box has spoken
+        return None
+    return None

@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dperm audit bugs``: known mistakes of private learning, and what catches them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dperm.cli.audit import options
+from dperm.cli.options import AsJson
+from dperm.cli.running import VIOLATION, progress_bar, reported_errors
+from dperm.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dperm.audit.bugs import Bug, Row
+
+HELP = """Plant each of the mistakes that private learning is known for, and see whether an audit catches it.
+
+The correct version of each is audited, too, --repeats times: it should raise no alarm. Exit code 5 if a bug is missed,
+or a correct version is accused. All of them at the usual effort take about a minute.
+
+\b
+Examples:
+  dperm audit bugs --repeats 1 --seed 1
+  dperm audit bugs --only "raw floats" --seed 1
+  dperm audit bugs --only "wrong adjacency" --only "noise reused every step" --repeats 2 --seed 1 --json
+"""
+
+
+def bugs(
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="NAME", show_default="all", help="One of the bugs; may be repeated."),
+    ] = None,
+    runs: Annotated[int, typer.Option("--runs", metavar="N", help="Of each training in one audit.")] = 100_000,
+    repeats: Annotated[int, typer.Option("--repeats", metavar="N", help="Audits of each correct version.")] = 20,
+    seed: options.Seed = None,
+    plot: options.Plot = None,
+    force: options.Force = False,
+    json: AsJson = False,
+) -> None:
+    """Run the bug matrix."""
+    with reported_errors():
+        from dperm.audit.bugs import matrix, table
+        from dperm.cli.audit.drawing import require_picture
+        from dperm.cli.output import print_json, print_table
+
+        require_picture("--plot", plot, force=force)
+        chosen = _chosen(only)
+        with progress_bar("Auditing") as progress:
+            rows = matrix(runs=runs, repeats=repeats, seed=seed, bugs=chosen, progress=progress)
+        if plot is not None:
+            _draw(rows, plot)
+        if json:
+            print_json({"bugs": [_as_data(row) for row in rows]})
+        else:
+            cells = table(rows)
+            print_table(list(cells[0]), [list(row.values()) for row in cells])
+            _say(rows)
+        if not all(row.caught for row in rows) or any(row.alarms for row in rows):
+            raise typer.Exit(VIOLATION)
+
+
+def _chosen(only: list[str] | None) -> "Sequence[Bug]":
+    from dperm.audit.bugs import BUGS
+
+    by_name = {bug.name: bug for bug in BUGS}
+    wrong = [name for name in only or () if name not in by_name]
+    if wrong:
+        raise ParameterError(f"--only must be one of {', '.join(map(repr, by_name))}, got {wrong[0]!r}.")
+    return tuple(by_name[name] for name in dict.fromkeys(only)) if only else BUGS
+
+
+def _as_data(row: "Row") -> dict[str, object]:
+    from dperm.cli.audit.printing import plain
+
+    found = {"name": row.name, "wrong": row.wrong, "caught": row.caught, "caught_by": row.statistic}
+    return {**found, "alarms": row.alarms, "repeats": row.repeats, "finding": plain(row.finding.as_dict())}
+
+
+def _say(rows: "Sequence[Row]") -> None:
+    caught, alarms = sum(row.caught for row in rows), sum(row.alarms for row in rows)
+    audits = sum(row.repeats for row in rows)
+    typer.echo(f"\nCaught: {caught} of {len(rows)}. Alarms in {audits} audits of correct versions: {alarms}.")
+
+
+def _draw(rows: "Sequence[Row]", path: Path) -> None:
+    from dperm.report.audit_plots import plot_claimed_against_measured
+
+    plot_claimed_against_measured({row.name: row.finding for row in rows}, path=path)

@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dperm audit demo``: three attacks, without and with differential privacy."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dperm.cli.audit import options
+from dperm.cli.options import AsJson
+from dperm.cli.running import progress_bar, reported_errors
+
+if TYPE_CHECKING:
+    from dperm.audit.demo import Part, Result
+    from dperm.audit.demo.result import Cell
+
+HELP = """What attackers find in models without differential privacy, and no longer find with it. Some seconds.
+
+Patients are reconstructed from two releases, a planted secret is read out of a model of text, and members are told from
+others. Data are made up; methods and noise are those that users get.
+
+\b
+Examples:
+  dperm audit demo
+  dperm audit demo --plot-folder pictures
+  dperm audit demo --seed 1 --json
+"""
+
+
+def demo(
+    plot_folder: Annotated[
+        Path | None,
+        typer.Option("--plot-folder", metavar="FOLDER", show_default=False, help="Draw each attack into it."),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", metavar="S", show_default=False, help="Of the made-up data, never of the noise."),
+    ] = None,
+    force: options.Force = False,
+    json: AsJson = False,
+) -> None:
+    """Run the demonstration."""
+    with reported_errors():
+        from dperm.audit.demo import run
+        from dperm.cli.output import print_json
+
+        if plot_folder is not None:
+            _require_folder(plot_folder, force)
+        with progress_bar("Attacking") as progress:
+            result = run(seed=seed, progress=progress)
+        files = [] if plot_folder is None else _drawn(result, plot_folder)
+        if json:
+            print_json({**result.as_dict(), "files": [str(file) for file in files]})
+            return
+        _print(result)
+        for file in files:
+            typer.echo(f"Written: {file}")
+
+
+def _require_folder(folder: Path, force: bool) -> None:
+    from dperm.cli.audit.drawing import require_matplotlib
+    from dperm.errors import ParameterError
+    from dperm.report.demo_plots import NAMES
+
+    require_matplotlib("--plot-folder")
+    taken = [folder / name for name in NAMES.values() if (folder / name).exists()]
+    if taken and not force:
+        raise ParameterError(f"--plot-folder: {taken[0]} exists and is left as it is. Give another, or add --force.")
+    folder.mkdir(parents=True, exist_ok=True)
+
+
+def _drawn(result: "Result", folder: Path) -> list[Path]:
+    from dperm.report.demo_plots import NAMES, plot_part
+
+    files = [(part, folder / NAMES[part.title]) for part in result.parts if part.points]
+    for part, file in files:
+        plot_part(part, path=file)
+    return [file for _, file in files]
+
+
+def _print(result: "Result") -> None:
+    for part in result.parts:
+        _print_part(part)
+    typer.echo(f"Guarantee of the models with DP: {result.guarantee}.")
+
+
+def _print_part(part: "Part") -> None:
+    from dperm.cli.output import print_paragraphs, print_table
+
+    typer.echo(f"{part.title}\n")
+    print_table(part.table.columns, [[_cell(cell) for cell in row] for row in part.table.rows])
+    print_paragraphs([part.sentence])
+    typer.echo()
+
+
+def _cell(cell: "Cell") -> str:
+    return f"{cell:.3g}" if isinstance(cell, float) else str(cell)

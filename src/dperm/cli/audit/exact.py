@@ -1,0 +1,77 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dperm audit exact``: objective perturbation without sampling (A8)."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dperm.cli.options import AsJson, number
+from dperm.cli.running import progress_bar, reported_errors
+from dperm.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dperm.audit.exact import Perturbed
+    from dperm.methods.objective import ObjectivePlan
+
+HELP = """The largest privacy loss of objective perturbation for logistic regression, found without sampling (A8).
+
+What is found is attained by a pair of neighbours: a lower bound on epsilon that holds for certain. Rows have norm 1,
+and one record is replaced. --printed takes Algorithm 2 of NIPS 2008 as printed, which forgets a determinant, and is
+refuted (exit code 5); --jmlr that of 2011, which is not. LAMBDA is the regularisation in sum scale, n lambda.
+
+\b
+Examples:
+  dperm audit exact --epsilon 1
+  dperm audit exact --epsilon 0.5 --lambda 1 --json
+  dperm audit exact --epsilon 0.1 --jmlr --lambda 0.1
+"""
+PUBLISHED = 0.1
+"""The lambda that published algorithms are shown at: small, where the determinant matters."""
+
+
+def exact(
+    epsilon: Annotated[float, number("--epsilon", "What is claimed.", show_default="1")] = 1.0,
+    strength: Annotated[
+        float | None,
+        number("--lambda", "In sum scale.", show_default="the plan chooses; 0.1 for published algorithms"),
+    ] = None,
+    printed: Annotated[bool, typer.Option("--printed", help="Algorithm 2 of NIPS 2008 as printed.")] = False,
+    jmlr: Annotated[bool, typer.Option("--jmlr", help="Algorithm 2 of JMLR 2011.")] = False,
+    json: AsJson = False,
+) -> None:
+    """Audit objective perturbation exactly."""
+    with reported_errors():
+        from dperm import checks
+        from dperm.audit.exact import objective
+        from dperm.cli.audit.printing import plain, print_findings, require_none
+        from dperm.cli.output import print_json
+
+        if printed and jmlr:
+            raise ParameterError("give --printed or --jmlr, not both.")
+        size = checks.positive("--epsilon", epsilon)
+        strength = strength if strength is None else checks.positive("--lambda", strength)
+        subject = _published(size, strength or PUBLISHED, jmlr) if printed or jmlr else _ours(size, strength)
+        with progress_bar("Searching") as progress:
+            finding = objective(subject, progress=progress)
+        if json:
+            print_json(plain(finding.as_dict()))
+        else:
+            print_findings([finding])
+        require_none([finding])
+
+
+def _published(epsilon: float, strength: float, jmlr: bool) -> "Perturbed":
+    from dperm.audit.exact import jmlr_2011, nips08
+
+    return jmlr_2011(epsilon, strength) if jmlr else nips08(epsilon, strength)
+
+
+def _ours(epsilon: float, strength: float | None) -> "ObjectivePlan":
+    from dperm.erm.losses import Logistic
+    from dperm.erm.spec import ProblemSpec
+    from dperm.methods import ObjectivePerturbation
+    from dperm.privacy import PureDP
+
+    spec = ProblemSpec(Logistic(), radius=1.0, dim=1, regularization=strength)
+    return ObjectivePerturbation("gamma_norm").plan(spec, PureDP(epsilon, "replace_one"))

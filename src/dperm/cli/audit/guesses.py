@@ -1,0 +1,55 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dperm audit guesses``: epsilon from right guesses of fair coins."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from dperm.cli.audit import options
+from dperm.cli.options import AsJson
+from dperm.cli.running import reported_errors
+
+if TYPE_CHECKING:
+    from dperm.audit import LowerBound
+
+HELP = """A lower bound on epsilon from guesses of coins, one coin and one training for each run: A4.
+
+A fair coin says whether the record is in. At --delta 0 the attacker may pass: GUESSES are the runs that were guessed.
+With a --delta above 0, and with --gaussian, every run has to be guessed.
+
+\b
+Examples:
+  dperm audit guesses --correct 900 --guesses 1000
+  dperm audit guesses --correct 900 --guesses 1000 --delta 1e-5 --json
+  dperm audit guesses --correct 690 --guesses 1000 --delta 1e-5 --gaussian --claimed-epsilon 5 --adjacency add_remove
+"""
+
+
+def guesses(
+    correct: Annotated[int, options.count("--correct", "Guesses that were right.")],
+    guesses: Annotated[int, options.count("--guesses", "Guesses that were made.")],
+    delta: options.Delta = 0.0,
+    confidence: options.Confidence = 0.95,
+    gaussian: options.Gaussian = False,
+    claimed_epsilon: options.ClaimedEpsilon = None,
+    adjacency: options.ClaimedAdjacency = None,
+    json: AsJson = False,
+) -> None:
+    """Bound epsilon by guesses."""
+    with reported_errors():
+        from dperm.cli.audit.claims import claimed, verdict
+        from dperm.cli.audit.printing import tell_bound
+
+        claim = claimed(claimed_epsilon, delta, adjacency)
+        bound = _bound(correct, guesses, delta=delta, confidence=confidence, gaussian=gaussian)
+        finding = None if claim is None else verdict(bound, claim, "an attack, by its guesses")
+        tell_bound(bound, finding, as_json=json)
+
+
+def _bound(correct: int, guesses: int, *, delta: float, confidence: float, gaussian: bool) -> "LowerBound":
+    from dperm.audit import guesses as found
+
+    if gaussian:
+        return found.gaussian_from_guesses(correct, guesses, delta=delta, confidence=confidence)
+    if delta == 0:
+        return found.pure_from_guesses(correct, guesses, confidence=confidence)
+    return found.approximate_from_guesses(correct, guesses, delta=delta, confidence=confidence)

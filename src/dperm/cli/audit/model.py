@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dperm audit model``: attack the plan of a stored model; no data."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dperm.cli.audit import options
+from dperm.cli.model_options import Model
+from dperm.cli.options import AsJson
+from dperm.cli.running import progress_bar, reported_errors
+
+HELP = """Attack what MODEL was learnt by: its plan is made again, and run on the neighbours that are worst for it.
+
+No data are read, and nothing is charged: whoever has the model can do this. It tests the method with the constants of
+this model, not the one draw of noise in it. --out is for the statement: dperm report MODEL --audit FILE.
+
+\b
+Examples:
+  dperm audit model model.dperm --seed 1
+  dperm audit model model.dperm --out audit.json --seed 1
+  dperm audit model model.dperm --runs 20000 --confidence 0.99 --seed 1 --json
+"""
+
+
+def model(
+    model: Model,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="FILE", show_default=False, help="A .json for dperm report --audit."),
+    ] = None,
+    runs: options.Runs = None,
+    confidence: options.Confidence = 0.95,
+    seed: options.Seed = None,
+    workers: options.Workers = 1,
+    plot: options.Plot = None,
+    force: options.Force = False,
+    json: AsJson = False,
+) -> None:
+    """Audit a stored model."""
+    with reported_errors():
+        from dperm.cli.audit.attack import Attack
+        from dperm.cli.audit.drawing import require_picture
+        from dperm.cli.audit.files import write_audit
+        from dperm.cli.audit.told import tell
+        from dperm.cli.paths import require_free
+        from dperm.sklearn.files import load_stored
+        from dperm.sklearn.replanned import replanned
+
+        if out is not None:
+            require_free("--out", out, force=force, inputs=(model,))
+        require_picture("--plot", plot, force=force, inputs=(model,))
+        plan = replanned(load_stored(model).estimator)
+        with progress_bar("Attacking") as progress:
+            findings = Attack(runs, confidence, seed, workers).findings(plan, progress)
+        if out is not None:
+            write_audit(out, plan, findings)
+            if not json:
+                typer.echo(f"Written: {out}, for dperm report {model} --audit {out}\n")
+        about = {"model": str(model), "method": plan.method, "file": None if out is None else str(out)}
+        tell(findings, about, plot=plot, as_json=json)

@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Bounds and findings as tables, sentences and JSON; a violation ends the command with its code."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from dperm.cli.running import VIOLATION
+
+if TYPE_CHECKING:
+    from dperm.audit import Finding, LowerBound
+
+
+def tell_bound(bound: "LowerBound", finding: "Finding | None", *, as_json: bool) -> None:
+    """One bound, and the verdict if there was a claim."""
+    if as_json:
+        from dperm.cli.output import print_json
+
+        print_json({"bound": plain(bound.as_dict()), "finding": None if finding is None else plain(finding.as_dict())})
+    else:
+        _print_bound(bound)
+        if finding is not None:
+            typer.echo(f"\n{finding}")
+    require_none(() if finding is None else (finding,))
+
+
+def _print_bound(bound: "LowerBound") -> None:
+    from dperm.cli.output import down, print_facts
+
+    typer.echo(f"epsilon >= {down(bound.epsilon)} at delta {bound.delta:g}, {confidence_in_words(bound.confidence)}.")
+    assumes = [("assumes", bound.assumes)] if bound.assumes else []
+    print_facts([("method", bound.method), *assumes])
+
+
+def print_findings(findings: Sequence["Finding"]) -> None:
+    """Each with its statistics, and its verdict in a sentence."""
+    from dperm.cli.output import print_table
+
+    for place, finding in enumerate(findings):
+        typer.echo(f"{'' if place == 0 else chr(10)}{finding.subject}\n")
+        print_table(_COLUMNS, [_row(name, bound) for name, bound in finding.bounds.items()])
+        typer.echo(f"\n{finding}")
+
+
+_COLUMNS = ("statistic", "epsilon at least", "at delta", "confidence", "method")
+
+
+def _row(name: str, bound: "LowerBound") -> tuple[str, ...]:
+    from dperm.cli.output import down
+
+    level = "exact" if bound.confidence == 1 else f"{100 * bound.confidence:.6g} %"
+    method = f"{bound.method}; assumes that {bound.assumes}" if bound.assumes else bound.method
+    return name, down(bound.epsilon), f"{bound.delta:g}", level, method
+
+
+def require_none(findings: Iterable["Finding"]) -> None:
+    """End with code 5 if a claim was refuted."""
+    if any(finding.violation for finding in findings):
+        raise typer.Exit(VIOLATION)
+
+
+def confidence_in_words(confidence: float) -> str:
+    """Such as "with 95 % confidence"."""
+    return "exactly" if confidence == 1 else f"with {100 * confidence:.6g} % confidence"
+
+
+def plain(value: Any) -> Any:
+    """Data that JSON has: arrays and numbers of numpy become Python's."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value.tolist() if hasattr(value, "tolist") else value

@@ -1,0 +1,47 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dperm audit rates``: epsilon from true and false positives."""
+
+from typing import Annotated
+
+from dperm.cli.audit import options
+from dperm.cli.options import AsJson
+from dperm.cli.running import reported_errors
+
+HELP = """A lower bound on epsilon from an attack with a rule that was fixed in advance: A2, with --gaussian A3.
+
+Runs with the record are members, runs without it non-members; every run is a training of its own. A rule or threshold
+that was chosen on the same runs makes the bound void.
+
+\b
+Examples:
+  dperm audit rates --true-positives 900 --members 1000 --false-positives 100 --non-members 1000
+  dperm audit rates --true-positives 500 --members 1000 --false-positives 10 --non-members 1000 --delta 1e-5 --json
+  dperm audit rates --true-positives 620 --members 1000 --false-positives 400 --non-members 1000 --delta 1e-5 \\
+    --gaussian --claimed-epsilon 4 --adjacency add_remove
+"""
+
+
+def rates(
+    true_positives: Annotated[int, options.count("--true-positives", "Members that the attack called members.")],
+    members: Annotated[int, options.count("--members", "Runs with the record.")],
+    false_positives: Annotated[int, options.count("--false-positives", "Non-members that it called members.")],
+    non_members: Annotated[int, options.count("--non-members", "Runs without it.")],
+    delta: options.Delta = 0.0,
+    confidence: options.Confidence = 0.95,
+    gaussian: options.Gaussian = False,
+    claimed_epsilon: options.ClaimedEpsilon = None,
+    adjacency: options.ClaimedAdjacency = None,
+    json: AsJson = False,
+) -> None:
+    """Bound epsilon by the rates of an attack."""
+    with reported_errors():
+        from dperm.audit.rates import from_rates, gaussian_from_rates
+        from dperm.cli.audit.claims import claimed, verdict
+        from dperm.cli.audit.printing import tell_bound
+
+        claim = claimed(claimed_epsilon, delta, adjacency)
+        bounded = gaussian_from_rates if gaussian else from_rates
+        bound = bounded(true_positives, members, false_positives, non_members, delta=delta, confidence=confidence)
+        finding = None if claim is None else verdict(bound, claim, "an attack, by its rates")
+        tell_bound(bound, finding, as_json=json)

@@ -1,0 +1,71 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""A ROC curve, its area and its rates, on the screen, as JSON and as a picture."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from dperm.audit import Finding
+    from dperm.audit.membership import Roc
+    from dperm.privacy import ApproxDP, PureDP
+
+UNJUDGED = (
+    'No verdict: scores of one model depend on each other, and rates above "at most" refute nothing. --trials says how '
+    "scores came about."
+)
+
+
+def tell_roc(
+    roc: "Roc",
+    claim: "PureDP | ApproxDP | None",
+    findings: Sequence["Finding"],
+    *,
+    confidence: float,
+    plot: Path | None,
+    as_json: bool,
+    label: str = "",
+) -> None:
+    """What was measured, beside the most that the claim allows."""
+    from dperm.cli.audit.printing import plain
+    from dperm.cli.output import print_json
+
+    ceilings = {} if claim is None else roc.ceilings(claim)
+    if plot is not None:
+        _draw(roc, claim, plot)
+    if as_json:
+        found = {"label": label} if label else {}
+        verdicts = [plain(one.as_dict()) for one in findings]
+        print_json({**found, **plain(roc.as_dict(confidence)), "ceilings": ceilings, "findings": verdicts})
+        return
+    _print(roc, ceilings, confidence)
+    unjudged = [UNJUDGED] if claim is not None and not findings else []
+    for line in (*(str(one) for one in findings), *unjudged, *([label] if label else [])):
+        typer.echo(f"\n{line}")
+
+
+def _print(roc: "Roc", ceilings: dict[str, float], confidence: float) -> None:
+    from dperm.audit.membership.roc import RATES, named
+    from dperm.cli.output import print_facts, print_table, up
+
+    points = {named(rate): roc.at(rate, confidence) for rate in RATES}
+    measured = {"AUC": (roc.auc, roc.auc_interval(confidence))}
+    measured |= {name: (one.true_positive_rate, one.true_positive_interval) for name, one in points.items()}
+    head = ("", "measured", f"{100 * confidence:g} % interval", *(["at most"] if ceilings else []))
+    rows = [
+        (name, f"{value:.4g}", f"[{low:.4g}, {high:.4g}]", *([up(ceilings[name], 4)] if ceilings else []))
+        for name, (value, (low, high)) in measured.items()
+    ]
+    print_table(head, rows)
+    print_facts(
+        [("records", f"{len(roc.members)} members, {len(roc.non_members)} others"), ("intervals", roc.trials.words)]
+    )
+
+
+def _draw(roc: "Roc", claim: "PureDP | ApproxDP | None", path: Path) -> None:
+    from dperm.report.audit_plots import plot_roc
+
+    plot_roc(roc, guarantee=claim, path=path)

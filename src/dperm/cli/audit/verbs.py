@@ -1,0 +1,44 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs of ``dperm audit``."""
+
+import typer
+
+from dperm.cli.audit import bugs, demo, exact, guesses, membership, method, model, one_run, rates, scores
+
+HELP = """Attack a model or a method, and bound its epsilon from below: a claim below that is refuted.
+
+An audit can refute a claim; it cannot prove one. "No violation found" says how much of the claim an attack has reached.
+model and method attack dperm itself; rates, guesses, one-run and scores turn attacks of your own into bounds.
+
+\b
+Examples:
+  dperm audit method output --epsilon 1 --adjacency replace_one --seed 1
+  dperm audit exact --epsilon 1
+  dperm audit rates --true-positives 900 --members 1000 --false-positives 100 --non-members 1000
+
+Exit codes: 0 nothing was refuted, 2 something in the request is wrong, 4 it would show private data, 5 a VIOLATION.
+"""
+
+app = typer.Typer(name="audit", help=HELP, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+app.command("model", help=model.HELP, short_help="Attack the plan of a stored model; for its statement.")(model.model)
+app.command("method", help=method.HELP, short_help="Attack a method of dperm on worst-case neighbours.")(method.method)
+app.command("exact", help=exact.HELP, short_help="Objective perturbation without sampling: ours, and as published.")(
+    exact.exact
+)
+app.command("rates", help=rates.HELP, short_help="Epsilon from true and false positives.")(rates.rates)
+app.command("guesses", help=guesses.HELP, short_help="Epsilon from right guesses of fair coins.")(guesses.guesses)
+app.command("one-run", help=one_run.HELP, short_help="Epsilon from one training with many canaries.")(one_run.one_run)
+app.command("scores", help=scores.HELP, short_help="ROC curve, rates and area of a membership attack.")(scores.scores)
+app.command("membership", help=membership.HELP, short_help="LiRA on your own table. NOT PRIVATE.")(
+    membership.membership
+)
+app.command("bugs", help=bugs.HELP, short_help="Known mistakes of private learning, and what catches them.")(bugs.bugs)
+app.command("demo", help=demo.HELP, short_help="Three attacks, without and with differential privacy.")(demo.demo)
+
+
+@app.callback(help=HELP, invoke_without_command=True)
+def start(context: typer.Context) -> None:
+    """Show the help if no verb is given."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())

@@ -1,0 +1,63 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Pictures of the demonstration: exposure against insertions, and ROC curves on logarithmic axes."""
+
+from os import PathLike
+from typing import TYPE_CHECKING
+
+from dperm.audit.demo.result import Part
+from dperm.errors import ParameterError
+from dperm.report.palette import FAINT, FIRST, LINE, SECOND
+from dperm.report.plots import INSTALL
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+NAMES = {"Exposure of a planted secret": "exposure.png", "Membership inference": "membership.png"}
+"""Titles of the parts that have points, and the names of their pictures."""
+ROC = "Membership inference"
+_COLORS = (SECOND, FIRST)
+_LEAST = 1e-3
+
+
+def plot_part(part: Part, ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None) -> "Axes":
+    """The curves of one attack, without and with noise.
+
+    Parameters
+    ----------
+    part
+        Of `dperm.audit.demo.run`; it has points.
+    path
+        Where to write the picture; its ending tells the format.
+    """
+    ax, curves = _axes(ax), part.title == ROC
+    for color, (name, (x, y)) in zip(_COLORS, part.points.items(), strict=False):
+        ax.plot(x, y, color=color, linewidth=2, marker="" if curves else "o", label=name)
+    if curves:
+        ax.plot([_LEAST, 1], [_LEAST, 1], color=LINE, linestyle=":", label="guessing blindly")
+        ax.set(xscale="log", yscale="log", xlim=(_LEAST, 1), ylim=(_LEAST, 1))
+        ax.set(xlabel="false alarms (FPR)", ylabel="members found (TPR)")
+    else:
+        ax.set(xlabel="insertions of the secret", ylabel="exposure, bits", ylim=(0, None))
+    ax.set_title(part.title)
+    return _finished(ax, path)
+
+
+def _axes(ax: "Axes | None") -> "Axes":
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ParameterError(f"plots need matplotlib, which is not installed: {INSTALL}.") from None
+    return Figure(figsize=(5.4, 4.2), layout="constrained").subplots()
+
+
+def _finished(ax: "Axes", path: "str | PathLike[str] | None") -> "Axes":
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.grid(True, color=FAINT, linewidth=0.8)
+    ax.set_axisbelow(True)
+    ax.legend(frameon=False)
+    if path is not None:
+        ax.figure.figure.savefig(path, dpi=150)
+    return ax
