@@ -2,18 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Private training of PyTorch models against ordinary training and Opacus: time and memory of a step.
 
-Methods take turns in one process, on one thread, one step each (``--turn``); what is compared is CPU time, as the
-median over rounds of the ratio to ordinary training in the same round. A step is forward pass, losses, gradients, noise
-and ``optimizer.step()`` (SGD), for ordinary training and Opacus also ``zero_grad()``. Ours is the whole of
-``private.step`` of `plan.attach`, at sampling rate 1, so that every batch has the rows that the others have. Every
-method picks the rows of its batch from the data anew, which is not timed. Peak memory is that of one step, after three
-others, above what the process held before it, in a process of its own (Linux with glibc).
+Methods take turns in one process, on one thread, one step each (``--turn``), in an order that is drawn anew in every
+round; what is compared is CPU time, as the median over rounds of the ratio to ordinary training in the same round.
+First our methods and ordinary training take turns, then Opacus' modes with them: their code and memory are large, and
+what comes after them finds cold caches. A step is forward pass, losses, gradients, noise and ``optimizer.step()``
+(SGD), for ordinary training and Opacus also ``zero_grad()``. Ours is the whole of ``private.step`` of `plan.attach`, at
+sampling rate 1, so that every batch has the rows that the others have; plain SGD, as here, it steps without
+``Optimizer.step`` (``--momentum 0.9`` shows the other case). Every method picks the rows of its batch from the data
+anew, which is not timed. Peak memory is that of one step, after three others, above what the process held before it,
+in a process of its own (Linux with glibc).
 
 Logistic regression is Linear(100, 2): two classes, the smallest step there is. It is all overhead, and its ratio
 depends on the caches: with turns of many steps ordinary training, which runs through less code, gains more. Compiling
-is not part of a compiled step. Opacus'
-modes run if it is installed (``pip install opacus==1.6.0``); where one of them fails, the table says so. Its noise is
-that of torch's generator, which can be predicted; ours is drawn from AES.
+is not part of a compiled step. Opacus' modes run if it is installed (``pip install opacus==1.6.0``); where one of them
+fails, the table says so. Its noise is that of torch's generator, which can be predicted; ours is drawn from AES.
 Run: ``python benchmarks/torch_engine.py [--seconds 30] [--only CNN,LSTM]``.
 """
 
@@ -22,6 +24,7 @@ import contextlib
 import ctypes
 import gc
 import os
+import random
 import statistics
 import subprocess
 import sys
@@ -56,11 +59,12 @@ NOT_COMPILED = ("LSTM",)
 """Loops over time would be unrolled."""
 PEER_MODES = ("hooks", "ew", "functorch", "ghost")
 RATE, CLIP_NORM, STEPS = 1e-3, 1.0, 10**5
+MOMENTUM = [0.0]
 
 
 def sgd(model: nn.Module) -> torch.optim.Optimizer:
     """The optimizer of all methods."""
-    return torch.optim.SGD(model.parameters(), lr=RATE)
+    return torch.optim.SGD(model.parameters(), lr=RATE, momentum=MOMENTUM[0])
 
 
 def picked(data: tuple[Tensor, Tensor]) -> list[Tensor]:
@@ -171,8 +175,8 @@ def times(steps: dict[str, Step], seconds: float, turn: int) -> dict[str, list[f
     found: dict[str, list[float]] = {name: [] for name in steps}
     rounds = round(seconds / sum(turn * min(step() for _ in range(3)) for step in steps.values()))
     for _ in track(range(min(max(rounds, 12), 3000)), description="measuring", console=Console(stderr=True)):
-        for name, step in steps.items():
-            found[name].append(statistics.fmean(step() for _ in range(turn)))
+        for name in random.sample(sorted(steps), len(steps)):  # what ran before leaves its code in the caches
+            found[name].append(statistics.fmean(steps[name]() for _ in range(turn)))
     return found
 
 
@@ -180,25 +184,37 @@ def print_times(console: Console, case: Case, seconds: float, turn: int) -> None
     """One model: milliseconds and ratios of all methods."""
     with contextlib.ExitStack() as stack:
         all_methods = dict(methods(case, stack))
-        steps = {name: step for name, step in all_methods.items() if callable(step)}
+        own = {name: step for name, step in all_methods.items() if not name.startswith("Opacus")}
+        print_table(console, _title(case), own, times(own, seconds, turn))
+        if PrivacyEngine is None:
+            return
+        steps = {name: step for name, step in all_methods.items() if callable(step) and name != EXACT}
         found = times(steps, seconds, turn)
-    table = Table("method", "ms", "ratio to ordinary", "quartiles", title=_title(case), width=90)
+    print_table(console, f"{case.name}, with Opacus between the turns", {**all_methods}, found)
+    best = min((name for name in found if name.startswith("Opacus")), key=lambda name: statistics.median(found[name]))
+    for name in (FAST, COMPILED):
+        if name in found:
+            faster = statistics.median(a / b for a, b in zip(found[best], found[name], strict=True))
+            console.print(
+                f"{name} is {faster:.2f} times faster than the best of the others, {best} (bar {case.peer_bar})"
+            )
+    console.print()
+
+
+def print_table(
+    console: Console, title: str, all_methods: dict[str, Step | str], found: dict[str, list[float]]
+) -> None:
+    """Milliseconds, and ratios to ordinary training in the same round."""
+    table = Table("method", "ms", "ratio to ordinary", "quartiles", title=title, width=90)
     ratios = {name: [own / plain for own, plain in zip(found[name], found[PLAIN], strict=True)] for name in found}
     for name, step in all_methods.items():
         if not callable(step):
             table.add_row(name, "", f"fails: {step}")
+        if name not in found:
             continue
         low, middle, high = statistics.quantiles(ratios[name], n=4)
         table.add_row(name, f"{1e3 * statistics.median(found[name]):.3f}", f"{middle:.2f}", f"{low:.2f} .. {high:.2f}")
     console.print(table)
-    peers = {name: statistics.median(ratios[name]) for name in ratios if name.startswith("Opacus")}
-    if peers:
-        best = min(peers, key=lambda name: peers[name])
-        faster = statistics.median(a / b for a, b in zip(found[best], found[FAST], strict=True))
-        console.print(f"against the best of the others, {best}: {faster:.2f} times faster (bar {case.peer_bar})")
-        if COMPILED in found:
-            faster = statistics.median(a / b for a, b in zip(found[best], found[COMPILED], strict=True))
-            console.print(f"compiled, against the same: {faster:.2f} times faster\n")
 
 
 def _title(case: Case) -> str:
@@ -243,10 +259,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--seconds", type=float, default=30.0, help="for each model, for all methods together")
     parser.add_argument("--turn", type=int, default=1, help="steps of a method before it is another's turn")
+    parser.add_argument("--momentum", type=float, default=0.0, help="of SGD, of all methods")
     parser.add_argument("--only", default="", help="names of models, with commas between them")
     parser.add_argument("--memory-of", help=argparse.SUPPRESS)
     parser.add_argument("--method", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    MOMENTUM[0] = options.momentum
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")  # Opacus' hooks warn about torch's
     if options.memory_of:
