@@ -118,18 +118,23 @@ class Dense:
 class Outer:
     """Gradients g a' of a matrix that every example meets once: ``inputs`` (examples, d), ``grads`` (examples, p).
 
-    ``grad_squares`` are the squared norms of ``grads``, if somebody knows them already.
+    ``bias`` are the gradients g of what is added to the product, with their squared norms, if that is trained too.
     """
 
     inputs: Tensor
     grads: Tensor
     shape: tuple[int, ...]
-    grad_squares: Tensor | None = None
+    bias: Dense | None = None
 
     def squared_norms(self) -> Tensor:
         """|a|^2 |g|^2, where none of both is so small that it may have been lost: the other one may be large."""
-        grads = _no_less(row_squares(self.grads), self.grads) if self.grad_squares is None else self.grad_squares
+        grads = _no_less(row_squares(self.grads), self.grads) if self.bias is None else self.bias.squared_norms()
         return _no_less(row_squares(self.inputs), self.inputs).mul_(grads)
+
+    def squared_norms_with(self, bias: Dense) -> Tensor:
+        """(|a|^2 + 1) |g|^2, those of both together; an |a|^2 that was lost is nothing beside 1."""
+        grads = bias.squared_norms()
+        return torch.addcmul(grads, row_squares(self.inputs), grads)
 
     def spread(self) -> None:
         """Every example is added once."""
@@ -206,8 +211,8 @@ def outer(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> Factor:
 def affine(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> tuple[Factor, Factor]:
     """The factors of W and b in y_t = W a_t + b, which share what both need of the gradients at the outputs."""
     if inputs.dim() == 2:
-        squares = _no_less(row_squares(grads), grads)
-        return Outer(inputs, grads, tuple(shape), squares), Dense(grads, squares)
+        bias = Dense(grads, _no_less(row_squares(grads), grads))
+        return Outer(inputs, grads, tuple(shape), bias), bias
     return outer(inputs, grads, shape), Dense(grads.flatten(1, -2).sum(1))
 
 

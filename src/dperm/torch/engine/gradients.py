@@ -7,7 +7,7 @@ pass through activations finds these gradients; norms follow from pairs of input
 one weighted product for each layer is the clipped sum. The products are as many as in ordinary training.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from dperm import checks
 from dperm.errors import AssumptionError, ParameterError
 from dperm.torch.engine.clipping import LONGEST_CLIP, SHORTEST_CLIP, Clipping, Lengths, Weights, together, weights
-from dperm.torch.engine.factors import Factor
+from dperm.torch.engine.factors import Factor, Outer
 from dperm.torch.engine.guard import Guard
 from dperm.torch.engine.precision import plain_arithmetic
 from dperm.torch.engine.refusals import check_compiled, watched_layers
@@ -191,7 +191,10 @@ def weighed(
         checks.between("clip_norm", clip_norm, SHORTEST_CLIP, LONGEST_CLIP, "1 is a good start.")
     if not factors:
         return []
-    lengths = [Lengths(factor.squared_norms(), factor.spread() if double else None) for _, factor in factors]
+    if double or clipping is Clipping.PER_LAYER:
+        lengths = [Lengths(factor.squared_norms(), factor.spread() if double else None) for _, factor in factors]
+    else:
+        lengths = [Lengths(squares) for squares in _squares(factors)]
     if examples is not None and any([length[0].shape[0] != examples for length in lengths]):
         raise AssumptionError(
             "a layer has seen another number of rows than there are losses, so that its gradients are not those of "
@@ -202,6 +205,7 @@ def weighed(
         found = _layer_weights(clip_norm, lengths, [layers[parameter] for parameter, _ in factors])
     else:
         found = weights(clipping, clip_norm, lengths)
+        found = Weights(found.layers[:1] * len(factors), found.finite)
     kept = _kept(found.layers, keep)
     if observe is not None:
         observe(kept[0])
@@ -216,6 +220,25 @@ def summed(found: list[Weighed]) -> list[tuple[nn.Parameter, Tensor]]:
         return []
     with plain_arithmetic(found[0][2].device.type):
         return [(parameter, factor.weighted(weight)) for parameter, factor, weight in found]
+
+
+def _squares(factors: list[tuple[nn.Parameter, Factor]]) -> Iterator[Tensor]:
+    """Squared norms that add up to those of the whole gradients: of a matrix and its bias at once, if both are there.
+
+    Only if the next factor is the very one that the matrix knows as its bias: where one of both is used elsewhere too,
+    and was united with that, each counts by itself.
+    """
+    following = iter([*[factor for _, factor in factors[1:]], None])
+    counted: Factor | None = None
+    for _, factor in factors:
+        bias = next(following)
+        if factor is counted:
+            continue
+        if isinstance(factor, Outer) and bias is not None and factor.bias is bias:
+            counted = bias
+            yield factor.squared_norms_with(factor.bias)
+        else:
+            yield factor.squared_norms()
 
 
 def _kept(found: list[Tensor], keep: Tensor | None) -> list[Tensor]:
