@@ -46,6 +46,8 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/convex.py
 	$(BIN)/python benchmarks/torch_engine.py
 	$(BIN)/python benchmarks/torch_mnist.py
+	$(BIN)/python benchmarks/audit.py
+	$(BIN)/python benchmarks/audit_lira.py
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs build/docs

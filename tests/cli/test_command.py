@@ -14,11 +14,12 @@ from pathlib import Path
 
 import pytest
 
-from dperm.cli import account, app, calibrate, explain, fit, ledger, plan, predict, report, running, schema
+from dperm.cli import account, app, audit, calibrate, explain, fit, ledger, plan, predict, report, running, schema
 
 HELPS = {
     "dperm": app.HELP,
     "account": account.HELP,
+    "audit": audit.HELP,
     "calibrate": calibrate.HELP,
     "explain": explain.HELP,
     "fit": fit.HELP,
@@ -49,6 +50,8 @@ def stocked(desk, ends):
             ends(0, f"ledger open census.ledger {opening} --data data.csv")
         if line.startswith(("predict", "report")):
             ends(0, "fit data.csv --epsilon 1 --schema schema.toml")
+        if "--audit" in line:
+            ends(0, "audit model model.dperm --out audit.json --runs 1000 --seed 1")
 
     return stocked
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Audits as a page shows them: the verdict first, bounds as rows of a table, numbers rounded down: they are floors."""
+"""Audits as a page shows them: the verdict first, each bound in a line, numbers rounded down: they are floors."""
 
 from collections.abc import Mapping
 
@@ -9,6 +9,15 @@ from dperm.report.numbers import as_text, rounded_down
 FIRST = ("result", "subject")
 _PEOPLE = ("rest", "record", "other")
 """Rows of an exact audit's neighbours: [features, target, how many]."""
+_NAMES = {
+    "bounds": "lower bounds",
+    "dim": "coefficients",
+    "at": "largest at theta",
+    "rest": "the others",
+    "record": "the record",
+    "other": "in its place",
+    "dperm": "version of dperm",
+}
 
 
 def audits_shown(audits: object) -> object:
@@ -20,30 +29,27 @@ def audits_shown(audits: object) -> object:
 
 def _shown(audit: Mapping[str, object]) -> dict[str, object]:
     first = {name: audit[name] for name in FIRST if name in audit}
-    return {**first, **{name: _part(name, value) for name, value in audit.items() if name not in FIRST}}
+    rest = {_NAMES.get(name, name): _part(name, value) for name, value in audit.items() if name not in FIRST}
+    return {**first, **rest}
 
 
 def _part(name: str, value: object) -> object:
     if name == "bounds" and isinstance(value, Mapping):
-        return [_bound(statistic, bound) for statistic, bound in value.items()]
+        return {statistic: _bound(bound) for statistic, bound in value.items()}
     if name in _PEOPLE:
         return _people(value)
-    return f"{as_text(100 * value)} %" if name == "confidence" and isinstance(value, float) else value
+    return _percent(value) if name == "confidence" else value
 
 
-def _bound(statistic: str, bound: object) -> dict[str, object]:
-    """One row; an infinite epsilon is null in JSON."""
+def _bound(bound: object) -> object:
+    """One line; an infinite epsilon is null in JSON."""
     if not isinstance(bound, Mapping):
-        return {"statistic": statistic, "bound": bound}
+        return bound
     epsilon, delta, confidence = (bound.get(name) for name in ("epsilon", "delta", "confidence"))
-    return {
-        "statistic": statistic,
-        "epsilon, at least": "infinite" if epsilon is None else _floor(epsilon),
-        "at delta": _floor(delta),
-        "confidence": f"{_percent(confidence)}" if confidence != 1 else "exact",
-        "method": bound.get("method", ""),
-        "assumes": bound.get("assumes") or "nothing more",
-    }
+    size = "infinite" if epsilon is None else f"at least {_floor(epsilon)}"
+    level = "exactly" if confidence == 1 else f"with {_percent(confidence)} confidence"
+    assumes = f"; assumes that {bound['assumes']}" if bound.get("assumes") else ""
+    return f"epsilon is {size} at delta {_floor(delta)}, {level}: {bound.get('method', '')}{assumes}"
 
 
 def _floor(value: object) -> object:

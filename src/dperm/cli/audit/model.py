@@ -20,7 +20,7 @@ this model, not the one draw of noise in it. --out is for the statement: dperm r
 \b
 Examples:
   dperm audit model model.dperm --seed 1
-  dperm audit model model.dperm --out audit.json --seed 1
+  dperm audit model model.dperm --out audit.json --runs 10000 --seed 1
   dperm audit model model.dperm --runs 20000 --confidence 0.99 --seed 1 --json
 """
 
