@@ -76,8 +76,13 @@ def test_halves_of_a_trillion():
         (0.5, 5, 0.1, "whole"),
         (1, 5, 0, "alpha"),
         (1, 5, 1, "alpha"),
+        ("a", 5, 0.1, "successes"),
+        (1, ["b"], 0.1, "trials"),
+        (np.nan, 5, 0.1, "successes"),
+        (1, 5, "c", "alpha"),
+        (1, 5, None, "alpha"),
     ],
-    ids=["negative", "more than trials", "half", "alpha 0", "alpha 1"],
+    ids=["negative", "more", "half", "alpha 0", "alpha 1", "text", "texts", "nan", "alpha text", "no alpha"],
 )
 def test_nonsense_is_refused(k, n, alpha, word):
     for bound in (clopper_pearson_lower, clopper_pearson_upper):

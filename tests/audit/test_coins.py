@@ -40,10 +40,12 @@ def test_drawn_coins_pass_the_check():
         ([[True, False]], "booleans"),
         ([0.5, 0.2], "booleans"),
         ([True, False, True, True], "one entry per score"),
+        ([[True], [True, False]], "lists of equal length"),
+        ("TFT", "booleans"),
         ([True] * 3, "both True and False"),
         ([False] * 3, "both True and False"),
     ],
-    ids=["integers", "matrix", "numbers", "length", "all in", "all out"],
+    ids=["integers", "matrix", "numbers", "length", "ragged", "text", "all in", "all out"],
 )
 def test_what_is_no_list_of_coins_is_refused(included, word):
     with pytest.raises(ParameterError, match=word):
@@ -63,8 +65,8 @@ def pairs(count: int) -> np.ndarray:
 
 @pytest.mark.parametrize(
     "included",
-    [half(100), half(100)[::-1], np.arange(100) % 2 == 0, pairs(400)],
-    ids=["members first", "members last", "alternating", "one of each pair"],
+    [half(100), half(100)[::-1], np.arange(100) % 2 == 0, pairs(400), np.arange(100) % 4 < 2, np.arange(96) % 16 < 8],
+    ids=["members first", "members last", "alternating", "one of each pair", "two and two", "eight and eight"],
 )
 def test_dependent_coins_are_refused_where_they_show(included):
     with pytest.raises(AssumptionError, match="independent coins"):

@@ -158,15 +158,56 @@ def test_coefficients_that_did_not_move_say_nothing():
     assert np.isnan(found.features).all() and np.isnan(found.target)
 
 
+def a_perfect_fit(row):
+    """Coefficients without and with a record that lies on the plane of the others."""
+    coins = np.random.default_rng(0)
+    x, y = np.column_stack([coins.integers(0, 3, (50, 4)), np.ones(50)]), coins.normal(size=50)
+    moments = x.T @ x + np.eye(5)
+    before = np.linalg.solve(moments, x.T @ y)
+    after = np.linalg.solve(moments + np.outer(row, row), x.T @ y + row * (row @ before))
+    return before, after, moments
+
+
+@pytest.mark.parametrize("row", [(0, 0, 0, 0, 1.0), (2, 1, 0, 1, 1.0), (1, 1, 1, 1, 1.0)], ids=str)
+def test_of_a_record_that_fits_anyway_nothing_is_told(row):
+    found = ridge_record(*a_perfect_fit(np.array(row)))
+    assert np.isnan(found.features).all() and np.isnan(found.target)
+    assert np.isnan(found.nearest([0, 1, 2])).all()
+
+
+def test_where_no_record_is_missing_from_a_logistic_regression_nothing_is_told():
+    coins = np.random.default_rng(1)
+    x, y = np.column_stack([coins.normal(size=(40, 2)), np.ones(40)]), coins.choice([-1.0, 1.0], 40)
+    w = np.array([0.3, -0.2, 0.1])
+    assert np.isfinite(logistic_record(w, x, y, regularization=0.4).features).all(), "w is no minimum of the others"
+    for _ in range(2000):
+        w = w - 0.05 * (0.4 * w - (y / (1 + np.exp(y * (x @ w)))) @ x)
+    assert np.isnan(logistic_record(w, x, y, regularization=0.4).features).all()
+
+
+def test_a_small_residual_is_still_told():
+    x, _, first, _, moments = a_ridge(3)
+    row, target = x[0], x[0] @ first + 1e-6
+    after = np.linalg.solve(moments + np.outer(row, row), moments @ first + row * target)
+    assert ridge_record(first, after, moments).features == pytest.approx(row[:-1], rel=1e-4)
+
+
+def test_values_of_features_are_numbers():
+    found = ridge_record([1.0, 1.0], [1.0, 2.0], np.eye(2))
+    for values, words in (([], "values must hold one value"), (["a"], "values must be a list of finite numbers")):
+        with pytest.raises(ParameterError, match=words):
+            found.nearest(values)
+
+
 W = np.zeros(3)
 
 
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: ridge_record(W, np.zeros(2), np.eye(3)), "moments must be a matrix of finite numbers with 2 columns"),
-        (lambda: ridge_record(np.zeros(2), W, np.eye(3)), "of one size"),
-        (lambda: ridge_record(W, [0, np.nan, 1], np.eye(3)), "after must be a vector of finite numbers"),
+        (lambda: ridge_record(W, np.zeros(2), np.eye(3)), "before and after must have one size"),
+        (lambda: ridge_record(W, W, np.eye(2)), "moments must have 3 rows and columns"),
+        (lambda: ridge_record(W, [0, np.nan, 1], np.eye(3)), "after must be a list of finite numbers, got NaN"),
         (lambda: ridge_record(W, W, np.eye(3), constant=0.0), "constant must be"),
         (lambda: logistic_record(W, np.eye(3), [0, 1, 1], regularization=1.0), "signs must hold -1 or"),
         (lambda: logistic_record(W, np.eye(3), [1, 1], regularization=1.0), "signs must hold -1 or"),

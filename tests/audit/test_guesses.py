@@ -14,6 +14,8 @@ from dperm.audit.guesses import (
     gaussian_mu_from_guesses,
     pure_from_guesses,
 )
+from dperm.audit.one_run import one_run
+from dperm.audit.one_run_tradeoff import gaussian_one_run
 from dperm.audit.rates import from_rates, gaussian_from_rates
 from dperm.errors import ParameterError
 from dperm.privacy import gaussian_profile
@@ -118,6 +120,23 @@ def test_impossible_counts_are_refused_by_name(correct, guesses, name):
 def test_the_gaussian_bound_refuses_delta_0():
     with pytest.raises(ParameterError, match="positive delta"):
         gaussian_from_guesses(9, 10, delta=0.0)
+
+
+LEVELLED = {
+    "A2": lambda level: from_rates(9, 10, 1, 10, delta=0.0, confidence=level),
+    "A3": lambda level: gaussian_from_rates(9, 10, 1, 10, delta=0.1, confidence=level),
+    "A4": lambda level: pure_from_guesses(90, 100, confidence=level),
+    "A6": lambda level: one_run(90, 100, 1000, delta=0.0, confidence=level),
+    "A7": lambda level: gaussian_one_run(90, 100, 1000, delta=0.1, confidence=level),
+}
+
+
+@pytest.mark.parametrize("bound", LEVELLED)
+@pytest.mark.parametrize("level", [0.0, 1.0, 1.5, -1, math.nan, "a", None, True, 1e-300], ids=repr)
+def test_one_rule_for_every_confidence(bound, level):
+    with pytest.raises(ParameterError, match="confidence must be a number in"):
+        LEVELLED[bound](level)
+    assert LEVELLED[bound](1 - 1e-15).confidence == 1 - 1e-15
 
 
 def test_one_tail_counted_as_both_would_be_found_out(assert_killed):

@@ -147,6 +147,46 @@ def test_bad_input_gets_a_clear_error():
         fixed_threshold(SCORES, np.ones(RUNS, dtype=bool), 0.0, delta=0.0)
 
 
+FUNCTIONS = {
+    "fixed": lambda scores, **options: fixed_threshold(scores, DRAWN, 0.3, delta=0.0, **options),
+    "union": lambda scores, **options: union_threshold(scores, DRAWN, [0.3, 0.5], delta=0.0, **options),
+    "split": lambda scores, **options: split_threshold(scores, DRAWN, delta=0.0, **options),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("rule", [RATES, PURE_GUESSES], ids=lambda rule: rule.name)
+@pytest.mark.parametrize(
+    "scores",
+    ["abc", ["a"] * RUNS, None, SCORES[:, None], SCORES + 1j, [[1.0], [2.0, 3.0]]],
+    ids=["text", "texts", "nothing", "matrix", "complex", "ragged"],
+)
+def test_scores_that_are_no_numbers_are_refused_by_name(scores, rule, name):
+    with pytest.raises(ParameterError, match="scores must be"):
+        FUNCTIONS[name](scores, rule=rule)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_rules_and_levels_are_checked(name):
+    for rule in ("RATES", None, RATES.bound):
+        with pytest.raises(ParameterError, match="rule must be one of RATES"):
+            FUNCTIONS[name](SCORES, rule=rule)
+    for confidence in (0.0, 1.0, 1e-300, "a", np.nan):
+        with pytest.raises(ParameterError, match="confidence must be"):
+            FUNCTIONS[name](SCORES, confidence=confidence)
+
+
+def test_a_threshold_is_one_number_and_thresholds_are_a_list():
+    for threshold in ("a", None, [1, 2], [[1], [2, 3]], np.nan):
+        with pytest.raises(ParameterError, match="threshold must be a finite number"):
+            fixed_threshold(SCORES, DRAWN, threshold, delta=0.0)
+    for thresholds_ in (["x"], None, [[0.1, 0.2]], [0.1, np.nan]):
+        with pytest.raises(ParameterError, match="thresholds must be"):
+            union_threshold(SCORES, DRAWN, thresholds_, delta=0.0)
+    with pytest.raises(ParameterError, match="delta must be"):
+        split_threshold(SCORES, DRAWN, delta="a")
+
+
 def test_few_lucky_guesses_do_not_win_the_selection():
     """Three of three right beat every honest threshold before shrinking; r >= 100 and v - sqrt(r)/2 keep them out."""
     tally = rules.Tally(np.array([3, 600]), np.array([0, 400]), np.array([500, 550]), np.array([500, 450]), 1000, 1000)

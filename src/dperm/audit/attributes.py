@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from scipy.special import log_expit
 
 from dperm import checks
+from dperm.audit.arrays import numbers
 from dperm.audit.intervals import clopper_pearson_lower, clopper_pearson_upper
 from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
@@ -50,10 +51,12 @@ class GaussianTarget:
 
 @dataclass(frozen=True)
 class LogisticTarget:
-    """Classes -1 and +1 with the log odds of the score."""
+    """Classes -1 and +1, and no others, with the log odds of the score."""
 
     def log_likelihoods(self, scores: Floats, targets: Floats) -> Floats:
         """-log(1 + e^-y score)."""
+        if not (np.abs(targets) == 1).all():
+            raise ParameterError("targets must be -1 or +1 for LogisticTarget. Of 0 and 1 give 2 * targets - 1.")
         return np.asarray(log_expit(targets * scores))
 
 
@@ -68,9 +71,12 @@ class Attribute:
     def __post_init__(self) -> None:
         """Check values and marginals."""
         checks.count("column", self.column, least=0)
-        shares = [checks.rate("marginals", share) for share in self.marginals]
-        if len(shares) != len(self.values) or len(set(self.values)) < 2 or abs(sum(shares) - 1) > ONE:
+        values, shares = tuple(numbers("values", self.values).tolist()), numbers("marginals", self.marginals).tolist()
+        shares = tuple(checks.rate("marginals", share) for share in shares)
+        if len(shares) != len(values) or not 2 <= len(set(values)) == len(values) or abs(sum(shares) - 1) > ONE:
             raise ParameterError("values must be two or more different numbers, with marginals that add up to 1.")
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "marginals", shares)
 
 
 @dataclass(frozen=True)
@@ -139,6 +145,8 @@ def infer_attribute(
     argmax over v of log P(v) + log P(y | x with v in the column).
     """
     w, x, y = _checked(coefficients, rows, targets, attribute)
+    if not callable(getattr(law, "log_likelihoods", None)):
+        raise ParameterError(f"law must be GaussianTarget, LogisticTarget or alike, got {checks.shown(law)}.")
     weight = w[attribute.column]
     known = x @ np.where(np.arange(len(w)) == attribute.column, 0.0, w) + checks.real("intercept", intercept)
     posteriors = [
@@ -161,7 +169,12 @@ def attribute_inference(
     """Attack records whose attribute is known to the auditor, and count."""
     confidence = checks.positive_delta("confidence", confidence)
     found = infer_attribute(coefficients, rows, targets, attribute=attribute, law=law, intercept=intercept)
-    truth = np.asarray(rows, dtype=np.float64)[:, attribute.column]
+    truth = numbers("rows", rows, dims=2)[:, attribute.column]
+    if not np.isin(truth, attribute.values).all():
+        raise ParameterError(
+            f"rows must have one of attribute.values in column {attribute.column}, got others, which would count as "
+            f"wrong guesses. Name all values, or code the column as they are."
+        )
     usual = attribute.values[int(np.argmax(attribute.marginals))]
     return _counted(found == truth, truth == usual, confidence)
 
@@ -175,13 +188,13 @@ def _counted(right: Mask, usual: Mask, confidence: float) -> AttributeInference:
 def _checked(
     coefficients: ArrayLike, rows: ArrayLike, targets: ArrayLike, attribute: Attribute
 ) -> tuple[Floats, Floats, Floats]:
-    w, x, y = (np.asarray(part, dtype=np.float64) for part in (coefficients, rows, targets))
-    if w.ndim != 1 or x.ndim != 2 or y.ndim != 1 or x.shape != (len(y), len(w)) or not len(y):
+    if not isinstance(attribute, Attribute):
+        raise ParameterError(f"attribute must be an Attribute, got {checks.shown(attribute)}.")
+    w, x, y = numbers("coefficients", coefficients), numbers("rows", rows, dims=2), numbers("targets", targets)
+    if x.shape != (len(y), len(w)) or not len(y):
         raise ParameterError("rows must have a column for each coefficient, and a target for each row.")
     if attribute.column >= len(w):
         raise ParameterError(f"attribute.column must be one of the {len(w)} columns, got {attribute.column}.")
-    if not all(np.isfinite(part).all() for part in (w, x, y)):
-        raise ParameterError("coefficients, rows and targets must be finite: no NaN, no infinity.")
     return w, x, y
 
 

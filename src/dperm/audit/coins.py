@@ -15,13 +15,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr
 
 from dperm import checks
+from dperm.audit.arrays import as_array
 from dperm.errors import AssumptionError, ParameterError
 from dperm.noise.simulation import generator
 
 Truths = NDArray[np.bool_]
 
-_FALSE_ALARM = 1e-9  # fair coins are refused with this probability, twice
-_DRAW = "Draw them with coins(canaries) of dperm.audit, and keep the order."
+_PURPOSE = "coins of canaries"
+_FALSE_ALARM = 1e-9  # fair coins are refused with this probability, once for their number and once for each distance
+_DISTANCES = 8
+_DRAW = "Draw them with dperm.audit.coins.coins(canaries), and keep the order."
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,7 @@ class Canaries:
     @cached_property
     def included(self) -> Truths:
         """Train with canary i iff ``included[i]``."""
-        coins = generator(self.seed).integers(0, 2, size=self.count).astype(np.bool_)
+        coins = generator(self.seed, _PURPOSE).integers(0, 2, size=self.count).astype(np.bool_)
         coins.flags.writeable = False
         return coins
 
@@ -59,31 +62,34 @@ def coins(canaries: int, seed: int | None = None) -> Canaries:
 
 def inclusions(included: Canaries | ArrayLike, count: int) -> Truths:
     """``included`` as an array of truth values, one for each of ``count`` scores."""
-    values = included.included if isinstance(included, Canaries) else np.asarray(included)
+    values = included.included if isinstance(included, Canaries) else as_array("included", included)
     if values.dtype != np.bool_ or values.ndim != 1:
         raise ParameterError("included must be one True or False per score, as an array of booleans.")
     if len(values) != count:
         raise ParameterError(f"included must have one entry per score, got {len(values)} for {count} scores.")
     if count and values.all() == values.any():
         raise ParameterError(f"included must hold both True and False, got {values[0]} only: no coin was flipped.")
-    return values
+    return values.astype(np.bool_, copy=False)
 
 
 def fair_coins(included: Canaries | ArrayLike, count: int) -> Truths:
     """The same, refused where fair and independent coins would fall so with a probability of 1e-9.
 
-    Looked at are how many are True, and how often neighbours differ: a sorted, an alternating or a paired list is no
-    list of coins in the order in which they were flipped.
+    Looked at are how many are True, and how often two at a distance of 1, ..., 8 differ, each of which is binomial: a
+    sorted, an alternating or a paired list is no list of coins in the order in which they were flipped. A random half
+    passes, as does every dependence at a greater distance: that coins are independent is for the user to see to.
     """
     values = inclusions(included, count)
-    ins, changes = int(values.sum()), int(np.count_nonzero(values[1:] != values[:-1]))
+    ins = int(values.sum())
     if _surprising(ins, count):
         raise AssumptionError(f"included must come from fair coins, got {ins} of {count} True. {_DRAW}")
-    if _surprising(changes, count - 1):
-        raise AssumptionError(
-            f"included must come from independent coins in the order they were flipped, got {changes} changes between "
-            f"{count} neighbours: sorted, paired or stratified. {_DRAW}"
-        )
+    for distance in range(1, min(_DISTANCES, count - 1) + 1):
+        changes = int(np.count_nonzero(values[distance:] != values[:-distance]))
+        if _surprising(changes, count - distance):
+            raise AssumptionError(
+                f"included must come from independent coins in the order they were flipped, got {changes} changes in "
+                f"{count - distance} pairs at distance {distance}: sorted, paired or stratified. {_DRAW}"
+            )
     return values
 
 

@@ -15,15 +15,19 @@ from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from dperm import checks
+from dperm.audit.arrays import numbers
 from dperm.errors import ParameterError
 from dperm.noise.arrays import Floats
 
+ULP = float(np.finfo(np.float64).eps)
+DIGITS = 100.0
+"""A record that the model fits so well that fewer than two digits of its part are left after rounding is not told."""
 CONSTANT = "It is the last entry of every row: without it the scale of a record cannot be told."
 
 
 @dataclass(frozen=True)
 class Reconstruction:
-    """A record as the attacker has it; NaN where the coefficients say nothing.
+    """A record as the attacker has it; NaN where the coefficients say nothing, of one that the model fits anyway.
 
     Attributes
     ----------
@@ -37,9 +41,12 @@ class Reconstruction:
     target: float
 
     def nearest(self, values: Sequence[float]) -> Floats:
-        """Each feature as the nearest of the ``values`` it can have, such as 0, 1, 2 of a genotype."""
-        known = np.array(values, dtype=np.float64)
-        return np.asarray(known[np.abs(self.features[:, np.newaxis] - known).argmin(axis=1)])
+        """Each feature as the nearest of the ``values`` it can have, such as 0, 1, 2 of a genotype; NaN stays NaN."""
+        known = numbers("values", values)
+        if not len(known):
+            raise ParameterError("values must hold one value at least that a feature can have, got none.")
+        nearest = known[np.abs(self.features[:, np.newaxis] - known).argmin(axis=1)]
+        return np.where(np.isnan(self.features), np.nan, nearest)
 
 
 def ridge_record(before: ArrayLike, after: ArrayLike, moments: ArrayLike, *, constant: float = 1.0) -> Reconstruction:
@@ -55,11 +62,15 @@ def ridge_record(before: ArrayLike, after: ArrayLike, moments: ArrayLike, *, con
         Last entry of every row.
     """
     constant = checks.positive("constant", constant, CONSTANT)
-    first, second = _vector("before", before), _vector("after", after)
-    matrix = _matrix("moments", moments, len(second))
-    if len(first) != len(second) or len(matrix) != len(second):
-        raise ParameterError("before, after and moments must be of one size, the constant's coefficient included.")
-    row, residual = _row(matrix @ (second - first), constant)
+    first, second = numbers("before", before), numbers("after", after)
+    if len(first) != len(second) or len(first) < 2:
+        raise ParameterError(
+            f"before and after must have one size, two or more with the constant's, got {len(first)} and {len(second)}."
+        )
+    matrix = _square("moments", moments, len(second))
+    sizes = np.linalg.norm(first) + np.linalg.norm(second)
+    rounding = ULP * len(matrix) * float(np.linalg.norm(matrix) * sizes)  # of solvers, too: they are backward stable
+    row, residual = _row(matrix @ (second - first), constant, rounding)
     return Reconstruction(row[:-1], float(residual + row @ second))
 
 
@@ -84,32 +95,30 @@ def logistic_record(
     """
     constant = checks.positive("constant", constant, CONSTANT)
     strength = checks.nonnegative("regularization", regularization)
-    w = _vector("coefficients", coefficients)
-    x, y = _matrix("rows", rows, len(w)), _vector("signs", signs)
+    w, x, y = numbers("coefficients", coefficients), numbers("rows", rows, dims=2), numbers("signs", signs)
+    if len(w) < 2 or x.shape[1] != len(w):
+        raise ParameterError(
+            f"coefficients must be two or more with the constant's, and rows have as many columns, got {len(w)} and "
+            f"{x.shape[1]}."
+        )
     if len(y) != len(x) or not np.isin(y, (-1.0, 1.0)).all():
         raise ParameterError("signs must hold -1 or +1 for each row.")
     others = -(y * expit(-y * (x @ w))) @ x
-    row, slope = _row(-(others + strength * w), constant)
+    rounding = ULP * (len(x) + len(w)) * float(expit(-y * (x @ w)) @ np.abs(x[:, -1]) + strength * abs(w[-1]))
+    row, slope = _row(-(others + strength * w), constant, rounding)
     return Reconstruction(row[:-1], float(-np.sign(slope)))
 
 
-def _row(multiple: Floats, constant: float) -> tuple[Floats, float]:
-    """The row whose multiple this is, by its last entry, and the factor."""
+def _row(multiple: Floats, constant: float, rounding: float) -> tuple[Floats, float]:
+    """The row whose multiple this is, by its last entry, and the factor; NaN if that may be all rounding."""
     factor = float(multiple[-1]) / constant
-    if factor == 0:
+    if abs(float(multiple[-1])) <= DIGITS * rounding:
         return np.full(len(multiple), np.nan), np.nan
     return multiple / factor, factor
 
 
-def _vector(name: str, values: ArrayLike) -> Floats:
-    found = np.asarray(values, dtype=np.float64)
-    if found.ndim != 1 or not len(found) or not np.isfinite(found).all():
-        raise ParameterError(f"{name} must be a vector of finite numbers.")
-    return found
-
-
-def _matrix(name: str, values: ArrayLike, columns: int) -> Floats:
-    found = np.asarray(values, dtype=np.float64)
-    if found.ndim != 2 or found.shape[1] != columns or not np.isfinite(found).all():
-        raise ParameterError(f"{name} must be a matrix of finite numbers with {columns} columns, as coefficients have.")
+def _square(name: str, values: ArrayLike, size: int) -> Floats:
+    found = numbers(name, values, dims=2)
+    if found.shape != (size, size):
+        raise ParameterError(f"{name} must have {size} rows and columns, as coefficients have, got {found.shape}.")
     return found

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, xlog1py, xlogy
 
+from dperm.audit.arrays import numbers
 from dperm.errors import ParameterError
 from dperm.privacy.rounding import ULP
 
@@ -50,7 +51,8 @@ def clopper_pearson_upper(successes: ArrayLike, trials: ArrayLike, alpha: ArrayL
 
 
 def _checked(successes: ArrayLike, trials: ArrayLike, alpha: ArrayLike) -> tuple[Floats, Floats, Floats]:
-    k, n, level = (np.asarray(value, dtype=np.float64) for value in (successes, trials, alpha))
+    named = {"successes": successes, "trials": trials, "alpha": alpha}
+    k, n, level = (numbers(name, values, dims=None) for name, values in named.items())
     if not np.all((k >= 0) & (k <= n) & (k == np.floor(k)) & (n == np.floor(n)) & (n <= MOST_TRIALS)):
         raise ParameterError("successes and trials must be whole numbers with 0 <= successes <= trials <= 10^12.")
     if not np.all((level > 0) & (level < 1)):

@@ -9,16 +9,25 @@ from scipy.special import ndtri
 from dperm import checks
 from dperm.audit.intervals import MOST_TRIALS
 from dperm.audit.lower_bound import LowerBound
+from dperm.checks import shown
+from dperm.errors import ParameterError
 from dperm.privacy import gaussian_profile
 from dperm.privacy.rounding import ULP
+
+_USUAL = "0.95 is usual."
 
 GAUSSIAN = "the trade-off is Gaussian"
 """What the bounds by way of mu-GDP (T19) assume."""
 
 
 def alpha_of(confidence: float) -> float:
-    """The level 1 - confidence of a test."""
-    return 1 - checks.positive_delta("confidence", confidence, "0.95 is usual.")
+    """The level 1 - confidence of a test, between 0 and 1 also in doubles."""
+    alpha = 1 - checks.positive_delta("confidence", confidence, _USUAL)
+    if alpha == 1:
+        raise ParameterError(
+            f"confidence must be a number in (0, 1) and not next to 0, got {shown(confidence)}. {_USUAL}"
+        )
+    return alpha
 
 
 def counts(correct: int, guesses: int) -> tuple[int, int]:

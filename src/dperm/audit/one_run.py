@@ -15,6 +15,7 @@ the median of B, hence the mode of B', is at most v-i-1 and the first probabilit
 """
 
 import math
+from collections.abc import Callable
 
 from numpy.typing import ArrayLike
 from scipy.special import betaincc, betaln, expit, log_expit
@@ -83,12 +84,32 @@ def from_scores(
     independent
         False says that the coins were not: a split into halves, one canary of each pair, .... It is refused.
     """
-    r, alpha = total(guesses_in, guesses_out), alpha_of(confidence)
+    return from_ranked(
+        scores,
+        included,
+        lambda v, r, m: one_run(v, r, m, delta=delta, confidence=confidence),
+        guesses=(guesses_in, guesses_out),
+        independent=independent,
+    )
+
+
+def from_ranked(
+    scores: ArrayLike,
+    included: Canaries | ArrayLike,
+    bound: Callable[[int, int, int], LowerBound],
+    *,
+    guesses: tuple[int, int],
+    independent: bool,
+) -> LowerBound:
+    """The ``bound`` of (correct, guesses, canaries), if guesses that are all right could show anything at all."""
+    r = total(*guesses)
     values = checked_scores(scores, r)
-    if one_run_p_value(r, r, len(values), epsilon=0.0, delta=delta) >= alpha:
-        raise too_few(r, len(values), delta=delta, confidence=confidence)
-    right = ranked_guesses(values, included, guesses_in=guesses_in, guesses_out=guesses_out, independent=independent)
-    return one_run(right, r, len(values), delta=delta, confidence=confidence)
+    best = bound(r, r, len(values))
+    if best.epsilon == 0:
+        raise too_few(r, len(values), delta=best.delta, confidence=best.confidence)
+    ins, outs = guesses
+    right = ranked_guesses(values, included, guesses_in=ins, guesses_out=outs, independent=independent)
+    return bound(right, r, len(values))
 
 
 def counted(correct: int, guesses: int, canaries: int) -> tuple[int, int, int]:

@@ -13,6 +13,7 @@ with H' = H. To end it earlier could only lose a rejection. Few of the v steps a
 """
 
 import math
+from collections.abc import Callable
 from statistics import NormalDist
 
 from numpy.typing import ArrayLike
@@ -20,8 +21,7 @@ from numpy.typing import ArrayLike
 from dperm.audit.coins import Canaries
 from dperm.audit.levels import alpha_of, gaussian_bound, gaussian_delta
 from dperm.audit.lower_bound import LowerBound
-from dperm.audit.one_run import counted
-from dperm.audit.ranked import checked_scores, ranked_guesses, too_few, total
+from dperm.audit.one_run import counted, from_ranked
 
 _METHOD = "one run, many canaries, mu-GDP (A7)"
 _SQRT_HALF = math.sqrt(0.5)
@@ -71,20 +71,29 @@ def gaussian_from_scores(
     independent: bool = True,
 ) -> LowerBound:
     """As `dperm.audit.one_run.from_scores`, with the bound of A7: for a Gaussian trade-off only."""
-    r, delta = total(guesses_in, guesses_out), gaussian_delta(delta)
-    values = checked_scores(scores, r)
-    if gaussian_one_run_mu(r, r, len(values), confidence=confidence) == 0:
-        raise too_few(r, len(values), delta=delta, confidence=confidence)
-    right = ranked_guesses(values, included, guesses_in=guesses_in, guesses_out=guesses_out, independent=independent)
-    return gaussian_one_run(right, r, len(values), delta=delta, confidence=confidence)
+    return from_ranked(
+        scores,
+        included,
+        lambda v, r, m: gaussian_one_run(v, r, m, delta=delta, confidence=confidence),
+        guesses=(guesses_in, guesses_out),
+        independent=independent,
+    )
 
 
 def _rejected(mu: float, alpha: float, sizes: tuple[int, int, int]) -> bool:
+    return refuted(lambda right: _mirrored(right, mu), sizes, alpha)
+
+
+def refuted(raise_to: Callable[[float], float], sizes: tuple[int, int, int], alpha: float) -> bool:
+    """Whether v of r right guesses on m canaries refute, at level alpha, a trade-off curve f (A7).
+
+    ``raise_to`` is R -> f(1 - R), the least H that goes with R; anything less than it is safe.
+    """
     v, r, m = sizes
     limit = r / m * _SURELY
     right, wrong = alpha * v / m, alpha * (r - v) / m
     for i in range(v - 1, max(-1, v - 1 - _MOST_STEPS), -1):
-        raised = _mirrored(right, mu)
+        raised = raise_to(right)
         if raised <= wrong or right + wrong > limit:
             break
         right = min(1.0, right + i / (r - i) * (raised - wrong))

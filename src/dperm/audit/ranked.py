@@ -6,11 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dperm import checks
+from dperm.audit.arrays import numbers
 from dperm.audit.coins import Canaries, fair_coins
+from dperm.audit.ties import in_order
 from dperm.errors import AssumptionError, ParameterError
-from dperm.noise.simulation import generator
-
-_TIES = 0  # the seed of the shuffle that breaks ties
 
 
 def ranked_guesses(
@@ -21,16 +20,14 @@ def ranked_guesses(
     guesses_out: int,
     independent: bool = True,
 ) -> int:
-    """How many of the guesses are right. Ties go by a fixed shuffle of positions, blind to ``included``."""
+    """How many of the guesses are right. Ties go by a lot that has not seen ``included``."""
     if not checks.truth("independent", independent):
         raise AssumptionError(
             "independent=False, but every bound from one run needs independent fair coins: a stratified or paired "
-            "choice of canaries tells the attacker the rest. Draw them with coins(canaries) of dperm.audit."
+            "choice of canaries tells the attacker the rest. Draw them with dperm.audit.coins.coins(canaries)."
         )
     truths = fair_coins(included, len(scores))
-    # not by position alone: lists of members and non-members joined end to end would turn ties into right guesses
-    order = generator(_TIES).permutation(len(scores))
-    order = order[np.argsort(scores[order], kind="stable")]
+    order = in_order(scores)
     highest, lowest = order[len(order) - guesses_in :], order[:guesses_out]
     return int(np.count_nonzero(truths[highest]) + np.count_nonzero(~truths[lowest]))
 
@@ -42,9 +39,7 @@ def total(guesses_in: int, guesses_out: int) -> int:
 
 def checked_scores(scores: ArrayLike, guesses: int) -> NDArray[np.float64]:
     """``scores`` as an array without NaN, with at least as many entries as guesses."""
-    values = np.asarray(scores, dtype=np.float64)
-    if values.ndim != 1 or np.isnan(values).any():
-        raise ParameterError("scores must be one number per canary, none of them NaN. Score every canary.")
+    values = numbers("scores", scores, finite=False, remedy="Give one number per canary: score each of them.")
     if len(values) < max(guesses, 1):
         raise ParameterError(
             f"guesses_in + guesses_out must not exceed the number of canaries, got {guesses} guesses for {len(values)}."

@@ -13,6 +13,7 @@ from dperm.audit.coins import Truths
 from dperm.audit.guesses import approximate_from_guesses, gaussian_from_guesses, pure_from_guesses
 from dperm.audit.lower_bound import LowerBound
 from dperm.audit.rates import from_rates, gaussian_from_rates
+from dperm.checks import shown
 from dperm.errors import ParameterError
 
 Floats = NDArray[np.float64]
@@ -161,3 +162,11 @@ GAUSSIAN_GUESSES = Rule(
     fair=True,
 )
 """A4 for a Gaussian trade-off: fair coins, a guess in every run."""
+
+
+def checked_rule(rule: object) -> Rule:
+    """``rule``, if it is one."""
+    if not isinstance(rule, Rule):
+        known = "RATES, GAUSSIAN_RATES, PURE_GUESSES, APPROXIMATE_GUESSES and GAUSSIAN_GUESSES of dperm.audit.rules"
+        raise ParameterError(f"rule must be one of {known}, got {shown(rule)}. Import it; its name alone will not do.")
+    return rule

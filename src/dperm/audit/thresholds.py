@@ -14,10 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dperm import checks
+from dperm.audit.arrays import as_array, numbers
 from dperm.audit.coins import Canaries, Truths, fair_coins, inclusions
 from dperm.audit.levels import alpha_of
 from dperm.audit.lower_bound import LowerBound
-from dperm.audit.rules import FEWEST, RATES, Floats, Rule
+from dperm.audit.rules import FEWEST, RATES, Floats, Rule, checked_rule
 from dperm.errors import ParameterError
 from dperm.noise.simulation import generator
 
@@ -44,8 +45,9 @@ def fixed_threshold(
     rule
         What the threshold decides, and the bound that follows: `dperm.audit.rules`.
     """
+    checked_rule(rule)
+    points = _grid([checks.real("threshold", threshold)], "threshold", rule)
     values, truths = _runs(scores, included, rule)
-    points = _grid([threshold], "threshold", rule)
     found = rule.bound(rule.tally(values, truths, points), delta, confidence)
     return _told(found, "threshold fixed in advance", confidence)
 
@@ -60,8 +62,9 @@ def union_threshold(
     rule: Rule = RATES,
 ) -> LowerBound:
     """The best bound over k thresholds that were fixed before the scores were seen, each at level alpha/k (A5)."""
-    values, truths = _runs(scores, included, rule)
+    checked_rule(rule)
     points = _grid(thresholds, "thresholds", rule)
+    values, truths = _runs(scores, included, rule)
     level = math.nextafter(1 - alpha_of(confidence) / len(points), 1)
     bounds = [rule.bound(rule.tally(values, truths, points[i : i + 1]), delta, level) for i in range(len(points))]
     best = max(bounds, key=lambda bound: bound.epsilon)
@@ -89,7 +92,9 @@ def split_threshold(
     seed
         Of the shuffle that chooses them. To try several seeds and keep the best is no bound.
     """
-    share = checks.between("share", share, 0.1, 0.3)
+    checked_rule(rule)
+    delta, share = checks.small_delta("delta", delta), checks.between("share", share, 0.1, 0.3)
+    alpha_of(confidence)
     values, truths = _runs(scores, included, rule)
     order = generator(seed).permutation(len(values))
     size = round(share * len(values))
@@ -115,16 +120,18 @@ def _selected(scores: Floats, truths: Truths, delta: float, rule: Rule) -> Float
 
 
 def _runs(scores: ArrayLike, included: Canaries | ArrayLike, rule: Rule) -> tuple[Floats, Truths]:
-    values = np.asarray(scores, dtype=np.float64)
-    if values.ndim != 1 or (np.isnan(values).any() and not rule.both_tails):
-        raise ParameterError(f"scores must be one number per run, and none NaN for rule={rule.name}.")
+    raw = as_array("scores", scores)
+    passed = np.isnan(raw) if rule.both_tails and raw.dtype.kind == "f" else np.zeros(raw.shape, dtype=bool)
+    values = np.where(
+        passed, np.nan, numbers("scores", np.where(passed, 0.0, raw) if passed.any() else raw, finite=False)
+    )
     return values, (fair_coins if rule.fair else inclusions)(included, len(values))
 
 
 def _grid(thresholds: ArrayLike, name: str, rule: Rule) -> Floats:
-    points = np.unique(np.asarray(thresholds, dtype=np.float64))
-    if points.ndim != 1 or not len(points) or not np.isfinite(points).all():
-        raise ParameterError(f"{name} must be finite, and at least one.")
+    points = np.unique(numbers(name, thresholds))
+    if not len(points):
+        raise ParameterError(f"{name} must be at least one, got none.")
     if rule.both_tails and points[0] <= 0:
         raise ParameterError(f"{name} must be positive for rule={rule.name}, which guesses in both tails.")
     return points

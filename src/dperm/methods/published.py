@@ -24,7 +24,7 @@ def nips08_algorithm_2(*arguments: object) -> NoReturn:
     """
     raise AssumptionError(
         "Algorithm 2 of Chaudhuri & Monteleoni 2008 is not epsilon-DP as printed: the determinant is missing from its "
-        "proof (T35). With Lambda = 0.1 and epsilon = 0.1 claimed, the true privacy loss is 1.2285. Use "
+        "proof (T35). With Lambda = 0.1 and epsilon = 0.1 claimed, the privacy loss is at least 1.2285. Use "
         'method="objective", which charges log(1 + beta/Lambda) for it (T36a), or jmlr11 for the published correction.'
     )
 

@@ -46,10 +46,19 @@ class _SeededStream:
         return keystream(self._cipher, count)
 
 
-def generator(seed: int | None = None) -> np.random.Generator:
+def generator(seed: int | None = None, purpose: str = "") -> np.random.Generator:
     """For whoever *attacks*, numpy's generator: an auditor's coins, shadow models, simulated mechanisms.
 
     Never for noise that protects anybody: that is floating point, and its state can be worked out from what it gives.
     None takes a seed from the operating system.
+
+    A ``purpose`` gives it a stream of its own, by SHA-256 of seed and purpose: one seed then serves for coins and for
+    data, and neither depends on the other, nor on what a user draws by ``numpy.random.default_rng(seed)``.
     """
-    return np.random.default_rng(None if seed is None else checks.count("seed", seed, least=0))
+    if seed is None:
+        return np.random.default_rng()
+    seed = checks.count("seed", seed, least=0)
+    if not purpose:
+        return np.random.default_rng(seed)
+    digest = hashlib.sha256(f"dperm NOT PRIVATE seed={seed} purpose={purpose}".encode()).digest()
+    return np.random.default_rng(int.from_bytes(digest))

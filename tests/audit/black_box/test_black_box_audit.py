@@ -6,9 +6,22 @@ import numpy as np
 import pytest
 
 from dperm import GDP, ApproxDP, PureDP
-from dperm.audit.black_box import Drawn, Fixed, Selected, audit, projection
+from dperm.audit.black_box import (
+    Drawn,
+    Fixed,
+    Selected,
+    audit,
+    low_order_bits,
+    of_mechanism,
+    projection,
+    step_differences,
+)
+from dperm.audit.black_box.audit import _levels
 from dperm.audit.black_box.guessing import fewest_runs
+from dperm.audit.lower_bound import LowerBound
 from dperm.errors import DataError, ParameterError
+from dperm.mechanisms import LaplaceMechanism
+from dperm.noise import NotPrivateBits
 
 CLAIM = PureDP(1.0, "add_remove")
 SIGN = Fixed("sign", lambda outputs: outputs[:, 0])
@@ -145,6 +158,144 @@ def test_a_gaussian_trade_off_is_said_to_be_assumed():
     assert "Gaussian" in found.bound.assumes and 0.85 < found.tightness <= 1
     wrong = audit(subject(noise_of(2, 0.7, 0.5), claimed=claimed, statistics=[statistic]), runs=50_000, seed=1)
     assert wrong.violation
+
+
+def test_a_gaussian_rule_does_not_refute_a_claim_that_is_not_gaussian():
+    """Laplace noise keeps its claim; the rule says otherwise of Gaussian trade-offs, and says so."""
+    subject = of_mechanism(LaplaceMechanism.calibrate(1.0, CLAIM), bits=NotPrivateBits(3))
+    middle = Fixed("middle", lambda outputs: outputs[:, 0] - 0.5, gaussian=True)
+    for statistic in (middle, projection(gaussian=True)):
+        found = audit(subject, runs=5000, statistics=[statistic], delta=1e-5, seed=1)
+        assert found.bound.epsilon > 2 and not found.violation and "only if the trade-off is Gaussian" in str(found)
+
+
+def test_coins_are_out_of_reach_of_what_is_attacked():
+    seen = []
+
+    def draw(included):
+        seen.append(included)
+        with pytest.raises(ValueError, match="read-only"):
+            included[:] = False
+        included.flags.writeable = True  # whoever insists has his way, with a copy
+        released = told_all(included)
+        included[:] = np.arange(len(included)) % 2 == 0
+        return released
+
+    found = audit(subject(draw), runs=1000, seed=1)
+    assert found.violation and found.facts["with_record"] != seen[0].sum()
+
+
+def not_run(included):
+    raise AssertionError
+
+
+REFUSED = {
+    "a word as subject": ("x", {}, "subject must be what is attacked"),
+    "a class as subject": (Drawn, {}, "subject must be what is attacked"),
+    "one statistic": (None, {"statistics": projection()}, "statistics must be a list"),
+    "a number as statistic": (None, {"statistics": [1]}, "statistics must be Fixed, Selected or such, got 1"),
+    "a number as statistics": (None, {"statistics": 1}, "statistics must be a list"),
+    "a word as statistics": (None, {"statistics": "abc"}, "statistics must be a list"),
+    "progress": (None, {"progress": "a"}, "progress must be a function"),
+    "seed": (None, {"seed": "a"}, "seed must be"),
+    "Gaussian rule without delta": (None, {"statistics": [projection(gaussian=True)]}, "delta must be above 0"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_arguments_are_named_before_any_run(case):
+    attacked, wrong, words = REFUSED[case]
+    with pytest.raises(ParameterError, match=words):
+        audit(subject(not_run) if attacked is None else attacked, runs=100, **wrong)
+
+
+@pytest.mark.parametrize("claimed", [ApproxDP(1.0, 1e-5, "add_remove"), GDP(1.0, "add_remove")], ids=["approx", "GDP"])
+def test_a_delta_at_which_nothing_is_claimed_is_refused_before_any_run(claimed):
+    with pytest.raises(ParameterError, match="delta must be one at which"):
+        audit(subject(not_run, claimed=claimed), runs=100, delta=0)
+
+
+def test_a_curve_that_is_not_of_the_claim_is_refused_before_any_run():
+    for claimed in (PureDP(3.0, "add_remove"), PureDP(1.0, "replace_one")):
+        with pytest.raises(ParameterError, match="profile must"):
+            audit(subject(not_run, profile=claimed.profile()), runs=100)
+
+
+class Own:
+    """A statistic as a user may write it."""
+
+    name = "own"
+
+    def __init__(self, share=1.0, confidence=None, tested=1.0):
+        self.share, self.confidence, self.part = share, confidence, tested
+
+    def tested(self, runs):
+        return int(self.part * runs)
+
+    def bound(self, sample, *, delta, alpha):
+        return LowerBound(0.1, delta, 1 - alpha if self.confidence is None else self.confidence, "own")
+
+
+@pytest.mark.parametrize("share", [-0.5, 0.0, float("nan"), "a"], ids=str)
+def test_shares_of_alpha_are_checked(share):
+    with pytest.raises(ParameterError, match="share of the statistic 'own' must be"):
+        audit(subject(not_run, statistics=[SIGN, Own(share)]), runs=100)
+    assert sum(_levels((SIGN, Own(3.0)), 0.05)) == pytest.approx(0.05)
+
+
+def test_a_bound_that_was_not_paid_for_is_refused():
+    assert audit(subject(told_all, statistics=[Own()]), runs=100).bound.epsilon == 0.1
+    with pytest.raises(ParameterError, match=r"'own' must give a LowerBound of confidence 0\.975 at least, got one of"):
+        audit(subject(told_all, statistics=[SIGN, Own(confidence=0.96)]), runs=100)
+
+
+def test_a_statistic_that_never_guesses_is_refused():
+    with pytest.raises(ParameterError, match="runs must be at least"):
+        audit(subject(not_run, statistics=[Own(tested=0.0)]), runs=100)
+
+
+ODD = {
+    "words": lambda included: ["x"] * len(included),
+    "ragged": lambda included: [[1.0]] * (len(included) - 1) + [[1.0, 2.0]],
+    "objects": lambda included: np.array([object()] * len(included)),
+    "complex": lambda included: included + 1j,
+    "nothing": lambda included: np.zeros((len(included), 0)),
+    "None": lambda included: None,
+}
+
+
+@pytest.mark.parametrize("case", ODD)
+def test_outputs_and_scores_that_are_no_numbers_are_refused(case):
+    with pytest.raises(DataError, match="outputs must"):
+        audit(subject(ODD[case]), runs=50)
+    with pytest.raises(ParameterError, match="score must give one score for each of the 50 runs"):
+        audit(subject(told_all, statistics=[Fixed("odd", ODD[case])]), runs=50)
+
+
+def test_differences_need_steps():
+    for draw in (lambda included: included * 1.0, told_all):
+        with pytest.raises(ParameterError, match=r"step_differences\(\) is for outputs of two steps"):
+            audit(subject(draw, statistics=[step_differences()]), runs=50)
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        (lambda: Fixed("a", len, threshold="a"), "threshold must be"),
+        (lambda: Fixed("a", len, threshold=float("nan")), "threshold must be"),
+        (lambda: Fixed("a", len, 1.0, lower="a"), "lower must be"),
+        (lambda: Fixed("a", None), "score .* must be a function"),
+        (lambda: Fixed(1, len), "name must be words"),
+        (lambda: Selected("a", 3), "learned.* must be a function"),
+        (lambda: audit(subject(told_all, statistics=[Selected("a", lambda first: 3)]), runs=50), "learned must give"),
+        (lambda: of_mechanism("x"), "mechanism must be one that adds noise"),
+        (lambda: low_order_bits("a", 1.0), "without must be"),
+    ],
+    ids=["threshold", "nan", "lower", "score", "name", "learned", "what is learnt", "mechanism", "values"],
+)
+def test_bad_statistics_and_subjects_are_named(made, words):
+    with pytest.raises(ParameterError, match=words):
+        made()
 
 
 def share_of_alarms(audits, *, statistics, draw, claimed, runs):

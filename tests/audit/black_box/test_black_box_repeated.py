@@ -4,16 +4,26 @@
 
 import multiprocessing
 import os
+import random
 import signal
+import traceback
+from collections import Counter
+from functools import partial
 
 import numpy as np
 import pytest
 
-from dperm import PureDP
-from dperm.audit.black_box import audit, processes, projection, repeated
+from dperm import ApproxDP, PureDP
+from dperm.audit.black_box import audit, of_plan, processes, projection, repeated
 from dperm.audit.black_box.released import numbers
+from dperm.audit.black_box.repetition import first_trainings, tells
+from dperm.audit.black_box.training import Trainings
+from dperm.erm.losses import Logistic
+from dperm.erm.spec import ProblemSpec
 from dperm.errors import DataError, ParameterError
-from dperm.mechanisms import LaplaceMechanism
+from dperm.mechanisms import GaussianMechanism, LaplaceMechanism
+from dperm.methods import SampledGradient
+from dperm.noise import NotPrivateBits
 from dperm.sklearn import PrivateLogisticRegression
 
 CLAIM = PureDP(1.0, "add_remove")
@@ -68,6 +78,75 @@ def test_no_two_processes_draw_the_same_numbers():
         assert len(np.unique(outputs)) == 300
 
 
+def held(make):
+    """A training that holds a generator, which a fork copies."""
+    draw = make()
+    return lambda rows: len(rows) + draw()
+
+
+HELD = {
+    "numpy": lambda: np.random.default_rng(1).laplace,
+    "random": lambda: random.Random(1).random,
+    "seeded bits": lambda: partial(seeded_noise, NotPrivateBits(1)),
+    "coins": lambda: partial(np.random.default_rng(1).integers, 2),
+    "rare coins": lambda: partial(np.random.default_rng(1).binomial, 1, 0.27),
+}
+
+
+def seeded_noise(bits):
+    return float(COUNT.noisy(np.zeros(1), bits.stream())[0])
+
+
+@pytest.mark.parametrize("kind", HELD)
+def test_processes_that_repeat_each_other_are_found_out(kind):
+    """The same numbers in every process are no independent runs, whatever the coins say."""
+    included = np.random.default_rng(2).random(400) < 0.5
+    with pytest.raises(ParameterError, match="train repeats random numbers, the same in every process"):
+        subject_of(held(HELD[kind]), workers=4).outputs(included)
+    assert not multiprocessing.active_children()
+    assert len(subject_of(held(HELD[kind])).outputs(included)) == 400
+
+
+@pytest.mark.parametrize("kind", ["numpy", "coins"])
+def test_generators_of_their_own_are_no_repetition(kind):
+    def train(rows):
+        rng = np.random.default_rng()
+        return len(rows) + (rng.laplace() if kind == "numpy" else rng.integers(2))
+
+    for _ in range(3):
+        assert len(subject_of(train, workers=4).outputs(np.zeros(200, dtype=bool))) == 200
+
+
+LAWS = {
+    "coins": [0.5, 0.5],
+    "a fifth": [0.2, 0.8],
+    "a tenth": [0.1, 0.9],
+    "eight values": [1 / 8] * 8,
+    "geometric": (0.5 ** np.arange(1, 20)).tolist(),
+}
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_independent_processes_hardly_ever_look_like_copies(law):
+    """Outputs of few values: 1,500 processes, a million pairs."""
+    chances, rng = np.array(LAWS[law]) / sum(LAWS[law]), np.random.default_rng(3)
+    draws = iter(rng.choice(len(chances), size=1500 * 38, p=chances).tolist())
+    found = [first_trainings(Trainings(lambda data: next(draws), 1, 0)) for _ in range(1500)]
+    looks = Counter(rows.tobytes() for rows in found if tells(rows))
+    assert sum(count * (count - 1) / 2 for count in looks.values()) <= 8
+    assert looks or law == "a tenth"
+
+
+def test_seeded_noise_of_a_plan_wants_one_process():
+    plan = SampledGradient(rate=0.2, steps=4).plan(
+        ProblemSpec(Logistic(), 1.0, 1, n=20), ApproxDP(4.0, 1e-5, "add_remove")
+    )
+    with pytest.raises(ParameterError, match=r"workers must be 1 with bits=NotPrivateBits\(seed=1\)"):
+        of_plan(plan, bits=NotPrivateBits(1), workers=2)
+    with pytest.raises(ParameterError, match="workers must be"):
+        of_plan(plan, workers="a")
+
+
 def test_runs_stay_in_order():
     included = np.random.default_rng(1).random(500) < 0.5
     outputs = subject_of(len, workers=2).outputs(included)
@@ -84,6 +163,34 @@ def test_an_error_is_named_without_what_it_says(workers):
         audit(subject_of(failing, workers=workers), runs=100)
     assert "secret" not in str(caught.value) and caught.value.__cause__ is None and caught.value.__context__ is None
     assert not multiprocessing.active_children()
+
+
+class Telling:
+    """A model whose coefficients cannot be read, and whose error tells why."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    @property
+    def coef_(self):
+        raise ValueError(f"singular row, the secret is {self.rows}")
+
+
+class TellingArray:
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __array__(self, *arguments, **options):
+        raise RuntimeError(f"the secret is {self.rows}")
+
+
+@WORKERS
+@pytest.mark.parametrize("kind", [Telling, TellingArray])
+def test_what_goes_wrong_while_numbers_are_read_is_not_repeated(kind, workers):
+    with pytest.raises(DataError, match=f"got an object of type {kind.__name__}") as caught:
+        audit(subject_of(kind, workers=workers), runs=50)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert "the secret is [" not in shown and caught.value.__cause__ is None and caught.value.__context__ is None
 
 
 def killed(rows):
@@ -112,7 +219,15 @@ def test_what_cannot_be_handed_over_is_refused(monkeypatch):
 
 
 def test_bad_arguments_are_refused():
-    for wrong, name in (({"train": 1}, "train"), ({"workers": 0}, "workers"), ({"claimed": None}, "claimed")):
+    for wrong, name in (
+        ({"train": 1}, "train"),
+        ({"workers": 0}, "workers"),
+        ({"claimed": None}, "claimed"),
+        ({"profile": "abc"}, "profile"),
+        ({"profile": PureDP(1.0, "replace_one").profile()}, "profile"),
+        ({"statistics": projection()}, "statistics"),
+        ({"statistics": "a"}, "statistics"),
+    ):
         with pytest.raises(ParameterError, match=f"{name} must be"):
             more = {"train": noisy_count, **wrong}
             audit(subject_of(more.pop("train"), **more), runs=100)
@@ -143,14 +258,17 @@ def test_the_released_numbers_are_found(returned, found):
 def test_what_is_no_number_is_refused():
     with pytest.raises(DataError, match="an object of type str"):
         audit(subject_of(lambda rows: "a word"), runs=100)
+    for nothing in ([], np.zeros((0, 3))):
+        with pytest.raises(DataError, match="one at least, got none"):
+            audit(subject_of(lambda rows, nothing=nothing: nothing), runs=100)
+    for odd in (1j, [1.0, 1j], ["1.5"], [[1.0], [1.0, 2.0]], Fitted([1.0], "a")):
+        with pytest.raises(DataError, match="must return the released numbers: an array"):
+            audit(subject_of(lambda rows, odd=odd: odd), runs=100)
     with pytest.raises(DataError, match="as many numbers in every run"):
         audit(subject_of(lambda rows: np.zeros(len(rows))), runs=100)
 
 
 def test_a_gaussian_trade_off_may_be_assumed():
-    from dperm import ApproxDP
-    from dperm.mechanisms import GaussianMechanism
-
     own = GaussianMechanism.calibrate(1.0, ApproxDP(4.0, 1e-5, "add_remove"))
     subject = subject_of(
         lambda rows: own.release(len(rows)).value, claimed=own.goal, statistics=[projection(gaussian=True)]

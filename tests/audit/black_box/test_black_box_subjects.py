@@ -11,8 +11,9 @@ import pytest
 from scipy import stats
 
 from dperm import ApproxDP, PureDP
+from dperm.audit import exact
 from dperm.audit.black_box import Drawn, Fixed, audit, of_mechanism, of_plan
-from dperm.audit.black_box.neighbours import farthest_minimisers
+from dperm.audit.black_box.neighbours import family, farthest_minimisers
 from dperm.erm.losses import Hinge, HuberHinge, Logistic
 from dperm.erm.residual_losses import Huber, Squared
 from dperm.erm.softmax import Softmax
@@ -28,6 +29,7 @@ from dperm.methods import (
     SufficientStatistics,
 )
 from dperm.noise import NotPrivateBits
+from dperm.privacy import Adjacency
 
 BOTH = pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 LEVEL = 1e-4
@@ -173,6 +175,26 @@ def test_other_losses_have_neighbours_too(loss):
     ):
         found = audit(of_plan(method.plan(spec, goal), bits=NotPrivateBits(8)), runs=5000, confidence=SURE, seed=1)
         assert not found.violation and found.bound.epsilon > 0.1
+
+
+@pytest.mark.parametrize("regularization", [5.0, 100.0])
+def test_a_crowd_of_short_rows_brings_the_record_to_where_it_counts(regularization):
+    """Without it the slope of the logistic loss at the record is a half, and so is what is measured (T30)."""
+    plan = OutputPerturbation().plan(
+        spec_of(Logistic(), n=50, regularization=regularization), PureDP(1.0, "add_remove")
+    )
+    subject = of_plan(plan, bits=NotPrivateBits(9))
+    found = audit(subject, runs=50_000, seed=1)
+    assert "10000 others" in subject.facts["neighbours"] and not found.violation
+    assert found.bound.epsilon > 0.93 * exact.output(plan).bound.epsilon > 0.55
+    assert found.tightness > (0.88 if regularization == 5.0 else 0.7)
+
+
+def test_no_crowd_is_larger_than_the_public_number_of_records():
+    for adjacency, most in (("replace_one", 9), ("add_remove", 10_000)):
+        sizes = {sum(count for *_, count in pair.rest) for pair in family(spec_of(n=10), Adjacency.of(adjacency))}
+        assert max(sizes) == most
+    assert {pair.rest for pair in family(spec_of(n=1), Adjacency.REPLACE_ONE)} == {()}
 
 
 # Bugs.

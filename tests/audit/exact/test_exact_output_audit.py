@@ -4,18 +4,17 @@
 
 import math
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
-from dperm import GDP, ApproxDP, PureDP
+from dperm import GDP, ZCDP, ApproxDP, PureDP
 from dperm.audit import exact
 from dperm.erm.losses import HuberHinge, Logistic
 from dperm.erm.residual_losses import Huber
 from dperm.erm.spec import ProblemSpec
-from dperm.errors import DataError, ParameterError
+from dperm.errors import ParameterError
 from dperm.methods import ObjectivePerturbation, OutputPerturbation
 from dperm.privacy import Adjacency
 
@@ -36,7 +35,8 @@ def test_our_plans_are_not_refuted_and_are_tight(loss, noise, adjacency):
     for dim in (1, 2):
         finding = exact.output(plan_of(loss, noise, adjacency, dim=dim))
         assert not finding.violation
-        assert (0.4 if loss == "logistic" else 0.9999) <= finding.tightness <= 1
+        own = min(finding.bounds.values(), key=lambda bound: bound.delta)
+        assert (0.4 if loss == "logistic" else 0.9999) <= own.epsilon / finding.claimed_epsilon(own.delta) <= 1
 
 
 @pytest.mark.parametrize("noise", ["gamma_norm", "gaussian"])
@@ -79,6 +79,17 @@ def test_progress_is_told_and_other_plans_are_refused():
         exact.output(objective)
 
 
+@pytest.mark.parametrize("goal", [ZCDP(0.125, "add_remove"), GDP(0.5, "add_remove")], ids=["zCDP", "GDP"])
+def test_a_goal_that_is_a_curve_is_looked_at_at_several_deltas(goal):
+    spec = ProblemSpec(HuberHinge(0.5), 2.0, 1, regularization=400.0)
+    plan = OutputPerturbation("gaussian").plan(spec, goal)
+    finding = exact.output(plan)
+    assert len({bound.delta for bound in finding.bounds.values()}) == 5
+    assert not finding.violation
+    mechanism = type(plan.mechanism).calibrate(0.99 * plan.mechanism.sensitivity, goal, dim=1)
+    assert exact.output(replace(plan, output_noise=mechanism)).violation
+
+
 # The median.
 
 
@@ -115,14 +126,64 @@ def test_no_claim_survives_the_atom(claimed):
     assert math.isinf(finding.bound.epsilon)
 
 
+COPIES = {
+    "three alike": ([5.0] * 3, 5.0, 1.0, 0.0),
+    "two below": ([0.0, 5.0, 5.0, 9.0, 11.0], 5.0, 1.5, 0.0),
+    "pulled": ([5.0, 5.0, 100.0], 5.0, 1.0, 0.1),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("case", COPIES)
+def test_a_record_that_others_equal_is_released_without_it_too(case, adjacency):
+    """The atom of the neighbour counts: p - e^epsilon p' is no more than the claimed delta where the claim is true."""
+    values, record, sigma, strength = COPIES[case]
+    atom = exact.median_atom(values, record, sigma=sigma, strength=strength)
+    rest = list(values)
+    rest.remove(record)
+    nearby = [[*rest, record - 1], [*rest, record + 1]] if adjacency is Adjacency.REPLACE_ONE else [rest]
+    least = min(exact.median_atom(near, record, sigma=sigma, strength=strength) for near in nearby)
+    finding = exact.median(values, record, sigma=sigma, strength=strength, claimed=PureDP(0.01, adjacency))
+    assert finding.violation
+    assert finding.bound.epsilon == pytest.approx(math.log(atom / least), rel=1e-9)
+    assert finding.bound.epsilon <= math.log(atom / least)
+    true = ApproxDP(1.0, max(0.0, atom - math.e * least) + 1e-9, adjacency)
+    assert not exact.median(values, record, sigma=sigma, strength=strength, claimed=true).violation
+
+
+def test_three_equal_records_do_not_refute_what_two_of_them_allow():
+    finding = exact.median([5.0] * 3, 5.0, sigma=1.0, claimed=ApproxDP(1.0, 0.9, "replace_one"))
+    assert not finding.violation
+    assert finding.facts["atom"] == pytest.approx(0.9973, abs=1e-4)
+
+
+def test_a_rare_atom_refutes_a_curve_below_its_probability():
+    """An atom of 1e-10 is below every delta that is looked at by itself."""
+    values = [0.0] * 7 + [100.0]
+    assert 0 < exact.median_atom(values, 100.0, sigma=1.0) < 1e-8
+    assert exact.median(values, 100.0, sigma=1.0, claimed=GDP(1.0, "replace_one")).violation
+
+
 def test_nothing_is_found_where_there_is_no_atom():
     assert exact.median_atom([0.0, 100.0], 50.0, sigma=1.0) == 0.0
     assert not exact.median([0.0, 100.0], 50.0, sigma=1.0).violation
 
 
-def test_bad_arguments_are_refused():
-    for values, sigma in product(([0.0, math.nan], [[1.0]]), (1.0,)):
-        with pytest.raises(DataError, match="values must be"):
-            exact.median([*values], 0.0, sigma=sigma)
-    with pytest.raises(ParameterError, match="sigma must be"):
-        exact.median_atom([0.0], 0.0, sigma=0.0)
+@pytest.mark.parametrize(
+    ("values", "options", "name"),
+    [
+        ([0.0, math.nan], {}, "values"),
+        ([[1.0]], {}, "values"),
+        ("a", {}, "values"),
+        (["a"], {}, "values"),
+        ([0.0], {"sigma": 0.0}, "sigma"),
+        ([0.0], {"strength": -1.0}, "strength"),
+        ([0.0], {"record": "a"}, "record"),
+        ([0.0], {"claimed": None}, "claimed"),
+        ([0.0], {"claimed": 1.0}, "claimed"),
+    ],
+    ids=["nan", "matrix", "text", "texts", "sigma", "strength", "record", "no claim", "number"],
+)
+def test_bad_arguments_are_refused(values, options, name):
+    with pytest.raises(ParameterError, match=f"{name} must be"):
+        exact.median(values, **{"record": 0.0, "sigma": 1.0, **options})

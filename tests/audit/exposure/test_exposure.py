@@ -5,6 +5,7 @@
 import itertools
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from dperm.audit.exposure import (
     exposure_among,
     extrapolated_exposure,
     sampled_exposure,
+    train,
 )
 from dperm.audit.exposure.skew_normal import SkewNormal, fitted
 from dperm.errors import AssumptionError, ParameterError
@@ -200,6 +202,20 @@ class Short:
         return np.zeros(3)
 
 
+class Narrow:
+    def log_probabilities(self, contexts):
+        return np.zeros((len(contexts), 3))
+
+
+def test_a_space_has_more_positions_than_arrays_have_dimensions():
+    space = SecretSpace((0,), ((5,),) * 40 + ((1, 2), (3, 4, 5)) * 20)
+    places = space.draw(5, seed=1)
+    secrets = space.secrets(places)
+    assert secrets.shape == (5, 80) and [space.place(tuple(row)) for row in secrets.tolist()] == places.tolist()
+    small = SecretSpace((), ((1, 2), (3, 4, 5)))
+    assert small.secrets(np.arange(6)).tolist() == [[1, 3], [1, 4], [1, 5], [2, 3], [2, 4], [2, 5]]
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -208,7 +224,16 @@ class Short:
         (lambda: exact_exposure(7, SIX, (0,) * 6), "model must have log_probabilities"),
         (lambda: exact_exposure(Chain, SIX, (0,) * 6), "model must have log_probabilities"),
         (lambda: exact_exposure(nan_scores, SIX, (0,) * 6), "got NaN"),
-        (lambda: exact_exposure(Short(), SIX, (0,) * 6), "for each context"),
+        (lambda: exact_exposure(Short(), SIX, (0,) * 6), "log_probabilities returns must be a matrix"),
+        (lambda: exact_exposure(Narrow(), SIX, (0,) * 6), "it says something of 0 to 2, and the space has 9"),
+        (lambda: sampled_exposure(Narrow(), SIX, (9,) * 6), "it says something of 0 to 2, and the space has"),
+        (lambda: exact_exposure(Chain(), SIX, None), "secret must have one of the choices"),
+        (lambda: SecretSpace((0,), ((1, 2),) * 80), "at most 2^63 secrets, got 2^80.0"),
+        (lambda: SecretSpace((0,), 5), "choices must be a tuple"),
+        (lambda: exposure_among([], 0), "scores must hold"),
+        (lambda: exposure_among([1.0, np.nan, 2.0], 0), "scores must be a list of numbers, got NaN"),
+        (lambda: exposure_among([1.0, np.inf], 0), "scores must be logarithms of probabilities"),
+        (lambda: train(None), "lines must be a sequence of strings"),
         (lambda: sampled_exposure(lambda rows: np.zeros(3), SIX, (0,) * 6), "one log probability for each sequence"),
         (lambda: all_log_probabilities(Chain(), SecretSpace((), (DIGITS,) * 9)), "at most 100,000,000 secrets"),
         (lambda: sampled_exposure(Chain(), SIX, (0,) * 6, samples=10), "samples must be a whole number from 100"),
@@ -222,7 +247,7 @@ class Short:
     ids=lambda value: value[:20] if isinstance(value, str) else "",
 )
 def test_bad_input_is_refused(call, words):
-    with pytest.raises(ParameterError, match=words.replace("(", r"\(")):
+    with pytest.raises(ParameterError, match=re.escape(words)):
         call()
 
 

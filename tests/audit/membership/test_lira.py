@@ -141,5 +141,5 @@ def test_what_cannot_be_attacked_is_refused_before_anything_is_trained():
         lira(never, X, y[1:])
     with pytest.raises(ParameterError, match="two classes for logistic regression, got 60"):
         lira_logistic(X, X[:, 0])
-    with pytest.raises(ParameterError, match="member must be True or False"):
+    with pytest.raises(ParameterError, match="member must be a list of True and False"):
         lira_against(LogisticRegression().fit(X, y), never, X=X, y=y, member=np.ones(60))

@@ -103,7 +103,7 @@ def test_what_cannot_be_attacked_is_refused():
         scores_of(model, X, y + 1)
     with pytest.raises(ParameterError, match=r"members must be a pair \(X, y\)"):
         loss_threshold(model, X, (X, y))
-    with pytest.raises(ParameterError, match="non_members must be finite"):
+    with pytest.raises(ParameterError, match="X of non_members must be an array of finite numbers"):
         loss_threshold(model, (X, y), (np.full((60, 200), np.inf), y))
     with pytest.raises(ParameterError, match="needs a classifier"):
         shadow_models(Ridge, model, members=(X, y), non_members=(X, y), population=(X, y), shadows=1)

@@ -5,7 +5,7 @@
 import numpy as np
 import pytest
 
-from dperm import GDP, ApproxDP, AssumptionError, ParameterError, PureDP
+from dperm import GDP, AdjacencyError, ApproxDP, AssumptionError, ParameterError, PureDP
 from dperm.audit.membership import Roc
 from dperm.audit.membership.verdict import RATES
 
@@ -85,3 +85,26 @@ def test_a_guarantee_without_a_delta_needs_one():
     with pytest.raises(ParameterError, match="delta must be given: a GDP guarantee"):
         roc.exceeds(GDP(1.0, "add_remove"))
     assert not roc.exceeds(GDP(5.0, "add_remove"), delta=1e-5)
+
+
+@pytest.mark.parametrize("trials", ["one_run", "independent"])
+def test_a_record_that_is_in_or_out_says_nothing_of_one_that_is_replaced(trials):
+    rng = np.random.default_rng(11)
+    scores, bits = rng.normal(size=300), rng.random(300) < 0.5
+    replaced = PureDP(1.0, "replace_one")
+    for judge in (Roc.finding, Roc.exceeds, Roc.ceilings):
+        with pytest.raises(AdjacencyError, match='coins for adjacency="add_remove", and the guarantee speaks of'):
+            judge(Roc.of(scores, bits, trials=trials), replaced)
+        with pytest.raises(AdjacencyError):
+            judge(Roc(scores, bits, Roc.of(scores, bits, trials=trials).trials), replaced)
+        with pytest.raises(AdjacencyError):
+            judge(Roc.of(scores, bits, trials=trials, adjacency="replace_one"), PureDP(1.0, "add_remove"))
+    assert not Roc.of(scores, bits, trials=trials, adjacency="replace_one").exceeds(replaced)
+    assert Roc.of(scores, bits).ceilings(replaced), "nobody knows the neighbours of dependent trials"
+
+
+@pytest.mark.parametrize("claimed", ["abc", None, 1.0], ids=str)
+def test_what_is_no_claim_is_refused(claimed):
+    roc = laplace_roc(1.0, 300, np.random.default_rng(12))
+    with pytest.raises(ParameterError, match="claimed must be a guarantee"):
+        roc.finding(claimed, delta=1e-5)

@@ -10,7 +10,7 @@ from dperm.audit.one_run_tradeoff import gaussian_one_run
 from dperm.audit.ranked import ranked_guesses
 from dperm.torch import DPSGD
 from dperm.torch.audit.evidence import Products, evidence
-from dperm.torch.audit.sampled_bound import Curve, refuted, sampled_one_run
+from dperm.torch.audit.sampled_bound import Curve, curve_refuted, sampled_one_run
 
 CANARIES, GUESSES = 400, 40
 
@@ -65,7 +65,10 @@ def test_a_right_training_is_refuted_no_oftener_than_promised_and_a_wrong_one_of
     generator = np.random.default_rng(11)
 
     def share(noise: float) -> float:
-        runs = [refuted(curve, (right_guesses(plan, noise, generator), 2 * GUESSES, CANARIES), 0.05) for _ in range(60)]
+        runs = [
+            curve_refuted(curve, (right_guesses(plan, noise, generator), 2 * GUESSES, CANARIES), 0.05)
+            for _ in range(60)
+        ]
         return float(np.mean(runs))
 
     assert share(1.0) <= 0.05

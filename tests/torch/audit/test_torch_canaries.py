@@ -73,6 +73,8 @@ def test_alternatives_are_like_the_canaries():
         canaries(alternatives=(INPUTS[:45], TARGETS[:45]))
     with pytest.raises(ParameterError, match="alternatives must have targets"):
         canaries(alternatives=(INPUTS, TARGETS.float()))
+    with pytest.raises(ParameterError, match="alternatives must differ from records"):
+        canaries(alternatives=(INPUTS, TARGETS))
 
 
 def test_those_that_are_in_come_after_the_data():
@@ -163,9 +165,9 @@ def plan_of(n: int, adjacency: str, **options):
     ("plan", "options", "message"),
     [
         (plan_of(50, "add_remove"), {}, r"plan must be made for .* n=50 is not more than the 50 canaries"),
-        (plan_of(7, "replace_one"), {"alternatives": (INPUTS, TARGETS)}, "n=7 is not 7 . 50. Plan with n=57"),
+        (plan_of(7, "replace_one"), {"alternatives": (-INPUTS, TARGETS)}, "n=7 is not 7 . 50. Plan with n=57"),
         (plan_of(57, "replace_one"), {}, "canaries must have alternatives under replace_one"),
-        (plan_of(57, "add_remove"), {"alternatives": (INPUTS, TARGETS)}, "canaries must have no alternatives"),
+        (plan_of(57, "add_remove"), {"alternatives": (-INPUTS, TARGETS)}, "canaries must have no alternatives"),
         (plan_of(57, "add_remove", records_per_group=2), {}, "plan must not have records_per_group"),
     ],
     ids=["n without canaries", "another n", "no alternatives", "alternatives", "groups"],
@@ -177,4 +179,4 @@ def test_a_plan_must_be_made_for_data_and_canaries(plan, options, message):
 
 def test_fitting_plans_are_accepted():
     check_plan(plan_of(57, "add_remove"), canaries(), DATA)
-    check_plan(plan_of(57, "replace_one"), canaries(alternatives=(INPUTS, TARGETS)), DATA)
+    check_plan(plan_of(57, "replace_one"), canaries(alternatives=(-INPUTS, TARGETS)), DATA)

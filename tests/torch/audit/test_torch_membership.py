@@ -133,5 +133,5 @@ def test_bad_records_are_refused(given, message):
 
 
 def test_members_must_be_truth_values():
-    with pytest.raises(ParameterError, match="member must be True or False for each of records"):
+    with pytest.raises(ParameterError, match="member must be a list of True and False"):
         lira_against(make_model(), np.arange(RECORDS), make_model=make_model, train=train, records=records())

@@ -16,7 +16,9 @@ from dperm.audit.black_box.noise_rows import noisy_rows
 from dperm.audit.black_box.ratios import additive_statistic
 from dperm.audit.black_box.sample import Progress, Truths, told
 from dperm.audit.black_box.statistics import Statistic
+from dperm.checks import shown
 from dperm.erm.minimize import minimize
+from dperm.errors import ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.methods.output import OutputPlan
 from dperm.noise.arrays import Floats
@@ -73,6 +75,10 @@ class Additive:
 
 def of_mechanism(mechanism: AdditiveMechanism, *, bits: Bits | None = None) -> Additive:
     """Values as far apart as the mechanism's sensitivity allows, along the first axis."""
+    if not isinstance(mechanism, AdditiveMechanism):
+        raise ParameterError(
+            f"mechanism must be one that adds noise, such as LaplaceMechanism.calibrate(...), got {shown(mechanism)}."
+        )
     values = np.zeros((2, mechanism.statistic.dim))
     values[1, 0] = mechanism.statistic.sensitivity
     facts = {"distance": float(values[1, 0]), "noise_scale": mechanism.scale, "dim": mechanism.statistic.dim}

@@ -7,18 +7,22 @@ from collections.abc import Sequence
 import numpy as np
 
 from dperm import checks
+from dperm.audit.black_box.chosen import checked_statistics
 from dperm.audit.black_box.guessing import fewest_runs
-from dperm.audit.black_box.sample import Progress, Sample, Truths
+from dperm.audit.black_box.sample import Progress, Sample, Truths, real_numbers
 from dperm.audit.black_box.statistics import Statistic
 from dperm.audit.black_box.subject import Subject
-from dperm.audit.finding import Finding
+from dperm.audit.claim import checked_claim, checked_curve, delta_of
+from dperm.audit.finding import ROUNDING, Finding
+from dperm.audit.lower_bound import LowerBound
 from dperm.errors import DataError, ParameterError
 from dperm.noise.arrays import Floats
 from dperm.noise.simulation import generator
-from dperm.privacy.guarantee import AnyGuarantee, ApproxDP, Guarantee, PureDP
 
 USUAL_DELTA = 1e-5
 """At which the curves of GDP, zCDP and RDP claims are read."""
+LARGEST_SPLIT = 20
+"""Times the guesses that are needed, so many runs are named at most."""
 
 
 def audit(
@@ -44,7 +48,7 @@ def audit(
     confidence
         With this probability all the bounds are true.
     delta
-        At which epsilon is bounded; by default the claim's.
+        At which epsilon is bounded; by default the claim's. The claim has to promise something there.
     seed
         Of the auditor's coins, never of the noise; None takes one from the operating system.
     progress
@@ -53,38 +57,48 @@ def audit(
     Raises
     ------
     ParameterError
-        If there is no claim, no statistic, or too few runs to show anything; before anything is run.
+        If there is no claim, or none at ``delta``, no statistic, or too few runs to show anything; all before anything
+        is run. If scores are not numbers, one for each run.
     DataError
         If outputs are not numbers, or not one row for each run.
     """
-    claimed = _checked_claim(subject.claimed)
-    chosen = tuple(subject.statistics if statistics is None else statistics)
-    alpha = 1 - checks.between("confidence", confidence, 0.5, 1 - 1e-12)
-    levels = _levels(chosen, alpha)
+    _check_kind(subject, progress)
+    claimed = checked_claim(subject.claimed)
+    at = delta_of(claimed, delta, profile=checked_curve(subject.profile, claimed), usual=USUAL_DELTA)
+    chosen = checked_statistics(subject.statistics if statistics is None else statistics, delta=at)
+    levels = _levels(chosen, 1 - checks.between("confidence", confidence, 0.5, 1 - 1e-12))
     runs = _enough(checks.count("runs", runs), chosen, levels)
-    at = _delta_of(claimed) if delta is None else checks.small_delta("delta", delta)
     sample = _sampled(subject, runs, seed, progress)
-    bounds = {one.name: one.bound(sample, delta=at, alpha=level) for one, level in zip(chosen, levels, strict=True)}
+    bounds = {one.name: _bound(one, sample, at, level) for one, level in zip(chosen, levels, strict=True)}
     facts = {"runs": runs, "with_record": int(np.count_nonzero(sample.included)), **subject.facts}
     return Finding(subject.name, claimed, bounds, confidence, subject.profile, facts)
 
 
-def _checked_claim(claimed: AnyGuarantee | None) -> AnyGuarantee:
-    if not isinstance(claimed, Guarantee):
+def _check_kind(subject: object, progress: object) -> None:
+    if isinstance(subject, type) or not isinstance(subject, Subject):
         raise ParameterError(
-            f'claimed must be the guarantee that the subject is said to have, such as PureDP(1.0, "add_remove"), got '
-            f"{checks.shown(claimed)}. An audit compares what is measured with it."
+            f"subject must be what is attacked, such as repeated(...), of_plan(...) or of_mechanism(...), got "
+            f"{checks.shown(subject)}."
         )
-    return claimed
+    if progress is not None and not callable(progress):
+        raise ParameterError(f"progress must be a function of the share that is done, got {checks.shown(progress)}.")
 
 
 def _levels(statistics: tuple[Statistic, ...], alpha: float) -> list[float]:
     """Each statistic's part of alpha (A5): in the sum no more."""
-    names = [one.name for one in statistics]
-    if not names or len(set(names)) < len(names):
-        raise ParameterError(f"statistics must be at least one, each with a name of its own, got {names}.")
-    total = sum(one.share for one in statistics)
-    return [alpha * one.share / total for one in statistics]
+    shares = [checks.positive(f"share of the statistic {one.name!r}", one.share) for one in statistics]
+    return [alpha * share / sum(shares) for share in shares]
+
+
+def _bound(statistic: Statistic, sample: Sample, delta: float, alpha: float) -> LowerBound:
+    """What a statistic shows, if it is as certain as was asked: a statistic may be the user's own."""
+    found = statistic.bound(sample, delta=delta, alpha=alpha)
+    if isinstance(found, LowerBound) and found.confidence >= 1 - alpha - ROUNDING:
+        return found
+    got = f"one of {found.confidence:g}" if isinstance(found, LowerBound) else checks.shown(found)
+    raise ParameterError(
+        f"the statistic {statistic.name!r} must give a LowerBound of confidence {1 - alpha:g} at least, got {got}."
+    )
 
 
 def _enough(runs: int, statistics: tuple[Statistic, ...], levels: list[float]) -> int:
@@ -100,34 +114,28 @@ def _enough(runs: int, statistics: tuple[Statistic, ...], levels: list[float]) -
 
 
 def _fewest(statistic: Statistic, guesses: int) -> int:
-    """The least number of runs that leaves so many for guesses."""
-    runs = guesses
-    while statistic.tested(runs) < guesses:
-        runs += 1
-    return runs
-
-
-def _delta_of(claimed: AnyGuarantee) -> float:
-    match claimed:
-        case PureDP():
-            return 0.0
-        case ApproxDP():
-            return claimed.delta
-    return USUAL_DELTA
+    """The least number of runs that leaves so many for guesses, as far as one looks."""
+    most = LARGEST_SPLIT * guesses
+    return next((runs for runs in range(guesses, most) if statistic.tested(runs) >= guesses), most)
 
 
 def _sampled(subject: Subject, runs: int, seed: int | None, progress: Progress | None) -> Sample:
     """Independent fair coins, then the runs.
 
-    The coins are a branch of the seed's generator: whoever simulates noise with the same seed has other numbers.
+    The coins are a branch of the seed's generator: whoever simulates noise with the same seed has other numbers. What
+    is attacked gets a copy of them: the auditor's own are out of its reach.
     """
     included: Truths = generator(seed).spawn(1)[0].random(runs) < 0.5
-    return Sample(_checked_outputs(subject.outputs(included, progress), runs), included)
+    shown = included.copy()
+    shown.flags.writeable = False
+    return Sample(_checked_outputs(subject.outputs(shown, progress), runs), included)
 
 
-def _checked_outputs(outputs: Floats, runs: int) -> Floats:
-    found = np.asarray(outputs, dtype=np.float64)
-    if found.ndim == 0 or len(found) != runs:
+def _checked_outputs(outputs: object, runs: int) -> Floats:
+    found = real_numbers(outputs)
+    if found is None:
+        raise DataError(f"outputs must be an array of real numbers, got an object of type {type(outputs).__name__}.")
+    if found.ndim == 0 or len(found) != runs or not found.size:
         raise DataError(f"outputs must have one row for each of the {runs} runs, got shape {found.shape}.")
     bad = runs - int(np.count_nonzero(np.isfinite(found.reshape(runs, -1)).all(axis=1)))
     if bad:

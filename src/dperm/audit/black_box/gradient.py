@@ -15,14 +15,13 @@ import numpy as np
 from dperm.audit.black_box.looks import step_differences
 from dperm.audit.black_box.low_order_bits import low_order_bits
 from dperm.audit.black_box.neighbours import Neighbours, worst
+from dperm.audit.black_box.planned import OnALine
 from dperm.audit.black_box.sample import Progress, Truths, told
 from dperm.audit.black_box.statistics import Fixed, Statistic
 from dperm.methods.gradient import MOST_STEPS, GradientPlan, public_normaliser
 from dperm.noise.arrays import Floats
 from dperm.noise.bits import Bits, SystemBits
 from dperm.noise.simulation import generator
-from dperm.privacy.guarantee import AnyGuarantee
-from dperm.privacy.profile import PrivacyProfile
 
 MAIN, DIFFERENCES, BITS = 0.8, 0.1, 0.1
 TRIALS, TRIED, SEED = 32, 150, 0
@@ -30,7 +29,7 @@ TRIALS, TRIED, SEED = 32, 150, 0
 
 
 @dataclass(frozen=True)
-class Descended:
+class Descended(OnALine):
     """The noisy gradients of a plan's descent, for data along the first axis; each step's noise is the mechanism's."""
 
     plan: GradientPlan
@@ -43,19 +42,9 @@ class Descended:
         return f"gradient perturbation ({self.plan.descent.steps} steps)"
 
     @property
-    def claimed(self) -> AnyGuarantee:
-        """The plan's goal."""
-        return self.plan.goal
-
-    @property
-    def profile(self) -> PrivacyProfile:
-        """The plan's whole curve."""
-        return self.plan.facts.profile
-
-    @property
     def facts(self) -> Mapping[str, object]:
-        """The neighbours."""
-        return {"neighbours": self.pair.words, "steps": self.plan.descent.steps, "dim": self.plan.spec.dim}
+        """The neighbours, and the steps."""
+        return {**super().facts, "steps": self.plan.descent.steps}
 
     @cached_property
     def statistics(self) -> tuple[Statistic, ...]:

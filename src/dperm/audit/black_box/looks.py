@@ -11,6 +11,7 @@ import numpy as np
 from dperm.audit.black_box.low_order_bits import lowest_bits
 from dperm.audit.black_box.sample import Sample
 from dperm.audit.black_box.statistics import SPLIT, Score, Selected
+from dperm.errors import ParameterError
 from dperm.noise.arrays import Floats
 
 RIDGE = 1e-9
@@ -62,7 +63,12 @@ def _along_differences(first: Sample) -> Score:
 
 def _differences(outputs: Floats) -> Floats:
     """The first axis is that of the runs, the second that of the steps."""
-    steps = outputs.reshape(len(outputs), outputs.shape[1] if outputs.ndim > 1 else 1, -1)
+    if outputs.ndim < 2 or outputs.shape[1] < 2:
+        raise ParameterError(
+            f"step_differences() is for outputs of two steps at least, an array (runs, steps, ...), got one of shape "
+            f"{outputs.shape}. Leave it out of statistics."
+        )
+    steps = outputs.reshape(len(outputs), outputs.shape[1], -1)
     return np.diff(steps, axis=1).reshape(len(outputs), -1)
 
 

@@ -5,6 +5,7 @@
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dperm.audit.arrays import numbers
 from dperm.audit.black_box.statistics import Fixed
 from dperm.noise.arrays import Floats
 
@@ -20,7 +21,7 @@ def low_order_bits(without: ArrayLike, included: ArrayLike, *, share: float = 1.
     the rule is fixed in advance. Raw Laplace noise at s = 0 and 1 fails in a fifth of the runs without the record, and
     in none with it. Noise on a grid gives nothing away.
     """
-    values = [np.asarray(value, dtype=np.float64).ravel() for value in (without, included)]
+    values = [numbers(*given, dims=None).ravel() for given in (("without", without), ("included", included))]
 
     def score(outputs: Floats) -> Floats:
         flat = outputs.reshape(len(outputs), -1)

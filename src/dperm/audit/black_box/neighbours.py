@@ -3,7 +3,8 @@
 """Neighbouring data sets on which a method has hardly any privacy to spare.
 
 All rows lie along the first axis: one dimension is the worst case for most methods, and what noise does in the others
-only hides. Whoever stays may be nobody (rows of zeros), or a crowd that moves the model to where a record counts most.
+only hides. Whoever stays may be nobody (rows of zeros), or a crowd that moves the model to where a record counts most:
+of the longest rows, or of short ones, which push and hardly bend the objective (T30).
 """
 
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from itertools import combinations
 import numpy as np
 
 from dperm.audit.black_box.line import Line, Row, Rows
+from dperm.audit.exact.crowds import CROWD
 from dperm.data.bounded import BoundedData, enforce
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes, Interval, Kind, Target
@@ -21,6 +23,8 @@ from dperm.errors import AssumptionError
 from dperm.privacy import Adjacency
 
 CROWDS = (1, 4, 40, 1000)
+SHORT = (0.01, 0.03, 0.1)
+"""Lengths of the rows of a crowd that pushes, in radii; there are as many as in the exact audit."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +125,7 @@ def farthest_minimisers(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
         return found[line.rows]
 
     def gap(pair: Neighbours) -> float:
-        return float(f"{abs(minimiser(pair.included) - minimiser(pair.excluded)):.6g}")  # so that equals are equal
+        return float(f"{abs(minimiser(pair.included) - minimiser(pair.excluded)):.4g}")  # of equals the plainest
 
     return worst(spec, adjacency, gap, method="output")
 
@@ -145,11 +149,13 @@ def _crowds(spec: ProblemSpec, adjacency: Adjacency) -> Iterator[Rows]:
     """Nobody first; not more than n - 1 where n is public."""
     yield ()
     radius = spec.radius / (1 + 2.0**-50)
-    most = max(CROWDS) if spec.n is None or adjacency is Adjacency.ADD_REMOVE else spec.n - 1
+    most = CROWD if spec.n is None or adjacency is Adjacency.ADD_REMOVE else spec.n - 1
     for count in CROWDS:
         if count <= most:
             yield ((radius, -1.0, count),)
             yield ((radius, 1.0, count),)
+    if most > 0:
+        yield from (((length * radius, 1.0, min(CROWD, most)),) for length in SHORT)
 
 
 def _target(spec: ProblemSpec) -> Target:

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Objective perturbation as a subject: the exact likelihood ratio, on a line, for many runs at once (T35, T36a)."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -13,6 +12,7 @@ from dperm.audit.black_box.line import Line, Rows
 from dperm.audit.black_box.low_order_bits import low_order_bits
 from dperm.audit.black_box.neighbours import Neighbours, worst
 from dperm.audit.black_box.noise_rows import linear_rows, noisy_rows
+from dperm.audit.black_box.planned import OnALine
 from dperm.audit.black_box.sample import Progress, Truths, told
 from dperm.audit.black_box.selection import promised
 from dperm.audit.black_box.statistics import Fixed, Statistic
@@ -20,8 +20,7 @@ from dperm.methods.linear_term import GaussianTerm
 from dperm.methods.objective import ObjectivePlan
 from dperm.noise.arrays import Floats
 from dperm.noise.bits import Bits, SystemBits
-from dperm.privacy.guarantee import AnyGuarantee, ApproxDP
-from dperm.privacy.profile import PrivacyProfile
+from dperm.privacy.guarantee import ApproxDP
 
 MAIN, BITS = 0.9, 0.1
 QUANTILES = 999
@@ -29,7 +28,7 @@ QUANTILES = 999
 
 
 @dataclass(frozen=True)
-class PerturbedLine:
+class PerturbedLine(OnALine):
     """The minimiser of a perturbed objective plus the noise on it, of data along the first axis.
 
     b is drawn by the plan's sampler; its minimiser is found by halving, to more digits than the plan's tolerance.
@@ -43,21 +42,6 @@ class PerturbedLine:
     def name(self) -> str:
         """With its loss and its noise."""
         return f"objective perturbation ({self.plan.spec.loss.name}, {self.plan.linear_term.name} noise)"
-
-    @property
-    def claimed(self) -> AnyGuarantee:
-        """The plan's goal."""
-        return self.plan.goal
-
-    @property
-    def profile(self) -> PrivacyProfile:
-        """The plan's whole curve."""
-        return self.plan.facts.profile
-
-    @property
-    def facts(self) -> Mapping[str, object]:
-        """The neighbours."""
-        return {"neighbours": self.pair.words, "dim": self.plan.spec.dim}
 
     @cached_property
     def statistics(self) -> tuple[Statistic, ...]:

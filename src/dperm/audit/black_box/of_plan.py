@@ -2,16 +2,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The worst-case instance of any plan, as a subject."""
 
+from dperm import checks
 from dperm.audit.black_box.additive import of_output
 from dperm.audit.black_box.gradient import of_gradient
 from dperm.audit.black_box.neighbours import opposite
 from dperm.audit.black_box.objective import of_objective
-from dperm.audit.black_box.repeated import USUAL, Repeated
+from dperm.audit.black_box.repeated import MOST_WORKERS, USUAL, Repeated
 from dperm.audit.black_box.subject import Subject
 from dperm.audit.black_box.training import Trainings
-from dperm.checks import shown
 from dperm.data.bounded import BoundedData
-from dperm.errors import AssumptionError
+from dperm.errors import AssumptionError, ParameterError
 from dperm.methods.gradient import GradientPlan
 from dperm.methods.objective import ObjectivePlan
 from dperm.methods.output import OutputPlan
@@ -35,12 +35,14 @@ def of_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Subjec
     bits
         Where the noise comes from; None for the operating system, as in earnest.
     workers
-        Processes for plans that are run one by one.
+        Processes for plans that are run one by one; 1 for bits with a seed.
 
     Raises
     ------
     AssumptionError
         If the loss has several scores, or it is no plan.
+    ParameterError
+        If several processes would draw the same noise.
     """
     match plan:
         case OutputPlan():
@@ -53,13 +55,16 @@ def of_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Subjec
             return run_by_run(plan, bits=bits, workers=workers)
     raise AssumptionError(
         f"of_plan is for the plans of dperm.methods (output, objective, gradient, and run by run all others), got "
-        f"{shown(plan)}. For anything else use repeated(train, with_record, without_record, claimed=...)."
+        f"{checks.shown(plan)}. For anything else use repeated(train, with_record, without_record, claimed=...)."
     )
 
 
 def run_by_run(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Repeated:
     """The plan's own ``learn``, once for each run."""
     source, pair = bits or SystemBits(), opposite(plan.spec, plan.adjacency)
+    workers = checks.count("workers", workers, "It is the number of processes.", most=MOST_WORKERS)
+    if workers > 1 and not source.is_private:
+        raise ParameterError(f"workers must be 1 with bits={source}: every process would draw the same noise.")
 
     def train(data: BoundedData) -> Floats:
         return plan.learn(data, source.stream())

@@ -3,6 +3,7 @@
 """Runs in several processes: each with randomness of its own, all ended when one fails or the user interrupts."""
 
 import multiprocessing
+import os
 import pickle
 import signal
 import sys
@@ -12,6 +13,7 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
 
+from dperm.audit.black_box.repetition import Firsts, first_trainings
 from dperm.audit.black_box.sample import Progress, Truths, told
 from dperm.audit.black_box.training import Failure, Trainings, succeeded, trained
 from dperm.errors import DataError, ParameterError
@@ -19,6 +21,10 @@ from dperm.noise.arrays import Floats
 
 _inherited: dict[str, Trainings] = {}
 """What this process trains with: set once, as it starts."""
+_first: dict[str, Floats | Failure] = {}
+"""The first trainings of this process, by which repetitions are known."""
+Part = tuple[int, Floats | Failure, Floats | Failure]
+"""The process, its first trainings, and the outputs of a part of the runs."""
 
 
 def in_processes(
@@ -38,15 +44,17 @@ def in_processes(
         _end(pool, others)
 
 
-def _finished(futures: list["Future[Floats | Failure]"], progress: Progress | None) -> list[Floats]:
-    """The results as they come; the first failure raises."""
-    left = set(futures)
+def _finished(futures: list["Future[Part]"], progress: Progress | None) -> list[Floats]:
+    """The results as they come; the first failure raises, and so does the first repetition."""
+    left, firsts = set(futures), Firsts()
     while left:
         done, left = wait(left, return_when=FIRST_COMPLETED)
         for future in done:
-            succeeded(future.result())
+            process, first, outputs = future.result()
+            firsts.require_new(process, succeeded(first))
+            succeeded(outputs)
         told(progress, 1 - len(left) / len(futures))
-    return [succeeded(future.result()) for future in futures]
+    return [succeeded(future.result()[2]) for future in futures]
 
 
 def _end(pool: ProcessPoolExecutor, others: set[BaseProcess]) -> None:
@@ -72,10 +80,10 @@ def _context(trainings: Trainings) -> BaseContext:
 
 
 def _started(trainings: Trainings) -> None:
-    """In a new process: the parent answers interrupts, and no two processes draw the same numbers.
+    """In a new process: the parent answers interrupts, and generators of modules are seeded anew.
 
-    Noise of dperm is keyed anew after a fork. The generators of others go on as their parent's would, and runs would
-    not be independent: those that are in use get a seed from the operating system.
+    Noise of dperm is keyed anew after a fork by itself. Generators that are objects of the user's go on as their
+    parent's would, in every process: those are found out by the first trainings.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for module in ("random", "numpy.random", "torch"):
@@ -83,7 +91,11 @@ def _started(trainings: Trainings) -> None:
         if loaded is not None:
             loaded.seed()
     _inherited["trainings"] = trainings
+    _first.clear()
 
 
-def _some(included: Truths) -> Floats | Failure:
-    return trained(_inherited["trainings"], included)
+def _some(included: Truths) -> Part:
+    trainings = _inherited["trainings"]
+    if not _first:
+        _first["of this process"] = first_trainings(trainings)
+    return os.getpid(), _first["of this process"], trained(trainings, included)

@@ -4,6 +4,7 @@
 
 import numpy as np
 
+from dperm.audit.black_box.sample import real_numbers
 from dperm.errors import DataError
 from dperm.noise.arrays import Floats
 from dperm.privacy import Release
@@ -14,17 +15,30 @@ FITTED = ("coef_", "intercept_")
 def numbers(returned: object) -> Floats:
     """Of an array or a number; of a `Release`, its value; of a fitted model, its coef_ and intercept_, as one vector.
 
-    An array of (steps, ...) keeps its shape: what iterations release can be looked at step by step.
+    An array of (steps, ...) keeps its shape: what iterations release can be looked at step by step. Errors name types
+    alone: whatever went wrong while reading may repeat data.
     """
     if isinstance(returned, Release):
         return numbers(returned.value)
-    parts = [getattr(returned, name) for name in FITTED if getattr(returned, name, None) is not None]
-    try:
-        if parts:
-            return np.concatenate([np.ravel(np.asarray(part, dtype=np.float64)) for part in parts])
-        return np.atleast_1d(np.asarray(returned, dtype=np.float64))
-    except (TypeError, ValueError):
+    found = _read(returned)
+    if found is None:
         raise DataError(
             f"train must return the released numbers: an array, or a model with coef_ and intercept_, got an object of "
             f"type {type(returned).__name__}."
-        ) from None
+        )
+    if not found.size:
+        raise DataError("train must return the released numbers, one at least, got none.")
+    return np.atleast_1d(found)
+
+
+def _read(returned: object) -> Floats | None:
+    """None if it cannot be read as numbers."""
+    try:
+        parts = [getattr(returned, name, None) for name in FITTED]
+    except Exception:  # a property may fail, in words of its data
+        return None
+    read = [real_numbers(part) for part in parts if part is not None]
+    if not read:
+        return real_numbers(returned)
+    known = [part.ravel() for part in read if part is not None]
+    return np.concatenate(known) if len(known) == len(read) else None

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from dperm import checks
+from dperm.audit.black_box.chosen import checked_statistics
 from dperm.audit.black_box.looks import low_bits, projection
 from dperm.audit.black_box.processes import in_processes
 from dperm.audit.black_box.sample import Progress, Truths, told
 from dperm.audit.black_box.statistics import Statistic
 from dperm.audit.black_box.training import Trainings, different, succeeded, trained
+from dperm.audit.claim import checked_claim, checked_curve
 from dperm.errors import ParameterError
 from dperm.noise.arrays import Floats
 from dperm.privacy.guarantee import AnyGuarantee
@@ -75,8 +77,11 @@ def repeated(
     claimed
         The guarantee that ``train`` is said to have, under an adjacency that makes the two neighbours.
     workers
-        Number of processes. They are forked where the system can: then ``train`` may be any function. Elsewhere it and
-        the data have to be picklable.
+        Number of processes. They are forked where the system can: then ``train`` need not be picklable; elsewhere it
+        and the data have to be. Every process must have random numbers of its own. Noise of dperm, and the global
+        generators of random, numpy and torch, see to it; a generator that ``train`` holds would be copied: make it
+        inside, without a seed, or use one process. Each process begins with 6 to 38 trainings that do not count, and
+        copies are refused. Who mixes copied with fresh numbers is not found out.
     statistics
         What to look at; by default the best direction, and the lowest bits.
     profile
@@ -92,12 +97,13 @@ def repeated(
     >>> from dperm.mechanisms import LaplaceMechanism
     >>> count = LaplaceMechanism.calibrate(1.0, PureDP(1.0, "add_remove"))
     >>> subject = repeated(lambda rows: count.release(len(rows)).value, [1, 2, 3], [1, 2], claimed=count.goal)
-    >>> audit(subject, runs=2000).violation
+    >>> audit(subject, runs=2000, confidence=0.9999).violation
     False
     """
     if not callable(train):
         raise ParameterError(f"train must be a function of the data, got {checks.shown(train)}.")
-    chosen = USUAL if statistics is None else tuple(statistics)
+    checked_curve(profile, checked_claim(claimed))
+    chosen = USUAL if statistics is None else checked_statistics(statistics)
     workers = checks.count("workers", workers, "It is the number of processes.", most=MOST_WORKERS)
     return Repeated(Trainings(train, with_record, without_record), claimed, workers, name, chosen, profile)
 

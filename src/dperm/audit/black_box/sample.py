@@ -41,6 +41,18 @@ class Sample:
         return Sample(self.outputs[runs], self.included[runs])
 
 
+def real_numbers(values: object) -> Floats | None:
+    """``values`` as an array of doubles; None for text, objects, complex numbers, or lists of unequal length.
+
+    Nothing is raised: what went wrong may repeat private values.
+    """
+    try:
+        found = np.asarray(values)
+        return found.astype(np.float64) if found.dtype.kind in "biuf" else None
+    except Exception:
+        return None
+
+
 def told(progress: Progress | None, share: float = 1.0) -> None:
     """Say how much is done, to whoever wants to know."""
     if progress is not None:

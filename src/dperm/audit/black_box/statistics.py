@@ -5,6 +5,7 @@
 Thresholds are fixed in advance (`Fixed`), or chosen on a part of the runs that is not used again (`Selected`).
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -13,7 +14,7 @@ import numpy as np
 
 from dperm import checks
 from dperm.audit.black_box.guessing import bounded, counted, gaussian_bounded
-from dperm.audit.black_box.sample import Sample
+from dperm.audit.black_box.sample import Sample, real_numbers
 from dperm.audit.black_box.selection import thresholds
 from dperm.audit.lower_bound import LowerBound
 from dperm.errors import ParameterError
@@ -73,7 +74,9 @@ class Fixed:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        checks.positive("share", self.share)
+        _check(self.name, self.share, self.score)
+        _check_place("threshold", self.threshold)
+        _check_place("lower", self.low)
         if not self.low <= self.threshold:
             raise ParameterError(f"threshold must be at least lower={self.low:g}, got {self.threshold:g}.")
         if self.gaussian and self.threshold != self.low:
@@ -125,7 +128,7 @@ class Selected:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        checks.positive("share", self.share)
+        _check(self.name, self.share, self.learned)
         checks.between("split", self.split, 0.01, 0.9, "It is the share of the runs to choose thresholds with.")
 
     def tested(self, runs: int) -> int:
@@ -147,12 +150,28 @@ class Selected:
 
 def scored(score: Score, sample: Sample) -> Floats:
     """The scores, checked: one for each run, NaN where it is to pass."""
-    found = np.asarray(score(sample.outputs), dtype=np.float64)
-    if found.shape != (len(sample),):
-        raise ParameterError(
-            f"a statistic must give one score for each of the {len(sample)} runs, got an array of shape {found.shape}."
-        )
+    if not callable(score):
+        raise ParameterError(f"learned must give a function from outputs to scores, got {checks.shown(score)}.")
+    returned = score(sample.outputs)
+    found = real_numbers(returned)
+    if found is None or found.shape != (len(sample),):
+        got = f"an object of type {type(returned).__name__}" if found is None else f"an array of shape {found.shape}"
+        raise ParameterError(f"score must give one score for each of the {len(sample)} runs, got {got}.")
     return found
+
+
+def _check(name: object, share: object, function: object) -> None:
+    if not isinstance(name, str):
+        raise ParameterError(f"name must be words, got {checks.shown(name)}.")
+    checks.positive("share", share)
+    if not callable(function):
+        raise ParameterError(f"score (or learned) of {name!r} must be a function, got {checks.shown(function)}.")
+
+
+def _check_place(name: str, value: object) -> None:
+    """A number, or an end of the line."""
+    if not isinstance(value, float) or not math.isinf(value):
+        checks.real(name, value)
 
 
 def _middle(scores: Floats, sample: Sample) -> float:

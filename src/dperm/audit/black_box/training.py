@@ -26,33 +26,33 @@ class Trainings:
 
 @dataclass(frozen=True)
 class Failure:
-    """An error of the training: its type and its place. Its message may repeat data, so it is not kept."""
+    """What the auditor is told of a training that failed: never the message of its error, which may repeat data."""
 
-    kind: str
-    place: str
-
-    @property
-    def words(self) -> str:
-        """What the auditor is told."""
-        return (
-            f"train failed with {self.kind} in {self.place}; its message may repeat data and is not shown. Call train "
-            f"on each of the two data sets by hand to see it. A training that can fail tells about its data by failing."
-        )
+    words: str
 
 
 def trained(trainings: Trainings, included: Truths) -> Floats | Failure:
     """One row for each run, or the first failure."""
     rows: list[Floats] = []
     for side in included.tolist():
-        try:
-            returned = trainings.train(trainings.with_record if side else trainings.without_record)
-        except Exception as error:
-            return _failure(error)
-        rows.append(numbers(returned))
+        found = _once(trainings, side)
+        if isinstance(found, Failure):
+            return found
+        rows.append(found)
     shapes = {row.shape for row in rows}
-    if len(shapes) > 1:
-        raise different(shapes)
-    return np.stack(rows)
+    return np.stack(rows) if len(shapes) == 1 else Failure(str(different(shapes)))
+
+
+def _once(trainings: Trainings, side: bool) -> Floats | Failure:
+    """One run: what was released, or what to say."""
+    try:
+        returned = trainings.train(trainings.with_record if side else trainings.without_record)
+    except Exception as error:
+        return _failure(error)
+    try:
+        return numbers(returned)
+    except DataError as error:
+        return Failure(str(error))
 
 
 def succeeded(found: Floats | Failure) -> Floats:
@@ -68,7 +68,11 @@ def different(shapes: set[tuple[int, ...]]) -> DataError:
 
 
 def _failure(error: Exception) -> Failure:
-    """The innermost place that is known."""
+    """The type of an error of ``train``, and the innermost place that is known."""
     frames = [(frame.f_code.co_name, line) for frame, line in walk_tb(error.__traceback__)]
     name, line = frames[-1]
-    return Failure(type(error).__name__, f"line {line} of {name}")
+    return Failure(
+        f"train failed with {type(error).__name__} in line {line} of {name}; its message may repeat data and is not "
+        f"shown. Call train on each of the two data sets by hand to see it. A training that can fail tells about its "
+        f"data by failing."
+    )

@@ -14,6 +14,7 @@ from dperm.audit.bugs.sampled import FIXED_BATCHES, REAL_BATCH_SIZE
 from dperm.audit.bugs.stopped import DATA_DEPENDENT_STOP
 from dperm.audit.bugs.warm_start import WARM_START
 from dperm.audit.finding import Finding
+from dperm.errors import ParameterError
 from dperm.noise.simulation import generator
 
 BUGS: tuple[Bug, ...] = (
@@ -99,6 +100,7 @@ def matrix(
         Is told the share that is done.
     """
     runs, repeats = checks.count("runs", runs, least=FEWEST_RUNS), checks.count("repeats", repeats)
+    bugs = _checked(bugs)
     seeds = generator(seed).integers(2**50, size=(len(bugs), repeats + 1)).tolist()
     rows = []
     for place, (bug, own) in enumerate(zip(bugs, seeds, strict=True)):
@@ -110,6 +112,14 @@ def matrix(
                 progress((place + (repeat + 1) / repeats) / len(bugs))
         rows.append(Row(bug.name, bug.wrong, finding, tuple(correct)))
     return tuple(rows)
+
+
+def _checked(bugs: object) -> tuple[Bug, ...]:
+    """At least one, and nothing else."""
+    found = tuple(bugs) if isinstance(bugs, Sequence) else ()
+    if not found or not all(isinstance(bug, Bug) for bug in found):
+        raise ParameterError(f"bugs must be at least one bug of dperm.audit.bugs.BUGS, got {checks.shown(bugs)}.")
+    return found
 
 
 def false_alarm_probability(rows: Sequence[Row]) -> float:

@@ -1,21 +1,23 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A training that stops at a moment of its own choice and reports the steps that were run.
+"""A training that stops at a moment of its own choice and reports the steps that were run; what seems left is spent.
 
-Every step is a Gaussian mechanism, and t steps have epsilon_t at delta. Who reports (epsilon_t, delta) after stopping
-at t claims, for every event E,
+Every step is a Gaussian mechanism, and t steps have epsilon_t at delta. Who reports (epsilon_tau, delta) after stopping
+at tau claims P(A) <= E_Q[e^epsilon_tau; A] + delta for every event A. No report alone can be refuted: "stopped at t" is
+an event of the first t steps, which do have (epsilon_t, delta). But each t has a delta of its own, and they add up.
 
-    P(E) <= E_Q[e^epsilon_t; E] + delta.
-
-The rule: stop as soon as the privacy loss is above epsilon_t. With the weight e^{epsilon_t - epsilon_T} as a coin on
-the right side, E thinned to A, the claim says P(E) <= e^epsilon_T Q(A) + delta: a claim of (epsilon_T, delta) that
-guesses can refute. Whoever reports the declared T, wherever he stops, has A = E and is right.
+So the audited mechanism is one that believes the report: of a budget of (EPSILON, DELTA) it spends the epsilon that
+seems left, EPSILON - epsilon_tau, on one more answer about the record, by randomised response, which is pure. If the
+reports were true the whole would be (EPSILON, DELTA)-DP, by adding up, and that is the claim. The rule: stop as soon as
+the privacy loss is well above epsilon_t. Whoever reports the declared T has nothing left, and his claim is true.
 """
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
 
 from dperm.accounting import Gaussian, account, calibrate
 from dperm.audit.black_box import Drawn, Sample
@@ -27,17 +29,17 @@ from dperm.noise.arrays import Floats
 from dperm.noise.simulation import generator
 from dperm.privacy import Adjacency, ApproxDP
 
-STEPS, EPSILON, DELTA = 16, 0.92, 0.01
-BEYOND = 0.3
+STEPS, EPSILON, DELTA = 32, 2.0, 0.01
+BEYOND = 0.5
 """How far above the reported epsilon the loss is when the training stops, in deviations of the loss."""
-THINNING = 2**52
-"""Added to a seed: the coins that thin are neither those of the noise nor those of the record."""
+ANSWERS = 2**52
+"""Added to a seed: the coins of the answers are neither those of the noise nor those of the record."""
 CLAIMED = ApproxDP(EPSILON, DELTA, Adjacency.ADD_REMOVE)
 
 
 @lru_cache(maxsize=1)
 def noise_multiplier() -> float:
-    """What the declared steps need for the claim."""
+    """What the declared steps need to use up the budget."""
     return calibrate(lambda sigma: Gaussian(sigma) * STEPS, EPSILON, DELTA, Adjacency.ADD_REMOVE)
 
 
@@ -48,43 +50,48 @@ def epsilons() -> tuple[float, ...]:
     return tuple(account(step * t, Adjacency.ADD_REMOVE).epsilon(DELTA) for t in range(1, STEPS + 1))
 
 
+def boundary(t: int) -> float:
+    """The privacy loss at which the training stops after t steps."""
+    return float(epsilons()[t - 1] + BEYOND * np.sqrt(t) / noise_multiplier())
+
+
 @dataclass(frozen=True)
 class Stopping:
-    """Noisy gradients of a record with gradient 1, until the loss is large; what is reported afterwards."""
+    """Noisy gradients of a record with gradient 1, until the loss is large; a report; an answer for what is left."""
 
     report_declared: bool
 
     def outputs(self, included: Truths, seed: int) -> Floats:
-        """(stopped early, reported epsilon) for each run."""
-        rng, sigma, t = generator(seed), noise_multiplier(), np.arange(1, STEPS + 1)
-        total = rng.normal(0.0, sigma, (len(included), STEPS)).cumsum(axis=1)
-        total += included[:, None] * t
-        loss = (total - t / 2) / sigma**2
-        hits = loss >= np.array(epsilons()) + BEYOND * np.sqrt(t) / sigma
-        stops = hits.any(axis=1)
-        run = np.where(stops, hits.argmax(axis=1), STEPS - 1)
-        reported = np.array(epsilons())[STEPS - 1 if self.report_declared else run]
-        return np.column_stack([stops, np.broadcast_to(reported, stops.shape)])
+        """(stopped early, reported epsilon, answer) for each run."""
+        run, stopped = self._steps_run(included, seed)
+        reported = np.asarray(epsilons())[(np.full_like(run, STEPS) if self.report_declared else run) - 1]
+        is_true = generator(ANSWERS + seed).random(len(run)) < expit(
+            EPSILON - reported
+        )  # randomised response with the epsilon that is left
+        return np.column_stack([stopped, reported, included == is_true])
+
+    def _steps_run(self, included: Truths, seed: int) -> tuple[NDArray[np.int64], Truths]:
+        """How many steps, and whether the loss ended it."""
+        rng, sigma, total = generator(seed), noise_multiplier(), np.zeros(len(included))
+        run, stopped = np.full(len(included), STEPS), np.zeros(len(included), dtype=bool)
+        for t in range(1, STEPS + 1):
+            total += included + sigma * rng.standard_normal(len(included), dtype=np.float32)
+            hits = total >= sigma**2 * boundary(t) + t / 2  # the loss is (total - t/2) / sigma^2
+            run[hits & ~stopped] = t
+            stopped |= hits
+        return run, stopped
 
     def subject(self, seed: int) -> Drawn:
-        """With the claim of the declared steps, below which every report stays."""
-        curve = account(Gaussian(noise_multiplier()) * STEPS, Adjacency.ADD_REMOVE)
-        return Drawn(
-            f"gradient descent that stops by what it sees, at most {STEPS} steps",
-            CLAIMED,
-            lambda included: self.outputs(included, seed),
-            (StoppedRuns(epsilons()[-1], THINNING + seed),),
-            curve,
-            {"steps": STEPS, "noise_multiplier": noise_multiplier()},
-        )
+        """With the budget as its claim."""
+        facts = {"steps": STEPS, "noise_multiplier": noise_multiplier()}
+        name = f"gradient descent that stops by what it sees, at most {STEPS} steps, and an answer for what is left"
+        return Drawn(name, CLAIMED, lambda included: self.outputs(included, seed), (StoppedRuns(),), facts=facts)
 
 
 @dataclass(frozen=True)
 class StoppedRuns:
-    """Guess "in" where the training stopped early; without the record only with the coin e^{reported - largest}."""
+    """Guess "in" where the training stopped early and the answer says so; pass otherwise."""
 
-    largest: float
-    seed: int
     name: str = "stopping time"
     share: float = 1.0
 
@@ -93,13 +100,9 @@ class StoppedRuns:
         return runs
 
     def bound(self, sample: Sample, *, delta: float, alpha: float) -> LowerBound:
-        """Given a guess, the record is in with probability q = P(E) / (P(E) + Q(A)); only one side is guessed.
-
-        So (q - delta / (2 g)) / (1 - q) <= e^epsilon, g the share of runs with a guess.
-        """
-        stopped, reported = sample.outputs.T
-        kept = sample.included | (generator(self.seed).random(len(sample)) < np.exp(reported - self.largest))
-        guessed = (stopped > 0) & kept
+        """Only one side is guessed, so g q <= e^epsilon g (1 - q) + delta/2: half of delta is at stake (A4)."""
+        stopped, _, answer = sample.outputs.T
+        guessed = (stopped > 0) & (answer > 0)
         correct = int(np.count_nonzero(guessed & sample.included))
         counts = Counts(correct, int(np.count_nonzero(guessed)), len(sample))
         return replace(bounded(counts, delta=delta / 2, alpha=alpha), delta=delta)
@@ -107,7 +110,8 @@ class StoppedRuns:
 
 DATA_DEPENDENT_STOP = Simulated(
     "steps run reported after a data-dependent stop",
-    "The training stops at a moment chosen by what it released, and reports the steps run, not those declared.",
+    "The training stops at a moment chosen by what it released and reports the steps run, not those declared; what the "
+    "report leaves of the budget is spent.",
     lambda buggy, seed: Stopping(report_declared=not buggy).subject(seed),
-    effort=6.0,
+    effort=10.0,
 )

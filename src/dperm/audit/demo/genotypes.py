@@ -134,7 +134,7 @@ def _recovered(study: Study, record: Callable[[int], Reconstruction], victims: i
 
 def _patients(seed: int | None) -> tuple[Floats, Floats]:
     """Genotypes, with frequencies between .2 and .8, and a centred score of unit variance."""
-    coins = generator(seed)
+    coins = generator(seed, "patients of the demo")
     frequencies, effects = coins.uniform(0.2, 0.8, VARIANTS), coins.normal(size=VARIANTS)
     x = coins.binomial(2, frequencies, (PATIENTS, VARIANTS)).astype(np.float64)
     score = (x - 2 * frequencies) @ effects + coins.normal(size=PATIENTS)

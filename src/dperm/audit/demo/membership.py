@@ -43,7 +43,7 @@ def membership(goal: PureDP, seed: int | None = None, progress: Progress = None)
 
 def made_up_records(seed: int | None = None) -> tuple[Floats, Floats]:
     """Columns of -1 and +1, and a class that follows from them but for some."""
-    coins = generator(seed)
+    coins = generator(seed, "records of the demo")
     x = coins.choice([-1.0, 1.0], (RECORDS, COLUMNS))
     signs = np.where(x @ coins.normal(size=COLUMNS) > 0, 1.0, -1.0)
     return x, np.where(coins.random(RECORDS) < FLIPPED, -signs, signs)

@@ -8,7 +8,7 @@ true lower bound on delta(epsilon) (T1), and only the cells that the optimal eve
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, product
 
@@ -22,6 +22,8 @@ from dperm.privacy import Adjacency
 
 CELLS = 2001
 HALVINGS = 60
+LARGEST = 700.0
+"""Of the epsilons whose e^epsilon is a double."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class Cells:
 
     def delta(self, epsilon: float) -> float:
         """A lower bound on H_{e^epsilon}(P || Q), rounding allowed for."""
+        if epsilon > LARGEST:
+            return 0.0  # true of any
         return float(np.maximum(self.p - math.exp(epsilon) * self.q - (1 + math.exp(epsilon)) * self.error, 0.0).sum())
 
     def epsilon(self, delta: float) -> float:
@@ -50,13 +54,22 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Worst:
-    """The neighbours with the largest delta."""
+class Pair:
+    """Two neighbours, and the probabilities of the cells under both."""
 
     cells: Cells
     rest: Rows
     record: Row | None
     other: Row | None
+
+
+@dataclass(frozen=True)
+class Worst:
+    """The neighbours with the largest epsilon at a delta."""
+
+    epsilon: float
+    delta: float
+    pair: Pair
 
 
 def worst_cells(
@@ -65,19 +78,22 @@ def worst_cells(
     records: tuple[Row, ...],
     *,
     adjacency: Adjacency,
-    epsilon: float,
+    deltas: Sequence[float],
     progress: Callable[[float], None] | None = None,
-) -> Worst:
-    """Of all rests and records, in both orders, those with the largest delta(epsilon)."""
-    found = []
+) -> tuple[Worst, ...]:
+    """Of all rests and records, in both orders, for each delta those with the largest epsilon."""
+    found: dict[float, Worst] = {}
     for place, rest in enumerate(rests):
-        found.append(max(_of_rest(density, rest, records, adjacency), key=lambda worst: worst.cells.delta(epsilon)))
+        for pair, delta in product(_of_rest(density, rest, records, adjacency), deltas):
+            best = found.get(delta)
+            if best is None or pair.cells.delta(best.epsilon) > delta:
+                found[delta] = Worst(pair.cells.epsilon(delta), delta, pair)
         if progress is not None:
             progress((place + 1) / len(rests))
-    return max(found, key=lambda worst: worst.cells.delta(epsilon))
+    return tuple(found.values())
 
 
-def _of_rest(density: Density, rest: Rows, records: tuple[Row, ...], adjacency: Adjacency) -> Iterator[Worst]:
+def _of_rest(density: Density, rest: Rows, records: tuple[Row, ...], adjacency: Adjacency) -> Iterator[Pair]:
     """All neighbours with the same rest."""
     edges = _edges(density, rest, records)
     masses: list[tuple[Row | None, Floats, Floats]] = [
@@ -87,7 +103,7 @@ def _of_rest(density: Density, rest: Rows, records: tuple[Row, ...], adjacency: 
     is_replaced = adjacency is Adjacency.REPLACE_ONE
     pairs = product(masses, masses) if is_replaced else chain(product(masses, nobody), product(nobody, masses))
     for (record, p, e), (other, q, f) in pairs:
-        yield Worst(Cells(p, q, np.maximum(e, f)), rest, record, other)
+        yield Pair(Cells(p, q, np.maximum(e, f)), rest, record, other)
 
 
 def _edges(density: Density, rest: Rows, records: tuple[Row, ...]) -> Floats:

@@ -9,6 +9,7 @@ from typing import cast
 import numpy as np
 
 from dperm.accounting import account
+from dperm.audit.exact.claims import deltas_of
 from dperm.audit.exact.crowds import Neighbours, designs
 from dperm.audit.exact.turns import of_one_score
 from dperm.audit.finding import Finding
@@ -19,12 +20,10 @@ from dperm.erm.minimize import minimize
 from dperm.errors import ParameterError
 from dperm.methods.output import OutputPlan
 from dperm.noise.grid import Norm
-from dperm.privacy import ApproxDP
 from dperm.privacy.gaussian_profile import epsilon_bracket
 from dperm.privacy.rounding import lowered
 
 GAUSSIAN = "gaussian"
-DELTA = 1e-5
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,7 @@ def output(plan: OutputPlan, *, progress: Callable[[float], None] | None = None)
     profile = account(plan.event, plan.adjacency)
     name = f"output perturbation of dperm ({plan.spec.loss.name}, {plan.mechanism.name} noise, d = {plan.spec.dim})"
     facts = {"neighbours": best.design, "moved": best.size}
-    return Finding(name, plan.goal, {_statistic(plan): _bound(plan, best.size)}, 1.0, profile, facts)
+    return Finding(name, plan.goal, _bounds(plan, best.size), 1.0, profile, facts)
 
 
 def _moves(plan: OutputPlan, progress: Callable[[float], None] | None) -> list[Move]:
@@ -86,16 +85,13 @@ def _length(plan: OutputPlan, moved: Floats) -> float:
     return float(np.abs(moved).sum() if plan.mechanism.norm is Norm.L1 else np.linalg.norm(moved))
 
 
-def _is_gaussian(plan: OutputPlan) -> bool:
-    return plan.mechanism.name.lower() == GAUSSIAN
-
-
-def _statistic(plan: OutputPlan) -> str:
-    return "hockey stick" if _is_gaussian(plan) else "largest loss"
-
-
-def _bound(plan: OutputPlan, size: float) -> LowerBound:
-    if not _is_gaussian(plan):
-        return LowerBound(size, 0.0, 1.0, "privacy loss at a point (T7)")
-    delta = plan.goal.delta if isinstance(plan.goal, ApproxDP) else DELTA
-    return LowerBound(epsilon_bracket(size, delta)[0], delta, 1.0, "Gaussian profile (T6)")
+def _bounds(plan: OutputPlan, size: float) -> dict[str, LowerBound]:
+    """The loss at a point; of Gaussian noise, for which that is infinite, epsilon where the goal is looked at."""
+    if plan.mechanism.name.lower() != GAUSSIAN:
+        return {"largest loss": LowerBound(size, 0.0, 1.0, "privacy loss at a point (T7)")}
+    return {
+        f"hockey stick at delta {delta:.3g}": LowerBound(
+            epsilon_bracket(size, delta)[0], delta, 1.0, "Gaussian profile (T6)"
+        )
+        for delta in deltas_of(plan.goal)
+    }

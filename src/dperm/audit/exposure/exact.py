@@ -5,6 +5,7 @@
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from dperm import checks
 from dperm.audit.exposure.exposure import Exposure
@@ -14,6 +15,7 @@ from dperm.audit.exposure.scoring import (
     Scorer,
     SequenceModel,
     checked_model,
+    log_probabilities,
     next_log_probabilities,
     secret_scores,
 )
@@ -34,8 +36,11 @@ def exact_exposure(
     return exposure_among(all_log_probabilities(model, space, progress=progress), place)
 
 
-def exposure_among(scores: Floats, place: int) -> Exposure:
+def exposure_among(scores: ArrayLike, place: int) -> Exposure:
     """The exposure of the secret at ``place`` among all: of equally likely ones, the middle rank."""
+    scores = log_probabilities("scores", scores, dims=1)
+    if not len(scores):
+        raise ParameterError("scores must hold the log probability of one secret at least, got none.")
     place = checks.count("place", place, least=0, most=len(scores) - 1)
     rank = 1 + ahead(scores, float(scores[place]), less=1)
     most = float(np.log2(len(scores)))
@@ -94,7 +99,7 @@ def _chosen(model: SequenceModel, contexts: Integers, symbols: Integers, told: C
     parts = []
     for start in range(0, len(contexts), ROWS):
         some = contexts[start : start + ROWS]
-        parts.append(next_log_probabilities(model, some)[:, symbols])
+        parts.append(next_log_probabilities(model, some, int(symbols.max()))[:, symbols])
         if told is not None:
             told(start + len(some))
     return np.concatenate(parts)

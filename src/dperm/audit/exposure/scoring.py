@@ -7,6 +7,7 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from dperm.audit.arrays import numbers
 from dperm.audit.exposure.space import SecretSpace
 from dperm.errors import ParameterError
 from dperm.noise.arrays import Floats, Integers
@@ -41,14 +42,19 @@ def secret_scores(model: Scorer, space: SecretSpace, places: Integers, progress:
     return np.concatenate(parts)
 
 
-def next_log_probabilities(model: SequenceModel, contexts: Integers) -> Floats:
-    """What a model says of these contexts, checked: a row each, logarithms of probabilities."""
-    found = np.asarray(model.log_probabilities(contexts), dtype=np.float64)
-    if found.ndim != 2 or len(found) != len(contexts):
+def next_log_probabilities(model: SequenceModel, contexts: Integers, largest: int) -> Floats:
+    """What a model says of these contexts, checked: a row each, logarithms of probabilities, up to a symbol."""
+    found = log_probabilities("what model.log_probabilities returns", model.log_probabilities(contexts), dims=2)
+    if len(found) != len(contexts):
         raise ParameterError(
             "model.log_probabilities must return a row with a number for each symbol, for each context."
         )
-    return _checked_scores(found)
+    if found.shape[1] <= largest:
+        raise ParameterError(
+            f"space must hold symbols that the model knows: it says something of 0 to {found.shape[1] - 1}, and the "
+            f"space has {largest}."
+        )
+    return found
 
 
 def checked_model(model: object) -> None:
@@ -63,17 +69,20 @@ def checked_model(model: object) -> None:
 def _sequence_scores(model: Scorer, sequences: Integers, known: int) -> Floats:
     """A function scores sequences at once, a model symbol by symbol after the ``known`` ones."""
     if not isinstance(model, SequenceModel):
-        found = np.asarray(model(sequences), dtype=np.float64)
+        found = log_probabilities("what model returns", model(sequences), dims=1)
         if found.shape != (len(sequences),):
             raise ParameterError("model must return one log probability for each sequence.")
-        return _checked_scores(found)
+        return found
     rows, total = np.arange(len(sequences)), np.zeros(len(sequences))
     for place in range(known, sequences.shape[1]):
-        total += next_log_probabilities(model, sequences[:, :place])[rows, sequences[:, place]]
+        symbols = sequences[:, place]
+        total += next_log_probabilities(model, sequences[:, :place], int(symbols.max()))[rows, symbols]
     return total
 
 
-def _checked_scores(scores: Floats) -> Floats:
-    if np.isnan(scores).any() or (scores == np.inf).any():
-        raise ParameterError("model must score with logarithms of probabilities, got NaN or infinity. -inf is allowed.")
-    return scores
+def log_probabilities(name: str, scores: object, *, dims: int) -> Floats:
+    """``scores`` as doubles, if they are logarithms of probabilities: -inf is one, NaN and infinity are none."""
+    found = numbers(name, scores, dims=dims, finite=False)
+    if (found == np.inf).any():
+        raise ParameterError(f"{name} must be logarithms of probabilities, got infinity. -inf is allowed.")
+    return found

@@ -10,10 +10,13 @@ from functools import cached_property
 import numpy as np
 
 from dperm import checks
+from dperm.checks import shown
 from dperm.errors import ParameterError
 from dperm.noise.arrays import Integers
 from dperm.noise.simulation import generator
 
+MOST = 2**63 - 1
+"""Places of secrets are numbers of 64 bits."""
 SECRET = "A secret is drawn uniformly from its space."
 
 
@@ -34,10 +37,17 @@ class SecretSpace:
 
     def __post_init__(self) -> None:
         """Check the symbols."""
+        if not isinstance(self.choices, tuple | list):
+            raise ParameterError(f"choices must be a tuple of symbols for each position, got {shown(self.choices)}.")
         object.__setattr__(self, "prefix", _symbols("prefix", self.prefix))
         object.__setattr__(self, "choices", tuple(_symbols("choices", each) for each in self.choices))
         if not self.choices or any(len(set(each)) != len(each) or not each for each in self.choices):
             raise ParameterError("choices must name for one position at least which symbols it can have, each once.")
+        if self.size > MOST:
+            raise ParameterError(
+                f"choices must make at most 2^63 secrets, got 2^{self.bits:.1f}. Take a part of the positions into the "
+                f"prefix."
+            )
 
     @cached_property
     def size(self) -> int:
@@ -57,23 +67,27 @@ class SecretSpace:
 
     def secrets(self, places: Integers) -> Integers:
         """The symbols after the prefix of the secrets at these places of the order of `exact`: (rows, positions)."""
-        digits = np.unravel_index(places, [len(each) for each in self.choices])
-        columns = [np.array(each)[digit] for each, digit in zip(self.choices, digits, strict=True)]
-        return np.stack(columns, axis=1).astype(np.int64)
+        left, columns = np.asarray(places, dtype=np.int64), []
+        for each in reversed(self.choices):  # numpy's unravel_index has 64 dimensions at most
+            left, digits = np.divmod(left, len(each))
+            columns.append(np.array(each, dtype=np.int64)[digits])
+        return np.stack(columns[::-1], axis=1)
 
     def place(self, secret: Sequence[int]) -> int:
         """The place of a secret in that order."""
+        found = 0
         try:
-            digits = [each.index(symbol) for each, symbol in zip(self.choices, secret, strict=True)]
-        except ValueError as error:
+            for each, symbol in zip(self.choices, secret, strict=True):
+                found = found * len(each) + each.index(symbol)
+        except (ValueError, TypeError):
             raise ParameterError(
                 f"secret must have one of the choices at each of the {len(self.choices)} positions after the prefix."
-            ) from error
-        return int(np.ravel_multi_index(digits, [len(each) for each in self.choices]))
+            ) from None
+        return found
 
     def draw(self, count: int, seed: int | None = None) -> Integers:
         """Places of secrets drawn uniformly, with replacement: by the attacker, from a space that is public."""
-        return generator(seed).integers(0, self.size, checks.count("count", count, SECRET))
+        return generator(seed, "secrets").integers(0, self.size, checks.count("count", count, SECRET))
 
     def sequences(self, places: Integers) -> Integers:
         """Prefix and secret."""

@@ -37,7 +37,7 @@ def code_space(prefix: str = PREFIX, digits: int = 6) -> SecretSpace:
 
 def made_up_lines(count: int, seed: int | None = None) -> list[str]:
     """Somebody meets somebody somewhere, or has a code of six digits, drawn at random."""
-    count, coins = checks.count("count", count), generator(seed)
+    count, coins = checks.count("count", count), generator(seed, "lines of text")
     people, others, deeds, places = (coins.choice(words, count) for words in (PEOPLE, PEOPLE, DEEDS, PLACES))
     codes, is_code = coins.integers(0, 10**6, count), coins.random(count) < CODES
     return [
@@ -48,7 +48,7 @@ def made_up_lines(count: int, seed: int | None = None) -> list[str]:
 
 def table(lines: Sequence[str], longest: int, before: int) -> tuple[Integers, Integers]:
     """Symbols of lines cut to ``longest``, their end included and ``before`` ends in front, and the lengths."""
-    if isinstance(lines, str) or not all(isinstance(line, str) for line in lines):
+    if not isinstance(lines, Sequence) or isinstance(lines, str) or not all(isinstance(line, str) for line in lines):
         raise ParameterError("lines must be a sequence of strings, a record each.")
     symbols = np.full((len(lines), before + longest), END, dtype=np.int64)
     lengths = np.empty(len(lines), dtype=np.int64)

@@ -6,6 +6,9 @@ import math
 
 import numpy as np
 
+from dperm import checks
+from dperm.checks import shown
+from dperm.errors import ParameterError
 from dperm.privacy.guarantee import Guarantee
 from dperm.privacy.profile import PrivacyProfile
 
@@ -19,12 +22,19 @@ _ROUNDING = 1e-12
 
 def profile_of(guarantee: Guarantee | PrivacyProfile) -> PrivacyProfile:
     """The curve of a guarantee, or the curve itself."""
-    return guarantee.profile() if isinstance(guarantee, Guarantee) else guarantee
+    if isinstance(guarantee, Guarantee):
+        return guarantee.profile()
+    if not callable(getattr(guarantee, "tradeoff", None)):
+        raise ParameterError(
+            f'guarantee must be a guarantee such as PureDP(1.0, "add_remove"), or a profile, got {shown(guarantee)}.'
+        )
+    return guarantee
 
 
 def rate_ceiling(guarantee: Guarantee | PrivacyProfile, false_positive_rate: float) -> float:
     """No attack on one record has a higher true-positive rate: 1 - f(FPR), f the trade-off curve, rounded up."""
-    missed = profile_of(guarantee).tradeoff(false_positive_rate)
+    rate = checks.probability("false_positive_rate", false_positive_rate)
+    missed = profile_of(guarantee).tradeoff(rate)
     return min(1.0, math.nextafter(1 - missed, math.inf))
 
 

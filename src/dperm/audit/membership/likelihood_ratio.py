@@ -6,39 +6,27 @@ Carlini, Chien, Nasr, Song, Terzis & Tramer 2022, algorithm 1 (online): phi is a
 LLR = log N(phi; mean_in, var_in) - log N(phi; mean_out, var_out).
 """
 
-from typing import NamedTuple
-
 import numpy as np
 
+from dperm.audit.arrays import numbers, truths
 from dperm.audit.membership.anderson import Reals
+from dperm.audit.membership.moments import Moments, moments_of, moments_without_each
 from dperm.audit.membership.pairs import check_pairs
 from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
 
 FEW_MODELS = 64
 """With fewer models a variance for each record is too noisy, and one for all records serves better (Carlini et al.)."""
-_LEAST_VARIANCE = 1e-12
-"""Beside the mean square: scores that never vary would give infinite ratios."""
-
-
-class Moments(NamedTuple):
-    """Mean and variance of scores of records."""
-
-    mean: Floats
-    variance: Floats
-
-    def log_density(self, scores: Reals) -> Floats:
-        """The logarithm of N(scores; mean, variance), up to the constant that cancels."""
-        density: Floats = -0.5 * (np.log(self.variance) + (scores - self.mean) ** 2 / self.variance)
-        return density
+LARGEST = 1e50
+"""Squares of larger scores, beside the least variance, are no doubles."""
 
 
 def ratios_of_each(scores: Reals, mask: Mask, *, pooled: bool | None = None) -> Floats:
     """LLR of each record (rows) for each model (columns) as the target, by the other models.
 
     The target's complement is left out, too: it has seen exactly the records that the target has not (A9). Every record
-    is in one model of each pair, so both models of a pair share their moments: those of all pairs with this one taken
-    out of the sums. Costs a few passes over ``scores``, instead of K.
+    is in one model of each pair, so both models of a pair share their moments: those of all other pairs, which depend,
+    to the last bit, neither on the scores of this pair nor on its coins.
 
     Parameters
     ----------
@@ -49,58 +37,46 @@ def ratios_of_each(scores: Reals, mask: Mask, *, pooled: bool | None = None) -> 
     pooled
         One variance for all records; None: for fewer than 64 models.
     """
-    check_pairs(mask)
-    check_scores(scores, mask)
+    values, bits = checked_scores(scores, mask)
+    check_pairs(bits)
+    inside, outside = of_other_pairs(values, bits, pooled=pooled)
+    found = np.empty(values.shape)
+    for side in (0, 1):
+        phi = np.ascontiguousarray(values[:, side::2].T)
+        found[:, side::2] = (inside.log_density(phi) - outside.log_density(phi)).T
+    return found
+
+
+def of_other_pairs(scores: Floats, mask: Mask, *, pooled: bool | None = None) -> tuple[Moments, Moments]:
+    """For each pair of models (rows) and each record (columns) the moments in the other pairs: with it, and without."""
     few = scores.shape[1] < FEW_MODELS if pooled is None else pooled
-    first, (even, odd) = mask[:, ::2], (scores[:, ::2].astype(np.float64), scores[:, 1::2].astype(np.float64))
-    inside = _without_one(np.where(first, even, odd), pooled=few)
-    outside = _without_one(np.where(first, odd, even), pooled=few)
-    found = [inside.log_density(phi) - outside.log_density(phi) for phi in (even, odd)]
-    return np.stack(found, axis=2).reshape(scores.shape)
+    first, even, odd = (np.ascontiguousarray(part.T) for part in (mask[:, ::2], scores[:, ::2], scores[:, 1::2]))
+    inside = moments_without_each(np.where(first, even, odd), pooled=few)
+    return inside, moments_without_each(np.where(first, odd, even), pooled=few)
 
 
 def ratios_against(target: Floats, scores: Reals, mask: Mask, *, pooled: bool | None = None) -> Floats:
     """LLR of each record for a target that is none of the models: its scores (n,), those of the models (n, K)."""
-    check_scores(scores, mask)
-    if target.shape != scores.shape[:1] or not np.isfinite(target).all():
-        raise ParameterError("target must be one finite score for each record.")
-    if min(mask.sum(axis=1).min(), (~mask).sum(axis=1).min()) < 2:
+    values, bits = checked_scores(scores, mask)
+    own = _within("target", numbers("target", target))
+    if own.shape != values.shape[:1]:
+        raise ParameterError(f"target must be one finite score for each of {len(values)} records, got {len(own)}.")
+    if min(bits.sum(axis=1).min(), (~bits).sum(axis=1).min()) < 2:
         raise ParameterError("each record must be in two models at least, and out of two. Train more shadow models.")
-    few = scores.shape[1] < FEW_MODELS if pooled is None else pooled
-    inside, outside = _moments(scores, mask, pooled=few), _moments(scores, ~mask, pooled=few)
-    return inside.log_density(target) - outside.log_density(target)
+    few = values.shape[1] < FEW_MODELS if pooled is None else pooled
+    inside, outside = moments_of(values, bits, pooled=few), moments_of(values, ~bits, pooled=few)
+    return inside.log_density(own) - outside.log_density(own)
 
 
-def check_scores(scores: Reals, mask: Mask) -> None:
-    """Refuse scores that do not fit the mask, or are no numbers."""
-    if scores.shape != mask.shape:
-        raise ParameterError(f"scores and mask must have one shape, got {scores.shape} and {mask.shape}.")
-    if not np.isfinite(scores).all():
-        raise ParameterError("scores must be finite, got NaN or infinite ones. Did a shadow model fail to train?")
+def checked_scores(scores: object, mask: object) -> tuple[Floats, Mask]:
+    """Scores (n, K) as doubles and the mask, if they fit together and are numbers and truth values."""
+    values, bits = numbers("scores", scores, dims=2), truths("mask", mask, dims=2)
+    if values.shape != bits.shape or not values.size:
+        raise ParameterError(f"scores and mask must have one shape, got {values.shape} and {bits.shape}.")
+    return _within("scores", values), bits
 
 
-def _without_one(values: Floats, *, pooled: bool) -> Moments:
-    """Moments of each row without each of its entries in turn, from sums of centred values."""
-    left = values.shape[1] - 1
-    mean = values.mean(axis=1, keepdims=True)
-    centered = values - mean
-    shift = -centered / left
-    squares = (centered**2).sum(axis=1, keepdims=True) - centered**2
-    variance = (squares - left * shift**2) / (left - 1)
-    return Moments(mean + shift, _steadied(variance, (values**2).mean(), pooled=pooled))
-
-
-def _moments(scores: Reals, chosen: Mask, *, pooled: bool) -> Moments:
-    """Moments of the chosen entries of each row."""
-    count = chosen.sum(axis=1)
-    mean = np.where(chosen, scores, 0.0).sum(axis=1) / count
-    squares = np.where(chosen, scores - mean[:, np.newaxis], 0.0) ** 2
-    variance = squares.sum(axis=1) / (count - 1)
-    return Moments(mean, _steadied(variance, float((scores.astype(np.float64) ** 2).mean()), pooled=pooled))
-
-
-def _steadied(variance: Floats, scale: float, *, pooled: bool) -> Floats:
-    """Variances that are not too small, and, if ``pooled``, the same for all records of a model."""
-    shown = np.broadcast_to(variance.mean(axis=0), variance.shape) if pooled else variance
-    steadied: Floats = np.maximum(shown, _LEAST_VARIANCE * scale + np.finfo(np.float64).tiny)
-    return steadied
+def _within(name: str, values: Floats) -> Floats:
+    if values.size and np.abs(values).max() > LARGEST:
+        raise ParameterError(f"{name} must be at most {LARGEST:g} in size. Did a shadow model diverge?")
+    return values

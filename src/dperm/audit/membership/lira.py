@@ -7,8 +7,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
+from dperm.audit.arrays import truths
 from dperm.audit.membership.anderson import Reals
-from dperm.audit.membership.likelihood_ratio import ratios_against, ratios_of_each
+from dperm.audit.membership.likelihood_ratio import checked_scores, ratios_against, ratios_of_each
 from dperm.audit.membership.pairs import even, paired_coins
 from dperm.audit.membership.records import Labels, records, signs_of
 from dperm.audit.membership.result import MembershipResult
@@ -16,6 +17,7 @@ from dperm.audit.membership.roc import Roc
 from dperm.audit.membership.scoring import Make, scores_of
 from dperm.audit.membership.shadow_glm import Precision, shadow_logistic
 from dperm.audit.membership.trials import Trials
+from dperm.checks import shown, truth
 from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
 from dperm.privacy.adjacency import Adjacency
@@ -79,8 +81,8 @@ def lira_on_scores(scores: Reals, mask: Mask, *, adjacency: Adjacency | str = "a
 
     For models trained elsewhere, with the coins of `paired_coins`.
     """
+    kind, (scores, mask) = Adjacency.of(adjacency), checked_scores(scores, mask)
     ratios = ratios_of_each(scores, mask)
-    kind = Adjacency.of(adjacency)
     return MembershipResult(
         "LiRA",
         Roc.of(ratios, mask),
@@ -123,13 +125,13 @@ def lira_against(
         contradict a guarantee under add_remove. A split into two halves is not that.
     """
     rows, labels = records("X, y", X, y)
-    bits = np.asarray(member)
-    if bits.shape != labels.shape or bits.dtype != bool:
-        raise ParameterError("member must be True or False for each record.")
+    bits = truths("member", member)
+    if bits.shape != labels.shape:
+        raise ParameterError(f"member must be True or False for each of {len(labels)} records, got {len(bits)}.")
+    kind = Trials.ONE_RUN if truth("independent_coins", independent_coins) else Trials.DEPENDENT
     own = scores_of(target, rows, labels)
     mask = paired_coins(len(rows), even("models", models), seed=seed)
     scores = _trained(make, rows, labels, mask, progress=progress)
-    kind = Trials.ONE_RUN if independent_coins else Trials.DEPENDENT
     return MembershipResult(
         "LiRA",
         Roc.of(ratios_against(own, scores, mask), bits, trials=kind),
@@ -141,6 +143,8 @@ def lira_against(
 
 def _trained(make: Make, X: Floats, y: Labels, mask: Mask, *, progress: Progress | None) -> Floats:
     """Scores of all records under models of the halves in the columns of ``mask``."""
+    if not callable(make):
+        raise ParameterError(f"make must be a function that gives a fresh model, got {shown(make)}.")
     scores = np.empty(mask.shape)
     for place, member in enumerate(mask.T):
         model = make()

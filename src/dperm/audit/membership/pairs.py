@@ -27,7 +27,7 @@ def paired_coins(
     but the coins of one column depend on each other.
     """
     records, models = checks.count("records", records, least=2), even("models", models)
-    coins = generator(seed)
+    coins = generator(seed, "halves of shadow models, in pairs")
     if Adjacency.of(adjacency) is Adjacency.ADD_REMOVE:
         first = coins.random((records, models // 2)) < 0.5
     else:

@@ -5,6 +5,7 @@
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dperm.audit.arrays import as_array, numbers
 from dperm.data.arrays import Floats
 from dperm.errors import ParameterError
 
@@ -15,14 +16,25 @@ Labels = NDArray[np.generic]
 
 def records(name: str, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Labels]:
     """X and y as arrays, if there are as many labels as rows and all of X is finite."""
-    rows, labels = np.asarray(X, dtype=np.float64), np.asarray(y)
+    first, second = ("X", "y") if name == "X, y" else (f"X of {name}", f"y of {name}")
+    rows, labels = numbers(first, X, dims=None), as_array(second, y)
     if rows.ndim != 2 or labels.shape != rows.shape[:1]:
         raise ParameterError(
             f"{name} must be X of shape (n, d) and y of shape (n,), got {rows.shape} and {labels.shape}."
         )
-    if not np.isfinite(rows).all():
-        raise ParameterError(f"{name} must be finite, got NaN or infinite entries in X.")
+    if not labels.size:
+        raise ParameterError(f"{name} must hold one record at least, got none.")
+    if not _sortable(labels):
+        raise ParameterError(f"{second} must be labels of one type, numbers or text, and none missing.")
     return rows, labels
+
+
+def _sortable(labels: Labels) -> bool:
+    try:
+        np.unique(labels)
+    except TypeError:  # of objects of several types, None among them
+        return False
+    return True
 
 
 def pair(name: str, given: Pair) -> tuple[Floats, Labels]:

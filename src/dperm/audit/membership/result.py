@@ -8,8 +8,8 @@ from types import MappingProxyType
 
 from dperm.audit.finding import Finding
 from dperm.audit.membership.roc import RATES, Roc, named
+from dperm.audit.membership.trials import claim, comparable
 from dperm.audit.membership.verdict import finding_of
-from dperm.errors import AdjacencyError
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict
 
@@ -45,7 +45,7 @@ class MembershipResult:
 
     def finding(self, claimed: AnyGuarantee, *, delta: float | None = None, confidence: float = 0.95) -> Finding:
         """Whether the attack contradicts a claim, at a stated confidence; see `dperm.audit.membership.verdict`."""
-        self._comparable(claimed)
+        comparable(self.adjacency, claim(claimed))
         roc = self.roc if self.one_run is None else self.one_run
         return finding_of(roc, claimed, delta=delta, confidence=confidence, subject=f"membership, {self.attack}")
 
@@ -55,7 +55,7 @@ class MembershipResult:
         For the rates of all records together, too: if each point (FPR_i, TPR_i) lies under a concave curve, so does
         their mean.
         """
-        self._comparable(claimed)
+        comparable(self.adjacency, claim(claimed))
         return self.roc.ceilings(claimed)
 
     def as_dict(self, claimed: AnyGuarantee | None = None, *, confidence: float = 0.95) -> dict[str, object]:
@@ -70,13 +70,6 @@ class MembershipResult:
             found["claimed"] = guarantee_as_dict(claimed)
             found["ceilings"] = self.ceilings(claimed)
         return found
-
-    def _comparable(self, claimed: AnyGuarantee) -> None:
-        if self.adjacency not in (None, claimed.adjacency):
-            raise AdjacencyError(
-                f'the attack has coins for adjacency="{self.adjacency.value}", and the guarantee speaks of '
-                f'"{claimed.adjacency.value}". Attack with adjacency="{claimed.adjacency.value}".'
-            )
 
 
 def _rates(roc: Roc) -> dict[str, float]:

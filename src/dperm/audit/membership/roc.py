@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dperm import checks
+from dperm.audit.arrays import as_array, numbers
 from dperm.audit.finding import Finding
 from dperm.audit.intervals import clopper_pearson_lower, clopper_pearson_upper
 from dperm.audit.membership.auc import area, area_interval
-from dperm.audit.membership.ceiling import area_ceiling, rate_ceiling
-from dperm.audit.membership.trials import Trials
+from dperm.audit.membership.ceiling import area_ceiling, profile_of, rate_ceiling
+from dperm.audit.membership.trials import Trials, comparable
 from dperm.audit.membership.verdict import finding_of
 from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
+from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, Guarantee
 from dperm.privacy.profile import PrivacyProfile
 
@@ -52,24 +54,41 @@ class Roc:
     trials
         What is independent of what. Intervals are confidence intervals for independent trials only: scores of the
         records of *one* model depend on each other through the model, and then intervals are descriptive.
+    adjacency
+        How "in" and "out" differ. A record in the data or not is added or removed; it is replaced only if another one
+        of its own stood in its place. None for dependent trials, of which nobody may know.
     """
 
     scores: Floats
     member: Mask
     trials: Trials = Trials.DEPENDENT
+    adjacency: Adjacency | None = None
+
+    def __post_init__(self) -> None:
+        """Trials that a verdict may rest on have an adjacency."""
+        if self.adjacency is None and self.trials is not Trials.DEPENDENT:
+            object.__setattr__(self, "adjacency", Adjacency.ADD_REMOVE)
 
     @classmethod
-    def of(cls, scores: ArrayLike, member: ArrayLike, *, trials: Trials | str = Trials.DEPENDENT) -> "Roc":
-        """From scores and membership bits, of any shape.
+    def of(
+        cls,
+        scores: ArrayLike,
+        member: ArrayLike,
+        *,
+        trials: Trials | str = Trials.DEPENDENT,
+        adjacency: Adjacency | str | None = None,
+    ) -> "Roc":
+        """From scores and membership bits, of any shape; without ``adjacency`` records were added or removed.
 
         Raises
         ------
         ParameterError
             If there are NaN scores, or fewer than ten members or non-members.
         """
-        values, bits = np.asarray(scores, dtype=np.float64).ravel(), np.asarray(member).ravel()
+        values = numbers("scores", scores, dims=None, finite=False).ravel()
+        bits = _bits(as_array("member", member).ravel())
         _check(values, bits)
-        return cls(values, bits.astype(bool), Trials.of(trials))
+        return cls(values, bits, Trials.of(trials), None if adjacency is None else Adjacency.of(adjacency))
 
     @cached_property
     def members(self) -> Floats:
@@ -113,6 +132,7 @@ class Roc:
     def above(self, threshold: float, confidence: float = 0.95) -> Rate:
         """The rates of calling members whose scores exceed a ``threshold`` that was fixed beforehand."""
         confidence = checks.positive_delta("confidence", confidence)
+        threshold = float(numbers("threshold", threshold, dims=0, finite=False))
         false, true = int((self.non_members > threshold).sum()), int((self.members > threshold).sum())
         return Rate(
             threshold,
@@ -128,6 +148,7 @@ class Roc:
 
     def ceilings(self, guarantee: Guarantee | PrivacyProfile, rates: Sequence[float] = RATES) -> dict[str, float]:
         """The largest area and true-positive rates that the guarantee allows, under names such as "TPR at FPR 1 %"."""
+        comparable(self.adjacency, profile_of(guarantee))
         found = {named(rate): rate_ceiling(guarantee, rate) for rate in rates}
         return {"AUC": area_ceiling(guarantee), **found}
 
@@ -168,14 +189,16 @@ def _interval(successes: int, trials: int, confidence: float) -> tuple[float, fl
     return float(low), float(high)
 
 
-def _check(scores: Floats, member: np.ndarray[tuple[int], np.dtype[np.generic]]) -> None:
+def _bits(member: NDArray[np.generic]) -> Mask:
+    if member.dtype.kind not in "biuf" or not np.isin(member, (0, 1)).all():
+        raise ParameterError("member must be True or False (1 or 0) for each score.")
+    return member.astype(np.bool_)
+
+
+def _check(scores: Floats, member: Mask) -> None:
     if scores.shape != member.shape:
         raise ParameterError(f"scores and member must have the same length, got {len(scores)} and {len(member)}.")
-    if not np.isin(member, (0, 1)).all():
-        raise ParameterError("member must be True or False (1 or 0) for each score.")
-    if np.isnan(scores).any():
-        raise ParameterError("scores must not be NaN. Infinite scores are allowed; leave out records without a score.")
-    members = int(member.astype(bool).sum())
+    members = int(member.sum())
     if min(members, len(member) - members) < LEAST_OF_EACH:
         raise ParameterError(
             f"a ROC curve needs at least {LEAST_OF_EACH} members and as many non-members, got {members} and "

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from dperm import checks
+from dperm.audit.arrays import numbers, truths
 from dperm.audit.membership.anderson import Anderson, Reals
 from dperm.audit.membership.batched_newton import newton
 from dperm.data.arrays import Floats, Mask
@@ -50,7 +51,7 @@ def shadow_logistic(X: Floats, signs: Floats, mask: Mask, *, C: float = 1.0, dty
     dtype
         Precision of the quick steps, and of what is returned.
     """
-    X, signs = check_problem(X, signs, mask)
+    X, signs, mask = check_problem(X, signs, mask)
     strength = 1 / checks.positive("C", C)
     if dtype not in ERROR:
         raise ParameterError(f'dtype must be "float32" or "float64", got {checks.shown(dtype)}.')
@@ -65,16 +66,14 @@ def shadow_logistic(X: Floats, signs: Floats, mask: Mask, *, C: float = 1.0, dty
     return found
 
 
-def check_problem(X: Floats, signs: Floats, mask: Mask) -> tuple[Floats, Floats]:
-    """X and signs as doubles, if they fit together and are finite."""
-    X, signs = np.asarray(X, dtype=np.float64), np.asarray(signs, dtype=np.float64)
-    if X.ndim != 2 or signs.shape != X.shape[:1] or mask.ndim != 2 or len(mask) != len(X) or mask.dtype != bool:
+def check_problem(X: object, signs: object, mask: object) -> tuple[Floats, Floats, Mask]:
+    """X and signs as doubles and the mask, if they fit together and are finite."""
+    X, signs, mask = numbers("X", X, dims=2), numbers("signs", signs), truths("mask", mask, dims=2)
+    if signs.shape != X.shape[:1] or len(mask) != len(X) or not mask.size:
         raise ParameterError("X must be (n, d), signs (n,) and mask (n, models) of truth values, with the same n.")
-    if not np.isfinite(X).all():
-        raise ParameterError("X must be finite, got NaN or infinite entries.")
     if not (np.abs(signs) == 1).all():
         raise ParameterError("signs must be -1 or +1. For other labels give 2 * (y == positive) - 1.")
-    return X, signs
+    return X, signs, mask
 
 
 def _shared(X: Floats, center: Floats, strength: float) -> Preconditioner:

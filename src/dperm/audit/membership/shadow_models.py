@@ -107,10 +107,12 @@ def _learned(
 ) -> _Attack:
     """Train shadow models, and on their confidences the attacks, one per class."""
     X, y = population
+    if not callable(make):
+        raise ParameterError(f"make must be a function that gives a fresh model, got {checks.shown(make)}.")
     kinds, counts = np.unique(y, return_counts=True)
     if counts.min() < LEAST_OF_A_CLASS:
         raise ParameterError(f"population must have at least {LEAST_OF_A_CLASS} records of each class.")
-    coins, features, bits = generator(seed), [], []
+    coins, features, bits = generator(seed, "halves of a population"), [], []
     for place in range(shadows):
         member = coins.permutation(len(y)) < len(y) // 2
         model = make()

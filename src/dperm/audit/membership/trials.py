@@ -5,7 +5,10 @@
 from enum import Enum
 
 from dperm.checks import shown
-from dperm.errors import ParameterError
+from dperm.errors import AdjacencyError, ParameterError
+from dperm.privacy.adjacency import Adjacency
+from dperm.privacy.guarantee import AnyGuarantee, Guarantee
+from dperm.privacy.profile import PrivacyProfile
 
 
 class Trials(Enum):
@@ -33,3 +36,20 @@ class Trials(Enum):
         if self is Trials.INDEPENDENT:
             return "confidence intervals (rates: Clopper-Pearson; AUC: DeLong, approximate)"
         return "descriptive only: scores of records of the same model depend on each other"
+
+
+def claim(claimed: object) -> AnyGuarantee:
+    """``claimed``, if it is a guarantee."""
+    if not isinstance(claimed, AnyGuarantee):
+        raise ParameterError(f'claimed must be a guarantee such as PureDP(1.0, "add_remove"), got {shown(claimed)}.')
+    return claimed
+
+
+def comparable(adjacency: Adjacency | None, claimed: Guarantee | PrivacyProfile) -> None:
+    """Refuse a claim about other neighbours than those that "in" and "out" are; None where nobody knows them."""
+    if adjacency not in (None, claimed.adjacency):
+        raise AdjacencyError(
+            f'the attack has coins for adjacency="{adjacency.value}", and the guarantee speaks of '
+            f'"{claimed.adjacency.value}". Attack with adjacency="{claimed.adjacency.value}", or compare with a '
+            f'guarantee under "{adjacency.value}".'
+        )

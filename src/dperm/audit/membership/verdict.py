@@ -18,12 +18,12 @@ from dperm import checks
 from dperm.audit.coins import fair_coins
 from dperm.audit.finding import Finding
 from dperm.audit.lower_bound import LowerBound
-from dperm.audit.membership.trials import Trials
+from dperm.audit.membership.trials import Trials, claim, comparable
 from dperm.audit.one_run import one_run
 from dperm.audit.rates import from_rates
+from dperm.audit.ties import in_order
 from dperm.data.arrays import Floats
 from dperm.errors import AssumptionError, ParameterError
-from dperm.noise.simulation import generator
 from dperm.privacy.guarantee import AnyGuarantee, ApproxDP, PureDP
 
 if TYPE_CHECKING:
@@ -58,7 +58,10 @@ def finding_of(
     ------
     AssumptionError
         If trials depend on each other in an unknown way.
+    AdjacencyError
+        If the claim is about other neighbours than the trials: a record that is in or out is added or removed.
     """
+    comparable(roc.adjacency, claim(claimed))
     delta = _delta_of(claimed) if delta is None else checks.small_delta("delta", delta)
     alpha = 1 - checks.positive_delta("confidence", confidence)
     if roc.trials is Trials.DEPENDENT:
@@ -86,7 +89,7 @@ def _independent(roc: "Roc", delta: float, alpha: float) -> dict[str, LowerBound
 
 def _one_run(roc: "Roc", delta: float, alpha: float) -> dict[str, LowerBound]:
     """A6 for each share of guesses, a share of alpha for each."""
-    ordered = fair_coins(roc.member, len(roc.member))[np.argsort(_ranks(roc.scores))]
+    ordered = fair_coins(roc.member, len(roc.member))[in_order(roc.scores)]
     paid, m = 1 - alpha / len(SHARES), len(ordered)
     found = {}
     for share in SHARES:
@@ -99,7 +102,7 @@ def _one_run(roc: "Roc", delta: float, alpha: float) -> dict[str, LowerBound]:
 def _ranks(scores: Floats) -> Floats:
     """Places in increasing order; ties by a lot that has not seen the bits."""
     ranks = np.empty(len(scores))
-    ranks[np.lexsort((generator(0).random(len(scores)), scores))] = np.arange(len(scores))
+    ranks[in_order(scores)] = np.arange(len(scores))
     return ranks
 
 

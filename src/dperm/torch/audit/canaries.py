@@ -56,6 +56,8 @@ class Canaries:
         if self.alternatives is not None:
             _check_pair("alternatives", self.alternatives)
             check_alike("alternatives", self.alternatives, self.records)
+            if all(torch.equal(one, other) for one, other in zip(self.records, self.alternatives, strict=True)):
+                raise ParameterError("alternatives must differ from records: the same records show nothing.")
         object.__setattr__(self, "coins", flipped(len(self), self.seed))
 
     @property
@@ -101,7 +103,9 @@ def _check_pair(name: str, pair: object) -> None:
             f"{name} must hold at least {LEAST} canaries, got {len(inputs)}: of fewer, too few are guessed to refute "
             f"anything. A thousand is a good number."
         )
-    if inputs.is_floating_point() and not bool(inputs.isfinite().all()):
+    if inputs.is_complex() or targets.is_complex():
+        raise ParameterError(f"{name} must be real numbers, got complex ones.")
+    if not all(bool(part.isfinite().all()) for part in pair):
         raise ParameterError(f"{name} must be finite: a row with NaN or infinity adds nothing to a private training.")
 
 

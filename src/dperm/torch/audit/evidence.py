@@ -64,5 +64,6 @@ def evidence(products: Products, *, rate: float, scale: float) -> Floats:
     """
     exponents = (products.noisy - products.squares / 2) / scale**2
     rest = math.log1p(-rate) if rate < 1 else -math.inf
-    found: Floats = np.logaddexp(rest, math.log(rate) + exponents)
+    with np.errstate(invalid="ignore"):  # NaN of a training that diverged is refused at its end
+        found: Floats = np.logaddexp(rest, math.log(rate) + exponents)
     return found

@@ -12,6 +12,7 @@ from torch.utils.data import TensorDataset
 
 from dperm.errors import ParameterError
 from dperm.privacy import Adjacency
+from dperm.torch.audit.arguments import of_type
 from dperm.torch.audit.canaries import Canaries, check_alike
 from dperm.torch.plan import DPSGDPlan
 from dperm.torch.records import records_of
@@ -28,6 +29,9 @@ def joined(dataset: Any, canaries: Canaries) -> Any:
         Of the same shapes and types.
     """
     records_of(dataset)  # refuses loaders and streams
+    of_type("canaries", canaries, Canaries)
+    if not len(dataset[0] if isinstance(dataset, tuple) else dataset):
+        raise ParameterError("dataset must hold one record at least beside the canaries, got none.")
     if type(dataset) is TensorDataset:
         dataset = dataset.tensors
     if isinstance(dataset, tuple):
@@ -68,6 +72,9 @@ def check_plan(plan: DPSGDPlan, canaries: Canaries, dataset: Any) -> None:
     The canaries count: under replace_one the plan's n is that of data set and canaries together. Under add_remove the
     size of the data is private and is not looked at, but n has room for the canaries.
     """
+    of_type("plan", plan, DPSGDPlan, remedy="Make one with DPSGD(...).plan(...).")
+    of_type("canaries", canaries, Canaries)
+    records_of(dataset)
     if plan.records_per_group is not None:
         raise ParameterError("plan must not have records_per_group: each coin of the audit moves a single record.")
     if plan.adjacency is Adjacency.ADD_REMOVE:

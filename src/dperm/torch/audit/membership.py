@@ -11,6 +11,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from dperm import checks
+from dperm.audit.arrays import truths
 from dperm.audit.membership.likelihood_ratio import ratios_against
 from dperm.audit.membership.lira import lira_on_scores
 from dperm.audit.membership.pairs import paired_coins
@@ -20,6 +22,7 @@ from dperm.audit.membership.trials import Trials
 from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
 from dperm.privacy.adjacency import Adjacency
+from dperm.torch.audit.arguments import attempted, function, of_type, progress_of
 from dperm.torch.audit.canaries import Pairs
 
 MakeModel = Callable[[], nn.Module]
@@ -37,11 +40,11 @@ def logit_scores(model: nn.Module, records: Pairs) -> Floats:
     is the logit of class 1 against class 0.
     """
     inputs, labels = checked_records("records", records)
-    was_training = model.training
+    was_training = of_type("model", model, nn.Module).training
     model.eval()
     try:
         with torch.no_grad():
-            parts = [_margins(model(x), y) for x, y in zip(inputs.split(ROWS), labels.split(ROWS), strict=True)]
+            parts = [_scored(model, x, y) for x, y in zip(inputs.split(ROWS), labels.split(ROWS), strict=True)]
     finally:
         model.train(was_training)
     scores: Floats = torch.cat(parts).double().cpu().numpy()
@@ -131,13 +134,12 @@ def lira_against(
         may contradict a guarantee under add_remove. A split into two halves is not that.
     """
     checked_records("records", records)
-    bits = np.asarray(member)
-    if bits.shape != (len(records[0]),) or bits.dtype != bool:
-        raise ParameterError("member must be True or False for each of records.")
+    bits, kind = truths("member", member), _trials(independent_coins)
+    if len(bits) != len(records[0]):
+        raise ParameterError(f"member must be True or False for each of {len(records[0])} records, got {len(bits)}.")
     mask = paired_coins(len(bits), models, seed=seed)
     own = logit_scores(target, records)
     ratios = ratios_against(own, _shadow_scores(make_model, train, records, mask, progress), mask)
-    kind = Trials.ONE_RUN if independent_coins else Trials.DEPENDENT
     return MembershipResult(
         "LiRA",
         Roc.of(ratios, bits, trials=kind),
@@ -153,6 +155,8 @@ def checked_records(name: str, records: object) -> Pairs:
     if not fits or records[1].dim() != 1 or records[1].is_floating_point() or len(records[0]) != len(records[1]):  # type: ignore[index]
         raise ParameterError(f"{name} must be a pair (inputs, labels) of tensors, with one whole number as label each.")
     found: Pairs = records  # type: ignore[assignment]
+    if not len(found[1]) or found[1].is_complex():
+        raise ParameterError(f"{name} must hold one record at least, with a whole number as label each.")
     return found
 
 
@@ -160,9 +164,13 @@ def _shadow_scores(
     make_model: MakeModel, train: Train, records: Pairs, mask: Mask, progress: Progress | None
 ) -> Floats:
     """Scores (records x models) of models that were trained on the halves in the columns of ``mask``."""
+    function("make_model", make_model, "gives a fresh model")
+    function("train", train, "trains a model in place on (inputs, labels)")
+    progress_of(progress)
     scores = np.empty(mask.shape)
     for place, member in enumerate(mask.T):
         chosen, model = torch.from_numpy(member.copy()), make_model()
+        of_type("what make_model returns", model, nn.Module)
         train(model, (records[0][chosen], records[1][chosen]))
         scores[:, place] = logit_scores(model, records)
         if progress is not None:
@@ -170,8 +178,24 @@ def _shadow_scores(
     return scores
 
 
+def _trials(independent_coins: bool) -> Trials:
+    return Trials.ONE_RUN if checks.truth("independent_coins", independent_coins) else Trials.DEPENDENT
+
+
+def _scored(model: nn.Module, inputs: Tensor, labels: Tensor) -> Tensor:
+    outputs = attempted(lambda: model(inputs), "model must take the inputs of records.")
+    if outputs.dim() not in (1, 2) or len(outputs) != len(labels):
+        raise ParameterError(
+            f"model must give one output for each record and class, got the shape {tuple(outputs.shape)} for "
+            f"{len(labels)} records."
+        )
+    return _margins(outputs, labels)
+
+
 def _margins(outputs: Tensor, labels: Tensor) -> Tensor:
     if outputs.dim() == 1 or outputs.shape[1] == 1:
+        if not bool(((labels == 0) | (labels == 1)).all()):
+            raise ParameterError("labels must be 0 or 1 for a model of one output. Give it an output for each class.")
         return torch.where(labels == 1, outputs.reshape(-1), -outputs.reshape(-1))
     if not bool(((labels >= 0) & (labels < outputs.shape[1])).all()):
         raise ParameterError(f"labels must be whole numbers from 0 to {outputs.shape[1] - 1}, one output each.")

@@ -18,6 +18,7 @@ from dperm.accounting.events import Gaussian
 from dperm.accounting.sampled import Poisson
 from dperm.audit.levels import alpha_of
 from dperm.audit.lower_bound import LowerBound
+from dperm.audit.one_run_tradeoff import refuted
 from dperm.privacy.profile import PrivacyProfile
 from dperm.torch.audit.evidence import Floats
 from dperm.torch.plan import DPSGDPlan
@@ -30,7 +31,6 @@ WIDEST, BISECTIONS = 2.0**6, 6
 """Noise is looked for from 1/64 to 64 times that of the plan, to 1 % of it."""
 LEAST_NOISE = 0.25
 """Noise multipliers below it are not looked for: a claim with as little noise is none."""
-_SURELY = 1 + 1e-9
 
 Sizes = tuple[int, int, int]
 
@@ -57,19 +57,9 @@ class Curve:
         return max(0.0, float(steep.max()), float(flat.max()))
 
 
-def refuted(curve: Curve, sizes: Sizes, alpha: float) -> bool:
-    """Whether v of r right guesses on m canaries refute, at level alpha, that the training has this curve (A7).
-
-    R = alpha v/m; H = alpha (r-v)/m; for i = v-1, ..., 0: H' = max(H, f(1 - R)), R = min(1, R + i/(r-i) (H' - H)).
-    """
-    v, r, m = sizes
-    right, wrong = alpha * v / m, alpha * (r - v) / m
-    for i in range(v - 1, -1, -1):
-        raised = curve(1 - right)
-        if raised <= wrong or right + wrong > r / m * _SURELY:
-            break
-        right, wrong = min(1.0, right + i / (r - i) * (raised - wrong)), raised
-    return right + wrong > r / m * _SURELY
+def curve_refuted(curve: Curve, sizes: Sizes, alpha: float) -> bool:
+    """Whether v of r right guesses on m canaries refute, at level alpha, that the training has this curve (A7)."""
+    return refuted(lambda right: curve(1 - right), sizes, alpha)
 
 
 def sampled_one_run(plan: DPSGDPlan, sizes: Sizes, *, confidence: float) -> LowerBound:
@@ -84,7 +74,7 @@ def _least_refuted(plan: DPSGDPlan, sizes: Sizes, alpha: float) -> float | None:
     """The least noise multiplier that is refuted, up to 1 %: with more noise it is refuted all the more."""
 
     def too_much(noise: float) -> bool:
-        return refuted(Curve.of(_profile(plan, noise)), sizes, alpha)
+        return curve_refuted(Curve.of(_profile(plan, noise)), sizes, alpha)
 
     low = high = plan.noise.scale
     if too_much(high):

@@ -11,6 +11,7 @@ from torch.optim import Optimizer
 from dperm.accounting.budget import Budget
 from dperm.audit.finding import Finding
 from dperm.noise.bits import Bits
+from dperm.torch.audit.arguments import progress_of, trainable
 from dperm.torch.audit.canaries import Canaries
 from dperm.torch.audit.joining import check_plan, joined
 from dperm.torch.audit.verdict import Access, Guesses, check_enough, finding_of, guesses_of
@@ -69,6 +70,8 @@ def audit_training(
         Called with the share of the steps that was done.
     """
     check_plan(plan, canaries, dataset)
+    trainable(model)
+    progress_of(progress)
     seen, asked = Access.of(access), guesses_of(guesses, len(canaries))
     check_enough(asked, len(canaries), delta=plan.goal.delta, confidence=confidence)
     data, each, made = joined(dataset, canaries), per_example(loss), optimizer_of(optimizer, None, model)

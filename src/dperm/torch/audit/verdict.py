@@ -13,6 +13,7 @@ from dperm.audit.one_run_tradeoff import gaussian_one_run, gaussian_one_run_mu
 from dperm.audit.ranked import ranked_guesses, too_few
 from dperm.checks import shown
 from dperm.errors import ParameterError
+from dperm.torch.audit.arguments import of_type
 from dperm.torch.audit.evidence import Floats
 from dperm.torch.audit.sampled_bound import sampled_one_run
 from dperm.torch.audit.watch import Watch
@@ -79,6 +80,8 @@ def finding_of(
     access, guesses, confidence
         As for `audit_training`.
     """
+    if of_type("plan", plan, DPSGDPlan) != of_type("watch", watch, Watch).plan:
+        raise ParameterError("plan must be the one that watch was made with: the claim of another is not what was run.")
     seen, asked = Access.of(access), guesses_of(guesses, len(watch.canaries))
     check_enough(asked, len(watch.canaries), delta=plan.goal.delta, confidence=confidence)
     if seen is Access.WHITE_BOX and watch.steps_seen != plan.steps:
@@ -87,8 +90,10 @@ def finding_of(
     right = ranked_guesses(scores, watch.canaries.coins, guesses_in=asked[0], guesses_out=asked[1])
     bound = _bound(plan, (right, sum(asked), len(scores)), confidence)
     facts = {"canaries": len(scores), "guesses": sum(asked), "access": seen.value, "steps": plan.steps}
+    subject = "a training by DP-SGD, by the canaries in its data"
+    # what the bound assumes is the law of the plan, and that is what the plan claims
     return Finding(
-        "a training by DP-SGD, by the canaries in its data", plan.goal, {_NAMES[seen]: bound}, confidence, facts=facts
+        subject, plan.goal, {_NAMES[seen]: bound}, confidence, facts=facts, granted=frozenset({bound.assumes})
     )
 
 

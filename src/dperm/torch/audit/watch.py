@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from dperm.errors import ParameterError
+from dperm.torch.audit.arguments import attempted, of_type, trainable
 from dperm.torch.audit.canaries import Canaries, Pairs
 from dperm.torch.audit.evidence import Floats, Products, evidence
 from dperm.torch.audit.gradients import Shadow, flat_clipped
@@ -36,21 +37,24 @@ class Watch:
 
     Attributes
     ----------
+    plan, canaries
+        What was given.
     steps_seen
         Steps that were taken in.
     """
 
     def __init__(self, plan: DPSGDPlan, model: nn.Module, *, canaries: Canaries, loss: Loss) -> None:
-        self.canaries, self.steps_seen = canaries, 0
-        self._plan, self._model = plan, model
+        self.plan, self.canaries = of_type("plan", plan, DPSGDPlan), of_type("canaries", canaries, Canaries)
+        self.steps_seen, self._model = 0, trainable(model)
         self._shadow = Shadow.of(model, per_example(loss))
         self._trained = {name: value for name, value in model.named_parameters() if value.requires_grad}
         self._values, self._clip_norm = self._current(), float(plan.method.clip_norm)
-        self._first = self._losses()
+        self._first = attempted(self._losses, "model and loss must take the canaries' inputs and targets.")
         self._evidence = np.zeros(len(canaries))
 
     def see(self, private: PrivateTraining) -> None:
         """Take in a step, right after ``private.step`` returned True and before gradients are set to zero."""
+        of_type("private", private, PrivateTraining)
         sides = self._products(self._noisy_sum())
         told = [self._told(Products.joined(side)) for side in zip(*sides, strict=True)]
         self._evidence += told[0] if len(told) == 1 else told[0] - told[1]
@@ -68,8 +72,8 @@ class Watch:
         return self._first - self._losses()
 
     def _told(self, products: Products) -> Floats:
-        rate = self._plan.rate
-        return evidence(products.centred(rate), rate=rate, scale=self._plan.noise.scale)
+        rate = self.plan.rate
+        return evidence(products.centred(rate), rate=rate, scale=self.plan.noise.scale)
 
     def _products(self, noisy: Tensor) -> Iterator[list[Products]]:
         """For some canaries at a time the products of their gradients, and those of their alternatives'."""
@@ -84,7 +88,7 @@ class Watch:
     def _rows(self, records: Pairs) -> Iterator[Tensor]:
         """Clipped gradients at the parameters before the step, as they stand in the sum."""
         for gradients in self._shadow.gradients(self._values, records):
-            yield flat_clipped(gradients, self._clip_norm, self._plan.clipping)
+            yield flat_clipped(gradients, self._clip_norm, self.plan.clipping)
 
     def _noisy_sum(self) -> Tensor:
         """What the step divided by the expected size of a sample, in units of the clip norm."""
@@ -95,7 +99,7 @@ class Watch:
                 "zero later, or not at all."
             )
         flat = torch.cat([grad.detach().reshape(-1) for grad in grads if grad is not None])
-        return flat * (self._plan.expected_batch_size / self._clip_norm)
+        return flat * (self.plan.expected_batch_size / self._clip_norm)
 
     def _current(self) -> dict[str, Tensor]:
         return {name: value.detach().clone() for name, value in self._trained.items()}

@@ -1,0 +1,141 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Findings: no bound hides another, assumptions are said, and what does not belong together is refused."""
+
+import math
+from itertools import permutations
+
+import pytest
+
+from dperm import GDP, ApproxDP, PureDP
+from dperm.accounting import Gaussian, Laplace, Poisson, account
+from dperm.audit.claim import delta_of, is_gaussian
+from dperm.audit.finding import Finding
+from dperm.audit.levels import GAUSSIAN
+from dperm.audit.lower_bound import LowerBound
+from dperm.errors import ParameterError
+from dperm.privacy import RDP, ZCDP
+
+PURE = PureDP(1.0, "add_remove")
+APPROX = ApproxDP(1.0, 1e-5, "add_remove")
+CURVE = account(Gaussian(3.73063163481597), "add_remove")
+"""Of APPROX."""
+
+
+def bound(epsilon, delta=0.0, *, confidence=0.95, assumes=""):
+    return LowerBound(epsilon, delta, confidence, "test", assumes)
+
+
+def finding(bounds, claimed=PURE, **more):
+    named = bounds if isinstance(bounds, dict) else {"any": bounds}
+    return Finding("a subject", claimed, named, more.pop("confidence", 0.95), **more)
+
+
+def orders(bounds):
+    return [dict(order) for order in permutations(bounds.items())]
+
+
+@pytest.mark.parametrize("claimed", [ZCDP(0.01, "add_remove"), GDP(0.1, "add_remove"), APPROX], ids=str)
+def test_an_infinite_bound_beside_no_claim_hides_nothing(claimed):
+    """inf - inf is no number, and comparisons with it depend on the order."""
+    for bounds in orders({"nothing": bound(math.inf), "refuting": bound(50.0, 1e-5), "weak": bound(0.0, 1e-5)}):
+        found = finding(bounds, claimed)
+        assert found.violation and found.strongest == "refuting" and found.tightness > 1
+        assert str(found).startswith("VIOLATION")
+
+
+def test_where_nothing_is_claimed_nothing_is_refuted():
+    found = finding(bound(math.inf), APPROX)
+    assert not found.violation and found.tightness == 0
+    assert finding(bound(math.inf), PURE).violation and finding(bound(math.inf), PURE).tightness == math.inf
+    assert finding(bound(0.0), PureDP(0.0, "add_remove")).tightness == 0
+
+
+@pytest.mark.parametrize(
+    ("claimed", "profile", "refuted"),
+    [
+        (PURE, None, False),
+        (APPROX, None, False),
+        (ApproxDP(1.0, 1e-5, "add_remove"), CURVE, True),
+        (GDP(0.2, "add_remove"), None, True),
+        (ZCDP(0.02, "add_remove"), None, False),
+        (ZCDP(0.02, "add_remove"), account(Gaussian(5.0), "add_remove"), True),
+        (RDP([(2.0, 0.04)], "add_remove"), None, False),
+    ],
+    ids=["pure", "approximate", "curve of a Gaussian", "GDP", "zCDP", "zCDP by a Gaussian", "RDP"],
+)
+def test_a_gaussian_bound_refutes_gaussian_claims_alone(claimed, profile, refuted):
+    found = finding(bound(30.0, 1e-5, assumes=GAUSSIAN), claimed, profile=profile)
+    assert found.violation is refuted and found.as_dict()["violation"] is refuted
+    said = "as is claimed" if refuted else "which is not claimed"
+    assert GAUSSIAN in str(found) and said in str(found) and str(found).startswith("VIOLATION") is refuted
+
+
+def test_a_conditional_bound_does_not_hide_one_that_refutes():
+    for bounds in orders({"conditional": bound(30.0, 1e-5, assumes=GAUSSIAN), "plain": bound(2.0, 1e-5)}):
+        found = finding(bounds, APPROX)
+        assert found.violation and found.strongest == "plain" and "Gaussian" not in str(found)
+
+
+def test_other_assumptions_have_to_be_granted():
+    odd = bound(3.0, assumes="the moon is full")
+    assert not finding(odd).violation and "only if the moon is full" in str(finding(odd))
+    assert finding(odd, granted={"the moon is full"}).violation
+    assert not finding(odd, granted={GAUSSIAN}).violation
+    with pytest.raises(ParameterError, match="granted must be a set"):
+        finding(odd, granted="the moon is full")
+
+
+def test_curves_that_are_gaussian_are_known():
+    assert is_gaussian(account(Gaussian(2.0) * 5 + Gaussian(1.0), "replace_one"))
+    assert is_gaussian(GDP(1.0, "add_remove").profile()) and is_gaussian(CURVE)
+    for event in (Laplace(1.0), Poisson(Gaussian(1.0), rate=0.1) * 3, Gaussian(1.0) + Laplace(1.0)):
+        assert not is_gaussian(account(event, "add_remove"))
+
+
+WRONG = {
+    "no claim": ({"claimed": None}, "claimed must be the guarantee.*it is missing"),
+    "a number": ({"claimed": 1.0}, r"claimed must be the guarantee.*got 1\.0"),
+    "looser curve": ({"profile": PureDP(3.0, "add_remove").profile()}, "at least as much as claimed, got epsilon 3"),
+    "other neighbours": ({"profile": PureDP(1.0, "replace_one").profile()}, "under the adjacency of claimed"),
+    "no curve": ({"profile": "abc"}, "profile must be a privacy profile, such as account"),
+    "confidence of 7": ({"confidence": 7.0}, "confidence must be"),
+    "confidence of 0": ({"confidence": 0.0}, "confidence must be"),
+    "unpaid": ({"confidence": 0.99}, r"confidence must not be above that of any bound, got 0\.99"),
+    "no bounds": ({"bounds": {}}, "at least one statistic"),
+    "bounds of another kind": ({"bounds": {"x": 1.0}}, r"bounds\['x'\] must be a LowerBound, got 1\.0"),
+    "a list": ({"bounds": [bound(1.0)]}, "bounds must be a mapping"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_does_not_belong_together_is_refused(case):
+    wrong, words = WRONG[case]
+    given = {"claimed": PURE, "bounds": {"any": bound(2.0)}, "confidence": 0.95, "profile": None, **wrong}
+    with pytest.raises(ParameterError, match=words):
+        Finding("a subject", **given)
+
+
+def test_a_curve_that_promises_as_much_or_more_is_taken():
+    assert finding(bound(0.9, 1e-5), APPROX, profile=CURVE).claimed_epsilon(1e-5) == pytest.approx(1.0, rel=1e-6)
+    tighter = finding(bound(0.9), PURE, profile=PureDP(0.5, "add_remove").profile())
+    assert tighter.violation and tighter.claimed_epsilon(0.0) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("claimed", "delta", "found"),
+    [(PURE, None, 0.0), (APPROX, None, 1e-5), (APPROX, 0.01, 0.01), (GDP(1.0, "add_remove"), 0.1, 0.1)],
+    ids=["pure", "its own", "given", "GDP"],
+)
+def test_the_delta_of_a_claim(claimed, delta, found):
+    assert delta_of(claimed, delta) == found
+
+
+def test_a_delta_at_which_nothing_is_claimed_is_refused():
+    for claimed, delta in ((APPROX, 0.0), (APPROX, 1e-6), (ZCDP(0.1, "add_remove"), 0.0)):
+        with pytest.raises(ParameterError, match="delta must be one at which"):
+            delta_of(claimed, delta)
+    assert delta_of(APPROX, 1e-6, profile=CURVE) == 1e-6
+    with pytest.raises(ParameterError, match="delta must be given: a ZCDP"):
+        delta_of(ZCDP(0.1, "add_remove"))
+    assert delta_of(ZCDP(0.1, "add_remove"), usual=1e-5) == 1e-5
