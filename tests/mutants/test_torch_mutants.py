@@ -89,8 +89,8 @@ MUTANTS = [
     Mutant(
         "long gradients are left long",
         "engine.clipping",
-        "found = squares.clamp(min=clip_norm**2).rsqrt_()",
-        "found = squares.clamp(max=clip_norm**2).rsqrt_()",
+        "found = squares.clamp(min=float(clip_norm) ** 2).rsqrt_()",
+        "found = squares.clamp(max=float(clip_norm) ** 2).rsqrt_()",
         checks.a_record_moves_a_step_by_a_clip_norm_at_most,
     ),
     Mutant(
@@ -147,8 +147,8 @@ MUTANTS = [
     Mutant(
         "noise of scale one at once",
         "at_once",
-        "scale, places = noise.scale * factor,",
-        "scale, places = factor,",
+        "scale = noise.scale * factor",
+        "scale = factor",
         checks.noise_at_once_has_the_planned_scale,
     ),
     Mutant(

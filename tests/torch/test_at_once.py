@@ -7,6 +7,7 @@ import torch
 from torch import nn
 from torch_training import KINDS, attached, loss_of, model_of, plan_of
 
+from dperm.errors import AssumptionError
 from dperm.noise.bits import SystemBits
 from dperm.torch.at_once import AtOnce, at_once
 from dperm.torch.engine.factors import Dense, Outer, OuterSequence
@@ -79,3 +80,20 @@ def test_draws_are_not_handed_out_twice():
     one, other = (AtOnce(noise, parameters)([], stream, 1.0) for _ in range(2))
     assert one[0].data_ptr() != other[0].data_ptr()
     assert not torch.isclose(one[0], other[0]).any()
+
+
+def test_gradients_of_different_steps_share_no_memory():
+    """Not with later noise either, whatever somebody holds of them."""
+    noise, parameters, stream = plan_of().noise, list(nn.Linear(300, 200).parameters()), SystemBits().stream()
+    made = AtOnce(noise, parameters)
+    held = [made([], stream, 1.0)[0].untyped_storage() for _ in range(5)]
+    assert len({storage.data_ptr() for storage in held}) == 5
+
+
+def test_a_parameter_that_came_later_is_refused_before_noise_is_drawn():
+    model, plan = model_of(), plan_of(rate=1.0)
+    with pytest.raises(AssumptionError, match="not there"), attached(plan, model) as private:
+        for x, y in private:
+            layer = next(module for module in model.modules() if isinstance(module, nn.Linear))
+            layer.weight = nn.Parameter(layer.weight.detach().clone())
+            private.step(loss_of(model, x, y))

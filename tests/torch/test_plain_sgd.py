@@ -3,6 +3,7 @@
 """The short way of plain SGD: the same numbers, and only where nobody could tell."""
 
 import copy
+import functools
 
 import pytest
 import torch
@@ -103,3 +104,30 @@ def test_schedulers_see_the_steps(recwarn):
                 scheduler.step()
     assert optimizer.param_groups[0]["lr"] == pytest.approx(0.1 * 0.5**plan.steps)
     assert not [one for one in recwarn if "lr_scheduler.step()" in str(one.message)]
+
+
+@pytest.mark.parametrize("wrapped", [True, False], ids=["wraps", "replaces"])
+def test_a_step_that_was_patched_on_the_class_is_taken(wrapped, monkeypatch):
+    model = model_with_gradients()
+    optimizer, step = SGD(model.parameters(), lr=0.3), SGD.step
+
+    def patched(self, closure=None):
+        return step(self, closure)
+
+    monkeypatch.setattr(SGD, "step", functools.wraps(step)(patched) if wrapped else patched)
+    assert not taken(model, optimizer)
+    monkeypatch.undo()
+    assert taken(model, optimizer)
+
+
+def test_whoever_profiles_sees_the_step():
+    model = model_with_gradients()
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]):
+        assert not taken(model, SGD(model.parameters(), lr=0.3))
+
+
+def test_a_setting_that_is_missing_is_left_to_torch():
+    model = model_with_gradients()
+    optimizer = SGD(model.parameters(), lr=0.3)
+    del optimizer.param_groups[0]["fused"]
+    assert not taken(model, optimizer)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from dperm.errors import AssumptionError
 from dperm.noise.bits import Stream
 from dperm.torch.engine.gradients import Weighed
 from dperm.torch.engine.precision import plain_arithmetic
@@ -18,8 +19,10 @@ from dperm.torch.engine.scratch import Scratch
 from dperm.torch.engine.sums import Onto
 from dperm.torch.noise import FastNoise, StepNoise
 
-PIECES = 3
-"""Kept from step to step: two for gradients, of which the parameters hold the last ones, and one on the way."""
+UNKNOWN = (
+    "a parameter is trained that was frozen, or not there, when the training was attached. Set requires_grad before, "
+    "and leave the parameters of the model in their places."
+)
 
 
 class AtOnce:
@@ -31,20 +34,21 @@ class AtOnce:
         self._shapes = [value.shape for value in parameters]
         self._sizes = [value.numel() for value in parameters]
         self._size = sum(self._sizes)
-        self._scratch = Scratch(PIECES)
+        self._scratch = Scratch(1)
 
     def __call__(self, found: Sequence[Weighed], stream: Stream, factor: float) -> list[Tensor]:
         """The private gradients of all parameters, in their order; those that no loss depends on are noise."""
-        noise = self._noise
+        noise, places = self._noise, [self._places.get(id(parameter), -1) for parameter, *_ in found]
+        if -1 in places:
+            raise AssumptionError(UNKNOWN)
         grads = self._views(noise.standard(self._size, stream, self._scratch))
-        scale, places = noise.scale * factor, self._places
+        scale = noise.scale * factor
         with plain_arithmetic("cpu"):
-            for parameter, examples, weights in found:
-                examples.add_weighted(weights, Onto(grads[places[id(parameter)]], scale, factor))
+            for place, (_, examples, weights) in zip(places, found, strict=True):
+                examples.add_weighted(weights, Onto(grads[place], scale, factor))
             if len(found) < len(grads):
-                met = {id(parameter) for parameter, *_ in found}
-                for key in places.keys() - met:
-                    grads[places[key]].mul_(scale)
+                for place in set(range(len(grads))) - set(places):
+                    grads[place].mul_(scale)
         return grads
 
     def _views(self, flat: Tensor) -> list[Tensor]:

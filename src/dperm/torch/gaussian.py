@@ -27,8 +27,11 @@ def torch_gaussian(size: int, stream: Stream) -> NDArray[np.float32]:
 
 
 def normals(size: int, stream: Stream, scratch: Scratch) -> Tensor:
-    """``size`` standard normals by Box and Muller: sqrt(-2 log U) (cos V, sin V)."""
-    out = scratch.empty(size + size % 2)
+    """``size`` standard normals by Box and Muller: sqrt(-2 log U) (cos V, sin V), in memory of their own.
+
+    ``scratch`` is for what is needed on the way, which nobody else sees.
+    """
+    out = torch.empty(size + size % 2, dtype=torch.float32, device="cpu")
     for start in range(0, len(out), 2 * BLOCK):
         part = out[start : start + 2 * BLOCK]
         half = len(part) // 2

@@ -6,9 +6,10 @@ Only where nobody could tell: no momentum, no decay, no hooks, no scheduler that
 torch does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 from torch.optim import SGD, Optimizer
 from torch.optim import optimizer as hooks
@@ -28,7 +29,7 @@ def plain_step(optimizer: Optimizer, trained: Sequence[Tensor]) -> bool:
         return False
     group = optimizer.param_groups[0]
     held, rate = group["params"], group["lr"]
-    if type(rate) is not float or any([group[name] for name in OTHERWISE]) or len(held) != len(trained):
+    if type(rate) is not float or any([group.get(name, True) for name in OTHERWISE]) or len(held) != len(trained):
         return False
     if any([one is not other for one, other in zip(held, trained, strict=True)]):
         return False
@@ -36,6 +37,14 @@ def plain_step(optimizer: Optimizer, trained: Sequence[Tensor]) -> bool:
         for value in trained:
             value.add_(value.grad, alpha=-rate)  # type: ignore[arg-type]  # every trained parameter has a gradient now
     return True
+
+
+def _original(step: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of torch without what an optimizer's class puts around it, as the first one is made."""
+    return getattr(step, "__wrapped__", step) if getattr(step, "hooked", False) else step
+
+
+STEP = _original(SGD.step)
 
 
 def _is_unwatched(optimizer: Any) -> bool:
@@ -46,4 +55,6 @@ def _is_unwatched(optimizer: Any) -> bool:
         or hooks._global_optimizer_pre_hooks
         or hooks._global_optimizer_post_hooks
         or "step" in vars(optimizer)
+        or _original(SGD.step) is not STEP
+        or torch.autograd._profiler_enabled()  # who looks wants to see the step
     )

@@ -16,7 +16,7 @@ from dperm.checks import shown
 from dperm.errors import AssumptionError, LeakError, ParameterError
 from dperm.noise.bits import Stream
 from dperm.torch.adam import tell_noise
-from dperm.torch.at_once import at_once
+from dperm.torch.at_once import UNKNOWN, at_once
 from dperm.torch.engine.gradients import Weighed
 from dperm.torch.plain_sgd import plain_step
 
@@ -86,9 +86,7 @@ class Update:
         for parameter, total in sums:
             place = self._places.get(id(parameter))
             if place is None:
-                raise AssumptionError(
-                    "a parameter is trained that was frozen when the training was attached. Set requires_grad before."
-                )
+                raise AssumptionError(UNKNOWN)
             held = self._sums[place]
             self._sums[place] = total if held is None else held.add_(total)
 

@@ -22,8 +22,14 @@ def test_memory_that_nobody_holds_is_used_again():
 
 @pytest.mark.parametrize(
     "hold",
-    [lambda value: value, lambda value: value[1:], lambda value: value.numpy(), lambda value: nn.Parameter(value)],
-    ids=["itself", "a_part", "an_array", "a_parameter"],
+    [
+        lambda value: value,
+        lambda value: value[1:],
+        lambda value: value.numpy(),
+        lambda value: nn.Parameter(value),
+        lambda value: value.untyped_storage(),
+    ],
+    ids=["itself", "a_part", "an_array", "a_parameter", "storage"],
 )
 def test_memory_that_somebody_holds_is_not(hold):
     scratch = Scratch(2)
@@ -32,6 +38,15 @@ def test_memory_that_somebody_holds_is_not(hold):
     places = {value.data_ptr() for value in others}
     assert len(places) == 4
     assert (held.ctypes.data if hasattr(held, "ctypes") else held.data_ptr()) not in places
+
+
+def test_memory_that_other_processes_may_see_is_not_used_again():
+    scratch = Scratch(1)
+    value = scratch.empty(3, 4)
+    value.share_memory_()
+    place = value.data_ptr()
+    del value
+    assert scratch.empty(3, 4).data_ptr() != place
 
 
 def test_sizes_and_types_are_apart():

@@ -7,6 +7,7 @@ import os
 import pickle
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -86,12 +87,21 @@ def _started(trainings: Trainings) -> None:
     parent's would, in every process: those are found out by the first trainings.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     for module in ("random", "numpy.random", "torch"):
         loaded = sys.modules.get(module)
         if loaded is not None:
             loaded.seed()
     _inherited["trainings"] = trainings
     _first.clear()
+
+
+def _end_with_parent() -> None:
+    """A parent that is killed ends nobody."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _some(included: Truths) -> Part:

@@ -31,7 +31,7 @@ def trainable(model: object) -> nn.Module:
 
 def function(name: str, value: object, does: str) -> None:
     """Refuse what cannot be called."""
-    if not callable(value):
+    if not callable(value) or isinstance(value, nn.Module):
         raise ParameterError(f"{name} must be a function that {does}, got {shown(value)}.")
 
 

@@ -164,7 +164,7 @@ def _shadow_scores(
     make_model: MakeModel, train: Train, records: Pairs, mask: Mask, progress: Progress | None
 ) -> Floats:
     """Scores (records x models) of models that were trained on the halves in the columns of ``mask``."""
-    function("make_model", make_model, "gives a fresh model")
+    function("make_model", make_model, "makes a new model, such as lambda: nn.Linear(20, 2)")
     function("train", train, "trains a model in place on (inputs, labels)")
     progress_of(progress)
     scores = np.empty(mask.shape)

@@ -107,7 +107,7 @@ def _weights(clipping: Clipping, clip_norm: float, squares: Tensor, layers: Sequ
     if clipping is Clipping.NORMALIZED:
         found = squares.clamp(min=0).sqrt_().add_(STABLE * clip_norm).reciprocal_()
     else:
-        found = squares.clamp(min=clip_norm**2).rsqrt_()
+        found = squares.clamp(min=float(clip_norm) ** 2).rsqrt_()
     if found.dtype is torch.float64:
         found = found.mul_(1 - SLACK)
     spreads = [layer.spread for layer in layers if layer.spread is not None]

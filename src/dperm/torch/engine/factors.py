@@ -34,6 +34,10 @@ SPREAD = 2.0**7
 """A norm counts as at least this part of its spread: rounding errors of sums then have a public bound (T46b)."""
 
 
+CANCELLED, ROUNDED = 2.0**6, 2.0**-20
+"""Below that part of its squared spread a squared norm has mostly cancelled; of the latter, what rounding may take."""
+
+
 LONGEST_ROW = 2**20
 """Terms of one sum of squares."""
 
@@ -252,8 +256,15 @@ def row_squares(rows: Tensor) -> Tensor:
 
 
 def floored(squares: Tensor, spread: Tensor) -> Tensor:
-    """Squared norms, none of them below 1/128 of its spread: what is left of terms that cancel may be rounding."""
-    return torch.maximum(squares, spread.mul(1 / SPREAD).square_())
+    """Squared norms, none of them below 1/128 of its spread: what is left of terms that cancel may be rounding.
+
+    In single precision, where much cancels, what rounding may have taken is added; in double precision that comes
+    later, in every case (T46b).
+    """
+    largest = spread.square()
+    if squares.dtype is torch.float32:
+        squares = torch.where(squares * CANCELLED < largest, squares + ROUNDED * largest, squares)
+    return torch.maximum(squares, largest.mul_(1 / SPREAD**2))
 
 
 def _gram(rows: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 """Memory that is used again in the next step: to get fresh pages costs more than to write to them."""
 
 import math
+import sys
 import threading
 
 import torch
@@ -32,7 +33,7 @@ class Scratch(threading.local):
                 view = held.view(shape)  # first: whatever interrupts now finds that somebody holds it
                 if _holders(held) == _WITH_A_VIEW:
                     return view
-        fresh = torch.empty(size, dtype=dtype)
+        fresh = torch.empty(size, dtype=dtype, device="cpu")
         self._held = [*self._held, fresh][-self._most :] if self._most else []
         return fresh.view(shape)
 
@@ -44,18 +45,22 @@ def keep_freed_memory() -> None:
     has seen freed (up to 32 MB). So one such piece, which is never written to, is shown to it. Elsewhere this does
     nothing.
     """
-    torch.empty(LARGEST_PIECE, dtype=torch.uint8)
+    torch.empty(LARGEST_PIECE, dtype=torch.uint8, device="cpu")
 
 
-def _holders(value: Tensor) -> int:
-    return int(torch._C._storage_Use_Count(value.untyped_storage()._cdata))
+def _holders(value: Tensor) -> tuple[int, int, bool]:
+    """Tensors of this memory, Python objects that stand for it, and whether other processes may see it."""
+    storage = value.untyped_storage()
+    return int(torch._C._storage_Use_Count(storage._cdata)), sys.getrefcount(storage), storage.is_shared()
 
 
-def _with_a_view() -> int:
+def _with_a_view() -> tuple[int, int, bool]:
     """What is counted for a tensor and one view of it."""
-    value = torch.empty(1)
+    value = torch.empty(1, device="cpu")
     view = value.view(1)
-    return _holders(value) if view is not value else 0
+    found = _holders(value)
+    del view
+    return found
 
 
 _WITH_A_VIEW = _with_a_view()
