@@ -36,7 +36,7 @@ def test_drawn_coins_pass_the_check():
 @pytest.mark.parametrize(
     ("included", "word"),
     [
-        ([1, 0, 1], "booleans"),
+        ([1, 0, 2], "booleans"),
         ([[True, False]], "booleans"),
         ([0.5, 0.2], "booleans"),
         ([True, False, True, True], "one entry per score"),

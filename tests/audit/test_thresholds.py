@@ -14,6 +14,7 @@ from dperm.audit.rates import from_rates, gaussian_from_rates
 from dperm.audit.rules import APPROXIMATE_GUESSES, GAUSSIAN_GUESSES, GAUSSIAN_RATES, PURE_GUESSES, RATES
 from dperm.audit.thresholds import fixed_threshold, split_threshold, union_threshold
 from dperm.errors import AssumptionError, ParameterError
+from dperm.noise.simulation import generator
 
 RUNS = 4000
 DRAWN = coins(RUNS, seed=4)
@@ -84,7 +85,7 @@ def test_a_split_selects_a_threshold_nearly_as_good_as_the_best(name):
 
 def test_the_runs_that_select_are_not_tested_on():
     """Scores that tell only in the part to select on: the rest must show nothing."""
-    order = np.random.default_rng(0).permutation(RUNS)  # the shuffle of seed 0
+    order = generator(0, "runs to select a threshold on").permutation(RUNS)  # the shuffle of seed 0
     scores = np.random.default_rng(6).normal(size=RUNS)
     scores[order[:800]] = 10.0 * IN[order[:800]]
     assert fixed_threshold(scores, DRAWN, 5.0, delta=0.0).epsilon > 3
@@ -94,7 +95,7 @@ def test_the_runs_that_select_are_not_tested_on():
 
 def test_to_test_on_the_runs_that_selected_would_be_found_out(assert_killed):
     scores = np.random.default_rng(6).normal(size=RUNS)
-    chosen = np.random.default_rng(0).permutation(RUNS)[:800]
+    chosen = generator(0, "runs to select a threshold on").permutation(RUNS)[:800]
     scores[chosen] = 10.0 * IN[chosen]
 
     def check(module):

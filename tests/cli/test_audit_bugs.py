@@ -26,7 +26,8 @@ def test_a_bug_that_is_missed_ends_with_five(dperm):
 def test_bugs_are_drawn(tmp_path, dperm):
     pytest.importorskip("matplotlib")
     file = tmp_path / "bugs.svg"
-    assert dperm(f"audit bugs {PICKED} --repeats 1 --seed 1 --plot {file}").exit_code == 0
+    result = dperm(f"audit bugs {PICKED} --repeats 1 --seed 1 --plot {file}")
+    assert result.exit_code == 0 and f"Written: {file}" in result.stdout
     assert "raw floats" in file.read_text() or file.stat().st_size > 5000
 
 
@@ -63,3 +64,14 @@ def test_the_demonstration_is_drawn(acted, tmp_path, dperm, answered):
     assert all((folder / file).stat().st_size > 5000 for file in files)
     assert "exists" in dperm(f"audit demo --plot-folder {folder}").stderr
     assert dperm(f"audit demo --plot-folder {folder} --force").exit_code == 0
+
+
+def test_what_is_wrong_stands_below_the_table_if_asked_for(dperm):
+    line = 'audit bugs --only "Noise \u221220 %" --runs 20000 --repeats 1 --seed 1'
+    brief, long = dperm(line).stdout, dperm(f"{line} --verbose").stdout
+    assert max(map(len, brief.splitlines())) < 130 and "80 %" not in brief
+    assert "noise -20 %: The noise has 80 %" in long
+
+
+def test_a_name_that_is_nearly_right_gets_a_hint(refused):
+    assert "Did you mean 'raw floats'?" in refused('audit bugs --only "raw float"')

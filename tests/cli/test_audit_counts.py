@@ -57,8 +57,14 @@ def test_a_claim_below_the_bound_is_refuted_with_code_five(dperm, line, violated
     assert data["finding"]["violation"] is violated and data["finding"]["claimed"]["adjacency"] in line
 
 
+def test_a_gaussian_bound_refutes_no_bare_epsilon_and_says_why(dperm):
+    result = dperm(f"{RATES} --gaussian --delta 1e-5 --claimed-epsilon 4 --adjacency add_remove")
+    assert result.exit_code == 0 and "only if the trade-off is Gaussian, which is not claimed" in result.stdout
+
+
 BAD = [
-    (f"{RATES} --gaussian", "delta"),
+    (f"{RATES} --gaussian", "--gaussian needs --delta"),
+    (RATES.replace("900", "0.9"), "'0.9' is not a whole number: give a count"),
     (f"{RATES} --claimed-epsilon 1", "--adjacency is missing"),
     (f"{RATES} --adjacency add_remove", "--claimed-epsilon"),
     (f"{RATES} --claimed-epsilon 1 --adjacency nearby", "nearby"),

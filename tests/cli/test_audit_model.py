@@ -92,6 +92,75 @@ def test_what_is_no_audit_is_refused(fitted, ends):
     assert "missing.json" in ends(2, "report model.dperm -o s.md --audit missing.json").stderr
 
 
+def changed(name, **changes):
+    """The audit of the black box with other words; written as it would be."""
+    data = json.loads(Path("audit.json").read_text())
+    data["audits"][0] |= changes
+    Path(name).write_text(json.dumps(data))
+
+
+def refuted():
+    """The file of an audit whose strongest bound is 3, as the audit would have written it."""
+    from dperm.cli.audit.checked import _again
+    from dperm.sklearn.files import load_stored
+    from dperm.sklearn.replanned import replanned
+
+    box = json.loads(Path("audit.json").read_text())["audits"][0]
+    box["bounds"]["likelihood ratio"]["epsilon"] = 3.0
+    _, finding = _again(box, replanned(load_stored("model.dperm").estimator))
+    changed("refuted.json", bounds=box["bounds"], violation=True, result=str(finding))
+
+
+def test_a_refutation_turns_the_statement_and_ends_with_five(fitted, ends, dperm):
+    ends(0, f"audit model model.dperm {QUICK} --out audit.json")
+    refuted()
+    for name in ("s.html", "s.md", "s.json"):
+        result = dperm(f"report model.dperm -o {name} --audit refuted.json")
+        said = result.stdout
+        assert (
+            result.exit_code == 5
+            and "REFUTED BY AN AUDIT" in said
+            and "VIOLATION: claimed epsilon 1, measured >= 3" in said
+        )
+        assert "REFUTED BY AN AUDIT" in Path(name).read_text() and "PRIVATE, as far" not in Path(name).read_text()
+    page, data = Path("s.html").read_text(), json.loads(Path("s.json").read_text())
+    assert 'class="status good"' not in page and 'class="status bad"><p class="word">REFUTED BY AN AUDIT' in page
+    assert data["private"] is False and data["fields"]["status"].startswith("REFUTED")
+    assert Path("s.md").read_text().startswith("# REFUTED BY AN AUDIT")
+    answer = json.loads(dperm("report model.dperm -o t.json --audit refuted.json --json").stdout)
+    assert answer["refuted"] is True and answer["private"] is False
+
+
+FORGED = {
+    "verdict": {"violation": True},
+    "words": {"result": "No violation found: all is well."},
+    "claim": {"claimed": {"kind": "PureDP", "epsilon": 9.0, "adjacency": "replace_one"}},
+    "no bounds": {"bounds": {}},
+    "odd bounds": {"bounds": {"a": {"epsilon": "x"}}},
+    "higher bound": {"bounds": {"a": dict(epsilon=7.0, delta=0.0, confidence=0.99, method="A4", assumes="")}},
+    "runs": {"runs": 5},
+}
+
+
+@pytest.mark.parametrize("kind", FORGED)
+def test_an_audit_that_contradicts_itself_is_refused(fitted, ends, kind):
+    ends(0, f"audit model model.dperm {QUICK} --out audit.json")
+    changed("bad.json", **FORGED[kind])
+    said = ends(2, "report model.dperm -o s.html --audit bad.json").stderr
+    assert "contradicts itself" in said and not Path("s.html").exists()
+
+
+def test_too_few_runs_are_no_clean_pass(fitted, ends, answered):
+    said = ends(0, "audit model model.dperm --runs 6 --seed 1 --confidence 0.9 --out audit.json").stdout
+    assert "This audit could not have refuted anything: with 6 runs" in said and "it takes 8 at least" in said
+    box = answered("audit model model.dperm --runs 200 --seed 1 --confidence 0.9")["findings"][0]
+    assert "powerless" not in box
+    ends(0, "report model.dperm -o s.md --audit audit.json")
+    assert "could not have refuted anything" in Path("s.md").read_text()
+    changed("bad.json", powerless="")
+    ends(2, "report model.dperm -o t.md --audit bad.json")
+
+
 def test_models_that_promise_nothing_are_refused(desk, ends, dperm):
     dperm("fit data.csv --epsilon inf --not-private --schema schema.toml --out plain.dperm")
     dperm(f"{FIT} --seed 1 --not-private --out seeded.dperm")
@@ -155,6 +224,11 @@ def test_claimed_against_measured_is_drawn(tmp_path, dperm):
     assert file.stat().st_size > 5000
 
 
+def test_a_model_in_the_place_of_a_verb_and_other_endings_get_a_hint(fitted, ends):
+    assert "dperm audit model model.dperm" in ends(2, "audit model.dperm").stderr
+    assert "must end in .json" in ends(2, "audit model model.dperm --out audit.txt").stderr
+
+
 BAD = [
     ("audit method outputs --adjacency add_remove", "METHOD must be one of objective, output"),
     ("audit method output", "--adjacency is missing"),
@@ -174,3 +248,9 @@ BAD = [
 @pytest.mark.parametrize(("line", "word"), BAD, ids=range(len(BAD)))
 def test_what_cannot_be_attacked_is_refused(refused, line, word):
     assert word in refused(line)
+
+
+def test_trainings_one_by_one_say_before_how_long_they_take(dperm):
+    result = dperm("audit method bolt_on --epsilon 1 --adjacency replace_one --n 50 --runs 60 --seed 1")
+    assert result.stderr.startswith("60 trainings, one by one: about") and "are weak" in result.stderr
+    assert "audit_training" in result.stderr

@@ -54,6 +54,19 @@ def test_a_curve_is_drawn(table, dperm, name):
     assert "exists" in dperm(f"audit scores scores.csv --plot {name}").stderr
 
 
+def test_bounds_need_no_claim(tmp_path, dperm, answered):
+    coins = np.random.default_rng(2)
+    bits = coins.integers(2, size=2000)
+    rows = [f"{coins.normal() + 2 * bit},{bit}" for bit in bits]
+    (tmp_path / "own.csv").write_text(" Score ,MEMBER\n" + "\n".join(rows))
+    for trials in ("one_run", "independent"):
+        line = f"audit scores {tmp_path / 'own.csv'} --trials {trials}"
+        found = answered(line)
+        best = max(bound["epsilon"] for bound in found["bounds"].values())
+        assert best > 1 and found["findings"] == [] and f"epsilon >= {best:.3f}"[:-1] in dperm(line).stdout
+    assert answered(f"audit scores {tmp_path / 'own.csv'}")["bounds"] == {}
+
+
 BAD = {
     "nan": ("score,member\nnan,1\n1,0\n", "line 2: the score is NaN"),
     "text": ("score,member\n1,1\nhigh,0\n", "line 3: the score is not a number"),
@@ -63,6 +76,9 @@ BAD = {
     "column": ("score,in\n1,1\n", "has no member"),
     "empty": ("", "has no score and no member"),
     "few": ("score,member\n1,1\n2,0\n", "at least 10 members"),
+    "others": ("score,in\n1,1\n", "It has 'score', 'in'."),
+    "semicolons": ("score;member\n1;1\n", "separated by commas, not by ';'"),
+    "twice": ("score,Score,member\n1,1,1\n", "has no score"),
     "bytes": (b"score,member\n\xff\xfe,1\n", "UTF-8"),
 }
 

@@ -10,6 +10,7 @@ import pytest
 from dperm import GDP, ParameterError, PureDP
 from dperm.audit import Finding, LowerBound
 from dperm.audit.membership import Roc
+from dperm.report.audit_dots import Dot, plot_dots
 from dperm.report.audit_plots import MOST_CURVES, NAME_HEIGHT, _apart, plot_claimed_against_measured, plot_roc
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
@@ -48,9 +49,27 @@ def lowest_threshold(given: Roc, rate: float) -> float:
 def test_the_ceiling_of_a_guarantee_is_drawn():
     claim = GDP(0.5, "add_remove")
     ax = plot_roc(roc(), guarantee=claim)
-    drawn = labelled(ax, "ceiling of the guarantee").get_xydata()
+    drawn = labelled(ax, "ceiling of mu = 0.5 (add_remove)").get_xydata()
     exact = np.array([1 - claim.profile().tradeoff(x) for x in drawn[:, 0]])
     assert (drawn[:, 1] >= exact - 1e-9).all() and drawn[:, 1] == pytest.approx(exact, rel=0.1)
+
+
+def test_notes_stand_in_the_picture():
+    ax = plot_roc(roc(), note="not private: do not publish")
+    assert [text.get_text() for text in ax.texts] == ["not private: do not publish"]
+
+
+def test_dots_have_a_line_each_with_claim_and_measurement():
+    ax = plot_dots([Dot("a $ b $", 1.0, 2.0, True), Dot("b", 4.0, 0.0, False), Dot("c", 1.0, float("inf"), True)])
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["a $ b $", "b", "c"]
+    low, high = ax.get_xlim()
+    crosses = [line.get_xydata().tolist() for line in ax.lines if line.get_marker() == "X"]
+    assert crosses == [[[2.0, 0]], [[high, 2]]]
+    assert next(line for line in ax.lines if line.get_marker() == "o").get_xydata().tolist() == [[low, 1]]
+    claims = [line.get_xydata().tolist()[0] for line in ax.lines if line.get_marker() == "|"]
+    assert claims == [[1.0, 0], [4.0, 1], [1.0, 2]]
+    with pytest.raises(ParameterError, match="dots must hold at least one"):
+        plot_dots([])
 
 
 def test_pictures_are_written_to_files(tmp_path):

@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Audits in a statement: added, never compared away, and shown with floors rounded down."""
 
+import json
+
 import pytest
 
 from dperm import PureDP
 from dperm.audit import Finding, LowerBound
-from dperm.errors import ParameterError
+from dperm.errors import EventFormatError, ParameterError
 from dperm.mechanisms import LaplaceMechanism
-from dperm.report import Statement, page, statement
+from dperm.report import Statement, fields, page, statement
 from dperm.report.audits_shown import audits_shown
+from dperm.report.key_facts import key_facts
 
 CLAIM = PureDP(1.0, "add_remove")
 
@@ -41,6 +44,61 @@ def test_what_is_no_audit_is_refused(release):
             statement(release).audited(wrong)
 
 
+def test_findings_are_taken_as_they_are_and_what_is_none_is_named_by_its_type(release):
+    as_object, as_data = (statement(release).audited([one]) for one in (finding(), finding().as_dict()))
+    assert as_object == as_data == statement(release, audits=[finding()])
+    with pytest.raises(ParameterError, match="item 1 is an object of type int"):
+        statement(release).audited([finding(), 1])
+    infinite = Finding("all", CLAIM, {"atom": LowerBound(float("inf"), 0.0, 1.0, "atom")}, 1.0)
+    assert statement(release).audited([infinite])["audit"][0]["bounds"]["atom"]["epsilon"] is None
+
+
+def test_a_refutation_turns_the_status_everywhere(release):
+    clean, refuted = (statement(release).audited([finding(epsilon)]) for epsilon in (0.5, 2.0))
+    assert clean.is_private and not clean.is_refuted and not refuted.is_private and refuted.is_refuted
+    assert refuted.audited([finding(0.5)]).is_refuted
+    assert Statement.from_json(refuted.to_json()) == refuted
+    whole = page(refuted)
+    assert '<body class="refuted">' in whole and 'class="status bad"' in whole and 'class="status good"' not in whole
+    for text in (whole, refuted.to_markdown(), str(refuted)):
+        assert "REFUTED BY AN AUDIT" in text and "VIOLATION: claimed epsilon 1, measured &gt;= 2" in text.replace(
+            "\\>", "&gt;"
+        ).replace(">=", "&gt;=")
+
+
+def test_a_status_that_its_audits_do_not_bear_out_is_not_read(release):
+    for epsilon, status in ((2.0, fields.PRIVATE), (0.5, fields.REFUTED)):
+        found = statement(release).audited([finding(epsilon)])
+        text = Statement({**found.to_dict(), "status": status}).to_json()
+        with pytest.raises(EventFormatError, match="its status is not what its audits say"):
+            Statement.from_json(text)
+
+
+def test_the_schema_knows_the_refutation(release):
+    validator = pytest.importorskip("jsonschema").Draft202012Validator(Statement.schema())
+    refuted = statement(release).audited([finding(2.0)])
+    assert validator.is_valid(json.loads(refuted.to_json()))
+    for change in ({"private": True}, {"fields": {**refuted.to_dict(), "status": fields.PRIVATE}}):
+        assert not validator.is_valid({**json.loads(refuted.to_json()), **change})
+
+
+@pytest.mark.parametrize(
+    ("audits", "words"),
+    [
+        ([], "none: nobody has tried"),
+        ([finding(0.5)], "1 audit, no violation found, epsilon >= 0.5 at 95 % confidence"),
+        ([finding(0.5), finding(0.98765)], "2 audits, no violation found, epsilon >= 0.9876 at 95 % confidence"),
+        ([finding(0.5), finding(2.0)], "REFUTED by 1 of 2 audits"),
+        ([finding(0.5, powerless="too few")], "none could have refuted anything"),
+        ([{"by": "us"}], "1 audit, no violation found"),
+    ],
+    ids=range(6),
+)
+def test_key_facts_always_have_a_line_for_audits(release, audits, words):
+    facts = dict(key_facts(statement(release).audited(audits).fields))
+    assert words in facts["Audits"]
+
+
 def test_lower_bounds_are_rounded_down_and_what_they_assume_is_said(release):
     said = statement(release).audited([finding().as_dict()])
     for text in (page(said), said.to_markdown()):
@@ -55,8 +113,17 @@ def test_lower_bounds_are_rounded_down_and_what_they_assume_is_said(release):
 def test_the_verdict_comes_first_and_an_infinite_bound_is_called_so():
     audit = {**finding().as_dict(), "bounds": {"atom": {"epsilon": None, "delta": 1e-5, "confidence": 1.0}}}
     (shown,) = audits_shown([audit])
-    assert next(iter(shown)) == "result"
-    assert shown["lower bounds"]["atom"].startswith("epsilon is infinite at delta 1e-5, exactly")
+    ((sentence, bounds),) = shown.items()
+    assert sentence.startswith("A <mechanism>. No violation found: epsilon >= 0.9876 at 95 % confidence, claimed 1")
+    assert bounds["atom"].startswith("epsilon is infinite at delta 1e-5, exactly")
+
+
+def test_a_finding_is_a_sentence_and_its_bounds_without_an_empty_bullet(release):
+    text = statement(release).audited([finding(runs=2000, with_record=990)]).to_markdown().split("### 29.")[1]
+    lines = text.split("### 30.")[0].splitlines()
+    assert not any(line.strip() == "-" for line in lines) and "with record" not in text
+    assert lines[2].startswith(r"- A \<mechanism\>, 2,000 runs. No violation found")
+    assert lines[3].startswith("    - likelihood ratio: epsilon is at least")
 
 
 def test_neighbours_are_shown_in_words():

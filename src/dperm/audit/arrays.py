@@ -28,8 +28,10 @@ def numbers(name: str, values: object, *, dims: int | None = 1, finite: bool = T
 
 
 def truths(name: str, values: object, *, dims: int | None = 1) -> Mask:
-    """``values`` as an array of True and False, if it is one already."""
+    """``values`` as an array of True and False, if it is one already, or a list of whole numbers 1 and 0."""
     found = as_array(name, values)
+    if found.dtype.kind in "iu" and found.ndim == dims == 1 and np.isin(found, (0, 1)).all():
+        found = found.astype(np.bool_)
     if found.dtype != np.bool_ or dims not in (None, found.ndim):
         raise ParameterError(
             f"{name} must be {_SHAPES.get(dims, 'an array of')} True and False, got an array of {_kind(found)} of "

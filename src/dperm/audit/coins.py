@@ -63,8 +63,8 @@ def coins(canaries: int, seed: int | None = None) -> Canaries:
 def inclusions(included: Canaries | ArrayLike, count: int) -> Truths:
     """``included`` as an array of truth values, one for each of ``count`` scores."""
     values = included.included if isinstance(included, Canaries) else as_array("included", included)
-    if values.dtype != np.bool_ or values.ndim != 1:
-        raise ParameterError("included must be one True or False per score, as an array of booleans.")
+    if values.dtype.kind not in "biu" or values.ndim != 1 or not np.isin(values, (0, 1)).all():
+        raise ParameterError("included must be one True or False (1 or 0) per score, as an array of booleans.")
     if len(values) != count:
         raise ParameterError(f"included must have one entry per score, got {len(values)} for {count} scores.")
     if count and values.all() == values.any():

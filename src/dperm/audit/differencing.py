@@ -22,6 +22,8 @@ from dperm.noise.arrays import Floats
 ULP = float(np.finfo(np.float64).eps)
 DIGITS = 100.0
 """A record that the model fits so well that fewer than two digits of its part are left after rounding is not told."""
+FARTHEST = 1e6
+"""No feature is so many times as large as the root of the sum of the others' squares."""
 CONSTANT = "It is the last entry of every row: without it the scale of a record cannot be told."
 
 
@@ -60,6 +62,13 @@ def ridge_record(before: ArrayLike, after: ArrayLike, moments: ArrayLike, *, con
         A: second moments of the rows of the others plus the regularisation.
     constant
         Last entry of every row.
+
+    Of equal models nothing is told: features and target are NaN.
+
+    Raises
+    ------
+    ParameterError
+        If the features come out far beyond those of the others: then the last entry is not the constant.
     """
     constant = checks.positive("constant", constant, CONSTANT)
     first, second = numbers("before", before), numbers("after", after)
@@ -71,6 +80,7 @@ def ridge_record(before: ArrayLike, after: ArrayLike, moments: ArrayLike, *, con
     sizes = np.linalg.norm(first) + np.linalg.norm(second)
     rounding = ULP * len(matrix) * float(np.linalg.norm(matrix) * sizes)  # of solvers, too: they are backward stable
     row, residual = _row(matrix @ (second - first), constant, rounding)
+    _check_constant(row, matrix, constant)
     return Reconstruction(row[:-1], float(residual + row @ second))
 
 
@@ -115,6 +125,16 @@ def _row(multiple: Floats, constant: float, rounding: float) -> tuple[Floats, fl
     if abs(float(multiple[-1])) <= DIGITS * rounding:
         return np.full(len(multiple), np.nan), np.nan
     return multiple / factor, factor
+
+
+def _check_constant(row: Floats, moments: Floats, constant: float) -> None:
+    """Refuse a record that no others are like: something else than the constant stands last."""
+    usual = np.sqrt(np.maximum(np.diagonal(moments), constant**2))
+    if (np.abs(row) > FARTHEST * usual).any():
+        raise ParameterError(
+            f"before, after and moments must have the constant last: with constant={constant:g} there the record's "
+            f"features would be more than {FARTHEST:g} times those of all others. Put the constant's entry last."
+        )
 
 
 def _square(name: str, values: ArrayLike, size: int) -> Floats:

@@ -5,6 +5,7 @@
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import cached_property
 from types import MappingProxyType
 
@@ -119,11 +120,12 @@ class Finding:
         """One sentence: "no violation found, epsilon >= x at 95 %" or "VIOLATION: claimed a, measured >= b"."""
         level = "exactly" if self.confidence == 1 else f"at {100 * self.confidence:g} % confidence"
         at = f" at delta {self.bound.delta:g}" if self.bound.delta > 0 else ""
-        claimed, measured = self._claims[self.bound.delta], self.bound.epsilon
+        claimed = claimed_digits(self._claims[self.bound.delta])
+        measured = measured_digits(self.bound.epsilon)
         how = f"({self.strongest}{self._condition})"
         if self.violation:
-            return f"VIOLATION: claimed epsilon {claimed:.4g}{at}, measured >= {measured:.4g} {level} {how}."
-        return f"No violation found: epsilon >= {measured:.4g} {level}, claimed {claimed:.4g}{at} {how}."
+            return f"VIOLATION: claimed epsilon {claimed}{at}, measured >= {measured} {level} {how}."
+        return f"No violation found: epsilon >= {measured} {level}, claimed {claimed}{at} {how}."
 
     @property
     def _condition(self) -> str:
@@ -144,6 +146,22 @@ class Finding:
             "bounds": {name: bound.as_dict() for name, bound in self.bounds.items()},
             **self.facts,
         }
+
+
+def claimed_digits(epsilon: float) -> str:
+    """Four digits, rounded up."""
+    return _digits(epsilon, ROUND_CEILING)
+
+
+def measured_digits(epsilon: float) -> str:
+    """Four digits, rounded down: what is measured is a floor."""
+    return _digits(epsilon, ROUND_FLOOR)
+
+
+def _digits(number: float, rounding: str) -> str:
+    if math.isinf(number):
+        return "inf"
+    return f"{float(Context(prec=4, rounding=rounding).create_decimal(Decimal(repr(float(number))))):.4g}"
 
 
 def _check_bounds(bounds: object, confidence: float) -> None:

@@ -3,8 +3,13 @@
 """What an attack has shown: the true epsilon is at least so much, with so much confidence."""
 
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 from dperm import checks
+
+if TYPE_CHECKING:
+    from dperm.audit.finding import Finding
+    from dperm.privacy.guarantee import AnyGuarantee
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,12 @@ class LowerBound:
             checks.nonnegative("epsilon", self.epsilon)
         checks.small_delta("delta", self.delta)
         checks.rate("confidence", self.confidence)
+
+    def against(self, claimed: "AnyGuarantee", *, subject: str = "an attack") -> "Finding":
+        """The verdict: this bound beside the guarantee that ``subject`` is said to have."""
+        from dperm.audit.finding import Finding  # which holds bounds
+
+        return Finding(subject, claimed, {self.method: self}, self.confidence)
 
     def as_dict(self) -> dict[str, object]:
         """Plain data, for JSON and for statements."""

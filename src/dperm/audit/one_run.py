@@ -33,13 +33,15 @@ _ROUNDING = 1e-9  # of p, with a margin; and some units for each guess, as in th
 _BISECTIONS = 60
 
 
-def one_run(correct: int, guesses: int, canaries: int, *, delta: float, confidence: float = 0.95) -> LowerBound:
+def one_run(correct: int, guesses: int, canaries: int, *, delta: float = 0.0, confidence: float = 0.95) -> LowerBound:
     """The smallest epsilon at which ``correct`` right guesses are no rarer than 1 - confidence (A6).
 
     Parameters
     ----------
     correct, guesses, canaries
         Right guesses, guesses made (a number fixed in advance), coins flipped: v <= r <= m.
+    delta
+        At which epsilon is bounded; 0 for pure DP. A claim with a delta is held against the bound at its own.
     """
     alpha = alpha_of(confidence)
     v, r, m = counted(correct, guesses, canaries)

@@ -96,7 +96,7 @@ def split_threshold(
     delta, share = checks.small_delta("delta", delta), checks.between("share", share, 0.1, 0.3)
     alpha_of(confidence)
     values, truths = _runs(scores, included, rule)
-    order = generator(seed).permutation(len(values))
+    order = generator(seed, "runs to select a threshold on").permutation(len(values))
     size = round(share * len(values))
     chosen, rest = order[:size], order[size:]
     point = _selected(values[chosen], truths[chosen], delta, rule)

@@ -11,7 +11,7 @@ import typer
 
 from dperm.cli.model_options import Force, Model
 from dperm.cli.options import AsJson
-from dperm.cli.running import reported_errors
+from dperm.cli.running import VIOLATION, reported_errors
 from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ HELP = """The privacy statement of MODEL: what is promised, to whom, from what, 
 A page (.html, without any outside request), Markdown (.md) or data (.json), by the end of the name. What only you can
 know, such as the curator and the intended use, comes from --fields, a TOML file with a line for each; what is missing
 is marked as a gap. --draft-fields writes such a file to be filled in, with a hint for every gap. --audit puts what
-dperm audit model has found into the statement, whatever it is; audits of other models are refused.
+dperm audit model has found into the statement, whatever it is; audits of other models are refused. If an audit has
+refuted the claim, the statement says so first, and the exit code is 5.
 
 \b
 Examples:
@@ -78,6 +79,8 @@ def report(
             print_json(_as_data(output, draft_fields, statement))
         else:
             _say(output, draft_fields, statement)
+        if statement.is_refuted:
+            raise typer.Exit(VIOLATION)
 
 
 def _require_outputs(output: Path | None, draft: Path | None) -> None:
@@ -97,22 +100,27 @@ def _statement(
     stored = load_stored(model)
     declared = None if stored.schema is None else _domain(stored.schema)
     statement = stored.estimator.statement_.filled(stated, declared=declared)
-    return statement.audited(read_audits(audits, stored.estimator.record_)), stored.estimator.profile_
+    return statement.audited(read_audits(audits, stored.estimator)), stored.estimator.profile_
 
 
 def _as_data(output: Path | None, draft: Path | None, statement: "Statement") -> dict[str, object]:
     drafted = {} if draft is None else {"fields": str(draft)}
     file = None if output is None else str(output)
-    return {"file": file, **drafted, "private": statement.is_private, "gaps": list(statement.gaps)}
+    verdict = {"private": statement.is_private, "refuted": statement.is_refuted, "status": statement["status"]}
+    return {"file": file, **drafted, **verdict, "gaps": list(statement.gaps)}
 
 
 def _say(output: Path | None, draft: Path | None, statement: "Statement") -> None:
     """What was written, and what is left to state."""
+    from dperm.report.audits_in_short import refutation
+
     if draft is not None:
         typer.echo(f"Written: {draft}. Fill it in, then give it to --fields.")
     if output is None:
         return
     typer.echo(f"Written: {output}. {statement['status']}")
+    if statement.is_refuted:
+        typer.echo(refutation(statement.fields))
     gaps = statement.gaps
     if gaps:
         count = f"{len(gaps)} gap{'s' if len(gaps) > 1 else ''}"

@@ -4,23 +4,29 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dperm.errors import ParameterError
 from dperm.privacy.explain import explain
 from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.privacy.record import Record, Release
 from dperm.report import fields as words
+from dperm.report.audits import audits_of, with_verdict
 from dperm.report.contradictions import NO_PROMISE
 from dperm.report.ledger_facts import unit_of_privacy
 from dperm.report.run_facts import run_facts
-from dperm.report.stated import assembled, audits_of, kind_of, with_stated
+from dperm.report.stated import assembled, kind_of, with_stated
 from dperm.report.statement import Statement
 from dperm.report.unit import unit_in_words
 
+if TYPE_CHECKING:
+    from dperm.audit.finding import Finding
+
 
 def statement(
-    release: Release[Any], audits: Iterable[Mapping[str, object]] = (), fields: Mapping[str, object] | None = None
+    release: Release[Any],
+    audits: "Iterable[Mapping[str, object] | Finding]" = (),
+    fields: Mapping[str, object] | None = None,
 ) -> Statement:
     """The statement of one release.
 
@@ -29,7 +35,7 @@ def statement(
     release
         What a run returned; everything is taken from its record, its guarantee and its profile.
     audits
-        Results of audits, each as a mapping of plain data.
+        Findings of audits, or mappings of plain data.
     fields
         What only you can know: curator, intended_use, product, publication_date, links, data_domain, ....
 
@@ -46,7 +52,7 @@ def statement(
 
 
 def seeded(
-    record: Record, audits: Iterable[Mapping[str, object]] = (), fields: Mapping[str, object] | None = None
+    record: Record, audits: "Iterable[Mapping[str, object] | Finding]" = (), fields: Mapping[str, object] | None = None
 ) -> Statement:
     """The statement of a run with a seed: what was asked for is in it, and that nothing is promised."""
     goal = guarantee_as_dict(record.guarantee)
@@ -94,7 +100,7 @@ def _promise(release: Release[Any]) -> dict[str, object]:
 
 def _made(known: Mapping[str, object], stated: Mapping[str, object] | None) -> Statement:
     """All fields in their order: known, stated by the user, or "not stated"."""
-    return Statement(with_stated(assembled(known), {} if stated is None else stated))
+    return Statement(with_stated(with_verdict(assembled(known)), {} if stated is None else stated))
 
 
 def _no_release(given: object) -> str:

@@ -18,11 +18,12 @@ from dperm.audit.finding import Finding
 from dperm.audit.membership.ceiling import profile_of
 from dperm.audit.membership.roc import Roc
 from dperm.errors import ParameterError
-from dperm.privacy.guarantee import Guarantee
+from dperm.privacy.guarantee import AnyGuarantee, Guarantee, guarantee_as_dict
 from dperm.privacy.profile import PrivacyProfile
 from dperm.report.curve import Curve
 from dperm.report.numbers import rounded_up
 from dperm.report.palette import FAINT, FIRST, INK, LINE, SECOND
+from dperm.report.plain import limits_of
 from dperm.report.plots import INSTALL
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ def plot_roc(
     ax: "Axes | None" = None,
     *,
     guarantee: Guarantee | PrivacyProfile | None = None,
+    note: str = "",
     path: "str | PathLike[str] | None" = None,
 ) -> "Axes":
     """True against false alarms of attacks, both on logarithmic axes, with the diagonal of guessing.
@@ -57,6 +59,8 @@ def plot_roc(
         Curves by name, six at most, or one.
     guarantee
         Shades what no attack can reach against it: all above 1 - f(FPR).
+    note
+        Words that stand in the picture, such as "not private: do not publish".
     path
         Where to write the picture; its ending tells the format.
     """
@@ -66,13 +70,16 @@ def plot_roc(
     ax = _square(ax)
     lowest = _lowest(named.values())
     if guarantee is not None:
-        _draw_ceiling(ax, profile_of(guarantee), lowest)
+        draw_ceiling(ax, guarantee, lowest)
     for (name, roc), (color, line) in zip(named.items(), _STYLES, strict=False):
         _draw_curve(ax, roc, (color, line), f"{name} (AUC {roc.auc:.3f})", lowest)
     ax.plot([lowest, 1], [lowest, 1], color=LINE, linewidth=1.2, linestyle=":", label="guessing blindly")
     ax.set(xscale="log", yscale="log", xlim=(lowest, 1), ylim=(lowest, 1), aspect="equal")
     ax.set(xlabel="false alarms (FPR)", ylabel="members found (TPR)")
-    _percent_ticks(ax, lowest)
+    percent_ticks(ax, lowest)
+    if note:
+        text = ax.text(0.98, 0.03, note, transform=ax.transAxes, ha="right", color=SECOND, weight="bold")
+        text.set_parse_math(False)
     return _finished(ax, path)
 
 
@@ -104,11 +111,20 @@ def plot_claimed_against_measured(
     return _finished(ax, path)
 
 
-def _draw_ceiling(ax: "Axes", profile: PrivacyProfile, lowest: float) -> None:
+def ceiling_name(guarantee: Guarantee | PrivacyProfile) -> str:
+    """Such as "ceiling of epsilon = 1, delta = 1e-6 (add_remove)"."""
+    if not isinstance(guarantee, AnyGuarantee):
+        return "ceiling of the guarantee"
+    numbers = {name: value for name, value in guarantee_as_dict(guarantee).items() if name != "adjacency"}
+    return f"ceiling of {limits_of(numbers) or 'the guarantee'} ({guarantee.adjacency.value})"
+
+
+def draw_ceiling(ax: "Axes", guarantee: Guarantee | PrivacyProfile, lowest: float) -> None:
+    """What no attack can reach, shaded."""
     rates = np.geomspace(lowest, 1, _CEILING_POINTS)
-    most = Curve.of(profile).true_positive_rates(rates)
+    most = Curve.of(profile_of(guarantee)).true_positive_rates(rates)
     ax.fill_between(rates, most, 1, color=SECOND, alpha=0.10, linewidth=0)
-    ax.plot(rates, most, color=SECOND, linewidth=1.8, label="ceiling of the guarantee")
+    ax.plot(rates, most, color=SECOND, linewidth=1.8, label=ceiling_name(guarantee))
 
 
 def _draw_curve(ax: "Axes", roc: Roc, style: tuple[str, str], label: str, lowest: float) -> None:
@@ -196,7 +212,8 @@ def _square(ax: "Axes | None") -> "Axes":
     return Figure(figsize=(5.4, 5.2), layout="constrained").subplots()
 
 
-def _percent_ticks(ax: "Axes", lowest: float) -> None:
+def percent_ticks(ax: "Axes", lowest: float) -> None:
+    """Powers of ten, in percent."""
     powers = [10.0**-power for power in range(round(-math.log10(lowest)), -1, -1)]
     names = [f"{100 * power:g} %" for power in powers]
     ax.set_xticks(powers, names)

@@ -4,7 +4,9 @@
 
 from collections.abc import Mapping
 
+from dperm.report.audits_in_short import POWERLESS
 from dperm.report.numbers import as_text, rounded_down
+from dperm.report.plain import capital
 
 FIRST = ("result", "subject")
 _PEOPLE = ("rest", "record", "other")
@@ -27,10 +29,22 @@ def audits_shown(audits: object) -> object:
     return [_shown(audit) if isinstance(audit, Mapping) else audit for audit in audits]
 
 
-def _shown(audit: Mapping[str, object]) -> dict[str, object]:
+def _shown(audit: Mapping[str, object]) -> object:
+    """One sentence and the bounds of a finding; anything else in the order in which it is read."""
+    if isinstance(audit.get("bounds"), Mapping) and "result" in audit:
+        return {_sentence(audit): _part("bounds", audit["bounds"])}
     first = {name: audit[name] for name in FIRST if name in audit}
     rest = {_NAMES.get(name, name): _part(name, value) for name, value in audit.items() if name not in FIRST}
     return {**first, **rest}
+
+
+def _sentence(audit: Mapping[str, object]) -> str:
+    """What was attacked, how often, and what came out; all else is in the JSON."""
+    runs = audit.get("runs")
+    often = f", {runs:,} runs" if isinstance(runs, int) else ""
+    powerless = f" {capital(str(audit[POWERLESS]))}" if audit.get(POWERLESS) else ""
+    result = str(audit["result"]).rstrip(".")
+    return f"{capital(str(audit.get('subject', 'audit')))}{often}. {result}.{powerless} Lower bounds"
 
 
 def _part(name: str, value: object) -> object:
@@ -38,7 +52,7 @@ def _part(name: str, value: object) -> object:
         return {statistic: _bound(bound) for statistic, bound in value.items()}
     if name in _PEOPLE:
         return _people(value)
-    return _percent(value) if name == "confidence" else value
+    return ("exact" if value == 1 else _percent(value)) if name == "confidence" else value
 
 
 def _bound(bound: object) -> object:

@@ -9,6 +9,7 @@ from typing import Any
 from dperm.errors import EventFormatError
 from dperm.privacy.guarantee import guarantee_as_dict, guarantee_from_dict
 from dperm.report import fields as words
+from dperm.report.audits import is_refuted
 from dperm.report.plain import as_mapping, receipt_of
 from dperm.report.stated import known_part
 from dperm.report.unit import unit_of
@@ -31,8 +32,10 @@ def contradictions(fields: Mapping[str, object]) -> Iterator[str]:
     """What is wrong, as ends of the sentence "cannot read a statement: ..."; nothing if nothing is."""
     yield from _shapes(fields)
     status = fields["status"]
-    if status == words.PRIVATE:
+    if status in words.PROMISING:
         yield from _of_a_promise(fields)
+        if is_refuted(fields["audit"]) is not (status == words.REFUTED):
+            yield "its status is not what its audits say."
     elif status in (words.SEEDED, words.NO_NOISE):
         yield from _of_no_promise(fields)
     else:

@@ -107,6 +107,12 @@ SEEDED = (
 )
 NO_NOISE = "NOT PRIVATE: epsilon = inf was asked for, no noise was added, and there is no guarantee."
 PRIVATE = "PRIVATE, as far as is stated below."
+REFUTED = (
+    "REFUTED BY AN AUDIT: what is claimed below and what an audit has measured cannot both be true. Rely on nothing "
+    "that is promised here until that is explained."
+)
+PROMISING = (PRIVATE, REFUTED)
+"""Statuses of statements that claim something."""
 
 CONTRIBUTION = "one record: taken for granted, not checked. k records of one person are protected as a group of k."
 ONE_GROUP = "one group (all records with one key, of which at most {} are used)"

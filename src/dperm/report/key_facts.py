@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dperm.report import fields as words
+from dperm.report.audits_in_short import audits_in_short
 from dperm.report.labels import method_in_words
 from dperm.report.ledger_facts import account_of
 from dperm.report.limit_changes import changes_of, later, limit_in_words, when_booked
@@ -21,11 +22,13 @@ def key_facts(fields: Mapping[str, object]) -> list[tuple[str, str]]:
 
 def _facts(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     public, mechanism = as_mapping(fields["public_quantities"]), as_mapping(fields["mechanism"])
-    private, entry = fields["status"] == words.PRIVATE, receipt_of(fields)
-    yield "Promise", (limits_of(fields["parameters"]) or str(fields["flavour"])) if private else "none: NOT PRIVATE"
+    private, entry = fields["status"] in words.PROMISING, receipt_of(fields)
+    refuted = fields["status"] == words.REFUTED
+    yield "Promise", _promise(fields)
+    yield "Audits", audits_in_short(fields["audit"])
     yield "Asked for", "" if private else limits_of(fields["goal"])
-    yield "An attacker's best guess", _guess(fields["profile"])
-    yield "Protects", _protected(fields, entry) if private else "nobody"
+    yield "An attacker's best guess", "" if refuted else _guess(fields["profile"])
+    yield "Protects", _protected(fields, entry) if private and not refuted else "nobody"
     yield "Neighbours", neighbours(fields) if private else ""
     yield "Records", _count(public.get("n"))
     yield "Groups of records", _count(public.get("n_groups"))
@@ -34,6 +37,12 @@ def _facts(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     yield "Booked in", f"{capital(account_of(entry).removeprefix('the '))}, entry {entry.get('seq')}" if entry else ""
     yield _limit_name(entry), _limit(entry, private)
     yield "Time of the run", str(fields["time"]).replace("T", " ").replace("+00:00", " UTC")
+
+
+def _promise(fields: Mapping[str, object]) -> str:
+    said = limits_of(fields["parameters"]) or str(fields["flavour"])
+    refuted = f"REFUTED: {said} was claimed, and is not true"
+    return {words.PRIVATE: said, words.REFUTED: refuted}.get(str(fields["status"]), "none: NOT PRIVATE")
 
 
 def _count(number: object) -> str:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from dperm.report import fields as words
+from dperm.report.audits_in_short import refutation
 from dperm.report.key_facts import key_facts
 from dperm.report.mathematics import mathematics
-from dperm.report.plain import capital, limits_of, not_covered, promised, title_of
+from dperm.report.plain import capital, heading, limits_of, not_covered, promised, title_of
 from dperm.report.presented import presented
 from dperm.report.stated import gaps_of, known_part, stated_part
 from dperm.report.text import is_short
@@ -34,11 +35,11 @@ def escaped(text: object) -> str:
 
 
 def _head(fields: Mapping[str, object]) -> Iterator[str]:
-    private, gaps = fields["status"] == words.PRIVATE, gaps_of(fields)
-    yield from (f"# {'Privacy statement' if private else 'NOT PRIVATE'}: {escaped(title_of(fields))}", "")
+    promising, gaps = fields["status"] in words.PROMISING, gaps_of(fields)
+    yield from (f"# {heading(fields)}: {escaped(title_of(fields))}", "")
     yield from (f"**{escaped(_status(fields))}**", "", "## What is promised", "")
     yield from (line for sentence in promised(fields) for line in (escaped(sentence), ""))
-    if private:
+    if promising:
         yield from ("## What is covered", "", escaped(capital(str(fields["covered"]))), "")
         yield from ("## What is not covered", "", *(f"- {escaped(line)}" for line in not_covered(fields)), "")
     if gaps:
@@ -49,7 +50,7 @@ def _head(fields: Mapping[str, object]) -> Iterator[str]:
 
 def _status(fields: Mapping[str, object]) -> str:
     if fields["status"] != words.PRIVATE:
-        return str(fields["status"])
+        return f"{fields['status']} {refutation(fields)}".strip()
     unit = str(fields["unit_of_privacy"]).partition(".")[0]
     return f"PRIVATE: {limits_of(fields['parameters']) or fields['flavour']}, for {unit}, as far as is stated below."
 
@@ -101,7 +102,10 @@ def _entry(start: str, value: object, indent: str) -> Iterator[str]:
     line = _in_line(value)
     if line is None and isinstance(value, Mapping) and start.endswith("-"):
         line = _row(value)
-    if line is None:
+    if line is None and isinstance(value, Mapping) and start.endswith("-"):
+        first, *rest = _block(value, f"{indent}  ")
+        yield from (f"{start} {first.strip().removeprefix('- ')}", *rest)
+    elif line is None:
         yield start
         yield from _block(value, f"{indent}  ")
     else:

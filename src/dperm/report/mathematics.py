@@ -36,7 +36,7 @@ def mathematics(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 def _definition(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     goal = fields["goal"]
-    if fields["status"] != words.PRIVATE or not isinstance(goal, Mapping):
+    if fields["status"] not in words.PROMISING or not isinstance(goal, Mapping):
         yield "text", "Nothing is promised, so there is nothing to define."
         return
     yield "text", f"Neighbours. {neighbouring_sets(fields)}"

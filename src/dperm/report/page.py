@@ -7,7 +7,7 @@ from importlib.resources import files
 
 from dperm.privacy.profile import PrivacyProfile
 from dperm.report.mathematics import mathematics
-from dperm.report.plain import title_of
+from dperm.report.plain import heading, title_of
 from dperm.report.statement import Statement
 from dperm.report.web import head
 from dperm.report.web.fields_part import tiers_html
@@ -31,16 +31,20 @@ def page(statement: Statement, profile: PrivacyProfile | None = None) -> str:
     """
     fields = statement.fields
     title = title_of(fields)
-    kind = "Privacy statement" if statement.is_private else "NOT PRIVATE"
+    kind = heading(fields)
     body = _body(statement, profile, title)
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(kind)}: {escape(title)}</title>'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">'
         f'<meta name="color-scheme" content="light dark"><meta name="referrer" content="no-referrer">'
-        f'<style>{_style()}</style></head><body class="{"private" if statement.is_private else "not-private"}">'
+        f'<style>{_style()}</style></head><body class="{_class(statement)}">'
         f"{body}</body></html>\n"
     )
+
+
+def _class(statement: Statement) -> str:
+    return "private" if statement.is_private else "refuted" if statement.is_refuted else "not-private"
 
 
 def _body(statement: Statement, profile: PrivacyProfile | None, title: str) -> str:

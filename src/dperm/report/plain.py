@@ -19,6 +19,10 @@ from dperm.report.unit import change, several, unit_of
 NO_PROMISE = (
     "Nothing is promised about the people in the data. Treat the release as you would treat the data themselves."
 )
+CLAIMED_ONLY = (
+    "An audit has refuted this. What follows is what was claimed, and it is not true of what was audited; see field "
+    "29. Treat the release as you would treat the data themselves."
+)
 WEAK = 0.9
 """Beyond this rate of right guesses the promise is called weak."""
 CURVE = (
@@ -49,6 +53,12 @@ def title_of(fields: Mapping[str, object]) -> str:
     return f"Release: {in_words(name)}" if name else "A release"
 
 
+def heading(fields: Mapping[str, object]) -> str:
+    """What kind of statement it is: the first words of the page."""
+    kinds = {words.PRIVATE: "Privacy statement", words.REFUTED: "REFUTED BY AN AUDIT"}
+    return kinds.get(str(fields["status"]), "NOT PRIVATE")
+
+
 def limits_of(parameters: object) -> str:
     """Such as "epsilon = 1, delta = 1e-6"."""
     if not isinstance(parameters, Mapping):
@@ -63,6 +73,8 @@ def promised(fields: Mapping[str, object]) -> Iterator[str]:
     if not isinstance(meaning, list):
         yield NO_PROMISE
         return
+    if fields["status"] == words.REFUTED:
+        yield CLAIMED_ONLY
     pair = parameters if isinstance(parameters, Mapping) and "epsilon" in parameters else None
     if pair is not None:
         yield _change(fields, pair) + _without_delta(pair, profile)

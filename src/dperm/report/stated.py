@@ -6,7 +6,7 @@ A value is plain data; or "not stated", a gap; or, in the fields of ``BESIDE``, 
 run) and "stated" (by the user, or "not stated", a gap too).
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from dperm.checks import shown
 from dperm.errors import ParameterError
@@ -40,20 +40,6 @@ def with_declared(fields: Mapping[str, object], declared: object) -> dict[str, o
     known, stated = known_part(DOMAIN, found), stated_part(DOMAIN, found)
     before = known if isinstance(known, Mapping) else {}
     return {**fields, DOMAIN: {KNOWN: {**before, words.DECLARED: declared}, STATED: stated}}
-
-
-def audits_of(audits: object) -> object:
-    """Results of audits as the list that a statement holds; "none" without any.
-
-    Raises
-    ------
-    ParameterError
-        If they are not mappings.
-    """
-    found = list(audits) if isinstance(audits, Iterable) and not isinstance(audits, Mapping | str) else [None]
-    if not all(isinstance(audit, Mapping) for audit in found):
-        raise ParameterError(f"audits must be a list of mappings of plain data, got {kind_of(audits)}.")
-    return found or words.NONE
 
 
 def is_pair(name: str, value: object) -> bool:

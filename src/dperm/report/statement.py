@@ -7,14 +7,19 @@ from collections.abc import Iterable, Iterator, KeysView, Mapping
 from dataclasses import dataclass
 from datetime import date, time
 from importlib.resources import files
+from typing import TYPE_CHECKING
 
 from dperm.errors import EventFormatError, ParameterError
 from dperm.report import fields as words
+from dperm.report.audits import audits_of, with_verdict
 from dperm.report.contradictions import contradictions
 from dperm.report.html import table
 from dperm.report.markdown import markdown
-from dperm.report.stated import audits_of, gaps_of, with_declared, with_stated
+from dperm.report.stated import gaps_of, with_declared, with_stated
 from dperm.report.text import lines
+
+if TYPE_CHECKING:
+    from dperm.audit.finding import Finding
 
 FORMAT = 2
 """Version of the JSON of a statement; a reader refuses others. Format 1 was flat, and had no gaps."""
@@ -76,19 +81,20 @@ class Statement:
         """
         return Statement(with_stated(with_declared(self.fields, declared), fields))
 
-    def audited(self, audits: Iterable[Mapping[str, object]]) -> "Statement":
-        """A copy that has the results of these audits, too, such as ``finding.as_dict()``; each is plain data.
+    def audited(self, audits: "Iterable[Mapping[str, object] | Finding]") -> "Statement":
+        """A copy that has the results of these audits, too: findings, or mappings such as ``finding.as_dict()``.
 
-        Only audits of this release, or of the plan behind it, belong here: nothing is compared.
+        One that refutes what is claimed turns the status into "REFUTED BY AN AUDIT". Only audits of this release, or of
+        the plan behind it, belong here: nothing is compared.
 
         Raises
         ------
         ParameterError
-            If they are not mappings.
+            If they are anything else.
         """
         before, more = self.fields["audit"], audits_of(audits)
         found = [one for part in (before, more) if isinstance(part, list) for one in part]
-        return Statement({**self.fields, "audit": found or words.NONE})
+        return Statement(with_verdict({**self.fields, "audit": found or words.NONE}))
 
     @property
     def gaps(self) -> tuple[str, ...]:
@@ -97,8 +103,13 @@ class Statement:
 
     @property
     def is_private(self) -> bool:
-        """False for a seeded run and for a run without noise."""
+        """False for a seeded run, for a run without noise, and for a claim that an audit has refuted."""
         return self.fields["status"] == words.PRIVATE
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether an audit has refuted what is claimed."""
+        return self.fields["status"] == words.REFUTED
 
     def to_dict(self) -> dict[str, object]:
         """All fields, in an own copy."""

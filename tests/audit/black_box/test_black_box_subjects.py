@@ -13,6 +13,7 @@ from scipy import stats
 from dperm import ApproxDP, PureDP
 from dperm.audit import exact
 from dperm.audit.black_box import Drawn, Fixed, audit, of_mechanism, of_plan
+from dperm.audit.black_box.foreseen import Foreseen
 from dperm.audit.black_box.neighbours import family, farthest_minimisers
 from dperm.erm.losses import Hinge, HuberHinge, Logistic
 from dperm.erm.residual_losses import Huber, Squared
@@ -282,4 +283,5 @@ def test_what_is_no_plan_of_one_score_is_refused():
 def test_the_thresholds_of_pure_noise_are_fixed_in_advance():
     for name in ("Laplace output", "gamma-norm output", "pure objective"):
         ratio, bits = found_for(name, "replace_one")[1].statistics
-        assert isinstance(ratio, Fixed) and ratio.share > bits.share and not ratio.gaussian
+        assert isinstance(ratio, Fixed | Foreseen) and ratio.share > bits.share
+        assert ratio.tested(1000) == 1000

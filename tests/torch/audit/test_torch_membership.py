@@ -135,3 +135,9 @@ def test_bad_records_are_refused(given, message):
 def test_members_must_be_truth_values():
     with pytest.raises(ParameterError, match="member must be a list of True and False"):
         lira_against(make_model(), np.arange(RECORDS), make_model=make_model, train=train, records=records())
+
+
+def test_a_model_is_no_function_that_makes_models():
+    records = torch.zeros(40, 3), torch.arange(40) % 2
+    with pytest.raises(ParameterError, match="make_model must be a function that makes a new model"):
+        lira(nn.Linear(3, 2), lambda model, half: None, records=records, models=6)

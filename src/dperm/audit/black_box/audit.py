@@ -77,8 +77,8 @@ def audit(
 def _check_kind(subject: object, progress: object) -> None:
     if isinstance(subject, type) or not isinstance(subject, Subject):
         raise ParameterError(
-            f"subject must be what is attacked, such as repeated(...), of_plan(...) or of_mechanism(...), got "
-            f"{checks.shown(subject)}."
+            f"subject must be what is attacked: make one with repeated(train, with_record, without_record, "
+            f"claimed=...), of_plan(model.plan_) or of_mechanism(...), got {checks.shown(subject)}."
         )
     if progress is not None and not callable(progress):
         raise ParameterError(f"progress must be a function of the share that is done, got {checks.shown(progress)}.")

@@ -18,8 +18,10 @@ def low_order_bits(without: ArrayLike, included: ArrayLike, *, share: float = 1.
 
     A sum of doubles often has fl(fl(w - s) + s) = w, the other sum often not. So the guess is "out" if w fails this
     for the s with the record alone, "in" if it fails for the s without it alone; else there is none. Nothing is chosen:
-    the rule is fixed in advance. Raw Laplace noise at s = 0 and 1 fails in a fifth of the runs without the record, and
-    in none with it. Noise on a grid gives nothing away.
+    the rule is fixed in advance. It sees the size of the output, too: doubles near the farther s are coarser, and a
+    correct mechanism shows a bound above 0, as it may, below its claim. Only a bound above the claim is a leak. Raw
+    Laplace noise at s = 0 and 1 fails in a fifth of the runs without the record, and
+    in none with it. Noise on a grid gives nothing away beyond its claim.
     """
     values = [numbers(*given, dims=None).ravel() for given in (("without", without), ("included", included))]
 

@@ -6,16 +6,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.special import ndtri
 
+from dperm.audit.black_box.foreseen import Audience, Foreseen, foreseen
 from dperm.audit.black_box.line import Line, Rows
 from dperm.audit.black_box.low_order_bits import low_order_bits
 from dperm.audit.black_box.neighbours import Neighbours, worst
 from dperm.audit.black_box.noise_rows import linear_rows, noisy_rows
 from dperm.audit.black_box.planned import OnALine
-from dperm.audit.black_box.sample import Progress, Truths, told
-from dperm.audit.black_box.selection import promised
-from dperm.audit.black_box.statistics import Fixed, Statistic
+from dperm.audit.black_box.rehearsed import REHEARSED, lengths_ahead, normal_ahead
+from dperm.audit.black_box.sample import Progress, Sample, Truths, told
+from dperm.audit.black_box.statistics import Statistic
 from dperm.methods.linear_term import GaussianTerm
 from dperm.methods.objective import ObjectivePlan
 from dperm.noise.arrays import Floats
@@ -23,8 +23,9 @@ from dperm.noise.bits import Bits, SystemBits
 from dperm.privacy.guarantee import ApproxDP
 
 MAIN, BITS = 0.9, 0.1
-QUANTILES = 999
-"""Of the noise, on which neighbours and thresholds are chosen: from theory alone, before any run."""
+TRIED = 20_000
+"""Simulated runs with which neighbours are tried out, as if for an audit of the usual size."""
+USUAL_RUNS, USUAL_ALPHA = 100_000, 0.05
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,9 @@ class PerturbedLine(OnALine):
 
     @cached_property
     def statistics(self) -> tuple[Statistic, ...]:
-        """The likelihood ratio, with thresholds from quantiles of the noise, and the low-order bits."""
-        low, high = ExpectedRuns(self.plan).promised(self.pair)[1]
+        """The likelihood ratio, with thresholds from simulated runs, and the low-order bits."""
         values = (line.minimiser(np.zeros(1)) for line in (self.pair.excluded, self.pair.included))
-        ratio = Fixed("likelihood ratio", self.log_ratio, high, MAIN, lower=low)
+        ratio = Foreseen("likelihood ratio", self.log_ratio, lambda: Rehearsal(self.plan).sample(self.pair), MAIN)
         return ratio, low_order_bits(*(_along(value, self.plan.spec.dim) for value in values), share=BITS)
 
     def log_ratio(self, outputs: Floats) -> Floats:
@@ -71,8 +71,8 @@ class PerturbedLine(OnALine):
 
 def of_objective(plan: ObjectivePlan, *, bits: Bits | None = None) -> PerturbedLine:
     """The neighbours, among the usual candidates, of which the likelihood ratio promises the largest bound."""
-    runs = ExpectedRuns(plan)
-    pair = worst(plan.spec, plan.adjacency, lambda pair: round(runs.promised(pair)[0], 3), method="objective")
+    runs = Rehearsal(plan, TRIED)
+    pair = worst(plan.spec, plan.adjacency, lambda pair: round(runs.promised(pair), 3), method="objective")
     return PerturbedLine(plan, pair, bits or SystemBits())
 
 
@@ -88,33 +88,40 @@ def log_density(plan: ObjectivePlan, line: Line, outputs: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class ExpectedRuns:
-    """Runs at equally likely b along the axis, from theory alone: nothing is drawn."""
+class Rehearsal:
+    """Simulated runs of a plan, from theory alone: b is the same for all neighbours, and has seen no audit."""
 
     plan: ObjectivePlan
+    runs: int = REHEARSED
     known: dict[Rows, Floats] = field(default_factory=dict)
 
-    def promised(self, pair: Neighbours) -> tuple[float, tuple[float, float]]:
-        """The epsilon that the likelihood ratio of these neighbours promises, and its thresholds."""
-        outputs = np.concatenate([self.minimisers(line) for line in (pair.included, pair.excluded)])[:, np.newaxis]
-        scores = log_density(self.plan, pair.included, outputs) - log_density(self.plan, pair.excluded, outputs)
+    def sample(self, pair: Neighbours) -> Sample:
+        """The minimisers with the record, and without it."""
+        both = [self.minimisers(line) for line in (pair.included, pair.excluded)]
+        return Sample(np.concatenate(both), np.repeat([True, False], self.runs // 2))
+
+    def promised(self, pair: Neighbours) -> float:
+        """The epsilon that the likelihood ratio of these neighbours promises to an audit of many runs."""
+        runs = self.sample(pair)
+        sides = (log_density(self.plan, line, runs.outputs) for line in (pair.included, pair.excluded))
         delta = self.plan.goal.delta if isinstance(self.plan.goal, ApproxDP) else 0.0
-        return promised(np.asarray(scores), np.repeat([True, False], QUANTILES), delta=delta)
+        return foreseen(np.subtract(*sides), runs.included, Audience(USUAL_RUNS, delta, USUAL_ALPHA))[0]
 
     def minimisers(self, line: Line) -> Floats:
-        """At the quantiles of b; each line is solved once."""
+        """At each b; each line is solved once."""
         if line.rows not in self.known:
-            self.known[line.rows] = line.minimiser(self.quantiles)
+            theta = -self.noise / self.plan.spec.strength
+            theta[:, 0] = line.minimiser(self.noise[:, 0])
+            self.known[line.rows] = theta
         return self.known[line.rows]
 
     @cached_property
-    def quantiles(self) -> Floats:
-        """Of b along the axis: in more dimensions than one those of the line, which is enough to choose by."""
-        levels = (np.arange(QUANTILES) + 0.5) / QUANTILES
-        if isinstance(self.plan.linear_term, GaussianTerm):
-            return np.asarray(self.plan.linear_term.scale * ndtri(levels))
-        sizes = -np.log1p(-np.abs(2 * levels - 1))
-        return np.asarray(self.plan.linear_term.scale * np.sign(levels - 0.5) * sizes)
+    def noise(self) -> Floats:
+        """b, half as often as there are runs; each with its mirror image."""
+        term = self.plan.linear_term
+        ahead = normal_ahead if isinstance(term, GaussianTerm) else lengths_ahead
+        half = ahead("a rehearsal of objective perturbation", (self.runs // 4, term.dim))
+        return np.asarray(term.scale * np.concatenate([half, -half]))
 
 
 def _along(value: Floats, dim: int) -> Floats:

@@ -4,7 +4,10 @@
 
 import numpy as np
 
-from dperm.audit.black_box.statistics import Fixed, Score, Selected, Statistic
+from dperm.audit.black_box.foreseen import Foreseen
+from dperm.audit.black_box.rehearsed import REHEARSED, coins_ahead, laplace_ahead, lengths_ahead
+from dperm.audit.black_box.sample import Sample
+from dperm.audit.black_box.statistics import Fixed, Score, Statistic
 from dperm.errors import AssumptionError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.gamma_norm import GammaNormMechanism
@@ -32,15 +35,23 @@ def additive_statistic(mechanism: AdditiveMechanism, without: Floats, included: 
 
     Gaussian noise: every run is guessed (the trade-off is Gaussian, T6). Pure noise in one dimension: outside of the
     interval between the values the ratio is as large as it gets, so the threshold is known in advance (A4). Else it is
-    chosen on a split.
+    chosen on simulated runs.
     """
     score, name = log_ratio(mechanism, without, included), "likelihood ratio"
     if isinstance(mechanism, GaussianMechanism):
         return Fixed(name, score, share=share, gaussian=True)
     if mechanism.statistic.dim > 1:
-        return Selected(name, lambda first: score, share)
+        return Foreseen(name, score, lambda: _rehearsal(mechanism, without, included), share)
     largest = float(np.abs(included - without).sum()) / mechanism.scale
     return Fixed(name, score, largest * (1 - SLACK), share)
+
+
+def _rehearsal(mechanism: AdditiveMechanism, without: Floats, included: Floats) -> Sample:
+    """Ideal noise around the two values."""
+    truths, size, purpose = coins_ahead(), (REHEARSED, len(without)), "a rehearsal of added noise"
+    ahead = lengths_ahead if isinstance(mechanism, GammaNormMechanism) else laplace_ahead
+    noise = mechanism.scale * ahead(purpose, size)
+    return Sample(np.where(truths[:, np.newaxis], included, without) + noise, truths)
 
 
 def _lengths(mechanism: AdditiveMechanism) -> Score:

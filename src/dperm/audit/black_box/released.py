@@ -13,13 +13,15 @@ FITTED = ("coef_", "intercept_")
 
 
 def numbers(returned: object) -> Floats:
-    """Of an array or a number; of a `Release`, its value; of a fitted model, its coef_ and intercept_, as one vector.
+    """Of an array or number; of a `Release`, its value; of a fitted model, ``coef_`` and ``intercept_`` as one vector.
 
     An array of (steps, ...) keeps its shape: what iterations release can be looked at step by step. Errors name types
     alone: whatever went wrong while reading may repeat data.
     """
     if isinstance(returned, Release):
         return numbers(returned.value)
+    if returned is None:
+        raise DataError("train returned None: it must return what is released. Is a return missing?")
     found = _read(returned)
     if found is None:
         raise DataError(

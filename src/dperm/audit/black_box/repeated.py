@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dperm import checks
+from dperm.audit.black_box.adjacent import require_neighbours
 from dperm.audit.black_box.chosen import checked_statistics
 from dperm.audit.black_box.looks import low_bits, projection
 from dperm.audit.black_box.processes import in_processes
@@ -69,11 +70,12 @@ def repeated(
     Parameters
     ----------
     train
-        ``train(data)`` returns what is released: numbers, a `Release`, or a model with coef_ and intercept_. It must
-        draw its noise anew in every call: whatever does not change from call to call is no noise.
+        ``train(data)`` returns what is released: numbers, a `Release`, or a model with ``coef_`` and ``intercept_``. It
+        must draw its noise anew in every call: whatever does not change from call to call is no noise.
     with_record, without_record
         Neighbouring data sets, handed to ``train`` as they are: (X, y), say. The worse they are for the method, the
-        more is shown.
+        more is shown. Lists, arrays, (X, y) and tables that are no neighbours under the claim's adjacency are refused;
+        what cannot be compared is taken as it is.
     claimed
         The guarantee that ``train`` is said to have, under an adjacency that makes the two neighbours.
     workers
@@ -103,6 +105,7 @@ def repeated(
     if not callable(train):
         raise ParameterError(f"train must be a function of the data, got {checks.shown(train)}.")
     checked_curve(profile, checked_claim(claimed))
+    require_neighbours(with_record, without_record, claimed.adjacency)
     chosen = USUAL if statistics is None else checked_statistics(statistics)
     workers = checks.count("workers", workers, "It is the number of processes.", most=MOST_WORKERS)
     return Repeated(Trainings(train, with_record, without_record), claimed, workers, name, chosen, profile)

@@ -27,27 +27,34 @@ def promised(scores: Floats, included: Truths, *, delta: float = 0.0) -> tuple[f
     many estimates takes a lucky one.
     """
     known = ~np.isnan(scores)
-    lows, highs = _candidates(scores[known])
-    below, above = _tallies(scores[known], included[known], lows, highs)
+    lows, highs = candidates(scores[known])
+    below, above = tallies(scores[known], included[known], lows, highs)
     right = below[0][:, None] + above[0][None, :]
     guesses = below[1][:, None] + above[1][None, :]
     value = _promise(right, guesses, len(scores), delta)
     value[lows[:, None] >= highs[None, :]] = -np.inf
     best = np.unravel_index(int(np.argmax(value)), value.shape)
-    slack = SLACK * float(scores[known].std()) if known.any() else 0.0
-    return float(value[best]), (float(lows[best[0]]) + slack, float(highs[best[1]]) - slack)
+    return float(value[best]), beside(scores[known], float(lows[best[0]]), float(highs[best[1]]))
 
 
-def _candidates(scores: Floats) -> tuple[Floats, Floats]:
+def beside(scores: Floats, low: float, high: float) -> tuple[float, float]:
+    """The thresholds, a little nearer to each other: many scores may be equal to one but for rounding."""
+    slack = SLACK * float(scores.std()) if len(scores) else 0.0
+    return low + slack, high - slack
+
+
+def candidates(scores: Floats, tails: Floats | None = None) -> tuple[Floats, Floats]:
+    """Quantiles, with more of them in the ``tails``, and none at all on either side."""
     if not len(scores):
         return np.array([-np.inf]), np.array([np.inf])
     levels = np.linspace(0, 1, CANDIDATES + 1)
-    levels = np.concatenate([levels, levels[1:4] / 8, 1 - levels[1:4] / 8])
+    fine = levels[1:4] / 8 if tails is None else tails
+    levels = np.concatenate([levels, fine, 1 - fine])
     found = np.unique(np.quantile(scores, levels, method="nearest"))
     return np.append(-np.inf, found), np.append(found, np.inf)
 
 
-def _tallies(
+def tallies(
     scores: Floats, included: Truths, lows: Floats, highs: Floats
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
     """(right, guesses) below each low and above each high."""

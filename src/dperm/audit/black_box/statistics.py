@@ -74,7 +74,7 @@ class Fixed:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        _check(self.name, self.share, self.score)
+        check_statistic(self.name, self.share, self.score)
         _check_place("threshold", self.threshold)
         _check_place("lower", self.low)
         if not self.low <= self.threshold:
@@ -128,7 +128,7 @@ class Selected:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        _check(self.name, self.share, self.learned)
+        check_statistic(self.name, self.share, self.learned)
         checks.between("split", self.split, 0.01, 0.9, "It is the share of the runs to choose thresholds with.")
 
     def tested(self, runs: int) -> int:
@@ -160,7 +160,8 @@ def scored(score: Score, sample: Sample) -> Floats:
     return found
 
 
-def _check(name: object, share: object, function: object) -> None:
+def check_statistic(name: object, share: object, function: object) -> None:
+    """Refuse a statistic without a name, a share and a function."""
     if not isinstance(name, str):
         raise ParameterError(f"name must be words, got {checks.shown(name)}.")
     checks.positive("share", share)

@@ -5,6 +5,7 @@
 from collections.abc import Sequence
 
 from dperm.audit.bugs.matrix import Row
+from dperm.audit.finding import claimed_digits, measured_digits
 
 COLUMNS = ("bug", "what is wrong", "claimed", "measured", "caught by", "alarms of the correct version", "its measured")
 
@@ -17,8 +18,9 @@ def table(rows: Sequence[Row]) -> list[dict[str, str]]:
 def _cells(row: Row) -> tuple[str, ...]:
     bound = row.finding.bound
     at = f" at delta {bound.delta:g}" if bound.delta > 0 else ""
-    claimed = f"{row.finding.claimed_epsilon(bound.delta):.3g}{at}"
+    claimed = f"{claimed_digits(row.finding.claimed_epsilon(bound.delta))}{at}"
     caught = row.statistic if row.caught else "NOT CAUGHT"
     largest = max(finding.bound.epsilon for finding in row.correct)
     alarms = f"{row.alarms} of {row.repeats}"
-    return row.name, row.wrong, claimed, f">= {bound.epsilon:.3g}", caught, alarms, f">= {largest:.3g}"
+    measured, at_most = (f">= {measured_digits(epsilon)}" for epsilon in (bound.epsilon, largest))
+    return row.name, row.wrong, claimed, measured, caught, alarms, at_most

@@ -52,7 +52,9 @@ class Place:
 
 
 def median_atom(values: ArrayLike, record: float, *, sigma: float, strength: float = 0.0) -> float:
-    """P(the minimiser of sum |w - x_i| + (Lambda/2) w^2 + b w is ``record``), b ~ N(0, sigma^2), rounded down (T42).
+    """The probability that a perturbed median is ``record``, rounded down (T42).
+
+    That is the minimiser of ``sum |w - x_i| + (Lambda/2) w^2 + b w``, b ~ N(0, sigma^2).
 
     It is, if and only if -b - Lambda x is a subgradient of the sum there: in [s - k, s + k], s the records below less
     those above and k those equal to it.

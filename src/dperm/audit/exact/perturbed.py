@@ -61,7 +61,7 @@ def of_plan(plan: ObjectivePlan) -> Perturbed:
 
 
 def nips08(epsilon: float, strength: float) -> Perturbed:
-    """Algorithm 2 of Chaudhuri & Monteleoni 2008 as printed: logistic loss, b of density ~ e^{-epsilon |b|/2} (T35).
+    """Algorithm 2 of Chaudhuri & Monteleoni 2008 as printed: logistic loss, density ``e^{-epsilon |b|/2}`` (T35).
 
     ``strength`` is Lambda = n lambda. The determinant is not charged; the sign of its loss is put right (E5).
     """

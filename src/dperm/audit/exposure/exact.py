@@ -31,7 +31,7 @@ EQUAL = 1e-9
 def exact_exposure(
     model: Scorer, space: SecretSpace, secret: tuple[int, ...], *, progress: Progress = None
 ) -> Exposure:
-    """log2 |R| - log2 rank(secret), by enumeration (A10)."""
+    """``log2 |R| - log2 rank(secret)``, by enumeration (A10)."""
     place = space.place(secret)
     return exposure_among(all_log_probabilities(model, space, progress=progress), place)
 

@@ -27,7 +27,7 @@ def extrapolated_exposure(
 ) -> Exposure:
     """-log2 F(log-perplexity of the secret), F a skew-normal law fitted to random candidates (A10).
 
-    It can exceed log2 |R|. ``Exposure.fit`` is the p-value of the Kolmogorov-Smirnov distance of the law from the
+    It can exceed ``log2 |R|``. ``Exposure.fit`` is the p-value of the Kolmogorov-Smirnov distance of the law from the
     sample; the law was fitted to it, so a small value condemns the fit and a large one does not prove it.
     """
     samples = checks.count("samples", samples, SAMPLES, least=100)

@@ -24,6 +24,8 @@ SECRET = "A secret is drawn uniformly from its space."
 class SecretSpace:
     """All sequences that begin with a public prefix and go on with one of the choices at each position.
 
+    Symbols are whole numbers, such as the tokens of a model; a secret is given without the prefix.
+
     Attributes
     ----------
     prefix
@@ -51,7 +53,7 @@ class SecretSpace:
 
     @cached_property
     def size(self) -> int:
-        """How many secrets there are, |R|."""
+        """How many secrets there are, ``|R|``."""
         return math.prod(len(each) for each in self.choices)
 
     @property
@@ -62,7 +64,7 @@ class SecretSpace:
 
     @property
     def bits(self) -> float:
-        """log2 |R|."""
+        """``log2 |R|``."""
         return math.log2(self.size)
 
     def secrets(self, places: Integers) -> Integers:

@@ -143,8 +143,11 @@ def lira_against(
 
 def _trained(make: Make, X: Floats, y: Labels, mask: Mask, *, progress: Progress | None) -> Floats:
     """Scores of all records under models of the halves in the columns of ``mask``."""
-    if not callable(make):
-        raise ParameterError(f"make must be a function that gives a fresh model, got {shown(make)}.")
+    if not callable(make) or (hasattr(make, "fit") and not isinstance(make, type)):
+        raise ParameterError(
+            f"make must be a function that makes a new model, such as LogisticRegression or lambda: "
+            f"LogisticRegression(C=0.1), got {shown(make)}."
+        )
     scores = np.empty(mask.shape)
     for place, member in enumerate(mask.T):
         model = make()

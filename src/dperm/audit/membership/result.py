@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from dperm.audit.finding import Finding
-from dperm.audit.membership.roc import RATES, Roc, named
+from dperm.audit.membership.roc import PRIVATE, RATES, Roc, named
 from dperm.audit.membership.trials import claim, comparable
 from dperm.audit.membership.verdict import finding_of
 from dperm.privacy.adjacency import Adjacency
@@ -16,7 +16,7 @@ from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict
 NOT_COVERED = "not covered by the guarantee: computed from the private records"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MembershipResult:
     """ROC curves of an attack; **not covered by any guarantee**, since they are computed from the private records.
 
@@ -42,6 +42,12 @@ class MembershipResult:
     baseline: Roc | None = None
     adjacency: Adjacency | None = None
     facts: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
+
+    def __repr__(self) -> str:
+        """One line, without scores and bits: those are private."""
+        known = f"{self.facts['records']} records, " if "records" in self.facts else ""
+        hint = f" {self.roc.hint}" if self.roc.hint else ""
+        return f"<{self.attack}: {known}{self.roc.summary}; {PRIVATE}{hint}>"
 
     def finding(self, claimed: AnyGuarantee, *, delta: float | None = None, confidence: float = 0.95) -> Finding:
         """Whether the attack contradicts a claim, at a stated confidence; see `dperm.audit.membership.verdict`."""

@@ -25,6 +25,9 @@ from dperm.privacy.profile import PrivacyProfile
 
 RATES = (0.001, 0.01, 0.1)
 """False-positive rates that are reported: attacks matter where they rarely accuse falsely (Carlini et al. 2022)."""
+PRIVATE = "not for publication."
+TURNED = 0.999
+"""Confidence that an area is below 1/2."""
 LEAST_OF_EACH = 10
 """Fewer members or non-members make no curve."""
 
@@ -41,7 +44,7 @@ class Rate:
     true_positive_interval: tuple[float, float]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Roc:
     """How well scores tell members from non-members, over all thresholds.
 
@@ -162,6 +165,23 @@ class Roc:
         A curve that crosses the ceiling somewhere proves nothing: every look has to be paid for (A5).
         """
         return self.finding(claimed, delta=delta, confidence=confidence).violation
+
+    @property
+    def hint(self) -> str:
+        """What to look at if scores are lower for members than for others, clearly; "" otherwise."""
+        if self.auc_interval(TURNED)[1] >= 0.5:
+            return ""
+        return "The AUC is below 0.5: larger scores must mean members. Are they turned round?"
+
+    @property
+    def summary(self) -> str:
+        """Area and true-positive rates, in one line."""
+        rates = ", ".join(f"{100 * self.tpr_at(rate):.3g} % at FPR {100 * rate:g} %" for rate in RATES[:2])
+        return f"{len(self.scores)} trials, AUC {self.auc:.3f}, TPR {rates}"
+
+    def __repr__(self) -> str:
+        """One line, without scores and bits: those are private."""
+        return f"<Roc: {self.summary}; {PRIVATE}{' ' * bool(self.hint)}{self.hint}>"
 
     def as_dict(self, confidence: float = 0.95, *, rates: Sequence[float] = RATES) -> dict[str, object]:
         """Plain data: area and rates with intervals, and what these are worth."""

@@ -31,7 +31,7 @@ TINY = 1e-30
 
 
 def shadow_logistic(X: Floats, signs: Floats, mask: Mask, *, C: float = 1.0, dtype: Precision = "float32") -> Reals:
-    """Coefficients (columns x models) of sum_i mask_ik log(1 + exp(-s_i x_i.w)) + |w|^2 / (2 C), for all k (A9).
+    """Coefficients (columns x models) of ``sum_i mask_ik log(1 + exp(-s_i x_i.w)) + |w|^2 / (2 C)`` (A9).
 
     Quasi-Newton with one Hessian for all models, that of the whole data with weights 1/2, from the minimum of that: two
     products with X and a tanh per step, and Anderson's acceleration. A half of many records is much like the other
@@ -52,7 +52,7 @@ def shadow_logistic(X: Floats, signs: Floats, mask: Mask, *, C: float = 1.0, dty
         Precision of the quick steps, and of what is returned.
     """
     X, signs, mask = check_problem(X, signs, mask)
-    strength = 1 / checks.positive("C", C)
+    strength = 1 / checks.between("C", C, 1e-12, 1e12, "Beyond, nothing is learnt, or nothing regularised.")
     if dtype not in ERROR:
         raise ParameterError(f'dtype must be "float32" or "float64", got {checks.shown(dtype)}.')
     halves = np.full((len(X), 1), 0.5)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dperm import checks
+from dperm.audit.claim import delta_of
 from dperm.audit.coins import fair_coins
 from dperm.audit.finding import Finding
 from dperm.audit.lower_bound import LowerBound
@@ -23,8 +24,8 @@ from dperm.audit.one_run import one_run
 from dperm.audit.rates import from_rates
 from dperm.audit.ties import in_order
 from dperm.data.arrays import Floats
-from dperm.errors import AssumptionError, ParameterError
-from dperm.privacy.guarantee import AnyGuarantee, ApproxDP, PureDP
+from dperm.errors import AssumptionError
+from dperm.privacy.guarantee import AnyGuarantee
 
 if TYPE_CHECKING:
     from dperm.audit.membership.roc import Roc
@@ -62,7 +63,7 @@ def finding_of(
         If the claim is about other neighbours than the trials: a record that is in or out is added or removed.
     """
     comparable(roc.adjacency, claim(claimed))
-    delta = _delta_of(claimed) if delta is None else checks.small_delta("delta", delta)
+    delta = delta_of(claimed, delta)
     alpha = 1 - checks.positive_delta("confidence", confidence)
     if roc.trials is Trials.DEPENDENT:
         raise AssumptionError(
@@ -104,11 +105,3 @@ def _ranks(scores: Floats) -> Floats:
     ranks = np.empty(len(scores))
     ranks[in_order(scores)] = np.arange(len(scores))
     return ranks
-
-
-def _delta_of(claimed: AnyGuarantee) -> float:
-    if isinstance(claimed, PureDP):
-        return 0.0
-    if isinstance(claimed, ApproxDP):
-        return claimed.delta
-    raise ParameterError(f"delta must be given: a {type(claimed).__name__} guarantee has an epsilon at each delta.")

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dperm.methods.plan import Plan
     from dperm.noise.bits import Bits
 
-AT_ONCE, ONE_BY_ONE = 100_000, 1_000
+AT_ONCE, ONE_BY_ONE = 100_000, 200
 """Usual numbers of runs: drawn all at once, or each a training."""
 BLACK_BOX = 0.8
 """Share of the time after which the black box is done."""
@@ -43,17 +43,24 @@ class Attack:
     def findings(self, plan: "Plan", progress: Callable[[float], None]) -> "list[Finding]":
         """Of every attack that applies."""
         from dperm.audit.black_box import audit, of_plan
+        from dperm.audit.black_box.repeated import Repeated
+        from dperm.cli.audit.power import with_power
+        from dperm.cli.running import note
 
         if self.seed is not None and self.workers > 1:
             raise ParameterError("--seed needs --workers 1: processes would draw the same numbers.")
         subject = of_plan(plan, bits=self._bits(), workers=self.workers)
+        runs = self._runs(subject)
+        if isinstance(subject, Repeated):
+            note(_patience(subject, runs, self.workers))
         found = audit(
             subject,
-            runs=self._runs(subject),
+            runs=runs,
             confidence=self.confidence,
             seed=None if self.seed is None else 2 * self.seed + 1,
             progress=lambda share: progress(BLACK_BOX * share),
         )
+        found = with_power(found, subject)
         exactly = _exact(plan, lambda share: progress(BLACK_BOX + (1 - BLACK_BOX) * share))
         return [found] if exactly is None else [found, exactly]
 
@@ -69,6 +76,23 @@ class Attack:
         if self.runs is not None:
             return self.runs
         return ONE_BY_ONE if isinstance(subject, Repeated) else AT_ONCE
+
+
+def _patience(subject: Any, runs: int, workers: int) -> str:
+    """What to expect, by the time that a first run takes."""
+    import time
+
+    import numpy as np
+
+    began = time.monotonic()
+    subject.trainings.train(subject.trainings.with_record)
+    seconds = runs * (time.monotonic() - began) / workers
+    long = f"{seconds / 60:.0f} minutes" if seconds > 100 else f"{max(1, np.ceil(seconds)):.0f} s"
+    return (
+        f"{runs} trainings, one by one: about {long}. Bounds from so few are weak. For networks, "
+        "dperm.torch.audit.audit_training audits one training with many canaries; output and objective perturbation "
+        "are audited exactly."
+    )
 
 
 def _exact(plan: "Plan", progress: Callable[[float], None]) -> "Finding | None":

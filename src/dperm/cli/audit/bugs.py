@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``dperm audit bugs``: known mistakes of private learning, and what catches them."""
 
+import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,6 +30,9 @@ Examples:
   dperm audit bugs --only "wrong adjacency" --only "noise reused every step" --repeats 2 --seed 1 --json
 """
 
+WRONG = "what is wrong"
+"""The column that is too wide for a table."""
+
 
 def bugs(
     only: Annotated[
@@ -37,6 +42,7 @@ def bugs(
     runs: Annotated[int, typer.Option("--runs", metavar="N", help="Of each training in one audit.")] = 100_000,
     repeats: Annotated[int, typer.Option("--repeats", metavar="N", help="Audits of each correct version.")] = 20,
     seed: options.Seed = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Say what is wrong with each.")] = False,
     plot: options.Plot = None,
     force: options.Force = False,
     json: AsJson = False,
@@ -56,9 +62,11 @@ def bugs(
         if json:
             print_json({"bugs": [_as_data(row) for row in rows]})
         else:
-            cells = table(rows)
+            cells = [{name: text for name, text in row.items() if name != WRONG} for row in table(rows)]
             print_table(list(cells[0]), [list(row.values()) for row in cells])
-            _say(rows)
+            _say(rows, verbose)
+            if plot is not None:
+                typer.echo(f"Written: {plot}")
         if not all(row.caught for row in rows) or any(row.alarms for row in rows):
             raise typer.Exit(VIOLATION)
 
@@ -66,11 +74,20 @@ def bugs(
 def _chosen(only: list[str] | None) -> "Sequence[Bug]":
     from dperm.audit.bugs import BUGS
 
-    by_name = {bug.name: bug for bug in BUGS}
-    wrong = [name for name in only or () if name not in by_name]
-    if wrong:
-        raise ParameterError(f"--only must be one of {', '.join(map(repr, by_name))}, got {wrong[0]!r}.")
-    return tuple(by_name[name] for name in dict.fromkeys(only)) if only else BUGS
+    by_name = {_typed(bug.name): bug for bug in BUGS}
+    asked = list(dict.fromkeys(map(_typed, only or ())))
+    for name in asked:
+        if name not in by_name:
+            names = [bug.name for bug in BUGS]
+            near = get_close_matches(name, by_name, 1)
+            hint = f" Did you mean {by_name[near[0]].name!r}?" if near else ""
+            raise ParameterError(f"--only must be one of {', '.join(map(repr, names))}, got {name!r}.{hint}")
+    return tuple(by_name[name] for name in asked) or BUGS
+
+
+def _typed(name: str) -> str:
+    """As a keyboard writes it: small letters, one kind of minus and of space."""
+    return " ".join(re.sub("[\u2010-\u2015\u2212]", "-", name).lower().split())
 
 
 def _as_data(row: "Row") -> dict[str, object]:
@@ -80,13 +97,21 @@ def _as_data(row: "Row") -> dict[str, object]:
     return {**found, "alarms": row.alarms, "repeats": row.repeats, "finding": plain(row.finding.as_dict())}
 
 
-def _say(rows: "Sequence[Row]") -> None:
+def _say(rows: "Sequence[Row]", verbose: bool) -> None:
+    if verbose:
+        typer.echo()
+        for row in rows:
+            typer.echo(f"{row.name}: {row.wrong}")
     caught, alarms = sum(row.caught for row in rows), sum(row.alarms for row in rows)
     audits = sum(row.repeats for row in rows)
     typer.echo(f"\nCaught: {caught} of {len(rows)}. Alarms in {audits} audits of correct versions: {alarms}.")
 
 
 def _draw(rows: "Sequence[Row]", path: Path) -> None:
-    from dperm.report.audit_plots import plot_claimed_against_measured
+    from dperm.report.audit_dots import Dot, plot_dots
 
-    plot_claimed_against_measured({row.name: row.finding for row in rows}, path=path)
+    found = [(row, row.finding, row.finding.bound) for row in rows]
+    plot_dots(
+        [Dot(row.name, one.claimed_epsilon(bound.delta), bound.epsilon, row.caught) for row, one, bound in found],
+        path=path,
+    )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from dperm.audit.demo import Part, Result
     from dperm.audit.demo.result import Cell
 
-HELP = """What attackers find in models without differential privacy, and no longer find with it. Some seconds.
+HELP = """What attackers find in models without differential privacy, and no longer find with it. About half a minute.
 
 Patients are reconstructed from two releases, a planted secret is read out of a model of text, and members are told from
 others. Data are made up; methods and noise are those that users get.
@@ -71,11 +71,14 @@ def _require_folder(folder: Path, force: bool) -> None:
 
 
 def _drawn(result: "Result", folder: Path) -> list[Path]:
-    from dperm.report.demo_plots import NAMES, plot_part
+    from dperm.audit.demo.whole import DELTA, EPSILON
+    from dperm.privacy import ApproxDP, PureDP
+    from dperm.report.demo_plots import NAMES, ROC, plot_part
 
+    pure, approximate = PureDP(EPSILON, "add_remove"), ApproxDP(EPSILON, DELTA, "add_remove")
     files = [(part, folder / NAMES[part.title]) for part in result.parts if part.points]
     for part, file in files:
-        plot_part(part, path=file)
+        plot_part(part, guarantee=pure if part.title == ROC else approximate, path=file)
     return [file for _, file in files]
 
 

@@ -32,9 +32,27 @@ def write_audit(path: Path, plan: "Plan", findings: Sequence["Finding"]) -> None
     write_text(path, json.dumps(data, indent=2, allow_nan=False) + "\n")
 
 
-def read_audits(paths: Sequence[Path], record: "Record | None") -> list[Mapping[str, Any]]:
-    """What is in the files, if it was found of the plan behind ``record``."""
-    return [audit for path in paths for audit in _read(path, record)]
+def read_audits(paths: Sequence[Path], estimator: Any) -> list[Mapping[str, Any]]:
+    """What is in the files, if it was found of the plan behind a fitted estimator, and says what follows from it."""
+    from dperm.sklearn.replanned import replanned
+
+    found = [(path, audit) for path in paths for audit in _read(path, estimator.record_)]
+    plan = replanned(estimator) if found else None
+    for path, audit in found:
+        if plan is not None:
+            _require_agreement(path, audit, plan)
+    return [audit for _, audit in found]
+
+
+def _require_agreement(path: Path, audit: Mapping[str, Any], plan: "Plan") -> None:
+    from dperm.cli.audit.checked import disagreement
+
+    differs = disagreement(audit, plan)
+    if differs:
+        raise ParameterError(
+            f"--audit: {path} contradicts itself: its {differs} is not what follows from its bounds and from the claim "
+            "of this model. It was changed, or written by another version; run dperm audit model again."
+        )
 
 
 def _claim(plan: "Plan") -> dict[str, object]:

@@ -39,6 +39,7 @@ def guesses(
         from dperm.cli.audit.claims import claimed, verdict
         from dperm.cli.audit.printing import tell_bound
 
+        options.require_delta(gaussian, delta)
         claim = claimed(claimed_epsilon, delta, adjacency)
         bound = _bound(correct, guesses, delta=delta, confidence=confidence, gaussian=gaussian)
         finding = None if claim is None else verdict(bound, claim, "an attack, by its guesses")

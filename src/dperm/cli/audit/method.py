@@ -18,7 +18,7 @@ HELP = """Attack METHOD of dperm, as users get it, on the neighbours that are wo
 
 METHOD is output, objective, gradient, sgd, bolt_on, sufficient or posterior. The black box runs it many times and
 guesses by the likelihood ratio, where that is known, and by the lowest bits; output and objective perturbation are
-looked at exactly, too. The first three take seconds; the others are trained run by run, and bounds on them are weak.
+looked at exactly, too. The first three take seconds; the others are trained run by run, 200 times, and bounds are weak.
 
 Bounds at 95 % are wrong once in 20 times: an alarm near the claim is worth a second audit with more --confidence.
 

@@ -11,6 +11,7 @@ from dperm.cli.audit import options
 from dperm.cli.model_options import Model
 from dperm.cli.options import AsJson
 from dperm.cli.running import progress_bar, reported_errors
+from dperm.errors import ParameterError
 
 HELP = """Attack what MODEL was learnt by: its plan is made again, and run on the neighbours that are worst for it.
 
@@ -51,6 +52,8 @@ def model(
 
         if out is not None:
             require_free("--out", out, force=force, inputs=(model,))
+            if out.suffix.lower() != ".json":
+                raise ParameterError(f"--out: {out} must end in .json: it is for dperm report --audit.")
         require_picture("--plot", plot, force=force, inputs=(model,))
         plan = replanned(load_stored(model).estimator)
         with progress_bar("Attacking") as progress:

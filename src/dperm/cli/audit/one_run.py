@@ -39,6 +39,7 @@ def one_run(
         from dperm.cli.audit.claims import claimed, verdict
         from dperm.cli.audit.printing import tell_bound
 
+        options.require_delta(gaussian, delta)
         claim = claimed(claimed_epsilon, delta, adjacency)
         chosen = gaussian_one_run if gaussian else bounded
         bound = chosen(correct, guesses, canaries, delta=delta, confidence=confidence)

@@ -37,11 +37,27 @@ def _print_bound(bound: "LowerBound") -> None:
 def print_findings(findings: Sequence["Finding"]) -> None:
     """Each with its statistics, and its verdict in a sentence."""
     from dperm.cli.output import print_table
+    from dperm.report.audits_in_short import POWERLESS
+    from dperm.report.plain import capital
 
     for place, finding in enumerate(findings):
         typer.echo(f"{'' if place == 0 else chr(10)}{finding.subject}\n")
         print_table(_COLUMNS, [_row(name, bound) for name, bound in finding.bounds.items()])
         typer.echo(f"\n{finding}")
+        if POWERLESS in finding.facts:
+            typer.echo(capital(str(finding.facts[POWERLESS])))
+
+
+def print_bounds(bounds: "Mapping[str, LowerBound]") -> None:
+    """Bounds that hold together, without a claim, and the largest in a sentence."""
+    from dperm.cli.output import down, print_table
+
+    typer.echo()
+    print_table(_COLUMNS, [_row(name, bound) for name, bound in bounds.items()])
+    best = max(bounds.values(), key=lambda bound: bound.epsilon)
+    typer.echo(
+        f"\nepsilon >= {down(best.epsilon)} at delta {best.delta:g}; nothing was claimed, so nothing is refuted."
+    )
 
 
 _COLUMNS = ("statistic", "epsilon at least", "at delta", "confidence", "method")

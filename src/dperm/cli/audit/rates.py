@@ -40,6 +40,7 @@ def rates(
         from dperm.cli.audit.claims import claimed, verdict
         from dperm.cli.audit.printing import tell_bound
 
+        options.require_delta(gaussian, delta)
         claim = claimed(claimed_epsilon, delta, adjacency)
         bounded = gaussian_from_rates if gaussian else from_rates
         bound = bounded(true_positives, members, false_positives, non_members, delta=delta, confidence=confidence)

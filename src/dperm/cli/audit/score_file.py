@@ -4,6 +4,7 @@
 
 import csv
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 from dperm.errors import ParameterError
@@ -17,12 +18,7 @@ def read_scores(path: Path) -> tuple[list[float], list[bool]]:
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             rows = csv.DictReader(file)
-            missing = [name for name in (SCORE, MEMBER) if name not in (rows.fieldnames or ())]
-            if missing:
-                raise ParameterError(
-                    f"{path} must have the columns score and member, and has no {' and no '.join(missing)}. A score is "
-                    "a number, larger for members; member is 1 or 0."
-                )
+            rows.fieldnames = _columns(path, rows.fieldnames)
             found = [(_score(path, rows.line_num, row[SCORE]), _bit(path, rows.line_num, row[MEMBER])) for row in rows]
     except (UnicodeDecodeError, csv.Error):
         raise ParameterError(f"{path} must be a CSV file in UTF-8.") from None
@@ -31,6 +27,21 @@ def read_scores(path: Path) -> tuple[list[float], list[bool]]:
         kind = "members" if any(members) else "non-members" if members else "nobody"
         raise ParameterError(f"{path} must have members and non-members, and has {kind} only. Attack both.")
     return scores, members
+
+
+def _columns(path: Path, names: Sequence[str] | None) -> list[str]:
+    """The names in small letters, if score and member are among them, once each."""
+    found = [name.strip().lower() for name in names or ()]
+    missing = [name for name in (SCORE, MEMBER) if found.count(name) != 1]
+    if not missing:
+        return found
+    has = f"It has {', '.join(map(repr, names))}. " if names else "It is empty. "
+    split = len(found) == 1 and next((mark for mark in ";\t|" if mark in found[0]), "")
+    separator = f"Columns are separated by commas, not by {split!r}. " if split else ""
+    raise ParameterError(
+        f"{path} must have the columns score and member, and has no {' and no '.join(missing)}. {has}{separator}A "
+        "score is a number, larger for members; member is 1 or 0."
+    )
 
 
 def _score(path: Path, line: int, text: str | None) -> float:

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``dperm audit scores``: the ROC curve of a membership attack."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,15 +14,16 @@ from dperm.cli.running import reported_errors
 from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
-    from dperm.audit import Finding
+    from dperm.audit import Finding, LowerBound
+    from dperm.audit.membership import Roc
     from dperm.privacy import ApproxDP, PureDP
 
 HELP = """Rates, area and ROC curve of a membership attack, from FILE with the columns score and member.
 
 Attacks matter where they rarely accuse falsely: true positives are told at false-positive rates of 0.1 %, 1 % and 10 %,
 and --plot has logarithmic axes. With --epsilon the most that the guarantee allows stands beside them. Only with
---trials independent (a training of its own for each record) or one_run (one training, a fair coin for each) can scores
-refute a claim; scores of one model depend on each other.
+--trials independent (a training of its own for each record) or one_run (one training, a fair coin for each) do scores
+bound epsilon, and can refute a claim; scores of one model depend on each other.
 
 \b
 Examples:
@@ -57,8 +59,16 @@ def scores(
         roc = Roc.of(*read_scores(file), trials=kind)
         judged = claim is not None and kind is not Trials.DEPENDENT
         findings: list[Finding] = [roc.finding(claim, confidence=confidence)] if judged and claim else []
-        tell_roc(roc, claim, findings, confidence=confidence, plot=plot, as_json=json)
+        bounds = {} if claim is not None or kind is Trials.DEPENDENT else _bounds(roc, confidence)
+        tell_roc(roc, claim, findings, bounds=bounds, confidence=confidence, plot=plot, as_json=json)
         require_none(findings)
+
+
+def _bounds(roc: "Roc", confidence: float) -> "Mapping[str, LowerBound]":
+    """What the scores show of epsilon at delta 0, whatever is claimed."""
+    from dperm.privacy import PureDP
+
+    return roc.finding(PureDP(1.0, roc.adjacency or ""), confidence=confidence).bounds  # the claim changes no bound
 
 
 def _claim(epsilon: float | None, delta: float, adjacency: str | None) -> "PureDP | ApproxDP | None":

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from dperm.cli.audit.printing import plain, print_findings, require_none
 
 if TYPE_CHECKING:
@@ -25,15 +27,23 @@ def tell(
         print_json({**plain(about), "violation": violation, "findings": [plain(one.as_dict()) for one in findings]})
     else:
         print_findings(findings)
+        if plot is not None:
+            typer.echo(f"\nWritten: {plot}")
     require_none(findings)
 
 
 def draw(findings: Sequence["Finding"], path: Path) -> None:
-    """Claimed against measured."""
-    from dperm.report.audit_plots import plot_claimed_against_measured
+    """What each statistic has measured, beside the claim."""
+    from dperm.report.audit_dots import Dot, plot_dots
 
-    plot_claimed_against_measured({_name(one): one for one in findings}, path=path)
-
-
-def _name(finding: "Finding") -> str:
-    return f"{'exact' if finding.confidence == 1 else 'black box'}: {finding.strongest}"
+    dots = [
+        Dot(
+            f"{'exact' if one.confidence == 1 else 'black box'}: {name}",
+            one.claimed_epsilon(bound.delta),
+            bound.epsilon,
+            one.violation and name == one.strongest,
+        )
+        for one in findings
+        for name, bound in one.bounds.items()
+    ]
+    plot_dots(dots, path=path)

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A ROC curve, its area and its rates, on the screen, as JSON and as a picture."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
 if TYPE_CHECKING:
-    from dperm.audit import Finding
+    from dperm.audit import Finding, LowerBound
     from dperm.audit.membership import Roc
     from dperm.privacy import ApproxDP, PureDP
 
@@ -27,24 +27,32 @@ def tell_roc(
     confidence: float,
     plot: Path | None,
     as_json: bool,
+    bounds: "Mapping[str, LowerBound] | None" = None,
     label: str = "",
 ) -> None:
     """What was measured, beside the most that the claim allows."""
-    from dperm.cli.audit.printing import plain
+    from dperm.cli.audit.printing import plain, print_bounds
     from dperm.cli.output import print_json
 
     ceilings = {} if claim is None else roc.ceilings(claim)
     if plot is not None:
-        _draw(roc, claim, plot)
+        _draw(roc, claim, plot, label)
     if as_json:
         found = {"label": label} if label else {}
+        shown = {name: plain(bound.as_dict()) for name, bound in (bounds or {}).items()}
         verdicts = [plain(one.as_dict()) for one in findings]
-        print_json({**found, **plain(roc.as_dict(confidence)), "ceilings": ceilings, "findings": verdicts})
+        print_json(
+            {**found, **plain(roc.as_dict(confidence)), "ceilings": ceilings, "bounds": shown, "findings": verdicts}
+        )
         return
     _print(roc, ceilings, confidence)
+    if bounds:
+        print_bounds(bounds)
     unjudged = [UNJUDGED] if claim is not None and not findings else []
     for line in (*(str(one) for one in findings), *unjudged, *([label] if label else [])):
         typer.echo(f"\n{line}")
+    if plot is not None:
+        typer.echo(f"\nWritten: {plot}")
 
 
 def _print(roc: "Roc", ceilings: dict[str, float], confidence: float) -> None:
@@ -65,7 +73,7 @@ def _print(roc: "Roc", ceilings: dict[str, float], confidence: float) -> None:
     )
 
 
-def _draw(roc: "Roc", claim: "PureDP | ApproxDP | None", path: Path) -> None:
+def _draw(roc: "Roc", claim: "PureDP | ApproxDP | None", path: Path, label: str) -> None:
     from dperm.report.audit_plots import plot_roc
 
-    plot_roc(roc, guarantee=claim, path=path)
+    plot_roc(roc, guarantee=claim, note="not private: do not publish" if label else "", path=path)

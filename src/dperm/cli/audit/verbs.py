@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The verbs of ``dperm audit``."""
 
+from typing import Any
+
 import typer
+from typer.core import TyperGroup
 
 from dperm.cli.audit import bugs, demo, exact, guesses, membership, method, model, one_run, rates, scores
 
@@ -20,7 +23,20 @@ Examples:
 Exit codes: 0 nothing was refuted, 2 something in the request is wrong, 4 it would show private data, 5 a VIOLATION.
 """
 
-app = typer.Typer(name="audit", help=HELP, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+
+class _Verbs(TyperGroup):
+    """The verbs; a file in the place of one gets a hint."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The verb that is named first."""
+        if args and self.get_command(ctx, args[0]) is None and args[0].endswith(".dperm"):
+            ctx.fail(f"{args[0]!r} is no verb. Did you mean: dperm audit model {args[0]}")
+        return super().resolve_command(ctx, args)
+
+
+app = typer.Typer(
+    name="audit", cls=_Verbs, help=HELP, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+)
 app.command("model", help=model.HELP, short_help="Attack the plan of a stored model; for its statement.")(model.model)
 app.command("method", help=method.HELP, short_help="Attack a method of dperm on worst-case neighbours.")(method.method)
 app.command("exact", help=exact.HELP, short_help="Objective perturbation without sampling: ours, and as published.")(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from html import escape
 
 from dperm.report import fields as words
+from dperm.report.audits_in_short import refutation
 from dperm.report.key_facts import key_facts
 from dperm.report.plain import capital, limits_of, not_covered, promised
 from dperm.report.stated import gaps_of
@@ -17,8 +18,9 @@ def status_html(fields: Mapping[str, object]) -> str:
     """Private or not, so that nobody can miss it."""
     if fields["status"] == words.PRIVATE:
         return f'<div class="status good"><p class="word">Private</p><p>{_promise_in_short(fields)}</p></div>'
-    why = str(fields["status"]).removeprefix("NOT PRIVATE: ")
-    return f'<div class="status bad"><p class="word">NOT PRIVATE</p><p>{escape(capital(why))}</p></div>'
+    word, _, why = str(fields["status"]).partition(": ")
+    said = escape(capital(why)) + (f" <strong>{text_html(refutation(fields))}</strong>" if refutation(fields) else "")
+    return f'<div class="status bad"><p class="word">{escape(word)}</p><p>{said}</p></div>'
 
 
 def promise_html(fields: Mapping[str, object]) -> str:
@@ -28,7 +30,7 @@ def promise_html(fields: Mapping[str, object]) -> str:
 
 def covered_html(fields: Mapping[str, object]) -> str:
     """What is covered, and what is not; nothing where nothing is promised."""
-    if fields["status"] != words.PRIVATE:
+    if fields["status"] not in words.PROMISING:
         return ""
     items = "".join(f"<li>{text_html(line)}</li>" for line in not_covered(fields))
     covered = f"<h2>What is covered</h2><p>{escape(capital(str(fields['covered'])))}</p>"

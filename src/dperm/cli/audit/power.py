@@ -1,0 +1,71 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Whether an audit could refute a claim at all: with too few runs not even an attacker who is always right does."""
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dperm.audit import Finding
+
+NO_GUESS = "no guess was made"
+"""The method of a bound by a statistic that has always passed."""
+IDLE = (
+    "this audit could not have refuted anything: in {} runs no guess was made by those statistics that could have. "
+    "Take more runs."
+)
+MOST = 10**9
+"""More runs are not looked for."""
+
+
+def with_power(finding: "Finding", subject: Any) -> "Finding":
+    """The finding; if it could not have refuted anything, a fact says so."""
+    from dataclasses import replace
+
+    from dperm.report.audits_in_short import POWERLESS
+
+    words = powerless(finding, subject)
+    return replace(finding, facts={**finding.facts, POWERLESS: words}) if words else finding
+
+
+def powerless(finding: "Finding", subject: Any) -> str:
+    """Why the audit could not have refuted the claim; nothing if it could."""
+    runs = int(finding.facts["runs"])  # type: ignore[call-overload]  # of every black box
+    if _refutes(finding, subject, runs):
+        idle = {name for name, bound in finding.bounds.items() if bound.method.startswith(NO_GUESS)}
+        return IDLE.format(runs) if idle and not _refutes(finding, subject, runs, without=idle) else ""
+    least = _fewest(finding, subject, runs)
+    rest = f"it takes {least} at least" if least else "no number of runs is enough"
+    return (
+        f"this audit could not have refuted anything: with {runs} runs not even guesses that are all right show more "
+        f"than the epsilon that is claimed; {rest}."
+    )
+
+
+def _refutes(finding: "Finding", subject: Any, runs: int, without: Collection[str] = ()) -> bool:
+    """Whether so many guesses, all right, would refute the claim (A4), by any of the statistics."""
+    shares = {one.name: one.share for one in subject.statistics}
+    parts = [(one, (1 - finding.confidence) * one.share / sum(shares.values())) for one in subject.statistics]
+    kept = [(one, alpha) for one, alpha in parts if one.name not in without]
+    return any(_most(finding, one.tested(runs), alpha, getattr(one, "gaussian", False)) for one, alpha in kept)
+
+
+def _most(finding: "Finding", guesses: int, alpha: float, gaussian: bool) -> bool:
+    from dperm.audit.black_box.guessing import Counts, bounded, gaussian_bounded
+
+    delta, counts = finding.bound.delta, Counts(guesses, guesses, guesses)
+    bound = (gaussian_bounded if gaussian else bounded)(counts, delta=delta, alpha=alpha)
+    return bound.epsilon > finding.claimed_epsilon(delta)
+
+
+def _fewest(finding: "Finding", subject: Any, runs: int) -> int:
+    """The least number of runs that is enough, by halving; 0 if there is none up to a thousand million."""
+    low, high = runs, runs
+    while not _refutes(finding, subject, high):
+        low, high = high, 2 * high
+        if high > MOST:
+            return 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if _refutes(finding, subject, middle) else (middle, high)
+    return high
