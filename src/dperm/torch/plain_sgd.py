@@ -56,5 +56,5 @@ def _is_unwatched(optimizer: Any) -> bool:
         or hooks._global_optimizer_post_hooks
         or "step" in vars(optimizer)
         or _original(SGD.step) is not STEP
-        or torch.autograd._profiler_enabled()  # who looks wants to see the step
+        or torch._C._autograd._profiler_enabled()  # who looks wants to see the step
     )
