@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from dperm import checks
 from dperm.errors import AssumptionError, ParameterError
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class Attack:
         from dperm.cli.audit.power import with_power
         from dperm.cli.running import note
 
+        if self.seed is not None:
+            checks.count("seed", self.seed, least=0)
         if self.seed is not None and self.workers > 1:
             raise ParameterError("--seed needs --workers 1: processes would draw the same numbers.")
         subject = of_plan(plan, bits=self._bits(), workers=self.workers)

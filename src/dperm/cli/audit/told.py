@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 def tell(
     findings: Sequence["Finding"], about: Mapping[str, object], *, plot: Path | None = None, as_json: bool
 ) -> None:
-    """Print, draw, and end with code 5 on a violation."""
+    """Print, draw, and end with code 5 on a violation; what was found is said also where nothing can be drawn."""
     from dperm.cli.output import print_json
 
-    if plot is not None:
-        draw(findings, plot)
     if as_json:
         violation = any(finding.violation for finding in findings)
         print_json({**plain(about), "violation": violation, "findings": [plain(one.as_dict()) for one in findings]})
     else:
         print_findings(findings)
-        if plot is not None:
+    if plot is not None:
+        draw(findings, plot)
+        if not as_json:
             typer.echo(f"\nWritten: {plot}")
     require_none(findings)
 
