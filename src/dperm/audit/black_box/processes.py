@@ -59,11 +59,13 @@ def _finished(futures: list["Future[Part]"], progress: Progress | None) -> list[
 
 
 def _end(pool: ProcessPoolExecutor, others: set[BaseProcess]) -> None:
-    """Leave no process behind: those of a pool that has finished are gone, the others are ended."""
-    pool.shutdown(wait=False, cancel_futures=True)
+    """Leave no process behind: those of a pool that has finished are gone, the others are ended.
+
+    The pool itself waits for them: two who wait for one process may both miss it.
+    """
     for child in set(multiprocessing.active_children()) - others:
         child.terminate()
-        child.join()
+    pool.shutdown(cancel_futures=True)
 
 
 def _context(trainings: Trainings) -> BaseContext:
