@@ -3,12 +3,18 @@
 """Settings of the whole suite."""
 
 import importlib
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 from hypothesis import settings
+
+if (
+    signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+):  # in the background of a shell; tests of interrupts would wait forever
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No deadline: the first call of an engine imports scipy. On CI hypothesis's own profile is the parent: fixed examples.
 settings.register_profile("dperm", deadline=None)
