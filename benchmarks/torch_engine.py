@@ -190,7 +190,7 @@ def print_times(console: Console, case: Case, seconds: float, turn: int) -> None
             return
         steps = {name: step for name, step in all_methods.items() if callable(step) and name != EXACT}
         found = times(steps, seconds, turn)
-    print_table(console, f"{case.name}, with Opacus between the turns", {**all_methods}, found)
+    print_table(console, f"{case.name}, with Opacus between the turns", all_methods, found)
     best = min((name for name in found if name.startswith("Opacus")), key=lambda name: statistics.median(found[name]))
     for name in (FAST, COMPILED):
         if name in found:

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import betaincinv
 
-from dperm.audit.black_box.guessing import bounded, counted
 from dperm.audit.black_box.sample import Sample, Truths
 from dperm.audit.black_box.selection import beside, candidates, tallies
-from dperm.audit.black_box.statistics import Score, check_statistic, scored
+from dperm.audit.black_box.statistics import Fixed, Score, check_statistic, scored
 from dperm.audit.lower_bound import LowerBound
 from dperm.noise.arrays import Floats
 
@@ -61,8 +60,7 @@ class Foreseen:
         first = self.rehearsal()
         scores, audience = scored(self.score, first), Audience(len(sample), delta, alpha)
         low, high = foreseen(scores, first.included, audience)[1]
-        counts = counted(scored(self.score, sample), sample.included, low=low, high=high)
-        return bounded(counts, delta=delta, alpha=alpha)
+        return Fixed(self.name, self.score, high, lower=low).bound(sample, delta=delta, alpha=alpha)
 
 
 @dataclass(frozen=True)

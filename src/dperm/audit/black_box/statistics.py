@@ -139,13 +139,15 @@ class Selected:
         """From the guesses of the runs that nothing was chosen with."""
         first, rest = sample.split(self.split)
         score = self.learned(first)
-        scores = scored(score, rest)
-        if self.gaussian:
-            middle = _middle(scored(score, first), first)
-            every = np.where(np.isnan(scores), middle, scores)
-            return gaussian_bounded(counted(every, rest.included, low=middle, high=middle), delta=delta, alpha=alpha)
-        low, high = thresholds(scored(score, first), first.included, delta=delta)
-        return bounded(counted(scores, rest.included, low=low, high=high), delta=delta, alpha=alpha)
+        low, high = self._thresholds(scored(score, first), first, delta)
+        chosen = Fixed(self.name, score, high, lower=low, gaussian=self.gaussian)
+        return chosen.bound(rest, delta=delta, alpha=alpha)
+
+    def _thresholds(self, scores: Floats, first: Sample, delta: float) -> tuple[float, float]:
+        if not self.gaussian:
+            return thresholds(scores, first.included, delta=delta)
+        middle = _middle(scores, first)
+        return middle, middle
 
 
 def scored(score: Score, sample: Sample) -> Floats:

@@ -1,13 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The guarantee that the options of an audit name, and the verdict on it."""
+"""The guarantee that the options of an audit name."""
 
 from typing import TYPE_CHECKING
 
 from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
-    from dperm.audit import Finding, LowerBound
     from dperm.privacy import ApproxDP, PureDP
 
 
@@ -29,10 +28,3 @@ def claimed(epsilon: float | None, delta: float, adjacency: str | None) -> "Pure
     if adjacency is not None:
         raise ParameterError("--adjacency belongs to a claim: give --claimed-epsilon, or leave it out.")
     return None
-
-
-def verdict(bound: "LowerBound", claim: "PureDP | ApproxDP", subject: str) -> "Finding":
-    """The claim beside one bound."""
-    from dperm.audit import Finding
-
-    return Finding(subject, claim, {"attack": bound}, bound.confidence)

@@ -36,14 +36,13 @@ def guesses(
 ) -> None:
     """Bound epsilon by guesses."""
     with reported_errors():
-        from dperm.cli.audit.claims import claimed, verdict
+        from dperm.cli.audit.claims import claimed
         from dperm.cli.audit.printing import tell_bound
 
         options.require_delta(gaussian, delta)
         claim = claimed(claimed_epsilon, delta, adjacency)
         bound = _bound(correct, guesses, delta=delta, confidence=confidence, gaussian=gaussian)
-        finding = None if claim is None else verdict(bound, claim, "an attack, by its guesses")
-        tell_bound(bound, finding, as_json=json)
+        tell_bound(bound, claim, subject="an attack, by its guesses", as_json=json)
 
 
 def _bound(correct: int, guesses: int, *, delta: float, confidence: float, gaussian: bool) -> "LowerBound":

@@ -36,12 +36,11 @@ def one_run(
     with reported_errors():
         from dperm.audit.one_run import one_run as bounded
         from dperm.audit.one_run_tradeoff import gaussian_one_run
-        from dperm.cli.audit.claims import claimed, verdict
+        from dperm.cli.audit.claims import claimed
         from dperm.cli.audit.printing import tell_bound
 
         options.require_delta(gaussian, delta)
         claim = claimed(claimed_epsilon, delta, adjacency)
         chosen = gaussian_one_run if gaussian else bounded
         bound = chosen(correct, guesses, canaries, delta=delta, confidence=confidence)
-        finding = None if claim is None else verdict(bound, claim, "one training, by its canaries")
-        tell_bound(bound, finding, as_json=json)
+        tell_bound(bound, claim, subject="one training, by its canaries", as_json=json)

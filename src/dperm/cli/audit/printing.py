@@ -11,10 +11,14 @@ from dperm.cli.running import VIOLATION
 
 if TYPE_CHECKING:
     from dperm.audit import Finding, LowerBound
+    from dperm.privacy import ApproxDP, PureDP
 
 
-def tell_bound(bound: "LowerBound", finding: "Finding | None", *, as_json: bool) -> None:
-    """One bound, and the verdict if there was a claim."""
+def tell_bound(bound: "LowerBound", claim: "PureDP | ApproxDP | None", *, subject: str, as_json: bool) -> None:
+    """One bound of an attack on ``subject``, and the verdict if there was a claim."""
+    from dperm.audit import Finding
+
+    finding = None if claim is None else Finding(subject, claim, {"attack": bound}, bound.confidence)
     if as_json:
         from dperm.cli.output import print_json
 

@@ -37,12 +37,11 @@ def rates(
     """Bound epsilon by the rates of an attack."""
     with reported_errors():
         from dperm.audit.rates import from_rates, gaussian_from_rates
-        from dperm.cli.audit.claims import claimed, verdict
+        from dperm.cli.audit.claims import claimed
         from dperm.cli.audit.printing import tell_bound
 
         options.require_delta(gaussian, delta)
         claim = claimed(claimed_epsilon, delta, adjacency)
         bounded = gaussian_from_rates if gaussian else from_rates
         bound = bounded(true_positives, members, false_positives, non_members, delta=delta, confidence=confidence)
-        finding = None if claim is None else verdict(bound, claim, "an attack, by its rates")
-        tell_bound(bound, finding, as_json=json)
+        tell_bound(bound, claim, subject="an attack, by its rates", as_json=json)

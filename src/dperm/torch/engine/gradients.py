@@ -105,22 +105,9 @@ class PerExampleGradients:
             Called with the weights of the examples, of flat clipping.
         """
         return dict(
-            self.clipped_sums(losses, clip_norm=clip_norm, clipping=clipping, keep=keep, double=double, observe=observe)
-        )
-
-    def clipped_sums(
-        self,
-        losses: Tensor,
-        *,
-        clip_norm: float,
-        clipping: Clipping | str,
-        keep: Tensor | None = None,
-        double: bool = False,
-        observe: Callable[[Tensor], None] | None = None,
-    ) -> list[tuple[nn.Parameter, Tensor]]:
-        """What `clipped_sum` returns, as a list: to look up a parameter costs as much as a small operation."""
-        return summed(
-            self.weighed(losses, clip_norm=clip_norm, clipping=clipping, keep=keep, double=double, observe=observe)
+            summed(
+                self.weighed(losses, clip_norm=clip_norm, clipping=clipping, keep=keep, double=double, observe=observe)
+            )
         )
 
     def weighed(
