@@ -177,7 +177,7 @@ class OuterSequence:
         """
         products = _gram(self.inputs).mul_(_gram(self.grads))
         spread = products.diagonal(dim1=1, dim2=2).sqrt().sum(1)
-        return floored(products.sum((1, 2)), spread)
+        return rounded_up(products.sum((1, 2)), spread)
 
     def spread(self) -> Tensor:
         """sum_t |a_t| |g_t|."""
@@ -256,15 +256,20 @@ def row_squares(rows: Tensor) -> Tensor:
 
 
 def floored(squares: Tensor, spread: Tensor) -> Tensor:
-    """Squared norms, none of them below 1/128 of its spread: what is left of terms that cancel may be rounding.
+    """Squared norms, none of them below 1/128 of its spread: what is left of terms that cancel may be rounding."""
+    return torch.maximum(squares, spread.mul(1 / SPREAD).square_())
+
+
+def rounded_up(squares: Tensor, spread: Tensor) -> Tensor:
+    """Squared norms that are sums of products of gradients, floored.
 
     In single precision, where much cancels, what rounding may have taken is added; in double precision that comes
-    later, in every case (T46b).
+    later, in every case (T46b). Norms of sums of gradients need it not: their error is a share of spread times norm.
     """
-    largest = spread.square()
     if squares.dtype is torch.float32:
+        largest = spread.square()
         squares = torch.where(squares * CANCELLED < largest, squares + ROUNDED * largest, squares)
-    return torch.maximum(squares, largest.mul_(1 / SPREAD**2))
+    return floored(squares, spread)
 
 
 def _gram(rows: Tensor) -> Tensor:

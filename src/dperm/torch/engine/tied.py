@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dperm.torch.engine.factors import Factor, Outer, OuterSequence, combined, floored
+from dperm.torch.engine.factors import Factor, Outer, OuterSequence, combined, rounded_up
 from dperm.torch.engine.rows import Rows, joined
 from dperm.torch.engine.sums import Onto
 
@@ -37,7 +37,7 @@ class Tied:
     def squares(self, rows: Tensor, rest: Tensor) -> Tensor:
         """The squared norms, from those of both parts."""
         products = (rows_at(self.rest, self.rows.indices) * self.rows.grads).sum(2).sum(1)
-        return floored(rows + rest + 2 * products, self._spread(rest))
+        return rounded_up(rows + rest + 2 * products, self._spread(rest))
 
     def spread(self) -> Tensor:
         """The sum of both."""
