@@ -1,0 +1,100 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""A claim of the lectures that can be run, and what came out, as plain data."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+
+from dperm.audit.demo.result import Cell, Table
+from dperm.report.pictures import Picture
+
+__all__ = ["Cell", "Check", "Effort", "Lesson", "Outcome", "Table"]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How a lesson is run.
+
+    Attributes
+    ----------
+    seed
+        Of made-up data and of simulated noise: everything here is reproducible, and NOT PRIVATE.
+    quick
+        Fewer settings and repetitions, for tests: the same checks in a second or two.
+    progress
+        Told the share that is done.
+    """
+
+    seed: int = 0
+    quick: bool = False
+    progress: Callable[[float], None] = lambda share: None
+
+
+@dataclass(frozen=True)
+class Check:
+    """Something that the numbers were asked to show, and whether they do."""
+
+    statement: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came out of a lesson.
+
+    Attributes
+    ----------
+    parameters
+        All that is needed to run it again, by name.
+    table
+        The numbers.
+    picture
+        The same to look at.
+    checks
+        What they show: orderings, slopes, who wins.
+    sentence
+        What to take away, in one or two sentences.
+    """
+
+    parameters: Mapping[str, Cell]
+    table: Table
+    picture: Picture
+    checks: tuple[Check, ...]
+    sentence: str
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data, for JSON."""
+        return {
+            "parameters": dict(self.parameters),
+            **asdict(self.table),
+            "checks": [asdict(check) for check in self.checks],
+            "sentence": self.sentence,
+        }
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """A figure or a claim of the lectures.
+
+    Attributes
+    ----------
+    name
+        On the command line: ``dperm reproduce NAME``.
+    title
+        In a few words.
+    source
+        Whose lecture: Bellet, Razaviyayn, Monteleoni, Wang or Musco.
+    claim
+        What is said there, in our words; and, if it is wrong, what is true.
+    tags
+        The statements of docs/theory that it runs, and its errata: T6, E2.
+    run
+        From an effort to an outcome.
+    """
+
+    name: str
+    title: str
+    source: str
+    claim: str
+    tags: tuple[str, ...]
+    run: Callable[[Effort], Outcome]
