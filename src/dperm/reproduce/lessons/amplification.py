@@ -1,0 +1,123 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""A secret sample hides a record: epsilon over the sampling rate, a coin that attains it, and 2 q epsilon (T21)."""
+
+import math
+
+import numpy as np
+from scipy.optimize import brentq
+
+from dperm.accounting import Gaussian, Poisson, account
+from dperm.accounting.theorems import amplify_poisson
+from dperm.report.pictures import Curve, Picture
+from dperm.reproduce.lesson import Check, Effort, Lesson, Outcome, Table
+
+EPSILONS = (0.5, 1.0, 2.0, 4.0)
+SHOWN = (0.5, 4.0)
+COLUMNS = ("epsilon", "q", "ln(1 + q(e^epsilon - 1))", "loss of a coin", "2 q epsilon")
+
+
+def amplified(epsilon: float, rate: float) -> float:
+    """The lemma's epsilon (T21)."""
+    return amplify_poisson(epsilon, 0.0, rate=rate, adjacency="add_remove")[0]
+
+
+def coin_loss(epsilon: float, rate: float) -> float:
+    """The largest loss of a mechanism that says whether a record was drawn, and lies with probability 1/(1 + e^eps).
+
+    Exact, from the four probabilities: of both answers, with the record in the data and without it.
+    """
+    lie = 1 / (1 + math.exp(epsilon))
+    present = rate * (1 - lie) + (1 - rate) * lie
+    return max(abs(math.log(present / lie)), abs(math.log((1 - present) / (1 - lie))))
+
+
+def largest_epsilon_for_twice() -> float:
+    """Where e^x - 1 = 2x: below it ln(1 + q(e^x - 1)) <= 2 q x for every q, above it not for small q."""
+    return float(brentq(lambda x: math.expm1(x) - 2 * x, 1.0, 2.0, xtol=1e-13))
+
+
+def replaced_base() -> tuple[float, float]:
+    """True and claimed delta under replace-one, for a Gaussian base of sigma = 1 and q = .1 known at epsilon = 1.
+
+    The base is (1, .127)-DP if a record is added or removed; the lemma needs it for replaced ones too (T21, T25).
+    """
+    base = account(Gaussian(1.0), "add_remove").delta(1.0)
+    epsilon, claimed = amplify_poisson(1.0, base, rate=0.1, adjacency="add_remove")
+    return account(Poisson(Gaussian(1.0), rate=0.1), "replace_one").delta(epsilon), claimed
+
+
+def _rates(quick: bool) -> tuple[float, ...]:
+    return tuple(float(rate) for rate in np.geomspace(1e-3, 1.0, 4 if quick else 10))
+
+
+def _checks(rates: tuple[float, ...]) -> tuple[Check, ...]:
+    pairs = [(epsilon, rate) for epsilon in EPSILONS for rate in rates]
+    end, (true, claimed) = largest_epsilon_for_twice(), replaced_base()
+    attained = all(abs(coin_loss(*pair) / amplified(*pair) - 1) < 1e-9 for pair in pairs)
+    below = all(amplified(end * 0.999, rate) <= 2 * rate * end * 0.999 for rate in rates)
+    above = amplified(end * 1.01, rates[0]) > 2 * rates[0] * end * 1.01
+    factor = amplified(4.0, rates[0]) / (8 * rates[0])
+    return (
+        Check("The lemma is attained, by a coin, at every epsilon and rate.", attained),
+        Check(f"2 q epsilon is no less up to epsilon = {end:.4f}, for every q; beyond, it is.", below and above),
+        Check(f"At epsilon = 4, q = {rates[0]:g} the truth is {factor:.1f} times 2 q epsilon.", factor > 6),
+        Check(
+            f"A base that is DP for added records only does not amplify for replaced ones: delta {true:.5f}, "
+            f"claimed {claimed:.5f}.",
+            true > 1.5 * claimed,
+        ),
+    )
+
+
+def _curves(rates: tuple[float, ...]) -> tuple[Curve, ...]:
+    curves: list[Curve] = []
+    for epsilon in SHOWN:
+        twice = tuple(2 * rate * epsilon for rate in rates)
+        curves += [
+            Curve(f"lemma and coin, epsilon = {epsilon:g}", rates, tuple(coin_loss(epsilon, rate) for rate in rates)),
+            Curve(f"2 q epsilon, epsilon = {epsilon:g}", rates, twice, "published" if epsilon < 1 else "wrong"),
+        ]
+    return tuple(curves)
+
+
+def _run(effort: Effort) -> Outcome:
+    rates = _rates(effort.quick)
+    rows = tuple(
+        (epsilon, rate, amplified(epsilon, rate), coin_loss(epsilon, rate), 2 * rate * epsilon)
+        for epsilon in EPSILONS
+        for rate in rates
+    )
+    effort.progress(1.0)
+    return Outcome(
+        parameters={"epsilons": ", ".join(f"{epsilon:g}" for epsilon in EPSILONS)},
+        table=Table(COLUMNS, rows),
+        picture=Picture(
+            "A secret sample: epsilon over the sampling rate",
+            "sampling rate q",
+            "epsilon",
+            _curves(rates),
+            x_log=True,
+            y_log=True,
+        ),
+        checks=_checks(rates),
+        sentence=(
+            f"A sample of 1 % turns epsilon = 1 into {amplified(1.0, 0.01):.4f}, and no better can be proved from "
+            f"epsilon alone. 2 q epsilon may stand for it up to epsilon = {largest_epsilon_for_twice():.4f}; at "
+            f"epsilon = 4 it says 0.08 for {amplified(4.0, 0.01):.2f}."
+        ),
+    )
+
+
+LESSON = Lesson(
+    name="amplification",
+    title="Amplification by subsampling",
+    source="Razaviyayn",
+    claim=(
+        "An (epsilon, delta)-DP mechanism on a secret sample of a share q is (ln(1 + q(e^eps - 1)), q delta)-DP; the "
+        "first is at most 2 q epsilon if epsilon < 1. Both are right. The sampler and the relation have to fit: a "
+        "Poisson sample for added or removed records, one without replacement for replaced ones."
+    ),
+    tags=("T21", "T25"),
+    run=_run,
+)

@@ -1,0 +1,139 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Divide by the expected size of a Poisson sample, not by its own: that depends on the record (T22, T46, E9)."""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from dperm.accounting.theorems import poisson_gaussian_delta
+from dperm.report.pictures import Curve, Picture
+from dperm.reproduce.lesson import Check, Effort, Lesson, Outcome, Table
+
+Floats = NDArray[np.float64]
+
+OTHERS = 1000
+RATE = 0.01
+MULTIPLIER = 1.0
+EPSILONS = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
+COLUMNS = ("epsilon", "delta claimed", "delta, divided by q n", "delta, divided by the sample's size", "ratio")
+
+
+def sizes(most: int = 60) -> Floats:
+    """Probabilities of 0, 1, 2, ... of the OTHERS in a sample; beyond ``most`` there is less than 1e-20."""
+    k = np.arange(most + 1)
+    logs = gammaln(OTHERS + 1) - gammaln(k + 1) - gammaln(OTHERS - k + 1)
+    return np.asarray(np.exp(logs + k * math.log(RATE) + (OTHERS - k) * math.log1p(-RATE)))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step on clipped gradients in one dimension: 1 of each of the others, -1 of the record. Noise sigma/(q n).
+
+    Attributes
+    ----------
+    own
+        Whether the sum is divided by the sample's own size, 1 at least, or by q n.
+    """
+
+    own: bool
+
+    @cached_property
+    def grid(self) -> Floats:
+        """Outputs: all means, and 12 deviations around them."""
+        reach = 12 * self.noise
+        top = 1.0 if self.own else len(sizes()) / (OTHERS * RATE)
+        return np.linspace(-1.0 - reach, top + reach, 8001)
+
+    @property
+    def noise(self) -> float:
+        """The standard deviation, planned for a record that moves the output by 1/(q n)."""
+        return MULTIPLIER / (OTHERS * RATE)
+
+    def law(self, record: bool) -> Floats:
+        """The density of the output on the grid, given the other records of the sample and whether the record is in."""
+        k = np.arange(len(sizes()))
+        means = (k - record) / (np.maximum(k + record, 1) if self.own else OTHERS * RATE)
+        bells = np.exp(-(((self.grid[:, None] - means) / self.noise) ** 2) / 2)
+        return np.asarray(bells @ sizes() / (self.noise * math.sqrt(2 * math.pi)))
+
+    @cached_property
+    def pair(self) -> tuple[Floats, Floats]:
+        """With the record among the data, and without it."""
+        without = self.law(False)
+        return (1 - RATE) * without + RATE * self.law(True), without
+
+    def delta(self, epsilon: float) -> float:
+        """The larger of both orders, by quadrature (T1): of these data, so a lower bound on the mechanism's."""
+        present, absent = self.pair
+        width = self.grid[1] - self.grid[0]
+        orders = ((present, absent), (absent, present))
+        return max(float(np.maximum(p - math.exp(epsilon) * q, 0.0).sum() * width) for p, q in orders)
+
+
+def claimed(epsilon: float) -> float:
+    """Of a Poisson sampled Gaussian step (T22), removing a record."""
+    return poisson_gaussian_delta(epsilon, MULTIPLIER, rate=RATE, direction="remove")
+
+
+def _checks(rows: tuple[tuple[float, ...], ...]) -> tuple[Check, ...]:
+    at = next(row for row in rows if row[0] == 1.0)
+    return (
+        Check("Divided by q n, the claim holds at every epsilon.", all(row[2] <= row[1] for row in rows)),
+        Check("Divided by the sample's own size, it is broken at every epsilon.", all(row[3] > row[1] for row in rows)),
+        Check(
+            f"At epsilon = 1 delta is {at[3]:.2g}, not {at[1]:.2g}: {at[4]:.2g} times as much.",
+            at[4] > 1e4,
+        ),
+    )
+
+
+def _curves(rows: tuple[tuple[float, ...], ...]) -> tuple[Curve, ...]:
+    epsilon, promised, expected, own, _ = zip(*rows, strict=True)
+    return (
+        Curve("divided by the sample's size", epsilon, own, "wrong"),
+        Curve("claimed", epsilon, promised, "proved"),
+        Curve("divided by q n, these data", epsilon, expected, "measured"),
+    )
+
+
+def _run(effort: Effort) -> Outcome:
+    steps = Step(own=False), Step(own=True)
+    found = [(epsilon, claimed(epsilon), *(step.delta(epsilon) for step in steps)) for epsilon in EPSILONS]
+    rows = tuple((*numbers, numbers[3] / numbers[1]) for numbers in found)
+    at = next(row for row in rows if row[0] == 1.0)
+    effort.progress(1.0)
+    return Outcome(
+        parameters={"other records": OTHERS, "sampling rate": RATE, "noise multiplier": MULTIPLIER, "clip": 1.0},
+        table=Table(COLUMNS, rows),
+        picture=Picture(
+            f"One step of DP-SGD with q n = {OTHERS * RATE:g}, noise multiplier {MULTIPLIER:g}",
+            "epsilon",
+            "delta",
+            _curves(rows),
+            y_log=True,
+        ),
+        checks=_checks(rows),
+        sentence=(
+            f"A mean over the sample's own size lets one record move the output by 2/(size + 1), most in a small "
+            f"sample: delta at epsilon = 1 is {at[3]:.2g} where {at[1]:.2g} is claimed. Divided by the expected size "
+            "it moves the output by 1/(q n) at most."
+        ),
+    )
+
+
+LESSON = Lesson(
+    name="batch_size",
+    title="Divide by the expected batch size",
+    source="Razaviyayn",
+    claim=(
+        "DP-SGD averages the clipped gradients over the batch, dividing by its size. With a Poisson sample that size "
+        "depends on the record, and the noise is planned for a sum: divide by the expected size q n, which is public."
+    ),
+    tags=("T22", "T46", "E9"),
+    run=_run,
+)

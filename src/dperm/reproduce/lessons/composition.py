@@ -1,0 +1,167 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""T mechanisms together: basic, advanced, misprinted and optimal composition, and a Gaussian's (T11-T13, T19, E1)."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dperm.accounting.theorems import (
+    advanced_composition,
+    analytic_gaussian_epsilon,
+    analytic_gaussian_sigma,
+    optimal_composition_delta,
+    optimal_composition_epsilon,
+)
+from dperm.report.pictures import Curve, Picture
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+
+SLACK = 1e-6
+"""The delta of the whole."""
+STEP_DELTA = 1e-10
+"""A Gaussian step is (epsilon, this)-DP: pure it cannot be."""
+EPSILONS = (0.1, 1.0)
+COUNTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
+COLUMNS = (
+    "epsilon of each",
+    "T",
+    "basic",
+    "advanced",
+    "misprinted",
+    "optimal",
+    "Gaussian",
+    "true delta of the misprint",
+)
+
+
+def misprinted(epsilon: float, count: int, slack: float) -> float:
+    """Advanced composition with the denominator e^(eps+1), where e^eps + 1 belongs (E1). Proves nothing."""
+    spread = epsilon * math.sqrt(2 * count * math.log(1 / slack))
+    return spread + count * epsilon * math.expm1(epsilon) / math.exp(epsilon + 1)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """``count`` mechanisms, each epsilon-DP; the Gaussian ones (epsilon, STEP_DELTA)-DP."""
+
+    epsilon: float
+    count: int
+
+    @property
+    def basic(self) -> float:
+        """The sum (T11); delta stays 0."""
+        return self.count * self.epsilon
+
+    @property
+    def advanced(self) -> float:
+        """The square-root law (T12)."""
+        return advanced_composition(self.epsilon, 0.0, count=self.count, slack=SLACK)[0]
+
+    @property
+    def printed(self) -> float:
+        """As on the slide."""
+        return misprinted(self.epsilon, self.count, SLACK)
+
+    @property
+    def optimal(self) -> float:
+        """The best from epsilon alone (T13)."""
+        return optimal_composition_epsilon(self.epsilon, 0.0, count=self.count, total_delta=SLACK)
+
+    @property
+    def gaussian(self) -> float:
+        """Exact, of the mechanism itself: mu grows like sqrt(T) (T19)."""
+        sigma = analytic_gaussian_sigma(self.epsilon, STEP_DELTA)
+        return analytic_gaussian_epsilon(SLACK, sigma / math.sqrt(self.count))
+
+    @property
+    def true_delta(self) -> float:
+        """The delta of randomised responses at the epsilon that the misprint claims (T13)."""
+        return optimal_composition_delta(self.epsilon, 0.0, count=self.count, total_epsilon=self.printed)
+
+    @property
+    def row(self) -> tuple[Cell, ...]:
+        """Of the table."""
+        epsilons = (self.basic, self.advanced, self.printed, self.optimal, self.gaussian)
+        return (self.epsilon, self.count, *epsilons, self.true_delta)
+
+
+def _slope(settings: list[Setting]) -> float:
+    counts, epsilons = zip(*((one.count, one.advanced) for one in settings), strict=True)
+    return float(np.polyfit(np.log(counts), np.log(epsilons), 1)[0])
+
+
+def _checks(settings: list[Setting]) -> tuple[Check, ...]:
+    last = settings[-1]
+    unsafe = [one.count for one in settings if one.epsilon == last.epsilon and one.true_delta > SLACK]
+    weak = _slope([one for one in settings if one.epsilon == EPSILONS[0]])
+    return (
+        Check("The optimal epsilon is the smallest that is proved, for every T.", all(_in_order(o) for o in settings)),
+        Check(f"Advanced composition of epsilon = 0.1 grows like T^{weak:.2f}.", abs(weak - 0.5) < 0.15),
+        Check(
+            f"With epsilon = 1, T = 1000 the misprint claims {last.printed:.1f}, below the optimum {last.optimal:.1f}.",
+            last.printed < last.optimal,
+        ),
+        Check(f"There, randomised responses have a delta of {last.true_delta:.3f}.", last.true_delta > 0.98),
+        Check(f"It is too small from T = {min(unsafe, default=0)} on (epsilon = 1).", bool(unsafe)),
+        Check(
+            f"Gaussian mechanisms of the same (epsilon, {STEP_DELTA:g}) have {last.gaussian:.1f}.",
+            all(one.gaussian < one.optimal for one in settings if one.count > 1),
+        ),
+    )
+
+
+def _in_order(one: Setting) -> bool:
+    return one.optimal <= min(one.basic, one.advanced) * (1 + 1e-12)
+
+
+def _curves(settings: list[Setting]) -> tuple[Curve, ...]:
+    x = tuple(float(one.count) for one in settings)
+    return (
+        Curve("basic", x, tuple(one.basic for one in settings), "published"),
+        Curve("advanced", x, tuple(one.advanced for one in settings), "proved"),
+        Curve("optimal", x, tuple(one.optimal for one in settings), "proved"),
+        Curve("advanced, misprinted", x, tuple(one.printed for one in settings), "wrong"),
+        Curve("Gaussian, exact", x, tuple(one.gaussian for one in settings), "proved"),
+    )
+
+
+def _run(effort: Effort) -> Outcome:
+    counts = (1, 10, 100, 1000) if effort.quick else COUNTS
+    settings = [Setting(epsilon, count) for epsilon in EPSILONS for count in counts]
+    shown = [one for one in settings if one.epsilon == EPSILONS[-1]]
+    last = settings[-1]
+    effort.progress(1.0)
+    return Outcome(
+        parameters={"delta of the whole": SLACK, "delta of a Gaussian step": STEP_DELTA},
+        table=Table(COLUMNS, tuple(one.row for one in settings)),
+        picture=Picture(
+            "T mechanisms with epsilon = 1 each, delta = 1e-6 for all",
+            "mechanisms T",
+            "epsilon of all",
+            _curves(shown),
+            x_log=True,
+            y_log=True,
+        ),
+        checks=_checks(settings),
+        sentence=(
+            f"A thousand mechanisms with epsilon = 1 have {last.optimal:.0f} at best ({last.advanced:.0f} by advanced "
+            f"composition); the misprint claims {last.printed:.0f}, where the true delta is {last.true_delta:.3f}. "
+            f"Gaussian ones have {last.gaussian:.0f}: to know the mechanism is worth more than any theorem about "
+            "epsilons."
+        ),
+    )
+
+
+LESSON = Lesson(
+    name="composition",
+    title="Composition theorems",
+    source="Razaviyayn",
+    claim=(
+        "T mechanisms of epsilon each have epsilon sqrt(2T ln(1/delta')) + T epsilon (e^eps - 1)/e^(eps+1) together. "
+        "The denominator is a misprint for e^eps + 1, and unsafe. Composition theorems are loose for a given "
+        "mechanism, as they know its epsilon only."
+    ),
+    tags=("T11", "T12", "T13", "T19", "E1"),
+    run=_run,
+)

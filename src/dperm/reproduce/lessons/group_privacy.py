@@ -1,0 +1,129 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""A group of k records: what follows from one record's (epsilon, delta), and the truth for Gaussian noise (T4, T19)."""
+
+from dataclasses import dataclass
+
+from dperm.accounting.theorems import laplace_profile
+from dperm.privacy import GDP, ApproxDP
+from dperm.privacy.gaussian_profile import mu_for
+from dperm.privacy.group import group, group_profile
+from dperm.report.pictures import Curve, Picture
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+
+EPSILON = 0.5
+DELTA = 1e-6
+SIZES = (1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24)
+COLUMNS = (
+    "k",
+    "epsilon k",
+    "delta by the formula",
+    "delta, exact",
+    "ratio",
+    "epsilon at delta = 1e-6, formula",
+    "epsilon at delta = 1e-6, exact",
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """k records, and Gaussian noise that is (EPSILON, DELTA)-DP for one of them and no better."""
+
+    k: int
+
+    @property
+    def one(self) -> GDP:
+        """One record: mu-GDP (T6)."""
+        return GDP(mu_for(EPSILON, DELTA), "add_remove")
+
+    @property
+    def formula(self) -> ApproxDP:
+        """(k eps, delta (e^(k eps) - 1)/(e^eps - 1)) (T4)."""
+        return group(ApproxDP(EPSILON, DELTA, "add_remove"), self.k)
+
+    @property
+    def exact(self) -> float:
+        """The delta of k mu-GDP at k epsilon: k records move the statistic k times as far (T4, T19)."""
+        return group(self.one, self.k).profile().delta(self.k * EPSILON)
+
+    @property
+    def epsilons(self) -> tuple[float, float]:
+        """At DELTA: the formula applied to the best point of one record's whole curve, and the truth."""
+        return (
+            group_profile(self.one.profile(), self.k).epsilon(DELTA),
+            group(self.one, self.k).profile().epsilon(DELTA),
+        )
+
+    @property
+    def row(self) -> tuple[Cell, ...]:
+        """Of the table."""
+        delta = self.formula.delta
+        return (self.k, self.formula.epsilon, delta, self.exact, delta / self.exact, *self.epsilons)
+
+
+def laplace_group(k: int) -> float:
+    """The delta of Laplace noise for k records just below k epsilon: a pure epsilon grows k times and no less (T5)."""
+    return laplace_profile(k * EPSILON * (1 - 1e-6), 1 / EPSILON, sensitivity=float(k))
+
+
+def _checks(settings: list[Setting]) -> tuple[Check, ...]:
+    ratios = [one.formula.delta / one.exact for one in settings]
+    last, later = settings[-1], settings[1:]
+    return (
+        Check("The formula holds, for every k.", all(ratio >= 1 - 1e-9 for ratio in ratios)),
+        Check(
+            f"What it loses grows with k: {ratios[-1]:.0f} times for k = {last.k}.",
+            ratios == sorted(ratios) and ratios[-1] > 10,
+        ),
+        Check("delta grows faster than k, in truth too.", all(one.exact > one.k * DELTA for one in later)),
+        Check(
+            "At a fixed delta, epsilon grows faster than k.", all(min(one.epsilons) > one.k * EPSILON for one in later)
+        ),
+        Check("For Laplace noise k epsilon is attained.", all(laplace_group(one.k) > 0 for one in settings)),
+    )
+
+
+def _curves(settings: list[Setting]) -> tuple[Curve, ...]:
+    x = tuple(float(one.k) for one in settings)
+    return (
+        Curve("formula", x, tuple(one.formula.delta for one in settings), "published"),
+        Curve("exact, Gaussian noise", x, tuple(one.exact for one in settings), "proved"),
+        Curve("k delta", x, tuple(one.k * DELTA for one in settings), "wrong"),
+    )
+
+
+def _run(effort: Effort) -> Outcome:
+    settings = [Setting(k) for k in (SIZES[:3] + SIZES[4::2] if effort.quick else SIZES)]
+    last = settings[-1]
+    effort.progress(1.0)
+    return Outcome(
+        parameters={"epsilon": EPSILON, "delta": DELTA, "mu": settings[0].one.mu},
+        table=Table(COLUMNS, tuple(one.row for one in settings)),
+        picture=Picture(
+            f"k records, one of them ({EPSILON:g}, {DELTA:g})-DP: delta at k epsilon",
+            "records k",
+            "delta",
+            _curves(settings),
+            y_log=True,
+        ),
+        checks=_checks(settings),
+        sentence=(
+            f"One record's (0.5, 1e-6) is (1.5, {settings[2].formula.delta:.3g}) for three. For {last.k} the formula "
+            f"says {last.formula.delta:.2g} where Gaussian noise has {last.exact:.2g}: keep the mechanism's mu, which "
+            "is k times as large, and not a pair of numbers."
+        ),
+    )
+
+
+LESSON = Lesson(
+    name="group_privacy",
+    title="Privacy of groups",
+    source="Razaviyayn",
+    claim=(
+        "An (epsilon, delta)-DP mechanism is (k epsilon, delta (e^(k eps) - 1)/(e^eps - 1))-DP for data sets that "
+        "differ in k records. Right, and proved from one pair of numbers; Gaussian noise itself does better, as it is "
+        "k mu-GDP."
+    ),
+    tags=("T4", "T5", "T6", "T19"),
+    run=_run,
+)

@@ -1,0 +1,150 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Noise on a sum of gradients protects nobody unless each of them is clipped (T44, T46, E10)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dperm.accounting.theorems import analytic_gaussian_epsilon
+from dperm.noise.simulation import generator
+from dperm.report.pictures import Curve, Picture
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+
+Floats = NDArray[np.float64]
+
+RECORDS, DIM = 200, 5
+CLIP = 1.0
+MULTIPLIER = 4.0
+DELTA = 1e-5
+COLUMNS = (
+    "size of the record",
+    "moves the sum by",
+    "moves the clipped sum by",
+    "epsilon of a step",
+    "epsilon of a step, clipped",
+    "epsilon claimed",
+)
+
+
+def gradients(x: Floats, y: Floats, weights: Floats) -> Floats:
+    """Of (y - x'w)^2/2, one row for each record."""
+    return np.asarray((x @ weights - y)[:, None] * x)
+
+
+def clipped(rows: Floats) -> Floats:
+    """Each row shortened to length CLIP at most (T46)."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows * np.minimum(1.0, CLIP / np.maximum(lengths, 1e-300)))
+
+
+def claimed() -> float:
+    """Epsilon of a step that one record moves by CLIP at most."""
+    return analytic_gaussian_epsilon(DELTA, MULTIPLIER)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A record of some size that joins the others: how far it moves the sum of the gradients, plain and clipped."""
+
+    size: float
+    plain: float
+    bounded: float
+
+    @property
+    def epsilons(self) -> tuple[float, float]:
+        """Of the step, whose noise is the same in both cases (T6)."""
+        noise = MULTIPLIER * CLIP
+        plain, bounded = (analytic_gaussian_epsilon(DELTA, noise, moved) for moved in (self.plain, self.bounded))
+        return plain, bounded
+
+    @property
+    def row(self) -> tuple[Cell, ...]:
+        """Of the table."""
+        return (self.size, self.plain, self.bounded, *self.epsilons, claimed())
+
+
+def _settings(effort: Effort) -> list[Setting]:
+    random = generator(effort.seed, "records with gradients")
+    x = random.standard_normal((RECORDS, DIM)) / np.sqrt(DIM)
+    y, weights = random.standard_normal(RECORDS), random.standard_normal(DIM)
+    way = weights / np.linalg.norm(weights)  # where the prediction, and with it the gradient, grows fastest
+    return [_setting(float(size), (x, y), way, weights) for size in np.geomspace(0.1, 100.0, 7 if effort.quick else 13)]
+
+
+def _setting(size: float, others: tuple[Floats, Floats], way: Floats, weights: Floats) -> Setting:
+    """Both sums, before and after the record has joined."""
+    x, y = others
+    before = gradients(x, y, weights)
+    after = gradients(np.vstack([x, size * way]), np.append(y, 0.0), weights)
+    plain, bounded = (float(np.linalg.norm(f(after).sum(0) - f(before).sum(0))) for f in (np.asarray, clipped))
+    return Setting(size, plain, bounded)
+
+
+def _checks(settings: list[Setting]) -> tuple[Check, ...]:
+    slope = float(np.polyfit(np.log([one.size for one in settings]), np.log([one.plain for one in settings]), 1)[0])
+    last, rounding = settings[-1], 1e-9
+    return (
+        Check(f"Without clipping, a record moves the sum by its size to the power {slope:.2f}.", abs(slope - 2) < 0.15),
+        Check("Clipped, it never moves it by more than C.", all(o.bounded <= CLIP + rounding for o in settings)),
+        Check("A large record does move it by C: the bound is attained.", abs(last.bounded - CLIP) < rounding),
+        Check(
+            f"A record of size {last.size:g} makes epsilon {last.epsilons[0]:.3g} of the {claimed():.2f} claimed.",
+            last.epsilons[0] > 100 * claimed(),
+        ),
+        Check("With clipping the claim holds.", all(o.epsilons[1] <= claimed() * (1 + rounding) for o in settings)),
+    )
+
+
+def _curves(settings: list[Setting]) -> tuple[Curve, ...]:
+    x = tuple(one.size for one in settings)
+    return (
+        Curve("without clipping", x, tuple(one.epsilons[0] for one in settings), "wrong"),
+        Curve("with clipping", x, tuple(one.epsilons[1] for one in settings), "measured"),
+        Curve("claimed", (x[0], x[-1]), (claimed(),) * 2, "proved"),
+    )
+
+
+def _run(effort: Effort) -> Outcome:
+    settings = _settings(effort)
+    last = settings[-1]
+    effort.progress(1.0)
+    return Outcome(
+        parameters={
+            "seed": effort.seed,
+            "records": RECORDS,
+            "columns": DIM,
+            "clip": CLIP,
+            "noise multiplier": MULTIPLIER,
+            "delta": DELTA,
+        },
+        table=Table(COLUMNS, tuple(one.row for one in settings)),
+        picture=Picture(
+            "One step of DP-SGD: epsilon for a record of some size",
+            "size of the record",
+            "epsilon",
+            _curves(settings),
+            x_log=True,
+            y_log=True,
+        ),
+        checks=_checks(settings),
+        sentence=(
+            f"Without clipping the gradient of a record has no bound, and no noise suffices: one of size "
+            f"{last.size:g} gets epsilon = {last.epsilons[0]:.3g} from noise that promises {claimed():.2f}. Clipped, "
+            "every record gets what is promised."
+        ),
+    )
+
+
+LESSON = Lesson(
+    name="per_example_clipping",
+    title="Clip every gradient",
+    source="Musco, Razaviyayn",
+    claim=(
+        "DP-SGD adds a Gaussian vector to each gradient. As printed by Musco there is no clipping, and so no guarantee "
+        "at all: each record's gradient has to be bounded first, as Razaviyayn's version does."
+    ),
+    tags=("T6", "T44", "T46", "E10"),
+    run=_run,
+)
