@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""T59: the exponential mechanism over a finite class, against exact laws and the golden numbers; E25 is too small."""
+"""T59, T61: the exponential mechanism over a finite class, against exact laws and golden numbers; E25 is too small."""
 
 import itertools
 import math
@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
+from dperm import PureDP
 from dperm.errors import DpermError, ParameterError
+from dperm.mechanisms.releases import Threshold
 from dperm.theory import finite_class_empirical_gap, finite_class_excess_risk, finite_class_sample_size
 
 REPLACE, ADD = {"adjacency": "replace_one"}, {"adjacency": "add_remove"}
@@ -30,6 +32,16 @@ def test_the_golden_numbers():  # expmech_finite
     assert risk.deviation == pytest.approx(0.03360027070375478, rel=1e-12)
     assert risk.bound == pytest.approx(0.07567784919398642, rel=1e-12)
     assert risk.bound == pytest.approx(2 * risk.deviation + risk.selection, rel=1e-12)
+
+
+@pytest.mark.parametrize(("relation", "factor"), [(REPLACE, 2), (ADD, 1)])
+def test_the_empirical_gap_is_that_of_a_threshold_on_a_grid(relation, factor):  # T61: against the release itself
+    n, points, epsilon, beta = 5000, 1000, 0.5, 0.05
+    gap = finite_class_empirical_gap(points, n, epsilon=epsilon, beta=beta, **relation)
+    assert gap == pytest.approx(factor * (math.log(points) + math.log(1 / beta)) / (n * epsilon), rel=1e-12)
+    threshold = Threshold(PureDP(epsilon, **relation), bounds=(0.0, 1.0))
+    gap = finite_class_empirical_gap(threshold.candidates, n, epsilon=epsilon, beta=beta, **relation)
+    assert gap == pytest.approx(threshold.error_bound(beta) / n, rel=1e-12)
 
 
 def test_under_add_remove_the_mechanism_costs_half():

@@ -14,11 +14,13 @@ from dperm.theory import (
     OrderOnly,
     gaussian_output_sample_order,
     gradient_risk_order,
+    objective_empirical_risk,
     objective_excess_risk,
     objective_risk_order,
     objective_sample_order,
     objective_sample_size,
     objective_sample_size_closed_form,
+    output_empirical_risk,
     output_excess_risk,
     output_risk_order,
     output_sample_order,
@@ -27,16 +29,21 @@ from dperm.theory import (
 
 TEN = LearningProblem(dim=10)
 GOALS = [(delta, adjacency) for delta in (0.0, 1e-5) for adjacency in ("replace_one", "add_remove")]
-PAIRS = [(output_sample_size, output_excess_risk), (objective_sample_size, objective_excess_risk)]
+PAIRS = [
+    (output_sample_size, (output_excess_risk, output_empirical_risk)),
+    (objective_sample_size, (objective_excess_risk, objective_empirical_risk)),
+]
 
 
 @pytest.mark.parametrize(("delta", "adjacency"), GOALS)
-@pytest.mark.parametrize(("size", "risk"), PAIRS)
+@pytest.mark.parametrize(("size", "calculators"), PAIRS)
 @pytest.mark.parametrize("excess", [0.3, 0.03])
-def test_the_number_of_records_is_the_smallest(size, risk, excess, delta, adjacency):  # T57
+def test_the_number_of_records_is_the_smallest(size, calculators, excess, delta, adjacency):  # T57, T56a
     goal = {"epsilon": 0.5, "delta": delta, "adjacency": adjacency}
-    n = size(TEN, excess, **goal)
-    assert risk(TEN, n, **goal).bound <= excess < risk(TEN, n - 1, **goal).bound
+    assert size(TEN, excess, **goal) == size(TEN, excess, risk="population", **goal)
+    for risk, calculator in zip(("population", "empirical"), calculators, strict=True):
+        n = size(TEN, excess, risk=risk, **goal)
+        assert calculator(TEN, n, **goal).bound <= excess < calculator(TEN, n - 1, **goal).bound
 
 
 def test_the_golden_bound_needs_the_golden_number_of_records():  # T57: golden utility_10000

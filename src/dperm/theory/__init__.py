@@ -8,15 +8,19 @@ function                                                      statement         
 constant_step_sensitivity, decreasing_step_sensitivity        bolt-on SGD                      T33, E34
 descent_sensitivity                                           bolt-on gradient descent         T34
 last_iterate_bound                                            SGD with steps c/sqrt(t)         T47, E14
-dpgd_excess_risk                                              DP gradient descent, best T      T48
+dpgd_excess_risk, gradient_empirical_risk                     DP gradient descent, best T      T48
+gradient_excess_risk                                          the same, for the population     T48a
 output_noise_cost, objective_noise_cost                       what noise costs, every draw     T56, E32
 gaussian_norm_bound                                           length of Gaussian noise         T58, E18, E23
+output_empirical_risk, objective_empirical_risk               expected excess empirical risk   T56a
 output_excess_risk, objective_excess_risk                     expected excess population risk  T57
-output_sample_size, objective_sample_size, ..._closed_form    records needed                   T57
+output_sample_size, objective_sample_size, ..._closed_form    records needed                   T57, T56a
+gradient_sample_size                                          records needed                   T48a, T48
+compare_methods, best_method, smallest_sample                 the three side by side           T57, T48a
 gradient_risk_order, output_risk_order, objective_risk_order  rates, order only                T48, E30
 output_sample_order, objective_sample_order                   records needed, order only       T58
 gaussian_output_sample_order                                  records needed, order only       T58, E18
-finite_class_empirical_gap, finite_class_excess_risk          exponential mechanism            T59, E25
+finite_class_empirical_gap, finite_class_excess_risk          exponential mechanism            T59, T61, E25
 finite_class_sample_size                                      records needed                   T59
 packing_sample_size                                           records needed by any pure one   T60, E20
 median_atom                                                   what a kink does                 T42
@@ -31,13 +35,17 @@ nothing. ``regularization`` is Lambda in sum scale, 1/C (C0.2); risks are per re
 """
 
 from dperm.theory.bolt_on import Passes, constant_step_sensitivity, decreasing_step_sensitivity, descent_sensitivity
+from dperm.theory.comparison import SmallestSample, best_method, compare_methods, smallest_sample
+from dperm.theory.contenders import MethodBound
 from dperm.theory.descent import dpgd_excess_risk, last_iterate_bound
+from dperm.theory.empirical import objective_empirical_risk, output_empirical_risk
 from dperm.theory.finite_class import (
     FiniteClassRisk,
     finite_class_empirical_gap,
     finite_class_excess_risk,
     finite_class_sample_size,
 )
+from dperm.theory.gradient import gradient_empirical_risk, gradient_excess_risk
 from dperm.theory.kinks import MedianAtom, median_atom
 from dperm.theory.noise_cost import gaussian_norm_bound, objective_noise_cost, output_noise_cost
 from dperm.theory.orders import (
@@ -61,6 +69,7 @@ from dperm.theory.posterior import (
 )
 from dperm.theory.results import DescentRisk, ExcessRisk, LearningProblem, OrderOnly
 from dperm.theory.sample_size import (
+    gradient_sample_size,
     objective_sample_size,
     objective_sample_size_closed_form,
     output_sample_size,
@@ -72,9 +81,13 @@ __all__ = [
     "FiniteClassRisk",
     "LearningProblem",
     "MedianAtom",
+    "MethodBound",
     "OrderOnly",
     "Passes",
+    "SmallestSample",
+    "best_method",
     "bounded_posterior_temperature",
+    "compare_methods",
     "constant_step_sensitivity",
     "decreasing_step_sensitivity",
     "descent_sensitivity",
@@ -84,17 +97,22 @@ __all__ = [
     "finite_class_sample_size",
     "gaussian_norm_bound",
     "gaussian_output_sample_order",
+    "gradient_empirical_risk",
+    "gradient_excess_risk",
     "gradient_risk_order",
+    "gradient_sample_size",
     "inexact_mu",
     "last_iterate_bound",
     "median_atom",
     "minami_temperature",
+    "objective_empirical_risk",
     "objective_excess_risk",
     "objective_noise_cost",
     "objective_risk_order",
     "objective_sample_order",
     "objective_sample_size",
     "objective_sample_size_closed_form",
+    "output_empirical_risk",
     "output_excess_risk",
     "output_noise_cost",
     "output_risk_order",
@@ -105,4 +123,5 @@ __all__ = [
     "posterior_mu",
     "posterior_temperature",
     "sampler_delta",
+    "smallest_sample",
 ]

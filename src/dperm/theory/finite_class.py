@@ -43,7 +43,8 @@ def finite_class_empirical_gap(
 ) -> float:
     """How far the empirical risk of the chosen hypothesis is above the smallest, except with probability beta.
 
-    T59, by T8: 2 ln(H/beta)/(n eps) under replace-one, half of that under add/remove.
+    T59, by T8: 2 ln(H/beta)/(n eps) under replace-one, half of that under add/remove. With a threshold on a grid, H = G
+    rules and errors for losses, it is T61: 2 (ln G + ln(1/beta))/(n eps), without the 2 under add/remove.
     """
     rate, logarithm = _rate(epsilon, adjacency), _log_ratio(hypotheses, beta)
     return raised(logarithm / (checks.count("n", n) * rate), 16)

@@ -7,23 +7,10 @@ regularised problem exactly; theta_0 is any fixed reference with ||theta_0|| = R
 are per record (mean scale); Lambda = n lambda is in sum scale. A bound above L R0 says nothing: theta = 0 has it.
 """
 
-import math
-from functools import partial
-
-from dperm import checks
-from dperm.errors import AssumptionError
 from dperm.privacy import Adjacency
-from dperm.privacy.rounding import raised
-from dperm.theory.noise_size import (
-    Goal,
-    check_unclipped_logistic,
-    epsilon_left,
-    least_regularization,
-    objective_noise_square,
-    output_noise_square,
-)
-from dperm.theory.results import ExcessRisk, LearningProblem, constant
-from dperm.theory.search import minimizer
+from dperm.theory.noise_size import Goal
+from dperm.theory.regularized import POPULATION, Regularized
+from dperm.theory.results import ExcessRisk, LearningProblem
 
 
 def output_excess_risk(
@@ -50,12 +37,7 @@ def output_excess_risk(
     >>> round(risk.bound, 6), round(risk.regularization, 1)
     (0.021225, 223.3)
     """
-    n, goal = checks.count("n", n), Goal.of(epsilon, delta, adjacency)
-    risk = partial(_output_risk, problem, n, goal)
-    if regularization is not None:
-        return risk(constant("regularization", regularization))
-    # without noise Lambda = 2 L sqrt(n)/R0 is best; noise only asks for more
-    return risk(_best(risk, _rise(problem, n), 2 * problem.lipschitz * math.sqrt(n) / problem.reference_norm))
+    return Regularized(problem, n, Goal.of(epsilon, delta, adjacency), POPULATION).output(regularization)
 
 
 def objective_excess_risk(
@@ -90,53 +72,5 @@ def objective_excess_risk(
     >>> round(risk.bound, 5)
     0.02011
     """
-    n, goal = checks.count("n", n), Goal.of(epsilon, delta, adjacency)
-    check_unclipped_logistic(goal, unclipped_logistic)
-    risk = partial(_objective_risk, problem, n, goal, unclipped_logistic)
-    if regularization is not None:
-        return _admissible(risk(constant("regularization", regularization)), problem, goal)
-    rise = _rise(problem, n)
-    least_noise = objective_noise_square(problem, goal, goal.epsilon)
-    free = math.sqrt((2 * problem.lipschitz * problem.lipschitz + least_noise / (2 * n)) / rise)
-    # at half of epsilon for the determinant the bound is finite
-    return risk(_best(risk, rise, max(free, least_regularization(problem, goal.epsilon / 2)), free))
-
-
-def _output_risk(problem: LearningProblem, n: int, goal: Goal, regularization: float) -> ExcessRisk:
-    noise = raised(problem.smoothness / 2 * output_noise_square(problem, regularization, goal), 4)
-    return _excess(problem, n, regularization, noise)
-
-
-def _objective_risk(
-    problem: LearningProblem, n: int, goal: Goal, unclipped_logistic: bool, regularization: float
-) -> ExcessRisk:
-    left = epsilon_left(problem, regularization, goal, unclipped_logistic=unclipped_logistic)
-    noise = raised(objective_noise_square(problem, goal, left) / (2 * n * regularization), 8)
-    return _excess(problem, n, regularization, noise)
-
-
-def _excess(problem: LearningProblem, n: int, regularization: float, noise: float) -> ExcessRisk:
-    bias = raised(regularization * _rise(problem, n), 8)
-    stability = raised(2 * problem.lipschitz * problem.lipschitz / regularization, 4)
-    return ExcessRisk(raised(bias + stability + noise, 4), regularization, bias, stability, noise)
-
-
-def _rise(problem: LearningProblem, n: int) -> float:
-    """Of the bias with Lambda: R0^2/(2n)."""
-    return problem.reference_norm * problem.reference_norm / (2 * n)
-
-
-def _best(risk: "partial[ExcessRisk]", rise: float, reference: float, low: float | None = None) -> float:
-    """The best Lambda, which lies between ``low`` and bound(reference)/rise: beyond, the bias alone is larger."""
-    high = risk(reference).bound / rise
-    return minimizer(lambda point: risk(point).bound, reference if low is None else low, high)
-
-
-def _admissible(risk: ExcessRisk, problem: LearningProblem, goal: Goal) -> ExcessRisk:
-    if math.isinf(risk.bound):
-        raise AssumptionError(
-            f"objective perturbation needs log(1 + smoothness/regularization) < epsilon (T36a), got "
-            f"regularization={risk.regularization!r} with epsilon={goal.epsilon!r}. Give one above "
-            f"{least_regularization(problem, goal.epsilon):.6g}, or None for the best."
-        )
-    return risk
+    goal = Goal.of(epsilon, delta, adjacency)
+    return Regularized(problem, n, goal, POPULATION, unclipped_logistic).objective(regularization)

@@ -3,12 +3,16 @@
 """What the calculators take and give: constants of a problem, bounds with their terms, and mere orders."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 from dperm import checks
+from dperm.errors import ParameterError
 
 SMALLEST, LARGEST = 1e-30, 1e30
 """The constants of a problem; within these limits no formula here overflows or underflows."""
 EPSILONS = (1e-10, 1e10)
+Risk = Literal["population", "empirical"]
+"""Of new records from the same distribution, or the mean loss of the records at hand."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,9 @@ class LearningProblem:
 
 @dataclass(frozen=True)
 class ExcessRisk:
-    """A bound on an expected excess population risk per record (T57), and the terms it is the sum of.
+    """A bound on an expected excess risk per record, and the terms it is the sum of.
+
+    Over the population (T57), or on the records themselves (T56a).
 
     Attributes
     ----------
@@ -50,9 +56,9 @@ class ExcessRisk:
     regularization
         Lambda, in sum scale (C0.2): n times the lambda of T57, 1/C.
     bias
-        (lambda/2) R0^2, the price of the regulariser.
+        The price of the regulariser: (lambda/2) R0^2 (T57), (lambda/4) R0^2 (T56a).
     stability
-        2 L^2/(lambda n), the price of a finite sample.
+        2 L^2/(lambda n), the price of a finite sample (T57); 0 on the records themselves.
     noise
         The price of privacy.
     """
@@ -66,7 +72,7 @@ class ExcessRisk:
 
 @dataclass(frozen=True)
 class DescentRisk:
-    """A bound on the expected excess empirical risk of DP gradient descent (T48).
+    """A bound on the expected excess risk of DP gradient descent: empirical (T48), or over the population (T48a).
 
     Attributes
     ----------
@@ -76,11 +82,14 @@ class DescentRisk:
         T, the number of steps it holds for.
     sigma
         Standard deviation of the noise on the mean gradient of each step, rounded up.
+    sampling
+        2 L R0/sqrt(n), the price of a finite sample (T48a); 0 for the empirical risk.
     """
 
     bound: float
     steps: int
     sigma: float
+    sampling: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -100,6 +109,24 @@ class OrderOnly:
 
     def __str__(self) -> str:
         return f"order only (C = 1): {self.value:.4g} = {self.statement}"
+
+
+def checked_problem(problem: object) -> LearningProblem:
+    """The problem, or a refusal that says what one looks like."""
+    if not isinstance(problem, LearningProblem):
+        raise ParameterError(
+            f"problem must be a LearningProblem, such as LearningProblem(dim=10), got {checks.shown(problem)}."
+        )
+    return problem
+
+
+def checked_risk(risk: object) -> Risk:
+    """Which risk a bound is about."""
+    if risk == "population":
+        return "population"
+    if risk == "empirical":
+        return "empirical"
+    raise ParameterError(f'risk must be "population" or "empirical", got {checks.shown(risk)}.')
 
 
 def constant(name: str, value: object) -> float:

@@ -1,14 +1,22 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How many records a method needs for an expected excess population risk (T57): by bisection, and in closed form."""
+"""How many records a method needs for an expected excess risk: by bisection, and in closed form.
+
+The population's risk by T57 and T48a, the empirical one by T56a and T48. For each fixed lambda or T every term of these
+bounds falls with n, so the smallest bound does, and bisection finds n.
+"""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 
 from dperm import checks
 from dperm.errors import ParameterError
 from dperm.privacy import Adjacency
 from dperm.privacy.rounding import raised
+from dperm.theory.empirical import objective_empirical_risk, output_empirical_risk
+from dperm.theory.gradient import gradient_empirical_risk, gradient_excess_risk
 from dperm.theory.noise_size import (
     Goal,
     check_unclipped_logistic,
@@ -17,25 +25,36 @@ from dperm.theory.noise_size import (
     objective_noise_square,
 )
 from dperm.theory.population import objective_excess_risk, output_excess_risk
-from dperm.theory.results import LearningProblem, constant
-from dperm.theory.search import TOO_SMALL, smallest_count
+from dperm.theory.results import (
+    DescentRisk,
+    ExcessRisk,
+    LearningProblem,
+    Risk,
+    checked_problem,
+    checked_risk,
+    constant,
+)
+from dperm.theory.search import TOO_SMALL, OutOfReach, smallest_count
 
 _NOISE_SHARE = 0.85
 
 
 def output_sample_size(
-    problem: LearningProblem, excess: float, *, epsilon: float, adjacency: Adjacency | str, delta: float = 0.0
+    problem: LearningProblem,
+    excess: float,
+    *,
+    epsilon: float,
+    adjacency: Adjacency | str,
+    delta: float = 0.0,
+    risk: Risk = "population",
 ) -> int:
-    """The smallest n at which the bound of T57 for output perturbation, at its best Lambda, is at most ``excess``.
+    """The smallest n at which the bound for output perturbation, at its best Lambda, is at most ``excess``.
 
-    For each fixed lambda every term falls with n, so the smallest bound does, and bisection finds n.
+    The bound is that of T57, or that of T56a for ``risk="empirical"``.
     """
-
-    def reached(n: int) -> bool:
-        return output_excess_risk(problem, n, epsilon=epsilon, delta=delta, adjacency=adjacency).bound <= target
-
-    target = constant("excess", excess)
-    return smallest_count(reached, _counted(_nonprivate(problem, target)))
+    calculator = output_excess_risk if checked_risk(risk) == "population" else output_empirical_risk
+    bound = partial(calculator, problem, epsilon=epsilon, delta=delta, adjacency=adjacency)
+    return _smallest(bound, problem, excess, risk)
 
 
 def objective_sample_size(
@@ -46,20 +65,41 @@ def objective_sample_size(
     adjacency: Adjacency | str,
     delta: float = 0.0,
     unclipped_logistic: bool = False,
+    risk: Risk = "population",
 ) -> int:
-    """The smallest n at which the bound of T57 for objective perturbation, at its best Lambda, is at most ``excess``.
+    """The smallest n at which the bound for objective perturbation, at its best Lambda, is at most ``excess``.
 
-    The arguments are those of ``objective_excess_risk``.
+    The bound is that of T57, or that of T56a for ``risk="empirical"``. The other arguments are those of
+    ``objective_excess_risk``.
     """
+    calculator = objective_excess_risk if checked_risk(risk) == "population" else objective_empirical_risk
+    bound = partial(
+        calculator,
+        problem,
+        epsilon=epsilon,
+        delta=delta,
+        adjacency=adjacency,
+        unclipped_logistic=unclipped_logistic,
+    )
+    return _smallest(bound, problem, excess, risk)
 
-    def reached(n: int) -> bool:
-        risk = objective_excess_risk(
-            problem, n, epsilon=epsilon, delta=delta, adjacency=adjacency, unclipped_logistic=unclipped_logistic
-        )
-        return risk.bound <= target
 
-    target = constant("excess", excess)
-    return smallest_count(reached, _counted(_nonprivate(problem, target)))
+def gradient_sample_size(
+    problem: LearningProblem,
+    excess: float,
+    *,
+    epsilon: float,
+    delta: float,
+    adjacency: Adjacency | str,
+    risk: Risk = "population",
+) -> int:
+    """The smallest n at which the bound for DP gradient descent, at its best number of steps, is at most ``excess``.
+
+    The bound is that of T48a, or that of T48 for ``risk="empirical"``.
+    """
+    calculator = gradient_excess_risk if checked_risk(risk) == "population" else gradient_empirical_risk
+    bound = partial(calculator, problem, epsilon=epsilon, delta=delta, adjacency=adjacency)
+    return _smallest(bound, problem, excess, risk)
 
 
 def objective_sample_size_closed_form(
@@ -87,7 +127,7 @@ def objective_sample_size_closed_form(
     unclipped_logistic
         Lambda' = k R^2/eps and eps' = eps (T36b).
     """
-    target, goal, problem = constant("excess", excess), Goal.of(epsilon, 0.0, adjacency), _checked(problem)
+    target, goal, problem = constant("excess", excess), Goal.of(epsilon, 0.0, adjacency), checked_problem(problem)
     check_unclipped_logistic(goal, unclipped_logistic)
     if unclipped_logistic:
         left, least = goal.epsilon, free_regularization(problem, goal)
@@ -110,22 +150,21 @@ def _checked_share(noise_epsilon: float | None, goal: Goal) -> float:
     return left
 
 
-def _checked(problem: LearningProblem) -> LearningProblem:
-    if not isinstance(problem, LearningProblem):
-        raise ParameterError(
-            f"problem must be a LearningProblem, such as LearningProblem(dim=10), got {checks.shown(problem)}."
-        )
-    return problem
+def _smallest(
+    bound: Callable[[int], ExcessRisk | DescentRisk], problem: LearningProblem, excess: float, risk: Risk
+) -> int:
+    target = constant("excess", excess)
+    start = _counted(_nonprivate(checked_problem(problem), target)) if risk == "population" else 1
+    return smallest_count(lambda n: bound(n).bound <= target, start)
 
 
 def _nonprivate(problem: LearningProblem, excess: float) -> Fraction:
-    """4 L^2 R0^2/g^2: what the first two terms of T57 ask for at least."""
-    problem = _checked(problem)
+    """4 L^2 R0^2/g^2: what a finite sample asks for at least, by T57 and by T48a."""
     return (2 * Fraction(problem.lipschitz) * Fraction(problem.reference_norm) / Fraction(excess)) ** 2
 
 
 def _counted(n: float | Fraction) -> int:
     """``n`` rounded up to a count."""
     if n > checks.LARGEST_COUNT:
-        raise ParameterError(TOO_SMALL)
+        raise OutOfReach(TOO_SMALL)
     return max(1, math.ceil(n))

@@ -16,6 +16,10 @@ _ROUNDS = 30
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
+class OutOfReach(ParameterError):
+    """No number of records that a double counts exactly is enough."""
+
+
 def minimizer(function: Callable[[float], float], low: float, high: float) -> float:
     """A point of [low, high] where ``function`` is near its minimum: a log grid, then golden sections.
 
@@ -49,13 +53,13 @@ def smallest_count(reached: Callable[[int], bool], start: int) -> int:
 
     Raises
     ------
-    ParameterError
+    OutOfReach
         If it is above 2^53.
     """
     low, high = start - 1, start
     while not reached(high):
         if high >= checks.LARGEST_COUNT:
-            raise ParameterError(TOO_SMALL)
+            raise OutOfReach(TOO_SMALL)
         low, high = high, min(2 * high, checks.LARGEST_COUNT)
     while high - low > 1:
         middle = (low + high) // 2

@@ -1,0 +1,153 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The three perturbations as contenders: each one's bound on n records, and the records that it needs."""
+
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal, TypedDict
+
+from dperm.privacy import Adjacency
+from dperm.privacy.rounding import raised
+from dperm.theory.empirical import objective_empirical_risk, output_empirical_risk
+from dperm.theory.gradient import gradient_empirical_risk, gradient_excess_risk
+from dperm.theory.noise_size import Goal, epsilon_left, objective_noise_square, output_noise_square
+from dperm.theory.population import objective_excess_risk, output_excess_risk
+from dperm.theory.results import ExcessRisk, LearningProblem, Risk
+from dperm.theory.sample_size import gradient_sample_size, objective_sample_size, output_sample_size
+from dperm.theory.search import OutOfReach
+
+Method = Literal["output", "objective", "gradient"]
+_ADDED_TO: dict[Method, str] = {
+    "output": "on the coefficients",
+    "objective": "on the gradient of the summed objective",
+    "gradient": "on the mean gradient of every step",
+}
+_SIZES: dict[Method, Callable[..., int]] = {
+    "output": output_sample_size,
+    "objective": objective_sample_size,
+    "gradient": gradient_sample_size,
+}
+
+
+@dataclass(frozen=True)
+class MethodBound:
+    """What is proved about one method on n records, at its best Lambda or number of steps.
+
+    Attributes
+    ----------
+    method
+        ``"output"``, ``"objective"`` or ``"gradient"``.
+    bound
+        On the expected excess risk per record, rounded up.
+    noise
+        Standard deviation per coordinate of what is drawn, for gamma-norm noise too.
+    noise_kind
+        The law, and what it is added to.
+    regularization
+        Lambda in sum scale (C0.2); None for gradient perturbation.
+    steps
+        T of gradient perturbation, often far more than anybody takes; None for the others.
+    says_nothing
+        Whether the bound is L R0 or more, which theta = 0 has without data.
+    tags
+        The theorems.
+    """
+
+    method: Method
+    bound: float
+    noise: float
+    noise_kind: str
+    regularization: float | None
+    steps: int | None
+    says_nothing: bool
+    tags: tuple[str, ...]
+
+
+class Guarantee(TypedDict):
+    """What is to be guaranteed, as the calculators take it."""
+
+    epsilon: float
+    delta: float
+    adjacency: Adjacency
+
+
+@dataclass(frozen=True)
+class Contenders:
+    """The methods that can give a guarantee, and the bounds that are known for one kind of risk."""
+
+    problem: LearningProblem
+    goal: Goal
+    risk: Risk
+
+    @property
+    def methods(self) -> tuple[Method, ...]:
+        """Those that can: gradient perturbation has Gaussian noise, and no pure version of T48."""
+        return ("output", "objective", "gradient") if self.goal.delta > 0 else ("output", "objective")
+
+    def bounds(self, n: int) -> list[MethodBound]:
+        """The bounds on n records, in no order."""
+        return [self.bound(method, n) for method in self.methods]
+
+    def bound(self, method: Method, n: int) -> MethodBound:
+        """The bound of one method on n records (T57, T48a, T56a, T48)."""
+        if method == "gradient":
+            return self._gradient(n)
+        return self._output(n) if method == "output" else self._objective(n)
+
+    def sizes(self, excess: float) -> list[tuple[Method, int]]:
+        """The records that each method needs, without those that never reach ``excess``."""
+        found: list[tuple[Method, int]] = []
+        for method in self.methods:
+            with suppress(OutOfReach):
+                found.append((method, _SIZES[method](self.problem, excess, risk=self.risk, **self._guarantee)))
+        return found
+
+    @property
+    def _guarantee(self) -> Guarantee:
+        return {"epsilon": self.goal.epsilon, "delta": self.goal.delta, "adjacency": self.goal.adjacency}
+
+    def _output(self, n: int) -> MethodBound:
+        calculator = output_excess_risk if self.risk == "population" else output_empirical_risk
+        risk = calculator(self.problem, n, **self._guarantee)
+        square = output_noise_square(self.problem, risk.regularization, self.goal)
+        return self._regularized("output", risk, square, ("T30", "T6" if self.goal.delta > 0 else "T7"))
+
+    def _objective(self, n: int) -> MethodBound:
+        calculator = objective_excess_risk if self.risk == "population" else objective_empirical_risk
+        risk = calculator(self.problem, n, **self._guarantee)
+        left = epsilon_left(self.problem, risk.regularization, self.goal, unclipped_logistic=False)
+        square = objective_noise_square(self.problem, self.goal, left)
+        gaussian = "T41" if self.goal.adjacency is Adjacency.REPLACE_ONE else "T40"
+        return self._regularized("objective", risk, square, (gaussian if self.goal.delta > 0 else "T36a",))
+
+    def _regularized(self, method: Method, risk: ExcessRisk, square: float, tags: tuple[str, ...]) -> MethodBound:
+        law = "Gaussian" if self.goal.delta > 0 else "gamma-norm"
+        return MethodBound(
+            method=method,
+            bound=risk.bound,
+            noise=raised(math.sqrt(square / self.problem.dim)),
+            noise_kind=f"{law}, {_ADDED_TO[method]}",
+            regularization=risk.regularization,
+            steps=None,
+            says_nothing=self._empty(risk.bound),
+            tags=("T57" if self.risk == "population" else "T56a", *tags),
+        )
+
+    def _gradient(self, n: int) -> MethodBound:
+        calculator = gradient_excess_risk if self.risk == "population" else gradient_empirical_risk
+        risk = calculator(self.problem, n, **self._guarantee)
+        return MethodBound(
+            method="gradient",
+            bound=risk.bound,
+            noise=risk.sigma,
+            noise_kind=f"Gaussian, {_ADDED_TO['gradient']}",
+            regularization=None,
+            steps=risk.steps,
+            says_nothing=self._empty(risk.bound),
+            tags=("T48a" if self.risk == "population" else "T48", "T45"),
+        )
+
+    def _empty(self, bound: float) -> bool:
+        return bound >= self.problem.lipschitz * self.problem.reference_norm
