@@ -50,7 +50,7 @@ def bugs(
     """Run the bug matrix."""
     with reported_errors():
         from dperm.audit.bugs import matrix, table
-        from dperm.cli.audit.drawing import require_picture
+        from dperm.cli.drawing import require_picture
         from dperm.cli.output import print_json, print_table
 
         require_picture("--plot", plot, force=force)

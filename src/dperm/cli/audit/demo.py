@@ -59,7 +59,7 @@ def demo(
 
 
 def _require_folder(folder: Path, force: bool) -> None:
-    from dperm.cli.audit.drawing import require_matplotlib
+    from dperm.cli.drawing import require_matplotlib
     from dperm.errors import ParameterError
     from dperm.report.demo_plots import NAMES
 

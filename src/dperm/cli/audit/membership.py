@@ -48,8 +48,8 @@ def membership(
     """Attack logistic regression on a table."""
     with reported_errors():
         from dperm.audit.membership import lira_logistic
-        from dperm.cli.audit.drawing import require_picture
         from dperm.cli.audit.told_roc import tell_roc
+        from dperm.cli.drawing import require_picture
         from dperm.cli.problem import read_schema
 
         if not not_private:

@@ -60,8 +60,8 @@ def method(
     with reported_errors():
         from dperm.cli.audit.attack import Attack
         from dperm.cli.audit.claims import guarantee
-        from dperm.cli.audit.drawing import require_picture
         from dperm.cli.audit.told import tell
+        from dperm.cli.drawing import require_picture
         from dperm.erm.spec import ProblemSpec
 
         goal = guarantee(epsilon, delta, adjacency)

@@ -43,9 +43,9 @@ def model(
     """Audit a stored model."""
     with reported_errors():
         from dperm.cli.audit.attack import Attack
-        from dperm.cli.audit.drawing import require_picture
         from dperm.cli.audit.files import write_audit
         from dperm.cli.audit.told import tell
+        from dperm.cli.drawing import require_picture
         from dperm.cli.paths import require_free
         from dperm.sklearn.files import load_stored
         from dperm.sklearn.replanned import replanned

@@ -49,10 +49,10 @@ def scores(
     """Judge the scores of an attack."""
     with reported_errors():
         from dperm.audit.membership import Roc, Trials
-        from dperm.cli.audit.drawing import require_picture
         from dperm.cli.audit.printing import require_none
         from dperm.cli.audit.score_file import read_scores
         from dperm.cli.audit.told_roc import tell_roc
+        from dperm.cli.drawing import require_picture
 
         require_picture("--plot", plot, force=force, inputs=(file,))
         kind, claim = Trials.of(trials), _claim(epsilon, delta, adjacency)

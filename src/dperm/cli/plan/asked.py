@@ -1,0 +1,81 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""From options to what the planner takes; what is refused is called as it is typed."""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from dperm.cli.plan.given import Given, option
+from dperm.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dperm.planner import Shape, Trials
+    from dperm.privacy import ApproxDP, PureDP
+
+LARGEST_EPSILON = 500.0
+"""The largest that a fit takes."""
+_ARGUMENT = re.compile(r"^(n|dim|balance|baseline|feature_norm|reference_norm|target_excess|excess|loss|seed|method)\b")
+_TARGETS = {"excess": "target_excess", "loss": "target_loss"}
+
+
+@contextmanager
+def named_options() -> Iterator[None]:
+    """Call an argument that the library refuses as it is typed."""
+    try:
+        yield
+    except ParameterError as error:
+        text = _ARGUMENT.sub(lambda found: option(_TARGETS.get(found[1], found[1])), str(error))
+        raise ParameterError(text) from None
+
+
+def guarantee(epsilon: float, delta: float, adjacency: str) -> "PureDP | ApproxDP":
+    """What is to be promised; pure for delta 0."""
+    from dperm import checks
+    from dperm.privacy import ApproxDP, PureDP
+
+    size, small = checks.positive("--epsilon", epsilon), checks.small_delta("--delta", delta)
+    if size > LARGEST_EPSILON:
+        raise ParameterError(f"--epsilon must be at most {LARGEST_EPSILON:g}, got {size:g}: that promises nothing.")
+    return ApproxDP(size, small, adjacency) if small > 0 else PureDP(size, adjacency)
+
+
+def goal_of(given: Given) -> "PureDP | ApproxDP":
+    """What is to be promised, with the defaults of a fit that is charged to nothing."""
+    from dperm.cli.charging import delta_of, relation_of
+
+    promise = given.promise
+    return guarantee(promise.size, delta_of(None, promise.delta), relation_of(None, promise.adjacency))
+
+
+def shape_of(given: Given, *, n: int | None, dim: int | None, feature_norm: float | None) -> "Shape":
+    """The public numbers that data are made up by; what was left out has the default of `Shape`."""
+    from dperm.planner import Shape
+
+    declared = given.declared
+    optional = {"balance": declared.balance, "baseline": declared.baseline, "feature_norm": feature_norm}
+    assert n is not None and dim is not None
+    with named_options():
+        return Shape(n, dim, **{name: value for name, value in optional.items() if value is not None})
+
+
+def trials_of(given: Given, progress: Callable[[float], None] = lambda share: None) -> "Trials":
+    """How often to try, from which seed."""
+    from dataclasses import replace
+
+    from dperm.planner import Trials
+
+    usual = Trials.quick() if given.question.quick else Trials()
+    with named_options():
+        return replace(usual, seed=given.question.seed or 0, progress=progress)
+
+
+def methods_of(given: Given) -> tuple[str, ...]:
+    """Those to try: the one that was asked for, or all."""
+    from dperm.planner import METHODS
+    from dperm.planner.models import checked_method
+
+    method = given.promise.method
+    with named_options():
+        return METHODS if method is None else (checked_method(method),)

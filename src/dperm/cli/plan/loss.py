@@ -1,0 +1,90 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dperm plan --target-loss``: how many records until privacy costs little accuracy, by trials on made-up data."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import typer
+
+from dperm.cli.plan.asked import goal_of, methods_of, named_options, shape_of, trials_of
+from dperm.cli.plan.given import Given
+from dperm.cli.running import progress_bar
+
+if TYPE_CHECKING:
+    from dperm.planner import RecordsByTrial, Shape
+    from dperm.privacy import ApproxDP, PureDP
+
+_START = 10_000  # records, where none were named
+
+
+def tell_loss(given: Given) -> None:
+    """Try and print."""
+    from dperm.cli.output import print_json
+
+    tried = _Tried.of(given)
+    if given.output.json:
+        print_json(tried.as_dict())
+    else:
+        _print(tried)
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """What trials have shown; ``n`` is the number that was asked about, None if none was."""
+
+    records: "RecordsByTrial"
+    shape: "Shape"
+    goal: "PureDP | ApproxDP"
+    n: int | None
+
+    @classmethod
+    def of(cls, given: Given) -> "_Tried":
+        """Check, and try."""
+        from dperm.planner import records_for_accuracy
+
+        goal, declared, loss = goal_of(given), given.declared, given.question.target_loss
+        start = _START if declared.n is None else declared.n
+        shape = shape_of(given, n=start, dim=declared.dim, feature_norm=declared.feature_norm)
+        methods_of(given)  # is checked
+        assert loss is not None
+        with named_options(), progress_bar("Trying on made-up data") as tell:
+            found = records_for_accuracy(
+                shape, goal, loss=loss, method=given.promise.method or "auto", trials=trials_of(given, tell)
+            )
+        return cls(found, shape, goal, declared.n)
+
+    @property
+    def enough(self) -> bool | None:
+        """Whether the number that was asked about is enough, by trials."""
+        return None if self.n is None else self.records.n is not None and self.n >= self.records.n
+
+    def as_dict(self) -> dict[str, object]:
+        """As JSON takes it."""
+        from dperm.privacy.guarantee import guarantee_as_dict
+
+        asked = {} if self.n is None else {"n": self.n, "enough": self.enough}
+        return {"guarantee": guarantee_as_dict(self.goal), "records": self.records.as_dict(), **asked}
+
+
+def _print(tried: _Tried) -> None:
+    from dperm.cli.fit_report import guarantee_in_words
+    from dperm.cli.output import below, print_facts, print_paragraphs, print_table
+    from dperm.cli.plan.outlook_text import assumed, interval
+    from dperm.planner.sentences import MADE_UP
+
+    records = tried.records
+    typer.echo(f"Rows until privacy costs {records.loss:g} of accuracy; no data were read.\n")
+    rows = [
+        (f"{point.at:,.0f}", f"{point.expected.mean:.3f}", interval(point.expected), f"{point.expected.loss:.3f}")
+        for point in sorted(records.points, key=lambda point: point.at)
+    ]
+    print_table(("rows", "expected accuracy", "95 % interval", "lost to privacy"), rows)
+    print_facts([("guarantee", guarantee_in_words(tried.goal)), ("assumed", below(assumed(tried.shape, tried=True)))])
+    print_paragraphs([*_verdict(tried), records.sentence, MADE_UP])
+
+
+def _verdict(tried: _Tried) -> list[str]:
+    if tried.n is None:
+        return []
+    return [f"{tried.n:,} rows are {'enough' if tried.enough else 'not enough'}, by these trials."]

@@ -1,0 +1,111 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Losses that are no linear models, on which output perturbation does as badly as its bounds say.
+
+The loss of a linear model bends in one direction per record, so the mean loss bends by at most c in all directions
+together, and noise of standard deviation sigma on each coefficient costs (c/2) sigma^2, not (c/2) d sigma^2. Here a
+record's loss bends, or has a kink, in d/2 directions at once, and is flatter and flatter in the others, where the
+regulariser holds the minimiser back.
+
+All n records are equal: the bounds hold for every data set, and noise is set for the worst neighbour of any.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dperm.data.arrays import Floats
+from dperm.noise.simulation import generator
+from dperm.privacy import ApproxDP
+from dperm.privacy.gaussian_profile import mu_for
+from dperm.theory import LearningProblem, output_empirical_risk
+
+SCALES = 8
+
+
+@dataclass(frozen=True)
+class Bowl:
+    """L = 1, c = 1 and R0 = 1: half of the directions are steep, the others have the curvatures of `flat`.
+
+    The minimum is at 0 in the steep directions, where the loss has the curvature 1, or with ``kink`` a kink; and at
+    distance 1 from 0 in the flat ones. Distances beyond 1 count linearly (Huber).
+    """
+
+    dim: int
+    kink: bool = False
+
+    @property
+    def half(self) -> int:
+        """Steep directions; flat ones are as many."""
+        return self.dim // 2
+
+    @property
+    def flat(self) -> Floats:
+        """Curvatures of the flat directions: eight scales, each a third of the one before."""
+        return np.repeat(0.5 * 3.0 ** -np.arange(SCALES), self.half // SCALES)
+
+    def minimizer(self, strength: float) -> Floats:
+        """Of the loss + (lambda/2) ||theta||^2, with lambda = ``strength`` (mean scale)."""
+        curvatures = self._weight * self.flat
+        held_back = curvatures / (curvatures + strength) / math.sqrt(self.half)
+        return np.concatenate([np.zeros(self.half), held_back])
+
+    def excess(self, theta: Floats) -> Floats:
+        """The loss, which is 0 at its minimum."""
+        steep, flat = theta[..., : self.half], theta[..., self.half :] - 1 / math.sqrt(self.half)
+        squares = self.flat * flat * flat
+        if self.kink:
+            kinked = np.linalg.norm(steep, axis=-1) + _huber(np.sqrt(squares.sum(axis=-1)))
+            return np.asarray(self._weight * kinked)
+        return _huber(np.sqrt((steep * steep).sum(axis=-1) + squares.sum(axis=-1)))
+
+    @property
+    def _weight(self) -> float:
+        """Two parts of slope 1 in different directions make one of slope sqrt(2)."""
+        return math.sqrt(0.5) if self.kink else 1.0
+
+
+def _huber(distance: Floats) -> Floats:
+    return np.asarray(np.where(distance <= 1, distance * distance / 2, distance - 0.5))
+
+
+@dataclass(frozen=True)
+class PerturbedBowl:
+    """Output perturbation on a `Bowl` with n records: the Lambda that its bound asks for, and what comes of it.
+
+    Attributes
+    ----------
+    bowl
+        The loss.
+    strength
+        lambda, mean scale.
+    bound
+        (lambda/4) R0^2 + (c/2) E ||eta||^2 (T56a), or with a kink (lambda/4) R0^2 + L sqrt(E ||eta||^2): the same
+        bias, and a loss that rises by at most L for each unit of noise.
+    deviation
+        Of the noise on each coefficient: 2L/(n lambda mu) (T30, T32; T30 holds for kinks as well).
+    """
+
+    bowl: Bowl
+    strength: float
+    bound: float
+    deviation: float
+
+    def excess(self, repeats: int, seed: int) -> float:
+        """The mean excess over so many draws of the noise."""
+        coins = generator(seed, purpose=f"noise on a bowl {self!r}")
+        noise = self.deviation * coins.standard_normal((repeats, self.bowl.dim))
+        return float(self.bowl.excess(self.bowl.minimizer(self.strength) + noise).mean())
+
+
+def perturbed(bowl: Bowl, n: int, goal: ApproxDP) -> PerturbedBowl:
+    """With the best lambda of the bound."""
+    step = 2 / (n * mu_for(goal.epsilon, goal.delta))  # deviation = step/lambda
+    if bowl.kink:
+        strength = 2 * math.sqrt(step * math.sqrt(bowl.dim))
+        return PerturbedBowl(bowl, strength, strength / 2, step / strength)
+    constants = LearningProblem(bowl.dim, 1.0, 1.0, 1.0)
+    risk = output_empirical_risk(constants, n, epsilon=goal.epsilon, delta=goal.delta, adjacency=goal.adjacency)
+    strength = risk.regularization / n
+    return PerturbedBowl(bowl, strength, risk.bound, step / strength)

@@ -1,0 +1,179 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""How many records a private threshold needs among K: at least ln(9(K - 1))/epsilon, and what T61 needs (T60, E20).
+
+Data set i has half of its records just below the i-th threshold, with the first label, and half just above, with the
+second: threshold i makes no error, every other one n/2. Success is the choice of threshold i. Probabilities of the
+exponential mechanism are computed exactly from its stretches of equal error; a few real releases confirm them.
+"""
+
+import math
+import warnings
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
+
+import numpy as np
+
+from dperm.errors import NotPrivateWarning
+from dperm.mechanisms.releases import Threshold
+from dperm.noise import NotPrivateBits
+from dperm.privacy import PureDP
+from dperm.report.pictures import Curve, Picture
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.theory import packing_sample_size
+
+GOAL, SUCCESS = PureDP(1.0, "replace_one"), 0.9
+POWERS, QUICK_POWERS = tuple(range(1, 31)), (1, 5, 10, 20, 30)
+"""K = 2^j + 1 thresholds."""
+FEW_RECORDS, FEW_THRESHOLDS = 40, 2**10
+RELEASES, QUICK_RELEASES = 2000, 200
+
+
+@dataclass(frozen=True)
+class At:
+    """With K thresholds: the bound of T60, as printed (E20), what T61 needs, and its success on forty records."""
+
+    thresholds: int
+    bound: float
+    printed: float
+    needed: int
+    success: float
+
+
+def run(effort: Effort) -> Outcome:
+    """Exact probabilities; only the releases that confirm one of them depend on the seed."""
+    powers, found = QUICK_POWERS if effort.quick else POWERS, []
+    for place, power in enumerate(powers):
+        found.append(_at(2**power))
+        effort.progress((place + 1) / (len(powers) + 1))
+    releases = QUICK_RELEASES if effort.quick else RELEASES
+    share = released_share(FEW_THRESHOLDS, releases, effort.seed)
+    parameters: dict[str, Cell] = {
+        "goal": str(GOAL),
+        "success": SUCCESS,
+        "data": "half of the records just below a threshold, half just above",
+        "releases": f"{releases} with {FEW_THRESHOLDS + 1} thresholds",
+        "seed": effort.seed,
+    }
+    return Outcome(parameters, _table(found), _picture(found), _checks(found, share, releases), _sentence(found))
+
+
+def _at(intervals: int) -> At:
+    sets = intervals + 1
+    bound = packing_sample_size(sets, GOAL.epsilon, adjacency=GOAL.adjacency, success=SUCCESS)
+    printed = math.log(SUCCESS * sets / (1 - SUCCESS)) / GOAL.epsilon
+    return At(sets, bound, printed, records_needed(intervals), success(intervals, FEW_RECORDS))
+
+
+@lru_cache
+def _learner(intervals: int) -> Threshold:
+    return Threshold(GOAL, bounds=(0.0, 1.0), intervals=intervals)
+
+
+def success(intervals: int, n: int) -> float:
+    """The probability of the right threshold among intervals + 1, the middle one, on n records (T61)."""
+    learner = _learner(intervals)
+    stretches = learner.stretches(*_records(intervals, n))
+    weights = stretches.counts * np.exp(-float(learner.unit) * stretches.costs)
+    return float(weights[stretches.costs == 0].sum() / weights.sum())
+
+
+def _records(intervals: int, n: int) -> tuple[list[float], list[int]]:
+    """Around the middle of [0, 1], which is a threshold: half a step below, and on it."""
+    below, above = n // 2, n - n // 2
+    return [0.5 - 0.5 / intervals] * below + [0.5] * above, [0] * below + [1] * above
+
+
+def records_needed(intervals: int) -> int:
+    """The least even n at which the success is as large as asked for; it grows with n."""
+    low, high = 0, 2
+    while success(intervals, high) < SUCCESS:
+        low, high = high, 2 * high
+    while high - low > 2:
+        middle = (low + high) // 4 * 2
+        low, high = (low, middle) if success(intervals, middle) >= SUCCESS else (middle, high)
+    return high
+
+
+def released_share(intervals: int, releases: int, seed: int) -> float:
+    """Of real releases on as many records as are needed, the share that is right."""
+    records, bits = _records(intervals, records_needed(intervals)), NotPrivateBits(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotPrivateWarning)
+        right = [_learner(intervals).release(*records, bits=bits).value.threshold == 0.5 for _ in range(releases)]
+    return float(np.mean(right))
+
+
+def most_success(sets: int, n: int) -> float:
+    """What no pure algorithm exceeds on each of K data sets (T60): s/(1 - s) <= e^(n epsilon)/(K - 1)."""
+    return 1 / (1 + (sets - 1) * math.exp(-n * GOAL.epsilon))
+
+
+def _table(found: list[At]) -> Table:
+    columns = ("K", "bound (T60)", "as printed (E20)", "exponential mechanism", f"its success with n = {FEW_RECORDS}")
+    return Table(columns, tuple((at.thresholds, at.bound, at.printed, at.needed, at.success) for at in found))
+
+
+def _picture(found: list[At]) -> Picture:
+    x = tuple(float(at.thresholds) for at in found)
+    curves = (
+        Curve("exponential mechanism (T61)", x, tuple(float(at.needed) for at in found)),
+        Curve("no pure algorithm below (T60)", x, tuple(at.bound for at in found), "proved"),
+    )
+    title = f"Records for one of K thresholds, with probability {SUCCESS:g}"
+    return Picture(title, "thresholds K", "records", curves, x_log=True)
+
+
+def _checks(found: list[At], share: float, releases: int) -> tuple[Check, ...]:
+    logs = [math.log(at.thresholds - 1) for at in found]
+    rise, least = (float(np.polyfit(logs, y, 1)[0]) for y in ([a.needed for a in found], [a.bound for a in found]))
+    exact = success(FEW_THRESHOLDS, records_needed(FEW_THRESHOLDS))
+    spread = 4 * math.sqrt(exact * (1 - exact) / releases)
+    return (
+        Check(
+            "the exponential mechanism never needs fewer records than T60 says", all(a.needed >= a.bound for a in found)
+        ),
+        Check(
+            f"both grow in proportion to ln K: {rise:.2f} and {least:.2f} records for each unit of it",
+            abs(least - 1 / GOAL.epsilon) < 0.01 and abs(rise - 4 / GOAL.epsilon) < 0.15,
+        ),
+        Check("what is needed is four times ln(9(K - 1))/epsilon, up to two records", all(_fourfold(a) for a in found)),
+        Check("real releases succeed as often as computed", abs(share - exact) <= spread),
+        Check(
+            f"on {FEW_RECORDS} records its success falls with K, without end",
+            all(a.success > b.success for a, b in pairwise(found)) and found[-1].success < 1e-4,
+        ),
+        Check(
+            "and is never above what any pure algorithm has there at most (T60)",
+            all(a.success <= most_success(a.thresholds, FEW_RECORDS) for a in found),
+        ),
+    )
+
+
+def _fourfold(at: At) -> bool:
+    """Every other threshold makes n/2 errors at the rate epsilon/2: n epsilon/4 in place of n epsilon; n is even."""
+    return 0 <= at.needed - 4 * at.bound < 2
+
+
+def _sentence(found: list[At]) -> str:
+    last = found[-1]
+    return (
+        f"Among {last.thresholds:,} thresholds no pure algorithm is right with probability {SUCCESS:g} on fewer than "
+        f"{math.ceil(last.bound)} records, and the exponential mechanism needs {last.needed}. Both grow like ln K: "
+        f"among all thresholds of [0, 1] no number of records is enough."
+    )
+
+
+LESSON = Lesson(
+    name="packing",
+    title="No private threshold on the continuum",
+    source="Wang",
+    claim=(
+        "A pure private algorithm that finds each of K thresholds with probability 0.9 needs n with "
+        "K e^(-n epsilon) 0.9 <= 0.1; for thresholds of [0, 1] there is none. It is K - 1 for K, and the chain of "
+        "inequalities is about the outputs on one data set, D_1 (E20): n >= ln(9(K - 1))/epsilon (T60)."
+    ),
+    tags=("T60", "T61", "T8", "E20"),
+    run=run,
+)

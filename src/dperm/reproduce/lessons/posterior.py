@@ -1,0 +1,193 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Posterior sampling: how far the likelihood has to be tempered, and what that costs (T49-T51, E21, E22).
+
+tau is the power of the likelihood. What one sample costs in efficiency is simulated for the mean of coin flips with a
+uniform prior on probabilities in [e^-B, 1 - e^-B], where |log p| <= B: the tempered posterior is a Beta distribution,
+cut at the ends, which is drawn exactly.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from dperm.data.arrays import Floats
+from dperm.noise.simulation import generator
+from dperm.privacy.gaussian_profile import epsilon_bracket, mu_for
+from dperm.report.pictures import Curve, Picture
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.theory import (
+    bounded_posterior_temperature,
+    minami_temperature,
+    posterior_inflation,
+    posterior_mu,
+    posterior_temperature,
+)
+
+DELTA, BOUND = 1e-5, 2.0
+EPSILONS, QUICK_EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0), (0.5, 1.0, 2.0)
+FLIPS, HEADS = 100_000, 0.4
+REPEATS, QUICK_REPEATS = 100_000, 20_000
+
+
+@dataclass(frozen=True)
+class At:
+    """Temperatures at one epsilon.
+
+    Attributes
+    ----------
+    bounded
+        Of T49, pure, for |log p| <= B.
+    minami
+        Of T51, for epsilon <= 1; nan beyond. Of m = L = 1, like the next two.
+    minami_epsilon
+        What a sample at that temperature really has, at delta.
+    replaced, added
+        Of T50 under replace-one and add/remove.
+    inflation
+        The variance of a sample at the temperature ``bounded`` over that of the mean: simulated.
+    """
+
+    epsilon: float
+    bounded: float
+    minami: float
+    minami_epsilon: float
+    replaced: float
+    added: float
+    inflation: float
+
+
+def run(effort: Effort) -> Outcome:
+    """Formulas, and a simulation of what a sample costs."""
+    epsilons, repeats = (QUICK_EPSILONS, QUICK_REPEATS) if effort.quick else (EPSILONS, REPEATS)
+    found = []
+    for place, epsilon in enumerate(epsilons):
+        found.append(_at(epsilon, repeats, effort.seed))
+        effort.progress((place + 1) / len(epsilons))
+    parameters: dict[str, Cell] = {
+        "delta": DELTA,
+        "B": BOUND,
+        "m and L": 1.0,
+        "simulation": f"{repeats} data sets of {FLIPS} coin flips, heads with probability {HEADS}",
+        "seed": effort.seed,
+    }
+    return Outcome(parameters, _table(found), _picture(found), _checks(found, repeats), _sentence(found))
+
+
+def _at(epsilon: float, repeats: int, seed: int) -> At:
+    bounded = bounded_posterior_temperature(BOUND, epsilon, adjacency="replace_one")
+    mu = mu_for(epsilon, DELTA)
+    return At(
+        epsilon,
+        bounded,
+        *minami(epsilon),
+        posterior_temperature(mu, strength=1.0, adjacency="replace_one"),
+        posterior_temperature(mu, strength=1.0, adjacency="add_remove"),
+        simulated_inflation(bounded, repeats, seed),
+    )
+
+
+def minami(epsilon: float) -> tuple[float, float]:
+    """The temperature of T51, and the epsilon that it has by T50 at the same delta; nan where T51 does not hold."""
+    if epsilon > 1:
+        return math.nan, math.nan
+    tau = minami_temperature(epsilon, DELTA, strength=1.0, adjacency="replace_one")
+    return tau, epsilon_bracket(posterior_mu(tau, strength=1.0, adjacency="replace_one"), DELTA)[1]
+
+
+def simulated_inflation(temperature: float, repeats: int, seed: int) -> float:
+    """The mean square of sample - HEADS, over that of the mean of the flips."""
+    coins = generator(seed, purpose=f"posterior of coin flips at {temperature!r}")
+    heads = coins.binomial(FLIPS, HEADS, repeats)
+    sample = coins.beta(temperature * heads + 1, temperature * (FLIPS - heads) + 1)
+    within = sample[np.minimum(sample, 1 - sample) >= math.exp(-BOUND)]
+    return _square(within - HEADS) / _square(heads / FLIPS - HEADS)
+
+
+def _square(values: Floats) -> float:
+    return float(np.mean(values * values))
+
+
+def _table(found: list[At]) -> Table:
+    columns = (
+        "epsilon",
+        f"T49, |log p| <= {BOUND:g}, pure",
+        "T51 (Minami)",
+        "its true epsilon",
+        "T50, replace-one",
+        "T50, add/remove",
+        "inflation 1 + 4B/epsilon",
+        "simulated",
+    )
+    rows = tuple(
+        (
+            at.epsilon,
+            at.bounded,
+            *(value if math.isfinite(value) else "none" for value in (at.minami, at.minami_epsilon)),
+            at.replaced,
+            at.added,
+            posterior_inflation(at.bounded),
+            at.inflation,
+        )
+        for at in found
+    )
+    return Table(columns, rows)
+
+
+def _picture(found: list[At]) -> Picture:
+    x = tuple(at.epsilon for at in found)
+    curves = (
+        Curve("T49, from the simulated variance", x, tuple(1 / (at.inflation - 1) for at in found)),
+        Curve("T50, add/remove", x, tuple(at.added for at in found), "proved"),
+        Curve(f"T49, |log p| <= {BOUND:g}, pure", x, tuple(at.bounded for at in found), "proved"),
+        Curve("T50, replace-one", x, tuple(at.replaced for at in found), "proved"),
+        Curve("T51 (Minami), replace-one", x, tuple(at.minami for at in found), "published"),
+    )
+    title = "The power of the likelihood at which one sample is private"
+    return Picture(title, "epsilon", "temperature tau", curves, x_log=True, y_log=True)
+
+
+def _checks(found: list[At], repeats: int) -> tuple[Check, ...]:
+    older = [at for at in found if at.epsilon <= 1]
+    slack = 5 * math.sqrt(4 / repeats)  # each mean square is off by a share sqrt(2/repeats), about
+    return (
+        Check(
+            "the temperature of T50 is above that of T51 wherever that holds", all(a.replaced > a.minami for a in older)
+        ),
+        Check(
+            "at T51's a sample has less than the epsilon asked for", all(a.minami_epsilon < a.epsilon for a in older)
+        ),
+        Check(
+            "under add/remove the temperature of T50 is twice that under replace-one",
+            all(abs(at.added / at.replaced - 2) < 1e-9 for at in found),
+        ),
+        Check(
+            "the simulated variance is 1 + 4B/epsilon times that of the mean",
+            all(abs(at.inflation / posterior_inflation(at.bounded) - 1) < slack for at in found),
+        ),
+    )
+
+
+def _sentence(found: list[At]) -> str:
+    one = next(at for at in found if at.epsilon == 1)
+    return (
+        f"For epsilon = 1 and delta = {DELTA:g} the likelihood may have the power {one.replaced:.4f} (T50). Minami and "
+        f"others allow {one.minami:.4f}, at which epsilon is {one.minami_epsilon:.4f}. With |log p| <= {BOUND:g} and "
+        f"no delta the power is {one.bounded:g}, and a sample varies {one.inflation:.2f} times as much as the mean."
+    )
+
+
+LESSON = Lesson(
+    name="posterior",
+    title="One sample of a tempered posterior",
+    source="Wang",
+    claim=(
+        "Posterior sampling is private if log-likelihoods are bounded, at the price of a factor 1 + 4B/epsilon in "
+        "efficiency (T49); for a strongly log-concave prior and Lipschitz losses with tau of order "
+        "epsilon sqrt(m)/(L sqrt(log(1/delta))) (T51). The density is exp(+tau sum log p - r), not -tau (E21); the "
+        "losses have to be convex too (E22); and the exact temperature is that of T50."
+    ),
+    tags=("T49", "T50", "T51", "E21", "E22"),
+    run=run,
+)

@@ -1,0 +1,152 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Excess risk over Lambda: too little lets the noise in, too much holds the coefficients back (T56a, E23).
+
+The data are those of the lesson on excess risk, at one number of records.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from dperm.privacy import ApproxDP
+from dperm.report.pictures import Curve, Picture
+from dperm.reproduce.categories import Categories, ladder
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.private_runs import Runs
+from dperm.theory import ExcessRisk, objective_empirical_risk, output_empirical_risk
+
+GOAL = ApproxDP(1.0, 1e-5, "replace_one")
+DIM, RATIO, RECORDS = 20, 0.55, 16_000
+STRENGTHS, QUICK_STRENGTHS = np.geomspace(0.5, 2048, 25), np.geomspace(0.5, 2048, 9)
+REPEATS, QUICK_REPEATS = 1000, 200
+Method = Literal["output", "objective"]
+METHODS: tuple[Method, ...] = ("output", "objective")
+
+
+@dataclass(frozen=True)
+class At:
+    """Excess empirical risks at one Lambda, by method: the mean over the noise, and the bound."""
+
+    strength: float
+    measured: dict[Method, float]
+    bounds: dict[Method, float]
+
+
+def run(effort: Effort) -> Outcome:
+    """Made-up data without chance; the noise is simulated."""
+    data = ladder(RECORDS * (1 - RATIO) * np.power(RATIO, np.arange(DIM)))
+    runs = Runs(data, GOAL, QUICK_REPEATS if effort.quick else REPEATS, effort.seed)
+    strengths, found = QUICK_STRENGTHS if effort.quick else STRENGTHS, []
+    for place, strength in enumerate(strengths):
+        found.append(_at(runs, float(strength)))
+        effort.progress((place + 1) / len(strengths))
+    parameters: dict[str, Cell] = {
+        "goal": str(GOAL),
+        "records": int(data.n),
+        "data": f"{DIM} categories, each {RATIO:g} times as frequent as the one before, three of four labels are 1",
+        "excess of theta = 0": float(data.excess(np.zeros(DIM))),
+        "seed": effort.seed,
+    }
+    advised = {method: _excess(runs, method, bound(data, method).regularization) for method in METHODS}
+    return Outcome(parameters, _table(found), _picture(found), _checks(found, advised), _sentence(found, data))
+
+
+def _at(runs: Runs, strength: float) -> At:
+    return At(
+        strength,
+        {method: _excess(runs, method, strength) for method in METHODS},
+        {method: bound(runs.data, method, strength).bound for method in METHODS},
+    )
+
+
+def _excess(runs: Runs, method: Method, strength: float) -> float:
+    theta = runs.output(strength) if method == "output" else runs.objective(strength)
+    return float(runs.data.excess(theta).mean())
+
+
+def bound(data: Categories, method: Method, strength: float | None = None) -> ExcessRisk:
+    """What is proved at this Lambda, or at the best one (T56a)."""
+    risk = output_empirical_risk if method == "output" else objective_empirical_risk
+    return risk(
+        data.problem,
+        int(data.n),
+        epsilon=GOAL.epsilon,
+        delta=GOAL.delta,
+        adjacency=GOAL.adjacency,
+        regularization=strength,
+    )
+
+
+def _table(found: list[At]) -> Table:
+    columns = ("Lambda", *(f"{method}{what}" for method in METHODS for what in ("", ", bound")))
+    rows = tuple((at.strength, *(each[m] for m in METHODS for each in (at.measured, at.bounds))) for at in found)
+    return Table(columns, rows)
+
+
+def _picture(found: list[At]) -> Picture:
+    x = tuple(at.strength for at in found)
+    measured = [Curve(method, x, tuple(at.measured[method] for at in found)) for method in reversed(METHODS)]
+    proved = [Curve(f"bound, {method}", x, tuple(at.bounds[method] for at in found), "proved") for method in METHODS]
+    title = "Excess empirical risk over Lambda = n lambda"
+    return Picture(title, "Lambda", "excess risk", (*measured, *proved), x_log=True, y_log=True)
+
+
+def least(found: list[At], method: Method, *, proved: bool = False) -> int:
+    """The place at which the excess of a method, or its bound, is smallest."""
+    values = [at.bounds[method] if proved else at.measured[method] for at in found]
+    return values.index(min(values))
+
+
+def _checks(found: list[At], advised: dict[Method, float]) -> tuple[Check, ...]:
+    inner = range(1, len(found) - 1)
+    places = [least(found, method, proved=proved) for method in METHODS for proved in (False, True)]
+    return (
+        Check(
+            "no measured excess is above its bound, at any Lambda",
+            all(at.measured[method] <= at.bounds[method] for at in found for method in METHODS),
+        ),
+        Check("every curve has its minimum inside", all(place in inner for place in places)),
+        Check(
+            "at both ends the measured excess is at least three times the least",
+            all(min(found[0].measured[m], found[-1].measured[m]) > 3 * _lowest(found, m) for m in METHODS),
+        ),
+        Check(
+            "the Lambda of the bound has at most twice the least excess",
+            all(advised[method] <= 2 * _lowest(found, method) for method in METHODS),
+        ),
+        Check(
+            "output perturbation asks for more regularization than objective perturbation",
+            least(found, "output") > least(found, "objective")
+            and least(found, "output", proved=True) > least(found, "objective", proved=True),
+        ),
+    )
+
+
+def _lowest(found: list[At], method: Method) -> float:
+    return found[least(found, method)].measured[method]
+
+
+def _sentence(found: list[At], data: Categories) -> str:
+    output, objective = (found[least(found, method)].strength for method in METHODS)
+    proved = [bound(data, method).regularization for method in METHODS]
+    return (
+        f"On these data the best Lambda is near {output:.0f} for output and near {objective:.0f} for objective "
+        f"perturbation; the bounds, which know no data, ask for {proved[0]:.0f} and {proved[1]:.0f}."
+    )
+
+
+LESSON = Lesson(
+    name="regularization",
+    title="Too little and too much regularization",
+    source="Wang",
+    claim=(
+        "The bound on the excess risk of output perturbation has one term that rises and one that falls with lambda: "
+        "choose lambda optimally. So it is, for objective perturbation too. The printed term for the noise is wrong; "
+        "it is (n beta/2) sigma^2 (sqrt(d) + sqrt(2 ln(1/p)))^2 with probability 1 - p (E23), (n beta/2) d sigma^2 on "
+        "average (T56a)."
+    ),
+    tags=("T56", "T56a", "E23"),
+    run=run,
+)

@@ -1,0 +1,212 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dperm plan --n --dim``: what to expect, from public numbers and made-up data."""
+
+import json
+import math
+from pathlib import Path
+
+import pytest
+
+from dperm.data.schema import Schema
+from dperm.planner import METHODS, Shape, Trials, outlook
+from dperm.privacy import ApproxDP
+from dperm.theory import compare_methods
+
+SMALL = "plan --n 800 --dim 3 --epsilon 1"
+TRIED = f"{SMALL} --method objective --quick"
+
+
+def test_the_table_has_every_method_with_its_noise_and_its_bound(ends):
+    said = ends(0, f"{SMALL} --no-trials").stdout
+    assert "What to expect of 800 rows with 3 columns; no data were read." in said
+    table = said.partition("\n\n")[2].partition("\n\n")[0]
+    assert [line.split()[0].rstrip(":") for line in table.splitlines()[2:]] == list(METHODS)
+    assert "expected accuracy" not in table
+
+
+def test_the_numbers_are_those_of_the_planner(answered):
+    found = answered(f"{SMALL} --no-trials --delta 1e-5 --adjacency add_remove --reference-norm 2 --feature-norm 3")
+    shape, goal = Shape(800, 3, feature_norm=3.0), ApproxDP(1.0, 1e-5, "add_remove")
+    assert found["outlook"] == json.loads(
+        json.dumps(outlook(shape, goal, reference_norm=2.0, simulate=False).as_dict())
+    )
+    bounds = compare_methods(shape.problem(2.0), 800, epsilon=1.0, delta=1e-5, adjacency="add_remove")
+    proved = {row["method"]: row["proved"] for row in found["outlook"]["methods"]}
+    assert {each.method: proved[each.method]["bound"] for each in bounds} == {
+        each.method: each.bound for each in bounds
+    }
+
+
+def test_adjacency_and_delta_are_those_of_a_fit_unless_they_are_given(answered, desk):
+    fitted = answered("fit data.csv --epsilon 1 --schema schema.toml")["guarantee"]
+    assert answered(f"{SMALL} --no-trials")["guarantee"] == fitted
+    pure = answered(f"{SMALL} --no-trials --delta 0 --adjacency add_remove")["guarantee"]
+    assert (pure["kind"], pure["adjacency"]) == ("PureDP", "add_remove")
+
+
+def test_trials_are_those_of_the_planner_and_follow_from_their_seed(answered):
+    found = answered(f"{TRIED} --balance 0.3 --baseline 0.8 --seed 5")["outlook"]
+    shape, goal = Shape(800, 3, balance=0.3, baseline=0.8), ApproxDP(1.0, 1e-6, "replace_one")
+    direct = outlook(shape, goal, methods=("objective",), trials=Trials.quick(5))
+    assert found["methods"][0]["expected"] == direct.row("objective").expected.as_dict()
+    other = answered(f"{TRIED} --balance 0.3 --baseline 0.8 --seed 6")["outlook"]
+    assert other["methods"][0]["expected"]["mean"] != found["methods"][0]["expected"]["mean"]
+
+
+def test_what_was_tried_is_printed_with_its_interval_and_what_it_is_not(ends, answered):
+    expected = answered(TRIED)["outlook"]["methods"][0]["expected"]
+    said = ends(0, TRIED).stdout
+    row = next(line for line in said.splitlines() if line.startswith("objective"))
+    assert f" {expected['mean']:.3f} " in row
+    low, high = json.loads(row[row.index("[") :])
+    assert low <= expected["low"] <= expected["mean"] <= expected["high"] <= high < expected["high"] + 0.002
+    for words in (
+        "made-up tables",
+        "one-sided",
+        "regularisation or number of steps",
+        "taken as public",
+        "With 800 rows",
+    ):
+        assert words in said
+
+
+def test_a_method_that_does_not_apply_says_why(ends, answered):
+    line = f"{SMALL} --delta 0 --no-trials"
+    refused = {row["method"]: row["refused"] for row in answered(line)["outlook"]["methods"] if row["refused"]}
+    assert "gradient" in refused
+    said = ends(0, line).stdout
+    assert "Gaussian noise, which never has a pure guarantee" in refused["gradient"]
+    assert "does not apply" in said and "not used:   gradient: --method gradient adds Gaussian noise" in said
+
+
+def test_a_picture_has_a_panel_over_n_and_one_over_epsilon(tmp_path, answered, refused):
+    pytest.importorskip("matplotlib")
+    file = tmp_path / "outlook.svg"
+    found = answered(f"{TRIED} --plot {file}")
+    assert found["file"] == str(file) and file.read_text().count('id="axes_') == 2
+    assert found["curves"]["over_n"] and found["curves"]["over_epsilon"]
+    assert "exists" in refused(f"{TRIED} --plot {file}")
+
+
+def test_a_picture_is_written_over_with_force(tmp_path, ends):
+    pytest.importorskip("matplotlib")
+    file = tmp_path / "outlook.png"
+    file.write_text("old")
+    assert f"Written: {file}" in ends(0, f"{TRIED} --plot {file} --force").stdout
+    assert file.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("plan --n 800 --dim 3", ["--epsilon is missing"]),
+        ("plan --n 800 --dim 3 --epsilon inf", ["--epsilon must be a number"]),
+        ("plan --n 800 --dim 3 --epsilon 0", ["--epsilon must be"]),
+        ("plan --n 800 --dim 3 --epsilon 501", ["--epsilon must be at most 500"]),
+        ("plan --n 800 --dim 3 --epsilon x", ["--epsilon", "not a number"]),
+        ("plan --dim 3 --epsilon 1", ["--n is missing", "--target-excess"]),
+        ("plan --n 800 --epsilon 1 --balance 0.3", ["--dim is missing", "--schema"]),
+        ("plan --n 1 --dim 3 --epsilon 1", ["--n must be"]),
+        ("plan --n 800 --dim 0 --epsilon 1", ["--dim must be"]),
+        (f"{SMALL} --delta 1", ["--delta must be"]),
+        (f"{SMALL} --adjacency both", ["adjacency must be"]),
+        (f"{SMALL} --balance 1.5", ["--balance must be"]),
+        (f"{SMALL} --baseline 0.4", ["--baseline must be above 0.5"]),
+        (f"{SMALL} --feature-norm 0", ["--feature-norm must be"]),
+        (f"{SMALL} --reference-norm -1", ["--reference-norm must be"]),
+        (f"{SMALL} --seed -1", ["--seed must be"]),
+        (f"{SMALL} --method magic", ["--method must be one of", "objective"]),
+        (f"{SMALL} --ledger census.ledger", ["--ledger belongs to --schema."]),
+        (f"{SMALL} --write-event event.json", ["--write-event belongs to --schema."]),
+        (f"{SMALL} --estimator svc", ["--estimator belongs to --schema."]),
+        (f"{SMALL} --C 1", ["--C belongs to --schema."]),
+        (f"{SMALL} --expect", ["--expect belongs to --schema."]),
+        (f"{SMALL} --schema schema.toml", ["--schema and --dim"]),
+        (f"{SMALL} --no-trials --plot a.png", ["--plot belongs to trials"]),
+        (f"{SMALL} --no-trials --seed 1", ["--seed belongs to trials"]),
+        (f"{SMALL} --plot missing/a.png", ["there is no directory missing"]),
+        (f"{SMALL} --plot a.gif", ["a.gif must end in .png"]),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_runs(desk, refused, monkeypatch, line, words):
+    monkeypatch.setattr("dperm.planner.outlook", None)
+    said = refused(line)
+    assert all(word in said for word in words), said
+    assert not Path("event.json").exists()
+
+
+def test_a_baseline_out_of_reach_is_refused(refused):
+    assert "--baseline must be within reach" in refused("plan --n 20 --dim 50 --epsilon 1 --baseline 0.99 --quick")
+
+
+def test_progress_is_told_to_its_end(monkeypatch, ends):
+    from contextlib import contextmanager
+
+    shares = []
+
+    @contextmanager
+    def bar(doing):
+        assert "made-up data" in doing
+        yield shares.append
+
+    monkeypatch.setattr("dperm.cli.plan.outlook.progress_bar", bar)
+    ends(0, TRIED)
+    assert shares == sorted(shares) and shares[-1] == 1.0 and len(shares) > 2
+
+
+def test_expecting_adds_the_table_to_the_plan_of_a_fit(desk, answered, ends):
+    plan = "plan --schema schema.toml --epsilon 1 --n 1500"
+    alone, both = answered(plan), answered(f"{plan} --expect --no-trials")
+    norm = Schema.load(Path("schema.toml")).encoder.norm
+    assert both.pop("outlook")["shape"] == Shape(1500, 7, feature_norm=norm).as_dict() and both == alone
+    assert norm == pytest.approx(math.sqrt(3))
+    said = ends(0, f"{plan} --expect --quick --method output").stdout
+    assert said.startswith(ends(0, f"{plan} --method output").stdout)
+    assert "1,500 rows with 7 columns as the schema encodes them" in said and "expected accuracy" in said
+
+
+def test_what_is_expected_has_the_delta_of_the_account(opened, answered):
+    opened()
+    line = "plan --schema schema.toml --epsilon 1 --n 1500 --expect --no-trials"
+    assert answered(f"{line} --ledger census.ledger")["outlook"]["goal"]["delta"] == pytest.approx(1e-6)
+    assert answered(f"{line} --delta 0")["outlook"]["goal"] == {
+        "kind": "PureDP",
+        "epsilon": 1.0,
+        "adjacency": "replace_one",
+    }
+
+
+def test_a_plan_that_is_not_covered_still_says_what_to_expect(opened, dperm):
+    opened(limit=0.5)
+    result = dperm("plan --schema schema.toml --epsilon 1 --n 1500 --expect --no-trials --ledger census.ledger")
+    assert result.exit_code == 3 and "NOT COVERED" in result.stdout and "What to expect" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("--schema schema.toml --expect --adjacency add_remove", ["--n is missing", "--expect"]),
+        ("--schema schema.toml --expect --n 1500 --estimator svc", ["--estimator is svc"]),
+        ("--schema schema.toml --expect --n 1500 --C 1", ["--C belongs to --schema."]),
+        ("--schema schema.toml --expect --n 1500 --feature-norm 1", ["--feature-norm belongs to --n with --dim"]),
+        ("--schema schema.toml --n 1500 --balance 0.3", ["--balance belongs to", "--schema with --expect"]),
+        ("--schema schema.toml --n 1500 --plot a.png", ["--plot belongs to", "--schema with --expect"]),
+        ("--schema schema.toml --target-excess 0.1", ["--target-excess belongs to"]),
+        ("--schema pay.toml --expect --n 1500", ["two classes", "a range"]),
+    ],
+)
+def test_what_cannot_be_expected_of_a_schema_is_refused(desk, refused, line, words):
+    said = refused(f"plan --epsilon 1 {line}")
+    assert all(word in said for word in words), said
+
+
+def test_three_classes_are_not_made_up(desk, refused):
+    text = Path("schema.toml").read_text(encoding="utf-8").replace('">50K"]', '">50K", "none"]')
+    Path("three.toml").write_text(text, encoding="utf-8")
+    assert "3 classes" in refused("plan --schema three.toml --epsilon 1 --n 1500 --expect")
+
+
+def test_without_a_schema_or_a_shape_both_ways_are_shown(desk, ends):
+    said = ends(4, "plan --epsilon 1 --n 10").stderr
+    assert "--schema is missing" in said and "--n 20000 --dim 10" in said

@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The rates of T48 in n are measured, below the bounds of T56a and T48 (E30)."""
+
+import numpy as np
+import pytest
+
+from dperm.reproduce import Effort
+from dperm.reproduce.categories import ladder
+from dperm.reproduce.lessons import excess_risk as lesson
+from dperm.theory import gradient_empirical_risk, objective_empirical_risk, output_empirical_risk
+
+RATES = {"gradient": -1.0, "objective": -1.0, "output": -2 / 3, "output, with a kink": -0.5}
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    return lesson.LESSON.run(Effort(quick=True))
+
+
+def columns(outcome):
+    return dict(zip(outcome.table.columns, np.array(outcome.table.rows).T, strict=True))
+
+
+def power(table, name):
+    return np.polyfit(np.log(table["n"]), np.log(table[name]), 1)[0]
+
+
+@pytest.mark.parametrize(("name", "rate"), RATES.items())
+def test_the_measured_powers_of_n_are_those_of_theory(outcome, name, rate):
+    assert power(columns(outcome), name) == pytest.approx(rate, abs=0.15)
+
+
+def test_output_perturbation_is_slower_than_the_others_and_slower_still_with_a_kink(outcome):
+    powers = {name: power(columns(outcome), name) for name in RATES}
+    assert max(powers["gradient"], powers["objective"]) < powers["output"] - 0.15
+    assert powers["output"] < powers["output, with a kink"] - 0.1
+
+
+@pytest.mark.parametrize("name", RATES)
+def test_everything_is_below_its_bound_and_not_far_below_those_of_t56a(outcome, name):
+    table = columns(outcome)
+    share = table[name] / table[f"{name}, bound"]
+    assert (share < 1).all()
+    assert (share > (0.001 if name == "gradient" else 0.05)).all()
+
+
+def test_the_bounds_are_those_of_theory_at_their_best(outcome):
+    data = ladder(lesson.SHARES * 4000)
+    goal = {"epsilon": 1.0, "delta": 1e-5, "adjacency": "replace_one"}
+    table = columns(outcome)
+    assert table["n"][0] == data.n == 4032
+    for name, bound in [
+        ("output", output_empirical_risk),
+        ("objective", objective_empirical_risk),
+        ("gradient", gradient_empirical_risk),
+    ]:
+        assert table[f"{name}, bound"][0] == pytest.approx(bound(data.problem, data.n, **goal).bound, rel=1e-9)
+
+
+def test_logarithms_bend_the_bound_of_descent_only(outcome):
+    table = columns(outcome)
+    assert power(table, "objective, bound") == pytest.approx(-1, abs=0.02)
+    assert power(table, "output, bound") == pytest.approx(-2 / 3, abs=0.02)
+    assert -0.95 < power(table, "gradient, bound") < -0.8
+
+
+def test_every_check_holds_and_the_seed_matters_little(outcome):
+    assert all(check.holds for check in outcome.checks)
+    other = lesson.LESSON.run(Effort(quick=True, seed=1))
+    assert other.table != outcome.table
+    assert all(check.holds for check in other.checks)
+
+
+def test_on_data_of_one_curvature_the_slow_rate_is_not_seen():
+    """Twenty categories of one size: output perturbation falls much faster than n^(-2/3) once they are frequent."""
+    few, many = output_excesses((10**6, 10**7))
+    assert np.log10(many / few) < -1
+
+
+def output_excesses(sizes):
+    excesses = []
+    for n in sizes:
+        data = ladder(np.full(20, n / 20))
+        bound = output_empirical_risk(data.problem, int(data.n), epsilon=1.0, delta=1e-5, adjacency="replace_one")
+        runs = lesson.Runs(data, lesson.GOAL, 200, 0)
+        excesses.append(float(data.excess(runs.output(bound.regularization)).mean()))
+    return excesses
+
+
+@pytest.mark.slow
+def test_with_all_effort():
+    outcome = lesson.LESSON.run(Effort())
+    assert all(check.holds for check in outcome.checks)
+    for name, rate in RATES.items():
+        assert power(columns(outcome), name) == pytest.approx(rate, abs=0.1)
