@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from dperm.cli import account, audit, calibrate, explain, fit, ledger, plan, predict, report, schema
+from dperm.cli import account, audit, calibrate, explain, fit, ledger, plan, predict, report, reproduce, schema
 
 HELP = """Models learnt from data about people, with a guarantee: planned, charged to a budget, and accounted for.
 
@@ -25,7 +25,7 @@ Exit codes (the message is on stderr):
   2    something in the request, in a file or in the data is wrong
   3    the budget does not cover it, or the ledger cannot be trusted
   4    it would let private data out without cover
-  5    an audit, or a check of a ledger, found something
+  5    an audit, a check of a ledger, or a lesson found something
   130  interrupted; what was charged is said
 """
 
@@ -50,6 +50,9 @@ app.command(help=calibrate.HELP, short_help="The noise, rate or number of steps 
 )
 app.command(help=explain.HELP, short_help="What an attacker can do against a guarantee or against events.")(
     explain.explain
+)
+app.command(help=reproduce.HELP, short_help="Run the claims and figures of the lectures, with pictures.")(
+    reproduce.reproduce
 )
 
 

@@ -3,21 +3,37 @@
 """Curves as plain data, and how they are drawn: measured, proved, published, and wrong ones look different."""
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import cycle
 from os import PathLike
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Literal
 
 from dperm.errors import ParameterError
 from dperm.report.palette import FAINT, FIRST, INK, LINE, SECOND
 from dperm.report.plots import INSTALL
+from dperm.report.whole_file import whole_file
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 Kind = Literal["measured", "proved", "published", "wrong"]
 """Dots on a line; a line; a thin dotted line; a dashed line in the colour of what is wrong."""
-_MEASURED = (FIRST, "#2a8c6b", "#7a4fa3", "#b08a1e", INK)
-_PROVED = (INK, FIRST, "#2a8c6b", "#7a4fa3", "#b08a1e")
+_GREEN, _PURPLE, _YELLOW = "#2a8c6b", "#7a4fa3", "#b08a1e"
+_MEASURED = (FIRST, _GREEN, _PURPLE, _YELLOW, INK)
+_PROVED = (INK, FIRST, _GREEN, _PURPLE, _YELLOW)
+_MARKERS = ("o", "s", "^", "D", "v")
+_PUBLISHED = (":", (0, (1, 3)), (0, (4, 2, 1, 2)))
+_WRONG = ("--", "-.", (0, (6, 2, 1, 2, 1, 2)))
+_FEW, _SHORT = 3, 36
+"""More names than that, all with so few letters, stand in two columns above the picture."""
+_TITLE = 74
+"""Letters in a line of the title."""
+_DECADES = 2.5
+"""A logarithmic axis that is shorter has numbers between its powers of ten."""
 
 
 @dataclass(frozen=True)
@@ -74,17 +90,21 @@ class Picture:
 
 
 def draw(picture: Picture, ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None) -> "Axes":
-    """Draw ``picture``; ``path`` is where to write it, and its ending tells the format."""
+    """Draw ``picture``; ``path`` is where to write it, whole or not at all, and its ending tells the format."""
     ax = _axes() if ax is None else ax
-    colors = {"measured": iter(_MEASURED * 9), "proved": iter(_PROVED * 9)}
+    styles = _styles()
     for curve in picture.curves:
-        _draw_curve(ax, curve, next(colors[curve.kind]) if curve.kind in colors else "")
+        _draw_curve(ax, curve, next(styles[curve.kind]))
     ax.set(xlabel=picture.x_label, ylabel=picture.y_label)
-    ax.set_title(picture.title, loc="left", fontsize="medium")
-    ax.set(xscale="log" if picture.x_log else "linear", yscale="log" if picture.y_log else "linear")
-    _finish(ax)
+    if picture.x_log:
+        ax.set_xscale("log")
+        _write_ticks(ax.xaxis)
+    if picture.y_log:
+        ax.set_yscale("log")
+        _write_ticks(ax.yaxis)
+    _finish(ax, picture)
     if path is not None:
-        ax.figure.figure.savefig(path, dpi=110)
+        _write(ax, Path(path))
     return ax
 
 
@@ -93,24 +113,68 @@ def _axes() -> "Axes":
         from matplotlib.figure import Figure
     except ImportError:
         raise ParameterError(f"plots need matplotlib, which is not installed: {INSTALL}.") from None
-    return Figure(figsize=(6.4, 4.6), layout="constrained").subplots()
+    return Figure(figsize=(6.4, 5.0), layout="constrained").subplots()
 
 
-def _draw_curve(ax: "Axes", curve: Curve, color: str) -> None:
-    style = {
-        "measured": {"color": color, "marker": "o", "markersize": 4, "linewidth": 1.6},
-        "proved": {"color": color, "linewidth": 1.6},
-        "published": {"color": LINE, "linestyle": ":", "linewidth": 1.6},
-        "wrong": {"color": SECOND, "linestyle": "--", "linewidth": 1.8},
-    }[curve.kind]
+def _styles() -> dict[str, Iterator[dict[str, Any]]]:
+    """How curves of each kind are drawn, one after another: none looks like another."""
+    measured = zip(_MEASURED, _MARKERS, strict=True)
+    return {
+        "measured": cycle({"color": color, "marker": marker, "markersize": 4} for color, marker in measured),
+        "proved": cycle({"color": color} for color in _PROVED),
+        "published": cycle({"color": LINE, "linestyle": line} for line in _PUBLISHED),
+        "wrong": cycle({"color": SECOND, "linestyle": line} for line in _WRONG),
+    }
+
+
+def _draw_curve(ax: "Axes", curve: Curve, style: dict[str, Any]) -> None:
     heights = [value if math.isfinite(value) else math.nan for value in curve.y]
-    ax.plot(curve.x, heights, label=curve.name, **style)  # type: ignore[arg-type]
+    ax.plot(curve.x, heights, label=curve.name, linewidth=1.6, **style)
     if curve.low:
-        ax.fill_between(curve.x, curve.low, curve.high, color=style["color"], alpha=0.15, linewidth=0)  # type: ignore[arg-type]
+        ax.fill_between(curve.x, curve.low, curve.high, color=style["color"], alpha=0.15, linewidth=0)
 
 
-def _finish(ax: "Axes") -> None:
+def _write_ticks(axis: "Axis") -> None:
+    """Numbers of a logarithmic axis as one writes them, and more of them on a short one."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    written = FuncFormatter(lambda value, _: _number(value))
+    low, high = axis.get_view_interval()
+    is_short = high < low * 10**_DECADES
+    axis.set_major_formatter(written)
+    if is_short:
+        axis.set_minor_locator(LogLocator(subs=(2, 5)))
+    axis.set_minor_formatter(written if is_short else NullFormatter())
+
+
+def _number(value: float) -> str:
+    """A number as one writes it: 0.01, 20,000, 1e6, 1e-7."""
+    if 1e4 <= value < 1e6:
+        return f"{value:,.0f}"
+    return f"{value:g}".replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
+
+
+def _finish(ax: "Axes", picture: Picture) -> None:
+    """The legend stands above, under the title, where no curve can cross it."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(True, color=FAINT, linewidth=0.8)
     ax.set_axisbelow(True)
-    ax.legend(frameon=False, fontsize="small")
+    names = [curve.name for curve in picture.curves]
+    legend = ax.legend(
+        title=fill(picture.title, _TITLE),
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        borderaxespad=0.3,
+        alignment="left",
+        ncols=2 if len(names) > _FEW and max(map(len, names)) <= _SHORT else 1,
+        frameon=False,
+        fontsize="small",
+    )
+    for text in (legend.get_title(), *legend.get_texts()):
+        text.set_parse_math(False)  # a dollar sign is a dollar sign
+    legend.get_title().set_fontsize("medium")
+
+
+def _write(ax: "Axes", path: Path) -> None:
+    with whole_file(path) as file:
+        ax.figure.figure.savefig(file, format=path.suffix[1:].lower() or "png", dpi=110)

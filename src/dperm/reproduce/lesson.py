@@ -37,6 +37,10 @@ class Check:
     statement: str
     holds: bool
 
+    def __post_init__(self) -> None:
+        """Numpy's own truth is none that JSON knows."""
+        object.__setattr__(self, "holds", bool(self.holds))
+
 
 @dataclass(frozen=True)
 class Outcome:

@@ -1,0 +1,156 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dperm reproduce``: the claims and figures of the lectures, run."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from dperm.cli.options import AsJson
+from dperm.cli.running import VIOLATION, note, progress_bar, reported_errors
+from dperm.errors import ParameterError
+
+if TYPE_CHECKING:
+    from dperm.reproduce import Lesson, Outcome
+
+    Result = tuple[Lesson, Outcome]
+
+HELP = """Run the claims and figures of the lectures: a table, what it shows, and with --folder a picture of each.
+
+Without a NAME the lessons are listed; all runs every one of them, in a minute or two. Each says what a lecture claims,
+what is true where that is wrong, and checks it by numbers: exit code 5 if a check does not hold. Data are made up and
+noise is simulated from a seed: reproducible, and NOT PRIVATE.
+
+\b
+Examples:
+  dperm reproduce
+  dperm reproduce printed_algorithm_2 --folder lectures
+  dperm reproduce printed_algorithm_2 --quick --seed 1 --json
+"""
+ALL = "all"
+
+
+def reproduce(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...|all", show_default=False, help="Lessons to run; none: list them."),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--folder", metavar="FOLDER", show_default=False, help="Write NAME.png, NAME.md and NAME.json into it."
+        ),
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer settings and repetitions, in a second or two.")] = False,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of made-up data and simulated noise.")] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
+    json: AsJson = False,
+) -> None:
+    """List lessons, or run them."""
+    with reported_errors():
+        if not names:
+            _list(folder, json)
+            return
+        from dperm import checks
+
+        lessons, seed = _chosen(names), checks.count("--seed", seed, least=0)
+        _require_folder(lessons, folder, force)
+        results = []
+        for result in _results(lessons, quick, seed):
+            results.append(result)
+            files = _written(result, folder)
+            if not json:
+                _print(result, files)
+        if json:
+            _print_json(results, folder)
+        _require_all(results)
+
+
+def _list(folder: Path | None, json: bool) -> None:
+    from dperm.cli.output import print_json, print_table
+    from dperm.reproduce import LESSONS
+    from dperm.reproduce.writing import about
+
+    if folder is not None:
+        raise ParameterError("--folder: no lesson is run, so nothing would be written. Name lessons, or give all.")
+    if json:
+        print_json({"lessons": [about(lesson) for lesson in LESSONS]})
+    else:
+        print_table(("name", "lecture", "what"), [(one.name, one.source, one.title) for one in LESSONS])
+
+
+def _chosen(names: Sequence[str]) -> "tuple[Lesson, ...]":
+    """Each once, in the order in which they were named."""
+    from dperm.reproduce import LESSONS, by_name
+
+    found = [lesson for name in names for lesson in (LESSONS if name == ALL else (by_name(name),))]
+    return tuple({lesson.name: lesson for lesson in found}.values())
+
+
+def _require_folder(lessons: "Sequence[Lesson]", folder: Path | None, force: bool) -> None:
+    from dperm.cli.drawing import require_matplotlib
+    from dperm.cli.paths import require_free
+    from dperm.reproduce.writing import files_of
+
+    if folder is None:
+        return
+    require_matplotlib("--folder")
+    if folder.exists() and not folder.is_dir():
+        raise ParameterError(f"--folder: {folder} is a file. Give the name of a folder; it is made if it is not there.")
+    folder.mkdir(parents=True, exist_ok=True)
+    for lesson in lessons:
+        for file in files_of(lesson, folder):
+            require_free("--folder", file, force=force)
+
+
+def _results(lessons: "Sequence[Lesson]", quick: bool, seed: int) -> "Iterator[Result]":
+    from dperm.reproduce import Effort
+
+    for place, lesson in enumerate(lessons, 1):
+        count = f"{place} of {len(lessons)}: " if len(lessons) > 1 else ""
+        with progress_bar(f"{count}{lesson.name}") as progress:
+            outcome = lesson.run(Effort(seed, quick, progress))
+        yield lesson, outcome
+
+
+def _written(result: "Result", folder: Path | None) -> tuple[Path, ...]:
+    from dperm.reproduce.writing import write
+
+    return () if folder is None else write(*result, folder)
+
+
+def _print(result: "Result", files: Sequence[Path]) -> None:
+    from dperm.cli.output import print_paragraphs, print_table
+    from dperm.reproduce.writing import cell_text, told
+
+    lesson, outcome = result
+    typer.echo(f"{lesson.name}: {lesson.title} ({lesson.source}; {', '.join(lesson.tags)})")
+    print_paragraphs([lesson.claim])
+    typer.echo()
+    print_table(outcome.table.columns, [[cell_text(cell) for cell in row] for row in outcome.table.rows])
+    print_paragraphs([outcome.sentence])
+    typer.echo()
+    for check in outcome.checks:
+        typer.echo(told(check))
+    for file in files:
+        typer.echo(f"Written: {file}")
+    typer.echo()
+
+
+def _print_json(results: "Sequence[Result]", folder: Path | None) -> None:
+    from dperm.cli.output import print_json
+    from dperm.reproduce.writing import as_dict, files_of
+
+    found = [as_dict(lesson, outcome) for lesson, outcome in results]
+    files = [] if folder is None else [str(file) for lesson, _ in results for file in files_of(lesson, folder)]
+    print_json({"lessons": found, "files": files})
+
+
+def _require_all(results: "Sequence[Result]") -> None:
+    """Exit code 5 if a check does not hold."""
+    failed = [lesson.name for lesson, outcome in results if not all(check.holds for check in outcome.checks)]
+    if failed:
+        note(f"A check does not hold in: {', '.join(failed)}.")
+        raise typer.Exit(VIOLATION)
