@@ -136,3 +136,10 @@ def test_without_matplotlib_it_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ParameterError, match=r'pip install "dperm\[plots\]"'):
         draw(picture())
+
+
+def test_a_bound_beside_what_was_measured_has_its_colour():
+    x, y = (1.0, 2.0), (3.0, 4.0)
+    curves = (Curve("a", x, y), Curve("b", x, y), Curve("bound of b", x, y, "proved", beside="b"))
+    lines = draw(Picture("title", "x", "y", curves)).get_lines()
+    assert lines[2].get_color() == lines[1].get_color() != lines[0].get_color()

@@ -3,7 +3,7 @@
 """Curves as plain data, and how they are drawn: measured, proved, published, and wrong ones look different."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import cycle
 from os import PathLike
@@ -50,6 +50,8 @@ class Curve:
         What it is, which says how it is drawn.
     low, high
         The ends of intervals around y, drawn as a band; empty for none.
+    beside
+        The name of a curve above whose colour it has: the bound of what was measured.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Curve:
     kind: Kind = "measured"
     low: tuple[float, ...] = ()
     high: tuple[float, ...] = ()
+    beside: str = ""
 
     def __post_init__(self) -> None:
         """As many numbers on each axis."""
@@ -92,9 +95,8 @@ class Picture:
 def draw(picture: Picture, ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None) -> "Axes":
     """Draw ``picture``; ``path`` is where to write it, whole or not at all, and its ending tells the format."""
     ax = _axes() if ax is None else ax
-    styles = _styles()
-    for curve in picture.curves:
-        _draw_curve(ax, curve, next(styles[curve.kind]))
+    for curve, style in zip(picture.curves, _styled(picture.curves), strict=True):
+        _draw_curve(ax, curve, style)
     ax.set(xlabel=picture.x_label, ylabel=picture.y_label)
     if picture.x_log:
         ax.set_xscale("log")
@@ -114,6 +116,16 @@ def _axes() -> "Axes":
     except ImportError:
         raise ParameterError(f"plots need matplotlib, which is not installed: {INSTALL}.") from None
     return Figure(figsize=(6.4, 5.0), layout="constrained").subplots()
+
+
+def _styled(curves: Iterable[Curve]) -> Iterator[dict[str, Any]]:
+    """How each curve is drawn: one beside another has its colour."""
+    styles, colors = _styles(), dict[str, str]()
+    for curve in curves:
+        style = _styles()[curve.kind] if curve.beside else styles[curve.kind]
+        drawn = {**next(style), **({"color": colors[curve.beside]} if curve.beside else {})}
+        colors[curve.name] = drawn["color"]
+        yield drawn
 
 
 def _styles() -> dict[str, Iterator[dict[str, Any]]]:

@@ -37,7 +37,6 @@ NAMES: dict[Method, str] = {
     "output": "output",
     "kink": "output, with a kink",
 }
-BOUNDS: tuple[Method, ...] = ("kink", "gradient", "objective", "output")
 CLOSE = 0.15
 
 
@@ -93,7 +92,8 @@ def _picture(found: list[At]) -> Picture:
     n = tuple(float(at.n) for at in found)
     measured = [Curve(NAMES[method], n, tuple(at.measured[method] for at in found)) for method in RATES]
     proved = [
-        Curve(f"bound, {NAMES[method]}", n, tuple(at.bounds[method] for at in found), "proved") for method in BOUNDS
+        Curve(f"bound, {NAMES[method]}", n, tuple(at.bounds[method] for at in found), "proved", beside=NAMES[method])
+        for method in RATES
     ]
     title = "Excess empirical risk of three perturbations"
     return Picture(title, "records", "excess risk", (*measured, *proved), x_log=True, y_log=True)

@@ -38,7 +38,6 @@ NAMES: dict[Method, str] = {
     "output": "output",
     "kink": "output, with a kink",
 }
-BOUNDS: tuple[Method, ...] = ("kink", "gradient", "objective", "output")
 CLOSE = 0.15
 
 
@@ -131,8 +130,10 @@ def _picture(found: list[At]) -> Picture:
     dims = tuple(float(at.dim) for at in found)
     measured = [Curve(NAMES[method], dims, tuple(at.risks[method][0] for at in found)) for method in RATES]
     proved = [
-        Curve(f"bound, {NAMES[method]}", dims, tuple(at.risks[method][1] for at in found), "proved")
-        for method in BOUNDS
+        Curve(
+            f"bound, {NAMES[method]}", dims, tuple(at.risks[method][1] for at in found), "proved", beside=NAMES[method]
+        )
+        for method in RATES
     ]
     title = "Excess empirical risk of three perturbations"
     return Picture(title, "coefficients", "excess risk / (L R0)", (*measured, *proved), x_log=True, y_log=True)

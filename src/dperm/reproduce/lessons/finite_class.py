@@ -93,8 +93,8 @@ def _picture(found: list[At]) -> Picture:
         Curve("mechanism, agnostic", n, agnostic[2]),
         Curve("ERM, realizable", n, realizable[1]),
         Curve("ERM, agnostic", n, agnostic[1]),
-        Curve("bound, mechanism, agnostic", n, agnostic[3], "proved"),
-        Curve("bound, mechanism, realizable", n, realizable[3], "proved"),
+        Curve("bound, mechanism, agnostic", n, agnostic[3], "proved", beside="mechanism, agnostic"),
+        Curve("bound, mechanism, realizable", n, realizable[3], "proved", beside="mechanism, realizable"),
         Curve("as printed, mechanism, realizable", n, realizable[4], "published"),
     )
     title = f"Excess risk with {HYPOTHESES} hypotheses, exceeded with probability {BETA:g}"

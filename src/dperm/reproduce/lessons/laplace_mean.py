@@ -151,9 +151,10 @@ def _curves(settings: list[Setting]) -> tuple[Curve, ...]:
     for epsilon in EPSILONS:
         some = [one for one in settings if one.epsilon == epsilon]
         x, low, high = tuple(float(one.n) for one in some), *zip(*(one.interval for one in some), strict=True)
+        error = f"error, epsilon = {epsilon:g}"
         curves += [
-            Curve(f"error, epsilon = {epsilon:g}", x, tuple(one.error for one in some), "measured", low, high),
-            Curve(f"1/(n epsilon), epsilon = {epsilon:g}", x, tuple(one.scale for one in some), "proved"),
+            Curve(error, x, tuple(one.error for one in some), "measured", low, high),
+            Curve(f"1/(n epsilon), epsilon = {epsilon:g}", x, tuple(one.scale for one in some), "proved", beside=error),
         ]
     return (*curves, Curve("sampling (standard deviation)", x, tuple(one.sampling for one in some), "published"))
 

@@ -137,10 +137,11 @@ def _table(found: list[At]) -> Table:
 
 def _picture(found: list[At]) -> Picture:
     x = tuple(at.epsilon for at in found)
+    simulated = "T49, from the simulated variance"
     curves = (
-        Curve("T49, from the simulated variance", x, tuple(1 / (at.inflation - 1) for at in found)),
+        Curve(simulated, x, tuple(1 / (at.inflation - 1) for at in found)),
         Curve("T50, add/remove", x, tuple(at.added for at in found), "proved"),
-        Curve(f"T49, |log p| <= {BOUND:g}, pure", x, tuple(at.bounded for at in found), "proved"),
+        Curve(f"T49, |log p| <= {BOUND:g}, pure", x, tuple(at.bounded for at in found), "proved", beside=simulated),
         Curve("T50, replace-one", x, tuple(at.replaced for at in found), "proved"),
         Curve("T51 (Minami), replace-one", x, tuple(at.minami for at in found), "published"),
     )

@@ -87,8 +87,11 @@ def _table(found: list[At]) -> Table:
 
 def _picture(found: list[At]) -> Picture:
     x = tuple(at.strength for at in found)
-    measured = [Curve(method, x, tuple(at.measured[method] for at in found)) for method in reversed(METHODS)]
-    proved = [Curve(f"bound, {method}", x, tuple(at.bounds[method] for at in found), "proved") for method in METHODS]
+    measured = [Curve(method, x, tuple(at.measured[method] for at in found)) for method in METHODS]
+    proved = [
+        Curve(f"bound, {method}", x, tuple(at.bounds[method] for at in found), "proved", beside=method)
+        for method in METHODS
+    ]
     title = "Excess empirical risk over Lambda = n lambda"
     return Picture(title, "Lambda", "excess risk", (*measured, *proved), x_log=True, y_log=True)
 

@@ -115,8 +115,13 @@ def _picture(found: list[At]) -> Picture:
     x = tuple(float(at.dim) for at in found)
     of = {method: [at.needs[method] for at in found] for method in METHODS}
     curves = (
-        *(Curve(f"{m}, simulated", x, tuple(float(each.simulated) for each in of[m])) for m in reversed(METHODS)),
-        *(Curve(f"{m}, proved (T57)", x, tuple(float(each.proved) for each in of[m]), "proved") for m in METHODS),
+        *(Curve(f"{m}, simulated", x, tuple(float(each.simulated) for each in of[m])) for m in METHODS),
+        *(
+            Curve(
+                f"{m}, proved (T57)", x, tuple(float(each.proved) for each in of[m]), "proved", beside=f"{m}, simulated"
+            )
+            for m in METHODS
+        ),
         *(Curve(f"{m}, order only, C = 1", x, tuple(each.order for each in of[m]), "published") for m in METHODS),
     )
     title = f"Records for an excess risk of {EXCESS:g}"
