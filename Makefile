@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := test
-.PHONY: demo examples test test-slow test-oldest bench docs lint format clean
+.PHONY: demo examples test test-slow test-oldest bench docs gallery lint format clean
 
 demo: $(VENV)/.examples
 	$(BIN)/python examples/from_the_command_line.py
@@ -46,6 +46,7 @@ bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/convex.py
 	$(BIN)/python benchmarks/torch_engine.py
 	$(BIN)/python benchmarks/torch_mnist.py
+	$(BIN)/python benchmarks/planner.py
 	$(BIN)/python benchmarks/audit.py
 	$(BIN)/python benchmarks/audit_lira.py
 
@@ -53,6 +54,9 @@ docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs build/docs
 	$(BIN)/python -m pytest tests/docs
 	@echo "Documentation: build/docs/index.html"
+
+gallery: $(VENV)/.dev
+	OMP_NUM_THREADS=1 $(BIN)/dperm reproduce all --folder docs/gallery --force
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

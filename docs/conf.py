@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sphinx configuration; `make docs` builds with warnings as errors."""
 
+import re
 from importlib.metadata import version as installed
 
 project = "dperm"
@@ -18,6 +19,8 @@ extensions = [
 exclude_patterns = ["_build"]
 html_theme = "furo"
 html_title = f"dperm {release}"
+html_static_path = ["_static"]
+html_css_files = ["tables.css"]
 
 smartquotes = False  # D' and --json stay as they are
 myst_enable_extensions = ["dollarmath"]
@@ -42,6 +45,20 @@ def indent(line):
     return len(line) - len(line.lstrip())
 
 
+def link_statements(app, docname, source):
+    """On the pages that `dperm reproduce` wrote, lead from lectures, tags and errata to where they stand."""
+    if docname.startswith("gallery/"):
+        source[0] = re.sub(r"^Lecture of .*$", linked, source[0], count=1, flags=re.MULTILINE)
+
+
+def linked(line):
+    words = re.sub(r"\b(T\d+[a-z]?)\b", lambda tag: f"[{tag[1]}](#{tag[1].lower()})", line[0])
+    words = re.sub(r"\b(E\d+)\b", r"[\1](../errata.md)", words)
+    lectures = r"\b(Bellet|Razaviyayn|Monteleoni|Wang|Musco)\b"
+    return re.sub(lectures, lambda name: f"[{name[1]}](../lectures/{name[1].lower()}.md)", words)
+
+
 def setup(app):
+    app.connect("source-read", link_statements)
     # After napoleon (priority 500), which turns the numpy sections into fields.
     app.connect("autodoc-process-docstring", prepare_docstring, priority=600)

@@ -4,23 +4,23 @@
 
 Per page, in order and in one namespace: ``python`` blocks are executed, ``pycon`` blocks are executed and their
 output is compared, and in ``console`` blocks every ``$ dperm ...`` command is run and what it prints is compared.
-A ``toml schema.toml`` block is written to that file. ``...`` in an expected output stands for anything.
+``console exit 2`` has to end with code 2, and may show what goes to stderr. A ``toml schema.toml`` block is written to
+that file. ``python needs g++`` is executed where that program is. ``...`` in an expected output stands for anything.
 """
 
 import doctest
 import os
 import shlex
+import shutil
 import subprocess
 import sys
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+from doc_pages import PAGES, ROOT, Block, blocks
 
-ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 CLI = "from dperm.cli import main; main()"
 
@@ -31,18 +31,19 @@ class ExampleError(Exception):
     """An example does not print what its page says."""
 
 
-def examples(page: Path) -> list[Token]:
-    fences = MarkdownIt().parse(page.read_text(encoding="utf-8"))
-    return [token for token in fences if token.type == "fence" and token.info.strip() in RUNNERS]
+def examples(page: Path) -> list[Block]:
+    return [block for block in blocks(page) if block.kind in RUNNERS]
 
 
-def run_python(block: str, line: int, page: Path, names: Namespace) -> None:
+def run_python(block: Block, page: Path, names: Namespace) -> None:
+    if block.options[:1] == ("needs",) and not all(map(shutil.which, block.options[1:])):
+        return
     # The blank lines give a traceback the line numbers of the page.
-    exec(compile("\n" * line + block, str(page), "exec"), names)
+    exec(compile("\n" * block.line + block.text, str(page), "exec"), names)
 
 
-def run_pycon(block: str, line: int, page: Path, names: Namespace) -> None:
-    test = doctest.DocTestParser().get_doctest(block, names, page.name, str(page), line)
+def run_pycon(block: Block, page: Path, names: Namespace) -> None:
+    test = doctest.DocTestParser().get_doctest(block.text, names, page.name, str(page), block.line)
     test.globs = names
     report: list[str] = []
     result = doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(test, out=report.append, clear_globs=False)
@@ -50,24 +51,28 @@ def run_pycon(block: str, line: int, page: Path, names: Namespace) -> None:
         raise ExampleError("".join(report))
 
 
-def run_console(block: str, line: int, page: Path, names: Namespace) -> None:
-    for session in ("\n" + block).split("\n$ ")[1:]:
+def run_console(block: Block, page: Path, names: Namespace) -> None:
+    code = int(block.options[1]) if block.options[:1] == ("exit",) else 0
+    for session in ("\n" + block.text).split("\n$ ")[1:]:
         command, _, expected = session.replace("\\\n", " ").partition("\n")
         if command.startswith("dperm "):
-            compare(f"{page.name}:{line}: {command}", expected.strip("\n"), output_of(command).strip("\n"))
+            printed = output_of(command, code).strip("\n")
+            compare(f"{page.name}:{block.line}: {command}", expected.strip("\n"), printed)
 
 
-def write_schema(block: str, line: int, page: Path, names: Namespace) -> None:
-    Path("schema.toml").write_text(block, encoding="utf-8")
+def write_toml(block: Block, page: Path, names: Namespace) -> None:
+    tomllib.loads(block.text)
+    for name in block.options:
+        Path(name).write_text(block.text, encoding="utf-8")
 
 
-def output_of(command: str) -> str:
+def output_of(command: str, code: int = 0) -> str:
     environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
     arguments = [sys.executable, "-c", CLI, *shlex.split(command)[1:]]
     done = subprocess.run(arguments, capture_output=True, text=True, env=environment, check=False)
-    if done.returncode != 0:
-        raise ExampleError(f"{command} ended with {done.returncode}:\n{done.stderr}")
-    return done.stdout
+    if done.returncode != code:
+        raise ExampleError(f"{command} ended with {done.returncode}, not {code}:\n{done.stderr}")
+    return done.stdout if code == 0 else done.stdout + done.stderr
 
 
 def compare(where: str, expected: str, printed: str) -> None:
@@ -75,30 +80,24 @@ def compare(where: str, expected: str, printed: str) -> None:
         raise ExampleError(f"{where}\nexpected:\n{expected}\nprinted:\n{printed}")
 
 
-RUNNERS: dict[str, Callable[[str, int, Path, Namespace], None]] = {
+RUNNERS: dict[str, Callable[[Block, Path, Namespace], None]] = {
     "python": run_python,
     "pycon": run_pycon,
     "console": run_console,
-    "toml schema.toml": write_schema,
+    "toml": write_toml,
 }
 
 
 def run_page(page: Path) -> None:
     names: Namespace = {"__name__": "__main__"}
-    for token in examples(page):
-        assert token.map is not None
-        RUNNERS[token.info.strip()](token.content, token.map[0] + 1, page, names)
+    for block in examples(page):
+        RUNNERS[block.kind](block, page, names)
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if examples(p)], ids=lambda p: str(p.relative_to(ROOT)))
 def test_the_examples_of_the_page_run_and_print_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some write files
     run_page(page)
-
-
-@pytest.mark.parametrize("name", ["README.md", "docs/getting-started.md", "docs/choosing-epsilon.md", "docs/cli.md"])
-def test_the_pages_that_teach_have_examples(name):
-    assert examples(ROOT / name)
 
 
 @pytest.mark.parametrize(
@@ -108,16 +107,29 @@ def test_the_pages_that_teach_have_examples(name):
         ("pycon", ">>> 1 + 1\n3"),
         ("console", "$ dperm no-such-command"),
         ("console", "$ dperm --help\nnothing like this"),
+        ("console exit 2", "$ dperm --version\n..."),
+        ("toml", "this is = not = TOML"),
     ],
 )
 def test_an_example_that_is_wrong_is_found(tmp_path, kind, block):
     page = tmp_path / "page.md"
     page.write_text(f"# Page\n\n```{kind}\n{block}\n```\n", encoding="utf-8")
-    with pytest.raises((ExampleError, AssertionError)):
+    with pytest.raises((ExampleError, AssertionError, tomllib.TOMLDecodeError)):
         run_page(page)
 
 
-def test_blocks_of_one_page_share_their_names(tmp_path):
+def test_blocks_of_one_page_share_their_names_and_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     page = tmp_path / "page.md"
-    page.write_text("```python\nx = 2\n```\n\n```pycon\n>>> x + 1\n3\n```\n", encoding="utf-8")
+    page.write_text(
+        "```python\nx = 2\n```\n\n```toml a.toml\nx = 3\n```\n\n"
+        "```pycon\n>>> x + 1, __import__('pathlib').Path('a.toml').read_text()\n(3, 'x = 3\\n')\n```\n",
+        encoding="utf-8",
+    )
+    run_page(page)
+
+
+def test_an_example_that_needs_another_program_waits_for_it(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("```python needs no-such-program\nraise AssertionError\n```\n", encoding="utf-8")
     run_page(page)

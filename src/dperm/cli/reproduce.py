@@ -26,7 +26,7 @@ noise is simulated from a seed: reproducible, and NOT PRIVATE.
 \b
 Examples:
   dperm reproduce
-  dperm reproduce printed_algorithm_2 --folder lectures
+  dperm reproduce printed_algorithm_2 --quick --folder lectures
   dperm reproduce printed_algorithm_2 --quick --seed 1 --json
 """
 ALL = "all"

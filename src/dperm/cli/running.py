@@ -27,7 +27,7 @@ REFUSED = 3
 LEAK = 4
 """Exit code of a request that would let private data out without cover."""
 VIOLATION = 5
-"""Exit code of an audit, or a check of a ledger, that found something."""
+"""Exit code of an audit, a check of a ledger, or a lesson that found something."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C; after SIGTERM it is 143."""
 
