@@ -1,0 +1,94 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""An outlook in plain words."""
+
+from typing import TYPE_CHECKING
+
+from dperm.planner.signal import REMOVED
+from dperm.privacy import ApproxDP
+
+if TYPE_CHECKING:
+    from dperm.planner.expectation import Expected
+    from dperm.planner.outlook import MethodOutlook, Outlook
+    from dperm.planner.shape import Shape
+    from dperm.planner.sizes import Goal
+
+ONE_SIDED = (
+    "A proved bound is one-sided: the excess risk is at most that much, and is usually far smaller. It is about the "
+    "problem without clipping, at the regularisation or number of steps that makes the bound least, and not about the "
+    "defaults that the expected accuracy is of."
+)
+MADE_UP = "Expected accuracies are of made-up tables: no data were read, and the noise of the trials is not private."
+
+
+def outlook_sentences(found: "Outlook") -> tuple[str, ...]:
+    """What was found, then what it rests on."""
+    tried = [row for row in found.rows if row.expected is not None]
+    said = [_tried(found, tried[0])] if tried else []
+    said += [_best(tried)] if len(tried) > 1 else []
+    said += [_easy(found.shape)] if tried else []
+    said += [_proved(found), ONE_SIDED]
+    return tuple([*said, MADE_UP] if tried else said)
+
+
+def guarantee_in_words(goal: "Goal") -> str:
+    """As in: epsilon 1, delta 1e-06 under replace_one."""
+    delta = f", delta {goal.delta:g}" if isinstance(goal, ApproxDP) and goal.delta > 0 else " (pure)"
+    return f"epsilon {goal.epsilon:g}{delta} under {goal.adjacency.value}"
+
+
+def _asked(shape: "Shape", goal: "Goal") -> str:
+    columns = f"{shape.dim:,} column{'s' if shape.dim > 1 else ''}"
+    return f"With {shape.n:,} rows, {columns} and {guarantee_in_words(goal)}"
+
+
+def _tried(found: "Outlook", row: "MethodOutlook") -> str:
+    expected = row.expected
+    assert expected is not None
+    how = f'method="{row.method}"' + (f" ({row.used} perturbation)" if row.used != row.method else "")
+    return (
+        f"{_asked(found.shape, found.goal)}, expect an accuracy of about {expected.mean:.3f} with {how}: "
+        f"{_against(expected)}.{_smaller(found.shape, expected)}"
+    )
+
+
+def _against(expected: "Expected") -> str:
+    plain = f"{expected.without_privacy:.3f} of a model without privacy"
+    below = f"{expected.loss:.3f} below the {plain}" if expected.loss >= 0.0005 else f"no less than the {plain}"
+    if expected.mean <= expected.majority + 0.005:
+        return f"{below}, and no better than guessing the larger class ({expected.majority:.3f})"
+    return f"{below}; guessing the larger class has {expected.majority:.3f}"
+
+
+def _smaller(shape: "Shape", expected: "Expected") -> str:
+    if expected.simulated_at == shape.n:
+        return ""
+    return f" (Tried on {expected.simulated_at:,} rows, with an epsilon that makes the noise as large beside them.)"
+
+
+def _best(rows: "list[MethodOutlook]") -> str:
+    def mean(row: "MethodOutlook") -> float:
+        return 0.0 if row.expected is None else row.expected.mean
+
+    named = sorted((row for row in rows if row.method != "auto"), key=mean, reverse=True)
+    return "By expected accuracy: " + ", ".join(f"{row.method} {mean(row):.3f}" for row in named) + "."
+
+
+def _easy(shape: "Shape") -> str:
+    if shape.baseline is not None:
+        return f"The classes are made as easy as the declared baseline of {shape.baseline:g} says."
+    return (
+        f"Nothing was said about how easy the classes are: the best model is assumed to avoid {REMOVED:.0%} of the "
+        f"errors of guessing the larger class. Give a baseline if the accuracy without privacy is known."
+    )
+
+
+def _proved(found: "Outlook") -> str:
+    bounds = [row.proved for row in found.rows if row.proved is not None]
+    if not bounds:
+        return "There is no proved bound for these methods."
+    best = min(bounds, key=lambda bound: bound.bound)
+    relative = f"above the best coefficients of norm {found.reference_norm:g}"
+    if best.says_nothing:
+        return f"The proved bounds say nothing here: the least is {best.bound:.3g} {relative}."
+    return f"Proved for {best.method} perturbation: an expected excess risk of at most {best.bound:.3g} {relative}."

@@ -1,0 +1,75 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""What is public about data that nobody has looked at: how many rows and columns, and how easy the classes are."""
+
+from dataclasses import asdict, dataclass
+
+from dperm import checks
+from dperm.data.space import FeatureSpace
+from dperm.errors import ParameterError
+from dperm.theory import LearningProblem
+
+MOST_ROWS = 10**9
+MOST_COLUMNS = 10**4
+RAREST = 0.01
+EASIEST = 0.999
+PUBLIC = "It must come from public knowledge, not from the data."
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A table of two classes, by numbers that are public.
+
+    Attributes
+    ----------
+    n
+        Rows to learn from.
+    dim
+        Columns, as they are after encoding; the intercept is not one of them.
+    balance
+        The share of one of the two classes, in [0.01, 0.99].
+    baseline
+        The accuracy that a model without privacy would reach with these rows, if something is known about that: a
+        publication, another year, another country. None takes a rule (`dperm.planner.signal`).
+    feature_norm
+        The public norm that rows are scaled down to. Accuracy does not depend on it, as dperm scales everything with
+        it; the proved bounds do.
+    """
+
+    n: int
+    dim: int
+    balance: float = 0.5
+    baseline: float | None = None
+    feature_norm: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        put = object.__setattr__
+        put(self, "n", checks.count("n", self.n, least=2, most=MOST_ROWS))
+        put(self, "dim", checks.count("dim", self.dim, most=MOST_COLUMNS))
+        put(self, "balance", checks.between("balance", self.balance, RAREST, 1 - RAREST, PUBLIC))
+        put(self, "feature_norm", checks.between("feature_norm", self.feature_norm, 1e-15, 1e15))
+        if self.baseline is not None:
+            put(self, "baseline", checks.probability("baseline", self.baseline, PUBLIC))
+            self._check_baseline(self.baseline)
+
+    @property
+    def majority(self) -> float:
+        """The accuracy of always guessing the larger class."""
+        return max(self.balance, 1 - self.balance)
+
+    def problem(self, reference_norm: float = 1.0) -> LearningProblem:
+        """The constants that the bounds are about (T57): logistic loss on rows with a constant column (T54)."""
+        space = FeatureSpace(self.dim, norm=self.feature_norm)
+        return LearningProblem(space.size, space.radius, space.radius**2 / 4, reference_norm)
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data."""
+        return asdict(self)
+
+    def _check_baseline(self, baseline: float) -> None:
+        if not self.majority < baseline <= EASIEST:
+            raise ParameterError(
+                f"baseline must be above {self.majority:g}, which guessing the larger class reaches, and at most "
+                f"{EASIEST:g}, got {baseline:g}. {PUBLIC}"
+            )

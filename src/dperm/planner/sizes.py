@@ -1,0 +1,83 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""What a trial costs, and the smaller table on which it is made where it would take long.
+
+A trial on n' < n rows has an epsilon with n' mu' = n mu (n' epsilon' = n epsilon for a pure goal): then noise has the
+same size beside the sum over all rows. What a finite table itself costs is not the same; benchmarks/planner.py measures
+how far the two are apart.
+"""
+
+import math
+from dataclasses import dataclass, replace
+
+from dperm.planner.shape import Shape
+from dperm.planner.trials import Trials
+from dperm.privacy import ApproxDP, PureDP
+from dperm.privacy.gaussian_profile import mu_for
+
+Goal = ApproxDP | PureDP
+LEAST_REPEATS = 4
+_SECONDS = 2.0
+"""For the trials of one method, about: more repeats than the least are made only within it."""
+_LARGEST_EPSILON = 500.0
+
+
+@dataclass(frozen=True)
+class _Cost:
+    """Seconds of one fit: at least, for each row, for each entry."""
+
+    least: float
+    row: float
+    entry: float
+
+    def seconds(self, rows: int, dim: int) -> float:
+        return self.least + self.row * rows + self.entry * rows * dim
+
+
+_COSTS = {
+    "plain": _Cost(0.01, 2e-6, 2.5e-7),
+    "objective": _Cost(0.03, 1.5e-6, 2.5e-7),
+    "output": _Cost(0.03, 1.5e-6, 2e-7),
+    "gradient": _Cost(0.1, 4e-5, 6e-7),
+    "sgd": _Cost(0.9, 9e-6, 5e-8),
+    "bolt_on": _Cost(0.1, 2.3e-5, 1e-7),
+    "posterior": _Cost(0.5, 2e-5, 1e-6),
+}
+
+
+def simulated_rows(shape: Shape, method: str) -> Shape:
+    """The shape of the tables that ``method`` is tried on: as many rows as a few seconds allow."""
+    cost = _COSTS[method]
+    most = (2 * _SECONDS / LEAST_REPEATS - cost.least) / (cost.row + cost.entry * shape.dim)
+    return replace(shape, n=min(shape.n, max(int(most), 8 * shape.dim, 2)), feature_norm=1.0)
+
+
+def repeats_for(shape: Shape, method: str, trials: Trials) -> int:
+    """How many trials there are time for."""
+    affordable = int(_SECONDS / _COSTS[method].seconds(shape.n, shape.dim))
+    return min(trials.repeats, max(affordable, LEAST_REPEATS))
+
+
+def scaled_goal(goal: Goal, factor: float) -> Goal:
+    """The goal whose noise is smaller by ``factor``, as in the text above."""
+    if factor == 1:
+        return goal
+    if isinstance(goal, PureDP) or goal.delta == 0:
+        return replaced(goal, goal.epsilon * factor)
+    return replaced(goal, _epsilon_for(mu_for(goal.epsilon, goal.delta) * factor, goal.delta))
+
+
+def replaced(goal: Goal, epsilon: float) -> Goal:
+    """The same kind of goal with another epsilon."""
+    epsilon = min(epsilon, _LARGEST_EPSILON)
+    if isinstance(goal, PureDP):
+        return PureDP(epsilon, goal.adjacency)
+    return ApproxDP(epsilon, goal.delta, goal.adjacency)
+
+
+def _epsilon_for(mu: float, delta: float) -> float:
+    low, high = 1e-9, _LARGEST_EPSILON
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if mu_for(middle, delta) > mu else (middle, high)
+    return math.sqrt(low * high)
