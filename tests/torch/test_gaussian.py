@@ -10,6 +10,8 @@ from dperm.noise.simulation import NotPrivateBits
 from dperm.torch import gaussian
 from dperm.torch.gaussian import floating_pool, torch_gaussian
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 
 @pytest.mark.parametrize("size", [0, 1, 2, 7, 1000, 65_536])
 def test_numbers_are_those_of_the_noise_package(size):

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of layers and methods."""
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 
@@ -108,3 +110,10 @@ def test_a_lookup_that_all_examples_share_is_slow_and_says_what_is_quick() -> No
 def test_html_is_escaped() -> None:
     kind = type("A<b>", (nn.Linear,), {})
     assert "A&lt;b&gt;" in describe(nn.Sequential(kind(2, 2)))._repr_html_()
+
+
+def test_a_training_also_says_whether_there_are_kernels() -> None:
+    table = describe(nn.Linear(2, 2))
+    shown = replace(table, kernels="no native kernels: <none>")
+    assert str(shown) == f"{table}\nno native kernels: <none>"
+    assert shown._repr_html_() == f"{table._repr_html_()}<p>no native kernels: &lt;none&gt;</p>"

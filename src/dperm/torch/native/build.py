@@ -1,0 +1,124 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""From the sources of the kernels to a library: compiled for this machine, once, and kept in the user's cache.
+
+A file of the cache ends with the digest of what is before it, and is put in its place as a whole: processes that
+compile at the same time do not meet, and a file that was cut short is compiled anew.
+"""
+
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+import tempfile
+from ctypes import CDLL
+from pathlib import Path
+
+from dperm.errors import AssumptionError
+
+SOURCES = Path(__file__).parent / "source"
+FLAGS = ("-O3", "-march=native", "-std=c++17", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
+"""What is not a number stays so: no -ffast-math."""
+PROCESSOR = Path("/proc/cpuinfo")
+PATIENCE = 120.0
+"""Seconds for the compiler."""
+DIGEST = hashlib.sha256().digest_size
+
+
+def library() -> CDLL:
+    """The kernels, from the cache or from the compiler.
+
+    Raises
+    ------
+    AssumptionError
+        Says why there are none here.
+    """
+    compiler = _compiler()
+    name = f"{_key(compiler)}.so"
+    try:
+        kept = _own_directory() / name
+        if not _is_whole(kept):
+            _put(_compiled(compiler), kept)
+        return CDLL(str(kept))
+    except (OSError, RuntimeError):  # no place to keep it, or no home
+        with tempfile.TemporaryDirectory() as directory:
+            _put(_compiled(compiler), path := Path(directory) / name)
+            return _loaded(path)
+
+
+def _compiler() -> str:
+    wanted = os.environ.get("CXX", "g++")
+    found = shutil.which(wanted)
+    if found is None:
+        raise AssumptionError(f"there is no C++ compiler {wanted!r}")
+    return found
+
+
+def _key(compiler: str) -> str:
+    """What a library depends on: sources, flags, the compiler and the processor."""
+    if not PROCESSOR.exists():
+        raise AssumptionError("the kind of processor is not known")
+    lines = PROCESSOR.read_text(errors="replace").splitlines()
+    kinds = sorted({line for line in lines if line.lower().startswith(("flags", "features", "model name", "cpu part"))})
+    about = os.stat(compiler)
+    parts = [*FLAGS, os.path.realpath(compiler), str(about.st_size), str(about.st_mtime_ns), *kinds]
+    parts += [path.read_text() for path in sorted(SOURCES.iterdir()) if path.suffix in (".cpp", ".h")]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+def _own_directory() -> Path:
+    """Where libraries are kept: a directory that nobody else may write to, for what is in it is run."""
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    path = (Path(base) if os.path.isabs(base) else Path("~/.cache").expanduser()) / "dperm"
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    about = path.stat()
+    if about.st_uid != os.getuid() or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(f"{path} can be written to by others")
+    return path
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a file is there and ends with the digest of what is before it."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return False
+    return len(content) > DIGEST and hashlib.sha256(content[:-DIGEST]).digest() == content[-DIGEST:]
+
+
+def _put(content: bytes, path: Path) -> None:
+    """Write a file and its digest, at once."""
+    handle, draft = tempfile.mkstemp(dir=path.parent, suffix=".draft")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content + hashlib.sha256(content).digest())
+        os.replace(draft, path)
+    except BaseException:
+        os.unlink(draft)
+        raise
+
+
+def _loaded(path: Path) -> CDLL:
+    try:
+        return CDLL(str(path))
+    except OSError as error:
+        raise AssumptionError(f"the compiled kernels cannot be loaded: {error}") from None
+
+
+def _compiled(compiler: str) -> bytes:
+    """The library as the compiler makes it."""
+    with tempfile.TemporaryDirectory() as directory:
+        made = Path(directory) / "kernels.so"
+        sources = [str(path) for path in sorted(SOURCES.glob("*.cpp"))]
+        try:
+            subprocess.run(
+                [compiler, *FLAGS, *sources, "-o", str(made)],
+                check=True,
+                capture_output=True,
+                stdin=subprocess.DEVNULL,
+                timeout=PATIENCE,
+            )
+            return made.read_bytes()
+        except (OSError, subprocess.SubprocessError) as error:
+            raise AssumptionError(f"the kernels could not be compiled: {type(error).__name__}") from None
