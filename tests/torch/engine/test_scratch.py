@@ -13,6 +13,8 @@ from dperm.torch.engine.gradients import PerExampleGradients
 from dperm.torch.engine.rules.patches import Windows
 from dperm.torch.engine.scratch import Scratch
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 
 def test_memory_that_nobody_holds_is_used_again():
     scratch = Scratch(1)

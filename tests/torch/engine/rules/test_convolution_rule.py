@@ -21,6 +21,8 @@ from dperm.torch.engine.gradients import PerExampleGradients
 from dperm.torch.engine.rules import convolution
 from dperm.torch.engine.rules.patches import Windows
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 CLIPPINGS = st.sampled_from(["flat", "per_layer", "normalized"])
 PLAIN = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
 TRANSPOSED = {1: nn.ConvTranspose1d, 2: nn.ConvTranspose2d, 3: nn.ConvTranspose3d}

@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 from dperm.torch.engine.arranged import Arranged
 from dperm.torch.engine.factors import Dense, Factor, OuterSequence, pays, row_squares
 from dperm.torch.engine.rules.layers import check_examples, trained
+from dperm.torch.engine.rules.one_pass import one_pass
 from dperm.torch.engine.rules.patches import Windows
 from dperm.torch.engine.scratch import Scratch
 from dperm.torch.engine.tape import Uses
@@ -35,10 +36,11 @@ def convolution_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor
     """The rule of ``nn.Conv1d``, ``nn.Conv2d`` and ``nn.Conv3d``."""
     layer = cast(nn.Conv2d, module)
     check_examples(layer, inputs[0], dims=2 + len(layer.kernel_size))
+    mode, sums = "constant" if layer.padding_mode == "zeros" else layer.padding_mode, None
     if (weight := trained(layer, "weight")) is not None:
-        mode = "constant" if layer.padding_mode == "zeros" else layer.padding_mode
-        yield weight, _met(layer, _padded(layer, inputs[0], mode), grad)
-    yield from _bias(layer, grad)
+        factor, sums = _met(layer, inputs[0], grad, mode)
+        yield weight, factor
+    yield from _bias(layer, grad, sums)
 
 
 def transposed_convolution_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
@@ -46,15 +48,30 @@ def transposed_convolution_rule(module: nn.Module, inputs: tuple[Tensor, ...], g
     layer = cast(nn.ConvTranspose2d, module)
     check_examples(layer, inputs[0], dims=2 + len(layer.kernel_size))
     if (weight := trained(layer, "weight")) is not None:
-        yield weight, _met(layer, _padded(layer, grad, "constant"), inputs[0])
-    yield from _bias(layer, grad)
+        yield weight, _met(layer, grad, inputs[0], "constant")[0]
+    yield from _bias(layer, grad, None)
 
 
-def _met(layer: Convolution, padded: Tensor, values: Tensor) -> Factor:
-    """The gradient of the weight: ``values`` (examples, channels, ...) have met the patches of ``padded``."""
-    windows = Windows(padded.shape[1], layer.kernel_size, layer.stride, layer.dilation, tuple(values.shape[2:]))
-    windows.check(padded)
-    values, shape = values.flatten(2), tuple(layer.weight.shape)
+def _met(layer: Convolution, images: Tensor, values: Tensor, mode: str) -> tuple[Factor, Tensor | None]:
+    """The gradient of the weight: ``values`` (examples, channels, ...) have met the patches of ``images``.
+
+    With it their sums over places, if these were found on the way.
+    """
+    windows = Windows(images.shape[1], layer.kernel_size, layer.stride, layer.dilation, tuple(values.shape[2:]))
+    margins, shape = tuple(_margins(layer)), tuple(layer.weight.shape)
+    if mode != "constant":
+        images, margins = _padded(images, margins, mode), ()
+    windows.check(images, margins)
+    if layer.groups == 1 and pays(math.prod(windows.places), math.prod(shape[1:]), shape[0]):
+        found = one_pass(windows, images, values, margins, _SCRATCH.setdefault(layer, Scratch(1)))
+        if found is not None:
+            return Dense(found.grads.view(-1, *shape), found.squares), found.sums
+    return _by_torch(layer, windows, _padded(images, margins, "constant"), values.flatten(2)), None
+
+
+def _by_torch(layer: Convolution, windows: Windows, padded: Tensor, values: Tensor) -> Factor:
+    """The gradient of the weight, in operations of torch."""
+    shape = tuple(layer.weight.shape)
     if layer.groups > 1:
         values = values.unflatten(1, (layer.groups, -1))
         patches = windows.places_last(padded).unflatten(1, (layer.groups, -1))
@@ -88,9 +105,8 @@ def _instantiated(layer: Convolution, windows: Windows, padded: Tensor, values: 
     return found, torch.cat(squares)
 
 
-def _padded(layer: Convolution, values: Tensor, mode: str) -> Tensor:
-    margins = _margins(layer)
-    return functional.pad(values, margins, mode=mode) if any(margins) else values
+def _padded(values: Tensor, margins: Sequence[int], mode: str) -> Tensor:
+    return functional.pad(values, list(margins), mode=mode) if any(margins) else values
 
 
 def _margins(layer: Convolution) -> Sequence[int]:
@@ -103,6 +119,6 @@ def _margins(layer: Convolution) -> Sequence[int]:
     return [side for side in reversed(cast(tuple[int, ...], layer.padding)) for _ in range(2)]
 
 
-def _bias(layer: Convolution, grad: Tensor) -> Uses:
+def _bias(layer: Convolution, grad: Tensor, sums: Tensor | None) -> Uses:
     if (bias := trained(layer, "bias")) is not None:
-        yield bias, Dense(grad.flatten(2).sum(2))
+        yield bias, Dense(grad.flatten(2).sum(2) if sums is None else sums)

@@ -47,13 +47,15 @@ class Windows:
             return tuple(range(dims + 1))
         return (*range(1, dims + 1), 0)
 
-    def check(self, padded: Tensor) -> None:
-        """Refuse an image that is too small: views by strides would go on in the next one."""
+    def check(self, images: Tensor, margins: Sequence[int] = ()) -> None:
+        """Refuse images that are too small, with their margins: views by strides would go on in the next one."""
+        pairs = [*zip(margins[::2], margins[1::2], strict=True)] or [(0, 0)] * len(self.sizes)
+        lengths = [size + sum(pair) for size, pair in zip(images.shape[2:], reversed(pairs), strict=True)]
         ends = [
             (places - 1) * step + (size - 1) * dilation
             for places, step, size, dilation in zip(self.places, self.strides, self.sizes, self.dilations, strict=True)
         ]
-        if any(end >= length for end, length in zip(ends, padded.shape[2:], strict=True)):
+        if any(end >= length for end, length in zip(ends, lengths, strict=True)):
             raise AssumptionError(
                 "the output of a convolution has more places than its input has patches, so that its gradient is lost. "
                 "Use the layers of torch.nn as they are."
@@ -65,7 +67,7 @@ class Windows:
             return self.places_last(padded).transpose(1, 2)
         image = padded.movedim(1, -1)
         windows = self._by_two_copies(image) if self.short_rows else self._by_one_copy(image.contiguous())
-        return windows.reshape(len(padded), math.prod(self.places), -1)
+        return windows.reshape(len(padded), math.prod(self.places), self.channels * math.prod(self.sizes))
 
     def places_last(self, padded: Tensor) -> Tensor:
         """(examples, entries of a patch, places) of (examples, channels, ...)."""
