@@ -17,6 +17,8 @@ from dperm.torch.engine.sums import Onto
 from dperm.torch.engine.tied import Tied
 from dperm.torch.noise import FastNoise
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 
 def sequence() -> OuterSequence:
     return OuterSequence(torch.randn(5, 3, 4), torch.randn(5, 3, 6), (6, 4))

@@ -9,6 +9,8 @@ from torch_training import GRADES, KINDS, attached, data_of, loss_of, model_of, 
 
 from dperm.errors import NotPrivateWarning
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 BAD = {"NaN": float("nan"), "inf": float("inf"), "-inf": float("-inf"), "1e30": 1e30}
 ROW = 7
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from dperm.errors import AssumptionError
 from dperm.noise.bits import Stream
+from dperm.torch.engine.fused import add_small_sums
 from dperm.torch.engine.gradients import Weighed
 from dperm.torch.engine.precision import plain_arithmetic
 from dperm.torch.engine.scratch import Scratch
@@ -44,8 +45,9 @@ class AtOnce:
         grads = self._views(noise.standard(self._size, stream, self._scratch))
         scale = noise.scale * factor
         with plain_arithmetic("cpu"):
-            for place, (_, examples, weights) in zip(places, found, strict=True):
-                examples.add_weighted(weights, Onto(grads[place], scale, factor))
+            parts = [(own, weights, grads[place]) for place, (_, own, weights) in zip(places, found, strict=True)]
+            for own, weights, base in add_small_sums(parts, scale, factor):
+                own.add_weighted(weights, Onto(base, scale, factor))
             if len(found) < len(grads):
                 for place in set(range(len(grads))) - set(places):
                     grads[place].mul_(scale)

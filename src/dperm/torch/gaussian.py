@@ -15,6 +15,7 @@ from torch import Tensor
 from dperm.noise.bits import Stream
 from dperm.noise.pool import FloatingPool
 from dperm.torch.engine.scratch import Scratch
+from dperm.torch.native.kernels import kernels
 
 BLOCK = 2**17
 """Pairs at a time: after other work the beginning of an operation costs as much as ten thousand numbers."""
@@ -31,17 +32,25 @@ def normals(size: int, stream: Stream, scratch: Scratch) -> Tensor:
 
     ``scratch`` is for what is needed on the way, which nobody else sees.
     """
-    out = torch.empty(size + size % 2, dtype=torch.float32, device="cpu")
+    out, native = torch.empty(size + size % 2, dtype=torch.float32, device="cpu"), kernels()
     for start in range(0, len(out), 2 * BLOCK):
         part = out[start : start + 2 * BLOCK]
-        half = len(part) // 2
-        words = torch.from_numpy(stream.words(half).view(np.uint32))
-        radius, angle, turned = scratch.empty(3, half)
-        radius.copy_(words[:half]).add_(0.5).mul_(2.0**-32).log_().mul_(-2.0).sqrt_()
-        angle.copy_(words[half:]).mul_(2 * math.pi * 2.0**-32)
-        torch.mul(radius, torch.cos(angle, out=turned), out=part[:half])
-        torch.mul(radius, torch.sin(angle, out=turned), out=part[half:])
+        words = torch.from_numpy(stream.words(len(part) // 2).view(np.uint32))
+        if native is not None and words.is_contiguous() and len(words) == len(part):
+            native.normals(words.data_ptr(), len(part) // 2, part.data_ptr())
+        else:
+            _by_torch(words, part, scratch)
     return out[:size]
+
+
+def _by_torch(words: Tensor, out: Tensor, scratch: Scratch) -> None:
+    """Radii from the first half of the words, angles from the second."""
+    half = len(out) // 2
+    radius, angle, turned = scratch.empty(3, half)
+    radius.copy_(words[:half]).add_(0.5).mul_(2.0**-32).log_().mul_(-2.0).sqrt_()
+    angle.copy_(words[half:]).mul_(2 * math.pi * 2.0**-32)
+    torch.mul(radius, torch.cos(angle, out=turned), out=out[:half])
+    torch.mul(radius, torch.sin(angle, out=turned), out=out[half:])
 
 
 def floating_pool(stream: Stream) -> FloatingPool:

@@ -11,6 +11,7 @@ stop at a step that depends on what was seen, and to report the steps that were 
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from os import PathLike
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -31,6 +32,7 @@ from dperm.torch.engine.describe import Description, describe
 from dperm.torch.engine.gradients import PerExampleGradients, Weighed, checked_losses, summed
 from dperm.torch.engine.scratch import keep_freed_memory
 from dperm.torch.model_facts import model_facts
+from dperm.torch.native.kernels import in_words
 from dperm.torch.options import Options
 from dperm.torch.progress import step_progress
 from dperm.torch.readiness import Ready, ready
@@ -206,9 +208,10 @@ class PrivateTraining:
         return self.plan.so_far(self.update.draws)
 
     def describe(self) -> Description:
-        """How the gradients of each layer are found."""
+        """How the gradients of each layer are found, and of grade "fast", whether native kernels take part."""
         self._entered()
-        return describe(self.model, sites=self._ready.value.sites)
+        found = describe(self.model, sites=self._ready.value.sites)
+        return found if self._double else replace(found, kernels=in_words())
 
     def save(self, path: str | PathLike[str], extra: dict[str, Any] | None = None) -> None:
         """Write a checkpoint from which ``plan.attach(..., resume=path)`` goes on; between two steps only.

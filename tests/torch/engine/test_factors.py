@@ -24,6 +24,8 @@ from dperm.torch.engine.factors import (
 )
 from dperm.torch.engine.sums import weighted_products, weighted_rows
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 EXAMPLES, WIDE, HIGH = 5, 4, 3
 
 

@@ -16,6 +16,8 @@ from torch_naive import assert_engine_is_naive, engine_clipped_sum
 from dperm.errors import AssumptionError, ParameterError
 from dperm.torch.engine.gradients import PerExampleGradients
 
+pytestmark = pytest.mark.usefixtures("both_ways")
+
 KINDS = ["flat", "per_layer", "normalized"]
 
 

@@ -50,9 +50,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Description:
-    """The layers of a model and the methods for their per-example gradients."""
+    """The layers of a model and the methods for their per-example gradients.
+
+    ``kernels`` says whether native kernels take part in a training, if it is one that is described.
+    """
 
     rows: tuple[Row, ...]
+    kernels: str = ""
 
     @property
     def methods(self) -> dict[str, str]:
@@ -64,7 +68,8 @@ class Description:
         lines = [HEADER, *(row.cells() for row in self.rows), self._total()]
         widths = [max(len(line[i]) for line in lines) for i in range(len(HEADER))]
         lines.insert(1, tuple("-" * width for width in widths))
-        return "\n".join(_line(line, widths) for line in lines)
+        table = [_line(line, widths) for line in lines]
+        return "\n".join([*table, self.kernels] if self.kernels else table)
 
     def _repr_html_(self) -> str:
         """A table for notebooks."""
@@ -73,7 +78,8 @@ class Description:
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>"
             for line in [*(row.cells() for row in self.rows), self._total()]
         )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        below = f"<p>{html.escape(self.kernels)}</p>" if self.kernels else ""
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
 
     def _total(self) -> tuple[str, ...]:
         parameters, trained = (sum(getattr(row, side) for row in self.rows) for side in ("parameters", "trained"))

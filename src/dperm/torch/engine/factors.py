@@ -122,7 +122,7 @@ class Dense:
 class Outer:
     """Gradients g a' of a matrix that every example meets once: ``inputs`` (examples, d), ``grads`` (examples, p).
 
-    ``bias`` are the gradients g of what is added to the product, with their squared norms, if that is trained too.
+    ``bias`` are the gradients g of what is added to the product, if that is trained too.
     """
 
     inputs: Tensor
@@ -132,12 +132,11 @@ class Outer:
 
     def squared_norms(self) -> Tensor:
         """|a|^2 |g|^2, where none of both is so small that it may have been lost: the other one may be large."""
-        grads = _no_less(row_squares(self.grads), self.grads) if self.bias is None else self.bias.squared_norms()
-        return _no_less(row_squares(self.inputs), self.inputs).mul_(grads)
+        return _no_less(row_squares(self.inputs), self.inputs).mul_(self._grad_squares())
 
-    def squared_norms_with(self, bias: Dense) -> Tensor:
+    def squared_norms_with_bias(self) -> Tensor:
         """(|a|^2 + 1) |g|^2, those of both together; an |a|^2 that was lost is nothing beside 1."""
-        grads = bias.squared_norms()
+        grads = self._grad_squares()
         return torch.addcmul(grads, row_squares(self.inputs), grads)
 
     def spread(self) -> None:
@@ -159,6 +158,9 @@ class Outer:
     def masked(self, keep: Tensor) -> "Outer":
         """Zeros where not kept."""
         return Outer(_masked(self.inputs, keep), _masked(self.grads, keep), self.shape)
+
+    def _grad_squares(self) -> Tensor:
+        return _no_less(row_squares(self.grads), self.grads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,9 +215,9 @@ def outer(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> Factor:
 
 
 def affine(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> tuple[Factor, Factor]:
-    """The factors of W and b in y_t = W a_t + b, which share what both need of the gradients at the outputs."""
+    """The factors of W and b in y_t = W a_t + b; that of W knows the other one, for their norms are found together."""
     if inputs.dim() == 2:
-        bias = Dense(grads, _no_less(row_squares(grads), grads))
+        bias = Dense(grads)
         return Outer(inputs, grads, tuple(shape), bias), bias
     return outer(inputs, grads, shape), Dense(grads.flatten(1, -2).sum(1))
 

@@ -18,6 +18,7 @@ from dperm import checks
 from dperm.errors import AssumptionError, ParameterError
 from dperm.torch.engine.clipping import LONGEST_CLIP, SHORTEST_CLIP, Clipping, Lengths, Weights, together, weights
 from dperm.torch.engine.factors import Factor, Outer
+from dperm.torch.engine.fused import fused_weights
 from dperm.torch.engine.guard import Guard
 from dperm.torch.engine.precision import plain_arithmetic
 from dperm.torch.engine.refusals import check_compiled, watched_layers
@@ -178,6 +179,28 @@ def weighed(
         checks.between("clip_norm", clip_norm, SHORTEST_CLIP, LONGEST_CLIP, "1 is a good start.")
     if not factors:
         return []
+    found = _weights(factors, layers, clip_norm, clipping, double=double, examples=examples)
+    kept = _kept(found.layers, keep)
+    if observe is not None:
+        observe(kept[0])
+    if found.finite is not None:  # what is not finite would survive a product with 0
+        factors = [(parameter, factor.masked(found.finite)) for parameter, factor in factors]
+    return [(parameter, factor, weight) for (parameter, factor), weight in zip(factors, kept, strict=True)]
+
+
+def _weights(
+    factors: list[tuple[nn.Parameter, Factor]],
+    layers: dict[nn.Parameter, int],
+    clip_norm: float,
+    clipping: Clipping,
+    *,
+    double: bool,
+    examples: int | None,
+) -> Weights:
+    """A weight for every example, for each of the parameters."""
+    fused = None if double or examples is None else fused_weights(factors, clipping, clip_norm, examples)
+    if fused is not None:
+        return Weights([fused] * len(factors), None)
     if double or clipping is Clipping.PER_LAYER:
         lengths = [Lengths(factor.squared_norms(), factor.spread() if double else None) for _, factor in factors]
     else:
@@ -189,16 +212,9 @@ def weighed(
             "into rows), or give PerExampleGradients(model, sites=check_model(model, inputs))."
         )
     if clipping is Clipping.PER_LAYER:
-        found = _layer_weights(clip_norm, lengths, [layers[parameter] for parameter, _ in factors])
-    else:
-        found = weights(clipping, clip_norm, lengths)
-        found = Weights(found.layers[:1] * len(factors), found.finite)
-    kept = _kept(found.layers, keep)
-    if observe is not None:
-        observe(kept[0])
-    if found.finite is not None:  # what is not finite would survive a product with 0
-        factors = [(parameter, factor.masked(found.finite)) for parameter, factor in factors]
-    return [(parameter, factor, weight) for (parameter, factor), weight in zip(factors, kept, strict=True)]
+        return _layer_weights(clip_norm, lengths, [layers[parameter] for parameter, _ in factors])
+    found = weights(clipping, clip_norm, lengths)
+    return Weights(found.layers[:1] * len(factors), found.finite)
 
 
 def summed(found: list[Weighed]) -> list[tuple[nn.Parameter, Tensor]]:
@@ -223,7 +239,7 @@ def _squares(factors: list[tuple[nn.Parameter, Factor]]) -> Iterator[Tensor]:
             continue
         if isinstance(factor, Outer) and bias is not None and factor.bias is bias:
             counted = bias
-            yield factor.squared_norms_with(factor.bias)
+            yield factor.squared_norms_with_bias()
         else:
             yield factor.squared_norms()
 

@@ -22,18 +22,20 @@ class plain_arithmetic:  # it reads as a function: with plain_arithmetic(device)
     __slots__ = ("_cast", "_grad")
 
     def __init__(self, device: str) -> None:
-        self._cast = without_autocast(device)
+        self._cast = torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else None
 
     def __enter__(self) -> None:
         """Both off."""
-        self._cast.__enter__()
+        if self._cast is not None:
+            self._cast.__enter__()
         self._grad = torch.is_grad_enabled()
         torch._C._set_grad_enabled(False)
 
     def __exit__(self, *error: Any) -> None:
         """As it was."""
         torch._C._set_grad_enabled(self._grad)
-        self._cast.__exit__(*error)
+        if self._cast is not None:
+            self._cast.__exit__(*error)
 
 
 @dataclass(frozen=True)

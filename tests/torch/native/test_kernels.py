@@ -1,0 +1,257 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The kernels compute what torch computes."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch_kernels import take
+from torch_naive import assert_same_sums, engine_clipped_sum, wavy_losses
+
+from dperm.noise.simulation import NotPrivateBits
+from dperm.torch.engine.clipping import Clipping
+from dperm.torch.engine.factors import Dense, Factor, Outer, affine
+from dperm.torch.engine.fused import SMALL, add_small_sums, fused_weights
+from dperm.torch.engine.gradients import PerExampleGradients, weighed
+from dperm.torch.engine.sums import Onto
+from dperm.torch.gaussian import torch_gaussian
+from dperm.torch.native import kernels
+
+
+@pytest.fixture(autouse=True)
+def native(monkeypatch):
+    take("native", monkeypatch)
+    torch.manual_seed(0)
+
+
+def both(function):
+    """What it returns with kernels, and without."""
+    found = function()
+    with pytest.MonkeyPatch.context() as patch:
+        take("torch", patch)
+        return found, function()
+
+
+class Words:
+    """Words that are given."""
+
+    def __init__(self, words: np.ndarray) -> None:
+        self.held = words
+
+    def words(self, count: int) -> np.ndarray:
+        return self.held[:count].copy()
+
+
+ENDS = [0, 1, 2**30, 2**31 - 1, 2**31, 2**31 + 1, 3 * 2**30, 2**32 - 300, 2**32 - 129, 2**32 - 1]
+"""Words whose radius or angle is at an end: nothing, all, and every quarter of a turn."""
+
+
+def exact_normals(words: np.ndarray) -> np.ndarray:
+    """In double precision, of the same uniform numbers of single precision."""
+    first, second = words.view(np.uint32).reshape(2, -1).astype(np.float32)
+    unit = ((first + np.float32(0.5)) * np.float32(2.0**-32)).astype(np.float64)
+    angle = (second * np.float32(2 * math.pi * 2.0**-32)).astype(np.float64)
+    return np.concatenate([np.sqrt(-2 * np.log(unit)) * turn(angle) for turn in (np.cos, np.sin)])
+
+
+def test_normals_are_right_to_a_few_units_in_the_last_place():
+    ends = np.array([(one, other) for one in ENDS for other in ENDS], dtype=np.uint32)
+    given = ends.T.reshape(-1).view(np.uint64)
+    for words in (given, NotPrivateBits(7).stream().words(2**17)):
+        found, by_torch = both(lambda words=words: torch_gaussian(2 * len(words), Words(words)))
+        truth = exact_normals(words)
+        unit = np.spacing(np.abs(truth).astype(np.float32)).astype(np.float64)
+        assert (np.abs(found - truth) <= 4 * unit).all()
+        assert (np.abs(found.astype(np.float64) - by_torch) <= 6 * unit).all()
+
+
+@pytest.mark.parametrize("size", [0, 1, 2, 3, 31, 1000, 2**18 + 6])
+def test_as_many_normals_as_asked_for_from_the_same_words(size):
+    found, truth = both(lambda: torch_gaussian(size, NotPrivateBits(3).stream()))
+    assert found.shape == (size,)
+    np.testing.assert_allclose(found, truth, atol=1e-6)
+
+
+def linear_factors(examples: int, *widths: tuple[int, int], bias: bool = True) -> list[tuple[nn.Parameter, Factor]]:
+    found: list[tuple[nn.Parameter, Factor]] = []
+    for wide, high in widths:
+        inputs, grads = torch.randn(examples, wide), torch.randn(examples, high)
+        matrix, vector = affine(inputs, grads, (high, wide))
+        pair = [matrix, vector] if bias else [Outer(inputs, grads, (high, wide))]
+        found += [(nn.Parameter(torch.zeros(factor.shape)), factor) for factor in pair]
+    return found
+
+
+def mixed_factors() -> list[tuple[nn.Parameter, Factor]]:
+    """A known norm, gradients of many shapes, a matrix whose bias is used elsewhere too, and rows that are spread."""
+    values = torch.randn(5, 2, 3, 4)
+    known = Dense(values, values.square().sum((1, 2, 3)))
+    others = [
+        Dense(torch.randn(5)),
+        Dense(torch.randn(5, 7)),
+        Dense(torch.randn(14, 5).t()),
+        Dense(torch.randn(5, 2, 3)),
+    ]
+    own = [(nn.Parameter(torch.zeros(factor.shape)), factor) for factor in [known, *others]]
+    (matrix, _) = linear_factors(5, (3, 2))
+    return [*own, matrix, *linear_factors(5, (40, 3), bias=False)]
+
+
+FACTORS = {
+    "logistic regression": lambda: linear_factors(256, (100, 2)),
+    "one number": lambda: linear_factors(1, (1, 1)),
+    "perceptron": lambda: linear_factors(7, (130, 33), (33, 17), (17, 1)),
+    "without biases": lambda: linear_factors(9, (15, 16), (16, 31), bias=False),
+    "many examples": lambda: linear_factors(1001, (5, 3)),
+    "mixed": mixed_factors,
+}
+
+
+@pytest.mark.parametrize("clipping", [Clipping.FLAT, Clipping.NORMALIZED])
+@pytest.mark.parametrize("make", FACTORS.values(), ids=FACTORS)
+def test_weights_are_those_of_torch(make, clipping):
+    factors = make()
+    examples = factors[0][1].squared_norms().shape[0]
+    plain = [
+        (one, Dense(two.values.contiguous(), two.squares) if isinstance(two, Dense) else two) for one, two in factors
+    ]
+    if all(one is two for (_, one), (_, two) in zip(factors, plain, strict=True)):
+        assert fused_weights(factors, clipping, 0.7, examples) is not None
+
+    def weights():
+        return weighed(factors, {}, clip_norm=0.7, clipping=clipping, examples=examples)[0][2]
+
+    found, truth = both(weights)
+    torch.testing.assert_close(found, truth, rtol=2e-6, atol=0)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, 1e30])
+@pytest.mark.parametrize("place", [0, 3, 4])
+def test_rows_that_are_not_finite_are_left_to_torch(bad, place):
+    factors = linear_factors(5, (40, 3), (3, 20))
+    factors[0][1].inputs[place, 17] = bad
+    assert fused_weights(factors, Clipping.FLAT, 1.0, 5) is None
+    found = weighed(factors, {}, clip_norm=1.0, clipping=Clipping.FLAT, examples=5)
+    assert found[0][2][place] == 0
+    assert (found[0][2] > 0).sum() == 4
+    sums = [torch.zeros(factor.shape) for _, factor, _ in found]
+    add_small_sums([(factor, weights, to) for (_, factor, weights), to in zip(found, sums, strict=True)], 1.0, 1.0)
+    assert all(torch.isfinite(total).all() for total in sums)
+
+
+def test_squares_that_underflow_count_as_tiny():
+    """The other side of an outer product may be large."""
+    inputs, grads = torch.full((2, 4), 1e-30), torch.full((2, 3), 1e15)
+    factors = [(nn.Parameter(torch.zeros(3, 4)), Outer(inputs, grads, (3, 4)))]
+    found, truth = both(lambda: weighed(factors, {}, clip_norm=1e-15, clipping=Clipping.FLAT, examples=2)[0][2])
+    torch.testing.assert_close(found, truth)
+
+
+def test_other_precisions_layouts_and_empty_batches_are_left_to_torch():
+    double = [(one, Dense(two.dense().double())) for one, two in linear_factors(4, (3, 2))]
+    assert fused_weights(double, Clipping.FLAT, 1.0, 4) is None
+    turned = [(nn.Parameter(torch.zeros(4)), Dense(torch.randn(4, 4).t()))]
+    assert fused_weights(turned, Clipping.FLAT, 1.0, 4) is None
+    assert fused_weights(linear_factors(0, (3, 2)), Clipping.FLAT, 1.0, 0) is None
+    assert fused_weights(linear_factors(4, (3, 2)), Clipping.FLAT, 1.0, 5) is None
+    assert fused_weights(linear_factors(4, (3, 2)), Clipping.PER_LAYER, 1.0, 4) is None
+
+
+@pytest.mark.parametrize("make", FACTORS.values(), ids=FACTORS)
+def test_small_sums_are_added_to_what_is_there(make):
+    factors = [factor for _, factor in make()]
+    weights = torch.rand(factors[0].squared_norms().shape[0])
+    bases = [torch.randn(factor.shape) for factor in factors]
+    truth = [0.3 * base + 0.7 * factor.weighted(weights) for base, factor in zip(bases, factors, strict=True)]
+    parts = [(factor, weights, base) for factor, base in zip(factors, bases, strict=True)]
+    for factor, own, base in add_small_sums(parts, 0.3, 0.7):
+        factor.add_weighted(own, Onto(base, 0.3, 0.7))
+    torch.testing.assert_close(bases, truth, atol=2e-5, rtol=1e-5)
+
+
+def test_large_sums_and_sums_with_other_weights_are_left():
+    large = Outer(torch.randn(3, SMALL), torch.randn(3, 2), (2, SMALL))
+    small = Outer(torch.randn(3, 4), torch.randn(3, 2), (2, 4))
+    weights, others = torch.rand(3), torch.rand(3)
+    parts = [
+        (small, weights, torch.zeros(2, 4)),
+        (large, weights, torch.zeros(2, SMALL)),
+        (small, others, torch.zeros(2, 4)),
+    ]
+    assert list(add_small_sums(parts, 1.0, 1.0)) == parts[1:]
+
+
+@pytest.mark.parametrize(
+    ("rows", "base", "bias"), [(4, (2, 4), 2), (3, (2, 3), 2), (3, (2, 4), 1)], ids=["examples", "matrix", "bias"]
+)
+def test_memory_of_another_size_is_not_written_to(rows, base, bias):
+    matrix, vector = affine(torch.randn(3, 4), torch.randn(3, 2), (2, 4))
+    weights = torch.rand(rows)
+    parts = [(matrix, weights, torch.zeros(base)), (vector, weights, torch.zeros(bias))]
+    assert list(add_small_sums(parts, 1.0, 1.0)) == parts
+
+
+CONVOLUTIONS = {
+    "first of a small network": (nn.Conv2d(1, 16, 8, 2, padding=3), (1, 28, 28)),
+    "second of it": (nn.Conv2d(16, 32, 4, 2), (16, 13, 13)),
+    "3 by 3, one channel": (nn.Conv2d(1, 8, 3, padding=1), (1, 28, 28)),
+    "3 by 3, same": (nn.Conv2d(3, 5, 3, padding="same"), (3, 32, 31)),
+    "even, same": (nn.Conv2d(3, 7, (2, 4), padding="same"), (3, 9, 12)),
+    "dilated": (nn.Conv2d(2, 3, (3, 2), (1, 2), padding=(2, 0), dilation=(2, 3)), (2, 17, 16)),
+    "6 wide": (nn.Conv2d(2, 6, (1, 6), padding=(0, 1)), (2, 5, 30)),
+    "reflected": (nn.Conv2d(2, 9, 5, padding=2, padding_mode="reflect"), (2, 14, 14)),
+    "without bias": (nn.Conv2d(2, 4, 7, bias=False), (2, 20, 20)),
+    "points": (nn.Conv2d(4, 5, 1), (4, 9, 9)),
+    "sequence": (nn.Conv1d(3, 11, 5, 2, padding=1), (3, 64)),
+    "transposed": (nn.ConvTranspose2d(3, 4, 3, 2, padding=1, output_padding=1), (3, 9, 9)),
+}
+
+
+def spied(monkeypatch) -> list[int]:
+    """Calls of the kernel of convolutions."""
+    calls: list[int] = []
+    found = kernels.kernels()
+
+    def convolution(*arguments):
+        calls.append(1)
+        found.convolution(*arguments)
+
+    monkeypatch.setattr(kernels, "_found", lambda: (found._replace(convolution=convolution), ""))
+    return calls
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same'")
+@pytest.mark.parametrize("examples", [0, 1, 5])
+@pytest.mark.parametrize(("layer", "shape"), CONVOLUTIONS.values(), ids=CONVOLUTIONS)
+def test_gradients_of_convolutions_are_those_of_torch(layer, shape, examples, monkeypatch):
+    inputs, calls = torch.randn(examples, *shape), spied(monkeypatch)
+
+    def gradients():
+        with PerExampleGradients(layer) as found:
+            losses = wavy_losses(layer, inputs) if examples else layer(inputs).flatten(1).sum(1)
+            return [(factor.dense(), factor.squared_norms()) for _, factor in found.factors(losses)]
+
+    found, truth = both(gradients)
+    assert calls
+    for (one, squares), (other, others) in zip(found, truth, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-5)
+        torch.testing.assert_close(squares, others, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, 1e30])
+def test_images_that_are_not_finite_count_nothing(bad, monkeypatch):
+    layer, inputs, calls = nn.Conv2d(1, 3, 3, padding=1), torch.randn(6, 1, 12, 12), spied(monkeypatch)
+    inputs[2, 0, 5, 5] = bad
+    found = engine_clipped_sum(layer, (inputs,), wavy_losses)
+    assert calls
+    assert_same_sums(found, engine_clipped_sum(layer, (inputs[[0, 1, 3, 4, 5]],), wavy_losses))
+
+
+def test_with_many_threads_torch_is_asked(monkeypatch):
+    calls, layer, inputs = spied(monkeypatch), nn.Conv2d(1, 16, 8), torch.randn(64, 1, 28, 28)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: kernels.MOST_THREADS + 1)
+    engine_clipped_sum(layer, (inputs,), wavy_losses)
+    assert not calls
