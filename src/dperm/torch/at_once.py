@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch._C._nn import unflatten_dense_tensors
 
 from dperm.errors import AssumptionError
 from dperm.noise.bits import Stream
@@ -32,9 +33,8 @@ class AtOnce:
     def __init__(self, noise: FastNoise, parameters: Sequence[nn.Parameter]) -> None:
         self._noise = noise
         self._places = {id(value): place for place, value in enumerate(parameters)}
-        self._shapes = [value.shape for value in parameters]
-        self._sizes = [value.numel() for value in parameters]
-        self._size = sum(self._sizes)
+        self._parameters: list[Tensor] = list(parameters)
+        self._size = sum(value.numel() for value in parameters)
         self._scratch = Scratch(1)
 
     def __call__(self, found: Sequence[Weighed], stream: Stream, factor: float) -> list[Tensor]:
@@ -42,20 +42,18 @@ class AtOnce:
         noise, places = self._noise, [self._places.get(id(parameter), -1) for parameter, *_ in found]
         if -1 in places:
             raise AssumptionError(UNKNOWN)
-        grads = self._views(noise.standard(self._size, stream, self._scratch))
+        grads = unflatten_dense_tensors(noise.standard(self._size, stream, self._scratch), self._parameters)
         scale = noise.scale * factor
-        with plain_arithmetic("cpu"):
-            parts = [(own, weights, grads[place]) for place, (_, own, weights) in zip(places, found, strict=True)]
-            for own, weights, base in add_small_sums(parts, scale, factor):
-                own.add_weighted(weights, Onto(base, scale, factor))
-            if len(found) < len(grads):
-                for place in set(range(len(grads))) - set(places):
-                    grads[place].mul_(scale)
+        parts = [(own, weights, grads[place]) for place, (_, own, weights) in zip(places, found, strict=True)]
+        left = add_small_sums(parts, scale, factor)
+        if left:
+            with plain_arithmetic("cpu"):
+                for own, weights, base in left:
+                    own.add_weighted(weights, Onto(base, scale, factor))
+        if len(found) < len(grads):
+            for place in set(range(len(grads))) - set(places):
+                grads[place].mul_(scale)
         return grads
-
-    def _views(self, flat: Tensor) -> list[Tensor]:
-        parts = zip(flat.split_with_sizes(self._sizes), self._shapes, strict=True)
-        return [part if len(shape) == 1 else part.view(shape) for part, shape in parts]
 
 
 def at_once(noise: StepNoise, parameters: Sequence[nn.Parameter]) -> AtOnce | None:

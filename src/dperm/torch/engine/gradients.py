@@ -18,7 +18,7 @@ from dperm import checks
 from dperm.errors import AssumptionError, ParameterError
 from dperm.torch.engine.clipping import LONGEST_CLIP, SHORTEST_CLIP, Clipping, Lengths, Weights, together, weights
 from dperm.torch.engine.factors import Factor, Outer
-from dperm.torch.engine.fused import fused_weights
+from dperm.torch.engine.fused import fused_weights, with_biases
 from dperm.torch.engine.guard import Guard
 from dperm.torch.engine.precision import plain_arithmetic
 from dperm.torch.engine.refusals import check_compiled, watched_layers
@@ -226,19 +226,9 @@ def summed(found: list[Weighed]) -> list[tuple[nn.Parameter, Tensor]]:
 
 
 def _squares(factors: list[tuple[nn.Parameter, Factor]]) -> Iterator[Tensor]:
-    """Squared norms that add up to those of the whole gradients: of a matrix and its bias at once, if both are there.
-
-    Only if the next factor is the very one that the matrix knows as its bias: where one of both is used elsewhere too,
-    and was united with that, each counts by itself.
-    """
-    following = iter([*[factor for _, factor in factors[1:]], None])
-    counted: Factor | None = None
-    for _, factor in factors:
-        bias = next(following)
-        if factor is counted:
-            continue
-        if isinstance(factor, Outer) and bias is not None and factor.bias is bias:
-            counted = bias
+    """Squared norms that add up to those of the whole gradients: of a matrix and its bias at once, if it has one."""
+    for factor, bias in with_biases([factor for _, factor in factors]):
+        if isinstance(factor, Outer) and bias is not None:
             yield factor.squared_norms_with_bias()
         else:
             yield factor.squared_norms()

@@ -36,9 +36,9 @@ inline float no_less(float square, float least) { return square < least ? least 
 
 inline float square_of(const Term &term, int64_t i) {
     if (term.kind == SQUARES) return term.rows[i];
-    float rows = (float)squared_norm(term.rows + i * term.wide, term.wide);
+    float rows = squared_norm(term.rows + i * term.wide, term.wide);
     if (term.kind == ROWS) return rows;
-    float grads = no_less((float)squared_norm(term.grads + i * term.high, term.high), TINY * (float)term.high);
+    float grads = no_less(squared_norm(term.grads + i * term.high, term.high), TINY * (float)term.high);
     if (term.kind == OUTER_WITH_BIAS) return grads + rows * grads;
     return no_less(rows, TINY * (float)term.wide) * grads;
 }
@@ -84,7 +84,7 @@ extern "C" void dperm_sums(int64_t examples, const Sum *sums, int64_t count, con
     float weighted[4 * FEW];
     for (const Sum *sum = sums; sum < sums + count; sum++)
         for (int64_t high = 0; high < sum->high; high += 4)
-            for (int64_t from = 0; from < examples; from += FEW) {
+            for (int64_t from = 0; !from || from < examples; from += FEW) {
                 int64_t stop = examples < from + FEW ? examples : from + FEW;
                 int64_t rows = weigh(*sum, weights, from, stop, high, weighted);
                 float own = from ? 1 : scale;

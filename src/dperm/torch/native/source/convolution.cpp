@@ -89,7 +89,7 @@ extern "C" void dperm_convolution(const float *images, const float *values, int6
             copy_patches(padding ? scratch : images, by, from, stop, stride, patches);
             add_product({values + from, places, patches, stride, stop - from, high, entries, stride}, {grads, 1, 1});
         }
-        squares[i] = (float)squared_norm(grads, high * entries);
+        squares[i] = squared_norm(grads, high * entries);
         for (int64_t row = 0; row < high; row++) sums[i * high + row] = sum_of(values + row * places, places);
     }
 }

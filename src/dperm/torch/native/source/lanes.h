@@ -21,6 +21,7 @@ constexpr int LANES = 8, WIDEST = 2;
 constexpr int LANES = 4, WIDEST = 4;
 #endif
 typedef float Lanes __attribute__((vector_size(4 * LANES)));
+typedef int32_t Whole __attribute__((vector_size(4 * LANES)));
 
 inline Lanes load(const float *from) {
     Lanes value;
@@ -104,24 +105,42 @@ inline void add_product(const Factors &by, const Onto &onto) {
     for (; high < by.high; high++) row_of_tiles<1>(by, high, onto);
 }
 
+// The last `count` of the lanes, and zeros before them, also where these are not finite.
+inline Lanes last(Lanes value, int64_t count) {
+    Whole place = {}, bits;
+    for (int lane = 0; lane < LANES; lane++) place[lane] = lane;
+    std::memcpy(&bits, &value, sizeof value);
+    bits &= place >= LANES - (int32_t)count;
+    std::memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+inline float sum_of_squares(const float *row, int64_t size) {
+    if (size < LANES) {
+        float total = 0;
+        for (int64_t at = 0; at < size; at++) total += row[at] * row[at];
+        return total;
+    }
+    Lanes totals[4] = {};
+    int64_t at = 0;
+    for (; at + 4 * LANES <= size; at += 4 * LANES)
+        for (int part = 0; part < 4; part++) {
+            Lanes value = load(row + at + part * LANES);
+            totals[part] += value * value;
+        }
+    for (; at + LANES <= size; at += LANES) totals[0] += load(row + at) * load(row + at);
+    Lanes rest = last(load(row + size - LANES), size - at);
+    totals[1] += rest * rest;
+    return added((totals[0] + totals[1]) + (totals[2] + totals[3]));
+}
+
 // Sums of at most so many squares are in single precision.
 constexpr int64_t SHORT_SUM = 4096;
 
-inline double squared_norm(const float *row, int64_t size) {
+inline float squared_norm(const float *row, int64_t size) {
+    if (size <= SHORT_SUM) return sum_of_squares(row, size);
     double total = 0;
-    for (int64_t start = 0; start < size; start += SHORT_SUM) {
-        int64_t at = start, stop = size < start + SHORT_SUM ? size : start + SHORT_SUM;
-        Lanes totals[4] = {};
-        float rest = 0;
-        for (; at + 4 * LANES <= stop; at += 4 * LANES)
-            for (int part = 0; part < 4; part++) {
-                Lanes value = load(row + at + part * LANES);
-                totals[part] += value * value;
-            }
-        for (; at + LANES <= stop; at += LANES) totals[0] += load(row + at) * load(row + at);
-        for (; at < stop; at++) rest += row[at] * row[at];
-        total += rest;
-        if (stop - start >= LANES) total += added((totals[0] + totals[1]) + (totals[2] + totals[3]));
-    }
-    return total;
+    for (int64_t at = 0; at < size; at += SHORT_SUM)
+        total += sum_of_squares(row + at, size < at + SHORT_SUM ? size - at : SHORT_SUM);
+    return (float)total;
 }
