@@ -218,3 +218,19 @@ def test_the_model_is_as_before_when_the_hooks_are_gone() -> None:
     assert all(not module._forward_hooks and "forward" not in vars(module) for module in model.modules())
     copied = pickle.loads(pickle.dumps(copy.deepcopy(model)))
     assert torch.equal(copied(x), before)
+
+
+def test_a_hook_that_writes_to_the_gradient_of_the_losses_changes_no_later_sum():
+    """What is the gradient of the losses in every step is kept from one to the next."""
+    torch.manual_seed(0)
+    model, x = nn.Linear(3, 2), torch.randn(4, 3)
+    with PerExampleGradients(model) as gradients:
+        truth, again = (gradients.clipped_sum(model(x).sum(1), clip_norm=100.0) for _ in range(2))
+        losses = model(x).sum(1)
+        losses.register_hook(lambda grad: grad.mul_(3))
+        written = gradients.clipped_sum(losses, clip_norm=100.0)
+        found = gradients.clipped_sum(model(x).sum(1), clip_norm=100.0)
+    torch.testing.assert_close(written[model.weight], 3 * truth[model.weight])
+    for parameter, total in truth.items():
+        assert torch.equal(again[parameter], total)
+        assert torch.equal(found[parameter], total)

@@ -4,11 +4,13 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, _engine_run_backward, get_gradient_edge
+from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 from dperm.errors import AssumptionError, ParameterError
 from dperm.torch.engine.factors import Dense, Factor
@@ -119,7 +121,7 @@ def _backward(losses: Tensor, edges: list[Any]) -> tuple[Tensor | None, ...]:
     """
     try:
         return _engine_run_backward(
-            (losses,), (torch.ones_like(losses),), False, False, tuple(edges), True, accumulate_grad=False
+            (losses,), (_ones_like(losses),), False, False, tuple(edges), True, accumulate_grad=False
         )
     except RuntimeError as error:
         refuse_second_backward(error)
@@ -133,6 +135,20 @@ def refuse_second_backward(error: RuntimeError) -> None:
             "losses must be given before their graph is used up, but a backward pass has been through it. Do not call "
             "backward() yourself: step does it, for each example; and take every step with a forward pass of its own."
         ) from None
+
+
+def _ones_like(losses: Tensor) -> Tensor:
+    """Ones, those of the last steps if nobody has written to them."""
+    if is_in_torch_dispatch_mode() or type(losses) is not Tensor:
+        return torch.ones_like(losses)
+    ones = _ones(losses.shape[0], losses.dtype, losses.device)
+    return torch.ones_like(losses) if ones._version else ones
+
+
+@lru_cache(maxsize=4)
+def _ones(size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    with torch.inference_mode(False):  # its tensors have no versions
+        return torch.ones(size, dtype=dtype, device=device)
 
 
 def _double(value: Tensor) -> Tensor:
