@@ -114,7 +114,8 @@ def test_what_gaussian_noise_would_cost_is_said(desk, ends, answered):
         (2, f"{PLAN} --method magic", ["method must be"]),
         (2, "plan --schema missing.toml --epsilon 1 --n 10", ["missing.toml"]),
         (3, f"{PLAN} --ledger missing.ledger", ["missing.ledger"]),
-        (4, "plan --epsilon 1 --n 10", ["--schema", "dperm schema draft"]),
+        (2, "plan --epsilon 1 --n 10", ["--dim or --schema is missing"]),
+        (2, "plan --epsilon 1 --ledger census.ledger", ["--dim or --schema is missing"]),
     ],
 )
 def test_what_cannot_be_planned_is_refused(desk, ends, code, line, words):

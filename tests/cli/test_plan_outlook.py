@@ -106,7 +106,9 @@ def test_a_picture_is_written_over_with_force(tmp_path, ends):
         ("plan --n 800 --dim 3 --epsilon 501", ["--epsilon must be at most 500"]),
         ("plan --n 800 --dim 3 --epsilon x", ["--epsilon", "not a number"]),
         ("plan --dim 3 --epsilon 1", ["--n is missing", "--target-excess"]),
-        ("plan --n 800 --epsilon 1 --balance 0.3", ["--dim is missing", "--schema"]),
+        ("plan --n 800 --epsilon 1 --balance 0.3", ["--dim or --schema is missing"]),
+        ("plan --n 8,000 --dim 3 --epsilon 1", ["--n", "'8,000' is not a whole number", "without separators"]),
+        ("plan --n 8000 --dim 1,0 --epsilon 1", ["--dim", "'1,0' is not a whole number"]),
         ("plan --n 1 --dim 3 --epsilon 1", ["--n must be"]),
         ("plan --n 800 --dim 0 --epsilon 1", ["--dim must be"]),
         (f"{SMALL} --delta 1", ["--delta must be"]),
@@ -189,10 +191,10 @@ def test_a_plan_that_is_not_covered_still_says_what_to_expect(opened, dperm):
         ("--schema schema.toml --expect --adjacency add_remove", ["--n is missing", "--expect"]),
         ("--schema schema.toml --expect --n 1500 --estimator svc", ["--estimator is svc"]),
         ("--schema schema.toml --expect --n 1500 --C 1", ["--C belongs to --schema."]),
-        ("--schema schema.toml --expect --n 1500 --feature-norm 1", ["--feature-norm belongs to --n with --dim"]),
+        ("--schema schema.toml --expect --n 1500 --feature-norm 1", ["--feature-norm belongs to --dim"]),
         ("--schema schema.toml --n 1500 --balance 0.3", ["--balance belongs to", "--schema with --expect"]),
         ("--schema schema.toml --n 1500 --plot a.png", ["--plot belongs to", "--schema with --expect"]),
-        ("--schema schema.toml --target-excess 0.1", ["--target-excess belongs to"]),
+        ("--schema schema.toml --expect --n 1500 --method sufficient", ["--method must be one of"]),
         ("--schema pay.toml --expect --n 1500", ["two classes", "a range"]),
     ],
 )
@@ -208,5 +210,43 @@ def test_three_classes_are_not_made_up(desk, refused):
 
 
 def test_without_a_schema_or_a_shape_both_ways_are_shown(desk, ends):
-    said = ends(4, "plan --epsilon 1 --n 10").stderr
-    assert "--schema is missing" in said and "--n 20000 --dim 10" in said
+    said = ends(2, "plan --epsilon 1 --n 10").stderr
+    assert "--dim or --schema is missing" in said and "--n 20000 --dim 10" in said and "--schema schema.toml" in said
+
+
+def test_a_schema_without_a_target_would_still_take_classes_from_data(desk, ends):
+    text = Path("schema.toml").read_text(encoding="utf-8").partition("[target]")[0]
+    Path("none.toml").write_text(text, encoding="utf-8")
+    assert "declares no target" in ends(4, "plan --schema none.toml --epsilon 1 --n 10").stderr
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+def test_a_delta_above_one_in_n_is_warned_of_as_in_a_fit(ends, desk, adjacency):
+    line = f"{SMALL} --no-trials --adjacency {adjacency}"
+    said = ends(0, f"{line} --delta 0.01").stderr
+    assert "Warning: delta=0.01 is above 1/n for n=800" in said
+    assert ends(0, f"{line} --delta 1e-5").stderr == ""
+    fit = "plan --schema schema.toml --epsilon 1 --n 800 --delta 0.01"
+    assert ends(0, fit).stderr == ends(0, f"{SMALL} --no-trials --delta 0.01").stderr
+    excess = ends(0, "plan --target-excess 0.1 --dim 3 --epsilon 1 --delta 0.01 --n 800").stderr
+    assert "above 1/n for n=800" in excess
+
+
+def test_a_norm_that_nobody_declared_is_said_to_matter_for_bounds_only(ends, desk):
+    line = "plan --n 8000 --dim 40 --epsilon 1 --no-trials"
+    assert "hardly depends on it, bounds do" in ends(0, line).stdout and "the norm 6.32" in ends(0, line).stdout
+    assert "bounds do" not in ends(0, f"{line} --feature-norm 1").stdout
+    assert "bounds do" not in ends(0, "plan --schema schema.toml --epsilon 1 --n 80 --expect --no-trials").stdout
+
+
+def test_what_is_common_to_all_noise_is_said_once_and_words_are_explained(ends):
+    said = ends(0, "plan --n 8000 --dim 40 --epsilon 1 --no-trials").stdout
+    assert said.count("drawn exactly") == 1 and "2^-" not in said and "gamma norm" not in said
+    assert "objective: in the objective: Gaussian" in said and "theorems, with their proofs in docs/theory" in said
+    pure = ends(0, f"{SMALL} --no-trials --delta 0").stdout
+    assert pure.count("a length that follows a gamma law") == 1
+
+
+def test_help_says_where_sufficient_is_refused(dperm):
+    help_text = " ".join(dperm("plan --help").stdout.split())
+    assert "without --dim and trials also sufficient" in help_text

@@ -2,8 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """``dperm plan --target-excess`` and ``--target-loss``: how many rows are enough."""
 
+from pathlib import Path
+
 import pytest
 
+from dperm.data.schema import Schema
 from dperm.planner import Shape
 from dperm.theory import compare_methods, objective_sample_order, output_sample_order, smallest_sample
 
@@ -69,16 +72,38 @@ def test_trials_say_from_how_many_records_on_privacy_costs_little(answered, ends
     records = found["records"]
     assert records["loss"] == 0.03 and records["points"]
     lost = {point["at"]: point["loss"] for point in records["points"]}
-    assert lost[records["n"]] <= 0.03 < lost[max(at for at in lost if at < records["n"])]
+    before, after = (max(at for at in lost if at < records["n"]), min(at for at in lost if at >= records["n"]))
+    assert lost[after] <= 0.03 < lost[before]
     said = ends(0, f"{LOSS} --n {2 * records['n']}").stdout
     assert "lost to privacy" in said and "made-up tables" in said and " rows are enough, by these trials." in said
     assert answered(f"{LOSS} --n 100")["enough"] is False
 
 
+def test_columns_and_norm_may_be_those_of_a_schema(desk, answered, ends):
+    encoder = Schema.load(Path("schema.toml")).encoder
+    columns, norm = len(encoder.feature_names), encoder.norm
+    excess, loss = "plan --target-excess 0.05 --epsilon 1", "plan --target-loss 0.05 --epsilon 1 --quick --n 1000"
+    for line in (excess, loss):
+        by_number = answered(f"{line} --dim {columns} --feature-norm {norm!r}")
+        assert answered(f"{line} --schema schema.toml") == by_number
+    said = ends(0, f"{excess} --schema schema.toml").stdout
+    assert f"{columns} columns as the schema encodes them" in said and "bounds do" not in said
+
+
+def test_letters_of_the_orders_are_explained(ends):
+    said, pure = ends(0, EXCESS).stdout, ends(0, f"{EXCESS} --delta 0").stdout
+    assert "R0: the norm" in said and "g: the excess" in said and "q = (sqrt(d)" in said and " p: 0.05" in said
+    assert "R0: the norm" in pure and "q = " not in pure
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("plan --target-excess 0.05 --epsilon 1", ["--dim is missing"]),
+        ("plan --target-excess 0.05 --epsilon 1", ["--target-excess needs --dim", "or --schema"]),
+        ("plan --target-loss 0.05 --epsilon 1", ["--target-loss needs --dim", "or --schema"]),
+        ("plan --target-excess 0.1 --epsilon 1 --schema pay.toml", ["two classes", "a range", "--target-excess"]),
+        ("plan --target-loss 0.1 --epsilon 1 --schema schema.toml --feature-norm 2", ["--feature-norm belongs"]),
+        ("plan --target-excess 0.1 --epsilon 1 --schema schema.toml --ledger a.ledger", ["--ledger belongs to"]),
         ("plan --target-excess 0.05 --dim 10", ["--epsilon is missing"]),
         ("plan --target-excess 0 --dim 10 --epsilon 1", ["--target-excess must be"]),
         ("plan --target-excess 1e-9 --dim 10 --epsilon 1", ["--target-excess must be reachable"]),
@@ -98,6 +123,6 @@ def test_trials_say_from_how_many_records_on_privacy_costs_little(answered, ends
         ("plan --target-loss 0.1 --dim 2 --epsilon 1 --method magic", ["--method must be one of"]),
     ],
 )
-def test_what_is_wrong_is_said(refused, line, words):
+def test_what_is_wrong_is_said(desk, refused, line, words):
     said = refused(line)
     assert all(word in said for word in words), said

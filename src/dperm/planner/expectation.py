@@ -13,7 +13,7 @@ from dperm.planner.plain import plain_accuracies, signal_of
 from dperm.planner.rows import draw
 from dperm.planner.shape import Shape
 from dperm.planner.signal import Signal
-from dperm.planner.sizes import Goal, repeats_for, scaled_goal, simulated_rows
+from dperm.planner.sizes import Goal, is_rough, repeats_for, scaled_goal, simulated_rows
 from dperm.planner.trials import Trials
 
 LEVEL = 0.95
@@ -44,6 +44,8 @@ class Expected:
         Rows of the tables; fewer than asked for where trials would take long, with an epsilon that makes up for it.
     seed
         Of tables and noise.
+    rough
+        Whether those tables have so few rows for each column that the expectation is too low (`dperm.planner.sizes`).
     """
 
     method: str
@@ -57,6 +59,7 @@ class Expected:
     repeats: int
     simulated_at: int
     seed: int
+    rough: bool = False
 
     @property
     def loss(self) -> float:
@@ -108,7 +111,18 @@ def expected_accuracy(
     low, high = _interval(scores)
     mean, majority = fmean(scores), shape.majority
     return Expected(
-        method, used, mean, low, high, stdev(scores), fmean(plain), majority, len(scores), size.n, trials.seed
+        method=method,
+        used=used,
+        mean=mean,
+        low=low,
+        high=high,
+        spread=stdev(scores),
+        without_privacy=fmean(plain),
+        majority=majority,
+        repeats=len(scores),
+        simulated_at=size.n,
+        seed=trials.seed,
+        rough=is_rough(shape, size.n),
     )
 
 

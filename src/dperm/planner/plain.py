@@ -4,18 +4,22 @@
 
 import warnings
 from functools import lru_cache
+from statistics import fmean
 
 import numpy as np
 
 from dperm.errors import NotPrivateWarning, ParameterError
 from dperm.planner.rows import Sample, draw, typical_variance
-from dperm.planner.shape import EASIEST, Shape
+from dperm.planner.shape import Shape
 from dperm.planner.signal import Signal, signal_for
 from dperm.planner.sizes import simulated_rows
 from dperm.planner.trials import Trials
 
 _ROUNDS = 5
 _TABLES = 4
+_FEWEST_ERRORS = 1e-4
+_NEAR = 0.001
+_ENOUGH = 0.003
 
 
 def signal_of(shape: Shape) -> Signal:
@@ -38,7 +42,7 @@ def plain_accuracy(sample: Sample, signal: Signal) -> float:
     """Of logistic regression without noise, regularised as the law of the coefficients asks for."""
     from dperm.sklearn import PrivateLogisticRegression
 
-    best = min(max(typical_variance(signal, sample.X.shape[1]), 1e-3), 1e6)
+    best = min(max(typical_variance(signal, sample.X.shape[1]), 1e-3), 1e5)
     model = PrivateLogisticRegression(epsilon=np.inf, feature_norm=1.0, classes=(0, 1), C=best)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotPrivateWarning)
@@ -55,15 +59,16 @@ def plain_accuracies(shape: Shape, signal: Signal, seed: int, repeats: int) -> t
 
 @lru_cache(maxsize=256)
 def _reaching(shape: Shape, baseline: float) -> Signal:
-    """What rows of this number lose against the best is added to the best that is aimed at, a few times over."""
-    size = simulated_rows(shape, "plain")
-    aim, signal = baseline, signal_for(shape, baseline)
+    """The best accuracy is raised by what so many rows lose against it, a few times over."""
+    size, signal, errors = simulated_rows(shape, "plain"), signal_for(shape, baseline), 1 - baseline
     for _ in range(_ROUNDS):
-        reached = float(np.mean(plain_accuracies(size, signal, 0, _TABLES)))
-        aim += baseline - reached
-        if aim >= 1 - (1 - EASIEST) / 10:
-            raise _out_of_reach(shape, reached)
-        signal = signal_for(shape, aim)
+        reached = fmean(plain_accuracies(size, signal, 0, _TABLES))
+        if abs(reached - baseline) < min(_NEAR, (1 - baseline) / 5):
+            return signal
+        errors = max(errors * (1 - baseline) / (1 - reached), _FEWEST_ERRORS)
+        signal = signal_for(shape, 1 - errors)
+    if reached < baseline - _ENOUGH:
+        raise _out_of_reach(shape, reached)
     return signal
 
 

@@ -2,23 +2,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """How many rows until privacy costs little, by trials on made-up tables."""
 
+import math
 from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import isotonic_regression
 
 from dperm import checks
 from dperm.planner.curves import Point
-from dperm.planner.expectation import expected_accuracy
+from dperm.planner.expectation import Expected, expected_accuracy
 from dperm.planner.models import checked_goal
 from dperm.planner.plain import signal_of
 from dperm.planner.sentences import guarantee_in_words
 from dperm.planner.shape import MOST_ROWS, Shape
+from dperm.planner.signal import Signal
 from dperm.planner.sizes import Goal
 from dperm.planner.trials import Trials
 
-FINE = 1.1
-"""Numbers of rows are told apart up to this factor."""
 _FEWEST = 20
 _PER_COLUMN = 10
-_STEP = 4
+_IN_A_ROW = 2
+_MORE = 6
 
 
 @dataclass(frozen=True)
@@ -30,7 +34,7 @@ class RecordsByTrial:
     loss
         How near.
     n
-        The least number of rows, to about a tenth; None if 10^9 are too few.
+        The least number of rows, to about a fifth; None if 10^9 are too few.
     points
         What was tried, by number of rows.
     """
@@ -62,58 +66,67 @@ def records_for_accuracy(
     """The least number of rows at which privacy costs at most ``loss`` of accuracy, on made-up tables.
 
     Both accuracies are those of tables with so many rows, at least ten for each column: with fewer, a model without
-    privacy learns little either. The classes are as easy as they are at ``shape.n``. That the cost of privacy falls
-    with n is true up to the error of the trials; bisection takes it to be true.
+    privacy learns little either. The classes are as easy as they are at ``shape.n``. Numbers are doubled or halved from
+    there until two in a row are on the other side; the cost of privacy, smoothed so that it never rises with n, is
+    then interpolated.
     """
-    goal, trials = checked_goal(goal), trials or Trials()
-    search = _Search(shape, goal, method, trials, checks.between("loss", loss, 1e-4, 0.5))
-    low, high = search.bracket()
-    while high is not None and high > FINE * low:
-        middle = round((low * high) ** 0.5)
-        low, high = (low, middle) if search.reached(middle) else (middle, high)
-    trials.progress(1.0)
-    return RecordsByTrial(shape, goal, search.loss, high, search.points)
+    asked = _Asked(shape, checked_goal(goal), method, trials or Trials())
+    target = checks.between("loss", loss, 1e-4, 0.5)
+    points = asked.tried_around(target)
+    asked.trials.progress(1.0)
+    return RecordsByTrial(shape, asked.goal, target, _crossing(points, target), points)
 
 
-class _Search:
-    """What was tried so far, and whether it was near enough."""
-
-    def __init__(self, shape: Shape, goal: Goal, method: str, trials: Trials, loss: float) -> None:
-        self.shape, self.goal, self.method, self.trials, self.loss = shape, goal, method, trials, loss
-        self.signal = signal_of(shape)
-        self.fewest = max(_FEWEST, _PER_COLUMN * shape.dim)
-        self._tried: dict[int, Point] = {}
+@dataclass(frozen=True)
+class _Asked:
+    shape: Shape
+    goal: Goal
+    method: str
+    trials: Trials
 
     @property
-    def points(self) -> tuple[Point, ...]:
-        """By number of rows."""
-        return tuple(self._tried[n] for n in sorted(self._tried))
+    def fewest(self) -> int:
+        return max(_FEWEST, _PER_COLUMN * self.shape.dim)
 
-    def reached(self, n: int) -> bool:
-        """Whether privacy costs little with so many rows."""
-        if n not in self._tried:
-            there, silent = replace(self.shape, n=n), Trials(self.trials.repeats, self.trials.seed)
-            found = expected_accuracy(there, self.goal, method=self.method, trials=silent, signal=self.signal)
-            self._tried[n] = Point(n, found)
-            self.trials.progress(len(self._tried) / (len(self._tried) + 4))
-        return self._tried[n].expected.loss <= self.loss
+    def tried_around(self, loss: float) -> tuple[Point, ...]:
+        """Points on both sides of ``loss``, as far as there are any, by number of rows."""
+        signal, start = signal_of(self.shape), min(max(self.shape.n, self.fewest), MOST_ROWS)
+        found = {start: self.point(start, signal, loss)}
+        for step in (2.0, 0.5):
+            n, settled = start, int(_is_beyond(found[start], loss, step))
+            while settled < _IN_A_ROW and n != (MOST_ROWS if step > 1 else self.fewest):
+                n = min(max(round(n * step), self.fewest), MOST_ROWS)
+                found[n] = self.point(n, signal, loss)
+                self.trials.progress(len(found) / (len(found) + _IN_A_ROW))
+                settled = settled + 1 if _is_beyond(found[n], loss, step) else 0
+        return tuple(found[n] for n in sorted(found))
 
-    def bracket(self) -> tuple[int, int | None]:
-        """Numbers that are too few, and enough; the fewest twice where they are enough, None if none is."""
-        n = max(self.shape.n, self.fewest)
-        if not self.reached(n):
-            return self._upwards(n)
-        while n > self.fewest:
-            fewer = max(n // _STEP, self.fewest)
-            if not self.reached(fewer):
-                return fewer, n
-            n = fewer
-        return n, n
+    def point(self, n: int, signal: Signal, loss: float) -> Point:
+        """What to expect of n rows, from more trials where the first do not tell on which side of ``loss`` that is."""
+        found = self.expected(n, signal, self.trials.repeats)
+        if found.low < found.without_privacy - loss < found.high:
+            found = self.expected(n, signal, _MORE * self.trials.repeats)
+        return Point(n, found)
 
-    def _upwards(self, n: int) -> tuple[int, int | None]:
-        while n < MOST_ROWS:
-            more = min(n * _STEP, MOST_ROWS)
-            if self.reached(more):
-                return n, more
-            n = more
-        return n, None
+    def expected(self, n: int, signal: Signal, repeats: int) -> Expected:
+        """From so many trials."""
+        there, trials = replace(self.shape, n=n), Trials(repeats, self.trials.seed)
+        return expected_accuracy(there, self.goal, method=self.method, trials=trials, signal=signal)
+
+
+def _is_beyond(point: Point, loss: float, step: float) -> bool:
+    """On the side that steps in this direction lead to."""
+    return (point.expected.loss <= loss) == (step > 1)
+
+
+def _crossing(points: tuple[Point, ...], loss: float) -> int | None:
+    """Where the smoothed cost falls to ``loss``, to two digits; None if it does not."""
+    cost = isotonic_regression([point.expected.loss for point in points], increasing=False).x
+    enough = int(np.argmax(cost <= loss))
+    if cost[enough] > loss:
+        return None
+    if enough == 0:
+        return int(points[0].at)
+    before, after = (math.log(points[place].at) for place in (enough - 1, enough))
+    share = (cost[enough - 1] - loss) / (cost[enough - 1] - cost[enough])
+    return int(float(f"{math.exp(before + share * (after - before)):.2g}"))

@@ -63,7 +63,8 @@ def _against(expected: "Expected") -> str:
 def _smaller(shape: "Shape", expected: "Expected") -> str:
     if expected.simulated_at == shape.n:
         return ""
-    return f" (Tried on {expected.simulated_at:,} rows, with an epsilon that makes the noise as large beside them.)"
+    low = " That is few for so many columns: the expectation is too low, by up to 0.04." if expected.rough else ""
+    return f" Tried on {expected.simulated_at:,} rows, with an epsilon that makes the noise as large beside them.{low}"
 
 
 def _best(rows: "list[MethodOutlook]") -> str:

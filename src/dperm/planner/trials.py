@@ -33,7 +33,7 @@ class Trials:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        object.__setattr__(self, "repeats", checks.count("repeats", self.repeats, least=2, most=1000))
+        object.__setattr__(self, "repeats", checks.count("repeats", self.repeats, least=2, most=10_000))
         object.__setattr__(self, "seed", checks.count("seed", self.seed, least=0))
 
     @classmethod

@@ -11,6 +11,7 @@ from dperm.cli.plan.given import Given, option
 from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
+    from dperm.cli.plan.columns import Columns
     from dperm.planner import Shape, Trials
     from dperm.privacy import ApproxDP, PureDP
 
@@ -49,15 +50,30 @@ def goal_of(given: Given) -> "PureDP | ApproxDP":
     return guarantee(promise.size, delta_of(None, promise.delta), relation_of(None, promise.adjacency))
 
 
-def shape_of(given: Given, *, n: int | None, dim: int | None, feature_norm: float | None) -> "Shape":
+def shape_of(given: Given, n: int | None, columns: "Columns") -> "Shape":
     """The public numbers that data are made up by; what was left out has the default of `Shape`."""
     from dperm.planner import Shape
 
     declared = given.declared
-    optional = {"balance": declared.balance, "baseline": declared.baseline, "feature_norm": feature_norm}
-    assert n is not None and dim is not None
+    optional = {"balance": declared.balance, "baseline": declared.baseline, "feature_norm": columns.feature_norm}
+    assert n is not None
     with named_options():
-        return Shape(n, dim, **{name: value for name, value in optional.items() if value is not None})
+        return Shape(n, columns.dim, **{name: value for name, value in optional.items() if value is not None})
+
+
+def warn_as_a_fit(goal: "PureDP | ApproxDP", n: int, dim: int) -> None:
+    """Whatever a fit of so many records would warn of, as it would: a delta above 1/n, noise that drowns them.
+
+    Under add_remove a fit does not know n, and says nothing; here n is a public guess.
+    """
+    from dperm.privacy import ApproxDP
+    from dperm.sklearn import PrivateLogisticRegression
+
+    delta = goal.delta if isinstance(goal, ApproxDP) else 0.0
+    model = PrivateLogisticRegression(
+        epsilon=goal.epsilon, delta=delta, adjacency=goal.adjacency, feature_norm=1.0, n=n, classes=(0, 1)
+    )
+    model.plan(dim=dim)
 
 
 def trials_of(given: Given, progress: Callable[[float], None] = lambda share: None) -> "Trials":

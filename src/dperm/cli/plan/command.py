@@ -33,7 +33,7 @@ def plan(
     schema: models.SchemaFile = None,
     epsilon: models.Epsilon = None,
     delta: models.Delta = None,
-    n: models.Rows = None,
+    n: options.Rows = None,
     dim: options.Columns = None,
     adjacency: models.Relation = None,
     method: options.MethodName = None,

@@ -11,7 +11,7 @@ import typer
 from dperm.cli.plan.given import Given
 from dperm.cli.running import REFUSED
 from dperm.cli.wording import as_typed
-from dperm.errors import BudgetError, LeakError, ParameterError
+from dperm.errors import BudgetError, ParameterError
 
 if TYPE_CHECKING:
     from dperm.cli.charging import Account
@@ -20,17 +20,16 @@ if TYPE_CHECKING:
     from dperm.data.schema import Schema
     from dperm.methods.plan import Plan
 
-_NO_SCHEMA = "What to expect can be asked without a schema:\n  dperm plan --n 20000 --dim 10 --epsilon 1"
-
 
 def plan_fit(given: Given) -> None:
     """Plan, price, try it if that is asked for, and print; exit code 3 if the account does not cover it."""
     from dperm.cli import subject
     from dperm.cli.charging import Account
     from dperm.cli.plan.schema_outlook import wanted_of
+    from dperm.cli.problem import read_schema
 
     size, model, force = given.promise.size, given.model, given.output.force
-    declared = _schema(given)
+    declared = read_schema(model.schema, None, None)
     subject.require_free(model.write_event, force)
     account = Account.of(model.ledger, model.account, model.request_id)
     asked = _problem(given, declared, size, account)
@@ -44,17 +43,6 @@ def plan_fit(given: Given) -> None:
     (_print_json if given.output.json else _print_facts)(planned)
     if not planned.priced.get("covered", True):
         raise typer.Exit(REFUSED)
-
-
-def _schema(given: Given) -> "Schema":
-    from dperm.cli.problem import read_schema
-
-    try:
-        return read_schema(given.model.schema, None, None)
-    except LeakError as error:
-        if given.model.schema is None:
-            error.add_note(_NO_SCHEMA)
-        raise
 
 
 def _problem(given: Given, declared: "Schema", size: float, account: "Account | None") -> "Problem":

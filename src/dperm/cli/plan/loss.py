@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dperm.cli.plan.asked import goal_of, methods_of, named_options, shape_of, trials_of
+from dperm.cli.plan.asked import goal_of, methods_of, named_options, shape_of, trials_of, warn_as_a_fit
+from dperm.cli.plan.columns import Columns
 from dperm.cli.plan.given import Given
 from dperm.cli.running import progress_bar
 
@@ -36,6 +37,7 @@ class _Tried:
     records: "RecordsByTrial"
     shape: "Shape"
     goal: "PureDP | ApproxDP"
+    columns: Columns
     n: int | None
 
     @classmethod
@@ -45,14 +47,16 @@ class _Tried:
 
         goal, declared, loss = goal_of(given), given.declared, given.question.target_loss
         start = _START if declared.n is None else declared.n
-        shape = shape_of(given, n=start, dim=declared.dim, feature_norm=declared.feature_norm)
+        columns = Columns.of(given)
+        shape = shape_of(given, start, columns)
         methods_of(given)  # is checked
         assert loss is not None
         with named_options(), progress_bar("Trying on made-up data") as tell:
             found = records_for_accuracy(
                 shape, goal, loss=loss, method=given.promise.method or "auto", trials=trials_of(given, tell)
             )
-        return cls(found, shape, goal, declared.n)
+        warn_as_a_fit(goal, declared.n or found.n or shape.n, shape.dim)
+        return cls(found, shape, goal, columns, declared.n)
 
     @property
     def enough(self) -> bool | None:
@@ -80,7 +84,8 @@ def _print(tried: _Tried) -> None:
         for point in sorted(records.points, key=lambda point: point.at)
     ]
     print_table(("rows", "expected accuracy", "95 % interval", "lost to privacy"), rows)
-    print_facts([("guarantee", guarantee_in_words(tried.goal)), ("assumed", below(assumed(tried.shape, tried=True)))])
+    public = below(assumed(tried.shape, tried.columns, tried=True))
+    print_facts([("guarantee", guarantee_in_words(tried.goal)), ("assumed", public)])
     print_paragraphs([*_verdict(tried), records.sentence, MADE_UP])
 
 

@@ -9,6 +9,14 @@ import typer
 
 from dperm.cli.options import number
 
+
+def _read_count(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(f"{text!r} is not a whole number. Write it without separators: 8000.") from None
+
+
 RequestId = Annotated[
     str | None,
     typer.Option("--request-id", metavar="ID", show_default=False, help="That of the fit, if it was approved."),
@@ -17,9 +25,17 @@ WriteEvent = Annotated[
     Path | None, typer.Option("--write-event", metavar="FILE", show_default=False, help="Store the event as JSON.")
 ]
 Expect = Annotated[bool, typer.Option("--expect", help="With --schema: add what accuracy to expect.")]
+Rows = Annotated[
+    int | None,
+    typer.Option(
+        "--n", parser=_read_count, metavar="N", show_default=False, help="The public number of records, if known."
+    ),
+]
 Columns = Annotated[
     int | None,
-    typer.Option("--dim", metavar="D", show_default=False, help="Number of columns, in place of a schema."),
+    typer.Option(
+        "--dim", parser=_read_count, metavar="D", show_default=False, help="Number of columns, in place of a schema."
+    ),
 ]
 Balance = Annotated[float | None, number("--balance", "Share of the positive class.", show_default="0.5")]
 Baseline = Annotated[
@@ -38,7 +54,7 @@ MethodName = Annotated[
         "--method",
         metavar="NAME",
         show_default="auto; in a table all",
-        help="auto, objective, output, gradient, sgd, bolt_on, sufficient, ...",
+        help="auto, objective, output, gradient, sgd, bolt_on, posterior; without --dim and trials also sufficient.",
     ),
 ]
 TargetExcess = Annotated[

@@ -13,6 +13,13 @@ if TYPE_CHECKING:
 
 FAILURE = 0.05
 """p of Bellet's theorem, which holds with probability 1 - 2p."""
+LEGEND = (
+    "R0: the norm of the model compared with, times the largest norm of a gradient; g: the excess asked for; d: "
+    "coefficients; eps: epsilon."
+)
+GAUSSIAN_LEGEND = (
+    f" p: {FAILURE:g}, half the chance that the theorem fails; q = (sqrt(d) + sqrt(2 log(1/p))) sqrt(log(1/delta))."
+)
 TITLE = (
     "Order only (T58): theorems of the lectures whose constants C are not published, here 1. A scale, not a bound, and "
     "no answer to how many:"
@@ -66,6 +73,7 @@ def print_orders(problem: "LearningProblem", excess: float, goal: "PureDP | Appr
     typer.echo()
     rows = [(one.source, _rounded(one.order.value), one.order.statement) for one in orders_of(problem, excess, goal)]
     print_table(("theorem", "order, with C = 1", "C times"), rows)
+    print_paragraphs([LEGEND + (GAUSSIAN_LEGEND if any("q " in statement for *_, statement in rows) else "")])
 
 
 def _rounded(value: float) -> str:

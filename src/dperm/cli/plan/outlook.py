@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dperm.cli.plan.asked import goal_of, methods_of, named_options, shape_of, trials_of
+from dperm.cli.plan.asked import goal_of, methods_of, named_options, shape_of, trials_of, warn_as_a_fit
+from dperm.cli.plan.columns import Columns
 from dperm.cli.plan.given import Given
 from dperm.cli.running import progress_bar
 from dperm.errors import ParameterError
@@ -24,9 +25,11 @@ def tell_outlook(given: Given) -> None:
     from dperm.cli.plan.outlook_text import print_outlook
     from dperm.privacy.guarantee import guarantee_as_dict
 
-    goal = goal_of(given)
-    shape = shape_of(given, n=given.declared.n, dim=given.declared.dim, feature_norm=given.declared.feature_norm)
-    seen = Wanted.of(given, shape, goal).seen()
+    goal, columns = goal_of(given), Columns.of(given)
+    shape = shape_of(given, given.declared.n, columns)
+    wanted = Wanted.of(given, shape, goal, columns)
+    warn_as_a_fit(goal, shape.n, shape.dim)
+    seen = wanted.seen()
     if given.output.json:
         print_json({"guarantee": guarantee_as_dict(goal), **seen.as_dict()})
     else:
@@ -35,12 +38,12 @@ def tell_outlook(given: Given) -> None:
 
 @dataclass(frozen=True)
 class Seen:
-    """What was found out; ``encoded`` if the columns are those that a schema makes."""
+    """What was found out."""
 
     outlook: "Outlook"
     curves: "Curves | None"
     file: Path | None
-    encoded: bool
+    columns: Columns
 
     def as_dict(self) -> dict[str, object]:
         """As JSON takes it."""
@@ -56,9 +59,10 @@ class Wanted:
     shape: "Shape"
     goal: "PureDP | ApproxDP"
     methods: tuple[str, ...]
+    columns: Columns
 
     @classmethod
-    def of(cls, given: Given, shape: "Shape", goal: "PureDP | ApproxDP") -> "Wanted":
+    def of(cls, given: Given, shape: "Shape", goal: "PureDP | ApproxDP", columns: Columns) -> "Wanted":
         """The request, if nothing of it has to be refused."""
         from dperm.cli.drawing import require_picture
 
@@ -66,7 +70,7 @@ class Wanted:
         for option, value in {"--plot": plot, "--quick": question.quick, "--seed": question.seed is not None}.items():
             if question.no_trials and value:
                 raise ParameterError(f"{option} belongs to trials, and --no-trials leaves them out. Leave one out.")
-        wanted = cls(given, shape, goal, methods_of(given))
+        wanted = cls(given, shape, goal, methods_of(given), columns)
         trials_of(given)  # is checked
         with named_options():
             shape.problem(wanted.reference_norm)
@@ -100,7 +104,7 @@ class Wanted:
                 drawn = curves(self.shape, self.goal, method=self.given.promise.method or "auto", trials=trials)
         if drawn is not None and plot is not None:
             _draw(drawn, plot)
-        return Seen(found, drawn, plot, encoded=self.given.model.schema is not None)
+        return Seen(found, drawn, plot, self.columns)
 
 
 def _draw(drawn: "Curves", path: Path) -> None:

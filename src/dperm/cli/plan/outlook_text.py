@@ -11,23 +11,27 @@ import typer
 from dperm.cli.wording import as_typed
 
 if TYPE_CHECKING:
+    from dperm.cli.plan.columns import Columns
     from dperm.cli.plan.outlook import Seen
     from dperm.planner import Expected, MethodOutlook, Outlook, Shape
     from dperm.theory import MethodBound
 
 _HEADERS = ("method", "noise", "proved: excess risk at most", "expected accuracy", "95 % interval")
 _ABSENT = "-"
+_GRID = re.compile(r",? rounded to the grid 2\^-?\d+(, drawn exactly)?")
+_GAMMA = "gamma norm: an even direction, and a length that follows a gamma law; Laplace noise for vectors"
+TAGS = "T57 and so on are theorems, with their proofs in docs/theory"
 
 
 def print_outlook(seen: "Seen") -> None:
     """The table, the facts that it rests on, and the sentences."""
     from dperm.cli.output import print_facts, print_paragraphs, print_table
 
-    found, encoded = seen.outlook, " as the schema encodes them" if seen.encoded else ""
+    found, encoded = seen.outlook, " as the schema encodes them" if seen.columns.encoded else ""
     typer.echo(f"What to expect of {found.shape.n:,} rows with {_columns(found.shape)}{encoded}; no data were read.\n")
     columns = len(_HEADERS) if _was_tried(found) else 3
     print_table(_HEADERS[:columns], [_row(row)[:columns] for row in found.rows])
-    print_facts(_facts(found))
+    print_facts(_facts(found, seen.columns))
     print_paragraphs(map(_said, found.sentences))
     if seen.file is not None:
         typer.echo(f"\nWritten: {seen.file}")
@@ -55,17 +59,17 @@ def _row(row: "MethodOutlook") -> tuple[str, ...]:
 
 
 def _planned(row: "MethodOutlook") -> tuple[str, str]:
-    from dperm.cli.output import up
+    from dperm.report.numbers import rounded_up
 
-    return (_ABSENT if row.noise is None else up(row.noise, 3)), _proved(row.proved)
+    return (_ABSENT if row.noise is None else rounded_up(row.noise, 3)), _proved(row.proved)
 
 
 def _proved(proved: "MethodBound | None") -> str:
-    from dperm.cli.output import up
+    from dperm.report.numbers import rounded_up
 
     if proved is None:
         return "no bound"
-    return f"{up(proved.bound, 3)}{', says nothing' if proved.says_nothing else ''} ({', '.join(proved.tags)})"
+    return f"{rounded_up(proved.bound, 3)}{', says nothing' if proved.says_nothing else ''} ({', '.join(proved.tags)})"
 
 
 def _expected(expected: "Expected | None") -> tuple[str, str]:
@@ -79,31 +83,44 @@ def interval(expected: "Expected") -> str:
     return f"[{math.floor(1000 * expected.low) / 1000:.3f}, {math.ceil(1000 * expected.high) / 1000:.3f}]"
 
 
-def _facts(found: "Outlook") -> list[tuple[str, str]]:
+def _facts(found: "Outlook", columns: "Columns") -> list[tuple[str, str]]:
     from dperm.cli.fit_report import guarantee_in_words
     from dperm.cli.output import below
 
-    names, applied = {row.method for row in found.rows}, [row for row in found.rows if row.noise is not None]
-    kinds = [(row.noise_kind, row.method) for row in applied if row.used == row.method or row.used not in names]
     refused = [f"{row.method}: {_said(row.refused)}" for row in found.rows if row.refused]
     return [
         ("guarantee", guarantee_in_words(found.goal)),
-        ("assumed", below(assumed(found.shape, tried=_was_tried(found)))),
-        *([("noise", below(["standard deviation of each coordinate", *_grouped(kinds)]))] if kinds else []),
+        ("assumed", below(assumed(found.shape, columns, tried=_was_tried(found)))),
+        *_noise(found),
+        *([("proved", TAGS)] if any(row.proved is not None for row in found.rows) else []),
         *([("not used", below(refused))] if refused else []),
         *_trials(found),
     ]
 
 
-def assumed(shape: "Shape", *, tried: bool) -> list[str]:
+def _noise(found: "Outlook") -> list[tuple[str, str]]:
+    """What is drawn, by method, with what all of them have in common said once."""
+    from dperm.cli.output import below
+
+    names, applied = {row.method for row in found.rows}, [row for row in found.rows if row.noise is not None]
+    kinds = [(row.noise_kind, row.method) for row in applied if row.used == row.method or row.used not in names]
+    if not kinds:
+        return []
+    short = _grouped([(_GRID.sub("", kind), method) for kind, method in kinds])
+    lines = ["standard deviation of each coordinate; all of it is rounded to a fine grid and drawn exactly", *short]
+    return [("noise", below([*lines, *([_GAMMA] if any("gamma norm" in line for line in short) else [])]))]
+
+
+def assumed(shape: "Shape", columns: "Columns", *, tried: bool) -> list[str]:
     """The public numbers that all of it follows from; trials need more of them than bounds."""
     from dperm.planner.signal import REMOVED
 
-    rule = f"a rule, {REMOVED:g} of the errors of guessing the larger class can be avoided"
+    rule = f"a rule, {REMOVED:.0%} of the errors of guessing the larger class can be avoided"
     believed = rule if shape.baseline is None else f"{shape.baseline:g}, as declared"
     lines = [f"{shape.balance:g} of the rows are positive", f"accuracy without privacy: {believed}"] if tried else []
     return [
         f"{_columns(shape)}, rows of norm at most {shape.feature_norm:g}",
+        *columns.note,
         *lines,
         "these numbers are taken as public: none of them may be read off private data",
     ]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dperm.cli.plan.asked import goal_of, named_options
+from dperm.cli.plan.asked import goal_of, named_options, warn_as_a_fit
+from dperm.cli.plan.columns import Columns
 from dperm.cli.plan.given import Given
 
 if TYPE_CHECKING:
@@ -48,6 +49,7 @@ class _Counted:
     records: "Records"
     goal: "PureDP | ApproxDP"
     problem: "LearningProblem"
+    columns: Columns
     without_privacy: int
     n: int | None
 
@@ -59,16 +61,18 @@ class _Counted:
         from dperm.theory import output_sample_size
 
         goal, declared, excess = goal_of(given), given.declared, given.question.target_excess
-        norms = {"reference_norm": declared.reference_norm, "feature_norm": declared.feature_norm}
+        columns = Columns.of(given)
+        norms = {"reference_norm": declared.reference_norm, "feature_norm": columns.feature_norm}
         known = {name: 1.0 if norm is None else norm for name, norm in norms.items()}
-        assert excess is not None and declared.dim is not None
+        assert excess is not None
         with named_options():
             if declared.n is not None:
                 checks.count("n", declared.n)
-            records = records_for(excess, declared.dim, goal, **known)
-            problem = Shape(2, declared.dim, feature_norm=known["feature_norm"]).problem(known["reference_norm"])
+            records = records_for(excess, columns.dim, goal, **known)
+            problem = Shape(2, columns.dim, feature_norm=known["feature_norm"]).problem(known["reference_norm"])
             plain = output_sample_size(problem, excess, epsilon=_LARGEST_EPSILON, adjacency=goal.adjacency)
-        return cls(records, goal, problem, plain, declared.n)
+        warn_as_a_fit(goal, declared.n or records.n, columns.dim)
+        return cls(records, goal, problem, columns, plain, declared.n)
 
     @property
     def enough(self) -> bool | None:
@@ -104,7 +108,7 @@ class _Counted:
 
 def _print(counted: _Counted) -> None:
     from dperm.cli.fit_report import guarantee_in_words
-    from dperm.cli.output import print_facts, print_paragraphs, print_table
+    from dperm.cli.output import below, print_facts, print_paragraphs, print_table
     from dperm.cli.plan.orders import print_orders
 
     records = counted.records
@@ -116,8 +120,18 @@ def _print(counted: _Counted) -> None:
         [
             ("guarantee", guarantee_in_words(counted.goal)),
             ("excess", f"of the logistic loss on new records, over the best model of norm {problem.reference_norm:g}"),
-            ("assumed", f"{problem.dim:,} coefficients, gradients of norm at most {problem.lipschitz:.4g}; public"),
+            ("assumed", below(_assumed(counted))),
         ]
     )
     print_paragraphs([*([counted.verdict] if counted.verdict else []), records.sentence, OWN])
     print_orders(problem, records.target_excess, counted.goal)
+
+
+def _assumed(counted: _Counted) -> list[str]:
+    problem, encoded = counted.problem, " as the schema encodes them" if counted.columns.encoded else ""
+    return [
+        f"{counted.columns.dim:,} columns{encoded}: {problem.dim:,} coefficients with the intercept",
+        f"gradients of norm at most {problem.lipschitz:.4g}",
+        *counted.columns.note,
+        "these numbers are taken as public: none of them may be read off private data",
+    ]

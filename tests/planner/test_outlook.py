@@ -1,0 +1,119 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""All methods side by side, and in words."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from dperm.errors import ParameterError
+from dperm.planner import Outlook, Shape, Trials, outlook
+from dperm.privacy import ApproxDP, PureDP
+from dperm.theory import compare_methods
+
+SHAPE = Shape(1500, 6, balance=0.25)
+GOAL = ApproxDP(1.0, 1e-6, "replace_one")
+
+
+@pytest.fixture(scope="module")
+def found() -> Outlook:
+    return outlook(SHAPE, GOAL, trials=Trials.quick())
+
+
+def test_there_is_a_row_for_each_method(found: Outlook) -> None:
+    assert [row.method for row in found.rows] == ["auto", "objective", "output", "gradient", "sgd"]
+    assert all(row.expected is not None and not row.refused and row.noise for row in found.rows)
+
+
+def test_the_proved_bounds_are_those_of_the_theory(found: Outlook) -> None:
+    problem = SHAPE.problem(1.0)
+    bounds = compare_methods(problem, SHAPE.n, epsilon=1.0, delta=1e-6, adjacency="replace_one")
+    assert {row.proved for row in found.rows if row.proved} == set(bounds)
+    assert found.row("auto").proved == found.row("objective").proved
+    assert found.row("sgd").proved is None
+
+
+def test_auto_is_tried_once(found: Outlook) -> None:
+    auto, objective = found.row("auto").expected, found.row("objective").expected
+    assert auto is not None
+    assert objective is not None
+    assert (auto.method, auto.used) == ("auto", "objective")
+    assert auto.mean == objective.mean
+
+
+def test_the_sentences_say_what_was_found_and_what_it_rests_on(found: Outlook) -> None:
+    said = " ".join(found.sentences)
+    expected = found.row("auto").expected
+    assert expected is not None
+    assert said.startswith("With 1,500 rows, 6 columns and epsilon 1, delta 1e-06 under replace_one, expect")
+    assert f"{expected.mean:.3f}" in said
+    assert "one-sided" in said
+    assert "made-up" in said
+    assert "Give a baseline" in said
+    assert "not about the defaults" in said
+
+
+def test_a_declared_baseline_is_repeated() -> None:
+    found = outlook(Shape(400, 3, baseline=0.8), GOAL, methods=("auto",), trials=Trials.quick())
+    said = " ".join(found.sentences)
+    assert "declared baseline of 0.8" in said
+    assert "Give a baseline" not in said
+
+
+def test_an_outlook_is_plain_data(found: Outlook) -> None:
+    data = json.loads(json.dumps(found.as_dict(), allow_nan=False))
+    assert data["goal"]["epsilon"] == 1.0
+    assert [row["method"] for row in data["methods"]] == [row.method for row in found.rows]
+    assert data["methods"][0]["proved"]["bound"] == found.rows[0].proved.bound  # type: ignore[union-attr]
+
+
+def test_without_trials_there_are_noise_and_bounds_and_no_accuracy() -> None:
+    found = outlook(SHAPE, GOAL, simulate=False)
+    assert all(row.expected is None and row.noise for row in found.rows)
+    said = " ".join(found.sentences)
+    assert "accuracy of about" not in said
+    assert "Proved for" in said
+
+
+def test_methods_that_do_not_apply_say_why() -> None:
+    found = outlook(SHAPE, PureDP(1.0, "replace_one"), simulate=False)
+    assert "delta > 0" in found.row("gradient").refused
+    assert found.row("gradient").noise is None
+    assert not found.row("output").refused
+    bolted = outlook(SHAPE, ApproxDP(1.0, 1e-6, "add_remove"), methods=("bolt_on",), simulate=False)
+    assert "replace_one" in bolted.row("bolt_on").refused
+    assert bolted.sentences[0] == "There is no proved bound for these methods."
+
+
+def test_a_bound_that_says_nothing_is_said_to_say_nothing() -> None:
+    found = outlook(Shape(20, 50), ApproxDP(0.01, 1e-6, "replace_one"), simulate=False)
+    assert "say nothing" in " ".join(found.sentences)
+
+
+def test_noise_that_drowns_the_rows_is_said_to_be_no_better_than_guessing() -> None:
+    found = outlook(Shape(60, 20, balance=0.2), GOAL, methods=("auto",), trials=Trials.quick())
+    assert "no better than guessing" in found.sentences[0]
+
+
+def test_trials_on_fewer_rows_are_said_to_be_such(found: Outlook) -> None:
+    row = found.row("auto")
+    assert row.expected is not None
+    assert "Tried on" not in found.sentences[0]
+    large = replace(found, shape=replace(SHAPE, n=10**8), rows=(row,))
+    assert "Tried on 1,500 rows" in large.sentences[0]
+    rough = replace(large, rows=(replace(row, expected=replace(row.expected, rough=True)),))
+    assert "too low" in rough.sentences[0]
+
+
+def test_progress_goes_from_nothing_to_all() -> None:
+    told: list[float] = []
+    outlook(SHAPE, GOAL, methods=("auto", "output"), trials=Trials(4, progress=told.append))
+    assert told == sorted(told)
+    assert told[-1] == 1.0
+
+
+@pytest.mark.parametrize("norm", [0.0, -1.0, float("inf")])
+def test_a_reference_norm_that_makes_no_sense_is_refused(norm: float) -> None:
+    with pytest.raises(ParameterError, match=r"^reference_norm must"):
+        outlook(SHAPE, GOAL, reference_norm=norm, simulate=False)
