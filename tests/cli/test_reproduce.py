@@ -20,7 +20,7 @@ EXAMPLES = re.findall(r"^  dperm (.*)$", reproduce.HELP, re.MULTILINE)
 FILES = ["falls.json", "falls.md", "falls.png"]
 
 
-def made_up(name, holds=True):
+def made_up(name, holds=True, source="Musco"):
     """A lesson that takes no time; its table tells its effort."""
 
     def run(effort):
@@ -29,13 +29,13 @@ def made_up(name, holds=True):
         picture = Picture("A picture", "x", "y", (Curve("a", (1.0, 2.0), (3.0, 4.0)),))
         return Outcome({"n": 7}, table, picture, (Check("it falls", holds),), "So it is.")
 
-    return Lesson(name, f"How it {name}", "Musco", "It is claimed.", ("T1", "E2"), run)
+    return Lesson(name, f"How it {name}", source, "It is claimed.", ("T1", "E2"), run)
 
 
 @pytest.fixture
 def lessons(tmp_path, monkeypatch):
     """Two lessons whose checks hold, and one whose check does not, in an empty directory."""
-    found = (made_up("falls"), made_up("rises"), made_up("fails", holds=False))
+    found = (made_up("falls"), made_up("rises", source="Musco, Wang"), made_up("fails", holds=False, source="Wang"))
     monkeypatch.setattr("dperm.reproduce.LESSONS", found)
     monkeypatch.setattr("dperm.reproduce.catalogue.LESSONS", found)
     monkeypatch.chdir(tmp_path)
@@ -71,6 +71,23 @@ def test_the_default_is_seed_0_and_full_effort(lessons, answered):
 def test_several_lessons_are_run_in_the_order_in_which_they_are_named_each_once(lessons, answered):
     found = answered("reproduce rises falls rises")["lessons"]
     assert [one["name"] for one in found] == ["rises", "falls"]
+
+
+def test_an_author_stands_for_all_lessons_of_the_lecture(lessons, answered):
+    for author in ("Musco", "musco", "MUSCO"):
+        assert [one["name"] for one in answered(f"reproduce {author}")["lessons"]] == ["falls", "rises"]
+    assert [one["name"] for one in answered("reproduce rises musco")["lessons"]] == ["rises", "falls"]
+
+
+@pytest.mark.parametrize("name", ["Falls", "FALLS", "falls"])
+def test_case_does_not_matter(lessons, answered, name):
+    assert [one["name"] for one in answered(f"reproduce {name}")["lessons"]] == ["falls"]
+
+
+def test_every_lecture_has_lessons_by_its_author():
+    for author in ("Bellet", "Razaviyayn", "Monteleoni", "Wang", "Musco"):
+        assert all(author in lesson.source for lesson in reproduce._chosen([author]))
+    assert reproduce._chosen(["ALL"]) == LESSONS
 
 
 def test_all_runs_every_lesson_and_a_check_that_fails_ends_with_5(lessons, dperm):
@@ -130,7 +147,9 @@ def test_a_folder_without_a_lesson_is_a_mistake(lessons, refused):
 
 def test_an_unknown_lesson_is_refused_before_anything_is_run(lessons, refused):
     assert "Did you mean falls" in refused("reproduce rises fals --folder here")
-    assert "There are: falls, rises, fails." in refused("reproduce zzz")
+    said = refused("reproduce zzz")
+    assert "a lesson, a lecture (Musco, Wang) or all" in said and '"dperm reproduce" lists' in said
+    assert "Did you mean Musco" in refused("reproduce Musko") and "falls" not in said
     assert not Path("here").exists()
 
 

@@ -49,6 +49,11 @@ def test_the_table_shows_where_twice_q_epsilon_fails():
     assert all(row[2] == pytest.approx(row[3], rel=1e-9) for row in rows)
 
 
+def test_formulas_are_not_drawn_as_measured():
+    kinds = [curve.kind for curve in LESSON.run(Effort(quick=True)).picture.curves]
+    assert kinds == ["proved", "published", "proved", "wrong"]
+
+
 @pytest.mark.slow
 def test_with_all_settings():
     assert all(check.holds for check in LESSON.run(Effort()).checks)

@@ -36,6 +36,14 @@ def test_a_lesson_says_whose_claim_it_is_and_what_it_runs(lesson):
     assert re.fullmatch("[a-z][a-z0-9_]*", lesson.name)
 
 
+@EACH
+def test_a_lesson_tells_its_progress_to_the_end_and_its_checks_are_sentences(lesson):
+    told = []
+    outcome = lesson.run(Effort(quick=True, progress=told.append))
+    assert told == sorted(told) and told[-1] == 1
+    assert [c.statement for c in outcome.checks if not re.fullmatch(r"[A-Z0-9].*[^.]\.", c.statement)] == []
+
+
 def test_every_lecturer_has_a_lesson():
     assert {name for lesson in LESSONS for name in re.split(r", | and ", lesson.source)} == LECTURERS
 

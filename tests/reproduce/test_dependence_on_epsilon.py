@@ -4,8 +4,8 @@
 
 import pytest
 
-from dperm.reproduce import Effort, run
-from dperm.reproduce.perturbed_logistic import JMLR, NOISES, OURS, OUTPUT, PRINTED, STANDARD
+from dperm.reproduce import Effort, by_name, run
+from dperm.reproduce.perturbed_logistic import JMLR, NOISES, OURS, OUTPUT, PRINTED, STANDARD, Noise
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,17 @@ def test_checks_fail_where_algorithms_are_exchanged(monkeypatch):
     monkeypatch.setitem(NOISES, OURS, output)
     monkeypatch.setitem(NOISES, OUTPUT, ours)
     checks = run("dependence_on_epsilon", Effort(quick=True)).checks
-    assert [check.holds for check in checks] == [False, False, False, True]
+    assert [check.holds for check in checks] == [True, False, False, False, False, True]
+
+
+def test_the_first_check_fails_where_an_error_rises_with_epsilon(monkeypatch):
+    """The printed noise turned upside down: it grows with epsilon."""
+    monkeypatch.setitem(NOISES, PRINTED, lambda task: Noise(200 * task.epsilon, task.strength))
+    assert not run("dependence_on_epsilon", Effort(quick=True)).checks[0].holds
+
+
+def test_the_claim_does_not_say_what_an_absent_figure_shows():
+    assert "our text version has the caption alone" in by_name("dependence_on_epsilon").claim
 
 
 @pytest.mark.slow

@@ -33,6 +33,20 @@ def test_the_exact_noise_is_what_account_certifies():
     assert planned(100) == pytest.approx(Setting(100).exact, rel=1e-4)
 
 
+def test_the_noise_of_the_printed_derivation_suffices_though_its_proof_does_not_say_so():
+    at = Setting(100)
+    assert account(Gaussian(at.literal * 10_000) * 100, "replace_one").epsilon(1e-5) == pytest.approx(
+        at.true_epsilon(at.literal), rel=1e-6
+    )
+    assert at.spent < at.true_epsilon(at.literal) < 0.5 == pytest.approx(at.true_epsilon(at.exact), rel=1e-9)
+
+
+def test_checks_fail_where_dperm_plans_other_noise(monkeypatch):
+    monkeypatch.setattr("dperm.reproduce.lessons.dpgd_noise.planned", lambda steps: 1e-4 * steps)
+    holds = [check.holds for check in LESSON.run(Effort(quick=True)).checks]
+    assert holds == [True, True, True, True, False, False]
+
+
 def test_the_slide_and_the_exact_noise_part_with_the_steps():
     rows = LESSON.run(Effort(quick=True)).table.rows
     ratios = [row[5] for row in rows]

@@ -48,6 +48,12 @@ def test_the_table_has_the_settings_and_a_ratio_that_falls():
         assert ratios == sorted(ratios, reverse=True) and ratios[0] > 1 > ratios[-1]
 
 
+def test_formulas_are_not_drawn_as_measured():
+    kinds = {curve.name: curve.kind for curve in LESSON.run(Effort(quick=True)).picture.curves}
+    assert kinds.pop("needed (exact)") == "proved"
+    assert len(kinds) == 3 and set(kinds.values()) == {"published"}
+
+
 @pytest.mark.slow
 def test_with_all_settings():
     assert all(check.holds for check in LESSON.run(Effort()).checks)

@@ -5,6 +5,7 @@
 import pytest
 
 from dperm.reproduce import Effort, run
+from dperm.reproduce.lessons.learning_curves import LESSON
 from dperm.reproduce.perturbed_logistic import JMLR, NOISES, OURS, OUTPUT, PRINTED, STANDARD
 
 
@@ -41,12 +42,34 @@ def test_all_checks_hold_and_the_picture_has_bands(outcome):
     assert [check.statement for check in outcome.checks if not check.holds] == []
     for curve in outcome.picture.curves:
         assert all(low <= y <= high for low, y, high in zip(curve.low, curve.y, curve.high, strict=True))
-    assert {curve.name: curve.kind for curve in outcome.picture.curves}[PRINTED] == "wrong"
+    kinds = {curve.name: curve.kind for curve in outcome.picture.curves}
+    assert kinds.pop(PRINTED) == "wrong" and set(kinds.values()) == {"measured"}
+
+
+@pytest.mark.parametrize("name", ["margin 0.03", "noise 0.2"])
+def test_the_lead_begins_at_a_thousand_records_and_the_lesson_says_so(outcome, name):
+    found = columns(outcome, name)
+    assert found["n"][:2] == (500, 1000)
+    assert found[JMLR][0] > found[OUTPUT][0] and found[JMLR][1] < found[OUTPUT][1]
+    assert found[OUTPUT][1] < found[OURS][0] < found[OUTPUT][0] and found[OUTPUT][2] > found[OURS][1]
+    assert "from n = 1000 on" in LESSON.claim and "At n = 500 it is otherwise" in LESSON.claim
+    assert "From n = 1000 on" in outcome.sentence and "at n = 500" in outcome.sentence
+
+
+def test_the_claim_does_not_say_what_an_absent_figure_shows():
+    assert "our text version has the caption alone" in LESSON.claim
 
 
 def test_checks_fail_where_the_determinant_is_not_charged(monkeypatch):
     monkeypatch.setitem(NOISES, OURS, NOISES[PRINTED])
-    assert [check.holds for check in run("learning_curves", Effort(quick=True)).checks] == [True, True, False]
+    checks = run("learning_curves", Effort(quick=True)).checks
+    assert [check.holds for check in checks] == [True, True, False, True, False]
+
+
+def test_checks_fail_where_jmlr_is_no_worse_at_five_hundred_records(monkeypatch):
+    monkeypatch.setitem(NOISES, JMLR, NOISES[OURS])
+    checks = run("learning_curves", Effort(quick=True)).checks
+    assert [check.holds for check in checks] == [True, True, False, True, True]
 
 
 @pytest.mark.slow

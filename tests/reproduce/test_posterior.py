@@ -43,6 +43,21 @@ def test_the_inflation_at_any_temperature_is_1_plus_its_inverse(temperature):
     assert lesson.simulated_inflation(temperature, 40_000, 5) == pytest.approx(1 + 1 / temperature, rel=0.04)
 
 
+def test_the_picture_has_temperatures_of_theorems_and_nothing_measured():
+    curves = lesson.LESSON.run(Effort(quick=True)).picture.curves
+    assert {curve.name: curve.kind for curve in curves} == {
+        "T50, add/remove": "proved",
+        "T49, |log p| <= 2, pure": "proved",
+        "T50, replace-one": "proved",
+        "T51 (Minami), replace-one": "published",
+    }
+
+
+def test_the_last_check_fails_where_a_sample_varies_more(monkeypatch):
+    monkeypatch.setattr(lesson, "simulated_inflation", lambda temperature, *_: 1.2 / temperature)
+    assert [check.holds for check in lesson.LESSON.run(Effort(quick=True)).checks] == [True, True, False]
+
+
 def test_every_check_holds():
     for seed in (0, 1):
         assert all(check.holds for check in lesson.LESSON.run(Effort(quick=True, seed=seed)).checks)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from dperm.reproduce import Effort
 from dperm.reproduce.lessons import sensitivity as lesson
@@ -57,6 +58,20 @@ def test_the_free_intercept_is_the_minimiser_of_the_loss_without_a_penalty():
     n, b = 1000, np.linspace(0, 12, 1_200_001)
     places = [b[(k * np.logaddexp(0, b) + (n - k) * np.logaddexp(0, -b)).argmin()] for k in (2, 1)]
     assert places[1] - places[0] == pytest.approx(lesson.free_intercept_moves(n, 2), abs=1e-4)
+
+
+def test_a_fainter_penalty_lets_the_last_record_move_the_intercept_farther():
+    """Where the positive ones are alone, n/(1 + e^b) = Lambda b; with one negative, b is near log(999)."""
+    for strength in lesson.FAINT:
+        alone = brentq(lambda b, s=strength: 1000 / (1 + np.exp(b)) - s * b, 0, 50)
+        other = brentq(lambda b, s=strength: 999 / (1 + np.exp(b)) - 1 / (1 + np.exp(-b)) - s * b, 0, 50)
+        assert lesson.last_record_moves(strength) == pytest.approx(alone - other, abs=2e-3)
+
+
+def test_the_last_check_fails_where_the_intercept_is_held(monkeypatch, outcome):
+    assert outcome.checks[-1].holds
+    monkeypatch.setattr(lesson, "FAINT", (300.0, 100.0, 30.0))
+    assert not lesson.LESSON.run(Effort(quick=True)).checks[-1].holds
 
 
 def test_every_check_holds(outcome):

@@ -48,6 +48,12 @@ def test_the_table_is_in_order(outcome):
     assert deltas == sorted(deltas, reverse=True)
 
 
+def test_the_factor_that_is_told_holds_in_every_row(outcome):
+    factors = [row[2] / row[1] for row in outcome.table.rows]
+    assert 70 < factors[0] < 80 and factors == sorted(factors)
+    assert "at least 70 times" in LESSON.claim
+
+
 @pytest.mark.slow
 def test_with_all_settings_and_another_seed():
     assert all(check.holds for seed in (0, 1) for check in LESSON.run(Effort(seed=seed)).checks)

@@ -46,7 +46,16 @@ def test_the_picture_shows_single_runs_from_best_to_worst(outcome):
     for curve in outcome.picture.curves:
         assert list(curve.y) == sorted(curve.y) and len(curve.y) == 21
     kinds = {curve.name: curve.kind for curve in outcome.picture.curves}
-    assert kinds[lesson.ROWS[PRINTED]] == "wrong"
+    assert kinds.pop(lesson.ROWS[PRINTED]) == "wrong" and set(kinds.values()) == {"measured"}
+
+
+def test_the_standard_deviations_are_not_those_that_are_printed(outcome):
+    """Over draws and folds; that of standard LR over folds, where the print repeats the cell above (E37)."""
+    found = errors(outcome)
+    assert 0.02 < found[PRINTED][2] < 0.1284 / 2 and 0.02 < found[PRINTED][5] < 0.1105 / 2
+    assert found[STANDARD][5] < 0.005
+    assert lesson.printed_spread(STANDARD) == lesson.printed_spread(PRINTED) == 0.1105
+    assert "means like the printed ones come out" in lesson.LESSON.claim and "E37" in lesson.LESSON.tags
 
 
 def test_all_checks_hold(outcome):
@@ -55,7 +64,13 @@ def test_all_checks_hold(outcome):
 
 def test_checks_fail_where_the_noise_is_exchanged(monkeypatch):
     monkeypatch.setitem(NOISES, OUTPUT, lambda task: Noise(0.01, task.strength, in_objective=False))
-    assert [check.holds for check in run("table_of_errors", Effort(quick=True)).checks] == [False, False, True, True]
+    assert [check.holds for check in run("table_of_errors", Effort(quick=True)).checks] == [
+        False,
+        False,
+        True,
+        True,
+        True,
+    ]
 
 
 def test_progress_is_told_and_seeds_matter(outcome):

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 HELP = """Run the claims and figures of the lectures: a table, what it shows, and with --folder a picture of each.
 
-Without a NAME the lessons are listed; all runs every one of them, in a minute or two. Each says what a lecture claims,
+Without a NAME the lessons are listed; the author of a lecture stands for all its lessons, and all for every one of
+them, in a minute or two. Each says what a lecture claims,
 what is true where that is wrong, and checks it by numbers: exit code 5 if a check does not hold. Data are made up and
 noise is simulated from a seed: reproducible, and NOT PRIVATE.
 
@@ -35,7 +36,7 @@ ALL = "all"
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...|all", show_default=False, help="Lessons to run; none: list them."),
+        typer.Argument(metavar="[NAME]...|all", show_default=False, help="Lessons or lectures; none: list them."),
     ] = None,
     folder: Annotated[
         Path | None,
@@ -83,10 +84,41 @@ def _list(folder: Path | None, json: bool) -> None:
 
 def _chosen(names: Sequence[str]) -> "tuple[Lesson, ...]":
     """Each once, in the order in which they were named."""
-    from dperm.reproduce import LESSONS, by_name
-
-    found = [lesson for name in names for lesson in (LESSONS if name == ALL else (by_name(name),))]
+    found = [lesson for name in names for lesson in _named(name)]
     return tuple({lesson.name: lesson for lesson in found}.values())
+
+
+def _named(name: str) -> "tuple[Lesson, ...]":
+    """What a word stands for, in whatever case: a lesson, all lessons of a lecture by its author, or all."""
+    from dperm.reproduce.catalogue import LESSONS
+
+    wanted = name.lower().replace("-", "_")
+    if wanted == ALL:
+        return LESSONS
+    found = tuple(one for one in LESSONS if wanted == one.name or wanted in map(str.lower, _authors(one)))
+    if not found:
+        raise _unknown(name, LESSONS)
+    return found
+
+
+def _authors(lesson: "Lesson") -> list[str]:
+    return lesson.source.split(", ")
+
+
+def _unknown(name: str, lessons: "Sequence[Lesson]") -> ParameterError:
+    """What comes near, or else the lectures: a list of all lessons is a command of its own."""
+    from difflib import get_close_matches
+
+    from dperm.checks import shown
+
+    authors = sorted({author for lesson in lessons for author in _authors(lesson)})
+    known = {word.lower(): word for word in (*(lesson.name for lesson in lessons), *authors, ALL)}
+    near = [known[word] for word in get_close_matches(name.lower().replace("-", "_"), known, 3)]
+    hint = f"Did you mean {' or '.join(near)}? " if near else ""
+    return ParameterError(
+        f"NAME must be a lesson, a lecture ({', '.join(authors)}) or all, got {shown(name)}. {hint}"
+        '"dperm reproduce" lists the lessons.'
+    )
 
 
 def _require_folder(lessons: "Sequence[Lesson]", folder: Path | None, force: bool) -> None:

@@ -81,5 +81,5 @@ def curves(points: Sequence[Point], varied: str, name: str) -> tuple[Curve, ...]
 
 
 def kind_of(algorithm: str) -> Kind:
-    """How its curve is drawn."""
-    return "wrong" if algorithm == PRINTED else "published" if algorithm == STANDARD else "measured"
+    """How its curve is drawn: all are measured, and what is printed is not private in general."""
+    return "wrong" if algorithm == PRINTED else "measured"

@@ -75,7 +75,7 @@ def _curves(rates: tuple[float, ...]) -> tuple[Curve, ...]:
     for epsilon in SHOWN:
         twice = tuple(2 * rate * epsilon for rate in rates)
         curves += [
-            Curve(f"lemma and coin, epsilon = {epsilon:g}", rates, tuple(coin_loss(epsilon, rate) for rate in rates)),
+            Curve(f"lemma, epsilon = {epsilon:g}", rates, tuple(amplified(epsilon, rate) for rate in rates), "proved"),
             Curve(f"2 q epsilon, epsilon = {epsilon:g}", rates, twice, "published" if epsilon < 1 else "wrong"),
         ]
     return tuple(curves)

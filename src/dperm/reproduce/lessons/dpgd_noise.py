@@ -5,8 +5,6 @@
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
 from dperm.accounting.theorems import analytic_gaussian_epsilon, analytic_gaussian_sigma, per_step_epsilon
 from dperm.erm.losses import Logistic
 from dperm.erm.spec import ProblemSpec
@@ -14,6 +12,7 @@ from dperm.methods import GradientPerturbation
 from dperm.privacy import ApproxDP
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.slopes import slope
 
 N = 10_000
 EPSILON = 0.5
@@ -68,7 +67,11 @@ class Setting:
     @property
     def spent(self) -> float:
         """What the slide's noise spends in truth."""
-        return analytic_gaussian_epsilon(DELTA, self.slide / math.sqrt(self.steps), sensitivity=self.moved)
+        return self.true_epsilon(self.slide)
+
+    def true_epsilon(self, noise: float) -> float:
+        """What so much noise in each step spends in truth (T45)."""
+        return analytic_gaussian_epsilon(DELTA, noise / math.sqrt(self.steps), sensitivity=self.moved)
 
     @property
     def row(self) -> tuple[Cell, ...]:
@@ -86,8 +89,7 @@ def planned(steps: int) -> float:
 
 def _checks(settings: list[Setting]) -> tuple[Check, ...]:
     at = next(one for one in settings if one.steps == 100)
-    slope = float(np.polyfit(np.log([o.steps for o in settings]), np.log([o.exact for o in settings]), 1)[0])
-    own = planned(100)
+    own, rise = planned(100), slope([one.steps for one in settings], [planned(one.steps) for one in settings])
     return (
         Check("The slide's noise suffices, for every T.", all(one.spent <= EPSILON for one in settings)),
         Check("It is at least 10 times what is needed.", all(one.slide > 10 * one.exact for one in settings)),
@@ -95,11 +97,13 @@ def _checks(settings: list[Setting]) -> tuple[Check, ...]:
             f"For T = 100 it is {at.slide / at.exact:.1f} times: its true epsilon is {at.spent:.4f}, not {EPSILON:g}.",
             at.slide / at.exact > 18,
         ),
-        Check(f"The exact noise grows like T^{slope:.2f}.", abs(slope - 0.5) < 0.15),
         Check(
-            "The corrected derivation needs more than the printed one.", all(o.literal < o.derived for o in settings)
+            f"The noise of the derivation as printed suffices as well: for T = 100 its true epsilon is "
+            f"{at.true_epsilon(at.literal):.4f}.",
+            all(one.true_epsilon(one.literal) <= EPSILON for one in settings),
         ),
-        Check(f"dperm's DP-GD plans {own:.5f} for T = 100: the exact noise.", abs(own / at.exact - 1) < 1e-3),
+        Check(f"The noise that dperm's DP-GD plans grows like T^{rise:.2f}.", abs(rise - 0.5) < 0.01),
+        Check(f"The DP-GD of dperm plans {own:.5f} for T = 100: the exact noise.", abs(own / at.exact - 1) < 1e-3),
     )
 
 
@@ -108,7 +112,7 @@ def _curves(settings: list[Setting]) -> tuple[Curve, ...]:
     x = tuple(float(one.steps) for one in settings)
     return (
         Curve("slide", x, tuple(one.slide for one in settings), "published"),
-        Curve("its derivation, as printed", x, tuple(one.literal for one in settings), "wrong"),
+        Curve("its derivation, as printed (E12)", x, tuple(one.literal for one in settings), "published"),
         Curve("exact", x, tuple(one.exact for one in settings), "proved"),
     )
 

@@ -112,23 +112,25 @@ def _checks(found: list[At]) -> tuple[Check, ...]:
     powers = slope(n, agnostic), slope(n, realizable), slope(n, exact)
     ratios = [mechanism / erm for mechanism, erm in zip(private, agnostic, strict=True)]
     return (
-        Check(f"ERM falls like n^{powers[0]:.2f} agnostically, theory says n^-0.50", abs(powers[0] + 0.5) < CLOSE),
-        Check(f"ERM falls like n^{powers[1]:.2f} realizably, theory says n^-1.00", abs(powers[1] + 1) < CLOSE),
-        Check(f"and so does the mechanism, like n^{powers[2]:.2f}", abs(powers[2] + 1) < CLOSE),
+        Check(f"ERM falls like n^{powers[0]:.2f} agnostically; theory says n^-0.50.", abs(powers[0] + 0.5) < CLOSE),
+        Check(f"ERM falls like n^{powers[1]:.2f} realizably; theory says n^-1.00.", abs(powers[1] + 1) < CLOSE),
         Check(
-            "agnostically the mechanism is worse by a factor that falls to 1",
+            f"The mechanism falls like n^{powers[2]:.2f} realizably; theory says n^-1.00.", abs(powers[2] + 1) < CLOSE
+        ),
+        Check(
+            "Agnostically the mechanism is worse by a factor that falls to 1, within 0.1.",
             ratios[0] > 1.3 and ratios[0] > ratios[1] and abs(ratios[-1] - 1) < 0.1,
         ),
         Check(
-            "realizably the factor stays: it is near 1/(1 - e^(-epsilon/2)) at every n",
+            "Realizably the factor stays: it is near 1/(1 - e^(-epsilon/2)) at every n.",
             all(abs(m / e * -math.expm1(-GOAL.epsilon / 2) - 1) < 0.2 for m, e in zip(exact, realizable, strict=True)),
         ),
         Check(
-            "nothing is above its bound (T59)",
+            "No excess is above its bound (T59).",
             all(a.mechanism <= a.bound and a.minimizer <= a.minimizer_bound for a in found),
         ),
         Check(
-            "without constants the table is exceeded realizably, at every n (E25)",
+            "Without constants the table is exceeded realizably, at every n (E25).",
             all(measured > value for measured, value in zip(exact, without, strict=True)),
         ),
     )

@@ -75,7 +75,7 @@ def _checks(settings: list[Setting]) -> tuple[Check, ...]:
             f"What it loses grows with k: {ratios[-1]:.0f} times for k = {last.k}.",
             ratios == sorted(ratios) and ratios[-1] > 10,
         ),
-        Check("delta grows faster than k, in truth too.", all(one.exact > one.k * DELTA for one in later)),
+        Check("In truth too, delta grows faster than k.", all(one.exact > one.k * DELTA for one in later)),
         Check(
             "At a fixed delta, epsilon grows faster than k.", all(min(one.epsilons) > one.k * EPSILON for one in later)
         ),

@@ -156,7 +156,7 @@ def _curves(settings: list[Setting]) -> tuple[Curve, ...]:
             Curve(error, x, tuple(one.error for one in some), "measured", low, high),
             Curve(f"1/(n epsilon), epsilon = {epsilon:g}", x, tuple(one.scale for one in some), "proved", beside=error),
         ]
-    return (*curves, Curve("sampling (standard deviation)", x, tuple(one.sampling for one in some), "published"))
+    return (*curves, Curve("sampling (standard deviation)", x, tuple(one.sampling for one in some), "proved"))
 
 
 def _run(effort: Effort) -> Outcome:

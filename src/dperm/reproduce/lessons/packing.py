@@ -49,6 +49,7 @@ def run(effort: Effort) -> Outcome:
         effort.progress((place + 1) / (len(powers) + 1))
     releases = QUICK_RELEASES if effort.quick else RELEASES
     share = released_share(FEW_THRESHOLDS, releases, effort.seed)
+    effort.progress(1.0)
     parameters: dict[str, Cell] = {
         "goal": str(GOAL),
         "success": SUCCESS,
@@ -132,20 +133,21 @@ def _checks(found: list[At], share: float, releases: int) -> tuple[Check, ...]:
     spread = 4 * math.sqrt(exact * (1 - exact) / releases)
     return (
         Check(
-            "the exponential mechanism never needs fewer records than T60 says", all(a.needed >= a.bound for a in found)
+            "The exponential mechanism never needs fewer records than T60 says.",
+            all(a.needed >= a.bound for a in found),
         ),
         Check(
-            f"both grow in proportion to ln K: {rise:.2f} and {least:.2f} records for each unit of it",
+            f"Both grow in proportion to ln K: {rise:.2f} and {least:.2f} records for each unit of it.",
             abs(least - 1 / GOAL.epsilon) < 0.01 and abs(rise - 4 / GOAL.epsilon) < 0.15,
         ),
-        Check("what is needed is four times ln(9(K - 1))/epsilon, up to two records", all(_fourfold(a) for a in found)),
-        Check("real releases succeed as often as computed", abs(share - exact) <= spread),
+        Check("It needs four times ln(9(K - 1))/epsilon, up to two records.", all(_fourfold(a) for a in found)),
+        Check("Real releases succeed as often as computed.", abs(share - exact) <= spread),
         Check(
-            f"on {FEW_RECORDS} records its success falls with K, without end",
+            f"On {FEW_RECORDS} records its success falls with K, to less than 0.0001 here.",
             all(a.success > b.success for a, b in pairwise(found)) and found[-1].success < 1e-4,
         ),
         Check(
-            "and is never above what any pure algorithm has there at most (T60)",
+            "It is never above what any pure algorithm has there at most (T60).",
             all(a.success <= most_success(a.thresholds, FEW_RECORDS) for a in found),
         ),
     )

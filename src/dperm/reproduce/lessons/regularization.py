@@ -107,20 +107,20 @@ def _checks(found: list[At], advised: dict[Method, float]) -> tuple[Check, ...]:
     places = [least(found, method, proved=proved) for method in METHODS for proved in (False, True)]
     return (
         Check(
-            "no measured excess is above its bound, at any Lambda",
+            "No measured excess is above its bound, at any Lambda.",
             all(at.measured[method] <= at.bounds[method] for at in found for method in METHODS),
         ),
-        Check("every curve has its minimum inside", all(place in inner for place in places)),
+        Check("Every curve has its minimum inside.", all(place in inner for place in places)),
         Check(
-            "at both ends the measured excess is at least three times the least",
+            "At both ends the measured excess is at least three times the least.",
             all(min(found[0].measured[m], found[-1].measured[m]) > 3 * _lowest(found, m) for m in METHODS),
         ),
         Check(
-            "the Lambda of the bound has at most twice the least excess",
+            "The Lambda of the bound has at most twice the least excess.",
             all(advised[method] <= 2 * _lowest(found, method) for method in METHODS),
         ),
         Check(
-            "output perturbation asks for more regularization than objective perturbation",
+            "Output perturbation asks for more regularization than objective perturbation.",
             least(found, "output") > least(found, "objective")
             and least(found, "output", proved=True) > least(found, "objective", proved=True),
         ),

@@ -133,7 +133,7 @@ def _checks(found: list[At]) -> tuple[Check, ...]:
     rise = {m: slope([at.dim for at in last], [at.needs[m].proved for at in last]) for m in METHODS}
     return (
         Check(
-            "objective perturbation needs fewer records than output perturbation, proved and simulated",
+            "Objective perturbation needs fewer records than output perturbation, proved and simulated.",
             all(
                 at.needs["objective"].proved < at.needs["output"].proved
                 and at.needs["objective"].simulated < at.needs["output"].simulated
@@ -141,16 +141,16 @@ def _checks(found: list[At]) -> tuple[Check, ...]:
             ),
         ),
         Check(
-            "what is proved to suffice does suffice",
+            "As many records as are proved to suffice do suffice.",
             all(each.simulated <= each.proved for at in found for each in at.needs.values()),
         ),
         Check(
-            f"for many coefficients what is proved grows like d^{rise['output']:.2f} and d^{rise['objective']:.2f}, "
-            f"the orders like d",
+            f"For many coefficients what is proved grows like d^{rise['output']:.2f} and d^{rise['objective']:.2f}, "
+            f"the orders like d.",
             all(abs(power - 1) < CLOSE for power in rise.values()),
         ),
         Check(
-            "the order of Theorem 5 is above that of Theorem 4, as what is proved is",
+            "The order of Theorem 5 is above that of Theorem 4, as what is proved is.",
             all(at.needs["output"].order > at.needs["objective"].order for at in found),
         ),
     )
