@@ -15,6 +15,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.napoleon",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",
 ]
 exclude_patterns = ["_build"]
 html_theme = "furo"
@@ -23,7 +24,7 @@ html_static_path = ["_static"]
 html_css_files = ["tables.css"]
 
 smartquotes = False  # D' and --json stay as they are
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["dollarmath", "attrs_inline"]
 myst_heading_anchors = 3
 
 autodoc_member_order = "bysource"
@@ -45,6 +46,14 @@ def indent(line):
     return len(line) - len(line.lstrip())
 
 
+def name_rows(app, docname, source):
+    """Give the rows of the errata and the lectures names, so that [E3](#e3) leads to its row from any page."""
+    if docname == "errata" or docname.startswith("lectures/"):
+        source[0] = re.sub(
+            r"^\| ([A-Z]\d+) \|", lambda row: f"| [{row[1]}]{{#{row[1].lower()}}} |", source[0], flags=re.MULTILINE
+        )
+
+
 def link_statements(app, docname, source):
     """On the pages that `dperm reproduce` wrote, lead from lectures, tags and errata to where they stand."""
     if docname.startswith("gallery/"):
@@ -52,13 +61,13 @@ def link_statements(app, docname, source):
 
 
 def linked(line):
-    words = re.sub(r"\b(T\d+[a-z]?)\b", lambda tag: f"[{tag[1]}](#{tag[1].lower()})", line[0])
-    words = re.sub(r"\b(E\d+)\b", r"[\1](../errata.md)", words)
+    words = re.sub(r"\b(T\d+[a-z]?|E\d+)\b", lambda tag: f"[{tag[1]}](#{tag[1].lower()})", line[0])
     lectures = r"\b(Bellet|Razaviyayn|Monteleoni|Wang|Musco)\b"
     return re.sub(lectures, lambda name: f"[{name[1]}](../lectures/{name[1].lower()}.md)", words)
 
 
 def setup(app):
+    app.connect("source-read", name_rows)
     app.connect("source-read", link_statements)
     # After napoleon (priority 500), which turns the numpy sections into fields.
     app.connect("autodoc-process-docstring", prepare_docstring, priority=600)

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from doc_pages import DOCS, PAGES, ROOT, blocks, images, links, slugs, targets
+from doc_pages import DOCS, PAGES, ROOT, blocks, images, links, rows, slugs, targets
 
 READ = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
 ABROAD = re.compile(r"(https?|mailto):")
@@ -63,12 +63,16 @@ def test_every_page_is_in_a_table_of_contents():
         ("learning.md", False),
         ("learning.md#methods", False),
         ("#t57", False),
+        ("#e3", False),
+        ("#u20", False),
         ("../README.md", False),
         ("https://example.org/none", False),
         ("no-such-page.md", True),
         ("learning.md#no-such-heading", True),
         ("learning.md#t57", True),
         ("#t999", True),
+        ("#e99", True),
+        ("errata.md#e3", True),
         ("../../outside.md", True),
     ],
 )
@@ -78,5 +82,11 @@ def test_a_link_that_leads_nowhere_is_found(link, leads_nowhere):
 
 def test_names_of_places_are_given_once():
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
-    given = re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE)
+    given = re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE) + [row for page in PAGES for row in rows(page)]
     assert len(given) == len(set(given))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.is_relative_to(DOCS)], ids=lambda page: page.stem)
+def test_a_link_that_names_a_row_leads_to_it(page):
+    found = re.findall(r"\[([EBRMWU]\d+)\]\(([^)]*)\)", page.read_text(encoding="utf-8"))
+    assert [link for link in found if link[1] != f"#{link[0].lower()}"] == []

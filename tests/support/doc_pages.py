@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 TARGET = re.compile(r"^\(([\w-]+)\)=$", re.MULTILINE)
+ROW = re.compile(r"^\| ([A-Z]\d+) \|", re.MULTILINE)
 DIRECTIVE = re.compile(r"\{[\w-]+\}")
 
 
@@ -83,5 +84,13 @@ def unused(name: str, taken: set[str]) -> str:
 
 
 def targets() -> set[str]:
-    """The names that pages give to places, ``(t57)=``; a link from anywhere finds them."""
-    return {name for page in PAGES for name in TARGET.findall(page.read_text(encoding="utf-8"))}
+    """The names that pages give to places, ``(t57)=``, and those of rows; a link from anywhere finds them."""
+    named = {name for page in PAGES for name in TARGET.findall(page.read_text(encoding="utf-8"))}
+    return named.union(*map(rows, PAGES))
+
+
+def rows(page: Path) -> set[str]:
+    """The names of the rows of the errata and the lectures, as conf.py gives them: e3 for E3."""
+    if page != DOCS / "errata.md" and page.parent != DOCS / "lectures":
+        return set()
+    return {row.lower() for row in ROW.findall(page.read_text(encoding="utf-8"))}
