@@ -10,7 +10,9 @@ from torch_training import KINDS, attached, loss_of, model_of, plan_of
 from dperm.errors import AssumptionError
 from dperm.noise.bits import SystemBits
 from dperm.torch.at_once import AtOnce, at_once
+from dperm.torch.engine.clipping import Clipping
 from dperm.torch.engine.factors import Dense, Outer, OuterSequence
+from dperm.torch.engine.gradients import Unclipped
 from dperm.torch.engine.rows import Rows
 from dperm.torch.engine.rules.blocks import Stacked
 from dperm.torch.engine.sums import Onto
@@ -18,6 +20,8 @@ from dperm.torch.engine.tied import Tied
 from dperm.torch.noise import FastNoise
 
 pytestmark = pytest.mark.usefixtures("both_ways")
+NOTHING = Unclipped([], 3, {}, Clipping.FLAT, 1.0)
+"""Losses that depend on no parameter."""
 
 
 def sequence() -> OuterSequence:
@@ -79,7 +83,7 @@ def test_where_it_cannot_be_done_noise_comes_after():
 def test_draws_are_not_handed_out_twice():
     """Gradients lie where the noise was: the next ones are elsewhere."""
     noise, parameters, stream = plan_of().noise, list(nn.Linear(2, 2).parameters()), SystemBits().stream()
-    one, other = (AtOnce(noise, parameters)([], stream, 1.0) for _ in range(2))
+    one, other = (AtOnce(noise, parameters)(NOTHING, stream, 1.0) for _ in range(2))
     assert one[0].data_ptr() != other[0].data_ptr()
     assert not torch.isclose(one[0], other[0]).any()
 
@@ -88,7 +92,7 @@ def test_gradients_of_different_steps_share_no_memory():
     """Not with later noise either, whatever somebody holds of them."""
     noise, parameters, stream = plan_of().noise, list(nn.Linear(300, 200).parameters()), SystemBits().stream()
     made = AtOnce(noise, parameters)
-    held = [made([], stream, 1.0)[0].untyped_storage() for _ in range(5)]
+    held = [made(NOTHING, stream, 1.0)[0].untyped_storage() for _ in range(5)]
     assert len({storage.data_ptr() for storage in held}) == 5
 
 

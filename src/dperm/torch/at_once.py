@@ -14,8 +14,8 @@ from torch._C._nn import unflatten_dense_tensors
 
 from dperm.errors import AssumptionError
 from dperm.noise.bits import Stream
-from dperm.torch.engine.fused import add_small_sums
-from dperm.torch.engine.gradients import Weighed
+from dperm.torch.engine.fused import Bases, clipped
+from dperm.torch.engine.gradients import Unclipped
 from dperm.torch.engine.precision import plain_arithmetic
 from dperm.torch.engine.scratch import Scratch
 from dperm.torch.engine.sums import Onto
@@ -37,23 +37,33 @@ class AtOnce:
         self._size = sum(value.numel() for value in parameters)
         self._scratch = Scratch(1)
 
-    def __call__(self, found: Sequence[Weighed], stream: Stream, factor: float) -> list[Tensor]:
+    def __call__(self, found: Unclipped, stream: Stream, factor: float) -> list[Tensor]:
         """The private gradients of all parameters, in their order; those that no loss depends on are noise."""
-        noise, places = self._noise, [self._places.get(id(parameter), -1) for parameter, *_ in found]
+        noise, places = self._noise, [self._places.get(id(parameter), -1) for parameter, _ in found.factors]
         if -1 in places:
             raise AssumptionError(UNKNOWN)
         grads = unflatten_dense_tensors(noise.standard(self._size, stream, self._scratch), self._parameters)
         scale = noise.scale * factor
-        parts = [(own, weights, grads[place]) for place, (_, own, weights) in zip(places, found, strict=True)]
-        left = add_small_sums(parts, scale, factor)
-        if left:
-            with plain_arithmetic("cpu"):
-                for own, weights, base in left:
-                    own.add_weighted(weights, Onto(base, scale, factor))
-        if len(found) < len(grads):
+        _add(found, Bases([grads[place] for place in places], scale, factor))
+        if len(places) < len(grads):
             for place in set(range(len(grads))) - set(places):
                 grads[place].mul_(scale)
         return grads
+
+
+def _add(found: Unclipped, onto: Bases) -> None:
+    """Add the clipped sums: small ones by a kernel, together with their weights, and the others by torch."""
+    own = [factor for _, factor in found.factors]
+    fused = clipped(own, found.clipping, found.clip_norm, found.examples, onto)
+    if fused is None:
+        left = [(factor, weights, base) for (_, factor, weights), base in zip(found.weighed(), onto[0], strict=True)]
+    else:
+        weights, places = fused
+        left = [] if weights is None else [(own[place], weights, onto[0][place]) for place in places]
+    if left:
+        with plain_arithmetic("cpu"):
+            for factor, weights, base in left:
+                factor.add_weighted(weights, Onto(base, onto.scale, onto.times))
 
 
 def at_once(noise: StepNoise, parameters: Sequence[nn.Parameter]) -> AtOnce | None:

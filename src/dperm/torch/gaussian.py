@@ -3,9 +3,7 @@
 """Standard normals of grade `fast`, by torch: the law of `dperm.noise.floating`, from words in the same order."""
 
 import math
-from collections.abc import Hashable
 from functools import lru_cache
-from typing import cast
 
 import numpy as np
 import torch
@@ -55,9 +53,9 @@ def _by_torch(words: Tensor, out: Tensor, scratch: Scratch) -> None:
 
 def floating_pool(stream: Stream) -> FloatingPool:
     """The numbers that were drawn ahead from ``stream``: a draw of a few numbers costs mostly its beginning."""
-    return _pool(cast(Hashable, stream))
+    return _pool(stream)  # type: ignore[arg-type]  # streams are hashed by identity
 
 
 @lru_cache(maxsize=8)
-def _pool(stream: Hashable) -> FloatingPool:
-    return FloatingPool(cast(Stream, stream), torch_gaussian)
+def _pool(stream: Stream) -> FloatingPool:
+    return FloatingPool(stream, torch_gaussian)

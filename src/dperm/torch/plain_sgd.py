@@ -6,6 +6,7 @@ Only where nobody could tell: no momentum, no decay, no hooks, no scheduler that
 torch does.
 """
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from dperm.torch.engine.precision import plain_arithmetic
 
 OTHERWISE = ("momentum", "weight_decay", "maximize", "differentiable", "fused")
 """Settings that make a step another one; `foreach` does not."""
+UNKNOWN = (True,) * len(OTHERWISE)
+"""What is not there may be anything."""
 
 
 def plain_step(optimizer: Optimizer, trained: Sequence[Tensor]) -> bool:
@@ -29,9 +32,9 @@ def plain_step(optimizer: Optimizer, trained: Sequence[Tensor]) -> bool:
         return False
     group = optimizer.param_groups[0]
     held, rate = group["params"], group["lr"]
-    if type(rate) is not float or any([group.get(name, True) for name in OTHERWISE]) or len(held) != len(trained):
+    if type(rate) is not float or len(held) != len(trained) or any(map(group.get, OTHERWISE, UNKNOWN)):
         return False
-    if any([one is not other for one, other in zip(held, trained, strict=True)]):
+    if not all(map(operator.is_, held, trained)):
         return False
     with plain_arithmetic("cpu"):
         for value in trained:

@@ -29,7 +29,7 @@ from dperm.torch.condition import Condition
 from dperm.torch.digest import model_digest
 from dperm.torch.engine.check import check_losses
 from dperm.torch.engine.describe import Description, describe
-from dperm.torch.engine.gradients import PerExampleGradients, Weighed, checked_losses, summed
+from dperm.torch.engine.gradients import PerExampleGradients, Unclipped, checked_losses, summed
 from dperm.torch.engine.scratch import keep_freed_memory
 from dperm.torch.model_facts import model_facts
 from dperm.torch.native.kernels import in_words
@@ -165,10 +165,10 @@ class PrivateTraining:
             if part.trial:
                 self._rehearsal.note(losses)
             elif part.rows:
-                found = self._weighed(losses)
+                found = self._unclipped(losses)
                 draw = self.update.draw_of(found) if part.last else None
                 if draw is None:
-                    self.update.add(summed(found))
+                    self.update.add(summed(found.weighed(observe=self.update.observer)))
             return self.finished(part, draw)
 
     def compiled(self, loss: Callable[..., Tensor]) -> "CompiledTraining":
@@ -332,17 +332,11 @@ class PrivateTraining:
             checked_losses(losses)
         return part
 
-    def _weighed(self, losses: Tensor) -> list[Weighed]:
+    def _unclipped(self, losses: Tensor) -> Unclipped:
         if not self._losses_seen and check_losses(losses, self.gradients):
             self._losses_seen = True
             self.gradients.keep_no_outputs()
-        return self.gradients.weighed(
-            losses,
-            clip_norm=self.update.clip_norm,
-            clipping=self._clipping,
-            double=self._double,
-            observe=self.update.observer,
-        )
+        return self.gradients.unclipped(losses, self._clipping, self.update.clip_norm, double=self._double)
 
     def _prepared(self) -> Prepared[Ready]:
         """Everything that comes before the charge."""

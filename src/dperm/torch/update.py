@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """From clipped sums to a step of the optimizer: accumulate, add noise once, divide by a public number, step (T46)."""
 
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import TracebackType
@@ -17,7 +17,7 @@ from dperm.errors import AssumptionError, LeakError, ParameterError
 from dperm.noise.bits import Stream
 from dperm.torch.adam import tell_noise
 from dperm.torch.at_once import UNKNOWN, at_once
-from dperm.torch.engine.gradients import Weighed
+from dperm.torch.engine.gradients import Unclipped
 from dperm.torch.plain_sgd import plain_step
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ class Update:
         self.plan, self.optimizer, self.stream = plan, optimizer, stream
         self.draws, self.clip_norm = 0, float(plan.method.clip_norm)
         self.parameters = [value for value in model.parameters() if value.requires_grad]
+        self._expected, self._scale = plan.expected_batch_size, plan.noise.scale  # asked for once
         self._places = {id(value): place for place, value in enumerate(self.parameters)}
         self._sums: list[Tensor | None] = [None] * len(self.parameters)
         self._partial = False
@@ -70,7 +71,7 @@ class Update:
         """Whether a part of a sample was added, and not yet the last one."""
         return self._partial
 
-    def draw_of(self, found: Sequence[Weighed]) -> Draw | None:
+    def draw_of(self, found: Unclipped) -> Draw | None:
         """How to make the noisy gradients of a sample at once, of which this is all; None if that cannot be done."""
         if self._at_once is None or self._partial:
             return None
@@ -98,9 +99,9 @@ class Update:
         if self.draws >= self.plan.steps:
             raise ParameterError("all planned steps were taken. Plan more steps for a longer training.")
         self.draws += 1
-        factor = self.clip_norm / self.plan.expected_batch_size  # of this step, also where the clip norm adapts now
+        factor = self.clip_norm / self._expected  # of this step, also where the clip norm adapts now
         gradients = self._gradients(factor) if draw is None else draw(self.stream, factor)
-        tell_noise(self.optimizer, self.plan.noise.scale * factor)
+        tell_noise(self.optimizer, self._scale * factor)
         for parameter, grad in zip(self.parameters, gradients, strict=True):
             parameter.grad = grad if grad.dtype is parameter.dtype else grad.to(parameter.dtype)
         self.forget()

@@ -14,7 +14,7 @@ from torch_naive import assert_same_sums, engine_clipped_sum, wavy_losses
 from dperm.noise.simulation import NotPrivateBits
 from dperm.torch.engine.clipping import Clipping
 from dperm.torch.engine.factors import Dense, Factor, Outer, affine
-from dperm.torch.engine.fused import SMALL, add_small_sums, fused_weights
+from dperm.torch.engine.fused import MOST_UNSEEN, NARROW, SMALL, Bases, clipped, fused_weights
 from dperm.torch.engine.gradients import PerExampleGradients, weighed
 from dperm.torch.engine.sums import Onto
 from dperm.torch.gaussian import torch_gaussian
@@ -85,6 +85,10 @@ def linear_factors(examples: int, *widths: tuple[int, int], bias: bool = True) -
     return found
 
 
+def own(factors: list[tuple[nn.Parameter, Factor]]) -> list[Factor]:
+    return [factor for _, factor in factors]
+
+
 def mixed_factors() -> list[tuple[nn.Parameter, Factor]]:
     """A known norm, gradients of many shapes, a matrix whose bias is used elsewhere too, and rows that are spread."""
     values = torch.randn(5, 2, 3, 4)
@@ -119,7 +123,7 @@ def test_weights_are_those_of_torch(make, clipping):
         (one, Dense(two.values.contiguous(), two.squares) if isinstance(two, Dense) else two) for one, two in factors
     ]
     if all(one is two for (_, one), (_, two) in zip(factors, plain, strict=True)):
-        assert fused_weights(factors, clipping, 0.7, examples) is not None
+        assert fused_weights(own(factors), clipping, 0.7, examples) is not None
 
     def weights():
         return weighed(factors, {}, clip_norm=0.7, clipping=clipping, examples=examples)[0][2]
@@ -133,13 +137,13 @@ def test_weights_are_those_of_torch(make, clipping):
 def test_rows_that_are_not_finite_are_left_to_torch(bad, place):
     factors = linear_factors(5, (40, 3), (3, 20))
     factors[0][1].inputs[place, 17] = bad
-    assert fused_weights(factors, Clipping.FLAT, 1.0, 5) is None
+    assert fused_weights(own(factors), Clipping.FLAT, 1.0, 5) is None
     found = weighed(factors, {}, clip_norm=1.0, clipping=Clipping.FLAT, examples=5)
     assert found[0][2][place] == 0
     assert (found[0][2] > 0).sum() == 4
-    sums = [torch.zeros(factor.shape) for _, factor, _ in found]
-    add_small_sums([(factor, weights, to) for (_, factor, weights), to in zip(found, sums, strict=True)], 1.0, 1.0)
-    assert all(torch.isfinite(total).all() for total in sums)
+    sums = [torch.zeros(factor.shape) for _, factor in factors]
+    assert clipped(own(factors), Clipping.FLAT, 1.0, 5, Bases(sums, 1.0, 1.0)) is None
+    assert not any(total.any() for total in sums)
 
 
 def test_squares_that_underflow_count_as_tiny():
@@ -152,46 +156,67 @@ def test_squares_that_underflow_count_as_tiny():
 
 def test_other_precisions_layouts_and_empty_batches_are_left_to_torch():
     double = [(one, Dense(two.dense().double())) for one, two in linear_factors(4, (3, 2))]
-    assert fused_weights(double, Clipping.FLAT, 1.0, 4) is None
+    assert fused_weights(own(double), Clipping.FLAT, 1.0, 4) is None
     turned = [(nn.Parameter(torch.zeros(4)), Dense(torch.randn(4, 4).t()))]
-    assert fused_weights(turned, Clipping.FLAT, 1.0, 4) is None
-    assert fused_weights(linear_factors(0, (3, 2)), Clipping.FLAT, 1.0, 0) is None
-    assert fused_weights(linear_factors(4, (3, 2)), Clipping.FLAT, 1.0, 5) is None
-    assert fused_weights(linear_factors(4, (3, 2)), Clipping.PER_LAYER, 1.0, 4) is None
+    assert fused_weights(own(turned), Clipping.FLAT, 1.0, 4) is None
+    assert fused_weights(own(linear_factors(0, (3, 2))), Clipping.FLAT, 1.0, 0) is None
+    assert fused_weights(own(linear_factors(4, (3, 2))), Clipping.FLAT, 1.0, 5) is None
+    assert fused_weights(own(linear_factors(4, (3, 2))), Clipping.PER_LAYER, 1.0, 4) is None
 
 
-@pytest.mark.parametrize("make", FACTORS.values(), ids=FACTORS)
-def test_small_sums_are_added_to_what_is_there(make):
-    factors = [factor for _, factor in make()]
-    weights = torch.rand(factors[0].squared_norms().shape[0])
-    bases = [torch.randn(factor.shape) for factor in factors]
-    truth = [0.3 * base + 0.7 * factor.weighted(weights) for base, factor in zip(bases, factors, strict=True)]
-    parts = [(factor, weights, base) for factor, base in zip(factors, bases, strict=True)]
-    for factor, own, base in add_small_sums(parts, 0.3, 0.7):
-        factor.add_weighted(own, Onto(base, 0.3, 0.7))
+@pytest.mark.parametrize("clipping", [Clipping.FLAT, Clipping.NORMALIZED])
+@pytest.mark.parametrize("make", [make for name, make in FACTORS.items() if name != "mixed"])
+def test_small_sums_are_added_to_what_is_there(make, clipping):
+    factors = make()
+    examples = factors[0][1].squared_norms().shape[0]
+    truth, bases = [], [torch.randn(factor.shape) for _, factor in factors]
+    with pytest.MonkeyPatch.context() as patch:
+        take("torch", patch)
+        found = weighed(factors, {}, clip_norm=0.7, clipping=clipping, examples=examples)
+        truth += [0.3 * base + 0.7 * factor.weighted(w) for base, (_, factor, w) in zip(bases, found, strict=True)]
+    weights, left = clipped(own(factors), clipping, 0.7, examples, Bases(bases, 0.3, 0.7))
+    assert (weights is None) == (not left)
+    for place in left:
+        factors[place][1].add_weighted(weights, Onto(bases[place], 0.3, 0.7))
     torch.testing.assert_close(bases, truth, atol=2e-5, rtol=1e-5)
 
 
-def test_large_sums_and_sums_with_other_weights_are_left():
-    large = Outer(torch.randn(3, SMALL), torch.randn(3, 2), (2, SMALL))
-    small = Outer(torch.randn(3, 4), torch.randn(3, 2), (2, 4))
-    weights, others = torch.rand(3), torch.rand(3)
-    parts = [
-        (small, weights, torch.zeros(2, 4)),
-        (large, weights, torch.zeros(2, SMALL)),
-        (small, others, torch.zeros(2, 4)),
+@pytest.mark.parametrize("examples", [MOST_UNSEEN, MOST_UNSEEN + 1])
+def test_weights_of_many_examples_have_memory_of_their_own(examples):
+    factors = linear_factors(examples, (3, 2))
+    bases = Bases([torch.zeros(factor.shape) for _, factor in factors], 1.0, 1.0)
+    weights, left = clipped(own(factors), Clipping.FLAT, 1.0, examples, bases)
+    assert (weights is None) == (examples <= MOST_UNSEEN)
+    assert not left
+    found = weighed(factors, {}, clip_norm=1.0, clipping=Clipping.FLAT, examples=examples)
+    truth = [factor.weighted(weight) for _, factor, weight in found]
+    torch.testing.assert_close(bases.tensors, truth, atol=1e-3, rtol=1e-4)
+
+
+def test_large_sums_and_sums_of_other_kinds_are_left():
+    values = torch.randn(3, 2)
+    factors = [
+        Outer(torch.randn(3, 4), torch.randn(3, 2), (2, 4)),
+        Outer(torch.randn(3, SMALL), torch.randn(3, 2), (2, SMALL)),
+        Dense(torch.randn(3, NARROW)),
+        Dense(torch.randn(3, NARROW + 1)),
+        Dense(torch.randn(3, 2, 2)),
+        Dense(values, values.square().sum(1)),
     ]
-    assert list(add_small_sums(parts, 1.0, 1.0)) == parts[1:]
+    bases = [torch.zeros(factor.shape) for factor in factors]
+    weights, left = clipped(factors, Clipping.FLAT, 1.0, 3, Bases(bases, 1.0, 1.0))
+    assert left == [1, 3, 4, 5]
+    assert weights.shape == (3,)
+    assert [bool(base.any()) for base in bases] == [True, False, True, False, False, False]
 
 
-@pytest.mark.parametrize(
-    ("rows", "base", "bias"), [(4, (2, 4), 2), (3, (2, 3), 2), (3, (2, 4), 1)], ids=["examples", "matrix", "bias"]
-)
-def test_memory_of_another_size_is_not_written_to(rows, base, bias):
-    matrix, vector = affine(torch.randn(3, 4), torch.randn(3, 2), (2, 4))
-    weights = torch.rand(rows)
-    parts = [(matrix, weights, torch.zeros(base)), (vector, weights, torch.zeros(bias))]
-    assert list(add_small_sums(parts, 1.0, 1.0)) == parts
+@pytest.mark.parametrize(("base", "bias"), [((2, 3), 2), ((2, 4), 1)], ids=["matrix", "bias"])
+def test_memory_of_another_size_is_not_written_to(base, bias):
+    factors = affine(torch.randn(3, 4), torch.randn(3, 2), (2, 4))
+    bases = [torch.zeros(base), torch.zeros(bias)]
+    _, left = clipped(factors, Clipping.FLAT, 1.0, 3, Bases(bases, 1.0, 1.0))
+    assert left == [0, 1]
+    assert not any(one.any() for one in bases)
 
 
 CONVOLUTIONS = {

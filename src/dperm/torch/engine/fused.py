@@ -1,16 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Norms and weights of a batch in one pass, and its small sums in another, by native kernels where there are any.
+"""Norms, weights and small sums of a batch by one call of a native kernel, where there is one.
 
 The arithmetic is that of `dperm.torch.engine.clipping` and `dperm.torch.engine.sums`. Whatever is not finite is left
 to them.
 """
 
+from array import array
 from collections.abc import Sequence
-from struct import pack
+from typing import NamedTuple
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 from dperm.torch.engine.clipping import LONGEST_SQUARE, STABLE, Clipping
@@ -18,42 +19,82 @@ from dperm.torch.engine.factors import Dense, Factor, Outer
 from dperm.torch.native.kernels import is_plain, kernels, serves
 
 SQUARES, ROWS, OUTER, OUTER_WITH_BIAS = range(4)
-"""Kinds of terms of squared norms, as in ``clipping.cpp``."""
+"""Kinds of layers, by what they add to squared norms, as in ``clipping.cpp``."""
 SMALL, NARROW = 2**13, 2**6
 """Numbers of a matrix, and of a vector, up to which a sum is taken here: then it is mostly overhead."""
+MOST_UNSEEN = 4096
+"""Examples whose weights a kernel keeps to itself, if nobody else needs them; as in ``clipping.cpp``."""
+NOWHERE = (0, 0)
+"""The addresses of sums that are not taken here."""
 
-Term = tuple[int, Tensor, Tensor]
-"""Kind, rows and gradients."""
-Part = tuple[Factor, Tensor, Tensor]
-"""Gradients of the examples, their weights, and what the sum is added to: contiguous, of single precision."""
+
+class Bases(NamedTuple):
+    """What the sums of the factors are added to: each tensor becomes scale tensor + times sum.
+
+    They are contiguous and of single precision.
+    """
+
+    tensors: Sequence[Tensor]
+    scale: float
+    times: float
 
 
-def fused_weights(
-    factors: Sequence[tuple[nn.Parameter, Factor]], clipping: Clipping, clip_norm: float, examples: int
-) -> Tensor | None:
+def fused_weights(factors: Sequence[Factor], clipping: Clipping, clip_norm: float, examples: int) -> Tensor | None:
     """The weights of all examples in single precision; None if not all are finite, or it cannot be done."""
+    found = clipped(factors, clipping, clip_norm, examples)
+    return None if found is None else found[0]
+
+
+def clipped(
+    factors: Sequence[Factor], clipping: Clipping, clip_norm: float, examples: int, onto: Bases | None = None
+) -> tuple[Tensor | None, list[int]] | None:
+    """The weights of all examples, if they are needed, and the places of the factors whose sums are left to torch.
+
+    The other sums were added to ``onto``, if that is given. None if not all examples are finite, or it cannot be done:
+    then nothing was added.
+    """
     native = kernels()
     if native is None or clipping is Clipping.PER_LAYER or not examples or is_in_torch_dispatch_mode():
         return None
-    packed, held, size = list[int](), list[Term](), 0
-    for factor, bias in with_biases([factor for _, factor in factors]):
-        kind, rows, grads = term = _term(factor, bias is not None)
+    packed, size, place = array("q"), 0, 0
+    held: list[Tensor] = []  # what was made for it has to stay
+    left: list[int] = []
+    while place < len(factors):
+        united = 2 if _has_bias(factors, place) else 1
+        kind, rows, grads = _term(factors[place], united == 2)
         if not (rows.shape[0] == examples == grads.shape[0] and is_plain(rows) and is_plain(grads)):
             return None
         wide, high = rows.numel() // examples, grads.numel() // examples
-        packed += kind, rows.data_ptr(), wide, grads.data_ptr(), high
+        to = NOWHERE if onto is None else _addresses(kind, rows, wide, high, onto.tensors[place : place + united])
+        if to is NOWHERE:
+            left += range(place, place + united)
+        packed.extend((kind, rows.data_ptr(), wide, grads.data_ptr(), high, *to))
         size += examples * (wide + high)
-        held.append(term)  # what was made for it has to stay
+        held += rows, grads
+        place += united
     if not serves(size):
         return None
-    found = torch.empty(examples, dtype=torch.float32)
-    least, plus = (0.0, STABLE * clip_norm) if clipping is Clipping.NORMALIZED else (clip_norm**2, 0.0)
-    as_bytes = pack(f"{len(packed)}q", *packed)
-    beyond = native.weights(examples, as_bytes, len(held), least, plus, LONGEST_SQUARE, found.data_ptr())
-    return None if beyond else found
+    seen = left or onto is None or examples > MOST_UNSEEN
+    found = torch.empty(examples, dtype=torch.float32) if seen else None
+    numbers = (0.0, STABLE * clip_norm) if clipping is Clipping.NORMALIZED else (clip_norm**2, 0.0)
+    _, scale, times = onto or (None, 1.0, 1.0)
+    layers, weights = packed.buffer_info()[0], None if found is None else found.data_ptr()
+    beyond = native.clip(examples, layers, len(packed) // 7, *numbers, LONGEST_SQUARE, weights, scale, times)
+    return None if beyond else (found, left)
 
 
-def _term(factor: Factor, united: bool) -> Term:
+def _has_bias(factors: Sequence[Factor], place: int) -> bool:
+    """Whether the next factor is the bias of this one, and belongs to nothing else: they are taken together.
+
+    Where a matrix or its bias is used elsewhere too, and was united with that, each counts by itself.
+    """
+    factor = factors[place]
+    if not isinstance(factor, Outer) or factor.bias is None or place + 1 == len(factors):
+        return False
+    return factors[place + 1] is factor.bias
+
+
+def _term(factor: Factor, united: bool) -> tuple[int, Tensor, Tensor]:
     """What adds to the squared norms: of a matrix, maybe united with its bias, or of anything else."""
     if isinstance(factor, Outer):
         return OUTER_WITH_BIAS if united else OUTER, factor.inputs, factor.grads
@@ -63,59 +104,25 @@ def _term(factor: Factor, united: bool) -> Term:
     return SQUARES, squares, squares
 
 
+def _addresses(kind: int, rows: Tensor, wide: int, high: int, bases: Sequence[Tensor]) -> tuple[int, int]:
+    """Where the sums of a matrix and of a vector go, if they are small and their bases as large."""
+    base = bases[0]
+    if kind == ROWS:
+        return (0, base.data_ptr()) if rows.dim() == 2 and high <= NARROW and base.numel() == high else NOWHERE
+    if kind == SQUARES or wide * high > SMALL or base.numel() != wide * high:
+        return NOWHERE
+    if kind == OUTER:
+        return base.data_ptr(), 0
+    bias = bases[1]
+    return (base.data_ptr(), bias.data_ptr()) if bias.numel() == high else NOWHERE
+
+
 def with_biases(factors: Sequence[Factor]) -> list[tuple[Factor, Factor | None]]:
-    """Each factor with its bias, if that is the next one and belongs to nothing else: then it does not come again.
-
-    Where a matrix or its bias is used elsewhere too, and was united with that, each counts by itself.
-    """
-    found, place, last = list[tuple[Factor, Factor | None]](), 0, len(factors) - 1
-    while place <= last:
-        factor = factors[place]
-        bias = factor.bias if place < last and isinstance(factor, Outer) else None
-        if bias is not None and bias is factors[place + 1]:
-            found.append((factor, bias))
-            place += 2
-        else:
-            found.append((factor, None))
-            place += 1
+    """Each factor with its bias, if it has one; then that does not come again."""
+    found: list[tuple[Factor, Factor | None]] = []
+    place = 0
+    while place < len(factors):
+        united = _has_bias(factors, place)
+        found.append((factors[place], factors[place + 1] if united else None))
+        place += 2 if united else 1
     return found
-
-
-def add_small_sums(parts: Sequence[Part], scale: float, times: float) -> Sequence[Part]:
-    """Add small weighted sums, times ``times``, to their bases, which are multiplied by ``scale``; what is left."""
-    native = kernels()
-    if native is None or not parts or not is_plain(weights := parts[0][1]):
-        return parts
-    packed, left, place, examples = list[int](), list[Part](), 0, weights.shape[0]
-    for _, bias in with_biases([part[0] for part in parts]):
-        own = parts[place : place + 1] if bias is None else parts[place : place + 2]
-        place += len(own)
-        numbers = _packed(own, examples) if own[0][1] is weights is own[-1][1] else None
-        if numbers is None:
-            left += own
-        else:
-            packed += numbers
-    if packed:
-        as_bytes = pack(f"{len(packed)}q", *packed)
-        native.sums(examples, as_bytes, len(packed) // 6, weights.data_ptr(), scale, times)
-    return left
-
-
-def _packed(own: Sequence[Part], examples: int) -> tuple[int, ...] | None:
-    """A ``Sum`` of ``clipping.cpp``, if a kernel takes it: of a matrix, maybe with its bias, or of a vector."""
-    factor, _, base = own[0]
-    if isinstance(factor, Outer):
-        inputs, grads = factor.inputs, factor.grads
-        (rows, wide), (same, high) = inputs.shape, grads.shape
-        if wide * high > SMALL or not (is_plain(inputs) and is_plain(grads)):
-            return None
-        bias = own[1][2] if len(own) > 1 else None
-        if not (rows == same == examples and base.numel() == wide * high and (bias is None or bias.numel() == high)):
-            return None
-        to = base.data_ptr(), 0 if bias is None else bias.data_ptr()
-        return inputs.data_ptr(), wide, grads.data_ptr(), high, *to
-    if isinstance(factor, Dense) and factor.values.dim() == 2 and is_plain(factor.values):
-        rows, high = factor.values.shape
-        if high <= NARROW and rows == examples and base.numel() == high:
-            return 0, 0, factor.values.data_ptr(), high, 0, base.data_ptr()
-    return None

@@ -9,7 +9,7 @@ one weighted product for each layer is the clipped sum. The products are as many
 
 from collections.abc import Callable, Iterator, Sequence
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 import torch
 from torch import Tensor, nn
@@ -28,6 +28,44 @@ from dperm.torch.engine.tape import Tape, uses
 Sums = dict[nn.Parameter, Tensor]
 Weighed = tuple[nn.Parameter, Factor, Tensor]
 """A parameter, the gradients of the examples, and their weights."""
+
+
+class Unclipped(NamedTuple):
+    """The gradients of the examples of a micro-batch, and how they are to be clipped.
+
+    Attributes
+    ----------
+    examples
+        The number of losses, and of gradients.
+    layers
+        The number of the layer that each parameter belongs to.
+    double
+        Whether norms and sums are in double precision.
+    device
+        Where they are.
+    """
+
+    factors: list[tuple[nn.Parameter, Factor]]
+    examples: int
+    layers: dict[nn.Parameter, int]
+    clipping: Clipping
+    clip_norm: float
+    double: bool = False
+    device: str = "cpu"
+
+    def weighed(self, *, keep: Tensor | None = None, observe: Callable[[Tensor], None] | None = None) -> list[Weighed]:
+        """The gradients with their weights: of each parameter, what is added up."""
+        with plain_arithmetic(self.device):
+            return weighed(
+                self.factors,
+                self.layers,
+                clip_norm=self.clip_norm,
+                clipping=self.clipping,
+                keep=keep,
+                double=self.double,
+                observe=observe,
+                examples=self.examples,
+            )
 
 
 class PerExampleGradients:
@@ -105,34 +143,17 @@ class PerExampleGradients:
         observe
             Called with the weights of the examples, of flat clipping.
         """
-        return dict(
-            summed(
-                self.weighed(losses, clip_norm=clip_norm, clipping=clipping, keep=keep, double=double, observe=observe)
-            )
-        )
+        found = self.unclipped(checked_losses(losses), Clipping.of(clipping), clip_norm, double=double)
+        return dict(summed(found.weighed(keep=keep, observe=observe)))
 
-    def weighed(
-        self,
-        losses: Tensor,
-        *,
-        clip_norm: float,
-        clipping: Clipping | str,
-        keep: Tensor | None = None,
-        double: bool = False,
-        observe: Callable[[Tensor], None] | None = None,
-    ) -> list[Weighed]:
-        """The gradients of the examples with their weights: of each parameter, what `clipped_sum` adds up."""
-        with plain_arithmetic(checked_losses(losses).device.type):
-            return weighed(
-                self._factors(losses, double=double),
-                self.layers,
-                clip_norm=clip_norm,
-                clipping=clipping if isinstance(clipping, Clipping) else Clipping.of(clipping),
-                keep=keep,
-                double=double,
-                observe=observe,
-                examples=losses.shape[0],
-            )
+    def unclipped(
+        self, losses: Tensor, clipping: Clipping, clip_norm: float = 1.0, *, double: bool = False
+    ) -> Unclipped:
+        """The gradients of examples whose ``losses`` were checked, before they are clipped."""
+        device = losses.device.type
+        with plain_arithmetic(device):
+            factors = self._factors(losses, double=double)
+        return Unclipped(factors, losses.shape[0], self.layers, clipping, clip_norm, double, device)
 
     def lifted(self) -> set[int]:
         """The ids of parameters that were replaced by copies since the last call: backward() does not reach them."""
@@ -198,9 +219,10 @@ def _weights(
     examples: int | None,
 ) -> Weights:
     """A weight for every example, for each of the parameters."""
-    fused = None if double or examples is None else fused_weights(factors, clipping, clip_norm, examples)
-    if fused is not None:
-        return Weights([fused] * len(factors), None)
+    if not double and examples is not None:
+        fused = fused_weights([factor for _, factor in factors], clipping, clip_norm, examples)
+        if fused is not None:
+            return Weights([fused] * len(factors), None)
     if double or clipping is Clipping.PER_LAYER:
         lengths = [Lengths(factor.squared_norms(), factor.spread() if double else None) for _, factor in factors]
     else:

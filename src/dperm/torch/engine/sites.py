@@ -137,8 +137,9 @@ def _shielded(site: Site, findings: Findings, found: list[Site]) -> Site:
 def _hooked(module: nn.Module, rule: Rule) -> Callable[[Tape], Undo]:
     def install(tape: Tape) -> Undo:
         def hook(layer: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], output: Tensor) -> None:
-            given = [value for value in (*inputs, *named.values()) if isinstance(value, Tensor)]
-            tape.record(rule, layer, tuple(given), output)
+            if named or len(inputs) != 1:
+                inputs = tuple([value for value in (*inputs, *named.values()) if isinstance(value, Tensor)])
+            tape.record(rule, layer, inputs, output)
 
         # First of all hooks: others may return something else in place of the output.
         return module.register_forward_hook(hook, prepend=True, with_kwargs=True).remove

@@ -5,6 +5,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
+from operator import attrgetter
 from typing import Any, Protocol
 
 import torch
@@ -17,6 +18,7 @@ from dperm.torch.engine.factors import Dense, Factor
 from dperm.torch.engine.tied import united
 
 Uses = Iterable[tuple[nn.Parameter, Factor]]
+_VERSION = attrgetter("_version")
 
 
 class Rule(Protocol):
@@ -39,14 +41,15 @@ class Entry:
 
     def checked_inputs(self, *, double: bool) -> tuple[Tensor, ...]:
         """The inputs in single precision or better, if nothing has overwritten them since."""
-        if tuple([value._version for value in self.inputs]) != self.versions:
-            raise AssumptionError(
-                f"the input of a {type(self.module).__name__} was overwritten in place after it was used, so its "
-                f"gradient is lost. Use the operation that is not in place there."
-            )
-        if double:
-            return tuple([_double(value) for value in self.inputs])
-        return tuple([value if value.dtype is torch.float32 else _single(value) for value in self.inputs])
+        for value, version in zip(self.inputs, self.versions, strict=True):
+            if value._version != version:
+                raise AssumptionError(
+                    f"the input of a {type(self.module).__name__} was overwritten in place after it was used, so its "
+                    f"gradient is lost. Use the operation that is not in place there."
+                )
+        if double or any([value.dtype is not torch.float32 for value in self.inputs]):
+            return tuple(map(_double if double else _single, self.inputs))
+        return self.inputs
 
 
 @dataclass(slots=True)
@@ -59,13 +62,13 @@ class Tape:
     def record(self, rule: Rule, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         """Note a use whose result is ``output``. Passes without gradient are no part of training."""
         if output.requires_grad and torch.is_grad_enabled() and not self.paused:
-            kept = tuple([value.detach() for value in inputs])
-            versions = tuple([value._version for value in kept])
+            kept = tuple(map(Tensor.detach, inputs))
+            versions = tuple(map(_VERSION, kept))
             base = _whole_base(output) if output._is_view() else None
             if base is None:
-                self.entries.append(Entry(rule, module, kept, get_gradient_edge(output), versions))
+                self.entries.append(Entry(rule, module, kept, _edge(output), versions))
             else:
-                self.entries.append(Entry(rule, module, kept, get_gradient_edge(base), versions, output.shape))
+                self.entries.append(Entry(rule, module, kept, _edge(base), versions, output.shape))
 
     def lift(self, parameter: nn.Parameter, expanded: Tensor) -> None:
         """Note that ``expanded``, a leaf with the examples first, stands for ``parameter`` in the forward pass."""
@@ -85,6 +88,14 @@ class _Lifted:
 
     def __call__(self, module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
         return [(self.parameter, Dense(grad.reshape(grad.shape[0], *self.parameter.shape)))]
+
+
+def _edge(output: Tensor) -> GradientEdge:
+    """Where the gradient at a result arrives: that of ``get_gradient_edge``, which does more for other nodes."""
+    node = output.grad_fn
+    if node is None or isinstance(node, torch._C._FunctionBase):
+        return get_gradient_edge(output)
+    return GradientEdge(node, output.output_nr)
 
 
 def uses(entries: list[Entry], losses: Tensor, *, double: bool) -> list[tuple[nn.Parameter, Factor]]:

@@ -25,8 +25,7 @@ class Kernels(NamedTuple):
 
     normals: Callable[..., None]
     convolution: Callable[..., None]
-    weights: Callable[..., int]
-    sums: Callable[..., None]
+    clip: Callable[..., int]
 
 
 def kernels() -> Kernels | None:
@@ -65,8 +64,7 @@ def _declared(found: CDLL) -> Kernels:
     return Kernels(
         _function(found.dperm_normals, None, array, size, array),
         _function(found.dperm_convolution, None, *[array] * 2, size, size, packed, array, size, *[array] * 3),
-        _function(found.dperm_weights, size, size, packed, size, number, number, number, array),
-        _function(found.dperm_sums, None, size, packed, size, array, number, number),
+        _function(found.dperm_clip, size, size, array, size, *[number] * 3, array, *[number] * 2),
     )
 
 

@@ -31,12 +31,14 @@ inline Lanes load(const float *from) {
 
 inline void store(float *to, Lanes value) { std::memcpy(to, &value, sizeof value); }
 
+typedef float Four __attribute__((vector_size(16)));
+
 inline float added(Lanes values) {
-    float parts[LANES];
-    store(parts, values);
-    for (int half = LANES / 2; half; half /= 2)
-        for (int lane = 0; lane < half; lane++) parts[lane] += parts[lane + half];
-    return parts[0];
+    Four parts[LANES / 4];
+    std::memcpy(parts, &values, sizeof values);
+    for (int half = LANES / 8; half; half /= 2)
+        for (int part = 0; part < half; part++) parts[part] += parts[part + half];
+    return (parts[0][0] + parts[0][2]) + (parts[0][1] + parts[0][3]);
 }
 
 // Two matrices: `values` (high, steps), and `rows` (steps, wide), of which `readable` columns may be read.
