@@ -107,7 +107,7 @@ def test_a_picture_is_written_over_with_force(tmp_path, ends):
         ("plan --n 800 --dim 3 --epsilon x", ["--epsilon", "not a number"]),
         ("plan --dim 3 --epsilon 1", ["--n is missing", "--target-excess"]),
         ("plan --n 800 --epsilon 1 --balance 0.3", ["--dim or --schema is missing"]),
-        ("plan --n 8,000 --dim 3 --epsilon 1", ["--n", "'8,000' is not a whole number", "without separators"]),
+        ("plan --n 8,000 --dim 3 --epsilon 1", ["--n", "'8,000' is not a whole number", "digits alone"]),
         ("plan --n 8000 --dim 1,0 --epsilon 1", ["--dim", "'1,0' is not a whole number"]),
         ("plan --n 1 --dim 3 --epsilon 1", ["--n must be"]),
         ("plan --n 800 --dim 0 --epsilon 1", ["--dim must be"]),

@@ -10,8 +10,9 @@ import pytest
 
 from dperm.errors import ConversionError, ParameterError
 from dperm.planner import Expected, Shape, Trials, expected_accuracy, made_up
+from dperm.planner.expectation import _interval
 from dperm.planner.models import accuracy, estimator, noise_of, plan_of
-from dperm.planner.sizes import is_rough, repeats_for, scaled_goal, simulated_rows
+from dperm.planner.sizes import is_rough, repeats_for, require_trials, scaled_goal, simulated_rows
 from dperm.privacy import ApproxDP, PureDP
 from dperm.privacy.gaussian_profile import mu_for
 
@@ -133,3 +134,18 @@ def test_fewer_rows_with_a_larger_epsilon_stand_for_all_of_them(asked: ApproxDP 
     scaled = mean(Shape(5_000, 10, balance=0.3), scaled_goal(asked, 4.0))
     assert abs(direct - scaled) < 0.006
     assert math.isfinite(direct)
+
+
+def test_shapes_that_no_small_table_stands_for_are_refused() -> None:
+    """With fewer than four rows for each column even the sign of what privacy costs would be wrong."""
+    with pytest.raises(ParameterError, match=r"^n and dim must.*simulate=False"):
+        expected_accuracy(Shape(8000, 8000), goal(1.0), trials=FEW)
+    require_trials(Shape(500, 8000))  # is tried as it is
+    require_trials(Shape(10**9, 1000))
+
+
+def test_the_interval_is_that_of_student() -> None:
+    """Of 4 scores with mean .5 and deviation .1: .5 -+ 3.18245 * .1 / 2 (t of 3 degrees, 97.5 %)."""
+    low, high = _interval([0.5 - 0.1 * math.sqrt(1.5), 0.5, 0.5, 0.5 + 0.1 * math.sqrt(1.5)])
+    assert low == pytest.approx(0.5 - 3.18244630528371 * 0.05, rel=1e-9)
+    assert high == pytest.approx(0.5 + 3.18244630528371 * 0.05, rel=1e-9)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dperm.errors import ParameterError
-from dperm.planner import Outlook, Shape, Trials, outlook
+from dperm.planner import Expected, MethodOutlook, Outlook, Shape, Trials, outlook
 from dperm.privacy import ApproxDP, PureDP
 from dperm.theory import compare_methods
 
@@ -104,6 +104,36 @@ def test_trials_on_fewer_rows_are_said_to_be_such(found: Outlook) -> None:
     assert "Tried on 1,500 rows" in large.sentences[0]
     rough = replace(large, rows=(replace(row, expected=replace(row.expected, rough=True)),))
     assert "too low" in rough.sentences[0]
+
+
+def tried(method: str, accuracy: float, half: float, plain: float = 0.8) -> MethodOutlook:
+    ends = {"mean": accuracy, "low": accuracy - half, "high": accuracy + half, "spread": 0.01}
+    facts = {"without_privacy": plain, "majority": 0.5, "repeats": 4, "simulated_at": 1500, "seed": 0}
+    return MethodOutlook(method, "output", expected=Expected(method, "output", **ends, **facts))  # type: ignore[arg-type]
+
+
+def test_methods_are_ranked_by_what_privacy_costs_them_on_their_own_tables(found: Outlook) -> None:
+    rows = (tried("auto", 0.7, 0.001), tried("output", 0.7, 0.001), tried("sgd", 0.69, 0.001, plain=0.7))
+    said = " ".join(replace(found, rows=rows).sentences)
+    assert "by method: sgd 0.010, output 0.100." in said
+    assert 'method="sgd" is expected to be better by about 0.09' in said
+    rows = (tried("auto", 0.7, 0.05), tried("output", 0.7, 0.05), tried("sgd", 0.71, 0.05))
+    said = " ".join(replace(found, rows=rows).sentences)
+    assert "do not tell them apart" in said
+    assert "expected to be better" not in said
+
+
+def test_what_privacy_costs_is_the_difference_of_the_numbers_that_are_printed(found: Outlook) -> None:
+    said = replace(found, rows=(tried("auto", 0.6646, 0.01, plain=0.6664),)).sentences[0]
+    assert "about 0.665 " in said
+    assert "0.001 below the 0.666" in said
+
+
+def test_a_bound_is_rounded_up_in_a_sentence(found: Outlook) -> None:
+    row = found.row("objective")
+    assert row.proved is not None
+    rows = (replace(row, proved=replace(row.proved, bound=0.0511001)),)
+    assert "at most 0.0512 " in " ".join(replace(found, rows=rows).sentences)
 
 
 def test_progress_goes_from_nothing_to_all() -> None:

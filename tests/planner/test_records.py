@@ -63,8 +63,42 @@ def test_the_rows_that_are_needed_do_not_depend_on_where_the_search_begins() -> 
 
 
 def test_an_easy_demand_needs_no_more_than_ten_rows_for_each_column() -> None:
-    found = records_for_accuracy(Shape(200, 3), ApproxDP(50.0, 1e-3, "replace_one"), loss=0.5, trials=FEW)
+    found = records_for_accuracy(Shape(200, 3), ApproxDP(50.0, 1e-3, "replace_one"), loss=0.15, trials=FEW)
     assert found.n == 30
+    assert "No more than 30 rows" in found.sentence
+
+
+def test_a_loss_that_small_tables_have_without_noise_cannot_be_told() -> None:
+    """Long tables are tried with fewer rows, on which a fit loses a little however small the noise is."""
+    found = records_for_accuracy(Shape(10**6, 120), ApproxDP(1.0, 1e-6, "replace_one"), loss=2e-4, trials=FEW)
+    assert found.n is None
+    assert found.floor is not None
+    assert found.floor.loss > found.loss
+    assert found.cannot_tell
+    assert "Trials cannot tell" in found.sentence
+    assert "More than" not in found.sentence
+    assert found.as_dict()["cannot_tell"] is True
+
+
+def test_noise_that_drowns_any_number_of_rows_is_told() -> None:
+    found = records_for_accuracy(Shape(10**7, 3), PureDP(1e-8, "replace_one"), loss=0.02, trials=FEW)
+    assert found.n is None
+    assert not found.cannot_tell
+    assert "More than 1,000,000,000 rows" in found.sentence
+
+
+def test_an_excess_that_coefficients_of_zero_have_is_refused() -> None:
+    least = Shape(2, 3).problem().zero_excess
+    for excess in (least, 0.5, 2.0):
+        with pytest.raises(ParameterError, match=r"^target_excess must be below 0\.388.*without any data"):
+            records_for(excess, 3, GOAL)
+    assert records_for(0.99 * least, 3, GOAL).n > 1
+
+
+@pytest.mark.parametrize(("shape", "loss"), [(Shape(200, 3), 0.17), (Shape(200, 3, balance=0.99), 0.01)])
+def test_a_loss_that_guessing_has_is_refused(shape: Shape, loss: float) -> None:
+    with pytest.raises(ParameterError, match=r"^loss must be below .*guessing the larger class"):
+        records_for_accuracy(shape, GOAL, loss=loss, trials=FEW)
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.9])

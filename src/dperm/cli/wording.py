@@ -28,6 +28,8 @@ _PHRASES = (
     (r"<Adjacency\.\w+: '(\w+)'>", r"\1"),
     (r"\b(true_positives|false_positives|non_members)\b", lambda found: f"--{found[1].replace('_', '-')}"),
     (r"^(members|correct|guesses|canaries|confidence|runs|repeats|workers|models) must\b", r"--\1 must"),
+    (r"\(target_excess\)", "(--target-excess)"),
+    (r"\(simulate=False\)", "(--no-trials)"),
     (r"\badjacency=(REPLACE_ONE|ADD_REMOVE)\b", lambda found: f"adjacency={found[1].lower()}"),
 )
 

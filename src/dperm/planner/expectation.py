@@ -13,7 +13,7 @@ from dperm.planner.plain import plain_accuracies, signal_of
 from dperm.planner.rows import draw
 from dperm.planner.shape import Shape
 from dperm.planner.signal import Signal
-from dperm.planner.sizes import Goal, is_rough, repeats_for, scaled_goal, simulated_rows
+from dperm.planner.sizes import Goal, is_rough, repeats_for, require_trials, scaled_goal, simulated_rows
 from dperm.planner.trials import Trials
 
 LEVEL = 0.95
@@ -93,6 +93,8 @@ def expected_accuracy(
     ------
     AssumptionError, AdjacencyError, ConversionError
         If the method cannot give this guarantee.
+    ParameterError
+        If the shape is too wide and too long for trials.
 
     Examples
     --------
@@ -103,6 +105,7 @@ def expected_accuracy(
     ('objective', True)
     """
     goal, method, trials = checked_goal(goal), checked_method(method), trials or Trials()
+    require_trials(shape)
     used = plan_of(shape, goal, method).method
     signal = signal_of(shape) if signal is None else signal
     size = simulated_rows(shape, used)

@@ -13,7 +13,7 @@ from dperm.planner.expectation import Expected, expected_accuracy
 from dperm.planner.models import checked_goal, checked_method, noise_of, plan_of
 from dperm.planner.sentences import outlook_sentences
 from dperm.planner.shape import Shape
-from dperm.planner.sizes import Goal
+from dperm.planner.sizes import Goal, require_trials
 from dperm.planner.trials import Trials
 from dperm.privacy import ApproxDP
 from dperm.privacy.guarantee import guarantee_as_dict
@@ -125,6 +125,8 @@ def outlook(
         False leaves the trials out: noise and bounds only, at once.
     """
     asked = _Asked(shape, checked_goal(goal), checks.positive("reference_norm", reference_norm))
+    if simulate:
+        require_trials(shape)
     names, trials = [checked_method(method) for method in methods], trials or Trials()
     rows: dict[str, MethodOutlook] = {}
     for place, name in enumerate(names):

@@ -5,6 +5,7 @@
 from dataclasses import dataclass
 
 from dperm import checks
+from dperm.errors import ParameterError
 from dperm.planner.models import checked_goal
 from dperm.planner.shape import Shape
 from dperm.planner.sizes import Goal
@@ -38,8 +39,8 @@ class Records:
         """In words."""
         return (
             f"{self.n:,} rows suffice for an expected excess risk of at most {self.target_excess:g} with "
-            f"{self.best.method} perturbation. That is proved, for all data within the bounds, and one-sided: "
-            f"fewer rows usually do."
+            f"{self.best.method} perturbation. That is proved for independent records of one distribution, of whatever "
+            f"kind, with norms within the bounds, and one-sided: fewer rows usually do."
         )
 
     def as_dict(self) -> dict[str, object]:
@@ -57,10 +58,15 @@ def records_for(
     Raises
     ------
     ParameterError
-        If 2^53 rows do not suffice.
+        If 2^53 rows do not suffice, or none are needed: coefficients of 0 have as little excess.
     """
     goal, target = checked_goal(goal), checks.positive("target_excess", target_excess)
     problem = Shape(2, dim, feature_norm=feature_norm).problem(checks.positive("reference_norm", reference_norm))
+    if target >= problem.zero_excess:
+        raise ParameterError(
+            f"target_excess must be below {problem.zero_excess:.3g}, got {target:g}: coefficients of 0 have an excess "
+            f"of at most {problem.zero_excess:.3g} over the best ones of norm {reference_norm:g}, without any data."
+        )
     delta = goal.delta if isinstance(goal, ApproxDP) else 0.0
     found = smallest_sample(problem, target, epsilon=goal.epsilon, delta=delta, adjacency=goal.adjacency)
     return Records(target, found.n, found.best, tuple(found.each))

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from dperm import checks
+from dperm.errors import ParameterError
 from dperm.planner.curves import Point
 from dperm.planner.expectation import Expected, expected_accuracy
 from dperm.planner.models import checked_goal
@@ -16,7 +17,7 @@ from dperm.planner.plain import signal_of
 from dperm.planner.sentences import guarantee_in_words
 from dperm.planner.shape import MOST_ROWS, Shape
 from dperm.planner.signal import Signal
-from dperm.planner.sizes import Goal
+from dperm.planner.sizes import LARGEST_EPSILON, Goal, replaced
 from dperm.planner.trials import Trials
 
 _FEWEST = 20
@@ -34,9 +35,12 @@ class RecordsByTrial:
     loss
         How near.
     n
-        The least number of rows, to about a fifth; None if 10^9 are too few.
+        The least number of rows, to about a fifth; None if 10^9 are too few, or trials cannot tell.
     points
         What was tried, by number of rows.
+    floor
+        What is lost with next to no noise on the smaller tables that stood for larger ones where it mattered; None if
+        there were none. Larger tables do not lose that, so that trials cannot tell about a loss that is not far above.
     """
 
     shape: Shape
@@ -44,20 +48,40 @@ class RecordsByTrial:
     loss: float
     n: int | None
     points: tuple[Point, ...]
+    floor: Expected | None = None
+
+    @property
+    def cannot_tell(self) -> bool:
+        """Whether tables that can be tried are too small for the question."""
+        return self.floor is not None and abs(self.floor.loss) > self.loss / 2
 
     @property
     def sentence(self) -> str:
         """In words."""
-        many = f"About {self.n:,} rows" if self.n is not None else f"More than {MOST_ROWS:,} rows"
+        if self.cannot_tell and self.floor is not None:
+            return (
+                f"Trials cannot tell how many rows are needed for a cost of at most {self.loss:g}: tables of "
+                f"{self.floor.simulated_at:,} rows, which stand for larger ones, differ by {abs(self.floor.loss):.2g} "
+                f"from a model without privacy even with next to no noise. Ask for a larger loss, or for what is "
+                f"proved (target_excess)."
+            )
+        many = f"{self._about} {self.n:,} rows" if self.n is not None else f"More than {MOST_ROWS:,} rows"
+        columns = f"{self.shape.dim:,} column{'s' if self.shape.dim > 1 else ''}"
         return (
-            f"{many} with {self.shape.dim:,} columns are needed for {guarantee_in_words(self.goal)} to cost at most "
+            f"{many} with {columns} are needed for {guarantee_in_words(self.goal)} to cost at most "
             f"{self.loss:g} of accuracy, by trials on made-up tables."
         )
+
+    @property
+    def _about(self) -> str:
+        """The fewest rows that were tried may be more than enough."""
+        return "No more than" if self.n == self.points[0].at else "About"
 
     def as_dict(self) -> dict[str, object]:
         """Plain data, for JSON."""
         tried = [{"at": point.at, **point.expected.as_dict()} for point in self.points]
-        return {"loss": self.loss, "n": self.n, "points": tried, "sentence": self.sentence}
+        facts = {"loss": self.loss, "n": self.n, "cannot_tell": self.cannot_tell}
+        return {**facts, "points": tried, "sentence": self.sentence}
 
 
 def records_for_accuracy(
@@ -71,10 +95,25 @@ def records_for_accuracy(
     then interpolated.
     """
     asked = _Asked(shape, checked_goal(goal), method, trials or Trials())
-    target = checks.between("loss", loss, 1e-4, 0.5)
+    target = _checked_loss(loss, shape)
     points = asked.tried_around(target)
     asked.trials.progress(1.0)
-    return RecordsByTrial(shape, asked.goal, target, _crossing(points, target), points)
+    n = _crossing(points, target)
+    deciding = points[-1] if n is None else next(point for point in points if point.at >= n)
+    floor = asked.floor(deciding.expected) if deciding.expected.simulated_at < deciding.at else None
+    unknown = floor is not None and abs(floor.loss) > target / 2
+    return RecordsByTrial(shape, asked.goal, target, None if unknown else n, points, floor)
+
+
+def _checked_loss(loss: float, shape: Shape) -> float:
+    """A loss that is less than what guessing the larger class loses."""
+    target, most = checks.between("loss", loss, 1e-4, 0.5), signal_of(shape).best - shape.majority
+    if target >= most:
+        raise ParameterError(
+            f"loss must be below {most:.3g}, got {target:g}: always guessing the larger class loses no more of what "
+            f"the best model has, and needs no rows."
+        )
+    return target
 
 
 @dataclass(frozen=True)
@@ -107,6 +146,12 @@ class _Asked:
         if found.low < found.without_privacy - loss < found.high:
             found = self.expected(n, signal, _MORE * self.trials.repeats)
         return Point(n, found)
+
+    def floor(self, tried: Expected) -> Expected:
+        """What is lost with next to no noise on tables of the same size."""
+        there, trials = replace(self.shape, n=tried.simulated_at), Trials(self.trials.repeats, self.trials.seed)
+        goal, signal = replaced(self.goal, LARGEST_EPSILON), signal_of(self.shape)
+        return expected_accuracy(there, goal, method=self.method, trials=trials, signal=signal)
 
     def expected(self, n: int, signal: Signal, repeats: int) -> Expected:
         """From so many trials."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from dperm.planner.signal import REMOVED
 from dperm.privacy import ApproxDP
+from dperm.report.numbers import rounded_up
 
 if TYPE_CHECKING:
     from dperm.planner.expectation import Expected
@@ -25,7 +26,7 @@ def outlook_sentences(found: "Outlook") -> tuple[str, ...]:
     """What was found, then what it rests on."""
     tried = [row for row in found.rows if row.expected is not None]
     said = [_tried(found, tried[0])] if tried else []
-    said += [_best(tried)] if len(tried) > 1 else []
+    said += _ranked(tried) if len(tried) > 1 else []
     said += [_easy(found.shape)] if tried else []
     said += [_proved(found), ONE_SIDED]
     return tuple([*said, MADE_UP] if tried else said)
@@ -53,8 +54,8 @@ def _tried(found: "Outlook", row: "MethodOutlook") -> str:
 
 
 def _against(expected: "Expected") -> str:
-    plain = f"{expected.without_privacy:.3f} of a model without privacy"
-    below = f"{expected.loss:.3f} below the {plain}" if expected.loss >= 0.0005 else f"no less than the {plain}"
+    plain, lost = f"{expected.without_privacy:.3f} of a model without privacy", shown_loss(expected)
+    below = f"{lost:.3f} below the {plain}" if lost > 0 else f"no less than the {plain}"
     if expected.mean <= expected.majority + 0.005:
         return f"{below}, and no better than guessing the larger class ({expected.majority:.3f})"
     return f"{below}; guessing the larger class has {expected.majority:.3f}"
@@ -67,12 +68,35 @@ def _smaller(shape: "Shape", expected: "Expected") -> str:
     return f" Tried on {expected.simulated_at:,} rows, with an epsilon that makes the noise as large beside them.{low}"
 
 
-def _best(rows: "list[MethodOutlook]") -> str:
-    def mean(row: "MethodOutlook") -> float:
-        return 0.0 if row.expected is None else row.expected.mean
+def shown_loss(expected: "Expected") -> float:
+    """What privacy costs, as the difference of the two accuracies that are printed with three digits."""
+    return round(round(expected.without_privacy, 3) - round(expected.mean, 3), 3)
 
-    named = sorted((row for row in rows if row.method != "auto"), key=mean, reverse=True)
-    return "By expected accuracy: " + ", ".join(f"{row.method} {mean(row):.3f}" for row in named) + "."
+
+def _ranked(rows: "list[MethodOutlook]") -> list[str]:
+    """Methods by what privacy costs them: they may have been tried on tables of different sizes."""
+    tried = {row.method: row.expected for row in rows if row.expected is not None}
+    named = sorted((name for name in tried if name != "auto"), key=lambda name: tried[name].loss)
+    costs = ", ".join(f"{name} {shown_loss(tried[name]):.3f}" for name in named)
+    first, last = (tried[name] for name in (named[0], named[-1]))
+    alike = " These trials do not tell them apart." if _least(last) <= _most(first) else ""
+    said = [f"What privacy costs in accuracy, by method: {costs}.{alike}"]
+    chosen = tried.get("auto")
+    if chosen is not None and _least(chosen) > _most(first):
+        better = chosen.loss - first.loss
+        said.append(
+            f'method="{named[0]}" is expected to be better by about {better:.2g} here than what "auto" takes: an '
+            "expectation of trials on made-up tables, not a proof."
+        )
+    return said
+
+
+def _least(expected: "Expected") -> float:
+    return expected.without_privacy - expected.high
+
+
+def _most(expected: "Expected") -> float:
+    return expected.without_privacy - expected.low
 
 
 def _easy(shape: "Shape") -> str:
@@ -91,5 +115,6 @@ def _proved(found: "Outlook") -> str:
     best = min(bounds, key=lambda bound: bound.bound)
     relative = f"above the best coefficients of norm {found.reference_norm:g}"
     if best.says_nothing:
-        return f"The proved bounds say nothing here: the least is {best.bound:.3g} {relative}."
-    return f"Proved for {best.method} perturbation: an expected excess risk of at most {best.bound:.3g} {relative}."
+        return f"The proved bounds say nothing here: the least is {rounded_up(best.bound, 3)} {relative}."
+    bound = rounded_up(best.bound, 3)
+    return f"Proved for {best.method} perturbation: an expected excess risk of at most {bound} {relative}."

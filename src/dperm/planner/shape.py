@@ -61,7 +61,7 @@ class Shape:
     def problem(self, reference_norm: float = 1.0) -> LearningProblem:
         """The constants that the bounds are about (T57): logistic loss on rows with a constant column (T54)."""
         space = FeatureSpace(self.dim, norm=self.feature_norm)
-        return LearningProblem(space.size, space.radius, space.radius**2 / 4, reference_norm)
+        return LearningProblem(space.size, space.radius, space.radius**2 / 4, reference_norm, logistic=True)
 
     def as_dict(self) -> dict[str, object]:
         """Plain data."""

@@ -12,6 +12,7 @@ fewer than forty rows each; `is_rough` says so.
 import math
 from dataclasses import dataclass, replace
 
+from dperm.errors import ParameterError
 from dperm.planner.shape import Shape
 from dperm.planner.trials import Trials
 from dperm.privacy import ApproxDP, PureDP
@@ -21,10 +22,12 @@ Goal = ApproxDP | PureDP
 LEAST_REPEATS = 4
 _SECONDS = 2.0
 """For the trials of one method, about: more repeats than the least are made only within it."""
+LEAST_PER_COLUMN = 4
 PER_COLUMN = 40
 """Rows for each column from which on smaller tables stand for larger ones."""
 _MOST_ENTRIES = 4_000_000
-_LARGEST_EPSILON = 500.0
+LARGEST_EPSILON = 500.0
+"""Of a trial: noise of next to no size."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,23 @@ def simulated_rows(shape: Shape, method: str) -> Shape:
     return replace(shape, n=min(shape.n, max(int(most), needed)), feature_norm=1.0)
 
 
+def require_trials(shape: Shape) -> None:
+    """Refuse a shape that no table of a size which is tried stands for.
+
+    Raises
+    ------
+    ParameterError
+        With fewer than four rows for each column even the sign of what privacy costs may be wrong.
+    """
+    most = _MOST_ENTRIES // shape.dim
+    if most < min(shape.n, LEAST_PER_COLUMN * shape.dim):
+        raise ParameterError(
+            f"n and dim must be such that trials can stand for them, got {shape.n:,} rows with {shape.dim:,} columns: "
+            f"tables of more than {_MOST_ENTRIES:,} numbers are not tried, and {most:,} rows say nothing about more "
+            f"of them. Leave the trials out (simulate=False) for noise and proved bounds alone."
+        )
+
+
 def is_rough(shape: Shape, rows: int) -> bool:
     """Whether tables with so many rows stand badly for those of ``shape``."""
     return rows < min(shape.n, PER_COLUMN * shape.dim)
@@ -80,14 +100,14 @@ def scaled_goal(goal: Goal, factor: float) -> Goal:
 
 def replaced(goal: Goal, epsilon: float) -> Goal:
     """The same kind of goal with another epsilon."""
-    epsilon = min(epsilon, _LARGEST_EPSILON)
+    epsilon = min(epsilon, LARGEST_EPSILON)
     if isinstance(goal, PureDP):
         return PureDP(epsilon, goal.adjacency)
     return ApproxDP(epsilon, goal.delta, goal.adjacency)
 
 
 def _epsilon_for(mu: float, delta: float) -> float:
-    low, high = 1e-9, _LARGEST_EPSILON
+    low, high = 1e-9, LARGEST_EPSILON
     for _ in range(60):
         middle = math.sqrt(low * high)
         low, high = (low, middle) if mu_for(middle, delta) > mu else (middle, high)

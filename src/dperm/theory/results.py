@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the calculators take and give: constants of a problem, bounds with their terms, and mere orders."""
 
+import math
 from dataclasses import dataclass
 from typing import Literal
 
 from dperm import checks
 from dperm.errors import ParameterError
+from dperm.privacy.rounding import raised
 
 SMALLEST, LARGEST = 1e-30, 1e30
 """The constants of a problem; within these limits no formula here overflows or underflows."""
@@ -29,18 +31,31 @@ class LearningProblem:
         c, the largest eigenvalue of one record's Hessian: R^2/4 for logistic loss.
     reference_norm
         R0, the norm of the reference theta_0, whose risk the bounds are relative to.
+    logistic
+        Whether the loss is known to be logistic, on rows of norm L: then less is known to be left at theta = 0.
     """
 
     dim: int
     lipschitz: float = 1.0
     smoothness: float = 0.25
     reference_norm: float = 1.0
+    logistic: bool = False
 
     def __post_init__(self) -> None:
         """Check the numbers."""
         object.__setattr__(self, "dim", checks.count("dim", self.dim))
         for name in ("lipschitz", "smoothness", "reference_norm"):
             object.__setattr__(self, name, constant(name, getattr(self, name)))
+
+    @property
+    def zero_excess(self) -> float:
+        """The largest excess risk of theta = 0, which needs no data: a bound from here on says nothing.
+
+        It is L R0; for logistic loss, which is ln 2 at margin 0 and at least ln(1 + e^(-L R0)) at the reference,
+        ln 2 - ln(1 + e^(-L R0)) = ln(1 + tanh(L R0/2)). Rounded up.
+        """
+        reach = self.lipschitz * self.reference_norm
+        return raised(math.log1p(math.tanh(reach / 2)) if self.logistic else reach, 16)
 
 
 @dataclass(frozen=True)

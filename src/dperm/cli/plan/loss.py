@@ -61,7 +61,9 @@ class _Tried:
     @property
     def enough(self) -> bool | None:
         """Whether the number that was asked about is enough, by trials."""
-        return None if self.n is None else self.records.n is not None and self.n >= self.records.n
+        if self.n is None or self.records.cannot_tell:
+            return None
+        return self.records.n is not None and self.n >= self.records.n
 
     def as_dict(self) -> dict[str, object]:
         """As JSON takes it."""
@@ -75,21 +77,39 @@ def _print(tried: _Tried) -> None:
     from dperm.cli.fit_report import guarantee_in_words
     from dperm.cli.output import below, print_facts, print_paragraphs, print_table
     from dperm.cli.plan.outlook_text import assumed, interval
-    from dperm.planner.sentences import MADE_UP
+    from dperm.cli.wording import as_typed
+    from dperm.planner.sentences import MADE_UP, shown_loss
 
     records = tried.records
     typer.echo(f"Rows until privacy costs {records.loss:g} of accuracy; no data were read.\n")
     rows = [
-        (f"{point.at:,.0f}", f"{point.expected.mean:.3f}", interval(point.expected), f"{point.expected.loss:.3f}")
+        (
+            f"{point.at:,.0f}",
+            f"{point.expected.mean:.3f}",
+            interval(point.expected),
+            f"{shown_loss(point.expected):.3f}",
+        )
         for point in sorted(records.points, key=lambda point: point.at)
     ]
     print_table(("rows", "expected accuracy", "95 % interval", "lost to privacy"), rows)
     public = below(assumed(tried.shape, tried.columns, tried=True))
-    print_facts([("guarantee", guarantee_in_words(tried.goal)), ("assumed", public)])
-    print_paragraphs([*_verdict(tried), records.sentence, MADE_UP])
+    facts = [("guarantee", guarantee_in_words(tried.goal)), ("assumed", public), ("trials", _trials(records))]
+    print_facts(facts)
+    print_paragraphs([*_verdict(tried), as_typed(records.sentence), MADE_UP])
+
+
+def _trials(records: "RecordsByTrial") -> str:
+    """How many at the least, and on which tables."""
+    each = [point.expected for point in records.points]
+    most, least = max(one.simulated_at for one in each), min(one.repeats for one in each)
+    smaller = any(one.simulated_at < point.at for one, point in zip(each, records.points, strict=True))
+    said = f"{least} or more for each number of rows, seed {each[0].seed}"
+    if not smaller:
+        return said
+    return f"{said}; on at most {most:,} rows, with an epsilon that makes the noise as large beside them"
 
 
 def _verdict(tried: _Tried) -> list[str]:
-    if tried.n is None:
+    if tried.n is None or tried.records.cannot_tell:
         return []
     return [f"{tried.n:,} rows are {'enough' if tried.enough else 'not enough'}, by these trials."]

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The options of ``dperm plan`` that no other verb has."""
 
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -11,10 +12,10 @@ from dperm.cli.options import number
 
 
 def _read_count(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise typer.BadParameter(f"{text!r} is not a whole number. Write it without separators: 8000.") from None
+    if re.fullmatch(r"[+-]?[0-9]{1,30}", text) is None:
+        shown = text if len(text) <= 40 else f"{text[:40]}..."
+        raise typer.BadParameter(f"{shown!r} is not a whole number in digits alone, such as 8000.")
+    return int(text)
 
 
 RequestId = Annotated[

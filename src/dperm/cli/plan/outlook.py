@@ -10,7 +10,7 @@ from dperm.cli.plan.asked import goal_of, methods_of, named_options, shape_of, t
 from dperm.cli.plan.columns import Columns
 from dperm.cli.plan.given import Given
 from dperm.cli.running import progress_bar
-from dperm.errors import ParameterError
+from dperm.errors import AssumptionError, ParameterError
 
 if TYPE_CHECKING:
     from dperm.planner import Curves, Outlook, Shape
@@ -30,10 +30,19 @@ def tell_outlook(given: Given) -> None:
     wanted = Wanted.of(given, shape, goal, columns)
     warn_as_a_fit(goal, shape.n, shape.dim)
     seen = wanted.seen()
+    _require_an_answer(seen.outlook)
     if given.output.json:
         print_json({"guarantee": guarantee_as_dict(goal), **seen.as_dict()})
     else:
         print_outlook(seen)
+
+
+def _require_an_answer(found: "Outlook") -> None:
+    """Refuse what every method refuses."""
+    from dperm.cli.plan.outlook_text import said
+
+    if all(row.refused for row in found.rows):
+        raise AssumptionError(said(" ".join(dict.fromkeys(row.refused for row in found.rows))))
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def print_outlook(seen: "Seen") -> None:
     columns = len(_HEADERS) if _was_tried(found) else 3
     print_table(_HEADERS[:columns], [_row(row)[:columns] for row in found.rows])
     print_facts(_facts(found, seen.columns))
-    print_paragraphs(map(_said, found.sentences))
+    print_paragraphs(map(said, found.sentences))
     if seen.file is not None:
         typer.echo(f"\nWritten: {seen.file}")
 
@@ -41,7 +41,7 @@ def _was_tried(found: "Outlook") -> bool:
     return any(row.expected is not None for row in found.rows)
 
 
-def _said(sentence: str) -> str:
+def said(sentence: str) -> str:
     """With the options of the command line."""
     options = re.sub(r'\bmethod="(\w+)"', r"--method \1", as_typed(sentence))
     return re.sub(r"\bGive (?:a )?(?=(?:baseline|delta)\b)", "Give --", options)
@@ -59,9 +59,7 @@ def _row(row: "MethodOutlook") -> tuple[str, ...]:
 
 
 def _planned(row: "MethodOutlook") -> tuple[str, str]:
-    from dperm.report.numbers import rounded_up
-
-    return (_ABSENT if row.noise is None else rounded_up(row.noise, 3)), _proved(row.proved)
+    return (_ABSENT if row.noise is None else f"{row.noise:.3g}"), _proved(row.proved)
 
 
 def _proved(proved: "MethodBound | None") -> str:
@@ -87,7 +85,7 @@ def _facts(found: "Outlook", columns: "Columns") -> list[tuple[str, str]]:
     from dperm.cli.fit_report import guarantee_in_words
     from dperm.cli.output import below
 
-    refused = [f"{row.method}: {_said(row.refused)}" for row in found.rows if row.refused]
+    refused = [f"{row.method}: {said(row.refused)}" for row in found.rows if row.refused]
     return [
         ("guarantee", guarantee_in_words(found.goal)),
         ("assumed", below(assumed(found.shape, columns, tried=_was_tried(found)))),
@@ -132,7 +130,7 @@ def _trials(found: "Outlook") -> list[tuple[str, str]]:
     tried = [row.expected for row in found.rows if row.expected is not None]
     if not tried:
         return []
-    most = max(tried, key=lambda one: one.simulated_at)
+    most = tried[0]  # the one that the first sentence is about
     plain = f"without privacy {most.without_privacy:.3f}, always the larger class {most.majority:.3f}"
     tables = [(f"{one.repeats} made-up tables of {one.simulated_at:,} rows", one.method) for one in tried]
     return [("accuracy", plain), ("trials", below([*_grouped(tables), f"seed {most.seed}"]))]

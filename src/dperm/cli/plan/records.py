@@ -87,6 +87,10 @@ class _Counted:
         asked = {} if self.n is None else {"n": self.n, "enough": self.enough}
         return {
             "guarantee": guarantee_as_dict(self.goal),
+            "columns": self.columns.dim,
+            "coefficients": self.problem.dim,
+            "gradient_norm": self.problem.lipschitz,
+            "reference_norm": self.problem.reference_norm,
             "records": self.records.as_dict(),
             "without_privacy": self.without_privacy,
             "order_only": [one.as_dict() for one in orders_of(self.problem, self.records.target_excess, self.goal)],
@@ -107,6 +111,7 @@ class _Counted:
 
 
 def _print(counted: _Counted) -> None:
+    from dperm import checks
     from dperm.cli.fit_report import guarantee_in_words
     from dperm.cli.output import below, print_facts, print_paragraphs, print_table
     from dperm.cli.plan.orders import print_orders
@@ -114,6 +119,7 @@ def _print(counted: _Counted) -> None:
     records = counted.records
     typer.echo(f"Rows that are enough for an expected excess risk of {records.target_excess:g}; no data were read.\n")
     rows = [(method, f"{n:,}") for method, n in records.each]
+    rows += [(method, f"more than {checks.LARGEST_COUNT:,}") for method in _missing(counted)]
     print_table(("method", "enough by proof"), [*rows, ("without privacy", f"{counted.without_privacy:,}")])
     problem = counted.problem
     print_facts(
@@ -125,6 +131,19 @@ def _print(counted: _Counted) -> None:
     )
     print_paragraphs([*([counted.verdict] if counted.verdict else []), records.sentence, OWN])
     print_orders(problem, records.target_excess, counted.goal)
+
+
+def _missing(counted: _Counted) -> list[str]:
+    """Methods that have a bound, but not one that is small enough with any number of rows."""
+    from dperm.privacy import ApproxDP
+
+    bounded = [
+        "objective",
+        "output",
+        *(["gradient"] if isinstance(counted.goal, ApproxDP) and counted.goal.delta else []),
+    ]
+    found = {method for method, _ in counted.records.each}
+    return [method for method in bounded if method not in found]
 
 
 def _assumed(counted: _Counted) -> list[str]:
