@@ -66,8 +66,21 @@ def linked(line):
     return re.sub(lectures, lambda name: f"[{name[1]}](../lectures/{name[1].lower()}.md)", words)
 
 
+def break_names(app, pagename, templatename, context, doctree):
+    """Let long names in code break after dots and opening brackets only, and keep full stops with their formulas."""
+    if "body" in context:
+        body = re.sub(r'<span class="pre">[^<]+</span>', broken, context["body"])
+        formula = r'(<span class="math notranslate nohighlight">[^<]*</span>(?:[.,;:?!)]+|-\w+))'
+        context["body"] = re.sub(formula, r'<span class="whole">\1</span>', body)
+
+
+def broken(span):
+    return re.sub(r"(?<=\w)([.(])(?=[^\W\d])", r'\1</span><wbr><span class="pre">', span[0])
+
+
 def setup(app):
     app.connect("source-read", name_rows)
     app.connect("source-read", link_statements)
+    app.connect("html-page-context", break_names)
     # After napoleon (priority 500), which turns the numpy sections into fields.
     app.connect("autodoc-process-docstring", prepare_docstring, priority=600)

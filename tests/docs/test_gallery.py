@@ -57,6 +57,24 @@ def test_the_gallery_shows_the_lesson_under_its_title(lesson):
     assert f"`dperm reproduce {lesson.name}`" in page
 
 
+def test_pictures_and_the_menu_are_in_the_order_of_the_lessons():
+    page, names = (DOCS / "gallery.md").read_text(encoding="utf-8"), [lesson.name for lesson in LESSONS]
+    assert re.findall(r"\(gallery/(\w+)\.png\)", page) == names
+    assert re.findall(r"^gallery/(\w+)$", page, re.MULTILINE) == names
+
+
+@ALL
+def test_what_is_claimed_is_drawn_as_the_legend_says(lesson):
+    kinds = {curve["name"]: curve["kind"] for curve in stored(lesson)["picture"]["curves"]}
+    assert {kind for name, kind in kinds.items() if "claimed" in name} <= {"published"}
+
+
+@ALL
+def test_bands_are_explained_where_there_are_some(lesson):
+    picture = stored(lesson)["picture"]
+    assert bool(picture["bands"]) == any(curve["low"] for curve in picture["curves"])
+
+
 @pytest.mark.slow
 @ALL
 def test_the_lesson_still_has_these_parameters_and_this_table(lesson):

@@ -173,5 +173,5 @@ def test_the_documentation_lists_the_keys_with_their_titles_and_hints():
 
 def test_the_example_of_fields_in_the_documentation_fills_fields():
     text = (Path(__file__).parents[2] / "docs" / "statement.md").read_text(encoding="utf-8")
-    given = tomllib.loads(text.partition("```toml")[2].partition("```")[0])
+    given = tomllib.loads(text.partition("```toml fields.toml\n")[2].partition("```")[0])
     assert measured(fitted().statement_.filled(given)["utility"]).points[0].low == 0.69

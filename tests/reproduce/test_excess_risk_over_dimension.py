@@ -8,7 +8,7 @@ import pytest
 from dperm.reproduce import Effort
 from dperm.reproduce.lessons import excess_risk_over_dimension as lesson
 
-RATES = {"gradient": 1 / 2, "objective": 1 / 2, "output": 1 / 3, "output, with a kink": 1 / 4}
+RATES = {"gradient, steps of 1/c": 1 / 2, "objective": 1 / 2, "output": 1 / 3, "output, with a kink": 1 / 4}
 BOUNDED = ("objective", "output", "output, with a kink")
 
 

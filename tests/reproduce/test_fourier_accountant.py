@@ -33,13 +33,15 @@ def test_the_golden_numbers(outcome):  # plrv_tail_vs_exact (mu = 1), pld_gauss_
     assert analytic_gaussian_delta(3.0, 1.0) == pytest.approx(0.0015371853694009568, rel=1e-9)
     finest = found(outcome, GAUSSIAN.name)[-1]
     assert finest["exact"] == pytest.approx(4.377178095681232, rel=1e-6)
-    assert finest["dots connected"] == pytest.approx(4.377178518939869, rel=1e-3)
+    assert finest["losses split between bin ends"] == pytest.approx(4.377178518939869, rel=1e-3)
     assert finest["tail P(L > epsilon)"] == pytest.approx(4.764890793922825, rel=1e-3)
     assert finest["Rényi"] == pytest.approx(4.7283895756085155, rel=1e-3)
-    assert found(outcome, SAMPLED.name)[-1]["dots connected"] == pytest.approx(1.8282436461219649, rel=1e-3)
+    assert found(outcome, SAMPLED.name)[-1]["losses split between bin ends"] == pytest.approx(
+        1.8282436461219649, rel=1e-3
+    )
 
 
-@pytest.mark.parametrize(("column", "order"), [("rounded up", -1), ("dots connected", -2)])
+@pytest.mark.parametrize(("column", "order"), [("losses rounded up", -1), ("losses split between bin ends", -2)])
 @pytest.mark.parametrize("problem", [GAUSSIAN, SAMPLED], ids=["gaussian", "sampled"])
 def test_the_excess_falls_with_the_bins(outcome, problem, column, order):
     rows = found(outcome, problem.name)

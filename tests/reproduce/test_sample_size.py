@@ -51,8 +51,8 @@ def test_proved_numbers_are_the_least_at_which_the_bound_of_t57_suffices(outcome
 def test_orders_are_those_of_the_theorems_with_constant_1(outcome):
     table, r0, d = columns(outcome), math.log(9), 64
     plain, noise, squared = r0**2 / 0.05**2, r0 * d / (0.1 * 0.05), r0**2 * d / (0.1 * 0.05**1.5)
-    assert table["objective, order only (C = 1)"][2] == pytest.approx(max(plain, noise))
-    assert table["output, order only (C = 1)"][2] == pytest.approx(max(plain, noise, squared))
+    assert table["objective, order only (C = 1)"][2] == pytest.approx(max(plain, noise), abs=0.5)
+    assert table["output, order only (C = 1)"][2] == pytest.approx(max(plain, noise, squared), abs=0.5)
 
 
 def test_objective_perturbation_needs_fewer_and_what_is_proved_is_enough(outcome):

@@ -24,8 +24,8 @@ def columns(outcome):
 def test_the_bound_is_2_over_n_lambda_and_nothing_exceeds_it(outcome):
     table = columns(outcome)
     assert table["bound 2L/(n lambda)"] == pytest.approx(2 / table["n lambda"], rel=1e-9)
-    assert (table["made neighbours"] < table["bound 2L/(n lambda)"]).all()
-    assert (table["random neighbours"] < table["made neighbours"]).all()
+    assert (table["adversarial neighbours"] < table["bound 2L/(n lambda)"]).all()
+    assert (table["random neighbours"] < table["adversarial neighbours"]).all()
 
 
 def test_at_a_thousand_records_the_share_is_that_of_t30(outcome):
@@ -36,12 +36,12 @@ def test_at_a_thousand_records_the_share_is_that_of_t30(outcome):
 def test_a_factor_of_2_less_would_be_exceeded_at_every_lambda(outcome):
     """Nobody may halve the constant for logistic loss, although its slopes at 0 are 1/2."""
     table = columns(outcome)
-    assert (table["made neighbours"] > table["bound 2L/(n lambda)"] / 2).all()
+    assert (table["adversarial neighbours"] > table["bound 2L/(n lambda)"] / 2).all()
 
 
 def test_random_records_say_nothing_about_the_sensitivity(outcome):
     table = columns(outcome)
-    assert (table["random neighbours"] < table["made neighbours"] / 5).all()
+    assert (table["random neighbours"] < table["adversarial neighbours"] / 5).all()
 
 
 def test_a_free_intercept_moves_alike_at_every_lambda_and_without_end_at_last(outcome):

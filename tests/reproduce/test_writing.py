@@ -8,8 +8,9 @@ import math
 import numpy as np
 import pytest
 
+from dperm.privacy import ApproxDP
 from dperm.report.pictures import Curve, Picture
-from dperm.reproduce.lesson import Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Check, Effort, Lesson, Outcome, Table, guaranteed
 from dperm.reproduce.writing import as_dict, cell_text, files_of, markdown, told, write
 
 PICTURE = Picture("A picture | of it", "x", "y", (Curve("a", (1.0, 2.0), (3.0, math.inf)),))
@@ -76,6 +77,11 @@ def test_a_cell_has_four_digits(cell, text):
 def test_a_check_of_numpy_is_a_plain_one():
     assert Check("so", np.float64(1) < 2).holds is True
     assert json.dumps(as_dict(LESSON, Outcome({}, Table((), ()), PICTURE, (Check("so", np.bool_(False)),), "")))
+
+
+def test_a_goal_is_told_as_one_types_it():
+    told = {"epsilon": 1.0, "delta": 1e-5, "adjacency": "replace_one"}
+    assert guaranteed(ApproxDP(1.0, 1e-5, "replace_one")) == told
 
 
 def test_an_effort_need_not_listen():

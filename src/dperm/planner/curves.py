@@ -18,6 +18,7 @@ from dperm.report.pictures import Curve, Picture
 Number = TypeVar("Number", int, float)
 _FACTORS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
 _FEWEST = 20
+BANDS = "95 % intervals of the means"
 
 
 @dataclass(frozen=True)
@@ -113,4 +114,4 @@ def _picture(what: str, label: str, points: tuple[Point, ...]) -> Picture:
     plain = Curve("expected, without privacy", x, tuple(one.without_privacy for one in each))
     guess = Curve("guessing the larger class", x, tuple(one.majority for one in each), kind="published")
     title = f"Accuracy on made-up data: {what}"
-    return Picture(title, label, "accuracy", (private, plain, guess), x_log=True)
+    return Picture(title, label, "accuracy", (private, plain, guess), x_log=True, bands=BANDS)

@@ -17,16 +17,17 @@ from dperm.report.plots import INSTALL
 from dperm.report.whole_file import whole_file
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.axis import Axis
 
 Kind = Literal["measured", "proved", "published", "wrong"]
-"""Dots on a line; a line; a thin dotted line; a dashed line in the colour of what is wrong."""
-_GREEN, _PURPLE, _YELLOW = "#2a8c6b", "#7a4fa3", "#b08a1e"
+"""Dots on a line; a line; a dotted line, or one of dots and dashes; a dashed line in the colour of what is wrong."""
+_GREEN, _PURPLE, _YELLOW, _DARK = "#2a8c6b", "#7a4fa3", "#b08a1e", "#4a535e"
 _MEASURED = (FIRST, _GREEN, _PURPLE, _YELLOW, INK)
 _PROVED = (INK, FIRST, _GREEN, _PURPLE, _YELLOW)
 _MARKERS = ("o", "s", "^", "D", "v")
-_PUBLISHED = (":", (0, (1, 3)), (0, (4, 2, 1, 2)))
+_PUBLISHED = ((LINE, ":"), (_DARK, "-."), (LINE, (0, (7, 2, 1, 2, 1, 2))))
 _WRONG = ("--", "-.", (0, (6, 2, 1, 2, 1, 2)))
 _FEW, _SHORT = 3, 36
 """More names than that, all with so few letters, stand in two columns above the picture."""
@@ -34,6 +35,10 @@ _TITLE = 74
 """Letters in a line of the title."""
 _DECADES = 2.5
 """A logarithmic axis that is shorter has numbers between its powers of ten."""
+_TICK, _SMALL_TICK, _TO_NUMBER = 3.5, 2.0, 7.0
+"""Lengths of ticks, and from the axis to its numbers: the same for both, so that numbers stand on one line."""
+_ON_TOP = 2.5
+"""A line with gaps is drawn over whole ones (at 2): where they run together, both are seen."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +87,8 @@ class Picture:
         Drawn in this order.
     x_log, y_log
         Whether an axis is logarithmic.
+    bands
+        What the bands around curves are, for the legend; empty if there are none.
     """
 
     title: str
@@ -90,6 +97,7 @@ class Picture:
     curves: tuple[Curve, ...]
     x_log: bool = False
     y_log: bool = False
+    bands: str = ""
 
 
 def draw(picture: Picture, ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None) -> "Axes":
@@ -134,8 +142,8 @@ def _styles() -> dict[str, Iterator[dict[str, Any]]]:
     return {
         "measured": cycle({"color": color, "marker": marker, "markersize": 4} for color, marker in measured),
         "proved": cycle({"color": color} for color in _PROVED),
-        "published": cycle({"color": LINE, "linestyle": line} for line in _PUBLISHED),
-        "wrong": cycle({"color": SECOND, "linestyle": line} for line in _WRONG),
+        "published": cycle({"color": color, "linestyle": line, "zorder": _ON_TOP} for color, line in _PUBLISHED),
+        "wrong": cycle({"color": SECOND, "linestyle": line, "zorder": _ON_TOP} for line in _WRONG),
     }
 
 
@@ -157,6 +165,8 @@ def _write_ticks(axis: "Axis") -> None:
     if is_short:
         axis.set_minor_locator(LogLocator(subs=(2, 5)))
     axis.set_minor_formatter(written if is_short else NullFormatter())
+    axis.set_tick_params("major", length=_TICK, pad=_TO_NUMBER - _TICK)
+    axis.set_tick_params("minor", length=_SMALL_TICK, pad=_TO_NUMBER - _SMALL_TICK)
 
 
 def _number(value: float) -> str:
@@ -171,8 +181,10 @@ def _finish(ax: "Axes", picture: Picture) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.grid(True, color=FAINT, linewidth=0.8)
     ax.set_axisbelow(True)
-    names = [curve.name for curve in picture.curves]
+    handles = [*ax.get_legend_handles_labels()[0], *_shade(picture)]
+    names = [str(handle.get_label()) for handle in handles]
     legend = ax.legend(
+        handles=handles,
         title=fill(picture.title, _TITLE),
         loc="lower left",
         bbox_to_anchor=(0, 1),
@@ -185,6 +197,14 @@ def _finish(ax: "Axes", picture: Picture) -> None:
     for text in (legend.get_title(), *legend.get_texts()):
         text.set_parse_math(False)  # a dollar sign is a dollar sign
     legend.get_title().set_fontsize("medium")
+
+
+def _shade(picture: Picture) -> "Iterator[Artist]":
+    """What stands for the bands in the legend."""
+    from matplotlib.patches import Patch
+
+    if picture.bands:
+        yield Patch(facecolor=LINE, alpha=0.3, linewidth=0, label=picture.bands)
 
 
 def _write(ax: "Axes", path: Path) -> None:

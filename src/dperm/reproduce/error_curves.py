@@ -19,6 +19,7 @@ COLUMNS = (*ALGORITHMS, STANDARD)
 TEST = 20_000
 """Records that tell the error; they are learnt from by nobody."""
 SAMPLES = 3
+BANDS = "bands: two standard errors"
 
 
 @dataclass(frozen=True)

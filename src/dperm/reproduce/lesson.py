@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 
 from dperm.audit.demo.result import Cell, Table
+from dperm.privacy import ApproxDP, PureDP
 from dperm.report.pictures import Picture
 
-__all__ = ["Cell", "Check", "Effort", "Lesson", "Outcome", "Table"]
+__all__ = ["Cell", "Check", "Effort", "Lesson", "Outcome", "Table", "guaranteed"]
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,18 @@ class Check:
     def __post_init__(self) -> None:
         """Numpy's own truth is none that JSON knows."""
         object.__setattr__(self, "holds", bool(self.holds))
+
+
+def guaranteed(goal: PureDP | ApproxDP) -> dict[str, Cell]:
+    """A goal as parameters of an outcome.
+
+    Examples
+    --------
+    >>> guaranteed(PureDP(0.5, "replace_one"))
+    {'epsilon': 0.5, 'adjacency': 'replace_one'}
+    """
+    delta = {"delta": goal.delta} if isinstance(goal, ApproxDP) else {}
+    return {"epsilon": goal.epsilon, **delta, "adjacency": goal.adjacency.value}
 
 
 @dataclass(frozen=True)

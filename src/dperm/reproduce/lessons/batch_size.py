@@ -96,7 +96,7 @@ def _curves(rows: tuple[tuple[float, ...], ...]) -> tuple[Curve, ...]:
     epsilon, promised, expected, own, _ = zip(*rows, strict=True)
     return (
         Curve("divided by the sample's size", epsilon, own, "wrong"),
-        Curve("claimed", epsilon, promised, "proved"),
+        Curve("claimed", epsilon, promised, "published"),
         Curve("divided by q n, these data", epsilon, expected, "measured"),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from dperm.report.pictures import Picture
-from dperm.reproduce.error_curves import ALGORITHMS, SAMPLES, Point, curves, measured, table
+from dperm.reproduce.error_curves import ALGORITHMS, BANDS, SAMPLES, Point, curves, measured, table
 from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome
 from dperm.reproduce.perturbed_logistic import JMLR, OURS, OUTPUT, PRINTED, STANDARD, Task
 from dperm.reproduce.spheres import SETS
@@ -37,6 +37,7 @@ def run(effort: Effort) -> Outcome:
         "test error",
         curves(points, "epsilon", "noise 0.2"),
         x_log=True,
+        bands=BANDS,
     )
     return Outcome(parameters, table(points, "epsilon", "epsilon"), picture, _checks(points), _sentence(points))
 

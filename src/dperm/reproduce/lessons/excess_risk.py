@@ -21,7 +21,7 @@ from dperm.privacy import ApproxDP
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.bowls import Bowl, perturbed
 from dperm.reproduce.categories import Categories, ladder
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table, guaranteed
 from dperm.reproduce.private_runs import Runs, descent_steps
 from dperm.reproduce.slopes import slope
 from dperm.theory import compare_methods
@@ -34,7 +34,7 @@ Method = Literal["gradient", "objective", "output", "kink"]
 RATES: dict[Method, float] = {"gradient": -1.0, "objective": -1.0, "output": -2 / 3, "kink": -0.5}
 """The powers of n of T48."""
 NAMES: dict[Method, str] = {
-    "gradient": "gradient",
+    "gradient": "gradient, steps of 1/c",
     "objective": "objective",
     "output": "output",
     "kink": "output, with a kink",
@@ -49,7 +49,7 @@ CLOSE, VERY_CLOSE = 0.15, 0.04
 """How far a measured power may be from theory; and those of output perturbation, which are to be told apart."""
 BOUNDED: tuple[Method, ...] = ("objective", "output", "kink")
 """Those of which what is run is what the bound is about."""
-OTHER_STEPS = "T48's bound, for other steps"
+OTHER_STEPS = "T48's bound, steps of c/sqrt(t)"
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def run(effort: Effort) -> Outcome:
         effort.progress((4 ** (place + 1) - 1) / (4**doublings - 1))
     slopes = {method: slope([at.n for at in found], [at.measured[method] for at in found]) for method in RATES}
     parameters: dict[str, Cell] = {
-        "goal": str(GOAL),
+        **guaranteed(GOAL),
         "data": f"{DIM} categories, each {RATIO:g} times as frequent as the one before, three of four labels are 1",
         "loss": f"logistic; the kink on a loss of {KINK_DIM} coefficients and reference norm 1",
         "regularization": "where the bound is smallest",
@@ -110,7 +110,7 @@ def _picture(found: list[At]) -> Picture:
         for method in BOUNDED
     ]
     proved.append(Curve(OTHER_STEPS, n, tuple(at.bounds["gradient"] for at in found), "proved"))
-    title = "Excess empirical risk of three perturbations"
+    title = "Excess empirical risk of three perturbations, over the number of records"
     return Picture(title, "records", "excess risk", (*measured, *proved), x_log=True, y_log=True)
 
 

@@ -19,7 +19,7 @@ from dperm.privacy import ApproxDP
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.bowls import Bowl, PerturbedBowl, perturbed
 from dperm.reproduce.categories import SMOOTHNESS, Categories, ladder
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table, guaranteed
 from dperm.reproduce.lessons.excess_risk import BOUNDED, NAMES, OTHER_STEPS, SPOKEN, Method
 from dperm.reproduce.private_runs import Runs, descent_steps
 from dperm.reproduce.slopes import slope
@@ -56,7 +56,7 @@ def run(effort: Effort) -> Outcome:
         effort.progress((place + 1) / len(dims))
     slopes = {method: slope(dims, [at.risks[method][0] for at in found]) for method in RATES}
     parameters: dict[str, Cell] = {
-        "goal": str(GOAL),
+        **guaranteed(GOAL),
         "records": n,
         "data": f"d categories of {SCALES} sizes, each half of the one before, three of four labels are 1",
         "losses": "logistic for gradient and objective, a Huber loss of distances for output perturbation",
@@ -132,7 +132,7 @@ def _picture(found: list[At]) -> Picture:
         for method in BOUNDED
     ]
     proved.append(Curve(OTHER_STEPS, dims, tuple(at.risks["gradient"][1] for at in found), "proved"))
-    title = "Excess empirical risk of three perturbations"
+    title = "Excess empirical risk of three perturbations, over the number of coefficients"
     return Picture(title, "coefficients", "excess risk / (L R0)", (*measured, *proved), x_log=True, y_log=True)
 
 

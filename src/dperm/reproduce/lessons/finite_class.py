@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.gaps import BETA, GOAL, HYPOTHESES, Simulation, mechanism_wrong, minimizer_wrong
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table, guaranteed
 from dperm.reproduce.slopes import slope
 from dperm.theory import finite_class_excess_risk
 
@@ -48,7 +48,7 @@ def run(effort: Effort) -> Outcome:
             found.append(_at(case, n, Simulation(RISKS[case], n, repeats, effort.seed)))
             effort.progress(len(found) / total)
     parameters: dict[str, Cell] = {
-        "goal": str(GOAL),
+        **guaranteed(GOAL),
         "hypotheses": HYPOTHESES,
         "beta": BETA,
         "risk of the best": ", ".join(f"{case} {risk:g}" for case, risk in RISKS.items()),

@@ -20,7 +20,15 @@ from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
 from dperm.reproduce.lessons._fourier import Bins, Circle
 
 DELTA = 1e-5
-COLUMNS = ("what is composed", "bins", "rounded up", "dots connected", "tail P(L > epsilon)", "Rényi", "exact")
+COLUMNS = (
+    "what is composed",
+    "bins",
+    "losses rounded up",
+    "losses split between bin ends",
+    "tail P(L > epsilon)",
+    "Rényi",
+    "exact",
+)
 
 
 @dataclass(frozen=True)
@@ -107,7 +115,10 @@ def _checks(found: list[Found]) -> tuple[Check, ...]:
     return (
         Check("Both kinds of bins are on the safe side.", safe),
         Check(f"Rounding up costs like k^{first:.2f}: first order in the bins.", abs(first + 1) < 0.15),
-        Check(f"Connecting the dots costs like k^{second:.2f}: second order.", abs(second + 2) < 0.15),
+        Check(
+            f"Splitting them between the ends of a bin (connect the dots) costs like k^{second:.2f}: second order.",
+            abs(second + 2) < 0.15,
+        ),
         Check(
             f"No bins help the tail: it says {last.tail:.3f} where {SAMPLED.exact:.3f} is exact, and "
             f"{gaussian_tail_epsilon(1.0, DELTA):.4f} for {GAUSSIAN.exact:.4f} of the Gaussian.",
@@ -122,10 +133,17 @@ def _curves(found: list[Found]) -> tuple[Curve, ...]:
     some = [one for one in found if one.problem is SAMPLED]
     x = tuple(float(one.bins) for one in some)
     return (
-        Curve("tail P(L > epsilon)", x, tuple(one.above(one.tail) for one in some), "published"),
-        Curve("Rényi", x, tuple(one.above(SAMPLED.renyi) for one in some), "proved"),
+        Curve(
+            f"tail P(L > epsilon): {some[-1].above(some[-1].tail):.3f}",
+            x,
+            tuple(one.above(one.tail) for one in some),
+            "published",
+        ),
+        Curve(
+            f"Rényi: {some[-1].above(SAMPLED.renyi):.3f}", x, tuple(one.above(SAMPLED.renyi) for one in some), "proved"
+        ),
         Curve("losses rounded up", x, tuple(one.above(one.rounded) for one in some)),
-        Curve("dots connected", x, tuple(one.above(one.dots) for one in some)),
+        Curve("losses split between bin ends", x, tuple(one.above(one.dots) for one in some)),
     )
 
 
@@ -145,8 +163,9 @@ def _run(effort: Effort) -> Outcome:
         ),
         checks=_checks(found),
         sentence=(
-            f"The errors of bins vanish, with k^2 if the dots are connected; those of the tail condition "
-            f"({last.tail:.2f} for {SAMPLED.exact:.2f}) and of moments ({SAMPLED.renyi:.2f}) stay. delta is "
+            f"The errors of bins vanish, like 1/k if losses are rounded up, like 1/k^2 if each is split between the "
+            f"two ends of its bin (connect the dots); those of the tail condition ({last.tail:.2f} for "
+            f"{SAMPLED.exact:.2f}) and of moments ({SAMPLED.renyi:.2f}) stay. delta is "
             "E(1 - e^(epsilon - L))_+, not P(L > epsilon)."
         ),
     )

@@ -173,12 +173,15 @@ def _run(effort: Effort) -> Outcome:
             _curves(settings),
             x_log=True,
             y_log=True,
+            bands=f"bands: {1 - WRONG:.2%} intervals, jointly",
         ),
         checks=_checks(settings),
         sentence=(
             f"With 10,000 records and epsilon = 0.1 the private mean is off by {at.error:.5f} on average, and sampling "
             f"alone costs {at.sampling:.5f}. If n is private too, the sum and the count are released together, and the "
-            f"standard deviation is {more:.2f} times as large."
+            f"standard deviation is {more:.2f} times as large. That does not make hiding n cheaper: epsilon is then of "
+            "records added or removed, which is another promise, and for a record that is replaced a weaker one: that "
+            "is one removed and one added, and may cost 2 epsilon (T4)."
         ),
     )
 
@@ -192,6 +195,6 @@ LESSON = Lesson(
         "10,000 and epsilon = .1. True if a record is replaced and n is public. If records are added or removed, the "
         "mean still moves by at most 1/n, but a noise scale that depends on n tells n."
     ),
-    tags=("T5", "E26", "E27"),
+    tags=("T4", "T5", "E26", "E27"),
     run=_run,
 )

@@ -156,7 +156,7 @@ def _checks(found: list[Found]) -> tuple[Check, ...]:
         ),
         Check("A neighbour without the record never releases it.", all(one.neighbour == 0 for one in found)),
         Check(
-            f"Strong convexity does not help: with Lambda = {strong.case.strength:g} delta is at least "
+            f"Strong convexity does not cure it: with Lambda = {strong.case.strength:g} delta is at least "
             f"{strong.interval[0]:.2f} at every epsilon.",
             strong.interval[0] > 0.2,
         ),
@@ -176,27 +176,33 @@ def _curves(found: list[Found]) -> tuple[Curve, ...]:
         x, (low, high) = tuple(one.sigma for one in some), zip(*(one.interval for one in some), strict=True)
         name = f"{case.name}, Lambda = {case.strength:g}"
         curves.append(Curve(name, x, tuple(one.share for one in some), "measured", low, high))
-    return (*curves, Curve("smoothed, delta at most", x, tuple(case.delta(sigma) for sigma in x), "proved"))
+    return (
+        *curves,
+        Curve(f"smoothed, proved delta, epsilon = {EPSILON:g}", x, tuple(case.delta(sigma) for sigma in x), "proved"),
+    )
 
 
 def _run(effort: Effort) -> Outcome:
     found = _found(effort)
     first = max((one for one in found if one.case == CASES[0]), key=lambda one: one.share)
+    rare = min((one for one in found if not one.case.width), key=lambda one: one.case.atom(one.sigma))
     return Outcome(
         parameters={"seed": effort.seed, "releases of each": found[0].draws, "epsilon": EPSILON, "level": WRONG},
         table=Table(COLUMNS, tuple(one.row for one in found)),
         picture=Picture(
-            "How often objective perturbation releases a record itself",
+            "How often objective perturbation releases a record itself, and the delta that is proved without a kink",
             "standard deviation of the noise",
-            "probability",
+            "share of the releases, or delta",
             _curves(found),
             x_log=True,
+            bands=f"bands: {1 - WRONG:.2%} intervals, jointly",
         ),
         checks=_checks(found),
         sentence=(
             f"The perturbed median of 0 and 100 is exactly 100 in {first.share:.0%} of the releases with little noise, "
-            "and a regulariser leaves such atoms where they are. Without the kink there is none: the condition is "
-            "smoothness, together with strong convexity."
+            f"and a regulariser does not remove such atoms. It makes them rare where it is strong and noise is little: "
+            f"{rare.case.atom(rare.sigma):.1g} with Lambda = {rare.case.strength:g} and sigma = {rare.sigma:g}. "
+            "Without the kink there is none: the condition is smoothness, together with strong convexity."
         ),
     )
 

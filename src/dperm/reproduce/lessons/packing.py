@@ -20,7 +20,7 @@ from dperm.mechanisms.releases import Threshold
 from dperm.noise import NotPrivateBits
 from dperm.privacy import PureDP
 from dperm.report.pictures import Curve, Picture
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table, guaranteed
 from dperm.theory import packing_sample_size
 
 GOAL, SUCCESS = PureDP(1.0, "replace_one"), 0.9
@@ -51,7 +51,7 @@ def run(effort: Effort) -> Outcome:
     share = released_share(FEW_THRESHOLDS, releases, effort.seed)
     effort.progress(1.0)
     parameters: dict[str, Cell] = {
-        "goal": str(GOAL),
+        **guaranteed(GOAL),
         "success": SUCCESS,
         "data": "half of the records just below a threshold, half just above",
         "releases": f"{releases} with {FEW_THRESHOLDS + 1} thresholds",

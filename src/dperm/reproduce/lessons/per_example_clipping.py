@@ -102,7 +102,7 @@ def _curves(settings: list[Setting]) -> tuple[Curve, ...]:
     return (
         Curve("without clipping", x, tuple(one.epsilons[0] for one in settings), "wrong"),
         Curve("with clipping", x, tuple(one.epsilons[1] for one in settings), "measured"),
-        Curve("claimed", (x[0], x[-1]), (claimed(),) * 2, "proved"),
+        Curve("claimed", (x[0], x[-1]), (claimed(),) * 2, "published"),
     )
 
 

@@ -33,7 +33,7 @@ REPEATS, QUICK_REPEATS = 100_000, 20_000
 
 @dataclass(frozen=True)
 class At:
-    """Temperatures at one epsilon.
+    """Powers tau of the likelihood, inverse temperatures, at one epsilon.
 
     Attributes
     ----------
@@ -42,11 +42,11 @@ class At:
     minami
         Of T51, for epsilon <= 1; nan beyond. Of m = L = 1, like the next two.
     minami_epsilon
-        What a sample at that temperature really has, at delta.
+        What a sample at that power really has, at delta.
     replaced, added
         Of T50 under replace-one and add/remove.
     inflation
-        The variance of a sample at the temperature ``bounded`` over that of the mean: simulated.
+        The variance of a sample at the power ``bounded`` over that of the mean: simulated.
     """
 
     epsilon: float
@@ -89,7 +89,7 @@ def _at(epsilon: float, repeats: int, seed: int) -> At:
 
 
 def minami(epsilon: float) -> tuple[float, float]:
-    """The temperature of T51, and the epsilon that it has by T50 at the same delta; nan where T51 does not hold."""
+    """The power of T51, and the epsilon that it has by T50 at the same delta; nan where T51 does not hold."""
     if epsilon > 1:
         return math.nan, math.nan
     tau = minami_temperature(epsilon, DELTA, strength=1.0, adjacency="replace_one")
@@ -144,7 +144,7 @@ def _picture(found: list[At]) -> Picture:
         Curve("T51 (Minami), replace-one", x, tuple(at.minami for at in found), "published"),
     )
     title = "The power of the likelihood at which one sample is private"
-    return Picture(title, "epsilon", "temperature tau", curves, x_log=True, y_log=True)
+    return Picture(title, "epsilon", "power tau (an inverse temperature)", curves, x_log=True, y_log=True)
 
 
 def _checks(found: list[At], repeats: int) -> tuple[Check, ...]:
@@ -152,11 +152,11 @@ def _checks(found: list[At], repeats: int) -> tuple[Check, ...]:
     slack = 5 * math.sqrt(4 / repeats)  # each mean square is off by a share sqrt(2/repeats), about
     return (
         Check(
-            "The temperature of T50 is above that of T51 wherever that holds.",
+            "The power of T50 is above that of T51 wherever that holds.",
             all(a.replaced > a.minami for a in older),
         ),
         Check(
-            "At the temperature of T51 a sample has less than the epsilon asked for.",
+            "At the power of T51 a sample has less than the epsilon asked for.",
             all(a.minami_epsilon < a.epsilon for a in older),
         ),
         Check(
@@ -183,7 +183,8 @@ LESSON = Lesson(
         "Posterior sampling is private if log-likelihoods are bounded, at the price of a factor 1 + 4B/epsilon in "
         "efficiency (T49); for a strongly log-concave prior and Lipschitz losses with tau of order "
         "epsilon sqrt(m)/(L sqrt(log(1/delta))) (T51). The density is exp(+tau sum log p - r), not -tau (E21); the "
-        "losses have to be convex too (E22); and the exact temperature is that of T50."
+        "losses have to be convex too (E22); and the exact tau is that of T50. tau is an inverse temperature: the "
+        "smaller, the flatter."
     ),
     tags=("T49", "T50", "T51", "E21", "E22"),
     run=run,

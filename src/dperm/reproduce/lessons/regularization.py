@@ -13,7 +13,7 @@ import numpy as np
 from dperm.privacy import ApproxDP
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.categories import Categories, ladder
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table, guaranteed
 from dperm.reproduce.private_runs import Runs
 from dperm.theory import ExcessRisk, objective_empirical_risk, output_empirical_risk
 
@@ -43,7 +43,7 @@ def run(effort: Effort) -> Outcome:
         found.append(_at(runs, float(strength)))
         effort.progress((place + 1) / len(strengths))
     parameters: dict[str, Cell] = {
-        "goal": str(GOAL),
+        **guaranteed(GOAL),
         "records": int(data.n),
         "data": f"{DIM} categories, each {RATIO:g} times as frequent as the one before, three of four labels are 1",
         "excess of theta = 0": float(data.excess(np.zeros(DIM))),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dperm.report.pictures import Curve, Picture
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table, guaranteed
 from dperm.reproduce.records_needed import EXCESS, GOAL, Method, Search, population
 from dperm.reproduce.slopes import slope
 from dperm.theory import (
@@ -65,7 +65,7 @@ def run(effort: Effort) -> Outcome:
         found.append(_at(dim, QUICK_REPEATS if effort.quick else REPEATS, effort.seed))
         effort.progress(sum(at.dim for at in found) / sum(dims))
     parameters: dict[str, Cell] = {
-        "goal": str(GOAL),
+        **guaranteed(GOAL),
         "excess": EXCESS,
         "loss": "logistic, L = 1, c = 1/4",
         "reference norm": population(2).problem.reference_norm,
@@ -107,7 +107,8 @@ def _table(found: list[At]) -> Table:
     rows = []
     for at in found:
         needs = [at.needs[method] for method in METHODS]
-        rows.append((at.dim, *(n for each in needs for n in (each.order, each.proved, each.simulated)), at.gaussian))
+        counts = (n for each in needs for n in (round(each.order), each.proved, each.simulated))
+        rows.append((at.dim, *counts, round(at.gaussian)))
     return Table(columns, tuple(rows))
 
 
@@ -122,7 +123,16 @@ def _picture(found: list[At]) -> Picture:
             )
             for m in METHODS
         ),
-        *(Curve(f"{m}, order only, C = 1", x, tuple(each.order for each in of[m]), "published") for m in METHODS),
+        *(
+            Curve(
+                f"{m}, order only, C = 1",
+                x,
+                tuple(each.order for each in of[m]),
+                "published",
+                beside=f"{m}, simulated",
+            )
+            for m in METHODS
+        ),
     )
     title = f"Records for an excess risk of {EXCESS:g}"
     return Picture(title, "coefficients", "records", curves, x_log=True, y_log=True)

@@ -50,7 +50,7 @@ class At:
     bound
         2L/Lambda with L = 1 (T30).
     made
-        The largest over neighbours of T30.
+        The largest over the adversarial neighbours of T30.
     drawn
         The largest over random data sets and random records.
     free
@@ -77,7 +77,7 @@ def run(effort: Effort) -> Outcome:
         "loss": "logistic, rows of norm at most 1, so L = 1",
         "records": RECORDS,
         "coefficients": 2,
-        "neighbours": f"{len(made)} made ones and {len(drawn)} random ones for each Lambda",
+        "neighbours": f"{len(made)} adversarial ones and {len(drawn)} random ones for each Lambda",
         "rare class of the free intercept": f"{RARE} records, then {RARE - 1}",
         "seed": effort.seed,
     }
@@ -137,7 +137,14 @@ def last_record_moves(strength: float) -> float:
 
 
 def _table(found: list[At]) -> Table:
-    columns = ("n lambda", "bound 2L/(n lambda)", "made neighbours", "share", "random neighbours", "free intercept")
+    columns = (
+        "n lambda",
+        "bound 2L/(n lambda)",
+        "adversarial neighbours",
+        "share",
+        "random neighbours",
+        "free intercept",
+    )
     rows = tuple((at.strength, at.bound, at.made, at.made / at.bound, at.drawn, at.free) for at in found)
     return Table(columns, rows)
 
@@ -145,7 +152,7 @@ def _table(found: list[At]) -> Table:
 def _picture(found: list[At]) -> Picture:
     x = tuple(at.strength for at in found)
     curves = (
-        Curve("made neighbours", x, tuple(at.made for at in found)),
+        Curve("adversarial neighbours", x, tuple(at.made for at in found)),
         Curve("random neighbours", x, tuple(at.drawn for at in found)),
         Curve("bound, 2L/(n lambda)", x, tuple(at.bound for at in found), "proved"),
         Curve("free intercept (E17)", x, tuple(at.free for at in found), "wrong"),
@@ -160,10 +167,11 @@ def _checks(found: list[At]) -> tuple[Check, ...]:
     return (
         Check("No neighbours move the minimiser by more than 2L/(n lambda).", all(_within(at) for at in found)),
         Check(
-            "Some made ones move it by three quarters of that or more.", any(at.made >= 0.75 * at.bound for at in found)
+            "Some adversarial ones move it by three quarters of that or more.",
+            any(at.made >= 0.75 * at.bound for at in found),
         ),
         Check(
-            "Random ones move it by less than a fifth of what made ones do, while n lambda is at most 30.",
+            "Random ones move it by less than a fifth of what adversarial ones do, while n lambda is at most 30.",
             all(at.drawn < at.made / 5 for at in found if at.strength <= 30),
         ),
         Check(
@@ -184,12 +192,19 @@ def _within(at: At) -> bool:
     return max(at.made, at.drawn) <= at.bound + 2 * TOLERANCE / at.strength
 
 
+def _ends(at: At) -> float:
+    """The n lambda at which 2L/(n lambda) with L = 1 falls below what the free intercept moves by."""
+    return 2 / at.free
+
+
 def _sentence(found: list[At]) -> str:
     best = max(found, key=lambda at: at.made / at.bound)
     return (
         f"At n lambda = {best.strength:g} one record moves the minimiser by {best.made:.3g}, and {best.bound:.3g} is "
         f"proved to be the most: the constant 2 is needed. A random record moves it by {best.drawn:.2g}. An intercept "
-        f"without a penalty moves by {best.free:.2f} at every lambda."
+        f"without a penalty moves by {best.free:.2f} at every lambda: less than the bound while n lambda is below "
+        f"{_ends(best):.1f} ({math.sqrt(2) * _ends(best):.1f} with the L of an intercept, sqrt(2)), and more from "
+        f"there on."
     )
 
 
