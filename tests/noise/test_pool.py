@@ -5,6 +5,7 @@
 import copy
 import os
 import pickle
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -76,3 +77,27 @@ def test_a_child_draws_its_own() -> None:
     os.close(receive), os.close(send)
     assert len(theirs) == 100
     assert shared(theirs, pool.take(100)) < FEW
+
+
+def test_who_asks_in_the_middle_of_a_draw_gets_other_numbers() -> None:
+    """As a signal handler does, between any two lines."""
+    pool, inner = FloatingPool(SystemBits().stream()), []
+    pool.take(10)
+
+    def trace(frame: object, event: str, argument: object) -> object:
+        if event == "line" and len(inner) < 40:
+            sys.settrace(None)
+            inner.append(pool.take(100))
+            sys.settrace(trace)
+        return trace
+
+    sys.settrace(trace)
+    try:
+        outer = [pool.take(100) for _ in range(5)]
+    finally:
+        sys.settrace(None)
+    assert len(inner) >= 20
+    everything = [*outer, *inner]
+    for place, one in enumerate(everything):
+        for other in everything[:place]:
+            assert shared(one, other) < FEW

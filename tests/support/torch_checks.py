@@ -158,6 +158,7 @@ def steps_end_with_the_plan() -> None:
     with attached(plan, model) as private:
         with warnings.catch_warnings(action="ignore"):  # of a loop that has nothing left to do
             assert sum(walk(private, model, steps=2) for _ in range(5)) == plan.steps
+        assert private.update.draws == plan.steps
 
 
 def refused(action: Any, error: type[BaseException] = DpermError) -> bool:

@@ -3,6 +3,7 @@
 """What was checked holds until the end: modes, what is trained, the process, whole steps, numbers of a plan (T46)."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import numpy as np
@@ -190,3 +191,59 @@ def test_fit_repeats_no_words_about_records():
     with pytest.raises(DataError, match="of type IndexError") as caught:
         fit(nn.Linear(3, 2), (inputs, labels), nn.CrossEntropyLoss(), epsilon=1.0, delta=1e-5, n=20, progress=False)
     assert "4711" not in repr(caught.value) and caught.value.__context__ is None
+
+
+class Mixing(nn.Tanh):
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x - x.mean(0))
+
+
+MODEL_CHANGES = {
+    "a layer that mixes": lambda model: model.__setitem__(1, nn.BatchNorm1d(8, affine=False)),
+    "a layer more": lambda model: model.append(nn.BatchNorm1d(2, affine=False)),
+    "a hook": lambda model: model[0].register_forward_hook(lambda layer, given, out: out - out.mean(0)),
+    "a hook before": lambda model: model[2].register_forward_pre_hook(
+        lambda layer, given: (given[0] - given[0].mean(0),)
+    ),
+    "another forward": lambda model: setattr(model[1], "forward", lambda x: torch.tanh(x - x.mean(0))),
+    "another class": lambda model: setattr(model[1], "__class__", Mixing),
+}
+
+
+@pytest.mark.parametrize("grade", ["fast", "exact"])
+@pytest.mark.parametrize("change", MODEL_CHANGES.values(), ids=MODEL_CHANGES)
+def test_a_model_that_is_changed_in_the_loop_is_refused(change, grade):
+    """It is not the model that was checked: a record might act on others, far beyond its clip norm."""
+    model = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 2))
+    plan = DPSGD(1.0, rate=0.5, steps=6, grade=grade).plan(n=20, epsilon=2.0, delta=1e-5)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with pytest.raises(ParameterError, match="were changed since"), plan.attach(model, optimizer, data()) as private:
+        for x, y in private:
+            if private.step(losses(model(x), y)) and private.steps_taken == 3:
+                change(model)
+    assert private.steps_taken == 3
+
+
+def test_a_training_belongs_to_the_thread_that_entered_it():
+    model = nn.Linear(3, 2)
+    with attached(model) as private, ThreadPoolExecutor(1) as pool:
+        for x, y in private:
+            with pytest.raises(ParameterError, match="belongs to the thread"):
+                pool.submit(private.step, losses(model(x), y)).result()
+            private.step(losses(model(x), y))
+
+
+def test_a_sample_that_was_seen_in_a_rehearsal_is_not_dropped():
+    """Who breaks out of it gets the same sample again."""
+    model, seen = nn.Linear(3, 2), []
+    with attached(model) as private:
+        for _ in range(5):
+            for x, y in private:
+                seen.append(x)
+                assert not private.step(losses(model(x), y))  # the first batch of a rehearsal is the sample itself
+                break
+        assert all(torch.equal(x, seen[0]) for x in seen)
+        for x, y in private:
+            if private.step(losses(model(x), y)) and private.steps_taken == 1:
+                assert torch.equal(x, seen[0])
+    assert private.steps_taken == PLAN.steps

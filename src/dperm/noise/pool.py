@@ -36,11 +36,16 @@ class FloatingPool:
         if size > MOST:
             return self._draw(size, self._stream)
         own = self._own
-        if own.process != this_process() or own.taken + size > len(own.numbers):
-            own.numbers, own.taken, own.process = self._draw(AHEAD, self._stream), 0, this_process()
-        numbers, start = own.numbers, own.taken
-        own.taken = start + size  # before anything else may ask: a signal handler gets other numbers
-        return numbers[start : start + size]
+        if own.process != this_process():
+            own.pieces, own.process = [], this_process()
+        try:
+            numbers = own.pieces.pop()  # at once: whoever asks in between, such as a signal handler, finds others
+        except IndexError:
+            numbers = self._draw(AHEAD, self._stream)
+        if len(numbers) < size:
+            numbers = self._draw(AHEAD, self._stream)
+        own.pieces.append(numbers[size:])
+        return numbers[:size]
 
     def __reduce__(self) -> tuple[type["FloatingPool"], tuple[Stream, Draw]]:
         """A copy, here or in another process, holds nothing yet."""
@@ -48,9 +53,8 @@ class FloatingPool:
 
 
 class _Held(threading.local):
-    """What one thread has drawn ahead, in which process, and how much of it was handed out."""
+    """What one thread has drawn ahead and not handed out, and in which process."""
 
     def __init__(self) -> None:
-        self.numbers: NDArray[np.float32] = np.empty(0, dtype=np.float32)
-        self.taken = 0
+        self.pieces: list[NDArray[np.float32]] = []
         self.process: tuple[int, int] | None = None

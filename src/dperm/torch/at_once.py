@@ -7,6 +7,7 @@ that is not read at once: the noise is made where the gradient will be, and ever
 """
 
 from collections.abc import Sequence
+from itertools import accumulate
 
 import torch
 from torch import Tensor, nn
@@ -14,6 +15,7 @@ from torch._C._nn import unflatten_dense_tensors
 
 from dperm.errors import AssumptionError
 from dperm.noise.bits import Stream
+from dperm.noise.pool import MOST
 from dperm.torch.engine.fused import Bases, clipped
 from dperm.torch.engine.gradients import Unclipped
 from dperm.torch.engine.precision import plain_arithmetic
@@ -35,6 +37,10 @@ class AtOnce:
         self._places = {id(value): place for place, value in enumerate(parameters)}
         self._parameters: list[Tensor] = list(parameters)
         self._size = sum(value.numel() for value in parameters)
+        ends = list(accumulate(value.numel() for value in parameters))
+        self._pieces = [
+            (slice(end - value.numel(), end), tuple(value.shape)) for end, value in zip(ends, parameters, strict=True)
+        ]
         self._scratch = Scratch(1)
 
     def __call__(self, found: Unclipped, stream: Stream, factor: float) -> list[Tensor]:
@@ -42,13 +48,20 @@ class AtOnce:
         noise, places = self._noise, [self._places.get(id(parameter), -1) for parameter, _ in found.factors]
         if -1 in places:
             raise AssumptionError(UNKNOWN)
-        grads = unflatten_dense_tensors(noise.standard(self._size, stream, self._scratch), self._parameters)
+        grads = self._split(noise.standard(self._size, stream, self._scratch))
         scale = noise.scale * factor
         _add(found, Bases([grads[place] for place in places], scale, factor))
         if len(places) < len(grads):
             for place in set(range(len(grads))) - set(places):
                 grads[place].mul_(scale)
         return grads
+
+    def _split(self, flat: Tensor) -> list[Tensor]:
+        """One vector in the shapes of the parameters; of a short one numpy is quicker to make views."""
+        if self._size > MOST:
+            return list(unflatten_dense_tensors(flat, self._parameters))
+        numbers = flat.numpy()
+        return [torch.from_numpy(numbers[place].reshape(shape)) for place, shape in self._pieces]
 
 
 def _add(found: Unclipped, onto: Bases) -> None:

@@ -1,13 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The condition in which a model was checked: its layers' modes, what is trained, and its buffers."""
+"""The condition in which a model was checked: its layers, their modes and hooks, what is trained, and its buffers."""
 
 import warnings
+from operator import attrgetter, methodcaller
 
 import torch
 from torch import nn
 
 from dperm.errors import DpermWarning, ParameterError
+
+_MODE, _TRAINED = attrgetter("training"), attrgetter("requires_grad")
+_FORWARD = methodcaller("get", "forward")
 
 
 class Condition:
@@ -16,9 +20,21 @@ class Condition:
     def __init__(self, model: nn.Module) -> None:
         self._model = model
         self._modules, self._parameters = list(model.modules()), list(model.parameters())
-        self._modes = [module.training for module in self._modules]
-        self._trained = [value.requires_grad for value in self._parameters]
+        self._parents = [module._modules for module in self._modules if module._modules]
+        self._own = [vars(module) for module in self._modules]
+        self._hooks = [
+            hooks for module in self._modules for hooks in (module._forward_pre_hooks, module._forward_hooks)
+        ]
+        self._modes = list(map(_MODE, self._modules))
+        self._trained = list(map(_TRAINED, self._parameters))
+        self._classes, self._children = list(map(type, self._modules)), list(map(_members, self._parents))
+        self._forwards = list(map(_FORWARD, self._own))
+        self.note_hooks()
         self._buffers = {name: value.detach().clone() for name, value in model.named_buffers()}
+
+    def note_hooks(self) -> None:
+        """Take the hooks as they are now for those that were checked: our own have changed."""
+        self._hooked = list(map(tuple, self._hooks))
 
     def check(self) -> None:
         """Refuse a step in another condition: it is not the model that was checked.
@@ -26,18 +42,29 @@ class Condition:
         Raises
         ------
         ParameterError
-            If layers were switched between training and evaluation, or parameters frozen or unfrozen.
+            If layers were switched between training and evaluation, exchanged or hooked, or parameters frozen or
+            unfrozen.
         """
-        if [module.training for module in self._modules] != self._modes:
+        if list(map(_MODE, self._modules)) != self._modes:
             raise ParameterError(
                 "the model was attached in another mode (train or eval) of its layers than it is in now, and was "
                 "checked in that one. Call model.train() or model.eval() before attach, and again before step after "
                 "an evaluation in the loop."
             )
-        if [value.requires_grad for value in self._parameters] != self._trained:
+        if list(map(_TRAINED, self._parameters)) != self._trained:
             raise ParameterError(
                 "parameters were frozen or unfrozen since the training was attached. Set requires_grad before attach; "
                 "train in two runs, with a plan each, to unfreeze layers later."
+            )
+        if (
+            list(map(tuple, self._hooks)) != self._hooked
+            or list(map(_members, self._parents)) != self._children
+            or list(map(_FORWARD, self._own)) != self._forwards
+            or list(map(type, self._modules)) != self._classes
+        ):
+            raise ParameterError(
+                "layers of the model, their hooks or their forward functions were changed since the training was "
+                "attached, and it was checked as it was then. Change and hook a model before attach."
             )
 
     def warn_of_buffers(self) -> None:
@@ -51,3 +78,8 @@ class Condition:
                 DpermWarning,
                 stacklevel=3,
             )
+
+
+def _members(modules: dict[str, nn.Module | None]) -> tuple[nn.Module | None, ...]:
+    """The layers of a layer, which are compared by identity."""
+    return tuple(modules.values())

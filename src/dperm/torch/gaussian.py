@@ -3,7 +3,6 @@
 """Standard normals of grade `fast`, by torch: the law of `dperm.noise.floating`, from words in the same order."""
 
 import math
-from functools import lru_cache
 
 import numpy as np
 import torch
@@ -15,6 +14,9 @@ from dperm.noise.pool import FloatingPool
 from dperm.torch.engine.scratch import Scratch
 from dperm.torch.native.kernels import kernels
 
+MOST_POOLS = 8
+_POOLS: dict[int, tuple[Stream, FloatingPool]] = {}
+"""By the identity of their streams, which are held: nothing else is asked of a stream."""
 BLOCK = 2**17
 """Pairs at a time: after other work the beginning of an operation costs as much as ten thousand numbers."""
 
@@ -53,9 +55,9 @@ def _by_torch(words: Tensor, out: Tensor, scratch: Scratch) -> None:
 
 def floating_pool(stream: Stream) -> FloatingPool:
     """The numbers that were drawn ahead from ``stream``: a draw of a few numbers costs mostly its beginning."""
-    return _pool(stream)  # type: ignore[arg-type]  # streams are hashed by identity
-
-
-@lru_cache(maxsize=8)
-def _pool(stream: Stream) -> FloatingPool:
-    return FloatingPool(stream, torch_gaussian)
+    found = _POOLS.get(id(stream))
+    if found is None:
+        found = _POOLS[id(stream)] = stream, FloatingPool(stream, torch_gaussian)
+        for oldest in list(_POOLS)[:-MOST_POOLS]:
+            _POOLS.pop(oldest, None)
+    return found[1]

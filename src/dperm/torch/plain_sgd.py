@@ -8,6 +8,7 @@ torch does.
 
 import operator
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -48,11 +49,13 @@ def _original(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 STEP = _original(SGD.step)
+IS_TORCHS = STEP.__code__.co_filename.startswith(str(Path(torch.__file__).parent))
+"""Whether nobody had put another function in its place before this module was imported."""
 
 
 def _is_unwatched(optimizer: Any) -> bool:
     """Whether nothing but our own hook is called around a step, and no scheduler has wrapped it."""
-    return not (
+    return IS_TORCHS and not (
         len(optimizer._optimizer_step_pre_hooks) > 1
         or optimizer._optimizer_step_post_hooks
         or hooks._global_optimizer_pre_hooks

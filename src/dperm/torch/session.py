@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from os import PathLike
+from threading import get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -32,7 +33,7 @@ from dperm.torch.engine.describe import Description, describe
 from dperm.torch.engine.gradients import PerExampleGradients, Unclipped, checked_losses, summed
 from dperm.torch.engine.scratch import keep_freed_memory
 from dperm.torch.model_facts import model_facts
-from dperm.torch.native.kernels import in_words
+from dperm.torch.native.kernels import in_words, kernels
 from dperm.torch.options import Options
 from dperm.torch.progress import step_progress
 from dperm.torch.readiness import Ready, ready
@@ -98,6 +99,8 @@ class PrivateTraining:
         self._run: Run[Ready] | None = None
         self._release: Release[nn.Module] | None = None
         self._pending: MicroBatch | None = None
+        self._rehearsed: MicroBatch | None = None
+        self._samples: Iterator[MicroBatch] = iter(())
         self._loops = 0
         self._whole = Whole(self)
         self._clipping, self._double = plan.clipping, plan.noise.double  # asked for once: they are worked out
@@ -107,6 +110,8 @@ class PrivateTraining:
         if self._was_entered:  # what an earlier block drew would be forgotten
             raise ParameterError("a training run can be entered once. Call plan.attach again for another one.")
         keep_freed_memory()
+        if not self._double:
+            kernels()  # compiled now if they have to be: nothing is charged yet
         with ExitStack() as stack:
             self._checkpoint = stack.enter_context(resumed(self._options.resume, self.plan))
             self._ready = self._prepared()
@@ -119,7 +124,8 @@ class PrivateTraining:
             self._as_checked = Condition(self.model)
             shown = step_progress(self.plan.steps, self._options.progress, done=self.update.draws)
             self._progress = stack.enter_context(shown)
-            self._process = this_process()
+            self._samples = self._sampled(self._ready.value)
+            self._process, self._thread = this_process(), get_ident()
             self._open, self._was_entered = stack.pop_all(), True
         return self
 
@@ -244,25 +250,29 @@ class PrivateTraining:
         return self._checkpoint.extra
 
     def _batches(self, loop: int) -> Iterator[Batch]:
-        data, steps = self._ready.value, self.plan.steps - self.update.draws
-        if not steps:
+        if self.plan.steps == self.update.draws:
             warnings.warn(
                 "all planned steps of this training were taken, so that the loop has no batches.",
                 DpermWarning,
                 stacklevel=2,
             )
-        sampler = Sampler(
-            data.records, data.groups, self.plan.rate, self.plan.method.physical_batch_size, self._ready.stream
-        )
-        for part in sampler.batches(steps):
+        for part in self._parts():
             self._refuse_other_loops(loop)
             if self._rehearsal.is_due(self.update.draws, part.batch, part.rows):
-                yield from self._rehearsed(part, loop)
-            self._pending = part
+                self._rehearsed = part
+                yield from self._rehearsals_of(part, loop)
+            self._pending, self._rehearsed = part, None
             yield part.batch
         self._refuse_other_loops(loop)
 
-    def _rehearsed(self, part: MicroBatch, loop: int) -> Iterator[Batch]:
+    def _parts(self) -> Iterator[MicroBatch]:
+        """What is left of the samples; first again a sample whose rehearsal was broken off: none is dropped unseen."""
+        if self._rehearsed is not None:
+            yield self._rehearsed
+        while (part := next(self._samples, None)) is not None:  # "yield from" would end them with the loop
+            yield part
+
+    def _rehearsals_of(self, part: MicroBatch, loop: int) -> Iterator[Batch]:
         """The batches of a rehearsal with the rows of ``part``."""
         with self._rehearsal.quiet():
             for batch, rows in self._rehearsal.batches(part.batch, part.rows, self.update.draws):
@@ -336,6 +346,7 @@ class PrivateTraining:
         if not self._losses_seen and check_losses(losses, self.gradients):
             self._losses_seen = True
             self.gradients.keep_no_outputs()
+            self._as_checked.note_hooks()
         return self.gradients.unclipped(losses, self._clipping, self.update.clip_norm, double=self._double)
 
     def _prepared(self) -> Prepared[Ready]:
@@ -355,6 +366,13 @@ class PrivateTraining:
             charged = self._ready.charged(request_id=self._request_id, resumable=self._checkpoint)
             self._run = stack.enter_context(charged)
 
+    def _sampled(self, data: Ready) -> Iterator[MicroBatch]:
+        """The samples of all steps that are left."""
+        sampler = Sampler(
+            data.records, data.groups, self.plan.rate, self.plan.method.physical_batch_size, self._ready.stream
+        )
+        return sampler.batches(self.plan.steps - self.update.draws)
+
     def _rehearsals(self) -> Rehearsal:
         trained = [(name, value) for name, value in self.model.named_parameters() if value.requires_grad]
         return Rehearsal(self.gradients, trained, self.plan.method.clip_norm, self._options.rehearsal)
@@ -372,4 +390,8 @@ class PrivateTraining:
             raise ParameterError(OUTSIDE)
         if self._process != this_process():
             raise ParameterError("a training run belongs to the process that entered it: a fork of it draws no noise.")
+        if self._thread != get_ident():
+            raise ParameterError(
+                "a training run belongs to the thread that entered it: enter and step in the same one."
+            )
         return self._open

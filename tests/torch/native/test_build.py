@@ -12,6 +12,8 @@ import pytest
 import torch
 from torch_training import attached, loss_of, model_of, plan_of
 
+from dperm import ApproxDP
+from dperm.accounting import MemoryBudget
 from dperm.errors import AssumptionError
 from dperm.torch.native import build, kernels
 
@@ -127,4 +129,80 @@ def test_where_there_are_no_kernels_torch_trains(variables, why, monkeypatch):
 def test_an_unknown_processor_has_no_kernels(monkeypatch, tmp_path):
     monkeypatch.setattr(build, "PROCESSOR", tmp_path / "missing")
     with pytest.raises(AssumptionError, match="processor"):
-        build._key(sys.executable)
+        build._key((sys.executable,))
+
+
+@needs_a_compiler
+def test_a_directory_that_is_a_link_is_not_used(own_cache, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    own_cache.symlink_to(elsewhere)
+    assert build.library().dperm_normals
+    assert not list(elsewhere.iterdir())
+
+
+@needs_a_compiler
+def test_a_directory_below_one_that_others_can_write_to_is_not_used(own_cache):
+    own_cache.parent.chmod(0o777)
+    assert build.library().dperm_normals
+    assert not list(own_cache.iterdir())
+    own_cache.parent.chmod(0o1777)  # where nobody can exchange what another one made
+    build.library()
+    assert len(list(own_cache.iterdir())) == 1
+
+
+@needs_a_compiler
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a file away")
+def test_a_file_of_somebody_else_is_not_loaded(own_cache, monkeypatch):
+    build.library()
+    (kept,) = own_cache.iterdir()
+    os.chown(kept, 12345, 12345)
+    monkeypatch.setattr(build, "CDLL", lambda path: path)
+    assert build.library() != str(kept)
+
+
+@needs_a_compiler
+def test_options_of_the_compiler_are_taken_and_an_empty_name_means_the_usual_one(monkeypatch):
+    usual = build._compiler()
+    monkeypatch.setenv("CXX", "")
+    assert build._compiler() == usual
+    monkeypatch.setenv("CXX", "g++ -O2")
+    assert build._compiler() == (*usual, "-O2")
+    assert build._key(build._compiler()) != build._key(usual)
+    assert build.library().dperm_normals
+
+
+def out_of_room(compiler: tuple[str, ...]) -> bytes:
+    raise OSError(28, "No space left on device")
+
+
+BROKEN = {
+    "no room for the compiler": ("_compiled", out_of_room),
+    "a library of something else": ("library", lambda: object()),
+}
+
+
+@needs_a_compiler
+@pytest.mark.parametrize(("name", "instead"), BROKEN.values(), ids=BROKEN)
+def test_whatever_goes_wrong_with_the_kernels_torch_trains(name, instead, monkeypatch):
+    monkeypatch.setattr(kernels if name == "library" else build, name, instead)
+    assert kernels.kernels() is None
+    assert kernels.in_words().startswith("no native kernels: they could not be")
+    model, plan = model_of(), plan_of(rate=1.0, steps=1)
+    with attached(plan, model) as private:
+        for x, y in private:
+            assert private.step(loss_of(model, x, y))
+
+
+def test_kernels_are_compiled_before_anything_is_charged(monkeypatch):
+    """Who interrupts the compiler has spent nothing."""
+
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kernels, "library", interrupted)
+    budget = MemoryBudget(ApproxDP(9.0, 1e-2, "add_remove"), blocks=5)
+    model = model_of()
+    with pytest.raises(KeyboardInterrupt), attached(plan_of(), model, ledger=budget):
+        raise AssertionError("it was entered")
+    assert budget.spent["epsilon"] == 0

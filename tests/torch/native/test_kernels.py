@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
-from torch_kernels import take
+from torch_kernels import WAYS, take
 from torch_naive import assert_same_sums, engine_clipped_sum, wavy_losses
 
 from dperm.noise.simulation import NotPrivateBits
@@ -280,3 +280,54 @@ def test_with_many_threads_torch_is_asked(monkeypatch):
     monkeypatch.setattr(torch, "get_num_threads", lambda: kernels.MOST_THREADS + 1)
     engine_clipped_sum(layer, (inputs,), wavy_losses)
     assert not calls
+
+
+NOT_PLAIN = {
+    "negated when it is read": lambda: torch._neg_view(torch.randn(3, 2)),
+    "zeros without memory": lambda: torch._efficientzerotensor(3, 2),
+    "sparse": lambda: torch.eye(3).to_sparse(),
+    "a parameter": lambda: nn.Parameter(torch.randn(3, 2)),
+    "elsewhere": lambda: torch.empty(3, 2, device="meta"),
+    "turned": lambda: torch.randn(2, 3).t(),
+    "double": lambda: torch.randn(3, 2).double(),
+}
+
+
+@pytest.mark.parametrize("make", NOT_PLAIN.values(), ids=NOT_PLAIN)
+def test_memory_that_is_not_the_value_is_not_read(make):
+    assert kernels.is_plain(torch.randn(3, 2))
+    assert not kernels.is_plain(make())
+
+
+@pytest.mark.parametrize("layer", [nn.Linear(4, 2), nn.Sequential(nn.Conv2d(1, 3, 3), nn.Flatten(), nn.Linear(12, 2))])
+def test_another_default_device_does_not_move_what_kernels_write_to(layer):
+    inputs = torch.randn(5, 4) if isinstance(layer, nn.Linear) else torch.randn(5, 1, 4, 4)
+    truth = engine_clipped_sum(layer, (inputs,), wavy_losses)
+    with PerExampleGradients(layer) as gradients:
+        losses = wavy_losses(layer, inputs)
+        with torch.device("meta"):
+            found = gradients.clipped_sum(losses)
+    assert_same_sums(found, truth)
+
+
+@pytest.mark.filterwarnings("ignore:Initializing zero-element")
+@pytest.mark.parametrize("shape", [(2, 0, 8, 8), (0, 0, 8, 8)])
+def test_images_without_channels_are_left_to_torch(shape):
+    layer = nn.Conv2d(0, 4, 3, padding=1)
+    with PerExampleGradients(layer) as gradients:
+        found = gradients.clipped_sum(layer(torch.randn(shape)).flatten(1).sum(1))
+    assert all(torch.isfinite(total).all() for total in found.values())
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("width", [2**12, 2**16, 2**20])
+def test_a_long_row_made_of_small_numbers_contributes_no_more_than_the_clip_norm(way, width, monkeypatch):
+    """Sums of single precision lose what is far smaller than they are: a few entries of 1, and very many small ones."""
+    take(way, monkeypatch)
+    layer = nn.Linear(width, 1, bias=False)
+    for ones in (8, 64, 1024):
+        inputs = torch.full((1, width), 2**-12.02)
+        inputs[:, :ones] = 1
+        with PerExampleGradients(layer) as gradients:
+            (total,) = gradients.clipped_sum(layer(inputs)[:, 0], clip_norm=1e-3).values()
+        assert float(torch.linalg.vector_norm(total.double())) <= 1 + 3e-5

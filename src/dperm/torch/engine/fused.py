@@ -75,7 +75,7 @@ def clipped(
     if not serves(size):
         return None
     seen = left or onto is None or examples > MOST_UNSEEN
-    found = torch.empty(examples, dtype=torch.float32) if seen else None
+    found = torch.empty(examples, dtype=torch.float32, device="cpu") if seen else None
     numbers = (0.0, STABLE * clip_norm) if clipping is Clipping.NORMALIZED else (clip_norm**2, 0.0)
     _, scale, times = onto or (None, 1.0, 1.0)
     layers, weights = packed.buffer_info()[0], None if found is None else found.data_ptr()

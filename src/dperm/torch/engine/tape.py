@@ -4,14 +4,12 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, _engine_run_backward, get_gradient_edge
-from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 from dperm.errors import AssumptionError, ParameterError
 from dperm.torch.engine.factors import Dense, Factor
@@ -113,7 +111,9 @@ def uses(entries: list[Entry], losses: Tensor, *, double: bool) -> list[tuple[nn
         if grad is not None:
             values = entry.checked_inputs(double=double)
             given = grad if entry.shape is None else grad.reshape(entry.shape)
-            for parameter, factor in entry.rule(entry.module, values, _double(given) if double else _single(given)):
+            if double or given.dtype is not torch.float32:
+                given = _double(given) if double else _single(given)
+            for parameter, factor in entry.rule(entry.module, values, given):
                 key = id(parameter)
                 if key in found:
                     several.setdefault(key, [found[key][1]]).append(factor)
@@ -132,7 +132,7 @@ def _backward(losses: Tensor, edges: list[Any]) -> tuple[Tensor | None, ...]:
     """
     try:
         return _engine_run_backward(
-            (losses,), (_ones_like(losses),), False, False, tuple(edges), True, accumulate_grad=False
+            (losses,), (torch.ones_like(losses),), False, False, tuple(edges), True, accumulate_grad=False
         )
     except RuntimeError as error:
         refuse_second_backward(error)
@@ -146,20 +146,6 @@ def refuse_second_backward(error: RuntimeError) -> None:
             "losses must be given before their graph is used up, but a backward pass has been through it. Do not call "
             "backward() yourself: step does it, for each example; and take every step with a forward pass of its own."
         ) from None
-
-
-def _ones_like(losses: Tensor) -> Tensor:
-    """Ones, those of the last steps if nobody has written to them."""
-    if is_in_torch_dispatch_mode() or type(losses) is not Tensor:
-        return torch.ones_like(losses)
-    ones = _ones(losses.shape[0], losses.dtype, losses.device)
-    return torch.ones_like(losses) if ones._version else ones
-
-
-@lru_cache(maxsize=4)
-def _ones(size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    with torch.inference_mode(False):  # its tensors have no versions
-        return torch.ones(size, dtype=dtype, device=device)
 
 
 def _double(value: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ compile at the same time do not meet, and a file that was cut short is compiled 
 
 import hashlib
 import os
+import shlex
 import shutil
 import stat
 import subprocess
@@ -47,40 +48,54 @@ def library() -> CDLL:
             return _loaded(path)
 
 
-def _compiler() -> str:
-    wanted = os.environ.get("CXX", "g++")
+def _compiler() -> tuple[str, ...]:
+    """The path of the compiler, and what CXX says after its name."""
+    wanted, *options = shlex.split(os.environ.get("CXX", "")) or ["g++"]
     found = shutil.which(wanted)
     if found is None:
         raise AssumptionError(f"there is no C++ compiler {wanted!r}")
-    return found
+    return found, *options
 
 
-def _key(compiler: str) -> str:
+def _key(compiler: tuple[str, ...]) -> str:
     """What a library depends on: sources, flags, the compiler and the processor."""
     if not PROCESSOR.exists():
         raise AssumptionError("the kind of processor is not known")
     lines = PROCESSOR.read_text(errors="replace").splitlines()
     kinds = sorted({line for line in lines if line.lower().startswith(("flags", "features", "model name", "cpu part"))})
-    about = os.stat(compiler)
-    parts = [*FLAGS, os.path.realpath(compiler), str(about.st_size), str(about.st_mtime_ns), *kinds]
+    about = os.stat(compiler[0])
+    parts = [*FLAGS, os.path.realpath(compiler[0]), *compiler[1:], str(about.st_size), str(about.st_mtime_ns), *kinds]
     parts += [path.read_text() for path in sorted(SOURCES.iterdir()) if path.suffix in (".cpp", ".h")]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
 def _own_directory() -> Path:
-    """Where libraries are kept: a directory that nobody else may write to, for what is in it is run."""
+    """Where libraries are kept: a directory that nobody else may write to or exchange, for what is in it is run."""
     base = os.environ.get("XDG_CACHE_HOME", "")
-    path = (Path(base) if os.path.isabs(base) else Path("~/.cache").expanduser()) / "dperm"
-    path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    about = path.stat()
-    if about.st_uid != os.getuid() or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise PermissionError(f"{path} can be written to by others")
+    parent = Path(base) if os.path.isabs(base) else Path("~/.cache").expanduser()
+    parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path = parent / "dperm"
+    path.mkdir(mode=0o700, exist_ok=True)
+    _require_own(path)
+    for above in path.resolve().parents:
+        about = above.stat()
+        others_write = about.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not about.st_mode & stat.S_ISVTX
+        if others_write or about.st_uid not in (0, os.getuid()):
+            raise PermissionError(f"{above}, above {path}, can be written to by others")
     return path
 
 
+def _require_own(path: Path) -> None:
+    """Refuse what another user owns or may write to, or what leads elsewhere."""
+    about = path.lstat()
+    if stat.S_ISLNK(about.st_mode) or about.st_uid != os.getuid() or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise PermissionError(f"{path} can be written to by others")
+
+
 def _is_whole(path: Path) -> bool:
-    """Whether a file is there and ends with the digest of what is before it."""
+    """Whether a file of this user is there and ends with the digest of what is before it."""
     try:
+        _require_own(path)
         content = path.read_bytes()
     except FileNotFoundError:
         return False
@@ -106,14 +121,14 @@ def _loaded(path: Path) -> CDLL:
         raise AssumptionError(f"the compiled kernels cannot be loaded: {error}") from None
 
 
-def _compiled(compiler: str) -> bytes:
+def _compiled(compiler: tuple[str, ...]) -> bytes:
     """The library as the compiler makes it."""
     with tempfile.TemporaryDirectory() as directory:
         made = Path(directory) / "kernels.so"
         sources = [str(path) for path in sorted(SOURCES.glob("*.cpp"))]
         try:
             subprocess.run(
-                [compiler, *FLAGS, *sources, "-o", str(made)],
+                [*compiler, *FLAGS, *sources, "-o", str(made)],
                 check=True,
                 capture_output=True,
                 stdin=subprocess.DEVNULL,

@@ -40,8 +40,16 @@ def in_words() -> str:
 
 
 def is_plain(value: Tensor) -> bool:
-    """Whether a kernel can read a tensor: contiguous, of single precision, in the memory of the CPU."""
-    return value.dtype is torch.float32 and value.is_cpu and value.is_contiguous()
+    """Whether a kernel can read a tensor: contiguous, of single precision, in the memory of the CPU, as it is there."""
+    return (
+        type(value) is Tensor
+        and value.dtype is torch.float32
+        and value.is_cpu
+        and value.layout is torch.strided
+        and value.is_contiguous()
+        and not value.is_neg()
+        and not value._is_zerotensor()
+    )
 
 
 def serves(numbers: int) -> bool:
@@ -57,6 +65,8 @@ def _found() -> tuple[Kernels | None, str]:
         return _declared(library()), ""
     except AssumptionError as error:
         return None, str(error)
+    except (OSError, AttributeError, ValueError) as error:  # no room on a disk, or a library of something else
+        return None, f"they could not be built or loaded: {type(error).__name__}"
 
 
 def _declared(found: CDLL) -> Kernels:

@@ -75,12 +75,12 @@ def _by_torch(layer: Convolution, windows: Windows, padded: Tensor, values: Tens
     if layer.groups > 1:
         values = values.unflatten(1, (layer.groups, -1))
         patches = windows.places_last(padded).unflatten(1, (layer.groups, -1))
-        return Dense(torch.matmul(values, patches.transpose(2, 3)).reshape(-1, *shape))
+        return Dense(torch.matmul(values, patches.transpose(2, 3)).reshape(len(values), *shape))
     order = (0, *(1 + dim for dim in windows.order))
     arranged = tuple(shape[dim] for dim in order)
     if pays(values.shape[2], math.prod(shape[1:]), shape[0]):
         found, squares = _instantiated(layer, windows, padded, values)
-        factor: Factor = Dense(found.reshape(-1, *arranged), squares)
+        factor: Factor = Dense(found.reshape(len(values), *arranged), squares)
     else:
         factor = OuterSequence(windows.patches(padded), values.transpose(1, 2), arranged)
     same = tuple(range(len(order)))
@@ -98,7 +98,7 @@ def _instantiated(layer: Convolution, windows: Windows, padded: Tensor, values: 
     entries = windows.channels * math.prod(windows.sizes)
     held = _SCRATCH.setdefault(layer, Scratch(1))
     found = held.empty(len(values), values.shape[1], entries, dtype=values.dtype)
-    few, squares = max(1, FEW // (entries * values.shape[2])), []
+    few, squares = max(1, FEW // max(1, entries * values.shape[2])), []
     for some, at, to in zip(padded.split(few), values.split(few), found.split(few), strict=True):
         torch.bmm(at, windows.patches(some), out=to)
         squares.append(row_squares(to.flatten(1)))

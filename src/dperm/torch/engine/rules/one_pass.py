@@ -43,16 +43,16 @@ def one_pass(
         return None
     images, values = images.contiguous(), values.contiguous()
     examples, high = values.shape[:2]
-    entries = windows.channels * math.prod(windows.sizes)
-    if not (is_plain(images) and is_plain(values) and serves(examples * math.prod(windows.places) * entries)):
+    entries, places = windows.channels * math.prod(windows.sizes), math.prod(windows.places)
+    if not (entries and places and is_plain(images) and is_plain(values) and serves(examples * places * entries)):
         return None
     packed = _packed(windows, images, margins)
     room = max(ROOM, entries + LANES)
-    held = torch.empty(windows.channels * packed[5] * packed[6] + room, dtype=torch.float32)
+    held = torch.empty(windows.channels * packed[5] * packed[6] + room, dtype=torch.float32, device="cpu")
     found = Found(
         scratch.empty(examples, high, entries),
-        torch.empty(examples, dtype=torch.float32),
-        torch.empty(examples, high, dtype=torch.float32),
+        torch.empty(examples, dtype=torch.float32, device="cpu"),
+        torch.empty(examples, high, dtype=torch.float32, device="cpu"),
     )
     native.convolution(
         images.data_ptr(),

@@ -76,6 +76,7 @@ extern "C" void dperm_convolution(const float *images, const float *values, int6
     Windows by;
     std::memcpy(&by, windows, sizeof by);
     int64_t entries = by.channels * by.kernel_h * by.kernel_w, places = by.places_h * by.places_w;
+    if (!entries || !places) return;  // there is nothing to add; torch is asked in such a case
     int64_t stride = (entries + LANES - 1) / LANES * LANES, few = room / stride;
     int64_t image_size = by.channels * by.image_h * by.image_w, padded_size = by.channels * by.padded_h * by.padded_w;
     float *patches = scratch + padded_size;
