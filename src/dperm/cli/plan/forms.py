@@ -12,8 +12,8 @@ class Form(Enum):
     """The questions that ``dperm plan`` answers, by the options that ask them."""
 
     FIT = "--schema"
-    EXPECT = "--schema with --expect"
-    OUTLOOK = "--n with --dim"
+    EXPECT = "--schema and --expect"
+    OUTLOOK = "--n and --dim"
     EXCESS = "--target-excess"
     LOSS = "--target-loss"
 
@@ -58,7 +58,8 @@ def form_of(given: Given) -> Form:
         )
     for typed in given.typed:
         if form not in _PLACES.get(typed, Form):
-            raise ParameterError(f"{typed} belongs to {_places(typed)}. With {form.value}, leave it out.")
+            remedy = "Add --expect, or" if form is Form.FIT and Form.EXPECT in _PLACES[typed] else f"With {form.value},"
+            raise ParameterError(f"{typed} belongs to {_places(typed)}. {remedy} leave it out.")
     return form
 
 
