@@ -90,3 +90,19 @@ def claims_no_more_than_is_true(module):
 )
 def test_wrong_forms_are_seen(old, new, assert_killed):
     assert_killed(claims_no_more_than_is_true, "dperm.theory.packing", old, new)
+
+
+def is_rounded_down_where_the_terms_cancel(module):
+    """s near 1/K, where the odds (K - 1) s/(1 - s) are 1, up to what doubles can tell; a small epsilon magnifies it."""
+    with mp.workdps(60):
+        for sets in (4, 11, 101, 1001):
+            for steps in range(-3, 4):
+                success = 1 / sets + steps * math.ulp(1 / sets)
+                exact = mp.log(mp.mpf(success) * (sets - 1) / (1 - mp.mpf(success)))
+                for epsilon in (1.0, 1e-6):
+                    found = module.packing_sample_size(sets, epsilon, success=success, **REPLACE)
+                    assert max(0, exact - mp.mpf(10) ** -14) <= found * mp.mpf(epsilon) <= max(0, exact)
+
+
+def test_the_rounding_of_terms_that_cancel_is_taken_off(assert_killed):
+    assert_killed(is_rounded_down_where_the_terms_cancel, "dperm.theory.packing", "odds - slack", "odds")

@@ -271,3 +271,19 @@ def _noise_is_enough(module) -> None:
 )
 def test_unsafe_mutants_are_killed(assert_killed, old, new):  # T57, T36a, T36b, T41
     assert_killed(_noise_is_enough, "dperm.theory.noise_size", old, new)
+
+
+def _free_from_the_larger_of_both(module) -> None:
+    """k max(L^2, 4c)/eps at epsilon 1/2, from above and below: for a loss that is steeper, and for one more curved."""
+    for adjacency, k in (("replace_one", 2), ("add_remove", 1)):
+        goal = module.Goal.of(0.5, 0.0, adjacency)
+        for steepness, curvature, square in ((3.0, 0.25, 9.0), (1.0, 2.0, 8.0), (1.0, 0.25, 1.0)):
+            problem = LearningProblem(10, lipschitz=steepness, smoothness=curvature)
+            found = module.free_regularization(problem, goal)
+            assert 2 * k * square <= found <= 2 * k * square * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("new", ["problem.lipschitz * problem.lipschitz", "4 * problem.smoothness"])
+def test_unclipped_logistic_is_free_from_the_larger_of_l_squared_and_4c(assert_killed, new):  # T36b
+    old = "max(problem.lipschitz * problem.lipschitz, 4 * problem.smoothness)"
+    assert_killed(_free_from_the_larger_of_both, "dperm.theory.noise_size", old, new)

@@ -85,6 +85,18 @@ def test_the_closed_form_is_its_formula(adjacency):  # T57: max(8 L^2 R0^2/g^2, 
     assert objective_sample_size_closed_form(TEN, 0.1, **goal) == 800
 
 
+@pytest.mark.parametrize(("arguments", "least"), [({}, 0.25 / math.expm1(0.015)), ({"unclipped_logistic": True}, 20.0)])
+def test_the_closed_form_leaves_epsilon_to_the_noise_where_the_reference_is_far_away(arguments, least):  # T57
+    """The third condition, (R0 Lambda'/(2L))^2, is far above 8 R0^2/g^2 and R0 sqrt(2 d (d + 1)) 2/(eps' g) here."""
+    expected = (1000 * least / 2) ** 2
+    assert expected > 8 * max(1000**2, 1000 * math.sqrt(220) * 2 / 0.085)
+    problem, goal = LearningProblem(dim=10, reference_norm=1000.0), {"epsilon": 0.1, "adjacency": "replace_one"}
+    n = objective_sample_size_closed_form(problem, 1.0, **goal, **arguments)
+    assert expected <= n <= expected + 1 + 1e-9 * expected
+    steeper = LearningProblem(dim=10, lipschitz=2.0, smoothness=1.0, reference_norm=1000.0)  # 4c = L^2 again
+    assert objective_sample_size_closed_form(steeper, 1.0, **goal, **arguments) == pytest.approx(4 * expected, rel=1e-6)
+
+
 def test_the_closed_form_is_within_a_factor_two_of_the_bisection():  # T57: two halves against one sum
     for excess in (0.1, 0.01):
         goal = {"epsilon": 1.0, "adjacency": "replace_one"}

@@ -10,6 +10,7 @@ would be right almost always from some n on, and no rate would be seen.
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.gaps import BETA, GOAL, HYPOTHESES, Simulation, mechanism_wrong, minimizer_wrong
@@ -21,6 +22,8 @@ RISKS = {"agnostic": 0.25, "realizable": 0.0}
 RECORDS, QUICK_RECORDS = (400, 1600, 6400, 25_600, 102_400), (400, 3200, 25_600)
 REPEATS, QUICK_REPEATS = 2000, 300
 CLOSE = 0.15
+CHANCE = 0.02
+"""What the simulation may add to a factor near 1."""
 
 
 @dataclass(frozen=True)
@@ -118,8 +121,9 @@ def _checks(found: list[At]) -> tuple[Check, ...]:
             f"The mechanism falls like n^{powers[2]:.2f} realizably; theory says n^-1.00.", abs(powers[2] + 1) < CLOSE
         ),
         Check(
-            "Agnostically the mechanism is worse by a factor that falls to 1, within 0.1.",
-            ratios[0] > 1.3 and ratios[0] > ratios[1] and abs(ratios[-1] - 1) < 0.1,
+            f"Agnostically the mechanism is worse by a factor that falls from each n to the next, up to {CHANCE} of "
+            f"chance: from more than 1.3 to 1, within 0.1.",
+            ratios[0] > 1.3 and abs(ratios[-1] - 1) < 0.1 and all(b < a + CHANCE for a, b in pairwise(ratios)),
         ),
         Check(
             "Realizably the factor stays: it is near 1/(1 - e^(-epsilon/2)) at every n.",

@@ -140,7 +140,11 @@ def _picture(found: list[At]) -> Picture:
 
 def _checks(found: list[At]) -> tuple[Check, ...]:
     last = found[-2:]
-    rise = {m: slope([at.dim for at in last], [at.needs[m].proved for at in last]) for m in METHODS}
+    dims = [at.dim for at in last]
+    rise, ordered = (
+        [slope(dims, [getattr(at.needs[method], what) for at in last]) for method in METHODS]
+        for what in ("proved", "order")
+    )
     return (
         Check(
             "Objective perturbation needs fewer records than output perturbation, proved and simulated.",
@@ -151,13 +155,13 @@ def _checks(found: list[At]) -> tuple[Check, ...]:
             ),
         ),
         Check(
-            "As many records as are proved to suffice do suffice.",
+            "The simulation never needs more records than are proved to suffice.",
             all(each.simulated <= each.proved for at in found for each in at.needs.values()),
         ),
         Check(
-            f"For many coefficients what is proved grows like d^{rise['output']:.2f} and d^{rise['objective']:.2f}, "
-            f"the orders like d.",
-            all(abs(power - 1) < CLOSE for power in rise.values()),
+            f"For many coefficients what is proved grows like d^{rise[0]:.2f} and d^{rise[1]:.2f}, the orders like "
+            f"d^{ordered[0]:.2f} and d^{ordered[1]:.2f}: in proportion to d, up to {CLOSE} in the power.",
+            all(abs(power - 1) < CLOSE for power in (*rise, *ordered)),
         ),
         Check(
             "The order of Theorem 5 is above that of Theorem 4, as what is proved is.",
