@@ -192,7 +192,7 @@ def test_a_plan_that_is_not_covered_still_says_what_to_expect(opened, dperm):
         ("--schema schema.toml --expect --n 1500 --estimator svc", ["--estimator is svc"]),
         ("--schema schema.toml --expect --n 1500 --C 1", ["--C belongs to --schema."]),
         ("--schema schema.toml --expect --n 1500 --feature-norm 1", ["--feature-norm belongs to --dim"]),
-        ("--schema schema.toml --n 1500 --balance 0.3", ["--balance belongs to", "--schema and --expect", "Add --expect"]),
+        ("--schema schema.toml --n 1500 --balance 0.3", ["--balance belongs to --n and --dim", "Add --expect"]),
         ("--schema schema.toml --n 1500 --plot a.png", ["--plot belongs to", "--schema and --expect"]),
         ("--schema schema.toml --expect --n 1500 --method sufficient", ["--method must be one of"]),
         ("--schema pay.toml --expect --n 1500", ["two classes", "a range"]),
