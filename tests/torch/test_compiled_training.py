@@ -5,15 +5,19 @@
 The traced graph is run without compiling it; `test_compiled.py` compiles one.
 """
 
+import math
+
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
+from torch_training import attached, model_of, plan_of
 
 from dperm.errors import ParameterError
 from dperm.noise import NotPrivateBits
 from dperm.torch import DPSGD, QuantileClipping
-from dperm.torch.compiled.training import CompiledTraining
+from dperm.torch.compiled import training
+from dperm.torch.compiled.training import CompiledTraining, _usual_size
 
 pytestmark = pytest.mark.filterwarnings("ignore::dperm.errors.NotPrivateWarning")
 
@@ -99,3 +103,24 @@ def test_the_exact_grade_and_other_batches_are_refused():
             with pytest.raises(ParameterError, match="that the loop gave last"):
                 step(x[:3], y[:3])
             step(x, y)
+
+
+def test_samples_are_padded_to_a_little_above_their_usual_size():
+    """From public numbers: 4 deviations above the mean, whatever physical batches could hold."""
+    plan = plan_of(n=1000, rate=0.1, physical_batch_size=512)
+    assert _usual_size(plan) == 100 + math.ceil(4 * math.sqrt(100 * 0.9))
+    assert _usual_size(plan_of(n=1000, rate=0.1, physical_batch_size=64)) == 64
+    assert _usual_size(plan_of(n=1000, rate=1.0, physical_batch_size=2048)) == 1000
+
+
+def test_a_sample_that_is_larger_is_stepped_without_compilation(monkeypatch):
+    monkeypatch.setattr(training, "DEVIATIONS", 0.0)
+    model, plan = model_of(), plan_of(rate=0.5, steps=30)
+    sizes = []
+    with attached(plan, model) as private:
+        step = CompiledTraining(private, loss, code=interpreted)
+        for x, y in private:
+            sizes.append(len(x))
+            assert step(x, y)
+    assert min(sizes) <= 20 < max(sizes)
+    assert private.steps_taken == 30

@@ -15,7 +15,7 @@ from torch_spies import watch_noise
 
 from dperm import ApproxDP
 from dperm.accounting import MemoryBudget
-from dperm.errors import DataError, DpermWarning, ParameterError
+from dperm.errors import AssumptionError, DataError, DpermWarning, ParameterError
 from dperm.torch import DPSGD, DPSVRG, fit
 from dperm.torch.sampling import groups_of
 
@@ -247,3 +247,54 @@ def test_a_sample_that_was_seen_in_a_rehearsal_is_not_dropped():
             if private.step(losses(model(x), y)) and private.steps_taken == 1:
                 assert torch.equal(x, seen[0])
     assert private.steps_taken == PLAN.steps
+
+
+def test_losses_of_another_model_are_refused_and_cost_nothing(budget):
+    """As in a notebook whose model was made anew: the attached one would learn nothing, and be paid for."""
+    model, other, weights = nn.Linear(3, 2), nn.Linear(3, 2), torch.ones(3, requires_grad=True)
+    for made in (lambda x, y: losses(other(x), y), lambda x, y: x @ weights):
+        with pytest.raises(ParameterError, match="model that was attached"), attached(model, budget) as private:
+            for x, y in private:
+                private.step(made(x, y))
+    assert spent(budget) == 0
+
+
+WRONG_LOSSES = {
+    "a mean": (lambda found: found.mean(), "use reduction"),
+    "a number": (lambda found: found.sum().item(), "give the tensor itself"),
+    "a column": (lambda found: found[:, None], r"losses.squeeze\(1\)"),
+    "several of a row": (lambda found: torch.stack([found, found], 1), "2 dimensions"),
+    "some": (lambda found: found[:-1], "for all of its rows"),
+}
+
+
+@pytest.mark.parametrize(("made", "words"), WRONG_LOSSES.values(), ids=WRONG_LOSSES)
+def test_losses_of_the_wrong_shape_are_refused_in_words_that_fit(made, words):
+    model = nn.Linear(3, 2)
+    with pytest.raises(ParameterError, match=words) as caught, attached(model, rehearsal=False) as private:
+        for x, y in private:
+            private.step(made(losses(model(x), y)))
+    assert not any(figure in str(caught.value) for figure in "3456789")  # how many rows a sample has is private
+
+
+def test_passes_over_parts_of_a_batch_are_refused():
+    model = nn.Linear(3, 2)
+    with pytest.raises(AssumptionError, match="different numbers of rows"), attached(model) as private:
+        for x, y in private:
+            private.step(torch.cat([losses(model(x[:1]), y[:1]), losses(model(x[1:]), y[1:])]))
+
+
+def test_random_rows_of_the_loops_own_are_warned_of():
+    """With torch's generator they do not move in a rehearsal, whatever the batch holds."""
+    model, (X, Y) = nn.Linear(3, 2), data()
+    with pytest.warns(DpermWarning, match="another record was put in its place"), attached(model) as private:
+        for x, _ in private:
+            own = torch.randint(0, 20, (len(x),))
+            private.step(losses(model(X[own]), Y[own]))
+
+
+def test_random_numbers_beside_the_batch_are_not_warned_of():
+    model = nn.Linear(3, 2)
+    with attached(model) as private:
+        for x, y in private:
+            private.step(losses(model(x + 0.1 * torch.randn_like(x)), y))

@@ -11,6 +11,7 @@ Dropout is off meanwhile. Where random numbers of torch are drawn all the same, 
 the same order, with the first one replaced by the second.
 """
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
-from dperm.errors import AssumptionError
+from dperm.errors import AssumptionError, DpermWarning
 from dperm.torch.engine.gradients import PerExampleGradients
 from dperm.torch.engine.tape import refuse_second_backward
 from dperm.torch.engine.untouched import without_dropout
@@ -55,6 +56,7 @@ class Rehearsal:
     enabled: bool = True
     _seen: list[tuple[Tensor, dict[str, Tensor]]] = field(default_factory=list)
     _done: set[int] = field(default_factory=set)
+    _exchanged: bool = False
 
     def is_due(self, draws: int, batch: Batch, rows: int) -> bool:
         """Whether to rehearse with this batch before the next step: it needs two rows, all of them in tensors."""
@@ -78,6 +80,7 @@ class Rehearsal:
         is_random = not torch.equal(torch.random.get_rng_state(), start)
         torch.random.set_rng_state(start)
         order = [1, *range(1, rows)] if is_random else _order(rows)
+        self._exchanged = is_random and any(_differ(leaf) for leaf in pytree.tree_leaves(batch))
         yield pytree.tree_map_only(Tensor, lambda values: values[order], batch), len(order)
         self._judge(order, skip=is_random)
         self._done.add(draws)
@@ -107,6 +110,14 @@ class Rehearsal:
         kept = slice(1 if skip else 0, None)
         moved = [not _same(losses[order][kept], again[kept], 1.0)]
         moved += [not _same(norms[name][order][kept], changed[name][kept], self.clip_norm) for name in changed]
+        if self._exchanged and _is_ignored(losses, again, norms, changed):
+            warnings.warn(
+                "the loss of a record did not change when another record was put in its place. If the loop takes rows "
+                "from elsewhere than the batch that it is given, such as random rows of its own, the guarantee does "
+                "not cover them: use the batch of the loop.",
+                DpermWarning,
+                stacklevel=2,
+            )
         if any(moved):
             raise AssumptionError(
                 "one record acts on the losses or gradients of others: they moved when it was left out and the others "
@@ -115,6 +126,17 @@ class Rehearsal:
                 "one of its own record. If the loop draws random numbers that torch does not know, attach with "
                 "rehearsal=False."
             )
+
+
+def _differ(leaf: Tensor) -> bool:
+    """Whether the first two rows are different."""
+    return not torch.equal(leaf[0], leaf[1])
+
+
+def _is_ignored(losses: Tensor, again: Tensor, norms: dict[str, Tensor], changed: dict[str, Tensor]) -> bool:
+    """Whether the loss of the first record, which is not 0, and all its gradients are the same to the last bit."""
+    kept = [float(norms[name][0]) == float(changed[name][0]) for name in changed if name in norms]
+    return bool(losses[0] != 0) and bool(losses[0] == again[0]) and all(kept)
 
 
 def _order(rows: int) -> list[int]:
@@ -141,9 +163,10 @@ def _check_use(name: str, total: Tensor | None, plain: Tensor | None) -> None:
     if total is None and not bool(plain.any()):
         return
     raise AssumptionError(
-        f"the parameter {name!r} is used outside of the model's forward pass, in the loss or in the loop, where its "
-        f"gradients for each example are not seen. Use it in the model, and put penalties (weight decay) into the "
-        f"optimizer."
+        f"the gradients of the examples do not add up to that of the parameter {name!r}. Either the loss mixes "
+        f"examples (a mean, a sum or a softmax over the batch): make each loss one of its own example. Or the "
+        f"parameter is used outside of the model's forward pass, or hooked: use it in the model, and put penalties "
+        f"(weight decay) into the optimizer."
     )
 
 

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from dperm.accounting.budget import Budget
+from dperm.checks import shown
 from dperm.errors import DpermWarning, ParameterError
 from dperm.mechanisms.run import Prepared, Run, prepared
 from dperm.noise.bits import Bits, this_process
@@ -52,6 +53,19 @@ FAILED = (
     "a step of this training failed in the middle, so that it cannot go on or be released. Leave the block; resume "
     "from a checkpoint, or attach anew."
 )
+
+
+def _in_words(losses: object) -> str:
+    """What is wrong with losses, without their number: it is that of a sample."""
+    if not isinstance(losses, Tensor):
+        return f"{shown(type(losses).__name__)}: give the tensor itself."
+    if losses.dim() == 0:
+        return 'one number. A mean or a sum over the batch cannot be clipped: use reduction="none".'
+    if losses.dim() == 1:
+        return "another number of them. Compute them from the batch that the loop gave, for all of its rows."
+    if losses.dim() == 2 and losses.shape[1] == 1:
+        return "a column: use losses.squeeze(1)."
+    return f"{losses.dim()} dimensions: of several losses of a row take the mean, losses.flatten(1).mean(1)."
 
 
 class Whole:
@@ -214,10 +228,10 @@ class PrivateTraining:
         return self.plan.so_far(self.update.draws)
 
     def describe(self) -> Description:
-        """How the gradients of each layer are found, and of grade "fast", whether native kernels take part."""
+        """How the gradients of each layer are found, and whether native kernels take part, which grade "fast" has."""
         self._entered()
         found = describe(self.model, sites=self._ready.value.sites)
-        return found if self._double else replace(found, kernels=in_words())
+        return replace(found, kernels="no native kernels: grade exact" if self._double else in_words())
 
     def save(self, path: str | PathLike[str], extra: dict[str, Any] | None = None) -> None:
         """Write a checkpoint from which ``plan.attach(..., resume=path)`` goes on; between two steps only.
@@ -332,14 +346,17 @@ class PrivateTraining:
     def _awaited_by(self, losses: Tensor) -> MicroBatch:
         """The micro-batch that ``losses`` belong to."""
         part = self.awaited()
-        rows = max(part.rows, 1)
-        if not isinstance(losses, Tensor) or losses.shape != (rows,):
+        if not isinstance(losses, Tensor) or losses.shape != (max(part.rows, 1),):
             raise ParameterError(
-                "losses must hold one loss for each row of the batch, in one dimension. A mean or a sum over the batch "
-                'cannot be clipped: use reduction="none", and for several losses of a row their mean.'
+                f"losses must hold one loss for each row of the batch, in one dimension, got {_in_words(losses)}"
             )
         if part.rows:
             checked_losses(losses)
+            if not self.gradients.was_run:
+                raise ParameterError(
+                    "losses must come from the model that was attached, and its forward pass was not run since the "
+                    "last step: another model was called, or none. Call the model that was given to attach."
+                )
         return part
 
     def _unclipped(self, losses: Tensor) -> Unclipped:

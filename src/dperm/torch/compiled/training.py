@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The compiled step of a private training: a batch in, clipped sum, noise and a step of the optimizer out."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -19,14 +20,20 @@ from dperm.torch.engine.check import check_losses
 from dperm.torch.sampling import MicroBatch
 
 if TYPE_CHECKING:
+    from dperm.torch.plan import DPSGDPlan
     from dperm.torch.session import PrivateTraining
+
+DEVIATIONS = 4.0
+"""Of 30,000 samples one is larger than so many above the mean."""
 
 
 class CompiledTraining:
     """``step(x, y)`` in the place of ``private.step(loss(model(x), y))``; the first call compiles.
 
-    Micro-batches are padded to their full size with rows that count for nothing. A sample that is one micro-batch gets
-    its noise in the same graph; the sums of others are added up, and get it afterwards.
+    Micro-batches are padded to one size with rows that count for nothing: four deviations above the expected size of a
+    sample, or the physical batch size, whichever is smaller. The few that are larger are stepped without compilation.
+    A sample that is one micro-batch gets its noise in the same graph; the sums of others are added up, and get it
+    afterwards.
 
     Parameters
     ----------
@@ -45,15 +52,16 @@ class CompiledTraining:
                 "compilation off for the exact grade."
             )
         self._training, self._loss, self._code = training, loss, code
-        self._everything = torch.ones(training.plan.method.physical_batch_size, dtype=torch.bool)
+        self._size = _usual_size(training.plan)
+        self._everything = torch.ones(self._size, dtype=torch.bool)
         self._sum: CompiledSum | None = None
         self._step: CompiledStep | None = None
 
     def __call__(self, *batch: Tensor) -> bool:
         """Add a micro-batch, as the loop gave it; True when the optimizer stepped."""
-        training, plan = self._training, self._training.plan
+        training = self._training
         part = training.awaited()
-        if part.trial:
+        if part.trial or part.rows > self._size:
             return training.step(self._loss(training.model(batch[0]), *batch[1:]))
         rows = max(part.rows, 1)
         if any([not isinstance(values, Tensor) or not values.dim() or values.shape[0] != rows for values in batch]):
@@ -61,7 +69,7 @@ class CompiledTraining:
                 f"a compiled step takes the tensors of the batch that the loop gave last, the model's input first, got "
                 f"{shown([type(values).__name__ for values in batch])}."
             )
-        size = plan.method.physical_batch_size
+        size = self._size
         padded = [_padded(values, size) for values in batch]
         keep = self._everything if part.rows == size else torch.arange(size) < part.rows
         with training.whole(part):
@@ -98,6 +106,13 @@ class CompiledTraining:
         training = self._training
         self._step = CompiledStep(sums, training.update.parameters, scale=training.plan.noise.scale, code=self._code)
         return self._step
+
+
+def _usual_size(plan: "DPSGDPlan") -> int:
+    """Rows that nearly all micro-batches have at most, from public numbers."""
+    drawn = plan.rate * plan.n
+    most = math.ceil(drawn + DEVIATIONS * math.sqrt(drawn * (1 - plan.rate))) * (plan.records_per_group or 1)
+    return max(1, min(plan.method.physical_batch_size, most))
 
 
 def _padded(values: Tensor, size: int) -> Tensor:

@@ -102,7 +102,8 @@ def check_losses(losses: Tensor, gradients: PerExampleGradients) -> bool:
     if any(leaf.dim() == 0 or len(leaf) != len(losses) for leaf in leaves):
         raise ParameterError(
             "losses must be as many as the rows of the model's output, one loss for each example. For several losses "
-            "of an example take their mean: losses.flatten(1).mean(1)."
+            "of an example take their mean: losses.flatten(1).mean(1). If the model was run on something else since "
+            "the last step, as for an evaluation, do that under torch.no_grad()."
         )
     try:
         found = torch.autograd.grad(losses[0], leaves, retain_graph=True, allow_unused=True)

@@ -155,6 +155,11 @@ class PerExampleGradients:
             factors = self._factors(losses, double=double)
         return Unclipped(factors, losses.shape[0], self.layers, clipping, clip_norm, double, device)
 
+    @property
+    def was_run(self) -> bool:
+        """Whether a forward pass with gradients was noted since the last call."""
+        return bool(self.tape.entries)
+
     def lifted(self) -> set[int]:
         """The ids of parameters that were replaced by copies since the last call: backward() does not reach them."""
         rules = [entry.rule for entry in self.tape.entries if isinstance(entry.edge, Tensor)]

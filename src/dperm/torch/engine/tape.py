@@ -120,8 +120,21 @@ def uses(entries: list[Entry], losses: Tensor, *, double: bool) -> list[tuple[nn
                 else:
                     found[key] = parameter, factor
     for key, factors in several.items():
-        found[key] = found[key][0], united(factors)
+        found[key] = found[key][0], _united(factors)
     return list(found.values())
+
+
+def _united(factors: list[Factor]) -> Factor:
+    """The gradients of all uses of a parameter, each of which has to see all examples."""
+    try:
+        return united(factors)
+    except RuntimeError as error:
+        if "size" not in str(error).lower():
+            raise
+        raise AssumptionError(
+            "a layer was used several times with different numbers of rows since the last step. Every forward pass has "
+            "to see all rows of the batch: for memory use physical_batch_size, and evaluate under torch.no_grad()."
+        ) from None
 
 
 def _backward(losses: Tensor, edges: list[Any]) -> tuple[Tensor | None, ...]:

@@ -136,4 +136,6 @@ def _compiled(compiler: tuple[str, ...]) -> bytes:
             )
             return made.read_bytes()
         except (OSError, subprocess.SubprocessError) as error:
-            raise AssumptionError(f"the kernels could not be compiled: {type(error).__name__}") from None
+            said = (getattr(error, "stderr", None) or b"").decode(errors="replace").splitlines()
+            why = f"{type(error).__name__}{': ' + said[0][:200] if said else ''}"
+            raise AssumptionError(f"the kernels could not be compiled: {why}") from None

@@ -15,7 +15,7 @@ from dperm.errors import AssumptionError
 from dperm.torch.native.build import library
 
 SWITCH = "DPERM_NATIVE"
-"""The variable of the environment that turns the kernels off if it is 0."""
+"""The variable of the environment that turns the kernels off if it is 0, no, off or false."""
 MOST_THREADS, LITTLE = 2, 2**18
 """The kernels use one thread: with more of them than that, torch is quicker, but for so many numbers."""
 
@@ -59,8 +59,8 @@ def serves(numbers: int) -> bool:
 
 @lru_cache(maxsize=1)
 def _found() -> tuple[Kernels | None, str]:
-    if os.environ.get(SWITCH) == "0":
-        return None, f"{SWITCH} is 0"
+    if (asked := os.environ.get(SWITCH, "").strip().lower()) in ("0", "no", "off", "false"):
+        return None, f"{SWITCH} is {asked}"
     try:
         return _declared(library()), ""
     except AssumptionError as error:
