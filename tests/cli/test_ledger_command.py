@@ -14,7 +14,6 @@ import sys
 import termios
 import threading
 from contextlib import suppress
-from pathlib import Path
 
 import pytest
 
@@ -217,18 +216,3 @@ def test_the_verbs_work_on_a_server(dperm, answered):
     (account,) = answered(f"ledger show {url} --entries")["accounts"]
     assert [entry["kind"] for entry in account["entries"]] == ["open", "limit"]
     assert answered(f"ledger verify {url} --anchor anchor.json")["anchors"] == 1
-
-
-PAGE = (Path(__file__).parents[2] / "docs" / "cli-ledger.md").read_text(encoding="utf-8")
-
-
-def test_the_problem_on_the_page_is_what_the_command_says(dperm):
-    ((line, said),) = re.findall(r"^```text\n\$ dperm (.*?)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    dperm(OPEN)
-    for number in range(5):
-        dperm(f"ledger approve census.ledger --request fit-{number} --by A --reason b")
-    dperm("ledger show census.ledger --write-anchor anchor.json")
-    dperm("ledger open other.ledger --dataset x --adjacency replace_one --epsilon 1")
-    result = dperm(line)
-    assert result.exit_code == 5
-    assert re.sub("[0-9a-f]{32}", "...", result.stdout) == said
