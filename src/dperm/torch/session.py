@@ -322,7 +322,8 @@ class PrivateTraining:
 
     def finished(self, part: MicroBatch, draw: Draw | None = None) -> bool:
         """Go on after ``part`` was added: noise and a step of the optimizer, if it was the last of its sample."""
-        self.gradients.forget()
+        if self.gradients.was_run or self.gradients.outputs:
+            self.gradients.forget()
         self._pending = None
         if not part.last:
             return False

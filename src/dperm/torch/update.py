@@ -15,7 +15,7 @@ from torch.optim import LBFGS, Optimizer
 from dperm.checks import shown
 from dperm.errors import AssumptionError, LeakError, ParameterError
 from dperm.noise.bits import Stream
-from dperm.torch.adam import tell_noise
+from dperm.torch.adam import AdamBC, tell_noise
 from dperm.torch.at_once import UNKNOWN, at_once
 from dperm.torch.engine.gradients import Unclipped
 from dperm.torch.plain_sgd import plain_step
@@ -47,6 +47,7 @@ class Update:
         self.draws, self.clip_norm = 0, float(plan.method.clip_norm)
         self.parameters = [value for value in model.parameters() if value.requires_grad]
         self._expected, self._scale = plan.expected_batch_size, plan.noise.scale  # asked for once
+        self._tells = isinstance(optimizer, AdamBC)
         self._places = {id(value): place for place, value in enumerate(self.parameters)}
         self._sums: list[Tensor | None] = [None] * len(self.parameters)
         self._partial = False
@@ -101,12 +102,14 @@ class Update:
         self.draws += 1
         factor = self.clip_norm / self._expected  # of this step, also where the clip norm adapts now
         gradients = self._gradients(factor) if draw is None else draw(self.stream, factor)
-        tell_noise(self.optimizer, self._scale * factor)
+        if self._tells:
+            tell_noise(self.optimizer, self._scale * factor)
         for parameter, grad in zip(self.parameters, gradients, strict=True):
             parameter.grad = grad if grad.dtype is parameter.dtype else grad.to(parameter.dtype)
-        self.forget()
-        clear_others(self.optimizer, self._places)
+        if draw is None or self._partial:
+            self.forget()
         if not plain_step(self.optimizer, self.parameters):
+            clear_others(self.optimizer, self._places)
             with self._allowed():
                 self.optimizer.step()
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import GradientEdge, _engine_run_backward, get_gradient_edge
+from torch.autograd.variable import Variable
 
 from dperm.errors import AssumptionError, ParameterError
 from dperm.torch.engine.factors import Dense, Factor
@@ -141,12 +142,14 @@ def _backward(losses: Tensor, edges: list[Any]) -> tuple[Tensor | None, ...]:
     """The gradients of the sum of the losses at the edges; None where it does not depend on one.
 
     It is what ``torch.autograd.grad`` calls after checks of its arguments, which for a small model take a tenth of the
-    step.
+    step. On the CPU the pass is made by the calling thread, and needs nothing that is kept for others.
     """
+    run = Variable._execution_engine.run_backward if losses.is_cpu else _engine_run_backward
     try:
-        return _engine_run_backward(
+        found: tuple[Tensor | None, ...] = run(
             (losses,), (torch.ones_like(losses),), False, False, tuple(edges), True, accumulate_grad=False
         )
+        return found
     except RuntimeError as error:
         refuse_second_backward(error)
         raise
