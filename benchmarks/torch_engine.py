@@ -13,7 +13,9 @@ anew, which is not timed. Peak memory is that of one step, after three others, a
 in a process of its own (Linux with glibc).
 
 Logistic regression is Linear(100, 2): two classes, the smallest step there is. It is all overhead, and its ratio
-depends on the caches: with turns of many steps ordinary training, which runs through less code, gains more. Compiling
+depends on the caches: after Opacus' modes ours finds them cold, ordinary training does not, and other loads on the
+machine count twice. Five runs in turns of one step gave 2.2 to 2.6 times the speed of Opacus' best mode, turns of five
+steps 2.6; with long turns ordinary training, which runs through less code, gains more. Compiling
 is not part of a compiled step. Opacus' modes run if it is installed (``pip install opacus==1.6.0``); where one of them
 fails, the table says so. Its noise is that of torch's generator, which can be predicted; ours is drawn from AES.
 Run: ``python benchmarks/torch_engine.py [--seconds 30] [--only CNN,LSTM]``.
