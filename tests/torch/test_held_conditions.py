@@ -233,7 +233,7 @@ def test_a_training_belongs_to_the_thread_that_entered_it():
             private.step(losses(model(x), y))
 
 
-def test_a_sample_that_was_seen_in_a_rehearsal_is_not_dropped():
+def test_a_sample_that_was_seen_in_a_rehearsal_is_not_dropped(tmp_path):
     """Who breaks out of it gets the same sample again."""
     model, seen = nn.Linear(3, 2), []
     with attached(model) as private:
@@ -243,6 +243,8 @@ def test_a_sample_that_was_seen_in_a_rehearsal_is_not_dropped():
                 assert not private.step(losses(model(x), y))  # the first batch of a rehearsal is the sample itself
                 break
         assert all(torch.equal(x, seen[0]) for x in seen)
+        with pytest.raises(ParameterError, match="between two steps"):
+            private.save(tmp_path / "run.pt")  # who resumes would draw another one
         for x, y in private:
             if private.step(losses(model(x), y)) and private.steps_taken == 1:
                 assert torch.equal(x, seen[0])

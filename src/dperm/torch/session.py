@@ -244,7 +244,7 @@ class PrivateTraining:
             Plain data and tensors of your own, such as ``scheduler.state_dict()``.
         """
         self._opened_stack()
-        self._refuse_within_a_sample("save can be called")
+        self._refuse_within_a_sample("save can be called", seen=self._rehearsed is not None)
         self._checkpoint.save(
             path,
             self.model,
@@ -303,8 +303,8 @@ class PrivateTraining:
         if self._pending is not None:
             raise ParameterError("step must be called once for every batch: what is left out must not depend on data.")
 
-    def _refuse_within_a_sample(self, what: str) -> None:
-        if self._pending is not None or self.update.is_partial:
+    def _refuse_within_a_sample(self, what: str, *, seen: bool = False) -> None:
+        if seen or self._pending is not None or self.update.is_partial:
             raise ParameterError(
                 f"{what} between two steps only, right after step returned True: to drop a sample that was seen would "
                 f"be another way of sampling."
