@@ -184,7 +184,7 @@ MUTANTS = [
     Mutant(
         "samples are dropped",
         "session",
-        "if self._pending is not None or self.update.is_partial:",
+        "if seen or self._pending is not None or self.update.is_partial:",
         "if False:",
         checks.samples_are_not_dropped,
     ),
