@@ -71,7 +71,7 @@ def test_without_delta_gradient_perturbation_is_left_out():  # T48 has no pure v
 
 @pytest.mark.parametrize("risk", RISKS)
 @pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
-def test_what_is_pure_is_never_worse_than_what_is_approximate(risk, adjacency):  # T3
+def test_what_is_pure_is_never_worse_than_what_is_approximate(risk, adjacency):  # T1
     """A pure guarantee implies the other one: a smaller promise never needs more records, nor has a larger bound."""
     for dim in (1, 3, 10, 40):
         problem = LearningProblem(dim)

@@ -14,7 +14,7 @@ from dperm.planner.curves import Point
 from dperm.planner.expectation import Expected, expected_accuracy
 from dperm.planner.models import checked_goal
 from dperm.planner.plain import signal_of
-from dperm.planner.sentences import guarantee_in_words
+from dperm.planner.sentences import columns_in_words, guarantee_in_words
 from dperm.planner.shape import MOST_ROWS, Shape
 from dperm.planner.signal import Signal
 from dperm.planner.sizes import LARGEST_EPSILON, Goal, replaced
@@ -66,10 +66,9 @@ class RecordsByTrial:
                 f"proved (target_excess)."
             )
         many = f"{self._about} {self.n:,} rows" if self.n is not None else f"More than {MOST_ROWS:,} rows"
-        columns = f"{self.shape.dim:,} column{'s' if self.shape.dim > 1 else ''}"
         return (
-            f"{many} with {columns} are needed for {guarantee_in_words(self.goal)} to cost at most "
-            f"{self.loss:g} of accuracy, by trials on made-up tables."
+            f"{many} with {columns_in_words(self.shape)} are needed for {guarantee_in_words(self.goal)} to cost at "
+            f"most {self.loss:g} of accuracy, by trials on made-up tables."
         )
 
     @property
@@ -101,8 +100,8 @@ def records_for_accuracy(
     n = _crossing(points, target)
     deciding = points[-1] if n is None else next(point for point in points if point.at >= n)
     floor = asked.floor(deciding.expected) if deciding.expected.simulated_at < deciding.at else None
-    unknown = floor is not None and abs(floor.loss) > target / 2
-    return RecordsByTrial(shape, asked.goal, target, None if unknown else n, points, floor)
+    found = RecordsByTrial(shape, asked.goal, target, n, points, floor)
+    return replace(found, n=None) if found.cannot_tell else found
 
 
 def _checked_loss(loss: float, shape: Shape) -> float:

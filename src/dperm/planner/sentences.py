@@ -38,9 +38,13 @@ def guarantee_in_words(goal: "Goal") -> str:
     return f"epsilon {goal.epsilon:g}{delta} under {goal.adjacency.value}"
 
 
+def columns_in_words(shape: "Shape") -> str:
+    """As in: 1 column, 2,000 columns."""
+    return f"{shape.dim:,} column{'s' if shape.dim > 1 else ''}"
+
+
 def _asked(shape: "Shape", goal: "Goal") -> str:
-    columns = f"{shape.dim:,} column{'s' if shape.dim > 1 else ''}"
-    return f"With {shape.n:,} rows, {columns} and {guarantee_in_words(goal)}"
+    return f"With {shape.n:,} rows, {columns_in_words(shape)} and {guarantee_in_words(goal)}"
 
 
 def _tried(found: "Outlook", row: "MethodOutlook") -> str:

@@ -109,7 +109,7 @@ class Contenders:
         return found
 
     def _goals(self, method: Method) -> tuple[Goal, ...]:
-        """The goal, and the pure one that implies it (T3): its gamma-norm noise may be smaller than Gaussian noise."""
+        """The goal, and the pure one that implies it (T1): its gamma-norm noise may be smaller than Gaussian noise."""
         return (
             (self.goal, replace(self.goal, delta=0.0)) if self.goal.delta > 0 and method != "gradient" else (self.goal,)
         )

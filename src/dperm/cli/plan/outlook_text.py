@@ -48,7 +48,9 @@ def said(sentence: str) -> str:
 
 
 def _columns(shape: "Shape") -> str:
-    return f"{shape.dim:,} column{'s' if shape.dim > 1 else ''}"
+    from dperm.planner.sentences import columns_in_words
+
+    return columns_in_words(shape)
 
 
 def _row(row: "MethodOutlook") -> tuple[str, ...]:
