@@ -33,6 +33,7 @@ from dperm.torch.engine.clipping import Clipping
 from dperm.torch.fit import fit
 from dperm.torch.plan import PHYSICAL
 from dperm.torch.quantile import QuantileClipping
+from dperm.torch.single_process import check_single_process
 from dperm.torch.tables import Features, features_of, labels_of
 
 Module = nn.Module | Callable[[int, int], nn.Module]
@@ -202,6 +203,7 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def _made(self, features: int, classes: int) -> nn.Module:
         """A module of its own for this fit."""
         given: Any = self.module
+        check_single_process(given)
         made = (
             copy.deepcopy(given) if isinstance(given, nn.Module) else given(features, classes) if callable(given) else 0
         )

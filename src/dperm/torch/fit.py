@@ -21,6 +21,7 @@ from dperm.torch.loss_functions import Loss, check_loss, losses_of, per_example
 from dperm.torch.plan import DPSGD, PHYSICAL
 from dperm.torch.quantile import QuantileClipping
 from dperm.torch.records import Collate, Records, records_of
+from dperm.torch.single_process import check_single_process
 
 OptimizerMaker = Callable[..., Optimizer]
 LEARNING_RATE = 3e-3
@@ -105,6 +106,7 @@ def fit(
     >>> release.guarantee.epsilon
     2.0
     """
+    check_single_process(model)
     method = DPSGD(
         clip_norm, batch_size, epochs, clipping=clipping, grade=grade, physical_batch_size=physical_batch_size
     )

@@ -41,6 +41,7 @@ from dperm.torch.readiness import Ready, ready
 from dperm.torch.records import Batch
 from dperm.torch.rehearsal import Rehearsal
 from dperm.torch.sampling import MicroBatch, Sampler
+from dperm.torch.single_process import check_single_process
 from dperm.torch.update import Draw, Update, checked_optimizer
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ class PrivateTraining:
         options: Options,
         bits: Bits | None,
     ) -> None:
+        check_single_process(model)
         self.plan, self.model, self.steps_taken = plan, model, 0
         self._optimizer = checked_optimizer(optimizer, model)
         self._dataset, self._budget, self._options, self._bits = dataset, budget, options, bits
@@ -123,6 +125,7 @@ class PrivateTraining:
         """Check everything, and hook the model; the budget is charged in the first step."""
         if self._was_entered:  # what an earlier block drew would be forgotten
             raise ParameterError("a training run can be entered once. Call plan.attach again for another one.")
+        check_single_process(self.model)  # a process group may have begun since attach
         keep_freed_memory()
         if not self._double:
             kernels()  # compiled now if they have to be: nothing is charged yet
@@ -381,6 +384,7 @@ class PrivateTraining:
     def _charge(self, stack: ExitStack) -> None:
         """Charge the budget, once; an error later leaves the charge open if there is a checkpoint to resume from."""
         if self._run is None:
+            check_single_process(self.model)
             charged = self._ready.charged(request_id=self._request_id, resumable=self._checkpoint)
             self._run = stack.enter_context(charged)
 

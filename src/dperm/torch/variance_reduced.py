@@ -30,6 +30,7 @@ from dperm.torch.readiness import Ready, ready
 from dperm.torch.records import Batch
 from dperm.torch.rehearsal import Rehearsal
 from dperm.torch.sampling import Sampler
+from dperm.torch.single_process import check_single_process
 from dperm.torch.update import checked_optimizer, clear_others, private_steps
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ def train(
     bits: Bits | None,
 ) -> Release[nn.Module]:
     """Run ``plan`` in the order of every release: check, charge, draw, commit."""
+    check_single_process(model)
     each, stepped = per_example(loss), checked_optimizer(optimizer, model)
 
     def checked() -> Ready:

@@ -1,0 +1,84 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""A private training runs in one process: every other way to begin one is refused before anything is charged."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch_ranks
+from torch_training import attached, model_of, plan_of, walk
+
+from dperm import ApproxDP
+from dperm.accounting.memory_budget import MemoryBudget
+from dperm.errors import ParameterError
+
+REASONS = {
+    "plain": "process group has 2",
+    "ddp": "DistributedDataParallel",
+    "nested ddp": "DistributedDataParallel",
+    "fsdp": "FSDPModule",
+    "dtensor": "DTensor",
+    "environment": "WORLD_SIZE",
+}
+
+
+@pytest.fixture(scope="module")
+def ranks(tmp_path_factory) -> list[dict[str, dict[str, list[object]]]]:
+    """What two processes of one gloo group were told."""
+    folder = tmp_path_factory.mktemp("ranks")
+    model = model_of()
+    with attached(plan_of(), model) as private:
+        walk(private, model, 2)
+        private.save(folder / "run.pt")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    script, clean = Path(torch_ranks.__file__), {k: v for k, v in os.environ.items() if k != "WORLD_SIZE"}
+    paths = os.pathsep.join(path for path in sys.path if path)
+    running = [
+        subprocess.Popen(
+            [sys.executable, script, str(rank), folder, port],
+            env={**clean, "PYTHONPATH": paths},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    for process in running:
+        _, said = process.communicate(timeout=300)
+        assert process.returncode == 0, said
+    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(2)]
+
+
+@pytest.mark.parametrize("case", REASONS)
+def test_every_entry_refuses_several_processes_before_a_charge(ranks, case):
+    for found in ranks:
+        for entry, (raised, said, spent) in found[case].items():
+            assert raised == "ParameterError", (entry, raised, said)
+            assert REASONS[case] in said and "Train in one process" in said, (entry, said)
+            assert spent == 0.0, entry
+
+
+def test_one_process_without_a_group_trains(ranks):
+    for entry, (raised, said, spent) in ranks[0]["single"].items():
+        assert raised is None and spent > 0, (entry, said)
+
+
+@pytest.mark.parametrize("size", ["", "1", "many"])
+def test_other_values_of_the_variable_are_no_reason_to_refuse(size, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", size)
+    with attached(plan_of()):
+        pass
+
+
+def test_a_variable_that_appears_after_attach_is_seen_before_the_charge(monkeypatch):
+    budget, model = MemoryBudget(ApproxDP(5.0, 5e-3, "add_remove"), blocks=5), model_of()
+    with pytest.raises(ParameterError, match="WORLD_SIZE"), attached(plan_of(), model, ledger=budget) as private:
+        monkeypatch.setenv("WORLD_SIZE", "4")
+        walk(private, model)
+    assert budget.entries == ()
