@@ -2,6 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """User-level privacy: all records of one group together move a sum by at most the planned bound, in clip norms."""
 
+import enum
+import unicodedata
+
 import numpy as np
 import pytest
 import torch
@@ -59,6 +62,26 @@ def test_records_of_a_person_count_wherever_they_are(sums):
     x = torch.full((6, 2), LARGE)
     spread = sum_of(sums, plan, x, [1, 2, 1, 2, 1, 1])
     assert float(torch.linalg.vector_norm(spread)) == pytest.approx(4, rel=1e-5)
+
+
+class Person(enum.IntEnum):
+    FIRST = 1
+
+
+SPELLINGS = {
+    "text": ["alice", np.str_("alice"), unicodedata.normalize("NFD", "alice")],
+    "numbers": [1, True, Person.FIRST, np.int16(1)],
+    "normal forms": [unicodedata.normalize(form, "Zoé") for form in ("NFC", "NFD")],
+}
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+def test_a_person_whose_keys_are_equal_moves_the_sum_by_one_clip_norm(name, sums):
+    """Keys of different types that Python calls equal, or that differ in their Unicode normal form, are one person."""
+    plan = plan_of(rate=1.0, steps=1, records_per_group=1)
+    x = torch.full((len(SPELLINGS[name]), 2), LARGE)
+    moved = float(torch.linalg.vector_norm(sum_of(sums, plan, x, SPELLINGS[name])))
+    assert 0.99 <= moved <= 1 + 1e-5
 
 
 @pytest.mark.parametrize("grade", ["fast", "exact"])

@@ -166,7 +166,7 @@ def test_keys_may_be_integers_strings_and_tuples_of_them(name):
 
 def test_records_without_a_key_are_refused():
     """Several NaN may be one person or many: neither reading is safe."""
-    with pytest.raises(DataError, match="none of them missing"):
+    with pytest.raises(DataError, match="none missing"):
         groups_of([np.nan, 1.0, np.nan], 3, 5)
 
 

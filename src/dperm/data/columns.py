@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from dperm import checks
 from dperm.checks import shown
 from dperm.data.arrays import Floats, Mask
+from dperm.data.identity import same_text
 from dperm.data.reading import Column
 from dperm.errors import DataError, ParameterError
 
@@ -81,7 +82,8 @@ class Numeric:
 class Categorical:
     """A column of public categories: for each an indicator, 1 in the records that have it and 0 in the others.
 
-    Text and numbers differ (``"1"`` is not ``1``); numbers of different types do not (``1``, ``1.0`` and ``True``).
+    Text and numbers differ (``"1"`` is not ``1``); numbers of different types do not (``1``, ``1.0`` and ``True``), and
+    neither does text in different Unicode normal forms.
 
     Attributes
     ----------
@@ -105,12 +107,15 @@ class Categorical:
             rule = "a list or tuple of at least one category"
             raise ParameterError(f"{where}.categories must be {rule}, got {shown(self.categories)}. {_PUBLIC}")
         plain = tuple(_category(f"{where}.categories[{place}]", value) for place, value in enumerate(given))
-        if len(set(plain)) < len(plain):
-            raise ParameterError(f"{where}.categories must be different values. 1, 1.0 and True are the same.")
+        if len({_key(value) for value in plain}) < len(plain):
+            raise ParameterError(
+                f"{where}.categories must be different values. 1, 1.0 and True are the same, and so is text that "
+                "differs only in its Unicode normal form."
+            )
         if not isinstance(self.other, bool):
             raise ParameterError(f"{where}.other must be True or False, got {shown(self.other)}.")
         impute = None if self.impute is None else _category(f"{where}.impute", self.impute)
-        if impute is not None and impute not in plain:
+        if impute is not None and _key(impute) not in map(_key, plain):
             raise ParameterError(f"{where}.impute must be one of its categories, got {shown(impute)}. Add it to them.")
         return replace(self, categories=plain, impute=impute)
 
@@ -135,7 +140,8 @@ class Categorical:
 
     def _places(self, name: str, items: list[Any]) -> Places:
         place_of = self._lookup.get
-        found = np.array([place_of(item, _OUTSIDE) for item in items], dtype=np.intp)
+        spelled = (same_text(item) if isinstance(item, str) else item for item in items)
+        found = np.array([place_of(item, _OUTSIDE) for item in spelled], dtype=np.intp)
         impute = None if self.impute is None else self._lookup[_key(self.impute)]
         known = _without_gaps(name, found == _GAP, found, impute)
         strange = found == _OUTSIDE
@@ -182,5 +188,5 @@ def _category(where: str, value: object) -> Category:
 
 
 def _key(category: Category) -> str | float:
-    """A category as columns are read: text, or a double."""
-    return category if isinstance(category, str) else float(category)
+    """A category as columns are read: text in normal form C, or a double."""
+    return same_text(category) if isinstance(category, str) else float(category)

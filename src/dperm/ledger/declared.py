@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is declared of an account when it is opened: public, and part of its first entry."""
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -166,7 +167,18 @@ def plain_name(name: str, value: object) -> str:
             f'{name} must have no "/", got {shown(value)}: in the books of a parent it stands between the name of a '
             'child and its request id. Use another sign, such as "-".'
         )
-    return str(value)
+    return str.__str__(value)  # the text itself, also of an Enum
+
+
+def new_name(name: str, value: object) -> str:
+    """A plain name in Unicode normal form C: two names that look the same must not be two accounts or requests."""
+    plain = plain_name(name, value)
+    if not unicodedata.is_normalized("NFC", plain):
+        raise ParameterError(
+            f"{name} must be in Unicode normal form C, got {shown(value)}: the same characters in another form "
+            f'would be another {name}. Pass unicodedata.normalize("NFC", ...).'
+        )
+    return plain
 
 
 def _delta(limit: AnyGuarantee) -> float:

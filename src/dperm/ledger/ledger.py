@@ -21,7 +21,7 @@ from dperm.ledger.anchor import Anchor
 from dperm.ledger.bookkeeping import Place
 from dperm.ledger.books import Books, Meter, Store
 from dperm.ledger.charges import Charge, meters_of, require
-from dperm.ledger.declared import AccountFacts, plain_name
+from dperm.ledger.declared import AccountFacts, new_name, plain_name
 from dperm.ledger.entry import Entry, Kind
 from dperm.ledger.fingerprint import Fingerprint
 from dperm.ledger.memory import changing
@@ -79,7 +79,7 @@ class Ledger:
         object.__setattr__(self, "location", location_of(self.location))
         for name in ("account", "request_id"):
             if getattr(self, name) is not None:
-                plain_name(name, getattr(self, name))
+                object.__setattr__(self, name, plain_name(name, getattr(self, name)))
 
     def __repr__(self) -> str:
         """The names, without a password."""
@@ -134,6 +134,7 @@ class Ledger:
         DpermWarning
             If another account is about the same data set, and neither is charged for the other.
         """
+        account = new_name("account", account)
         ledger, paths, above = cls(location_of(location), account), _paths(files), _names(parents)
         facts = AccountFacts(account, dataset, unit, limit, blocks, composition, above, approval)
         ledger._store.create()
@@ -278,8 +279,8 @@ class Ledger:
         AdjacencyError, ConversionError
             If the event has no cost under the account's adjacency, or in its currency.
         """
-        given = self.request_id if request_id is None else plain_name("request_id", request_id)
-        asked = uuid.uuid4().hex if given is None else given
+        given = self.request_id if request_id is None else request_id
+        asked = uuid.uuid4().hex if given is None else new_name("request_id", given)
         described, token = json.loads(event_to_json(event)), secrets.token_hex(16)
         body = {"event": described, "facts": _plain(facts), "token": token}
         line = consult(self._store, lambda books: bookkeeping.family(books, self._name(books)))

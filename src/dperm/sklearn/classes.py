@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dperm import checks
 from dperm.checks import shown, shown_few
+from dperm.data.identity import ambiguous, plain_label
 from dperm.data.targets import MOST_CLASSES, Classes
 from dperm.errors import DataError, ParameterError, PublicAssumptionWarning
 from dperm.sklearn.public_labels import PublicLabels
@@ -23,7 +24,10 @@ MOST_FOUND = 100
 BINARY = "Only binary classification is supported."
 SEVERAL = "PrivateLogisticRegression learns more than two classes, with one guarantee for all of them."
 ASSUMED = "the set of labels, which was found in y"
-_ALIKE = "must stay different in one array, as text that ends with a NUL and large whole numbers beside floats do not."
+_ALIKE = (
+    "must stay different in one array and in every Unicode normal form. Text that ends with a NUL, and large whole "
+    "numbers beside floats, do not."
+)
 _warned: set[str] = set()
 
 
@@ -61,14 +65,18 @@ def declared(classes: object, most: int = MOST_CLASSES) -> NDArray[Any] | None:
     labels = [_label(item) for item in given]
     if len(labels) > most == 2:
         raise ParameterError(f"{BINARY} classes must name two labels. {SEVERAL}")
-    if not 2 <= len(labels) <= most or len({isinstance(item, str) for item in labels}) > 1 or _repeated(labels):
+    if (
+        not 2 <= len(labels) <= most
+        or len({isinstance(item, str) for item in labels}) > 1
+        or len(set(labels)) < len(labels)
+    ):
         number = "two" if most == 2 else "two or more"
         raise ParameterError(
             f'classes must be {number} different labels of one kind, such as (0, 1) or ("no", "yes"), got '
             f"{shown_few(classes)}."
         )
     together = np.array(sorted(labels))
-    if _repeated(together.tolist()):
+    if ambiguous(labels) or ambiguous(together.tolist()):
         raise ParameterError(f"classes {_ALIKE} Give labels that differ in more, got {shown_few(classes)}.")
     return together
 
@@ -137,7 +145,7 @@ def warn_once() -> None:
 
 def _label(item: object) -> str | bool | int | float:
     """A label as plain Python data."""
-    plain = item.item() if isinstance(item, np.generic) else item
+    plain = plain_label(item)
     if isinstance(plain, str | bool) or (isinstance(plain, int) and abs(plain) < LARGEST_INTEGER):
         return plain
     rule = "text, truth values or numbers"
@@ -170,7 +178,7 @@ def _present(labels: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _distinct(labels: NDArray[Any]) -> list[Any]:
     try:
-        return np.unique(labels).tolist() if labels.dtype.kind != "O" else sorted(set(labels.tolist()))
+        return sorted({plain_label(label) for label in set(labels.tolist())})
     except TypeError:
         raise DataError("Unknown label type: text and numbers are mixed in y. Give labels of one kind.") from None
 
@@ -189,13 +197,9 @@ def _few(distinct: list[Any], most: int) -> NDArray[Any]:
             "both: classes=(0, 1)."
         )
     together = np.array(distinct)
-    if _repeated(together.tolist()):
+    if ambiguous(distinct) or ambiguous(together.tolist()):
         raise DataError(f"labels in y {_ALIKE} Rename them.")
     return together
-
-
-def _repeated(labels: list[Any]) -> bool:
-    return len(set(labels)) < len(labels)
 
 
 def _in_words(labels: list[Any]) -> str:

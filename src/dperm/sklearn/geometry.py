@@ -73,6 +73,8 @@ def _pairs(bounds: Any, dim: int, names: Sequence[str] | None) -> tuple[tuple[fl
 
 def _by_name(bounds: Mapping[Any, Any], dim: int, names: Sequence[str] | None) -> tuple[tuple[float, float], ...]:
     given = {str(name): pair for name, pair in bounds.items()}
+    if len(given) < len(bounds):
+        raise ParameterError("bounds by name must use different names: as text, two of them are equal (1 and '1').")
     pairs = {name: checked_pair(f"bounds[{name!r}]", pair) for name, pair in given.items()}
     if names is None and len(pairs) == dim:
         return tuple(pairs.values())  # a plan needs no names; a fit has asked for them

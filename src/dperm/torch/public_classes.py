@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dperm.checks import shown_few
+from dperm.data.identity import ambiguous, plain_label
 from dperm.data.targets import MOST_CLASSES
 from dperm.errors import DataError, ParameterError, PublicAssumptionWarning
 
@@ -19,6 +20,7 @@ MOST_FOUND = 100
 """Labels that are taken from y as public, at most: an identifier is not published."""
 DECLARED = "the classes, as they were declared"
 FOUND = "the set of labels, which was found in y"
+ALIKE = "also without a NUL at the end and in every Unicode normal form"
 _warned: set[str] = set()
 
 
@@ -26,7 +28,7 @@ def declared(classes: object) -> Labels:
     """The declared classes, sorted."""
     given: list[Any] = []
     if isinstance(classes, np.ndarray | Sequence) and not isinstance(classes, str | bytes):
-        given = [item.item() if isinstance(item, np.generic) else item for item in classes]
+        given = [plain_label(item) for item in classes]
     kinds = {isinstance(item, str) for item in given}
     if not 2 <= len(given) <= MOST_CLASSES or len(kinds) > 1 or not all(map(_is_label, given)):
         raise ParameterError(
@@ -34,21 +36,23 @@ def declared(classes: object) -> Labels:
             f"{shown_few(classes)}."
         )
     together = np.array(sorted(given))
-    if len(set(together.tolist())) < len(given):
-        raise ParameterError(f"classes must be different labels, got {shown_few(classes)}.")
+    if ambiguous(given) or ambiguous(together.tolist()):
+        raise ParameterError(f"classes must be different labels, {ALIKE}, got {shown_few(classes)}.")
     return together
 
 
 def found(labels: Labels, *, drop: bool) -> Labels:
     """The labels in y, which are thereby taken as public; ``drop`` leaves out those that are missing."""
-    present = [item for item in labels.tolist() if _is_label(item)]
+    present = [plain_label(item) for item in labels.tolist() if _is_label(item)]
     if not drop and len(present) < len(labels):
         raise DataError("y must not have missing or infinite labels (NaN, inf), or other objects. Correct them.")
     if any(isinstance(item, float) and not item.is_integer() for item in present):
         raise DataError("Unknown label type: continuous. y must hold classes; declare them: classes=(0, 1).")
     if len({isinstance(item, str) for item in present}) > 1:
         raise DataError("Unknown label type: text and numbers are mixed in y. Give labels of one kind.")
-    distinct = np.array(sorted(set(present)))
+    distinct = np.array(sorted(set(present)))  # type: ignore[type-var]
+    if ambiguous(set(present)) or ambiguous(distinct.tolist()):
+        raise DataError(f"labels in y must be different labels, {ALIKE}. Rename them.")
     if len(distinct) < 2:
         raise DataError("y has only one class. If another one just does not occur, declare both: classes=(0, 1).")
     if len(distinct) > MOST_FOUND:

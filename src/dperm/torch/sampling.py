@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dperm.data.identity import person_keys
 from dperm.errors import DataError
 from dperm.noise.arrays import Integers
 from dperm.noise.bits import Stream
@@ -54,14 +55,13 @@ class Single:
 def groups_of(keys: object, count: int, most: int) -> Groups:
     """The groups of records with equal keys, at most the first ``most`` records of each.
 
-    Keys are integers, strings or bytes, or tuples of them, compared as Python compares them and never cast: a missing
-    key, or one cast to another type, could tear the records of one person apart, or put those of two together.
+    Equal keys are one person; `dperm.data.identity` has the rule. Keys without a safe rule are refused.
     """
     numbers = _numbered(keys)
     if numbers is None or len(numbers) != count:
         raise DataError(
-            "group must hold one key for each record of the data set, in its order: integers or strings (or tuples of "
-            "them), none of them missing."
+            "group must hold one key for each record of the data set, in its order: all of them integers, all text or "
+            "all bytes (or tuples of these), and none missing. Convert other keys to text first."
         )
     sizes = np.bincount(numbers) if count else np.zeros(0, dtype=np.int64)
     order = np.argsort(numbers, kind="stable").astype(np.int64)
@@ -70,22 +70,13 @@ def groups_of(keys: object, count: int, most: int) -> Groups:
 
 
 def _numbered(keys: object) -> Integers | None:
-    """The number of each record's group, in the order in which the groups come first; None if a key is none."""
-    found: dict[object, int] = {}
+    """The number of each record's group, in order of first appearance; None if a key has no rule for equality."""
+    numbers: dict[object, int] = {}
     try:
-        listed = keys.tolist() if hasattr(keys, "tolist") else list(keys)  # type: ignore[call-overload]
-        if not isinstance(listed, list) or np.ma.is_masked(keys) or not all(_is_key(key) for key in listed):
-            return None
-        numbers = [found.setdefault((type(key), key), len(found)) for key in listed]
-    except Exception:  # what keys of any kind may raise, and say
+        found = person_keys(keys)
+    except Exception:  # keys of any kind may raise, and repeat a value in their message
         return None
-    return np.array(numbers, dtype=np.int64)
-
-
-def _is_key(key: object) -> bool:
-    if isinstance(key, tuple):
-        return all(_is_key(part) for part in key)
-    return isinstance(key, int | str | bytes)
+    return None if found is None else np.array([numbers.setdefault(key, len(numbers)) for key in found], dtype=np.int64)
 
 
 @dataclass(frozen=True)
