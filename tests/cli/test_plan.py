@@ -26,6 +26,26 @@ def test_the_plan_is_the_one_that_a_fit_runs(desk, answered, ends):
     assert planned["event"] == dict(record.event) and record.noise.startswith(planned["noise"])
 
 
+@pytest.mark.parametrize("adjacency", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("method", ["auto", "objective", "output", "gradient", "sgd"])
+def test_expect_shows_the_noise_of_the_plan_and_of_the_fit(desk, answered, ends, method, adjacency):
+    common = f"--schema schema.toml --epsilon 1 --adjacency {adjacency} --method {method}"
+    found = answered(f"plan {common} --n 1500 --expect --no-trials")
+    (row,) = found["outlook"]["methods"]
+    assert row["used"] == found["method"] and row["noise_kind"] == found["noise"]
+    assert row["noise"] in [*found["numbers"].values(), *_nested(found["numbers"])]
+    if adjacency == "add_remove":
+        assert "give --n 1500 to dperm fit" in ends(0, f"plan {common} --n 1500").stdout
+    if method != "sgd":
+        answered(f"fit data.csv {common} {'--n 1500' if adjacency == 'add_remove' else ''} --force")
+        record = load_stored("model.dperm").estimator._fitted.record
+        assert {name: record.public[name] for name in found["numbers"]} == found["numbers"]
+
+
+def _nested(numbers):
+    return [value for part in numbers.values() if isinstance(part, dict) for value in part.values()]
+
+
 def test_the_table_says_the_same(desk, ends):
     said = ends(0, PLAN).stdout
     for words in (

@@ -85,12 +85,11 @@ def test_a_method_without_the_guarantee_says_so() -> None:
         expected_accuracy(SHAPE, PureDP(1.0, "replace_one"), method="gradient")
 
 
-def test_under_add_remove_n_is_declared_only_where_it_is_needed() -> None:
-    asked = ApproxDP(1.0, 1e-6, "add_remove")
-    shape = Shape(23_456, 5)
-    assert estimator(shape, asked, "auto").n is None
-    assert estimator(shape, asked, "gradient").n == 20_000
-    assert plan_of(shape, asked, "auto").spec.n is None
+@pytest.mark.parametrize("method", ["auto", "gradient"])
+def test_under_add_remove_the_n_of_the_shape_is_declared(method: str) -> None:
+    asked, shape = ApproxDP(1.0, 1e-6, "add_remove"), Shape(23_456, 5)
+    model = estimator(shape, asked, method)
+    assert model.n == 23_456 and plan_of(shape, asked, method) == model.plan(dim=5)
 
 
 @pytest.mark.parametrize("method", ["objective", "output", "gradient", "sgd", "bolt_on"])

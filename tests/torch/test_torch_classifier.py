@@ -57,6 +57,23 @@ def test_it_learns_predicts_and_scores():
     assert set(model.predict(X)) == {"no", "yes"}
 
 
+@pytest.mark.parametrize(("adjacency", "declared"), [("replace_one", None), ("add_remove", 70)])
+def test_plan_is_that_of_fit(adjacency, declared):
+    model = classifier(adjacency=adjacency, n=declared)
+    plan = model.plan() if declared else model.plan(n=60)
+    assert plan == model.fit(*data(60)).plan_ and plan.event == model.release_.event
+    assert {name: model.record_.public[name] for name in plan.describe()} == plan.describe()
+
+
+def test_a_plan_for_an_n_that_fit_does_not_know_is_refused():
+    with pytest.raises(ParameterError, match=r"plan\(n=60\) does not match"):
+        classifier(adjacency="add_remove").plan(n=60)
+    with pytest.raises(ParameterError, match="n must be declared"):
+        classifier(adjacency="add_remove").plan()
+    with pytest.raises(ParameterError, match="leave n out"):
+        classifier(n=61).fit(*data(60))
+
+
 def test_what_is_promised_is_said():
     X, y = data()
     model = classifier().fit(X, y)

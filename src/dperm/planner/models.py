@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from dperm.methods.plan import Plan
 
 TRIED = ("auto", "objective", "output", "gradient", "sgd", "bolt_on", "posterior")
-_NEED_N = ("gradient", "sgd", "posterior")
 
 
 def checked_method(method: object) -> str:
@@ -39,11 +38,10 @@ def checked_goal(goal: object) -> Goal:
 def estimator(shape: Shape, goal: Goal, method: str, seed: int | None = None) -> Any:
     """Logistic regression with its defaults.
 
-    Under add_remove the number of rows is private: it is declared, to one digit, only for the methods that need it.
+    Under add_remove the number of rows is private. The shape's n is public, and is declared to the estimator.
     """
     from dperm.sklearn import PrivateLogisticRegression
 
-    declared = goal.adjacency is Adjacency.ADD_REMOVE and method in _NEED_N
     return PrivateLogisticRegression(
         epsilon=goal.epsilon,
         delta=goal.delta if isinstance(goal, ApproxDP) else 0.0,
@@ -51,13 +49,13 @@ def estimator(shape: Shape, goal: Goal, method: str, seed: int | None = None) ->
         method=method,
         feature_norm=shape.feature_norm,
         classes=(0, 1),
-        n=int(float(f"{shape.n:.0e}")) if declared else None,
+        n=_declared_rows(shape, goal),
         random_state=seed,
     )
 
 
 def plan_of(shape: Shape, goal: Goal, method: str) -> "Plan":
-    """What the estimator would do.
+    """Plan of the estimator, as its fit runs it.
 
     Raises
     ------
@@ -65,11 +63,15 @@ def plan_of(shape: Shape, goal: Goal, method: str) -> "Plan":
         If the method cannot give this guarantee.
     """
     model = estimator(shape, goal, method)
-    known = shape.n if model.n is None and goal.adjacency is Adjacency.REPLACE_ONE else None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DpermWarning)
-        plan: Plan = model.plan(n=known, dim=shape.dim)
+        plan: Plan = model.plan(n=shape.n, dim=shape.dim)
     return plan
+
+
+def _declared_rows(shape: Shape, goal: Goal) -> int | None:
+    """``n`` of the estimator: under replace_one a fit takes the number of rows itself."""
+    return shape.n if goal.adjacency is Adjacency.ADD_REMOVE else None
 
 
 def accuracy(sample: Sample, shape: Shape, goal: Goal, *, method: str, seed: int) -> float:

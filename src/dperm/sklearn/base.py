@@ -18,6 +18,7 @@ from dperm.erm.loss import Loss
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import ParameterError
 from dperm.privacy import Adjacency
+from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement, write_statement
 from dperm.sklearn import display, files, geometry, inputs, parameters
 from dperm.sklearn.fitted import Fitted, fit_private, fit_without_noise
@@ -79,14 +80,15 @@ class PrivateLinearModel(BaseEstimator, ABC):
         """Set the attributes that predict, in the shapes of scikit-learn."""
 
     def plan(self, n: int | None = None, dim: int | None = None) -> "Plan":
-        """What ``fit`` would do with ``n`` records of ``dim`` features, from public numbers alone.
+        """Plan that ``fit`` runs, from public numbers alone: the same object that ``plan_`` holds after the fit.
 
         Where the ``classes`` of a classifier were not declared, two are assumed.
 
         Parameters
         ----------
         n
-            Number of records. Needed under replace_one, where it is public; under add_remove the declared ``n``.
+            Number of rows of X under replace_one, where it is public. Under add_remove it is private, and ``fit`` plans
+            with the ``n`` of the estimator alone: declare it there, and leave it out here.
         dim
             Number of features; may be left out where ``bounds`` has a pair for each.
 
@@ -95,12 +97,14 @@ class PrivateLinearModel(BaseEstimator, ABC):
         Plan
             With ``method``, ``spec`` (the regularisation and clipping that will be used), ``event``, ``why`` and
             ``describe()``.
+
+        Raises
+        ------
+        ParameterError
+            If ``n`` is not the number that ``fit`` would plan with.
         """
         dim = geometry.dim_of(self.bounds) if dim is None else dim
-        declared = n if self.n is None else self.n
-        if n is not None and declared != n:
-            raise ParameterError(f"plan(n=...) must be the declared n={self.n!r}, or the declared one be left out.")
-        public = parameters.public_rows(Adjacency.of(self.adjacency), declared, declared)
+        public = planned_rows(Adjacency.of(self.adjacency), self.n, n)
         return self._plan_for(self._spec(self._space(dim, None), self._planned_labels().target, public))
 
     def fit(self, X: Any, y: Any) -> Self:
@@ -133,7 +137,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
         if names is None and isinstance(self.bounds, Mapping):
             raise ParameterError("bounds by name need named columns: give X as a data frame, or bounds as a list.")
         labels, y = self._labels_of(inputs.required(y))
-        spec = self._spec(space, labels.target, parameters.public_rows(Adjacency.of(self.adjacency), self.n, rows))
+        spec = self._spec(space, labels.target, public_rows(Adjacency.of(self.adjacency), self.n, rows))
         reader = Reader(table, y, space, labels, names, invalid_rows(self.invalid))
         if not labels.declared:
             self._warn_undeclared()

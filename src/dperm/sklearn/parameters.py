@@ -99,22 +99,3 @@ def uncharged(budget: Budget | None) -> None:
         raise ParameterError(
             "a fit without privacy (epsilon=inf) cannot be charged: no budget covers what it shows. Leave out ledger."
         )
-
-
-def public_rows(adjacency: Adjacency, declared: object, rows: object) -> int | None:
-    """The public n: the number of rows under replace_one; under add_remove what was declared, or None.
-
-    Under add_remove a declared n is not compared with the data: that would release something about them.
-    """
-    n = None if declared is None else checks.count("n", declared, "It is the public number of records.")
-    if adjacency is Adjacency.ADD_REMOVE:
-        return n
-    if rows is None:
-        raise ParameterError('n must be given: under adjacency="replace_one" it is public, and the plan uses it.')
-    found = checks.count("n", rows, "It is the public number of records.")
-    if n is not None and n != found:
-        raise ParameterError(
-            f"n={n} was declared, and X has another number of rows. Under replace_one n is the number of rows of X: "
-            f"leave n out."
-        )
-    return found

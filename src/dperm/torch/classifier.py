@@ -27,11 +27,12 @@ from dperm.data.targets import Classes
 from dperm.errors import DataError, NotPrivateWarning, ParameterError
 from dperm.noise import NotPrivateBits
 from dperm.privacy import Adjacency, Release
+from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement, statement, write_statement
 from dperm.torch import public_classes
 from dperm.torch.engine.clipping import Clipping
-from dperm.torch.fit import fit
-from dperm.torch.plan import PHYSICAL
+from dperm.torch.fit import required_count, train
+from dperm.torch.plan import DPSGD, PHYSICAL, DPSGDPlan
 from dperm.torch.quantile import QuantileClipping
 from dperm.torch.single_process import check_single_process
 from dperm.torch.tables import Features, features_of, labels_of
@@ -75,6 +76,7 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     classes_ : ndarray of the classes, sorted
     guarantee_ : what is promised, with its adjacency; None for a fit with random_state
     profile_ : the whole curve delta(epsilon); None where nothing is promised
+    plan_ : the plan that was run
     release_ : the module with guarantee, profile, event and record
     record_ : what was done, as plain data
     statement_ : every field of a report, as data
@@ -133,6 +135,17 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.invalid = invalid
         self.random_state = random_state
 
+    def plan(self, n: int | None = None) -> DPSGDPlan:
+        """Plan that ``fit`` runs, from public numbers alone: the same that ``plan_`` holds after the fit.
+
+        Parameters
+        ----------
+        n
+            Number of rows of X under replace_one, where it is public. Under add_remove it is private, and ``fit`` plans
+            with the ``n`` of the estimator alone: declare it there, and leave it out here.
+        """
+        return self._plan_for(planned_rows(Adjacency.of(self.adjacency), self.n, n))
+
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from private data; what is released is covered by ``guarantee_``.
 
@@ -154,9 +167,11 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         seen = type(self)(self.module)  # notes the columns; this estimator changes only when all went well
         validate_data(seen, X, skip_check_array=True)
         targets = _targets(features, labels, Classes(tuple(classes.tolist())), drop=drop)
+        plan = self._plan_for(public_rows(Adjacency.of(self.adjacency), self.n, len(features)))
         with _seeded(seed):
             module = self._made(features.shape[1], len(classes))
-            release = self._trained(module, (torch.from_numpy(features), torch.from_numpy(targets)), seed)
+            release = self._trained(plan, module, (torch.from_numpy(features), torch.from_numpy(targets)), seed)
+        self.plan_ = plan
         return self._keep(release, classes, seen)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -219,25 +234,29 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             )
         return made
 
-    def _trained(self, module: nn.Module, data: tuple[Tensor, Tensor], seed: int | None) -> Release[nn.Module]:
+    def _plan_for(self, n: int | None) -> DPSGDPlan:
+        method = DPSGD(
+            self.clip_norm,
+            self.batch_size,
+            self.epochs,
+            clipping=self.clipping,
+            grade=self.grade,
+            physical_batch_size=self.physical_batch_size,
+        )
+        return method.plan(required_count(n), self.epsilon, self.delta, self.adjacency)
+
+    def _trained(
+        self, plan: DPSGDPlan, module: nn.Module, data: tuple[Tensor, Tensor], seed: int | None
+    ) -> Release[nn.Module]:
         if isinstance(self.optimizer, Optimizer):
             raise ParameterError("optimizer must be a function that makes one of parameters: each fit has its own.")
-        return fit(
+        return train(
+            plan,
             module,
             data,
             cross_entropy,
-            epsilon=self.epsilon,
-            delta=self.delta,
-            n=self.n,
-            adjacency=self.adjacency,
-            batch_size=self.batch_size,
-            epochs=self.epochs,
-            clip_norm=self.clip_norm,
-            clipping=self.clipping,
             optimizer=self.optimizer,
             learning_rate=self.learning_rate,
-            grade=self.grade,
-            physical_batch_size=self.physical_batch_size,
             ledger=self.ledger,
             progress=False,
             bits=None if seed is None else NotPrivateBits(seed),

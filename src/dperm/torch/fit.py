@@ -18,7 +18,7 @@ from dperm.noise.grade import Grade
 from dperm.privacy import Adjacency, Release
 from dperm.torch.engine.clipping import Clipping
 from dperm.torch.loss_functions import Loss, check_loss, losses_of, per_example
-from dperm.torch.plan import DPSGD, PHYSICAL
+from dperm.torch.plan import DPSGD, PHYSICAL, DPSGDPlan
 from dperm.torch.quantile import QuantileClipping
 from dperm.torch.records import Collate, Records, records_of
 from dperm.torch.single_process import check_single_process
@@ -110,10 +110,45 @@ def fit(
     method = DPSGD(
         clip_norm, batch_size, epochs, clipping=clipping, grade=grade, physical_batch_size=physical_batch_size
     )
-    each, made = per_example(loss), optimizer_of(optimizer, learning_rate, model)
     records = records_of(dataset, collate=collate_fn, workers=num_workers)
-    plan = method.plan(public_count(n, Adjacency.of(adjacency), records), epsilon, delta, adjacency)
-    check_loss(model, each, records)
+    return train(
+        method.plan(public_count(n, Adjacency.of(adjacency), records), epsilon, delta, adjacency),
+        model,
+        dataset,
+        loss,
+        optimizer=optimizer,
+        learning_rate=learning_rate,
+        ledger=ledger,
+        progress=progress,
+        show_loss=show_loss,
+        example_inputs=example_inputs,
+        collate_fn=collate_fn,
+        num_workers=num_workers,
+        request_id=request_id,
+        bits=bits,
+    )
+
+
+def train(
+    plan: DPSGDPlan,
+    model: nn.Module,
+    dataset: Any,
+    loss: Loss,
+    *,
+    optimizer: Optimizer | OptimizerMaker | None = None,
+    learning_rate: float | None = None,
+    ledger: Budget | None = None,
+    progress: bool | None = None,
+    show_loss: bool = False,
+    example_inputs: tuple[Any, ...] | None = None,
+    collate_fn: Collate | None = None,
+    num_workers: int = 0,
+    request_id: str | None = None,
+    bits: Bits | None = None,
+) -> Release[nn.Module]:
+    """Run ``plan`` on ``dataset``; arguments as for `fit`."""
+    each, made = per_example(loss), optimizer_of(optimizer, learning_rate, model)
+    check_loss(model, each, records_of(dataset, collate=collate_fn, workers=num_workers))
     shows = LossLines(plan.steps) if show_loss else None
     attached = plan.attach(
         model,
@@ -151,12 +186,17 @@ def public_count(n: int | None, adjacency: Adjacency, records: Records) -> int:
     """The declared n; under replace_one, if there is none, the number of records."""
     if n is not None:
         return n
-    if adjacency is Adjacency.ADD_REMOVE:
+    return required_count(None if adjacency is Adjacency.ADD_REMOVE else records.count)
+
+
+def required_count(n: int | None) -> int:
+    """``n``, which is None only where it is private and was not declared."""
+    if n is None:
         raise ParameterError(
             'n must be declared under adjacency="add_remove": how many records there are is private there, and '
             "sampling needs a public number. Give a rough one, such as n=60_000; it is never compared with the data."
         )
-    return records.count
+    return n
 
 
 def optimizer_of(optimizer: object, learning_rate: float | None, model: nn.Module) -> Optimizer:

@@ -147,12 +147,20 @@ def _print_facts(planned: _Planned) -> None:
             ("theorems", ", ".join(found.facts.known["theorems"])),
             ("numbers", below(numbers)),
             ("event", planned.text or event_to_json(found.event)),
+            *_declared_n(planned),
             *_ledger_facts(planned),
         ]
     )
     if planned.seen is not None:
         typer.echo()
         print_outlook(planned.seen)
+
+
+def _declared_n(planned: _Planned) -> list[tuple[str, str]]:
+    """Reminder that a fit under add_remove has to declare the same n."""
+    from dperm.cli.plan.outlook_text import declared_to_fit
+
+    return [("n", text) for text in declared_to_fit(planned.plan.goal, planned.asked.n)]
 
 
 def _ledger_facts(planned: _Planned) -> list[tuple[str, str]]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from dperm.cli.plan.columns import Columns
     from dperm.cli.plan.outlook import Seen
     from dperm.planner import Expected, MethodOutlook, Outlook, Shape
+    from dperm.privacy.guarantee import AnyGuarantee
     from dperm.theory import MethodBound
 
 _HEADERS = ("method", "noise", "proved: excess risk at most", "expected accuracy", "95 % interval")
@@ -90,7 +91,12 @@ def _facts(found: "Outlook", columns: "Columns") -> list[tuple[str, str]]:
     refused = [f"{row.method}: {said(row.refused)}" for row in found.rows if row.refused]
     return [
         ("guarantee", guarantee_in_words(found.goal)),
-        ("assumed", below(assumed(found.shape, columns, tried=_was_tried(found)))),
+        (
+            "assumed",
+            below(
+                [*declared_to_fit(found.goal, found.shape.n), *assumed(found.shape, columns, tried=_was_tried(found))]
+            ),
+        ),
         *_noise(found),
         *([("proved", TAGS)] if any(row.proved is not None for row in found.rows) else []),
         *([("not used", below(refused))] if refused else []),
@@ -124,6 +130,15 @@ def assumed(shape: "Shape", columns: "Columns", *, tried: bool) -> list[str]:
         *lines,
         "these numbers are taken as public: none of them may be read off private data",
     ]
+
+
+def declared_to_fit(goal: "AnyGuarantee", n: int | None) -> list[str]:
+    """Under add_remove: that a fit plans the same only if the same n is declared to it."""
+    from dperm.privacy import Adjacency
+
+    if n is None or goal.adjacency is Adjacency.REPLACE_ONE:
+        return []
+    return [f"{n:,} records are declared: give --n {n} to dperm fit too, which otherwise plans without a number"]
 
 
 def _trials(found: "Outlook") -> list[tuple[str, str]]:
