@@ -41,7 +41,8 @@ def commands() -> dict[str, set[str]]:
 
 
 def test_the_errata_are_numbered_through():
-    assert list(errata()) == [f"E{number}" for number in range(1, 38)]
+    numbers = [*range(1, 33), 38, 39, 49, 50, 51, 33, 34, 35, 36, 37]  # in the order of the tables
+    assert list(errata()) == [f"E{number}" for number in numbers]
     assert {number for number, lectures in errata().items() if not lectures} == {"E33", "E34", "E35"}
 
 

@@ -77,7 +77,8 @@ def per_step_epsilon(epsilon: float, *, count: int, slack: float) -> float:
         to (eps, T delta' + slack).
 
     Erratum E12: for DP gradient descent S1 sets slack = delta' = delta/(T+1) but writes ln(1/delta) in eps'; it must
-    be ln((T+1)/delta), that is ``slack=delta / (T + 1)`` here.
+    be ln((T+1)/delta), that is ``slack=delta / (T + 1)`` here. Erratum E39: S1 does not print the condition on the
+    slack; near 1 the formula is unsafe.
 
     Returns
     -------

@@ -147,8 +147,8 @@ LESSON = Lesson(
     claim=(
         "The bound on the excess risk of output perturbation has one term that rises and one that falls with lambda: "
         "choose lambda optimally. So it is, for objective perturbation too. The printed term for the noise is wrong; "
-        "it is (n beta/2) sigma^2 (sqrt(d) + sqrt(2 ln(1/p)))^2 with probability 1 - p (E23), (n beta/2) d sigma^2 on "
-        "average (T56a)."
+        "it is ((n beta + lambda)/2) sigma^2 (sqrt(d) + sqrt(2 ln(1/p)))^2 with probability 1 - p (E23), "
+        "(n beta/2) d sigma^2 on average (T56a)."
     ),
     tags=("T56", "T56a", "E23"),
     run=run,
