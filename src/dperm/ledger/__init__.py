@@ -6,6 +6,7 @@
 """
 
 from dperm.ledger.anchor import Anchor, receipt_is_signed
+from dperm.ledger.balance import Balance
 from dperm.ledger.declared import AccountFacts
 from dperm.ledger.entry import Entry, Kind
 from dperm.ledger.ledger import Ledger
@@ -15,6 +16,7 @@ from dperm.ledger.verify import Verification, verify
 __all__ = [
     "AccountFacts",
     "Anchor",
+    "Balance",
     "Booking",
     "Entry",
     "Kind",

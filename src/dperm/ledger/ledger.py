@@ -18,8 +18,9 @@ from dperm.checks import shown
 from dperm.errors import BudgetError, DpermWarning, LedgerError, ParameterError
 from dperm.ledger import bookkeeping
 from dperm.ledger.anchor import Anchor
+from dperm.ledger.balance import Balance, balances, shortfall, spendable
 from dperm.ledger.bookkeeping import Place
-from dperm.ledger.books import Books, Meter, Store
+from dperm.ledger.books import Books, Store
 from dperm.ledger.charges import Charge, meters_of, require
 from dperm.ledger.declared import AccountFacts, new_name, plain_name
 from dperm.ledger.entry import Entry, Kind
@@ -28,10 +29,9 @@ from dperm.ledger.memory import changing
 from dperm.ledger.reservation import Booking, LedgerReservation, bookings
 from dperm.ledger.stores import location_of, store_of, without_secret
 from dperm.ledger.transact import consult, transact
-from dperm.ledger.units import amount, limits
+from dperm.ledger.units import limits
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee
-from dperm.privacy.rounding import round_up
 
 DEEPEST = 20
 """How deep facts may be nested: a reader of the books must never run out of stack."""
@@ -132,7 +132,8 @@ class Ledger:
         Warns
         -----
         DpermWarning
-            If another account is about the same data set, and neither is charged for the other.
+            If another account is about the same data set, and neither is charged for the other; and if the limit is
+            larger than the amount that the ancestors have left.
         """
         account = new_name("account", account)
         ledger, paths, above = cls(location_of(location), account), _paths(files), _names(parents)
@@ -150,6 +151,9 @@ class Ledger:
                 DpermWarning,
                 stacklevel=2,
             )
+        short = shortfall(ledger.balances()) if above else None
+        if short is not None:
+            warnings.warn(f"{short} Releases beyond that will be refused.", DpermWarning, stacklevel=2)
         return ledger
 
     @property
@@ -178,8 +182,7 @@ class Ledger:
     @property
     def spent(self) -> dict[str, float]:
         """The sums of the costs, rounded up: the reading of a meter, and no guarantee (T14)."""
-        facts, meters = self._meters()
-        return {name: round_up(amount(facts.rule, name, meter.spent)) for name, meter in meters.items()}
+        return self._balance().spent
 
     @property
     def capacity(self) -> dict[str, float]:
@@ -188,16 +191,28 @@ class Ledger:
 
     @property
     def remaining(self) -> AnyGuarantee:
-        """What is left of the limit, rounded down: all of it in one release, if it is not divided into blocks.
+        """The unspent part of the account's own limit, rounded down: all of it in one release, without blocks.
 
         Under ApproxDP every release takes one share of delta, ``account_facts.share``, and the delta here is that of
-        all blocks that are left. When none is left nothing can be charged: epsilon is 0 too.
+        all blocks that are left. When none is left nothing can be charged: epsilon is 0 too. An account with parents
+        may have less to spend, since every charge is charged to them too: see ``spendable``.
         """
-        facts, meters = self._meters()
-        units = {name: meters[name].capacity - meters[name].spent for name in facts.rule.names}
-        if units.get("delta") == 0 and facts.share:
-            units = dict.fromkeys(units, 0)
-        return facts.rule.within(tuple(amount(facts.rule, name, left) for name, left in units.items()))
+        return self._balance().remaining
+
+    @property
+    def spendable(self) -> AnyGuarantee:
+        """The largest release that the account and all its ancestors cover, rounded down.
+
+        It is at most ``remaining``, and equal to it without parents. The size is that of one release, in the currency
+        of the account. Where an ancestor has another kind of limit, it is the size of Gaussian noise, or of Laplace
+        noise if one of the accounts covers pure noise only. Under ApproxDP, delta is the account's share of delta
+        times the number of releases that every account can still take.
+        """
+        return spendable(self.balances()).guarantee
+
+    def balances(self) -> tuple[Balance, ...]:
+        """Limit, spending and remainder of the account, then those of its parents and theirs, at one moment."""
+        return consult(self._store, lambda books: balances(books, self._name(books)))
 
     def accounts(self) -> tuple[str, ...]:
         """The names of all accounts of the ledger."""
@@ -328,12 +343,12 @@ class Ledger:
     def _name(self, books: Books) -> str:
         return bookkeeping.the_account(books, self.account)
 
-    def _meters(self) -> tuple[AccountFacts, dict[str, Meter]]:
-        def asked(books: Books) -> tuple[AccountFacts, dict[str, Meter]]:
+    def _balance(self) -> Balance:
+        def read(books: Books) -> Balance:
             facts = bookkeeping.facts_of(books, self._name(books))
-            return facts, meters_of(books, facts)
+            return Balance(facts, meters_of(books, facts))
 
-        return consult(self._store, asked)
+        return consult(self._store, read)
 
     def _charges(self, line: list[AccountFacts], event: Event, request_id: str) -> list[Charge]:
         """The price for the account, and for its parents under a name of their own."""
