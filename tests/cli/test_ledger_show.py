@@ -16,6 +16,7 @@ from dperm.accounting.spelling import spelled
 from dperm.cli.grammar import Filling
 from dperm.cli.output import up
 from dperm.cli.reading import read_expression
+from dperm.errors import DpermWarning
 from dperm.ledger import Anchor, Ledger, verify
 
 DIGEST = f"sha256:{'ab' * 32}"
@@ -31,15 +32,16 @@ def census(tmp_path, monkeypatch):
     ledger.reserve(Laplace(8.0), facts={"seeded": False}).burn("RuntimeError after the charge")
     ledger.reserve(Laplace(8.0), facts={"seeded": True}).commit(DIGEST)
     ledger.reserve(Pure(0.125, "replace_one") * 2 + Pure(0.25, "replace_one"))
-    child = Ledger.open(
-        "census.ledger",
-        ZCDP(0.5, "replace_one"),
-        account="part",
-        parents=["main"],
-        approval=True,
-        dataset="region 7",
-        unit="one person",
-    )
+    with pytest.warns(DpermWarning, match="its ancestors do not cover that"):
+        child = Ledger.open(
+            "census.ledger",
+            ZCDP(0.5, "replace_one"),
+            account="part",
+            parents=["main"],
+            approval=True,
+            dataset="region 7",
+            unit="one person",
+        )
     child.approve("fit-8", by="A. Officer", reason="as planned", event=Gaussian(20.0) * 10)
     ledger = Ledger("census.ledger", "main")
     ledger.change_limit(ApproxDP(4.0, 1e-6, "replace_one"), by="B. Officer", reason="second wave")

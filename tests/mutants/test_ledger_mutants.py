@@ -32,6 +32,7 @@ from dperm.ledger.rows import row_of
 from dperm.ledger.sqlite import handles
 from dperm.privacy.guarantee import guarantee_as_dict
 
+pytestmark = pytest.mark.filterwarnings("ignore:account .* left, and its ancestors")
 ADD = "add_remove"
 QUARTER = Pure(0.25, ADD)
 WHO = {"reason": "r", "by": "b"}
