@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from dperm.accounting import Pure
 from dperm.ledger import Ledger
 from dperm.privacy import ZCDP, ApproxDP, PureDP
 
@@ -95,8 +96,6 @@ def test_of_a_burned_request_it_is_said_that_nothing_was_released(opened, ends, 
 
 
 def test_of_a_request_that_was_killed_nothing_is_known(opened, ends):
-    from dperm.accounting import Pure
-
     opened().reserve(Pure(0.5, "replace_one"), request_id="a")
     assert "still under way, or was killed" in ends(3, FIT).stderr
 
@@ -110,6 +109,12 @@ def test_parents_are_charged_too_and_that_is_said(desk, ends):
         Ledger.open("census.ledger", limit, account=name, dataset=name, **more)
     said = ends(0, f"{FIT} --account part --method output --delta 0").stdout
     assert re.search(r"also: +epsilon 1, to account 'main' of .*\n +epsilon 1, to account 'top'", said), said
+    assert "spendable" not in said
+    Ledger("census.ledger", "top").reserve(Pure(7.5, "replace_one"))
+    again = f"{FIT.replace('epsilon 1', 'epsilon 0.1').replace('id a', 'id b')} --account part --method output"
+    said = ends(0, f"{again} --delta 0 --out b.dperm").stdout
+    assert re.search(r"left: +ApproxDP: epsilon = 1\.9", said), said
+    assert re.search(r"spendable: +ApproxDP: epsilon = 0\.39?.*, limited by account 'top'", said), said
 
 
 def test_numbers_are_shown_as_they_were_asked_for(desk, ends):

@@ -3,6 +3,9 @@
 """``dperm ledger show``."""
 
 import json
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
@@ -18,6 +21,7 @@ from dperm.cli.output import up
 from dperm.cli.reading import read_expression
 from dperm.errors import DpermWarning
 from dperm.ledger import Anchor, Ledger, verify
+from dperm.ledger.rows import row_of
 
 DIGEST = f"sha256:{'ab' * 32}"
 
@@ -202,3 +206,78 @@ def test_what_writers_put_into_the_books_stays_on_its_line(tmp_path, monkeypatch
     said = dperm("ledger show census.ledger --entries").stdout
     assert "\x1b" not in said and "oops\\n 9" in " ".join(said.split())
     assert not any(line.startswith(" 9 ") for line in said.splitlines())
+
+
+def changed(path, statement):
+    """Change the tables behind the ledger's back."""
+    with closing(sqlite3.connect(path)) as connection:
+        guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in guards:
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute(statement)
+        for _, text in guards:
+            connection.execute(text)
+        connection.commit()
+
+
+def forged_tail(path):
+    """Lower the spending in the meters and in the last line, and seal that line again: its own hash is right."""
+    line = Ledger(path, "main").entries()[-1]
+    lower = {name: (capacity, 1) for name, (capacity, _) in line.meters.items()}
+    new = replace(line, meters=lower).sealed()
+    changed(path, f"UPDATE entry SET body = '{row_of(new)[6]}', hash = '{new.hash}' WHERE hash = '{line.hash}'")
+    changed(path, "UPDATE meter SET spent = 1 WHERE account = 'main'")
+    (path.parent / f"{path.name}.lock").unlink()
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        lambda path: changed(path, "UPDATE meter SET spent = 0 WHERE account = 'main' AND name = 'epsilon'"),
+        lambda path: changed(path, 'UPDATE entry SET cost = \'{"epsilon": 1, "delta": 1}\' WHERE seq = 2'),
+        forged_tail,
+    ],
+    ids=["total", "entry", "total and last line"],
+)
+def test_a_tampered_total_is_refused_and_not_shown(dperm, census, tmp_path, tamper):
+    tamper(tmp_path / "census.ledger")
+    for line in ("ledger show census.ledger", "ledger show census.ledger --account part --json"):
+        result = dperm(line)
+        assert (result.exit_code, result.stdout) == (3, ""), result.output
+        assert "cannot be trusted" in result.stderr and "dperm ledger verify" in result.stderr
+
+
+def test_a_tampered_total_in_postgresql_is_refused(dperm):
+    postgres = pytest.importorskip("postgres")
+    with postgres.lent() as url:
+        Ledger.open(url, PureDP(1.0, "replace_one"), dataset="x").reserve(Pure(0.5, "replace_one"))
+        assert "0.5" in dperm("ledger show", url).stdout
+        postgres.shared().run(
+            "ALTER TABLE dperm.meter DISABLE TRIGGER ALL; UPDATE dperm.meter SET spent = 0;"
+            "ALTER TABLE dperm.meter ENABLE TRIGGER ALL",
+            url,
+        )
+        result = dperm("ledger show", url)
+    assert (result.exit_code, result.stdout) == (3, "") and "cannot be trusted" in result.stderr
+
+
+def test_the_spendable_amount_is_shown_where_an_ancestor_has_less(dperm, answered, census):
+    found = answered("ledger show census.ledger --account part")["accounts"][0]
+    child = Ledger("census.ledger", "part")
+    assert found["remaining"]["rho"] == 0.5 and found["limited_by"] == "main"
+    assert 0 < found["spendable"]["rho"] == child.spendable.rho < 0.3
+    assert [one["account"] for one in found["ancestors"]] == ["main"]
+    said = dperm("ledger show census.ledger").stdout
+    header, row = said.splitlines()[0], next(line for line in said.splitlines() if line.startswith("part "))
+    assert header.split() == ["account", "currency", "limit", "spent", "left", "spendable", "used"]
+    limit, spent, left, most = map(float, row.split()[2:6])
+    assert (limit, spent, left) == (0.5, 0.0, 0.5) and most == pytest.approx(child.spendable.rho, rel=1e-6)
+    assert most <= child.spendable.rho and "limited by account 'main'" in said
+
+
+def test_a_child_beyond_its_parent_is_warned_about_at_the_command_line(dperm, census):
+    said = dperm(
+        "ledger open census.ledger --account more --parent main --dataset x --adjacency replace_one --epsilon 9"
+    )
+    assert said.exit_code == 0
+    assert "Warning: account 'more' has" in said.stderr and "account 'main' has" in said.stderr

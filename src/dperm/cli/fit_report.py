@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What ``dperm fit`` says it did: what was planned, promised and charged; nothing else about the data."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +40,7 @@ def print_fitted(estimator: Any, out: Path, account: "Account | None", *, as_jso
                 "theorems": [] if record is None else list(record.theorems),
                 "charged": {} if account is None else _cost(account),
                 "ledger": {} if record is None else dict(record.ledger),
+                **({} if account is None else _left_data(account)),
             }
         )
         return
@@ -87,7 +88,7 @@ def _budget(account: "Account | None", receipt: dict[str, Any]) -> list[tuple[st
         ("charged", f"{in_words(_cost(account))}, to {account.described}"),
         ("spent", "; ".join(_meter(account, name, spent[name], capacity[name]) for name in spent if capacity[name])),
         *_parents(account),
-        ("left", _left(account, spent)),
+        *_left(account),
         ("request id", str(receipt["request_id"])),
     ]
 
@@ -114,15 +115,36 @@ def _parents(account: "Account") -> list[tuple[str, str]]:
     return [("also", below(costs))] if costs else []
 
 
-def _left(account: "Account", spent: Mapping[str, float]) -> str:
-    """What may still be spent, rounded down."""
-    share, blocks = account.facts.share, account.facts.blocks
-    if share and blocks is not None and round(spent["delta"] / share) >= blocks:
-        return f"nothing: {blocks} of {blocks} releases are used"
+def _left(account: "Account") -> list[tuple[str, str]]:
+    """The unspent part of the limit, and what can really be spent if the ancestors have less; rounded down."""
+    from dperm.ledger.balance import spendable
+
     try:
-        return guarantee_in_words(account.ledger.remaining, _down)
+        chain = account.ledger.balances()
+        most = spendable(chain)
     except DpermError as error:
-        return f"cannot be read: {error}"
+        return [("left", f"cannot be read: {error}")]
+    if chain[0].releases_left == 0:
+        blocks = account.facts.blocks
+        return [("left", f"nothing: {blocks} of {blocks} releases are used")]
+    left = ("left", guarantee_in_words(chain[0].remaining, _down))
+    if most.limited_by is None:
+        return [left]
+    return [left, ("spendable", f"{guarantee_in_words(most.guarantee, _down)}, limited by account {most.limited_by!r}")]
+
+
+def _left_data(account: "Account") -> dict[str, object]:
+    """The same as JSON-ready data; null if the ledger cannot be read."""
+    from dperm.ledger.balance import spendable
+    from dperm.privacy.guarantee import guarantee_as_dict
+
+    try:
+        chain = account.ledger.balances()
+        most = spendable(chain)
+    except DpermError:
+        return {"remaining": None, "spendable": None, "limited_by": None}
+    sizes = {"remaining": guarantee_as_dict(chain[0].remaining), "spendable": guarantee_as_dict(most.guarantee)}
+    return {**sizes, "limited_by": most.limited_by}
 
 
 def _down(name: str, number: Any) -> str:

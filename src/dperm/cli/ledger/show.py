@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 HELP = """What is spent of every account, and what is left; with --entries, every line of the books.
 
-Spent is rounded up and left is rounded down. What is spent is the reading of a meter: the promise is the limit.
+Spent is rounded up and left is rounded down. What is spent is the reading of a meter: the promise is the limit. For an
+account with parents, "spendable" is the largest release that the account and all its ancestors cover. The books are
+verified first; if an entry or a total was changed, nothing is shown.
 
 \b
 Examples:
@@ -67,7 +69,9 @@ def _print_text(found: "tuple[Standing, ...]", entries: bool) -> None:
     if not found:
         typer.echo("The ledger has no account yet: dperm ledger open.")
         return
-    print_table(("account", "currency", "limit", "spent", "left", "used"), _meters(found))
+    tied = any(one.facts.parents for one in found)
+    columns = ("account", "currency", "limit", "spent", "left", *(["spendable"] * tied), "used")
+    print_table(columns, _meters(found, tied))
     typer.echo()
     headers = ("account", "released", "burned", "open", "seeded", "last line")
     print_table(headers, [_counts(one) for one in found])
@@ -78,14 +82,15 @@ def _print_text(found: "tuple[Standing, ...]", entries: bool) -> None:
     _print_warnings(found)
 
 
-def _meters(found: "tuple[Standing, ...]") -> list[tuple[str, ...]]:
+def _meters(found: "tuple[Standing, ...]", tied: bool) -> list[tuple[str, ...]]:
+    """The rows of the table; the spendable amounts are shown if an account has parents."""
     from dperm.cli.ledger.layout import used
     from dperm.cli.ledger.words import meter_rows
 
     return [
-        (one.facts.name if number == 0 else "", *texts, used(share))
+        (one.facts.name if number == 0 else "", *texts, *([most] * tied), used(share))
         for one in found
-        for number, (*texts, share) in enumerate(meter_rows(one))
+        for number, (*texts, most, share) in enumerate(meter_rows(one))
     ]
 
 
@@ -98,9 +103,10 @@ def _print_declared(one: "Standing") -> None:
     from dperm.cli.ledger.layout import print_folded
     from dperm.cli.ledger.words import charged, in_words
 
-    facts = one.facts
+    facts, limit = one.facts, one.spendable.limited_by
     also = [
         *([f"Charges {', '.join(facts.parents)} too."] * bool(facts.parents)),
+        *([f"Spendable: {in_words(one.spendable.guarantee)}, limited by account {limit!r}."] * bool(limit)),
         *(["Every release needs an approval."] * facts.approval),
         *([f"Files registered: {len(facts.fingerprints)}."] * bool(facts.fingerprints)),
     ]

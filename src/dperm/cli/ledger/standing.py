@@ -4,37 +4,54 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from fractions import Fraction
+from functools import cached_property
 
 from dperm.errors import LedgerError
-from dperm.ledger import AccountFacts, Anchor, Entry
-from dperm.ledger.bookkeeping import facts_of, the_account
+from dperm.ledger import AccountFacts, Anchor, Balance, Entry
+from dperm.ledger.balance import Spendable, balances, spendable
+from dperm.ledger.bookkeeping import the_account
 from dperm.ledger.books import Books, Counts, Meter
 from dperm.ledger.stores import location_of, store_of
 from dperm.ledger.transact import consult
 from dperm.ledger.units import amount
+from dperm.ledger.verify import problems_in
 from dperm.privacy.guarantee import guarantee_as_dict
-from dperm.privacy.rounding import round_down, round_up
+from dperm.privacy.rounding import round_down
 
 
 @dataclass(frozen=True)
 class Standing:
-    """An account: what was declared, what is spent, its anchor and its lines."""
+    """An account: its balance and those of its ancestors, its anchor and its lines."""
 
-    facts: AccountFacts
-    meters: Mapping[str, Meter]
+    balances: tuple[Balance, ...]
     counts: Counts
     anchor: Anchor
     entries: tuple[Entry, ...]
 
     @property
+    def own(self) -> Balance:
+        """The balance of the account itself."""
+        return self.balances[0]
+
+    @property
+    def facts(self) -> AccountFacts:
+        """The declarations of the account."""
+        return self.own.facts
+
+    @property
+    def meters(self) -> Mapping[str, Meter]:
+        """Capacity and spending by currency, in units."""
+        return self.own.meters
+
+    @cached_property
+    def spendable(self) -> Spendable:
+        """The largest release that the account and its ancestors cover."""
+        return spendable(self.balances)
+
+    @property
     def open(self) -> int:
         """Reservations that are neither committed nor burned."""
         return self.counts.reserved - self.counts.committed - self.counts.burned
-
-    def left(self, name: str) -> Fraction:
-        """What can still be charged in one currency."""
-        return amount(self.facts.rule, name, self.meters[name].capacity - self.meters[name].spent)
 
     def data(self) -> dict[str, object]:
         """Everything but the lines, as JSON-ready data."""
@@ -44,9 +61,12 @@ class Standing:
             **self.facts.to_dict(),
             "share": self.facts.share,
             "capacity": {name: round_down(amount(rule, name, self.meters[name].capacity)) for name in rule.names},
-            "spent": {name: round_up(amount(rule, name, self.meters[name].spent)) for name in rule.names},
-            "left": {name: round_down(self.left(name)) for name in rule.names},
-            "remaining": guarantee_as_dict(rule.within(tuple(self.left(name) for name in rule.names))),
+            "spent": self.own.spent,
+            "left": {name: round_down(self.own.left(name)) for name in rule.names},
+            "remaining": guarantee_as_dict(self.own.remaining),
+            "spendable": guarantee_as_dict(self.spendable.guarantee),
+            "limited_by": self.spendable.limited_by,
+            "ancestors": [one.to_dict() for one in self.balances[1:]],
             "releases": self.counts.committed,
             "burned": self.counts.burned,
             "open": self.open,
@@ -56,24 +76,36 @@ class Standing:
 
 
 def standings(location: str, account: str | None = None, *, entries: bool = False) -> tuple[Standing, ...]:
-    """The named account of the ledger, or all of them.
+    """The named account of the ledger, or all of them, from books that verify.
 
     Raises
     ------
     LedgerError
-        If there is no such account, or the ledger cannot be read or trusted.
+        If there is no such account, or the ledger cannot be read. If an entry or a stored total was changed: then no
+        number of the ledger can be trusted.
     """
 
     def read(books: Books) -> tuple[Standing, ...]:
+        _require_verified(books)
         names = books.accounts() if account is None else (the_account(books, account),)
         return tuple(_standing(books, name, entries) for name in names)
 
     return consult(store_of(location_of(location)), read)
 
 
+def _require_verified(books: Books) -> None:
+    """Refuse books whose hashes, sums or stored totals are wrong."""
+    problems = problems_in(books)
+    if problems:
+        raise LedgerError(
+            f"the ledger was changed or is damaged: {problems[0]} Its totals cannot be trusted, and are not shown. Run "
+            "dperm ledger verify, and charge nothing to this ledger before the problem is explained."
+        )
+
+
 def _standing(books: Books, name: str, entries: bool) -> Standing:
-    facts, meters, head = facts_of(books, name), books.meters(name), books.head(name)
-    if head is None or set(meters) != set(facts.rule.names):
-        raise LedgerError(f"account {name!r} has lines or meters missing: the ledger is damaged. Verify it.")
+    head = books.head(name)
+    if head is None:
+        raise LedgerError(f"account {name!r} has no lines: the ledger is damaged. Verify it.")
     lines = tuple(books.entries(name)) if entries else ()
-    return Standing(facts, meters, books.counts(name), books.identity().anchor(head), lines)
+    return Standing(balances(books, name), books.counts(name), books.identity().anchor(head), lines)

@@ -7,7 +7,7 @@ import math
 from dperm.cli.ledger.standing import Standing
 from dperm.cli.output import down, plain_down, plain_up
 from dperm.ledger import AccountFacts
-from dperm.ledger.units import amount, capacity_units
+from dperm.ledger.units import amount, capacity_units, quantum
 from dperm.privacy.guarantee import GDP, RDP, ZCDP, AnyGuarantee, ApproxDP, PureDP
 from dperm.privacy.rounding import round_down, round_up
 
@@ -81,16 +81,18 @@ def _capacity(facts: AccountFacts) -> str:
     return plain(float(amount(facts.rule, name, capacity_units(facts.rule)[name])))
 
 
-def meter_rows(standing: Standing) -> list[tuple[str, str, str, str, float]]:
-    """Currency, limit, spent, left and the share that is used: spent rounded up, left down."""
+def meter_rows(standing: Standing) -> list[tuple[str, str, str, str, str, float]]:
+    """Currency, limit, spent, left, spendable and the used share: spent rounded up, left and spendable down."""
     rows = []
-    for name in standing.facts.rule.names:
-        meter = standing.meters[name]
+    rule = standing.facts.rule
+    for name in rule.names:
+        meter, most = standing.meters[name], standing.spendable.amounts[name]
         used = meter.spent / meter.capacity if meter.capacity else 1.0
         if name != "delta":
-            size, spent = (amount(standing.facts.rule, name, units) for units in (meter.capacity, meter.spent))
-            texts = (plain(float(size)), plain_up(round_up(spent)), plain_down(round_down(standing.left(name))))
-            rows.append((currency(name), *texts, used))
+            size, spent = (amount(rule, name, units) for units in (meter.capacity, meter.spent))
+            amounts = (plain_down(round_down(one)) for one in (standing.own.left(name), most))
+            rows.append((currency(name), plain(float(size)), plain_up(round_up(spent)), *amounts, used))
         elif meter.capacity:  # in whole shares
-            rows.append((SHARES, str(meter.capacity), str(meter.spent), str(meter.capacity - meter.spent), used))
+            counts = (meter.capacity, meter.spent, meter.capacity - meter.spent, most // quantum(rule, name))
+            rows.append((SHARES, *map(str, counts), used))
     return rows
