@@ -83,16 +83,16 @@ def _capacity(facts: AccountFacts) -> str:
 
 def meter_rows(standing: Standing) -> list[tuple[str, str, str, str, str, float]]:
     """Currency, limit, spent, left, spendable and the used share: spent rounded up, left and spendable down."""
-    rows = []
+    rows: list[tuple[str, str, str, str, str, float]] = []
     rule = standing.facts.rule
     for name in rule.names:
         meter, most = standing.meters[name], standing.spendable.amounts[name]
         used = meter.spent / meter.capacity if meter.capacity else 1.0
         if name != "delta":
             size, spent = (amount(rule, name, units) for units in (meter.capacity, meter.spent))
-            amounts = (plain_down(round_down(one)) for one in (standing.own.left(name), most))
-            rows.append((currency(name), plain(float(size)), plain_up(round_up(spent)), *amounts, used))
+            left, spendable = (plain_down(round_down(one)) for one in (standing.own.left(name), most))
+            rows.append((currency(name), plain(float(size)), plain_up(round_up(spent)), left, spendable, used))
         elif meter.capacity:  # in whole shares
-            counts = (meter.capacity, meter.spent, meter.capacity - meter.spent, most // quantum(rule, name))
-            rows.append((SHARES, *map(str, counts), used))
+            left, spendable = str(meter.capacity - meter.spent), str(most // quantum(rule, name))
+            rows.append((SHARES, str(meter.capacity), str(meter.spent), left, spendable, used))
     return rows
