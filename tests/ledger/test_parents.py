@@ -7,6 +7,7 @@ import pytest
 from dperm import ApproxDP, Laplace, Pure, PureDP
 from dperm.errors import BudgetError, ParameterError
 from dperm.ledger import Ledger, verify
+from dperm.ledger.anchor import receipt_is_signed
 from dperm.privacy import ZCDP
 
 ADD = "add_remove"
@@ -40,6 +41,21 @@ def test_a_charge_reaches_every_account_above_once(diamond, location):
     assert [diamond[name].bookings()[0].request_id for name in diamond] == ["joined/a", "joined/a", "joined/a", "a"]
     assert all(ledger.bookings()[0].state == "committed" for ledger in diamond.values())
     assert verify(location, prices=True).ok
+
+
+def test_the_receipt_has_limit_and_spending_of_every_ancestor_and_is_signed(diamond):
+    diamond["north"].reserve(QUARTER).commit("sha256:0")
+    reservation = diamond["joined"].reserve(QUARTER, request_id="a")
+    reservation.commit("sha256:1")
+    receipt = reservation.receipt
+    above = {one["account"]: one for one in receipt["ancestors"]}
+    assert list(above) == ["north", "old", "census"] and receipt_is_signed(receipt)
+    assert above["census"]["limit"]["epsilon"] == 1.0 and above["census"]["spent"] == {"epsilon": 0.5}
+    assert above["old"]["spent"]["epsilon"] == pytest.approx(0.25) and above["north"]["parents"] == ["census"]
+    assert [one["releases"] for one in above.values()] == [2, 1, 2] and above["census"]["parents"] == []
+    assert "ancestors" not in diamond["census"].reserve(QUARTER).receipt
+    edited = [{**one, "limit": {**one["limit"], "epsilon": 0.1}} for one in receipt["ancestors"]]
+    assert not receipt_is_signed({**receipt, "ancestors": edited})
 
 
 def test_a_parent_that_is_short_stops_everything(diamond):

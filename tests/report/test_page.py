@@ -119,7 +119,7 @@ def test_what_is_not_private_shouts(kind):
     seen = Seen(text)
     assert "<title>NOT PRIVATE" in text and '<body class="not-private">' in text
     assert '<p class="word">NOT PRIVATE</p>' in text and NO_PROMISE in text
-    assert 'class="status good"' not in text and "What is covered</h2>" not in text
+    assert 'class="status bad"' in text and "What is covered</h2>" not in text
     assert 'id="profile"' not in text and 'id="trade-off"' not in text
     assert "none: NOT PRIVATE" in seen.words
 
@@ -146,7 +146,10 @@ def test_the_picture_says_on_which_data_was_measured():
 def test_a_weak_promise_is_called_weak():
     strong, weak = (GaussianMechanism.calibrate(1.0, ApproxDP(e, 1e-6, "add_remove"), dim=1) for e in (1.0, 30.0))
     texts = [page(statement(mechanism.release([1.0]))) for mechanism in (strong, weak)]
-    assert ["a weak one" in text for text in texts] == [False, True]
+    assert ["Weak protection" in text for text in texts] == [False, False]
+    texts = [page(statement(mechanism.release([1.0]), fields=STATED)) for mechanism in (strong, weak)]
+    assert ['<div class="status weak"><p class="word">Weak protection</p>' in text for text in texts] == [False, True]
+    assert '<div class="status strong"><p class="word">Private: strong protection</p>' in texts[0]
 
 
 @pytest.mark.parametrize(("epsilon", "factor"), [(0.5, "1.65"), (1.0, "2.72"), (800.0, "e^800")])

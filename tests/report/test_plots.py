@@ -17,7 +17,7 @@ from dperm.report import page, plots
 from dperm.report.curve import POINTS as CURVE_POINTS
 from dperm.report.curve import Curve
 from dperm.report.measured import Measured, measured, with_names
-from dperm.report.numbers import as_text, left, percent, rounded_down, rounded_up
+from dperm.report.numbers import NO_LIMIT, as_text, left, percent, rounded_down, rounded_up
 from dperm.report.svg import svg
 
 BARELY_MORE = 1.00000049
@@ -242,5 +242,6 @@ def test_numbers_are_rounded_to_the_side_that_is_asked_for(number, up, down):
 
 
 def test_percentages_are_rounded_up():
-    assert [percent(rate) for rate in (0.5, 0.54701, 0.001, 1.0)] == ["50 %", "54.8 %", "0.1 %", "100 %"]
+    assert [percent(rate) for rate in (0.5, 0.54701, 0.001)] == ["50 %", "54.8 %", "0.1 %"]
+    assert [percent(rate) for rate in (0.99961, 0.9999989, 0.9999999, 1.0)] == ["99.97 %", "99.9999 %", *[NO_LIMIT] * 2]
     assert [percent(rate) for rate in (0.07, math.nextafter(0.07, 1))] == ["7 %", "7.01 %"]

@@ -113,7 +113,7 @@ def test_audits_are_listed(release):
 def test_it_is_plain_data_that_nobody_changes(release):
     found = statement(release)
     text = json.loads(found.to_json())
-    assert text["format"] == 2 and text["fields"] == found.to_dict()
+    assert text["format"] == 3 and text["fields"] == found.to_dict()
     copied = found.to_dict()
     copied["parameters"]["epsilon"] = 0.0
     assert found["parameters"]["epsilon"] == 1.0
@@ -147,6 +147,7 @@ def test_text_has_a_line_for_every_item_and_indents_what_is_nested(release):
     given = {"links": ["one link", {"a": 1, "b": {"c": ["x", "y"]}}, [0, 1]], "utility": {}, "product": ["T1", "T2"]}
     text = str(statement(release, fields=given)).splitlines()
     assert text[0] == "Privacy: PRIVATE, as far as is stated below."
+    assert text[1].startswith("Protection: Not rated: required fields are missing. epsilon = 1")
     start = text.index("Links:")
     expected = ["  - one link", "  - a: 1", "    b:", "      c: x, y", "  - 0, 1"]
     assert text[start + 1 : start + 6] == expected
@@ -161,7 +162,7 @@ def test_it_can_be_read_and_rendered_and_everything_is_escaped(release):
     assert "Curator: <script>" in str(found)
     html = found._repr_html_()
     rows = ElementTree.fromstring(html)  # it is well formed
-    assert rows.tag == "table" and len(rows) == len(fields.FIELDS)
+    assert rows.tag == "table" and len(rows) == len(fields.FIELDS) + 1
     assert "&lt;script&gt;" in html and "&lt;a&gt;: &lt;b&gt;" in html
     assert "<script>" not in html and "<a>" not in html and "<b>" not in html
 

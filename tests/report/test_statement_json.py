@@ -90,16 +90,17 @@ def changed(**changes) -> str:
         ("", "cannot read"),
         ("[1]", "cannot read"),
         ("{}", "cannot read"),
-        (changed(format=1), "format 2"),
-        (changed(format=True), "format 2"),
-        (changed(format=3), "format 2"),
+        (changed(format=1), "format 2 and 3"),
+        (changed(format=True), "format 2 and 3"),
+        (changed(format=4), "format 2 and 3"),
+        (changed(format=2), "must have the keys"),
         (changed(fields={}), "cannot read"),
         (changed(fields=None), "cannot read"),
         (changed(private=False), "not true of it"),
         (changed(gaps=[]), "not true of it"),
         (changed(gaps=None), "cannot read"),
     ],
-    ids=["empty", "list", "nothing", "1", "true", "3", "no fields", "null", "lies", "no gaps", "null gaps"],
+    ids=["empty", "list", "nothing", "1", "true", "4", "2", "no fields", "null", "lies", "no gaps", "null gaps"],
 )
 def test_what_is_no_statement_is_refused(text, words):
     with pytest.raises(EventFormatError, match=words):

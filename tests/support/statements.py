@@ -45,6 +45,7 @@ STATED = {
     "links": ["https://example.org/census"],
     "data_domain": "Households, one row for each.",
     "contribution_bound": "1, by the key of the household.",
+    "reasons": "The privacy board of the office chose epsilon on 1 March.",
     "preprocessing": "Each record on its own, by a public table.",
     "nonprivate_statistics": "None.",
     "tuning": "None.",

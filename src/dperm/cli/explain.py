@@ -134,4 +134,5 @@ def _print_table(explanation: "Explanation") -> None:
         ("closest Gaussian mu (a reading, not a guarantee)", "none" if mu is None else up(mu)),
     ]
     print_table((f"one record, {explanation.adjacency.value}", "at most"), rows)
-    print_paragraphs(explanation.sentences)
+    level = f"Protection level in a privacy statement: {explanation.protection.level}."
+    print_paragraphs((*explanation.sentences, level))

@@ -23,10 +23,11 @@ SUFFIXES = (".html", ".md", ".json")
 HELP = """The privacy statement of MODEL: what is promised, to whom, from what, and what is not.
 
 A page (.html, without any outside request), Markdown (.md) or data (.json), by the end of the name. What only you can
-know, such as the curator and the intended use, comes from --fields, a TOML file with a line for each; what is missing
-is marked as a gap. --draft-fields writes such a file to be filled in, with a hint for every gap. --audit puts what
-dperm audit model has found into the statement, whatever it is; audits of other models are refused. If an audit has
-refuted the claim, the statement says so first, and the exit code is 5.
+know, such as the curator and the reason for epsilon, comes from --fields, a TOML file with a line for each; what is
+missing is marked as a gap. --draft-fields writes such a file to be filled in, with a hint for every gap. The statement
+rates the protection as strong, moderate or weak by the success of the best attacker, once every required field is
+stated. --audit puts what dperm audit model has found into the statement, whatever it is; audits of other models are
+refused. If an audit has refuted the claim, the statement says so first, and the exit code is 5.
 
 \b
 Examples:
@@ -107,7 +108,8 @@ def _as_data(output: Path | None, draft: Path | None, statement: "Statement") ->
     drafted = {} if draft is None else {"fields": str(draft)}
     file = None if output is None else str(output)
     verdict = {"private": statement.is_private, "refuted": statement.is_refuted, "status": statement["status"]}
-    return {"file": file, **drafted, **verdict, "gaps": list(statement.gaps)}
+    rating = {"headline": statement.headline.as_dict(), "required_gaps": list(statement.required_gaps)}
+    return {"file": file, **drafted, **verdict, **rating, "gaps": list(statement.gaps)}
 
 
 def _say(output: Path | None, draft: Path | None, statement: "Statement") -> None:
@@ -118,13 +120,22 @@ def _say(output: Path | None, draft: Path | None, statement: "Statement") -> Non
         typer.echo(f"Written: {draft}. Fill it in, then give it to --fields.")
     if output is None:
         return
-    typer.echo(f"Written: {output}. {statement['status']}")
+    typer.echo(f"Written: {output}. {_headline(statement)}")
     if statement.is_refuted:
         typer.echo(refutation(statement.fields))
     gaps = statement.gaps
     if gaps:
         count = f"{len(gaps)} gap{'s' if len(gaps) > 1 else ''}"
         typer.echo(f"{count} that only you can fill, in --fields (--draft-fields writes a draft): {', '.join(gaps)}.")
+
+
+def _headline(statement: "Statement") -> str:
+    """Protection level with the attacker's success; of other statements, the status."""
+    from dperm.report.headline import headline_sentences, headline_title
+
+    if not statement.is_private:
+        return str(statement["status"])
+    return f"{headline_title(statement.fields)}. {' '.join(headline_sentences(statement.fields))}"
 
 
 def _stated(path: Path) -> Mapping[str, object]:

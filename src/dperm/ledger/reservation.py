@@ -49,7 +49,7 @@ class LedgerReservation:
 
     @property
     def receipt(self) -> Mapping[str, object]:
-        """The anchor of the last word about it, what was declared of the account, and what is spent by now."""
+        """The anchor of the last word about it; limit and spending of the account and of all of its ancestors."""
         return consult(store_of(self.location), self._receipt)
 
     def commit(self, digest: str) -> None:
@@ -75,8 +75,16 @@ class LedgerReservation:
                 "request_id": self.request_id,
                 "digest": last.body.get("digest"),
                 **_account(books, own.account),
+                **self._ancestors(books),
             }
         )
+
+    def _ancestors(self, books: Books) -> dict[str, object]:
+        """Limit and spending of every account above, nearest first; nothing for an account without parents."""
+        above = [
+            {"account": place.account, "seq": place.seq, **_account(books, place.account)} for place in self.places[1:]
+        ]
+        return {"ancestors": above} if above else {}
 
     def _close(self, kind: Kind, body: Mapping[str, object]) -> None:
         def closing(books: Books) -> None:

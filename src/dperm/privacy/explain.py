@@ -18,6 +18,7 @@ from dperm.privacy import gaussian_profile
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import Guarantee
 from dperm.privacy.profile import PrivacyProfile, supporting_line
+from dperm.privacy.protection import Protection, is_effective, percent, success_rate, up_to_one
 from dperm.privacy.record import Record, Release
 
 Subject = PrivacyProfile | Guarantee | Record | Release[Any]
@@ -76,15 +77,41 @@ class Explanation:
 
     @property
     def sentences(self) -> tuple[str, str]:
-        """Two sentences for a reader who knows nothing of differential privacy."""
+        """Two sentences for a reader who knows nothing of differential privacy.
+
+        Ceilings that limit nothing in practice are not printed as numbers, and an empty posterior is left out.
+        """
+        return self._detection_sentence(), self._guess_sentence()
+
+    @property
+    def protection(self) -> Protection:
+        """The two rates that decide the protection level, and the level."""
+        return Protection(self.accuracy, self.true_positive_rates[0][1])
+
+    def _detection_sentence(self) -> str:
         (_, rare), (_, common) = self.true_positive_rates
+        attacker = f"an attacker who knows all the other {self.unit}s and accepts one false alarm in"
+        start = f"If one {self.unit} is {_CHANGES[self.adjacency]} ({self.adjacency.value}), {attacker}"
+        if not is_effective(rare):
+            return f"{start} 1,000 can detect it almost always: the guarantee sets no effective limit."
+        rate = f"{start} 1,000 detects it with probability at most {percent(rare)}"
+        if not is_effective(common):
+            return f"{rate}; with one false alarm in 100 they can detect it almost always."
+        return f"{rate}, and at most {percent(common)} with one false alarm in 100."
+
+    def _guess_sentence(self) -> str:
+        about = f"the truth about that one {self.unit}"
+        if not is_effective(self.accuracy):
+            return (
+                f"Guessing {about} from even odds they can be right almost always, instead of 50 % of the time: the "
+                f"guarantee sets no effective limit."
+            )
+        guess = f"from even odds they are right at most {percent(self.accuracy)} of the time instead of 50 %"
+        if not is_effective(self.posterior):
+            return f"Guessing {about} {guess}."
         return (
-            f"If one {self.unit} is {_CHANGES[self.adjacency]} ({self.adjacency.value}), an attacker who knows all the "
-            f"other {self.unit}s and accepts one false alarm in 1,000 detects it with probability at most "
-            f"{_percent(rare)}, and at most {_percent(common)} with one false alarm in 100.",
-            f"Guessing from even odds they are right at most {_percent(self.accuracy)} of the time instead of 50 %, "
-            f"and the chance that the release makes them more than {_percent(self.posterior)} sure of the truth about "
-            f"that one {self.unit} is at most {_percent(self.surprise)}.",
+            f"Guessing {guess}, and the chance that the release makes them more than {percent(self.posterior)} sure of "
+            f"{about} is at most {percent(self.surprise)}."
         )
 
     def as_dict(self) -> dict[str, object]:
@@ -101,6 +128,7 @@ class Explanation:
             "surprise": self.surprise,
             "gdp_mu": self.gdp_mu,
             "epsilons": [_row("delta", delta, "epsilon", epsilon) for delta, epsilon in self.epsilons],
+            "level": self.protection.level,
             "sentences": list(self.sentences),
         }
 
@@ -118,9 +146,9 @@ def explain(subject: Subject, *, surprise: float | None = None) -> Explanation:
     posterior, probability = _posterior(profile, surprise)
     return Explanation(
         adjacency=profile.adjacency,
-        true_positive_rates=tuple((x, _up_to_one(1 - profile.tradeoff(x))) for x in FALSE_POSITIVE_RATES),
+        true_positive_rates=tuple((x, up_to_one(1 - profile.tradeoff(x))) for x in FALSE_POSITIVE_RATES),
         advantage=advantage,
-        accuracy=_up_to_one((1 + advantage) / 2),
+        accuracy=success_rate(advantage),
         posterior=posterior,
         surprise=probability,
         gdp_mu=closest_mu(profile),
@@ -151,7 +179,7 @@ def _posterior(profile: PrivacyProfile, surprise: float | None) -> tuple[float, 
     for probability in candidates:
         loss = _loss_quantile(profile, probability)
         if loss < math.inf:
-            return _up_to_one(1 / (1 + math.exp(-loss))), probability
+            return up_to_one(1 / (1 + math.exp(-loss))), probability
     return 1.0, candidates[0]
 
 
@@ -180,26 +208,6 @@ def _profile_of(subject: Subject) -> PrivacyProfile:
 def _unit_of(subject: Subject) -> str:
     record = subject.record if isinstance(subject, Release) else subject
     return record.unit if isinstance(record, Record) else "record"
-
-
-def _up_to_one(rate: float) -> float:
-    return min(1.0, math.nextafter(rate, math.inf))
-
-
-def _percent(rate: float) -> str:
-    """A probability as a percentage, rounded up: 3 digits, and up to 4 decimals near 100 %."""
-    percent = 100 * rate
-    digits = 2 - _magnitude(percent)
-    if 90 < percent < 100:
-        digits = min(4, max(digits, 1 - _magnitude(100 - percent)))
-    scale = 10.0 ** min(12, digits)
-    # 1e-14: numbers that were rounded up by a few units only shall not jump by a whole digit
-    return f"{min(100.0, math.ceil(percent * scale * (1 - 1e-14)) / scale):.15g} %"
-
-
-def _magnitude(number: float) -> int:
-    """The power of ten of the leading digit."""
-    return math.floor(math.log10(number)) if number > 0 else 0
 
 
 def _row(first: str, x: float, second: str, y: float) -> dict[str, float | None]:

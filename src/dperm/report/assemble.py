@@ -83,7 +83,7 @@ _NO_PROMISE = dict.fromkeys((*NO_PROMISE, "goal", "adjacency"), words.NOTHING)
 def _promise(release: Release[Any]) -> dict[str, object]:
     """What is promised."""
     kind = guarantee_as_dict(release.record.guarantee)
-    explained = {name: value for name, value in explain(release).as_dict().items() if name != "unit"}
+    explained = {name: value for name, value in explain(release).as_dict().items() if name not in ("unit", "level")}
     pure = release.profile.epsilon(0.0)
     return {
         "status": words.PRIVATE,

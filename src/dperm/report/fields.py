@@ -31,7 +31,7 @@ FIELDS = {
     "covered": "What is covered",
     "implementation": "Implementation",
     "security": "Security",
-    "reasons": "Reasons for the choices",
+    "reasons": "Reasons for epsilon and the other choices",
     "mechanism": "Mechanism",
     "sampling": "Sampling",
     "steps": "Steps",
@@ -69,11 +69,18 @@ STATED_BY_THE_USER = (
 )
 """Fields that the user may state; all others follow from the release, and cannot be overwritten."""
 
-PARTLY_KNOWN = ("contribution_bound", "data_domain", "tuning", "preprocessing", "nonprivate_statistics")
+PARTLY_KNOWN = ("contribution_bound", "data_domain", "reasons", "tuning", "preprocessing", "nonprivate_statistics")
 """Fields of which the run knows a part at most, and the user has to state the rest."""
 
-BESIDE = (*PARTLY_KNOWN, "reasons", "ledger_entry", "retries")
+BESIDE = (*PARTLY_KNOWN, "ledger_entry", "retries")
 """Fields in which the words of the user stand beside what the run knows, and never replace it."""
+
+REQUIRED = ("curator", "contribution_bound", "reasons", "tuning", "preprocessing", "nonprivate_statistics")
+"""Fields without which the protection of a person is not rated.
+
+They say who answers for the release and why epsilon was chosen, how many records a person has, and what else was
+learned from the same data.
+"""
 
 FLAVOURS = {
     "PureDP": "pure: epsilon-DP",

@@ -5,10 +5,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from dperm.privacy.protection import is_effective
 from dperm.report import fields as words
+from dperm.report.accounts import account_of, ancestors_of
 from dperm.report.audits_in_short import audits_in_short
+from dperm.report.headline import ALMOST_ALL, headline
 from dperm.report.labels import method_in_words
-from dperm.report.ledger_facts import account_of
+from dperm.report.ledger_facts import spending_in_words
 from dperm.report.limit_changes import changes_of, later, limit_in_words, when_booked
 from dperm.report.numbers import percent
 from dperm.report.plain import as_mapping, capital, limits_of, receipt_of
@@ -27,7 +30,7 @@ def _facts(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     yield "Promise", _promise(fields)
     yield "Audits", audits_in_short(fields["audit"])
     yield "Asked for", "" if private else limits_of(fields["goal"])
-    yield "An attacker's best guess", "" if refuted else _guess(fields["profile"])
+    yield from () if refuted else _guesses(fields)
     yield "Protects", _protected(fields, entry) if private and not refuted else "nobody"
     yield "Neighbours", neighbours(fields) if private else ""
     yield "Records", _count(public.get("n"))
@@ -36,6 +39,8 @@ def _facts(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     yield "Data set", str(entry.get("dataset", ""))
     yield "Booked in", f"{capital(account_of(entry).removeprefix('the '))}, entry {entry.get('seq')}" if entry else ""
     yield _limit_name(entry), _limit(entry, private)
+    for above in ancestors_of(entry):
+        yield f"Parent {account_of(above).removeprefix('the ')} when booked", _parent(above)
     yield "Time of the run", str(fields["time"]).replace("T", " ").replace("+00:00", " UTC")
 
 
@@ -71,7 +76,20 @@ def _protected(fields: Mapping[str, object], entry: Mapping[str, Any]) -> str:
     return f"{proved} (declared unit: {unit})" if unit and unit != proved else proved
 
 
-def _guess(profile: object) -> str:
-    if not isinstance(profile, Mapping):
-        return ""
-    return f"right at most {percent(float(profile['accuracy']))} of the time, instead of 50 %"
+def _parent(entry: Mapping[str, Any]) -> str:
+    return f"limit {limit_in_words(as_mapping(entry.get('limit')))}; spent: {spending_in_words(entry)}"
+
+
+def _guesses(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """The attacker's success with its baseline, for this release and for all releases of the covering account."""
+    found = headline(fields)
+    if found.release is not None:
+        yield "An attacker's best guess", _guess(found.release.success)
+    if found.together is not None:
+        yield f"With everything charged to {found.covering}", _guess(found.together.success)
+
+
+def _guess(success: float) -> str:
+    if not is_effective(success):
+        return f"right {ALMOST_ALL} of the time, instead of 50 % by guessing: no effective limit"
+    return f"right at most {percent(success)} of the time, instead of 50 % by guessing"

@@ -6,20 +6,38 @@ A receipt is the mapping in ``Record.ledger``: of a ledger, with account, data s
 budget in memory, with the limit and what is spent; or empty.
 """
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping
 
 from dperm.report import fields as words
+from dperm.report.accounts import (
+    ANCESTORS,
+    Receipt,
+    account_of,
+    ancestors_of,
+    covering_accounts,
+    has_unknown_ancestors,
+)
 from dperm.report.labels import epsilon_first
 from dperm.report.limit_changes import changes_in_words, later, limit_in_words, when_booked
+from dperm.report.numbers import rounded_up
 from dperm.report.unit import GROUP
-
-Receipt = Mapping[str, Any]
 
 NO_REFUNDS = "A run that fails after its charge stays charged: there are no refunds."
 OUTSIDE = "Runs that were not charged to it are not included."
 ALONE = "Other releases from the same data are not covered here."
 OTHERS = "Nothing is promised for this release, which ran with a seed: the limit is about the others."
+COVERING = (
+    "The limit of {} is the joint guarantee for a person: it covers all releases charged to that account and to the "
+    "accounts below it."
+)
+SEVERAL_COVERING = (
+    "The limits of {} are the joint guarantees: each covers all releases charged to that account and to the accounts "
+    "below it. For a person whose records are in the data of several of them, the limits add up."
+)
+UNKNOWN_ANCESTORS = (
+    "The charge also counts against the parent accounts {}. This receipt does not have their limits; dperm ledger show "
+    "prints them. The joint guarantee for a person is theirs."
+)
 CHOSEN = "Choosing among them by scores on private data is not covered by that."
 
 
@@ -46,11 +64,6 @@ def unit_of_privacy(proved: str, receipt: Receipt) -> str:
     return f"{proved}. The account declares the unit {unit!r}: it is protected if {condition}."
 
 
-def account_of(receipt: Receipt) -> str:
-    """How sentences name what was charged."""
-    return f"the account {receipt['account']!r}" if receipt.get("account") else "the budget of this process"
-
-
 def together(receipt: Receipt) -> list[str]:
     """What holds for this and all other releases, for the plain part of a page; changes of the limit on their own."""
     if not receipt:
@@ -59,13 +72,48 @@ def together(receipt: Receipt) -> list[str]:
     count = "" if many is None else " (1 release so far)" if many == 1 else f" ({many} releases so far)"
     limit = limit_in_words(receipt.get("limit", {}))
     said = f"Together with everything else charged to {account_of(receipt)}{count} the limit was {limit}, "
-    parts = (f"{said}{when_booked(receipt)}{_later(receipt)}.", changes_in_words(receipt), _seeded(receipt))
-    return [part for part in parts if part]
+    own = (f"{said}{when_booked(receipt)}{_later(receipt)}.", changes_in_words(receipt), _seeded(receipt))
+    return [part for part in (*own, *ancestors_in_words(receipt)) if part]
+
+
+def ancestors_in_words(receipt: Receipt) -> list[str]:
+    """Limit and spending of every ancestor, and which of the limits covers a person; empty without parents."""
+    above = ancestors_of(receipt)
+    sentences = [sentence for one in above for sentence in (_ancestor(one), changes_in_words(one), _seeded(one))]
+    if has_unknown_ancestors(receipt):
+        sentences.append(UNKNOWN_ANCESTORS.format(_names(receipt.get("parents") or ())))
+    elif above:
+        tops = covering_accounts(receipt)
+        sentences.append(
+            (COVERING if len(tops) == 1 else SEVERAL_COVERING).format(_names(one["account"] for one in tops))
+        )
+    return [sentence for sentence in sentences if sentence]
+
+
+def spending_in_words(receipt: Receipt) -> str:
+    """Such as "epsilon 1.5 of 3, delta 2e-7 of 1e-6"."""
+    spent, capacity = receipt.get("spent"), receipt.get("capacity")
+    if not isinstance(spent, Mapping) or not isinstance(capacity, Mapping):
+        return ""
+    shared = (name for name in epsilon_first(capacity) if name in spent)
+    return ", ".join(f"{name} {rounded_up(spent[name])} of {rounded_up(capacity[name])}" for name in shared)
+
+
+def _ancestor(one: Receipt) -> str:
+    limit, spent = limit_in_words(one.get("limit", {})), spending_in_words(one)
+    count = "1 release" if one.get("releases") == 1 else f"{one.get('releases')} releases"
+    return f"The charge also counts against {account_of(one)}: limit {limit}, spent {spent}, {count} so far."
+
+
+def _names(accounts: Iterable[object]) -> str:
+    return ", ".join(map(repr, accounts))
 
 
 def _ordered(receipt: Receipt) -> dict[str, object]:
     """The receipt, epsilon before delta wherever they stand side by side."""
-    return {name: epsilon_first(item) if isinstance(item, Mapping) else item for name, item in receipt.items()}
+    ordered = {name: epsilon_first(item) if isinstance(item, Mapping) else item for name, item in receipt.items()}
+    above = [_ordered(one) for one in ancestors_of(receipt)]
+    return {**ordered, ANCESTORS: above} if above else ordered
 
 
 def _composition(receipt: Receipt, seeded: bool) -> str:
@@ -77,6 +125,7 @@ def _composition(receipt: Receipt, seeded: bool) -> str:
         _blocks(receipt),
         changes_in_words(receipt),
         _seeded(receipt),
+        *ancestors_in_words(receipt),
         OTHERS if seeded else "",
     ]
     return " ".join(part for part in parts if part)

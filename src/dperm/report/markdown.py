@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 
 from dperm.report import fields as words
 from dperm.report.audits_in_short import refutation
+from dperm.report.headline import headline_sentences, headline_title
 from dperm.report.key_facts import key_facts
 from dperm.report.mathematics import mathematics
-from dperm.report.plain import capital, heading, limits_of, not_covered, promised, title_of
+from dperm.report.plain import capital, heading, not_covered, promised, title_of
 from dperm.report.presented import presented
 from dperm.report.stated import gaps_of, known_part, stated_part
 from dperm.report.text import is_short
@@ -43,16 +44,19 @@ def _head(fields: Mapping[str, object]) -> Iterator[str]:
         yield from ("## What is covered", "", escaped(capital(str(fields["covered"]))), "")
         yield from ("## What is not covered", "", *(f"- {escaped(line)}" for line in not_covered(fields)), "")
     if gaps:
-        names = ", ".join(words.FIELDS[name] for name in gaps)
+        names = ", ".join(f"{words.FIELDS[name]}{_required(name)}" for name in gaps)
         yield from (f"**Gaps that only the curator can fill, {len(gaps)}, marked below:** {names}.", "")
     yield from ("## Key facts", "", *(f"- {escaped(name)}: {escaped(text)}" for name, text in key_facts(fields)), "")
+
+
+def _required(name: str) -> str:
+    return " (required)" if name in words.REQUIRED else ""
 
 
 def _status(fields: Mapping[str, object]) -> str:
     if fields["status"] != words.PRIVATE:
         return f"{fields['status']} {refutation(fields)}".strip()
-    unit = str(fields["unit_of_privacy"]).partition(".")[0]
-    return f"PRIVATE: {limits_of(fields['parameters']) or fields['flavour']}, for {unit}, as far as is stated below."
+    return f"{headline_title(fields)}. {' '.join(headline_sentences(fields))}"
 
 
 def _tiers(fields: Mapping[str, object]) -> Iterator[str]:

@@ -6,7 +6,11 @@ import math
 import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 
+from dperm.privacy.protection import is_effective
+
 DIGITS = 6
+NO_LIMIT = "no effective limit"
+"""Stands for a rate that a guarantee permits to be almost 1."""
 
 
 def as_text(number: float | Decimal, *, rounding: str = ROUND_HALF_EVEN, digits: int = DIGITS) -> str:
@@ -43,8 +47,11 @@ def left(most: float, spent: float, digits: int = DIGITS) -> str:
 
 
 def percent(rate: float) -> str:
-    """A probability as a percentage, rounded up."""
-    return f"{rounded_up(100 * written(rate), 3)} %"
+    """A probability as a percentage, rounded up; never "100 %", which would limit nothing."""
+    if not is_effective(rate):
+        return NO_LIMIT
+    texts = (rounded_up(100 * written(rate), digits) for digits in (3, 4, 5, DIGITS))
+    return f"{next(text for text in texts if text != '100')} %"
 
 
 def written(number: float) -> Decimal:

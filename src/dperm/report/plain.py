@@ -12,7 +12,7 @@ from dperm.report import fields as words
 from dperm.report.labels import epsilon_first
 from dperm.report.labels import words as in_words
 from dperm.report.ledger_facts import together
-from dperm.report.numbers import percent, rounded_up
+from dperm.report.numbers import rounded_up
 from dperm.report.stated import known_part, stated_part
 from dperm.report.unit import change, several, unit_of
 
@@ -23,8 +23,6 @@ CLAIMED_ONLY = (
     "An audit has refuted this. What follows is what was claimed, and it is not true of what was audited; see field "
     "29. Treat the release as you would treat the data themselves."
 )
-WEAK = 0.9
-"""Beyond this rate of right guesses the promise is called weak."""
 CURVE = (
     "These numbers follow from the whole curve of the mechanism, which can promise more than {pair} alone; the plots "
     "and the privacy profile show it."
@@ -79,11 +77,6 @@ def promised(fields: Mapping[str, object]) -> Iterator[str]:
     if pair is not None:
         yield _change(fields, pair) + _without_delta(pair, profile)
     yield from meaning
-    if profile and float(profile["accuracy"]) > WEAK:
-        yield (
-            f"Mind these numbers: the promise holds, but it is a weak one. It leaves room for an attacker who is right "
-            f"up to {percent(float(profile['accuracy']))} of the time."
-        )
     if pair is not None:
         yield CURVE.format(pair="epsilon and delta" if pair.get("delta") else "epsilon")
     yield from together(receipt_of(fields))

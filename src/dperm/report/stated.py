@@ -66,6 +66,20 @@ def gaps_of(fields: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(name for name, value in fields.items() if stated_part(name, value) == words.NOT_STATED)
 
 
+def required_gaps(fields: Mapping[str, object]) -> tuple[str, ...]:
+    """Names of the required fields that the user has not stated; a fact of the run does not replace a statement."""
+    return tuple(name for name in words.REQUIRED if not _is_stated(name, fields[name]))
+
+
+def _is_stated(name: str, value: object) -> bool:
+    stated = stated_part(name, value) if name in words.BESIDE else value
+    return stated not in (words.NOT_STATED, [], {}) and not _is_blank(stated)
+
+
+def _is_blank(value: object) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
 def _beginning(name: str, known: Mapping[str, object]) -> object:
     if name not in known:
         return words.NOT_STATED
@@ -73,7 +87,8 @@ def _beginning(name: str, known: Mapping[str, object]) -> object:
 
 
 def _merged(name: str, found: object, stated: object) -> object:
-    """The user's words: alone in the user's own fields, else beside what is known."""
+    """The user's words: alone in the user's own fields, else beside what is known. Blank words state nothing."""
+    stated = words.NOT_STATED if _is_blank(stated) else stated
     if name not in words.BESIDE:
         return stated
     known = known_part(name, found)

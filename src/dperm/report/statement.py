@@ -13,18 +13,21 @@ from dperm.errors import EventFormatError, ParameterError
 from dperm.report import fields as words
 from dperm.report.audits import audits_of, with_verdict
 from dperm.report.contradictions import contradictions
+from dperm.report.headline import Headline, agrees, headline, headline_sentences, headline_title
 from dperm.report.html import table
 from dperm.report.markdown import markdown
-from dperm.report.stated import gaps_of, with_declared, with_stated
+from dperm.report.stated import gaps_of, required_gaps, with_declared, with_stated
 from dperm.report.text import lines
 
 if TYPE_CHECKING:
     from dperm.audit.finding import Finding
 
-FORMAT = 2
-"""Version of the JSON of a statement; a reader refuses others. Format 1 was flat, and had no gaps."""
+FORMAT = 3
+"""Version of the JSON that is written. Format 1 was flat, and had no gaps; format 2 had no headline."""
+READ = (2, FORMAT)
+"""Versions that are read."""
 SCHEMA = "statement.schema.json"
-_HEAD = ("format", "private", "gaps")
+_HEAD = ("format", "private", "headline", "gaps")
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,16 @@ class Statement:
         return gaps_of(self.fields)
 
     @property
+    def required_gaps(self) -> tuple[str, ...]:
+        """Required fields that are missing: the protection is not rated before they are stated."""
+        return required_gaps(self.fields)
+
+    @property
+    def headline(self) -> Headline:
+        """Protection level, the attacker's success that decides it, and what is missing for a rating."""
+        return headline(self.fields)
+
+    @property
     def is_private(self) -> bool:
         """False for a seeded run, for a run without noise, and for a claim that an audit has refuted."""
         return self.fields["status"] == words.PRIVATE
@@ -117,7 +130,7 @@ class Statement:
 
     def to_json(self, *, indent: int | None = None) -> str:
         """All fields, the gaps and the version of the format, as JSON that meets ``schema()``."""
-        head = dict(zip(_HEAD, (FORMAT, self.is_private, self.gaps), strict=True))
+        head = dict(zip(_HEAD, (FORMAT, self.is_private, self.headline.as_dict(), self.gaps), strict=True))
         return json.dumps({**head, "fields": self.fields}, allow_nan=False, indent=indent)
 
     @classmethod
@@ -131,18 +144,22 @@ class Statement:
         """
         try:
             data = dict(json.loads(text, object_pairs_hook=_each_once))
-            if data["format"] != FORMAT or type(data["format"]) is not int:
-                raise EventFormatError(f"this version reads statements of format {FORMAT}. Make the statement anew.")
+            if data["format"] not in READ or type(data["format"]) is not int:
+                known = " and ".join(map(str, READ))
+                raise EventFormatError(f"this version reads statements of format {known}. Make the statement anew.")
             found = cls(data["fields"])
             wrong = next(contradictions(found.fields), "")
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             if isinstance(error, EventFormatError):
                 raise
             raise EventFormatError(f"cannot read a statement: {error!r}") from None
-        if data.keys() != {*_HEAD, "fields"}:
-            wrong = f"it has the keys {', '.join(_HEAD)} and fields, and no others."
+        head = [name for name in _HEAD if name != "headline" or data["format"] > 2]
+        if data.keys() != {*head, "fields"}:
+            wrong = wrong or f"it must have the keys {', '.join(head)} and fields, and no others."
         elif data["private"] is not found.is_private or data["gaps"] != list(found.gaps):
-            wrong = "what it says of its own privacy or gaps is not true of it."
+            wrong = wrong or "what it says of its own privacy or gaps is not true of it."
+        elif not wrong and "headline" in head and not agrees(data["headline"], found.headline.as_dict()):
+            wrong = "its headline does not follow from its fields."
         if wrong:
             raise EventFormatError(f"cannot read a statement: {wrong}")
         return found
@@ -158,11 +175,18 @@ class Statement:
 
     def __str__(self) -> str:
         """A field after the other; lists have a line for each item, mappings are indented."""
-        return "\n".join(line for name, value in self.fields.items() for line in lines(words.FIELDS[name], value))
+        return "\n".join(line for name, value in self._rows() for line in lines(name, value))
 
     def _repr_html_(self) -> str:
         """A table, for notebooks."""
-        return table((words.FIELDS[name], value) for name, value in self.fields.items())
+        return table(self._rows())
+
+    def _rows(self) -> Iterator[tuple[str, object]]:
+        """Titles and values; the protection follows the status of a private statement."""
+        for name, value in self.fields.items():
+            yield words.FIELDS[name], value
+            if name == "status" and self.is_private:
+                yield "Protection", f"{headline_title(self.fields)}. {' '.join(headline_sentences(self.fields))}"
 
 
 def _plain(fields: Mapping[str, object]) -> dict[str, object]:

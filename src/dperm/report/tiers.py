@@ -9,7 +9,7 @@ releases of learned models need besides.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from dperm.report.fields import FIELDS
+from dperm.report.fields import FIELDS, REQUIRED
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ HINTS = {
     "links": "where the release, its documentation and the rules that it follows can be read.",
     "data_domain": "what the records are: about whom, from where and when, and which values are possible.",
     "contribution_bound": "how many records one person can have at most, and what makes sure of it.",
-    "reasons": "why this epsilon, this delta, this adjacency and this method were chosen.",
+    "reasons": "why this epsilon is acceptable and who decided it; then why this delta, adjacency and method.",
     "tuning": (
         "every other run on the same data, and how each of them was charged; and how this model was chosen among "
         "others: if by scores on private data, that is not covered."
@@ -126,4 +126,4 @@ ITEMS = tuple(item for tier in TIERS for item in tier.items)
 
 def gap_text(key: str) -> str:
     """What a gap says to the user."""
-    return f"Only you can know this: {HINTS[key]}"
+    return f"{'Required. ' if key in REQUIRED else ''}Only you can know this: {HINTS[key]}"

@@ -7,8 +7,9 @@ from html import escape
 
 from dperm.report import fields as words
 from dperm.report.audits_in_short import refutation
+from dperm.report.headline import headline, headline_sentences, headline_title
 from dperm.report.key_facts import key_facts
-from dperm.report.plain import capital, limits_of, not_covered, promised
+from dperm.report.plain import capital, not_covered, promised
 from dperm.report.stated import gaps_of
 from dperm.report.tiers import ITEMS
 from dperm.report.web.values import definitions, text_html
@@ -17,7 +18,10 @@ from dperm.report.web.values import definitions, text_html
 def status_html(fields: Mapping[str, object]) -> str:
     """Private or not, so that nobody can miss it."""
     if fields["status"] == words.PRIVATE:
-        return f'<div class="status good"><p class="word">Private</p><p>{_promise_in_short(fields)}</p></div>'
+        level = headline(fields).level.replace(" ", "-")
+        first, *rest = map(text_html, headline_sentences(fields))
+        lines = "".join(f"<li>{line}</li>" for line in (f"<strong>{first}</strong>", *rest))
+        return f'<div class="status {level}"><p class="word">{escape(headline_title(fields))}</p><ul>{lines}</ul></div>'
     word, _, why = str(fields["status"]).partition(": ")
     said = escape(capital(why)) + (f" <strong>{text_html(refutation(fields))}</strong>" if refutation(fields) else "")
     return f'<div class="status bad"><p class="word">{escape(word)}</p><p>{said}</p></div>'
@@ -42,19 +46,17 @@ def card_html(fields: Mapping[str, object]) -> str:
     return definitions((name, text_html(text)) for name, text in key_facts(fields))
 
 
+def _gap_link(key: str, number: int) -> str:
+    required = " (required)" if key in words.REQUIRED else ""
+    return f'<a href="#field-{number}">{escape(words.FIELDS[key])}</a>{required}'
+
+
 def gaps_html(fields: Mapping[str, object]) -> str:
     """Which fields wait for the user, with links to them; nothing if none does."""
     gaps = gaps_of(fields)
     if not gaps:
         return ""
     numbers = {key: item.number for item in ITEMS for key in item.keys}
-    links = ", ".join(f'<a href="#field-{numbers[key]}">{escape(words.FIELDS[key])}</a>' for key in gaps)
+    links = ", ".join(_gap_link(key, numbers[key]) for key in gaps)
     count = "One gap" if len(gaps) == 1 else f"{len(gaps)} gaps"
     return f'<div class="gaps"><p><strong>{count} that only the curator can fill:</strong> {links}.</p></div>'
-
-
-def _promise_in_short(fields: Mapping[str, object]) -> str:
-    limits = limits_of(fields["parameters"])
-    said = f"<strong>{text_html(limits)}</strong>" if limits else escape(str(fields["flavour"]))
-    unit = str(fields["unit_of_privacy"]).partition(".")[0]
-    return f"{said}, for {escape(unit)}. What that means, and how far it goes, is said below."

@@ -10,7 +10,7 @@ from dperm.report.text import is_short
 
 MOST_IN_LINE = 24
 _LINKS = ("https://", "http://")
-_WHOLE = re.compile(r"\b(?:epsilon|delta|rho|mu) = [\w.-]*\w|\b\d[\d.]*e-\d+\b")
+_WHOLE = re.compile(r"\b(?:epsilon|delta|rho|mu) = [\w.-]*\w|\b\d[\d.]*e-\d+\b|\b\d[\d.]* %")
 """What must not be broken at the end of a line, such as 1e-5."""
 
 
