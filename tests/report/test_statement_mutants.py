@@ -10,6 +10,7 @@ CHANGES = "tests/report/test_limit_changes.py"
 FORGED = "tests/report/test_contradictions.py"
 PLAIN = "tests/report/test_plain.py"
 PLOTS = "tests/report/test_plots.py"
+HEADLINE = "tests/report/test_headline.py"
 
 
 MUTANTS = [
@@ -124,6 +125,27 @@ MUTANTS = [
         "rest - slopes * x,",
         "rest - x,",
         f"{PLOTS}::test_the_curve_of_an_attacker_is_a_ceiling_and_close_to_the_exact_one[gaussian]",
+    ),
+    Mutant(
+        "the level is that of the release alone",
+        "headline.py",
+        "NOT_RATED if missing else _worst(release, together)",
+        "NOT_RATED if missing else _worst(release)",
+        f"{HEADLINE}::test_the_headline_uses_the_account_that_covers_the_people",
+    ),
+    Mutant(
+        "the nearest account covers the people",
+        "accounts.py",
+        'tops = [one for one in (receipt, *ancestors_of(receipt)) if not one.get("parents")]',
+        "tops = [receipt]",
+        f"{HEADLINE}::test_the_headline_uses_the_account_that_covers_the_people",
+    ),
+    Mutant(
+        "the reasons of the program are taken for those of a person",
+        "stated.py",
+        "stated = stated_part(name, value) if name in words.BESIDE else value",
+        "stated = value",
+        f"{HEADLINE}::test_without_a_required_field_the_protection_is_not_rated",
     ),
 ]
 
