@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """``dperm fit --ledger``: asked before the data are read, charged once, and what was charged is said in any case."""
 
+import json
 import re
 from pathlib import Path
 
@@ -9,9 +10,11 @@ import pytest
 
 from dperm.accounting.budget import State
 from dperm.cli import charging
+from dperm.data.schema import Schema
 from dperm.errors import BudgetError, DataError
 from dperm.ledger import Ledger
 from dperm.privacy import ApproxDP, PureDP
+from dperm.report.model_file import ModelFile, read_model, write_model
 from dperm.sklearn.files import load_stored
 
 FIT = "fit data.csv --target income --epsilon 1 --schema schema.toml --ledger census.ledger"
@@ -232,3 +235,21 @@ def test_without_a_delta_the_share_of_the_account_is_asked_for(desk, answered):
     assert found["charged"]["epsilon"] <= 1.0
     Ledger.open("pure.ledger", PureDP(3.0, "replace_one"), dataset="d")
     assert answered(FIT.replace("census.", "pure.") + " --out pure.dperm")["guarantee"]["kind"] == "PureDP"
+
+
+def test_the_ledger_binds_the_model_that_was_written(opened, ends, answered, dperm):
+    """Coefficients, header and schema; the schema of another fit is found although it fits the file."""
+    opened()
+    ends(0, FIT)
+    assert answered("ledger verify census.ledger --model model.dperm")["notes"] == []
+    file = read_model("model.dperm")
+    wider = Path("schema.toml").read_text().replace("high = 90", "high = 99")
+    Path("wider.toml").write_text(wider)
+    schema = Schema.load(Path("wider.toml"))
+    data = {**file.data, "schema": schema.to_json()}
+    record = json.loads(data["record"])
+    record["public"]["schema_digest"] = schema.digest
+    write_model("edited.dperm", ModelFile(file.kind, {**data, "record": json.dumps(record)}, file.arrays))
+    load_stored("edited.dperm")
+    result = dperm("ledger verify census.ledger --model edited.dperm")
+    assert result.exit_code == 5 and "another schema than line" in result.stdout

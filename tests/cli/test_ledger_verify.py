@@ -6,6 +6,7 @@ import json
 import shutil
 import sqlite3
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +15,9 @@ from dperm import ApproxDP, Pure, PureDP
 from dperm.cli.output import up
 from dperm.ledger import Ledger
 from dperm.privacy import Record
-from dperm.report.model_file import ModelFile, write_model
+from dperm.privacy.digest import digest
+from dperm.report.model_file import ModelFile, read_model, write_model
+from dperm.sklearn import PrivateLogisticRegression
 
 DIGEST = f"sha256:{'ab' * 32}"
 
@@ -191,11 +194,130 @@ def test_a_model_is_no_anchor(refused, census, tmp_path):
     assert "Use --model model.dperm" in refused("ledger verify census.ledger --anchor model.dperm")
 
 
-def test_a_model_that_was_charged_passes(answered, census, tmp_path):
-    store(tmp_path / "one.dperm", release(census))
-    store(tmp_path / "two.dperm", release(census))
-    data = answered("ledger verify census.ledger --model one.dperm --model two.dperm")
-    assert (data["anchors"], data["models"]) == (2, 2)
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A ledger, two models that were charged to it, and their statements."""
+    folder = tmp_path_factory.mktemp("fitted")
+    ledger = Ledger.open(folder / "census.ledger", ApproxDP(3.0, 1e-6, "replace_one"), dataset="census", blocks=10)
+    X = np.random.default_rng(0).uniform(-1, 1, (300, 3))
+    for name in ("one", "two"):
+        model = PrivateLogisticRegression(
+            epsilon=0.5, delta=1e-7, bounds=[(-1, 1)] * 3, classes=[0, 1], method="output", ledger=ledger
+        )
+        model.fit(X, (X[:, 0] > 0).astype(int)).save(folder / f"{name}.dperm")
+        model.write_statement(folder / f"{name}.json")
+    return folder
+
+
+def edited(source, target, edit):
+    """A copy of a model file whose content was changed: all parts of the file, the record as data."""
+    file = read_model(source)
+    data = json.loads(json.dumps(dict(file.data)))
+    data["record"] = json.loads(data["record"])
+    arrays = {name: array.copy() for name, array in file.arrays.items()}
+    edit(data, arrays)
+    data["record"] = json.dumps(data["record"])
+    write_model(target, ModelFile(file.kind, data, arrays))
+
+
+def lower_epsilon(data, arrays):
+    data["record"]["guarantee"]["epsilon"] = data["parameters"]["epsilon"] = 0.1
+
+
+def lower_epsilon_of_the_record(data, arrays):
+    data["record"]["guarantee"]["epsilon"] = 0.1
+
+
+def higher_epsilon(data, arrays):
+    data["record"]["guarantee"]["epsilon"] = data["parameters"]["epsilon"] = 0.75
+
+
+def other_coefficients(data, arrays):
+    arrays["coef"] *= 1.5
+
+
+def other_release(data, arrays):
+    for name in ("coef", "intercept", "released"):
+        arrays[name] *= 1.5
+
+
+def other_digest_too(data, arrays):
+    other_release(data, arrays)
+    data["record"]["ledger"]["digest"] = digest(arrays["released"])
+
+
+def other_noise(data, arrays):
+    data["record"]["noise"] = f"a thousand times {data['record']['noise']}"
+
+
+def swapped_classes(data, arrays):
+    """All places that name the classes, so that the file agrees with itself."""
+    for place in (data, data["parameters"], data["record"]["public"]):
+        place["classes"] = [2, 3]
+
+
+def other_regularization(data, arrays):
+    data["parameters"]["C"] = 0.001
+
+
+EDITS = [
+    (lower_epsilon, "another guarantee"),
+    (lower_epsilon_of_the_record, "another guarantee"),
+    (higher_epsilon, "another guarantee"),
+    (other_coefficients, "do not follow from what was released"),
+    (other_release, "the digest in the receipt is that of another release"),
+    (other_digest_too, "another digest than line"),
+    (other_noise, "another noise than line"),
+]
+HEADER_EDITS = [(swapped_classes, "its header was edited"), (other_regularization, "its header was edited")]
+
+
+def test_a_model_that_was_charged_passes(answered, fitted):
+    names = " ".join(f"--model {fitted / name}" for name in ("one.dperm", "two.dperm"))
+    data = answered(f"ledger verify {fitted / 'census.ledger'} {names}")
+    assert (data["anchors"], data["models"], data["notes"]) == (2, 2, [])
+
+
+@pytest.mark.parametrize(("edit", "word"), EDITS + HEADER_EDITS)
+def test_an_edited_model_is_found(found, fitted, tmp_path, edit, word):
+    edited(fitted / "one.dperm", tmp_path / "edited.dperm", edit)
+    assert word in found(f"ledger verify {fitted / 'census.ledger'} --model {tmp_path / 'edited.dperm'}")
+
+
+def test_an_edited_statement_is_found(answered, found, fitted, tmp_path):
+    place, line = fitted / "one.json", f"ledger verify {fitted / 'census.ledger'} --model"
+    assert "holds no coefficients" in answered(f"{line} {place}")["notes"][0]
+    statement = json.loads(place.read_text())
+    statement["fields"]["goal"]["epsilon"] = statement["fields"]["parameters"]["epsilon"] = 0.1
+    (tmp_path / "edited.json").write_text(json.dumps(statement))
+    assert "another guarantee" in found(f"{line} {tmp_path / 'edited.json'}")
+    statement["fields"]["goal"]["epsilon"] = 0.5
+    (tmp_path / "edited.json").write_text(json.dumps(statement))
+    assert "was edited or is damaged" in found(f"{line} {tmp_path / 'edited.json'}")
+
+
+def test_a_model_of_another_release_of_the_same_ledger_is_found(found, fitted, tmp_path):
+    """The coefficients of one model under the receipt of the other."""
+    other = read_model(fitted / "two.dperm").arrays
+    edited(fitted / "one.dperm", tmp_path / "mixed.dperm", lambda data, arrays: arrays.update(other))
+    assert "was edited or is damaged" in found(
+        f"ledger verify {fitted / 'census.ledger'} --model {tmp_path / 'mixed.dperm'}"
+    )
+
+
+OLD = Path(__file__).parents[1] / "compatibility" / "0.8.0"
+
+
+def test_a_model_of_an_earlier_version_is_compared_as_far_as_its_entry_goes(dperm, answered, found, tmp_path):
+    shutil.copy(OLD / "ledgers" / "sqlite.ledger", tmp_path / "old.ledger")
+    for source in (OLD / "statements" / "model.dperm", OLD / "commands" / "income.dperm"):
+        line = f"ledger verify {tmp_path / 'old.ledger'} --model"
+        (note,) = answered(f"{line} {source}")["notes"]
+        assert "does not bind the parameters, classes and bounds" in note and "Compared:" in note
+        assert f"Note: {note}" in dperm(f"{line} {source}").stdout
+        for edit, word in EDITS:
+            edited(source, tmp_path / "edited.dperm", edit)
+            assert word in found(f"{line} {tmp_path / 'edited.dperm'}"), edit.__name__
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,9 @@ class PrivateLinearModel(BaseEstimator, ABC):
             geometry.warn_unbounded()
         if goal is None:
             return self._keep(fit_without_noise(spec, reader, name=name), seen)
-        return self._keep(fit_private(self._plan_for(spec), reader, name=name, budget=budget, seed=seed), seen)
+        given = self.get_params(deep=False)
+        plan = self._plan_for(spec)
+        return self._keep(fit_private(plan, reader, name=name, parameters=given, budget=budget, seed=seed), seen)
 
     @property
     def statement_(self) -> Statement:

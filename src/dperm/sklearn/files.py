@@ -2,9 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models to files and back: coefficients, classes, record, parameters and schema, all public or released."""
 
-import math
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -13,15 +11,15 @@ import numpy as np
 from dperm.data.encoder import PublicEncoder
 from dperm.data.schema import Schema
 from dperm.errors import DpermError, ModelFormatError
-from dperm.privacy import Adjacency, Record
+from dperm.privacy import Record
 from dperm.report.model_file import ModelFile, read_model, write_model
 from dperm.sklearn.consistency import checked_parameters, require_consistent, require_schema
 from dperm.sklearn.encoder import PublicTableEncoder
 from dperm.sklearn.fitted import Fitted, profile_of
+from dperm.sklearn.header import header_digest, plain_parameters
 from dperm.sklearn.units import Units
 
 Estimator = TypeVar("Estimator")
-_LEFT_OUT = ("ledger",)
 _PARTS = {"parameters", "classes", "feature_names", "public", "record", "schema"}
 _MOST_TEXT = 2**24
 """Characters that the classes of a file may take, each as long as the longest."""
@@ -44,7 +42,7 @@ def save(estimator: Any, path: str | os.PathLike[str], *, schema: Schema | None 
     fitted: Fitted = estimator._fitted if schema is None else _named(estimator._fitted, schema)
     names = getattr(estimator, "feature_names_in_", None)
     data = {
-        "parameters": _parameters(estimator),
+        "parameters": plain_parameters(estimator._parameters, str(fitted.public["method"])),
         "classes": None if fitted.classes is None else fitted.classes.tolist(),
         "feature_names": None if names is None else list(names),
         "public": None if fitted.record is not None else dict(fitted.public),
@@ -101,6 +99,15 @@ def load_stored(path: str | os.PathLike[str]) -> StoredModel:
     if file.kind not in sklearn.__all__ or not file.kind.startswith("Private"):
         raise _refusal(path, "it holds a kind of model that this version does not know")
     return _stored(getattr(sklearn, file.kind), file, path)
+
+
+def stored_header_digest(path: str | os.PathLike[str]) -> str | None:
+    """The digest of the header of the model in a file, as a ledger keeps it; None if it was fitted without noise."""
+    file = read_model(path)
+    if file.data.get("record") is None:
+        return None
+    public = Record.from_json(file.data["record"]).public
+    return header_digest(file.kind, file.data["parameters"], public, by_schema=file.data.get("schema") is not None)
 
 
 def stored_record(path: str | os.PathLike[str]) -> Record | None:
@@ -187,27 +194,6 @@ def _classes(stored: Any, most: int) -> Any:
     if longest * len(stored or ()) > _MOST_TEXT:
         raise ValueError("classes are too long")
     return None if stored is None else np.array(stored)
-
-
-def _parameters(estimator: Any) -> dict[str, object]:
-    """The arguments of the constructor, as they were at the fit, as plain data."""
-    found = {name: value for name, value in estimator._parameters.items() if name not in _LEFT_OUT}
-    found["adjacency"] = Adjacency.of(found["adjacency"]).value
-    found["epsilon"] = "inf" if found["epsilon"] == math.inf else found["epsilon"]
-    found["method"] = found["method"] if isinstance(found["method"], str) else estimator._fitted.public["method"]
-    found["random_state"] = found["random_state"] if isinstance(found["random_state"], int | np.integer) else None
-    if found.get("class_weight") is not None:
-        found["class_weight"] = [[key, value] for key, value in found["class_weight"].items()]
-    return {name: _plain(value) for name, value in found.items()}
-
-
-def _plain(value: Any) -> Any:
-    """Numbers, text and their lists and mappings; numpy's become Python's."""
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, tuple | list | range) else value
 
 
 def _refusal(path: str | os.PathLike[str], reason: str) -> ModelFormatError:

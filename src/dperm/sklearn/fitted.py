@@ -20,6 +20,7 @@ from dperm.errors import AssumptionError, NotPrivateWarning
 from dperm.privacy import PrivacyProfile, Record, Release
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.report import Statement, seeded, statement, unprotected
+from dperm.sklearn.header import HeaderBudget, header_digest, plain_parameters
 from dperm.sklearn.parameters import clip_unit
 from dperm.sklearn.public_labels import PublicLabels
 from dperm.sklearn.reader import Reader
@@ -105,15 +106,25 @@ def profile_of(record: Record) -> PrivacyProfile | None:
     return account(event_from_json(record.to_json()), record.adjacency)
 
 
-def fit_private(plan: "Plan", reader: Reader, *, name: str, budget: "Budget | None", seed: int | None) -> Fitted:
-    """Run ``plan`` on what ``reader`` reads."""
+def fit_private(
+    plan: "Plan",
+    reader: Reader,
+    *,
+    name: str,
+    parameters: Mapping[str, Any],
+    budget: "Budget | None",
+    seed: int | None,
+) -> Fitted:
+    """Run ``plan`` on the data that ``reader`` reads; ``parameters`` are the arguments of the estimator."""
+    public = {**plan.facts.public, **_public(name, plan.spec, reader), "why": list(plan.why)}
+    public["assumptions"] = _assumptions(plan, reader)
+    if budget is not None:
+        budget = HeaderBudget(budget, header_digest(name, plain_parameters(parameters, plan.method), public))
     if seed is None:
         release = plan.run(lambda: reader.read(plan.most_rows), budget)
     else:
         _warn_seeded()
         release = _run_seeded(plan, reader, budget, seed)
-    public = {**release.record.public, **_public(name, plan.spec, reader), "why": list(plan.why)}
-    public["assumptions"] = _assumptions(release.record, reader)
     record = replace(release.record, public=public)
     profile = None if record.seeded else release.profile
     return Fitted(*_learnt(release.value, reader), record.public, record, profile, plan, release.value)
@@ -231,10 +242,10 @@ def _clip_share(spec: ProblemSpec) -> float | None:
     return min(1.0, spec.clip / (spec.radius * clip_unit(spec.loss)))
 
 
-def _assumptions(record: Record, reader: Reader) -> list[str]:
+def _assumptions(plan: "Plan", reader: Reader) -> list[str]:
     """What the guarantee takes as public, in words."""
-    declared = "n, as it was declared; it was not compared with the data" if record.public.get("n") else ""
-    rows = "n, the number of rows of X" if record.adjacency.value == "replace_one" else declared
+    declared = "n, as it was declared; it was not compared with the data" if plan.facts.public.get("n") else ""
+    rows = "n, the number of rows of X" if plan.adjacency.value == "replace_one" else declared
     every = (
         rows,
         "the number, names and types of the columns of X",

@@ -13,14 +13,15 @@ from dperm.cli.options import AsJson
 from dperm.cli.running import VIOLATION, note, reported_errors, spinner
 
 if TYPE_CHECKING:
-    from dperm.cli.ledger.anchors import Claim
+    from dperm.cli.ledger.artefact import Artefact
     from dperm.ledger import Verification
     from dperm.ledger.verify import VerifiedAccount
 
 HELP = """Read a ledger from its first line to its last: every hash, sum and limit. Exit code 5 if one is wrong.
 
 Lines that are missing at the end, since an older copy was put back, are seen only against an anchor, or against the
-receipt in a model that was charged. For a model its digest and what it spent are compared with the books, too.
+receipt in a model that was charged. A model must also agree with its entry: the released coefficients, the guarantee,
+the event, the noise, and the parameters and public facts in its header.
 
 \b
 Examples:
@@ -66,53 +67,63 @@ def verify(
 ) -> None:
     """Verify a ledger."""
     with reported_errors():
-        from dperm.cli.ledger.anchors import read_anchors, read_claim
+        from dperm.cli.ledger.anchors import read_anchors
+        from dperm.cli.ledger.artefact import read_artefact
         from dperm.cli.ledger.no_ledger import require_ledger
         from dperm.ledger import verify as verified
 
         anchors = [one for file in anchor or () for one in read_anchors(file)]
-        claims = [read_claim(file) for file in model or ()]
+        artefacts = [read_artefact(file) for file in model or ()]
         require_ledger(location)
         with spinner("Verifying ..."):
-            carried = [found for found in (claim.anchor() for claim in claims) if found is not None]
+            carried = [found for found in (one.anchor() for one in artefacts) if found is not None]
             found = verified(location, [*anchors, *carried], prices=prices)
-            problems = list(dict.fromkeys([*found.problems, *_contradictions(location, claims, found)]))
+            contradictions, notes = _compared(location, artefacts, found)
+            problems = list(dict.fromkeys([*found.problems, *contradictions]))
         if json:
-            _print_json(found, problems, len(claims))
+            _print_json(found, problems, notes, len(artefacts))
         else:
-            _print_text(found, problems, len(claims))
+            _print_text(found, problems, notes, len(artefacts))
         if problems:
             note(f"Error: {len(problems)} found. Charge nothing to this ledger before it is explained.")
             raise typer.Exit(VIOLATION)
 
 
-def _contradictions(location: str, claims: "list[Claim]", found: "Verification") -> list[str]:
+def _compared(location: str, artefacts: "list[Artefact]", found: "Verification") -> tuple[list[str], list[str]]:
+    """Contradictions between the artefacts and the ledger, and notes on the parts that were not compared."""
+    from dperm.ledger.books import Books
     from dperm.ledger.stores import location_of, store_of
     from dperm.ledger.transact import consult
 
-    if not found.ledger or not claims:  # it could not be read, which is a problem by itself
-        return []
-    store = store_of(location_of(location))
-    return consult(store, lambda books: [problem for claim in claims for problem in claim.problems(books)])
+    if not found.ledger or not artefacts:  # a ledger that cannot be read is a problem by itself
+        return [], []
+
+    def read(books: Books) -> tuple[list[str], list[str]]:
+        problems = [problem for one in artefacts for problem in one.problems(books)]
+        return problems, [note for one in artefacts for note in one.notes(books)]
+
+    return consult(store_of(location_of(location)), read)
 
 
-def _print_json(found: "Verification", problems: list[str], models: int) -> None:
+def _print_json(found: "Verification", problems: list[str], notes: list[str], models: int) -> None:
     from dperm.cli.output import print_json
 
     accounts = {name: asdict(account) for name, account in found.accounts.items()}
-    compared = {"anchors": found.anchors, "models": models}
+    compared = {"notes": notes, "anchors": found.anchors, "models": models}
     print_json(
         {"ledger": found.ledger or None, "ok": not problems, "problems": problems, **compared, "accounts": accounts}
     )
 
 
-def _print_text(found: "Verification", problems: list[str], models: int) -> None:
+def _print_text(found: "Verification", problems: list[str], notes: list[str], models: int) -> None:
     from dperm.cli.ledger.layout import print_folded
 
     for name, account in found.accounts.items():
         print_folded(_in_words(account, in_order=not problems), first=f"{name}: ", rest="  ")
     for problem in problems:
         print_folded(problem, first="PROBLEM: ", rest="  ")
+    for text in notes:
+        print_folded(text, first="Note: ", rest="  ")
     if not found.anchors:
         print_folded(NO_ANCHOR)
     elif not problems:

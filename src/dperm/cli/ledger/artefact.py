@@ -1,0 +1,211 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Models, statements and records that were charged to a ledger, compared with their entries."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dperm.cli.ledger.anchors import is_archive, read_json
+from dperm.errors import DpermError, ModelFormatError, ParameterError
+from dperm.ledger import Anchor, Entry, Kind, receipt_is_signed
+from dperm.ledger.books import Books
+from dperm.privacy.guarantee import guarantee_as_dict
+
+GUARANTEE = "guarantee"
+_DESCRIBED = ("noise", "grade", "theorems", "versions", "seeded")
+"""Facts of a record that the reservation repeats."""
+_HEADER_UNBOUND = (
+    "the ledger entry does not bind the parameters, classes and bounds in this model file: it was written by an "
+    "earlier version of dperm, or not by an estimator. Compared: the released coefficients, guarantee, event and noise."
+)
+_NO_COEFFICIENTS = "the file holds no coefficients. Compared: guarantee, event, and the receipt with its digest."
+_NO_RELEASED = (
+    "the ledger entry does not bind the coefficients in this file: a version of dperm before 0.5 wrote it, without the "
+    "released values. Compared: guarantee, event and noise."
+)
+
+
+@dataclass(frozen=True)
+class Artefact:
+    """A file that claims to be a release of a ledger.
+
+    Attributes
+    ----------
+    source
+        Path of the file.
+    receipt
+        The receipt in it; empty if there is none.
+    event
+        The accounting event that it names; None if it names none.
+    facts
+        The guarantee and the description of the noise, as far as the file has them.
+    header
+        Digest of the parameters and public facts of a model; None for other files.
+    schema
+        Digest of the schema in a model file; None without one.
+    damage
+        The contradiction inside the file; "" if there is none.
+    released
+        Whether the file holds the released values; None for statements and records.
+    """
+
+    source: Path
+    receipt: Mapping[str, Any]
+    event: object = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    header: str | None = None
+    schema: str | None = None
+    damage: str = ""
+    released: bool | None = None
+
+    def anchor(self) -> Anchor | None:
+        """The anchor in the receipt, if there is one."""
+        try:
+            return Anchor.from_receipt(self.receipt)
+        except DpermError:
+            return None
+
+    def problems(self, books: Books) -> Iterator[str]:
+        """Contradictions with the ledger; whether the line exists is checked by the anchor."""
+        if self.damage:
+            yield f"{self.source} was edited or is damaged: {self.damage}."
+        anchor = self.anchor()
+        if anchor is None:
+            yield f"{self.source} has no receipt of a ledger: what it holds was not charged to this one."
+            return
+        if not receipt_is_signed(self.receipt):
+            yield f"{self.source} has a receipt that the ledger did not sign as it stands: it was edited."
+        line = books.entry(anchor.account, anchor.seq)
+        if line is None or line.hash != anchor.hash:
+            return
+        if line.kind is not Kind.COMMIT or line.body.get("digest") != self.receipt.get("digest"):
+            yield f"{self.source} names another digest than line {line.seq} of account {line.account!r}."
+        reserved = self._reservation(books)
+        if self.event is not None and (reserved is None or reserved.body.get("event") != self.event):
+            yield f"{self.source} spent something else than was charged in account {line.account!r}, line {line.about}."
+        if reserved is not None:
+            yield from self._differences(reserved)
+
+    def notes(self, books: Books) -> Iterator[str]:
+        """Parts of the file that the ledger entry does not bind."""
+        reserved = self._reservation(books)
+        if reserved is None:
+            return
+        if self.released is None:
+            yield f"{self.source}: {_NO_COEFFICIENTS}"
+        elif not self.released:
+            yield f"{self.source}: {_NO_RELEASED}"
+        elif _booked_header(reserved) is None:
+            yield f"{self.source}: {_HEADER_UNBOUND}"
+
+    def _reservation(self, books: Books) -> Entry | None:
+        anchor = self.anchor()
+        line = None if anchor is None else books.entry(anchor.account, anchor.seq)
+        return None if line is None or line.about is None else books.entry(line.account, line.about)
+
+    def _differences(self, reserved: Entry) -> Iterator[str]:
+        """Facts of the file that are not those of the reservation; a fact that only one of them has is not compared."""
+        where = f"line {reserved.seq} of account {reserved.account!r}"
+        booked = _facts(reserved)
+        for name, value in self.facts.items():
+            if name in booked and booked[name] != value:
+                said = f" ({_in_brief(value)} instead of {_in_brief(booked[name])})" if name == GUARANTEE else ""
+                yield f"{self.source} states another {name} than {where}{said}: it was edited."
+        header = _booked_header(reserved)
+        if header is not None and self.released is not None and self.header != header:
+            yield (
+                f"{self.source} has other parameters, classes or bounds than {where}: its header was edited after the "
+                "charge."
+            )
+        command = booked.get("command")
+        if self.schema is not None and isinstance(command, Mapping) and command.get("schema") != self.schema:
+            yield f"{self.source} has another schema than {where}: it was edited."
+
+
+def read_artefact(path: Path) -> Artefact:
+    """The receipt and the facts in a model file, or in a statement or record of JSON."""
+    return _of_model(path) if is_archive(path) else _of_json(path)
+
+
+def _facts(reserved: Entry) -> Mapping[str, Any]:
+    found = reserved.body.get("facts")
+    return found if isinstance(found, Mapping) else {}
+
+
+def _booked_header(reserved: Entry) -> object:
+    from dperm.sklearn.header import HEADER
+
+    return _facts(reserved).get(HEADER)
+
+
+def _of_model(path: Path) -> Artefact:
+    from dperm.data.schema import text_digest
+    from dperm.privacy import Record
+    from dperm.report.model_file import read_model
+    from dperm.sklearn.files import load_stored, stored_header_digest
+
+    file = read_model(path)
+    stored, schema = file.data.get("record"), file.data.get("schema")
+    if not isinstance(stored, str):  # fitted without noise
+        return Artefact(path, {}, released="released" in file.arrays)
+    record, damage, header = Record.from_json(stored), "", None
+    try:
+        load_stored(path)  # the coefficients follow from the released values, and those from the digest in the receipt
+        header = stored_header_digest(path)
+    except ModelFormatError as error:
+        damage = str(error.__cause__ or error).rstrip(".")
+    facts = {name: _plain(getattr(record, name)) for name in _DESCRIBED}
+    return Artefact(
+        path,
+        record.ledger,
+        record.event,
+        {GUARANTEE: guarantee_as_dict(record.guarantee), **facts},
+        header,
+        text_digest(schema) if isinstance(schema, str) else None,
+        damage,
+        "released" in file.arrays,
+    )
+
+
+def _of_json(path: Path) -> Artefact:
+    """A statement has its fields, and the receipt in "ledger_entry"; a record has it in "ledger"."""
+    data = read_json(path)
+    fields = data.get("fields", data) if isinstance(data, Mapping) else {}
+    receipt = fields.get("ledger_entry", fields.get("ledger")) if isinstance(fields, Mapping) else None
+    if receipt is None:
+        raise ParameterError(
+            f"--model: {path} is neither a model nor a statement or record in JSON. Give the file that dperm fit or "
+            "dperm report wrote."
+        )
+    known = receipt if isinstance(receipt, Mapping) else {}
+    stated = fields.get("goal", fields.get(GUARANTEE))
+    facts = {GUARANTEE: stated} if isinstance(stated, Mapping) else {}
+    damage = _statement_damage(path) if "status" in fields else ""
+    return Artefact(path, known.get("known", known), fields.get("event"), facts, damage=damage)
+
+
+def _statement_damage(path: Path) -> str:
+    """The contradiction between the fields of a statement; "" if there is none."""
+    from dperm.report import Statement
+
+    try:
+        Statement.from_json(path.read_text(encoding="utf-8"))
+    except DpermError as error:
+        return str(error).rstrip(".")
+    return ""
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON reads it back."""
+    return json.loads(json.dumps(value))
+
+
+def _in_brief(value: Any) -> str:
+    """The numbers of a guarantee."""
+    if not isinstance(value, Mapping):
+        return "something else"
+    numbers = (f"{name} {number}" for name, number in value.items() if name not in ("kind", "adjacency"))
+    return f"{value.get('kind')}, {', '.join(numbers)}"

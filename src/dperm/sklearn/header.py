@@ -1,0 +1,89 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The header of a model: class, parameters and public facts, all known before the data are read.
+
+A ledger entry binds both halves of a model: the reservation holds the digest of the header, the commit entry the digest
+of the released coefficients. So neither can be edited in a model file without contradicting the ledger. The digest is
+made from public facts only.
+"""
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, final
+
+import numpy as np
+
+from dperm.accounting.budget import Budget, Reservation
+from dperm.accounting.event import Event
+from dperm.privacy import Adjacency
+
+HEADER = "model_header"
+"""Name of the digest among the facts of a reservation."""
+_LEFT_OUT = ("ledger",)
+_NAMED_LATER = ("columns", "schema_digest")
+"""Public facts that a schema adds when the model is written."""
+
+
+def plain_parameters(given: Mapping[str, Any], method: str) -> dict[str, object]:
+    """The arguments of an estimator's constructor as plain JSON data; ``method`` names a method given as an object."""
+    found = {name: value for name, value in given.items() if name not in _LEFT_OUT}
+    found["adjacency"] = Adjacency.of(found["adjacency"]).value
+    found["epsilon"] = "inf" if found["epsilon"] == math.inf else found["epsilon"]
+    found["method"] = found["method"] if isinstance(found["method"], str) else method
+    found["random_state"] = found["random_state"] if isinstance(found["random_state"], int | np.integer) else None
+    if found.get("class_weight") is not None:
+        found["class_weight"] = [[key, value] for key, value in found["class_weight"].items()]
+    return {name: _plain(value) for name, value in found.items()}
+
+
+def header_digest(
+    kind: str, parameters: Mapping[str, object], public: Mapping[str, object], *, by_schema: bool = False
+) -> str:
+    """SHA-256 of the class name, the plain parameters and the public facts of a model.
+
+    A schema names the columns after the fit (``by_schema``); those names are bound by the digest of the schema.
+    """
+    known = {name: value for name, value in public.items() if name not in _NAMED_LATER}
+    columns = None if by_schema else public.get("columns")
+    content = ["dperm model header", kind, dict(parameters), known, columns]
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), default=_json_number)
+    return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+
+
+@final
+@dataclass(frozen=True)
+class HeaderBudget:
+    """A budget (`Budget`) that keeps the digest of a model's header among the facts of the reservation."""
+
+    budget: Budget
+    digest: str
+
+    def check(self, event: Event) -> None:
+        """Raise as the budget does."""
+        self.budget.check(event)
+
+    def reserve(
+        self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
+    ) -> Reservation:
+        """Charge ``event`` to the budget, with the digest among the facts."""
+        return self.budget.reserve(event, request_id=request_id, facts={**(facts or {}), HEADER: self.digest})
+
+
+def _plain(value: Any) -> Any:
+    """Numbers, text and their lists and mappings; numpy's become Python's."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, tuple | list | range) else value
+
+
+def _json_number(value: object) -> object:
+    """A number of numpy as Python's; of anything else the type, which no file can hold."""
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, Real) else type(value).__name__
