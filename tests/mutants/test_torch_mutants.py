@@ -55,8 +55,8 @@ MUTANTS = [
     Mutant(
         "divided by the rows of the sample",
         "session",
-        "found = self._unclipped(losses)",
-        "found = self._unclipped(losses); self.update._expected = len(losses)",
+        "if part.rows and not part.trial else None",
+        "if part.rows and not part.trial else None; self.update._expected = len(losses)",
         checks.a_record_moves_a_step_by_a_clip_norm_at_most,
     ),
     Mutant(
@@ -101,7 +101,13 @@ MUTANTS = [
         "sampled_rows(min(2 * self.rate, 1.0),",
         checks.a_record_moves_a_step_by_a_clip_norm_at_most,
     ),
-    Mutant("padding counts", "session", "elif part.rows:", "elif True:", checks.padding_counts_for_nothing),
+    Mutant(
+        "padding counts",
+        "session",
+        "if part.rows and not part.trial else None",
+        "if not part.trial else None",
+        checks.padding_counts_for_nothing,
+    ),
     Mutant(
         "rows that are no numbers count",
         "engine.gradients",
@@ -273,13 +279,43 @@ MUTANTS = [
         "        return True\n",
         checks.failures_burn,
     ),
-    Mutant("records may mix in the loop", "rehearsal", "if any(moved):", "if False:", checks.loops_do_not_mix),
-    Mutant("order is kept in a rehearsal", "rehearsal", "_order(rows)", "list(range(rows))", checks.loops_do_not_mix),
+    Mutant(
+        "records may mix in the loop",
+        "rehearsal",
+        "return same and _dist",
+        "return True or _dist",
+        checks.loops_do_not_mix,
+    ),
+    Mutant("rows are not compared alone", "rehearsal", "if not self._is_random:", "if False:", checks.loops_do_not_mix),
+    Mutant(
+        "rows alone keep their places",
+        "rehearsal",
+        "range(1, rows, 2)), list(range(0, rows, 2))",
+        "range(0, rows, 2)), list(range(1, rows, 2))",
+        checks.loops_do_not_mix,
+    ),
+    Mutant(
+        "no value is foreign to a rehearsal",
+        "rehearsal",
+        "        if not charged:\n",
+        "        if False:\n",
+        checks.gates_are_seen,
+    ),
+    Mutant(
+        "constants are not noted", "compared_constants", "self.constants.add(number)", "pass", checks.gates_are_seen
+    ),
+    Mutant(
+        "later steps are not rehearsed",
+        "rehearsal",
+        "while len(found) < count",
+        "while False",
+        checks.late_mixing_is_seen,
+    ),
     Mutant(
         "weights are used outside of the model",
         "rehearsal",
-        "    if plain is None or (total is not None and _close(total, plain)):",
-        "    if True:",
+        "if not _close(total, grad,",
+        "if False and not _close(total, grad,",
         checks.penalties_are_refused,
     ),
     Mutant("missing keys are keys", "sampling", "isinstance(key, int | str | bytes)", "True", checks.keys_are_sound),

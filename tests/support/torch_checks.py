@@ -372,6 +372,23 @@ def loops_do_not_mix() -> None:
     assert refused(lambda: _looped(lambda model, x, y: loss_of(model, x, y) / len(x)))
 
 
+def gates_are_seen() -> None:
+    assert refused(lambda: _looped(lambda m, x, y: loss_of(m, x * (1 + (x == 0.25).any()), y)))
+
+
+def late_mixing_is_seen() -> None:
+    model, runs = model_of(), []
+
+    def late() -> None:
+        with attached(plan_of(rate=0.5, steps=100), model, rehearsal=True) as private:
+            runs.append(private)
+            for x, y in private:
+                scale = len(x) if private.steps_taken else 1
+                private.step(loss_of(model, x, y) / scale)
+
+    assert refused(late)
+
+
 def penalties_are_refused() -> None:
     assert refused(lambda: _looped(lambda model, x, y: loss_of(model, x, y) + (model[0].weight ** 2).sum()))
 

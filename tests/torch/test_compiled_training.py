@@ -75,7 +75,10 @@ def test_the_noise_of_a_compiled_step_has_the_scale_of_the_plan():
     plan = DPSGD(2.0, rate=1e-6, steps=3, grade="fast", physical_batch_size=4).plan(n=60, epsilon=1.0, delta=1e-5)
     found = []
     with plan.attach(
-        model, torch.optim.SGD(model.parameters(), lr=0.0), (torch.ones(60, 40), torch.ones(60).long())
+        model,
+        torch.optim.SGD(model.parameters(), lr=0.0),
+        (torch.ones(60, 40), torch.ones(60).long()),
+        rehearsal=False,
     ) as private:
         step = CompiledTraining(private, loss, code=interpreted)
         for x, y in private:

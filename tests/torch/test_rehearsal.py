@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loops in which one record acts on another one's loss or gradient are refused before anything is charged (T46)."""
 
+from collections import UserDict
+
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, linear
+from torch.nn.functional import cross_entropy, linear, scaled_dot_product_attention
+from torch.utils.data import default_collate
 
 from dperm import ApproxDP
 from dperm.accounting import MemoryBudget
-from dperm.errors import AssumptionError
+from dperm.errors import AssumptionError, DpermWarning
 from dperm.torch import DPSGD, fit
-from dperm.torch.rehearsal import _order
+from dperm.torch.rehearsal import Rehearsal
 
 
 def data() -> tuple[Tensor, Tensor]:
@@ -113,26 +116,20 @@ def test_parameters_that_are_used_outside_of_the_model_are_named(name):
         run(loss, model=model)
 
 
-def test_mixing_that_shows_only_when_parameters_have_moved_is_refused_later():
-    class Centred(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.first, self.head = nn.Linear(6, 5), nn.Linear(5, 2)
-            self.share = nn.Parameter(torch.zeros(()))
-
-        def forward(self, x: Tensor) -> Tensor:
-            return self.head(self.first(x)) + 0.0 * self.share
-
-    model = Centred()
-    calls = {"model": 0}
+def test_mixing_that_begins_after_the_first_step_is_refused_at_a_secret_step():
+    """Of 400 steps, 8 secret ones are rehearsed: mixing at the last 399 is missed with probability 0."""
+    private = {}
 
     def drifting(m: nn.Module, x: Tensor, y: Tensor) -> Tensor:
-        calls["model"] += 1
         own = losses(m(x), y)
-        return own if calls["model"] <= 3 else own / len(x)
+        return own if not private["run"].steps_taken else own / len(x)
 
+    model = nn.Linear(6, 2)
+    plan = DPSGD(1.0, rate=0.5, steps=400, grade="fast").plan(n=40, epsilon=2.0, delta=1e-5)
     with pytest.raises(AssumptionError, match="one record acts on"):
-        run(drifting, model=model, steps=20)
+        with plan.attach(model, torch.optim.SGD(model.parameters(), lr=0.1), data()) as private["run"]:
+            for x, y in private["run"]:
+                private["run"].step(drifting(model, x, y))
 
 
 def test_fit_refuses_targets_of_another_shape():
@@ -150,8 +147,212 @@ def test_fit_refuses_targets_of_another_shape():
         )
 
 
-@pytest.mark.parametrize("rows", range(2, 12))
-def test_every_record_but_the_first_comes_once_and_in_a_place_of_the_other_parity(rows):
-    order = _order(rows)
-    assert sorted(order) == list(range(1, rows))
-    assert all((place + row) % 2 for place, row in enumerate(order))
+def large(rows: int, *, features: int = 6) -> tuple[Tensor, Tensor]:
+    inputs = torch.randn(rows, features)
+    return inputs, (inputs[:, 0] > 0).long()
+
+
+def rehearse(loss, dataset, *, model=None, steps=1, **options):
+    """One training whose sample is the whole data set."""
+    rows = len(dataset[0])
+    model = model or nn.Linear(dataset[0].shape[1], 2)
+    budget = MemoryBudget(ApproxDP(50.0, 1e-3, "add_remove"), blocks=9)
+    plan = DPSGD(1.0, rate=1.0, steps=steps, grade="fast").plan(n=rows, epsilon=5.0, delta=1e-5)
+    try:
+        with plan.attach(model, torch.optim.SGD(model.parameters(), lr=0.1), dataset, budget, **options) as private:
+            for x, y in private:
+                private.step(loss(model, x, y))
+    finally:
+        spent = budget.spent["epsilon"]
+    return spent
+
+
+def centred_if(condition):
+    return lambda m, x, y: losses(m(x - x.mean(0) if condition(x) else x), y)
+
+
+SUBTLE = {
+    "loss / len(x)": lambda m, x, y: losses(m(x), y) / len(x),
+    "class weights of the batch": lambda m, x, y: cross_entropy(
+        m(x), y, weight=len(y) / (2.0 * torch.bincount(y, minlength=2).clamp(min=1)), reduction="none"
+    ),
+    "divided by the maximum": lambda m, x, y: losses(m(x / x.abs().max()), y),
+    "centred beyond 100 rows": centred_if(lambda x: len(x) > 100),
+    "centred if an entry is 0.5": centred_if(lambda x: bool((x == 0.5).any())),
+    "zeroed if an input is infinite": lambda m, x, y: losses(m(x * 0 if x.isinf().any() else x), y),
+    "skipped where a loss is not finite": lambda m, x, y: torch.where(
+        (own := losses(m(x), y)).isfinite().all(), own, 0 * own.nan_to_num(0, 0, 0)
+    ),
+    "one mean for all rows": lambda m, x, y: cross_entropy(m(x), y).expand(len(x)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", [300, 2000])
+@pytest.mark.parametrize("name", SUBTLE)
+def test_influences_of_one_in_many_rows_and_rare_gates_are_refused_before_the_charge(name, rows):
+    dataset, spent = large(rows), []
+    with pytest.raises(AssumptionError, match=r"one record acts on|depends on the model's output for other"):
+        spent.append(rehearse(SUBTLE[name], dataset))
+    assert not spent
+
+
+def test_a_maximum_that_all_records_share_is_seen_as_well():
+    """Pixels: every record has an entry of 1, so that rows alone have the maximum of the batch."""
+    inputs, labels = torch.rand(300, 6), torch.randint(0, 2, (300,))
+    inputs[:, 3] = 1
+    with pytest.raises(AssumptionError, match="one record acts on"):
+        rehearse(lambda m, x, y: losses(m(x / x.max()), y), (inputs, labels))
+
+
+def test_losses_that_depend_on_all_outputs_are_refused_before_the_charge_without_a_rehearsal():
+    budget = MemoryBudget(ApproxDP(5.0, 1e-4, "add_remove"), blocks=9)
+    with pytest.raises(AssumptionError, match="depends on the model's output for other"):
+        run(lambda m, x, y: cross_entropy(m(x), y).expand(len(x)), budget=budget, rehearsal=False)
+    assert budget.spent == {"epsilon": 0.0, "delta": 0.0}
+
+
+def test_a_loop_that_one_record_can_stop_is_refused_before_the_charge():
+    def training(react) -> None:
+        budget, model = MemoryBudget(ApproxDP(5.0, 1e-4, "add_remove"), blocks=9), nn.Linear(6, 2)
+        plan = DPSGD(1.0, rate=0.5, steps=3, grade="fast").plan(n=40, epsilon=2.0, delta=1e-5)
+        with pytest.raises(AssumptionError, match="one record can stop the training"):
+            with plan.attach(model, torch.optim.SGD(model.parameters(), lr=0.1), data(), budget) as private:
+                for x, y in private:
+                    own = losses(model(x), y)
+                    if not own.isfinite().all():
+                        if react == "raise":
+                            raise ValueError("not finite")
+                        if react == "break":
+                            break
+                        continue
+                    private.step(own)
+        assert budget.spent == {"epsilon": 0.0, "delta": 0.0}
+
+    for react in ("raise", "break", "continue"):
+        training(react)
+
+
+class Attention(nn.Module):
+    """Attention as of BERT and ViT, with linear layers of their own for queries, keys and values.
+
+    The true gradient of the key bias is 0.
+    """
+
+    def __init__(self, width: int = 16, heads: int = 4) -> None:
+        super().__init__()
+        self.q, self.k, self.v, self.out = (nn.Linear(width, width) for _ in range(4))
+        self.norm, self.heads = nn.LayerNorm(width), heads
+
+    def forward(self, x: Tensor) -> Tensor:
+        rows, places, width = x.shape
+        q, k, v = (
+            layer(self.norm(x)).view(rows, places, self.heads, -1).transpose(1, 2) for layer in (self.q, self.k, self.v)
+        )
+        return x + self.out(scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(rows, places, width))
+
+
+class Encoder(nn.Module):
+    """Tokens, positions, two blocks of attention, and a head; or patches of an image in the place of tokens."""
+
+    def __init__(self, first: nn.Module) -> None:
+        super().__init__()
+        self.first, self.blocks, self.head = first, nn.Sequential(Attention(), Attention()), nn.Linear(16, 2)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.head(self.blocks(self.first(x))[:, 0])
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("name", ["tokens", "patches"])
+def test_attention_with_a_key_bias_of_its_own_is_trained(name, dtype):
+    torch.manual_seed(1)
+    tokens = torch.randint(0, 50, (300, 8)) if name == "tokens" else torch.randn(300, 8, 12, dtype=dtype)
+    model = Encoder(nn.Embedding(50, 16) if name == "tokens" else nn.Linear(12, 16)).to(dtype)
+    assert rehearse(lambda m, x, y: losses(m(x), y), (tokens, torch.randint(0, 2, (300,))), model=model, steps=60) > 0
+
+
+def test_a_loop_may_change_its_batch():
+    """Keys are popped and tensors edited in place; every call has a copy of its own."""
+    inputs, labels = data()
+    model = nn.Linear(6, 2)
+    plan = DPSGD(1.0, rate=0.5, steps=60, grade="fast").plan(n=40, epsilon=2.0, delta=1e-5)
+    records = [{"inputs": x, "labels": y} for x, y in zip(inputs, labels, strict=True)]
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with plan.attach(model, optimizer, records, example_inputs=(inputs[:2],), collate_fn=as_user_dict) as private:
+        for batch in private:
+            y = batch.pop("labels")
+            batch["inputs"].mul_(0.5).add_(1)
+            private.step(losses(model(batch["inputs"]), y))
+    assert private.steps_taken == 60
+
+
+def as_user_dict(records: list) -> UserDict:
+    return UserDict(default_collate(records))
+
+
+def test_a_loop_that_changes_its_batch_trains_on_the_batch_itself():
+    """In-place edits of the rehearsal do not reach the step that counts."""
+    seen = []
+
+    def halved(m: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        seen.append(float(x.abs().max()))
+        return losses(m(x.mul_(0.5)), y)
+
+    rehearse(halved, large(20))
+    assert seen[-1] == seen[0]
+
+
+def test_batches_of_other_things_than_tensors_are_not_rehearsed_and_the_user_is_told():
+    inputs, labels = data()
+    records = [{"x": x, "y": y, "name": "n"} for x, y in zip(inputs, labels, strict=True)]
+    model, plan = nn.Linear(6, 2), DPSGD(1.0, rate=0.5, steps=3).plan(n=40, epsilon=2.0, delta=1e-5)
+    with pytest.warns(DpermWarning, match="not rehearsed"):
+        with plan.attach(
+            model, torch.optim.SGD(model.parameters(), lr=0.1), records, example_inputs=(inputs[:2],)
+        ) as run:
+            for batch in run:
+                run.step(losses(model(batch["x"]), batch["y"]))
+
+
+def test_a_loop_that_mixes_is_refused_before_the_charge_also_if_the_first_sample_is_empty():
+    budget, model = MemoryBudget(ApproxDP(5.0, 1e-4, "add_remove"), blocks=9), nn.Linear(6, 2)
+    plan = DPSGD(1.0, rate=1e-9, steps=3).plan(n=40, epsilon=2.0, delta=1e-5)
+    with pytest.raises(AssumptionError, match="one record acts on"):
+        with plan.attach(model, torch.optim.SGD(model.parameters(), lr=0.1), data(), budget) as private:
+            for x, y in private:
+                private.step(losses(model(x), y) / len(x))
+    assert budget.spent == {"epsilon": 0.0, "delta": 0.0}
+
+
+def counted(model: nn.Module, steps: int, rows: int = 64) -> tuple[list[int], int]:
+    """Steps at which there was a rehearsal, and rows of all later ones."""
+    plan = DPSGD(1.0, rate=1.0, steps=steps, grade="fast").plan(n=rows, epsilon=5.0, delta=1e-5)
+    found, later = [], 0
+    with plan.attach(model, torch.optim.SGD(model.parameters(), lr=0.1), large(rows)) as private:
+        for x, y in private:
+            if not private.step(losses(model(x), y)):
+                found.append(private.steps_taken)
+                later += len(x) if private.steps_taken else 0
+    return sorted(set(found)), later
+
+
+@pytest.mark.parametrize("model", [lambda: nn.Linear(6, 2), lambda: nn.Sequential(nn.Linear(6, 2), nn.Dropout(0.1))])
+def test_later_rehearsals_are_at_secret_steps_and_cost_two_percent_at_most(model):
+    one, two = (counted(model(), 400) for _ in range(2))
+    assert one[0][0] == two[0][0] == 0
+    assert len(one[0]) - 1 in (4, 8)
+    assert one[0] != two[0]  # equal with probability below 1e-9
+    assert 0 < max(one[1], two[1]) <= 0.02 * 400 * 64
+
+
+def test_rows_of_a_rehearsal_are_secret_and_move_to_places_of_the_other_parity():
+    rehearsal = Rehearsal(None, [], 1.0)
+    drawn = set()
+    for rows in [2, 3, 4, 5, 9, 10, 11, 64] * 5:
+        chosen = rehearsal._selection((torch.randn(rows, 2),), rows)
+        assert 1 <= len(set(chosen.alone)) == len(chosen.alone) == min(5, rows // 2)
+        assert all((place + row) % 2 for place, row in enumerate(chosen.alone))
+        assert chosen.changed not in chosen.alone
+        assert chosen.source != chosen.changed
+        drawn.add(tuple(chosen.alone))
+    assert len(drawn) > 8

@@ -9,7 +9,7 @@ stop at a step that depends on what was seen, and to report the steps that were 
 """
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from os import PathLike
@@ -17,12 +17,13 @@ from threading import get_ident
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
+import numpy as np
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from dperm.accounting.budget import Budget
 from dperm.checks import shown
-from dperm.errors import DpermWarning, ParameterError
+from dperm.errors import AssumptionError, DpermWarning, ParameterError
 from dperm.mechanisms.run import Prepared, Run, prepared
 from dperm.noise.bits import Bits, this_process
 from dperm.privacy import Release
@@ -39,7 +40,7 @@ from dperm.torch.options import Options
 from dperm.torch.progress import step_progress
 from dperm.torch.readiness import Ready, ready
 from dperm.torch.records import Batch
-from dperm.torch.rehearsal import Rehearsal
+from dperm.torch.rehearsal import FEWEST, STAND_IN, STOPPED, Rehearsal
 from dperm.torch.sampling import MicroBatch, Sampler
 from dperm.torch.single_process import check_single_process
 from dperm.torch.update import Draw, Update, checked_optimizer
@@ -117,6 +118,7 @@ class PrivateTraining:
         self._pending: MicroBatch | None = None
         self._rehearsed: MicroBatch | None = None
         self._samples: Iterator[MicroBatch] = iter(())
+        self._iterator: Generator[Batch, None, None] = self._batches(0)
         self._loops = 0
         self._whole = Whole(self)
         self._clipping, self._double = plan.clipping, plan.noise.double  # asked for once: they are worked out
@@ -152,7 +154,11 @@ class PrivateTraining:
         """Take the hooks away, and commit the digest of the model."""
         stack, self._open = self._opened_stack(), None
         with stack:
+            if self._rehearsed is not None:
+                self._iterator.close()  # ends the rehearsal: dropout works again
             self._checkpoint.settle(self.update.draws)
+            if self._rehearsal.foreign and (error is None or isinstance(error, Exception)):
+                raise AssumptionError(STOPPED) from error
             if error is not None:
                 raise error
             if self._failed:
@@ -168,7 +174,8 @@ class PrivateTraining:
         self._opened_stack()
         self._refuse_within_a_sample("a loop can begin")
         self._loops += 1
-        return self._batches(self._loops)
+        self._iterator = self._batches(self._loops)
+        return self._iterator
 
     def step(self, losses: Tensor) -> bool:
         """Add the clipped gradients of a micro-batch; after the last of a sample, add noise and let the optimizer step.
@@ -184,11 +191,12 @@ class PrivateTraining:
             Whether the optimizer stepped: then a scheduler may step too.
         """
         part, draw = self._awaited_by(losses), None
-        with self.whole(part):
+        with self._whole:  # whatever refuses the losses does so before the charge
             if part.trial:
                 self._rehearsal.note(losses)
-            elif part.rows:
-                found = self._unclipped(losses)
+            found = self._unclipped(losses) if part.rows and not part.trial else None
+        with self.whole(part):
+            if found is not None:
                 draw = self.update.draw_of(found) if part.last else None
                 if draw is None:
                     self.update.add(summed(found.weighed(observe=self.update.observer)))
@@ -207,6 +215,7 @@ class PrivateTraining:
         from dperm.torch.compiled.training import CompiledTraining  # inductor takes a second to import
 
         self._opened_stack()
+        self._rehearsal.sees_steps = False
         return CompiledTraining(self, loss)
 
     @property
@@ -266,7 +275,7 @@ class PrivateTraining:
         self._entered()
         return self._checkpoint.extra
 
-    def _batches(self, loop: int) -> Iterator[Batch]:
+    def _batches(self, loop: int) -> Generator[Batch, None, None]:
         if self.plan.steps == self.update.draws:
             warnings.warn(
                 "all planned steps of this training were taken, so that the loop has no batches.",
@@ -275,9 +284,10 @@ class PrivateTraining:
             )
         for part in self._parts():
             self._refuse_other_loops(loop)
-            if self._rehearsal.is_due(self.update.draws, part.batch, part.rows):
+            batch, rows = self._rehearsal_batch(part)
+            if self._rehearsal.is_due(self.update.draws, batch, rows):
                 self._rehearsed = part
-                yield from self._rehearsals_of(part, loop)
+                yield from self._rehearsals_of(batch, rows, loop)
             self._pending, self._rehearsed = part, None
             yield part.batch
         self._refuse_other_loops(loop)
@@ -289,12 +299,21 @@ class PrivateTraining:
         while (part := next(self._samples, None)) is not None:  # "yield from" would end them with the loop
             yield part
 
-    def _rehearsals_of(self, part: MicroBatch, loop: int) -> Iterator[Batch]:
-        """The batches of a rehearsal with the rows of ``part``."""
+    def _rehearsal_batch(self, part: MicroBatch) -> tuple[Batch, int]:
+        """The batch to rehearse with: before the charge, the first records stand in for a sample of few rows."""
+        records = self._ready.value.records
+        if self._run is not None or part.rows >= min(FEWEST, records.count) or not self._options.rehearsal:
+            return part.batch, part.rows
+        rows = min(records.count, STAND_IN, self.plan.method.physical_batch_size)
+        return next(iter(records.batches(iter([np.arange(rows, dtype=np.int64)])))), rows
+
+    def _rehearsals_of(self, batch: Batch, rows: int, loop: int) -> Iterator[Batch]:
+        """The batches of a rehearsal with the rows of ``batch``."""
+        charged = self._run is not None or self._checkpoint.resumes
         with self._rehearsal.quiet():
-            for batch, rows in self._rehearsal.batches(part.batch, part.rows, self.update.draws):
-                self._pending = MicroBatch(batch, rows, last=False, trial=True)
-                yield batch
+            for copy, size in self._rehearsal.batches(batch, rows, self.update.draws, charged=charged):
+                self._pending = MicroBatch(copy, size, last=False, trial=True)
+                yield copy
                 self._refuse_other_loops(loop)
 
     def _refuse_other_loops(self, loop: int) -> None:
@@ -368,7 +387,10 @@ class PrivateTraining:
             self._losses_seen = True
             self.gradients.keep_no_outputs()
             self._as_checked.note_hooks()
-        return self.gradients.unclipped(losses, self._clipping, self.update.clip_norm, double=self._double)
+        found = self.gradients.unclipped(losses, self._clipping, self.update.clip_norm, double=self._double)
+        if self._rehearsal.waits:
+            self._rehearsal.compare(losses, found.factors)
+        return found
 
     def _prepared(self) -> Prepared[Ready]:
         """Everything that comes before the charge."""
@@ -397,7 +419,9 @@ class PrivateTraining:
 
     def _rehearsals(self) -> Rehearsal:
         trained = [(name, value) for name, value in self.model.named_parameters() if value.requires_grad]
-        return Rehearsal(self.gradients, trained, self.plan.method.clip_norm, self._options.rehearsal)
+        return Rehearsal(
+            self.gradients, trained, self.plan.method.clip_norm, self.plan.steps, enabled=self._options.rehearsal
+        )
 
     @property
     def _request_id(self) -> str:

@@ -60,6 +60,8 @@ def train(
     def checked() -> Ready:
         data = ready(plan, model, dataset, options)
         check_loss(model, each, data.records)
+        if options.rehearsal:
+            _rehearse(plan, model, each, data)
         return data
 
     facts = plan.with_public(model_facts(model))
@@ -71,8 +73,6 @@ def train(
         step_progress(plan.steps, options.progress) as progress,
     ):
         descent = Descent(plan, gradients, each, run.value, run.stream)
-        if options.rehearsal:
-            descent.rehearse()
         for step, direction in enumerate(descent.directions()):
             clear_others(stepped, {id(parameter) for parameter in descent.parameters})
             for parameter, grad in zip(descent.parameters, direction, strict=True):
@@ -86,6 +86,19 @@ def train(
         return run.released(model, model_digest)
 
 
+def _rehearse(plan: "DPSVRGPlan", model: nn.Module, loss: PerExample, data: Ready) -> None:
+    """Refuse a loss in which records act on each other, on the first records of the data set."""
+    named = [(name, value) for name, value in model.named_parameters() if value.requires_grad]
+    rows = min(data.records.count, plan.method.physical_batch_size, REHEARSED)
+    batch = next(iter(data.records.batches(iter([np.arange(rows, dtype=np.int64)]))))
+    with PerExampleGradients(model, sites=data.sites) as gradients:
+        rehearsal = Rehearsal(gradients, named, plan.method.clip_norm)
+        if rehearsal.is_due(0, batch, rows):
+            with rehearsal.quiet():
+                for changed, _ in rehearsal.batches(batch, rows, 0):
+                    rehearsal.note(losses_of(model, loss, changed))
+
+
 class Descent:
     """The noisy directions of a run, one after the other: data are touched here only."""
 
@@ -95,18 +108,6 @@ class Descent:
         self.plan, self.gradients, self.loss, self.data, self.stream = plan, gradients, loss, data, stream
         self.parameters = [value for value in gradients.model.parameters() if value.requires_grad]
         self._checked = False
-
-    def rehearse(self) -> None:
-        """Refuse a loss in which records act on each other, on the first records that there are."""
-        named = [(name, value) for name, value in self.gradients.model.named_parameters() if value.requires_grad]
-        rehearsal = Rehearsal(self.gradients, named, self.plan.method.clip_norm)
-        rows = min(self.data.records.count, self.plan.method.physical_batch_size, REHEARSED)
-        batch = next(iter(self.data.records.batches(iter([np.arange(rows, dtype=np.int64)]))))
-        if rehearsal.is_due(0, batch, rows):
-            with rehearsal.quiet():
-                for changed, _ in rehearsal.batches(batch, rows, 0):
-                    rehearsal.note(self._losses(changed))
-        self.gradients.forget()
 
     def directions(self) -> Iterator[list[Tensor]]:
         """One for each step; the caller moves the parameters in between."""

@@ -72,6 +72,8 @@ class CompiledTraining:
         size = self._size
         padded = [_padded(values, size) for values in batch]
         keep = self._everything if part.rows == size else torch.arange(size) < part.rows
+        if self._sum is None:  # compiled, and the loss checked, before the charge
+            self._compiled_sum(padded)
         with training.whole(part):
             return self._taken(part, padded, keep)
 

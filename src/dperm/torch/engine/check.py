@@ -24,7 +24,7 @@ from dperm.torch.engine.refusals import check_layers, check_parameters
 from dperm.torch.engine.sites import Site, opaque, sites_of, whole_model
 from dperm.torch.engine.sizes import check_sizes
 from dperm.torch.engine.synthetic import Examples, Inputs
-from dperm.torch.engine.tape import refuse_second_backward
+from dperm.torch.engine.tape import PARTS, refuse_second_backward
 from dperm.torch.engine.trials import Trial, trials
 from dperm.torch.engine.untouched import seeded, untouched, without_dropout
 
@@ -99,6 +99,8 @@ def check_losses(losses: Tensor, gradients: PerExampleGradients) -> bool:
     leaves = [leaf for leaf in tree_leaves(gradients.outputs) if isinstance(leaf, Tensor) and leaf.requires_grad]
     if len(losses) < 2 or not leaves:
         return False
+    if len({leaf.shape[:1] for leaf in leaves}) > 1 and all(leaf.dim() for leaf in leaves):
+        raise AssumptionError(PARTS)
     if any(leaf.dim() == 0 or len(leaf) != len(losses) for leaf in leaves):
         raise ParameterError(
             "losses must be as many as the rows of the model's output, one loss for each example. For several losses "

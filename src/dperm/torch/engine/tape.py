@@ -18,6 +18,10 @@ from dperm.torch.engine.tied import united
 
 Uses = Iterable[tuple[nn.Parameter, Factor]]
 _VERSION = attrgetter("_version")
+PARTS = (
+    "a layer was used several times with different numbers of rows since the last step. Every forward pass has to see "
+    "all rows of the batch: for memory use physical_batch_size, and evaluate under torch.no_grad()."
+)
 
 
 class Rule(Protocol):
@@ -132,10 +136,7 @@ def _united(factors: list[Factor]) -> Factor:
     except RuntimeError as error:
         if "size" not in str(error).lower():
             raise
-        raise AssumptionError(
-            "a layer was used several times with different numbers of rows since the last step. Every forward pass has "
-            "to see all rows of the batch: for memory use physical_batch_size, and evaluate under torch.no_grad()."
-        ) from None
+        raise AssumptionError(PARTS) from None
 
 
 def _backward(losses: Tensor, edges: list[Any]) -> tuple[Tensor | None, ...]:

@@ -30,18 +30,28 @@ def untouched(model: nn.Module) -> Iterator[Held]:
 @contextmanager
 def without_dropout(model: nn.Module) -> Iterator[None]:
     """Nothing is dropped by the layers of torch, which stay in the mode in which they are."""
-    kept: list[tuple[nn.Module, str, float]] = []
-    for module in model.modules():
-        name = "p" if isinstance(module, _DropoutNd) else "dropout"
-        value = getattr(module, name, None)
-        if isinstance(value, float) and value > 0:
-            kept.append((module, name, value))
-            setattr(module, name, 0.0)
+    kept = list(_dropout_rates(model))
+    for module, name, _ in kept:
+        setattr(module, name, 0.0)
     try:
         yield
     finally:
         for module, name, value in kept:
             setattr(module, name, value)
+
+
+def has_dropout(model: nn.Module) -> bool:
+    """Whether a layer of torch in training mode drops values."""
+    return any(module.training for module, _, _ in _dropout_rates(model))
+
+
+def _dropout_rates(model: nn.Module) -> Iterator[tuple[nn.Module, str, float]]:
+    """Layers that drop values, each with the attribute that holds its positive rate."""
+    for module in model.modules():
+        name = "p" if isinstance(module, _DropoutNd) else "dropout"
+        value = getattr(module, name, None)
+        if isinstance(value, float) and value > 0:
+            yield module, name, value
 
 
 def seeded() -> None:
