@@ -157,7 +157,7 @@ class RandomizedResponseMechanism:
 
     @cached_property
     def _labels(self) -> Answers:
-        return np.arange(self.size) if isinstance(self.categories, int) else np.array(self.categories)
+        return np.array(self.categories)
 
     @cached_property
     def _places(self) -> dict[Any, int]:
@@ -168,7 +168,8 @@ class RandomizedResponseMechanism:
         kept = keep_coins(self.event.epsilon, self.size, len(indices), stream)
         shift = 1 + uniform_below(self.size - 1, len(indices), stream)
         shift[kept] = 0
-        return np.asarray(self._labels[(indices + shift) % self.size])
+        places = (indices + shift) % self.size
+        return places if isinstance(self.categories, int) else np.asarray(self._labels[places])
 
     def _shares(self, answers: ArrayLike) -> Floats:
         indices = self._indices("answers", answers)

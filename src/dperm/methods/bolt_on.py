@@ -25,9 +25,16 @@ from dperm.methods.constants import (
     require_gradient_of_loss,
     without_kink,
 )
-from dperm.methods.plan import Plan
+from dperm.methods.plan import Plan, noise_norm
 from dperm.methods.rules import output_regularization, prefers_gamma_norm, regularized
-from dperm.methods.stopped_descent import Places, StoppedDescent, last_iterate, rounding_error, sensitivity
+from dperm.methods.stopped_descent import (
+    Places,
+    StoppedDescent,
+    last_iterate,
+    longest_iterate,
+    rounding_error,
+    sensitivity,
+)
 from dperm.noise.bits import Stream
 from dperm.privacy import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee
@@ -166,6 +173,11 @@ class BoltOnPlan(Plan):
     def numbers(self) -> dict[str, object]:
         """The descent's, and those of the noise."""
         return {**self.descent.numbers, "output_noise": dict(self.mechanism.facts.public)}
+
+    @property
+    def longest(self) -> float:
+        """The last iterate, rounding included (`rounding_error`), and its noise."""
+        return 2 * longest_iterate(self.descent) + noise_norm(self.mechanism, self.spec.dim)
 
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
         """The last iterate plus noise."""

@@ -21,6 +21,8 @@ NEAR = 2000.0
 """Horizons up to this, in units of 1/(w R^2), are run by plain gradient descent."""
 HEAVY_STEP = 8.0
 KINKED_STEP = 2.0
+SQUARED = 2.0**500
+"""Entries below it have squares that are doubles."""
 
 
 @dataclass(frozen=True)
@@ -62,8 +64,13 @@ def descend(gradient: Callable[[Floats], Floats], descent: Descent, dim: int) ->
 
 def projected(theta: Floats, radius: float) -> Floats:
     """The nearest point of the ball around 0."""
-    length = float(np.linalg.norm(theta))
-    return theta if length <= radius else theta * (radius / length)
+    largest = float(np.abs(theta).max(initial=0.0))
+    if largest < SQUARED:
+        length = float(np.linalg.norm(theta))
+        return theta if length <= radius else theta * (radius / length)
+    scaled = theta / largest  # the square of an entry would overflow
+    length = float(np.linalg.norm(scaled))
+    return theta if length <= radius / largest else np.asarray(scaled * (radius / length))
 
 
 def step_unit(spec: ProblemSpec) -> float:

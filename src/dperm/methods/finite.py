@@ -218,6 +218,11 @@ class FinitePlan(Plan):
             "choice": dict(self.mechanism.facts.public),
         }
 
+    @property
+    def longest(self) -> float:
+        """The longest hypothesis."""
+        return math.sqrt(self.spec.dim) * float(np.abs(self.hypotheses).max())
+
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
         """The coefficients of one hypothesis."""
         place = exponential_choice(self.total_costs(data), self.mechanism.rate, stream)

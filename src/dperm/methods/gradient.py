@@ -20,7 +20,7 @@ from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.goal import checked_goal, gaussian_mu
 from dperm.methods.constants import gradient_sensitivity, is_pure
 from dperm.methods.descent import Descent, default_descent, descend
-from dperm.methods.plan import Plan, row_limit
+from dperm.methods.plan import Plan, noise_norm, row_limit
 from dperm.noise.bits import Stream
 from dperm.privacy import GDP
 from dperm.privacy.guarantee import AnyGuarantee
@@ -139,6 +139,19 @@ class GradientPlan(Plan):
     def numbers(self) -> dict[str, object]:
         """The descent's, and those of one step's noise."""
         return {**self.descent.numbers, "step_noise": dict(self.mechanism.facts.public)}
+
+    @property
+    def longest(self) -> float:
+        """The radius of the projection."""
+        return self.descent.longest
+
+    @property
+    def intermediate(self) -> dict[str, float]:
+        """A mean gradient with its noise, and a step along it with momentum."""
+        spec, n = self.spec, public_normaliser(self.spec)
+        slope = self.most_rows * spec.lipschitz + noise_norm(self.mechanism, spec.dim)
+        mean = (slope + (spec.regularization or 0.0) * self.longest) / n
+        return {"gradients": mean, "steps": self.descent.step_size * mean + 3 * self.longest}
 
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
         """Descend along noisy gradients of the mean loss; data are touched in ``loss_gradient`` only."""

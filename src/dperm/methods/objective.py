@@ -11,6 +11,7 @@ from dperm.accounting.event import Event
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
 from dperm.erm.minimize import minimize
+from dperm.erm.rounding import longest as longest_minimizer
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError
 from dperm.mechanisms.additive import AdditiveMechanism
@@ -30,7 +31,7 @@ from dperm.methods.perturbation import (
     pure_perturbation,
     smallest_perturbation,
 )
-from dperm.methods.plan import Plan, solver_tolerance
+from dperm.methods.plan import Plan, noise_norm, solver_tolerance
 from dperm.methods.rules import objective_regularization, regularized
 from dperm.noise.bits import Stream
 from dperm.privacy.guarantee import AnyGuarantee
@@ -137,6 +138,12 @@ class ObjectivePlan(Plan):
             "objective_noise_grid": self.linear_term.grid.step,
             "output_noise": dict(self.mechanism.facts.public),
         }
+
+    @property
+    def longest(self) -> float:
+        """The minimiser with the longest linear term, and the noise on it."""
+        found = longest_minimizer(self.spec, self.most_rows, self.linear_term.longest)
+        return found + noise_norm(self.mechanism, self.spec.dim)
 
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
         """One draw of b, one certified minimiser, one draw of the blur; b is never drawn again (T43)."""

@@ -11,6 +11,7 @@ from dperm.accounting.event import Event
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
 from dperm.erm.minimize import minimize
+from dperm.erm.rounding import longest as longest_minimizer
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError
 from dperm.mechanisms.additive import AdditiveMechanism
@@ -24,7 +25,7 @@ from dperm.methods.constants import (
     require_gradient_of_loss,
     without_kink,
 )
-from dperm.methods.plan import Plan, solver_tolerance
+from dperm.methods.plan import Plan, noise_norm, solver_tolerance
 from dperm.methods.rules import output_regularization, regularized
 from dperm.noise.bits import Stream
 from dperm.privacy.guarantee import AnyGuarantee
@@ -112,6 +113,11 @@ class OutputPlan(Plan):
     def numbers(self) -> dict[str, object]:
         """The tolerance, and those of the noise."""
         return {"tolerance": self.tolerance, "output_noise": dict(self.mechanism.facts.public)}
+
+    @property
+    def longest(self) -> float:
+        """The minimiser for as many rows as are allowed, and its noise."""
+        return longest_minimizer(self.spec, self.most_rows) + noise_norm(self.mechanism, self.spec.dim)
 
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
         """The certified minimiser plus noise."""

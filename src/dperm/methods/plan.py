@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Plan, then run: a plan is made from public constants and holds all that the proof needs; data enter in `Plan.run`."""
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import ClassVar, Protocol, Self, runtime_checkable
@@ -29,6 +30,12 @@ USUAL_MARGIN = 100.0
 MOST_ROWS = 2**22
 """Rows that are allowed where n is private and was not declared."""
 FEWEST_MOST_ROWS = 2**20
+LARGEST_COEFFICIENT = 2.0**500
+"""Largest coefficient, step or mean gradient that a plan allows: its square is a double."""
+LARGEST_SCORE = 2.0**900
+FAR = 200.0
+"""Standard deviations of noise in one entry that are exceeded with probability below 2^-200: Gaussian noise exceeds
+them with e^-20000, Laplace noise with e^-282, gamma-norm noise with less than 2^-200 (`linear_term.GammaNormTerm`)."""
 
 
 @runtime_checkable
@@ -77,6 +84,7 @@ class Plan(ABC):
     def __post_init__(self) -> None:
         """Work everything out, before any data is seen."""
         self.facts  # noqa: B018  # everything follows from the parameters
+        require_finite(self)
 
     @cached_property
     @abstractmethod
@@ -97,6 +105,16 @@ class Plan(ABC):
     @abstractmethod
     def numbers(self) -> dict[str, object]:
         """The method's own public numbers."""
+
+    @property
+    @abstractmethod
+    def longest(self) -> float:
+        """Bound on the norm of the released coefficients, exceeded with probability below 2^-190."""
+
+    @property
+    def intermediate(self) -> dict[str, float]:
+        """Bounds on the method's own intermediate numbers, by their name in an error message."""
+        return {}
 
     @abstractmethod
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
@@ -176,6 +194,59 @@ class Plan(ABC):
         if self.adjacency is Adjacency.REPLACE_ONE and data.rows != (self.spec.n or data.rows):
             raise DataError(f"X must hold n={self.spec.n} rows: n is public under replace_one, and was declared.")
         return data
+
+
+def require_finite(plan: Plan) -> None:
+    """Refuse a plan whose run could overflow: a release that is NaN or infinite would be charged for nothing.
+
+    Raises
+    ------
+    ParameterError
+        If a public bound on a coefficient, a score or an intermediate number is beyond the range of doubles with room
+        to spare, or a number of the plan is not finite.
+    """
+    spec, longest = plan.spec, plan.longest
+    sizes = {
+        "coefficients": longest / LARGEST_COEFFICIENT,
+        "scores": longest * spec.radius / LARGEST_SCORE,
+        **{name: size / LARGEST_COEFFICIENT for name, size in plan.intermediate.items()},
+    }
+    for name, size in sizes.items():
+        if not size <= 1:
+            raise extreme_arguments(spec, f"{name} could overflow")
+    if not all(math.isfinite(value) for value in _floats(plan.describe())):
+        raise extreme_arguments(spec, "a number of the plan is not finite")
+
+
+def extreme_arguments(spec: ProblemSpec, problem: str) -> ParameterError:
+    """The error for public arguments that doubles cannot hold together."""
+    given = [
+        f"feature_norm or bounds (radius {spec.radius:.3g})",
+        *([] if spec.regularization is None else [f"C (Lambda = 1/C = {spec.regularization:.3g})"]),
+        *([] if spec.clip is None else [f"clip ({spec.clip:.3g})"]),
+        *([] if spec.weight == 1 else [f"class_weight ({spec.weight:.3g})"]),
+    ]
+    return ParameterError(
+        f"{', '.join(given)} and the goal are too extreme together: {problem}. Rescale the features, so that "
+        f"feature_norm is near 1, and leave C and clip to the plan."
+    )
+
+
+def noise_norm(mechanism: AdditiveMechanism | None, dim: int) -> float:
+    """Bound on the norm of the noise on ``dim`` coefficients, exceeded with probability below 2^-190; 0 for None."""
+    return 0.0 if mechanism is None else FAR * math.sqrt(dim) * mechanism.standard_deviation
+
+
+def _floats(value: object) -> Iterator[float]:
+    """Every float in plain data."""
+    if isinstance(value, float):
+        yield value
+    elif isinstance(value, Mapping):
+        for item in value.values():
+            yield from _floats(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _floats(item)
 
 
 def row_limit(n: int | None) -> int:

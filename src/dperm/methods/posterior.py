@@ -208,6 +208,11 @@ class PosteriorPlan(Plan):
             "largest_coefficient": sampler.limit,
         }
 
+    @property
+    def longest(self) -> float:
+        """Accepted proposals lie in a cube."""
+        return math.sqrt(self.spec.dim) * self.sampler.limit
+
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
         """The sample."""
         return self.sampler.sample(data, stream)

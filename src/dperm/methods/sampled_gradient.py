@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DP-SGD for linear models: descent along noisy gradients of Poisson samples (T46)."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +22,7 @@ from dperm.errors import ParameterError
 from dperm.methods.descent import projected
 from dperm.methods.gradient import AVERAGE, PROJECTION, default_projection, public_normaliser
 from dperm.methods.optimizers import Optimizer
-from dperm.methods.plan import Plan, row_limit
+from dperm.methods.plan import FAR, Plan, row_limit
 from dperm.methods.sampled_noise import SampledNoise, approximate_goal
 from dperm.methods.samples import Samples, Steps, planned_noise
 from dperm.methods.sampling import USUAL_AVERAGE, Sampling, default_optimizer
@@ -154,6 +155,25 @@ class SampledGradientPlan(Plan):
             "step_noise": self.step_noise.numbers,
         }
 
+    @property
+    def longest(self) -> float:
+        """The radius of the projection."""
+        return self.sampling.longest
+
+    @property
+    def intermediate(self) -> dict[str, float]:
+        """A mean gradient with its noise, and a step of one of the optimizers of dperm along it.
+
+        Momentum sums gradients with weights of at most 1/(1 - m). Adam divides a mean of them by at least ``stable``.
+        """
+        spec, n, numbers = self.spec, public_normaliser(self.spec, self.method), self.optimizer.numbers
+        noise = FAR * math.sqrt(spec.dim) * self.step_noise.scale
+        mean = (self.most_rows * spec.lipschitz + noise) / (self.sampling.rate * n)
+        mean += (spec.regularization or 0.0) / n * self.longest
+        size, momentum, decay = (_number(numbers.get(name)) for name in ("step_size", "momentum", "decay"))
+        direction = mean / (_number(numbers.get("stable")) or 1 - min(momentum, 0.999))
+        return {"gradients": mean, "steps": size * direction + (1 + size * decay) * self.longest}
+
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
         """Descend along noisy gradients of samples; data are touched in ``batch_gradient`` only.
 
@@ -186,6 +206,11 @@ def step_noise(spec: ProblemSpec, goal: ApproxDP, sampling: Sampling) -> Sampled
         rate=sampling.rate, steps=sampling.steps, lipschitz=spec.lipschitz, dim=spec.dim, rows=row_limit(spec.n)
     )
     return planned_noise(steps, goal, lambda rows: gradient_error(spec, rows, sampling.longest))
+
+
+def _number(value: object) -> float:
+    """A number of an optimizer; 0 if it has none of that name."""
+    return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _check_optimizer(optimizer: object) -> None:

@@ -35,7 +35,7 @@ from dperm.mechanisms.goal import checked_goal, gaussian_mu, quotient_down
 from dperm.noise.arrays import Floats
 from dperm.noise.bits import Stream
 from dperm.noise.grid import Grid, Norm, grid_for, sensitivity_on_grid
-from dperm.noise.rounded import rounded_gaussian
+from dperm.noise.rounded import LARGEST_SCALE, rounded_gaussian
 from dperm.privacy import Adjacency, ApproxDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import lowered, raised
@@ -199,9 +199,27 @@ def joint_noise(parts: Sequence[Part], goal: AnyGuarantee) -> tuple[SampledNoise
 
     nearly = noises(plain * (1 + 2 * RELATIVE))
     if max(shape.cost for shape in shapes) < RELATIVE and covers(goal, total_event(nearly)):
-        return nearly
+        return _drawable(nearly)
     least = max(_least(part, shape) for part, shape in zip(parts, shapes, strict=True))
-    return _certified(noises, goal, least)
+    return _drawable(_certified(noises, goal, least))
+
+
+def _drawable(noises: tuple[SampledNoise, ...]) -> tuple[SampledNoise, ...]:
+    """``noises``, if the sampler draws them: the grid is that of the noise without errors.
+
+    Raises
+    ------
+    AssumptionError
+        If errors raise the noise beyond 2^52 steps of the grid.
+    """
+    for noise in noises:
+        if noise.scale / noise.grid.step > LARGEST_SCALE:
+            raise AssumptionError(
+                f"the numerical error of the sums, up to {noise.sums.numerical_error:.3g}, outweighs the gradient of a "
+                f"record, at most {noise.sums.lipschitz:.3g}, and no noise that hides it can be drawn. Give a larger "
+                f"clip or C, or a smaller projection."
+            )
+    return noises
 
 
 def total_event(noises: Sequence[SampledNoise]) -> Event:

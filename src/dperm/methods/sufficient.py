@@ -33,7 +33,7 @@ from dperm.mechanisms.goal import checked_goal, gaussian_mu
 from dperm.mechanisms.releases.sensitivities import WEIGHT
 from dperm.methods.adaptive_ridge import FAILURE, AdaptiveRidge
 from dperm.methods.constants import is_pure
-from dperm.methods.plan import Plan, row_limit
+from dperm.methods.plan import Plan, noise_norm, row_limit
 from dperm.noise.bits import Stream
 from dperm.noise.grid import Norm, root_up
 from dperm.privacy import GDP, Adjacency
@@ -120,6 +120,13 @@ class SufficientPlan(Plan):
     def ridge(self) -> AdaptiveRidge:
         """What is made of the releases."""
         return ridge_of(self.spec, self.eigenvalue, self.sums)
+
+    @property
+    def longest(self) -> float:
+        """The longest noisy sum of y x over the least divisor, ``ridge.largest`` + Lambda."""
+        spec = self.spec
+        noise = noise_norm(self.sums, spec.dim) / spec.radius
+        return (self.most_rows * spec.weight * spec.radius + noise) / (self.ridge.largest + self.ridge.strength)
 
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
         """Both releases, then the fit; data are touched in ``moments`` only."""

@@ -25,10 +25,15 @@ from dperm.sklearn.fitted import Fitted, fit_private, fit_without_noise
 from dperm.sklearn.intervals import noise_interval
 from dperm.sklearn.public_labels import PublicLabels
 from dperm.sklearn.reader import Reader
+from dperm.sklearn.units import require_finite_units
 
 if TYPE_CHECKING:
     from dperm.data.arrays import Floats
     from dperm.methods.plan import Plan
+
+
+DERIVED = ("lipschitz must", "curvature must", "smoothness must", "scale must", "strength must", "sensitivity and goal")
+"""How errors about constants begin that no argument of an estimator is called by: they follow from the arguments."""
 
 
 class PrivateLinearModel(BaseEstimator, ABC):
@@ -105,7 +110,8 @@ class PrivateLinearModel(BaseEstimator, ABC):
         """
         dim = geometry.dim_of(self.bounds) if dim is None else dim
         public = planned_rows(Adjacency.of(self.adjacency), self.n, n)
-        return self._plan_for(self._spec(self._space(dim, None), self._planned_labels().target, public))
+        space, labels = self._space(dim, None), self._planned_labels()
+        return self._plan_in_units(self._spec(space, labels.target, public), space, labels)
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from private data; what is released is covered by ``guarantee_``.
@@ -146,7 +152,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
         if goal is None:
             return self._keep(fit_without_noise(spec, reader, name=name), seen)
         given = self.get_params(deep=False)
-        plan = self._plan_for(spec)
+        plan = self._plan_in_units(spec, space, labels)
         return self._keep(fit_private(plan, reader, name=name, parameters=given, budget=budget, seed=seed), seen)
 
     @property
@@ -258,13 +264,27 @@ class PrivateLinearModel(BaseEstimator, ABC):
         inputs.require_finite(matrix, inputs.names_of(table))
         return matrix
 
+    def _plan_in_units(self, spec: ProblemSpec, space: FeatureSpace, labels: PublicLabels) -> "Plan":
+        """The plan, if what it releases is finite in the user's units too."""
+        plan = self._plan_for(spec)
+        require_finite_units(plan.longest, space, labels)
+        return plan
+
     def _plan_for(self, spec: ProblemSpec) -> "Plan":
         from dperm.methods.choose import choose  # the noise and its cryptography, which predicting does without
+        from dperm.methods.plan import extreme_arguments
 
         goal = self._goal()
         if goal is None:
             raise ParameterError("epsilon=inf has no plan: nothing is added, and nothing is promised.")
-        return choose(spec, goal, self.method)
+        try:
+            return choose(spec, goal, self.method)
+        except ArithmeticError:  # public numbers that doubles do not hold together
+            raise extreme_arguments(spec, "the plan overflows") from None
+        except ParameterError as error:
+            if str(error).startswith(DERIVED):
+                raise extreme_arguments(spec, str(error).partition(". ")[0].rstrip(".")) from None
+            raise
 
     def _keep(self, fitted: Fitted, seen: Any) -> Self:
         """Take over what was learnt; names of columns that are gone are forgotten."""

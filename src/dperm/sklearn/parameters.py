@@ -20,6 +20,7 @@ _C = "It is 1/Lambda in sum scale, as in scikit-learn; None leaves the choice to
 _CLIP = (
     "It is a share of the largest possible gradient of a record; 1.0 clips nothing, None leaves the choice to the plan."
 )
+SHORTEST_CLIP = 1e-200
 _CLIP_SQUARED = (
     "It is a share of half the range of the labels: residuals beyond count linearly; None leaves the choice to the "
     "plan."
@@ -50,13 +51,22 @@ def _epsilon_of(epsilon: object) -> float | None:
 
 def regularization_of(C: object) -> float | None:
     """Lambda = 1/C; None where the plan chooses."""
-    return None if C is None else 1 / checks.between("C", C, 1e-30, 1e30, _C)
+    return None if C is None else min(max(1 / checks.between("C", C, 1e-30, 1e30, _C), 1e-30), 1e30)
 
 
 def clip_of(clip: object, loss: Loss, radius: float) -> float | None:
     """The longest gradient of a record: the share ``clip`` of R `clip_unit` (T44); None where the plan chooses."""
-    remedy = _CLIP if math.isfinite(loss.slope) else _CLIP_SQUARED
-    return None if clip is None else checks.rate("clip", clip, remedy) * radius * clip_unit(loss)
+    if clip is None:
+        return None
+    longest = (
+        checks.rate("clip", clip, _CLIP if math.isfinite(loss.slope) else _CLIP_SQUARED) * radius * clip_unit(loss)
+    )
+    if not longest >= SHORTEST_CLIP:
+        raise ParameterError(
+            f"clip={shown(clip)} allows gradients of at most {longest:.3g} for rows of norm {radius:.3g}: they must be "
+            f"{SHORTEST_CLIP:g} long at least. Give a larger clip, or rescale the features."
+        )
+    return longest
 
 
 def clip_unit(loss: Loss) -> float:
