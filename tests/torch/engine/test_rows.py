@@ -46,7 +46,7 @@ def test_gradients_are_those_that_a_loop_adds_up():
 def test_no_totals_are_made_where_no_index_repeats(monkeypatch):
     rows = made(3, 4, rows=9, width=2)
     once = Rows(torch.tensor([[3, 1, 2, 0], [5, 6, 8, 7], [4, 0, 3, 8]]), rows.grads, rows.shape)
-    monkeypatch.setattr(Rows, "_totals", None)
+    monkeypatch.setattr("dperm.torch.engine.rows._squares_of_totals", None)
     torch.testing.assert_close(once.squared_norms(), Dense(once.dense()).squared_norms())
 
 

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from dperm.torch.engine.clipping import LONGEST_SQUARE, SLACK, STABLE, Clipping
-from dperm.torch.engine.factors import Dense, Factor, floored
-from dperm.torch.engine.rows import Rows
+from dperm.torch.engine.factors import Dense, Factor, floored, in_double
+from dperm.torch.engine.rows import Rows, spread_of_rows
 from dperm.torch.engine.tied import Tied
 
 
@@ -22,9 +22,9 @@ def squared_norms(factor: Factor) -> Tensor:
     """The squared norm of every example's gradient."""
     match factor:
         case Rows():
-            return _squared_rows(factor)
+            return in_double(_squared_rows, factor.grads, factor.indices)
         case Tied():
-            return factor.squares(_squared_rows(factor.rows), squared_norms(factor.rest))
+            return factor.squared_norms(squared_norms)
     return factor.squared_norms()
 
 
@@ -58,11 +58,11 @@ def _weights(clipping: Clipping, clip_norm: Tensor, squares: Tensor) -> Tensor:
     return (lengths * (1 + SLACK) if lengths.dtype is torch.float64 else lengths).reciprocal()
 
 
-def _squared_rows(rows: Rows) -> Tensor:
+def _squared_rows(grads: Tensor, indices: Tensor) -> Tensor:
     """The sums of gradients of the same index, squared; of k places with one index each has a share of 1/k."""
-    same = (rows.indices[:, :, None] == rows.indices[:, None, :]).to(rows.grads.dtype)
-    totals = torch.bmm(same, rows.grads)
-    return floored((totals.square().sum(2) / same.sum(2)).sum(1), rows.spread())
+    same = (indices[:, :, None] == indices[:, None, :]).to(grads.dtype)
+    totals = torch.bmm(same, grads)
+    return floored((totals.square().sum(2) / same.sum(2)).sum(1), spread_of_rows(grads))
 
 
 def _added(parts: Sequence[Tensor]) -> Tensor:

@@ -14,18 +14,19 @@ Where a parameter is used more than once, its gradient is the sum of those of it
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 from dperm.torch.engine.sums import Onto, weighted_products, weighted_rows
 
-LARGEST = 1.25
-"""Gradients of all examples of a sequence take at most this many times the memory of its inputs and gradients: fresh
-memory costs more than a second product."""
+LARGEST = 1.625
+"""Gradients of all examples of a sequence take at most this many times the memory of its inputs and gradients. More
+would need more than twice the memory of ordinary training for a transformer; less would be slower (measured)."""
 TRAFFIC = 13
 """Multiplications that take as long as to write a number of such a gradient and to read it twice (measured)."""
 
@@ -34,16 +35,16 @@ SPREAD = 2.0**7
 """A norm counts as at least this part of its spread: rounding errors of sums then have a public bound (T46b)."""
 
 
-CANCELLED, ROUNDED = 2.0**6, 2.0**-20
-"""Below that part of its squared spread a squared norm has mostly cancelled; of the latter, what rounding may take."""
-
-
 LONGEST_ROW, SHORT_ROW = 2**20, 2**12
 """Terms of one sum of squares, in double and in single precision."""
 
 
 LONGEST_GRAM, WIDEST_GRAM = 2**12, 2**23
 """Steps of a sequence, and entries of its inputs and gradients together, up to which Gram matrices are right (T46b)."""
+
+
+PIECE = 2**18
+"""Numbers that are converted to double precision at a time (measured)."""
 
 
 TINY = {torch.float32: 2.0**-108, torch.float64: 2.0**-960}
@@ -172,14 +173,11 @@ class OuterSequence:
     shape: tuple[int, ...]
 
     def squared_norms(self) -> Tensor:
-        """sum_st (a_s a_t)(g_s g_t), by two Gram matrices.
+        """sum_st (a_s a_t)(g_s g_t), by two Gram matrices, in double precision in every grade (T46b).
 
-        Where the terms cancel, rounding is left: a norm counts as at least 1/128 of its spread. In double precision a
-        bound on rounding is added later (T46b).
+        Where the terms cancel, rounding errors remain, so a norm counts as at least 1/128 of its spread.
         """
-        products = _gram(self.inputs).mul_(_gram(self.grads))
-        spread = products.diagonal(dim1=1, dim2=2).sqrt().sum(1)
-        return rounded_up(products.sum((1, 2)), spread)
+        return in_double(_sequence_squares, self.inputs, self.grads, extra=2 * self.inputs.shape[1] ** 2)
 
     def spread(self) -> Tensor:
         """sum_t |a_t| |g_t|."""
@@ -274,16 +272,39 @@ def floored(squares: Tensor, spread: Tensor) -> Tensor:
     return torch.maximum(squares, spread.mul(1 / SPREAD).square_())
 
 
-def rounded_up(squares: Tensor, spread: Tensor) -> Tensor:
-    """Squared norms that are sums of products of gradients, floored.
+def in_double(function: Callable[..., Tensor], *parts: Tensor, extra: int = 0) -> Tensor:
+    """Return ``function(*parts)`` computed in double precision, in the precision of the first part.
 
-    In single precision, where much cancels, what rounding may have taken is added; in double precision that comes
-    later, in every case (T46b). Norms of sums of gradients need it not: their error is a share of spread times norm.
+    Sums of products that cancel need double precision in every grade: an error that is a small share of the spread may
+    be larger than the norm (T46b). The examples, the first dimension of every part, are taken a few at a time to save
+    memory, but for a trace.
+
+    Parameters
+    ----------
+    function
+        Returns one number for each example.
+    extra
+        Numbers that ``function`` needs for each example, beside copies of the parts.
     """
-    if squares.dtype is torch.float32:
-        largest = spread.square()
-        squares = torch.where(squares * CANCELLED < largest, squares + ROUNDED * largest, squares)
-    return floored(squares, spread)
+    dtype = parts[0].dtype
+    if is_in_torch_dispatch_mode():
+        return function(*map(_as_double, parts)).to(dtype)
+    numbers = extra + sum([math.prod(part.shape[1:]) for part in parts])
+    few = max(1, PIECE // max(1, numbers))
+    split = zip(*[part.split(few) for part in parts], strict=True)
+    found = [function(*map(_as_double, some)) for some in split]
+    return (found[0] if len(found) == 1 else torch.cat(found)).to(dtype)
+
+
+def _as_double(part: Tensor) -> Tensor:
+    return part.double() if part.is_floating_point() else part
+
+
+def _sequence_squares(inputs: Tensor, grads: Tensor) -> Tensor:
+    """Squared norms of sums of outer products, floored."""
+    products = _gram(inputs).mul_(_gram(grads))
+    spread = products.diagonal(dim1=1, dim2=2).sqrt().sum(1)
+    return floored(products.sum((1, 2)), spread)
 
 
 def _gram(rows: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from dperm.torch.engine.factors import floored, row_squares
+from dperm.torch.engine.factors import floored, in_double, row_squares
 from dperm.torch.engine.sums import Onto, added, is_short, pieces
 
 
@@ -30,24 +30,12 @@ class Rows:
         new[:, 1:] = rows[:, 1:] != rows[:, :-1]
         if bool(new.all()):
             return row_squares(self.grads.flatten(1))
-        return floored(row_squares(self._totals(new, order).flatten(1)), self.spread())
-
-    def _totals(self, new: Tensor, order: Tensor) -> Tensor:
-        """(examples, T, d): the total of every different index of an example, then zeros.
-
-        ``order`` sorts the indices of an example, ``new`` says where in that order an index comes first.
-        """
-        examples, places, width = self.grads.shape
-        numbers = new.cumsum(1).sub_(1)
-        numbers += places * torch.arange(examples, device=numbers.device)[:, None]
-        numbers = torch.empty_like(numbers).scatter_(1, order, numbers)
-        totals = self.grads.new_zeros(examples * places, width)
-        return totals.index_add_(0, numbers.flatten(), self.grads.flatten(0, 1)).reshape(self.grads.shape)
+        numbers = torch.empty_like(order).scatter_(1, order, new.cumsum(1).sub_(1))
+        return in_double(_squares_of_totals, self.grads, numbers)
 
     def spread(self) -> Tensor:
         """sum_t |g_t|."""
-        norms: Tensor = torch.linalg.vector_norm(self.grads, dim=2)
-        return norms.sum(1)
+        return spread_of_rows(self.grads)
 
     def weighted(self, weights: Tensor) -> Tensor:
         """Weighted gradients added to their rows."""
@@ -72,6 +60,20 @@ class Rows:
     def masked(self, keep: Tensor) -> "Rows":
         """Zeros where not kept."""
         return Rows(self.indices, torch.where(keep[:, None, None], self.grads, 0), self.shape)
+
+
+def _squares_of_totals(grads: Tensor, numbers: Tensor) -> Tensor:
+    """Squared norms, floored, of the totals of ``grads`` (examples, T, d) at places of the same number (0 to T - 1)."""
+    examples, places, width = grads.shape
+    numbers = numbers + places * torch.arange(examples, device=numbers.device)[:, None]
+    totals = grads.new_zeros(examples * places, width).index_add_(0, numbers.flatten(), grads.flatten(0, 1))
+    return floored(row_squares(totals.reshape(examples, -1)), spread_of_rows(grads))
+
+
+def spread_of_rows(grads: Tensor) -> Tensor:
+    """sum_t |g_t|."""
+    norms: Tensor = torch.linalg.vector_norm(grads, dim=2)
+    return norms.sum(1)
 
 
 def joined(parts: Sequence[Rows]) -> Rows:

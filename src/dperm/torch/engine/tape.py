@@ -109,10 +109,13 @@ def uses(entries: list[Entry], losses: Tensor, *, double: bool) -> list[tuple[nn
     if not entries:
         return []
     edges: Any = [entry.edge for entry in entries]
-    grads = _backward(losses, edges)
+    grads = list(_backward(losses, edges))
     found: dict[int, tuple[nn.Parameter, Factor]] = {}
     several: dict[int, list[Factor]] = {}
-    for entry, grad in zip(entries, grads, strict=True):
+    entries.reverse()
+    grads.reverse()
+    while entries:  # popped, so that memory is freed that a factor does not need
+        entry, grad = entries.pop(), grads.pop()
         if grad is not None:
             values = entry.checked_inputs(double=double)
             given = grad if entry.shape is None else grad.reshape(entry.shape)

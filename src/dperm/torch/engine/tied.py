@@ -7,15 +7,19 @@ the gradient of the row i_t that was looked up at place t. Only the rows of G th
 example needs memory for the whole weight.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import methodcaller
 
 import torch
 from torch import Tensor
 
-from dperm.torch.engine.factors import Factor, Outer, OuterSequence, combined, rounded_up
+from dperm.torch.engine.factors import Dense, Factor, Outer, OuterSequence, combined, floored, in_double
 from dperm.torch.engine.rows import Rows, joined
 from dperm.torch.engine.sums import Onto
+
+SQUARED_NORMS: Callable[[Factor], Tensor] = methodcaller("squared_norms")
+"""The squared norms of a factor by its own method."""
 
 
 @dataclass(frozen=True)
@@ -30,14 +34,25 @@ class Tied:
         """Shape of the parameter."""
         return self.rest.shape
 
-    def squared_norms(self) -> Tensor:
-        """Both squares and twice the product, where both may cancel: not below 1/128 of the spread."""
-        return self.squares(self.rows.squared_norms(), self.rest.squared_norms())
+    def squared_norms(self, norms: Callable[[Factor], Tensor] = SQUARED_NORMS) -> Tensor:
+        """Both squares and twice the product, in double precision: both may cancel. Not below 1/128 of the spread.
 
-    def squares(self, rows: Tensor, rest: Tensor) -> Tensor:
+        Parameters
+        ----------
+        norms
+            Finds the squared norms of both parts; a trace needs another way.
+        """
+
+        def squares(grads: Tensor, indices: Tensor, *rest: Tensor) -> Tensor:
+            own = Tied(Rows(indices, grads, self.rows.shape), _with_tensors(self.rest, rest))
+            return own._squares(norms(own.rows), norms(own.rest))
+
+        return in_double(squares, self.rows.grads, self.rows.indices, *_tensors(self.rest))
+
+    def _squares(self, rows: Tensor, rest: Tensor) -> Tensor:
         """The squared norms, from those of both parts."""
         products = (rows_at(self.rest, self.rows.indices) * self.rows.grads).sum(2).sum(1)
-        return rounded_up(rows + rest + 2 * products, self._spread(rest))
+        return floored(rows + rest + 2 * products, self._spread(rest))
 
     def spread(self) -> Tensor:
         """The sum of both."""
@@ -75,6 +90,21 @@ def united(factors: Sequence[Factor]) -> Factor:
         return combined(rest)
     table = joined(rows) if len(rows) > 1 else rows[0]
     return Tied(table, combined(rest)) if rest else table
+
+
+def _tensors(factor: Factor) -> tuple[Tensor, ...]:
+    """The tensors of a factor, each with the examples first; those of `_with_tensors`."""
+    return (factor.inputs, factor.grads) if isinstance(factor, Outer | OuterSequence) else (factor.dense(),)
+
+
+def _with_tensors(factor: Factor, tensors: Sequence[Tensor]) -> Factor:
+    """The same kind of factor for other examples or in another precision."""
+    match factor:
+        case OuterSequence():
+            return OuterSequence(tensors[0], tensors[1], factor.shape)
+        case Outer():
+            return Outer(tensors[0], tensors[1], factor.shape)
+    return Dense(tensors[0])
 
 
 def rows_at(factor: Factor, indices: Tensor) -> Tensor:
