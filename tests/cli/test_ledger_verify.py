@@ -14,6 +14,7 @@ import pytest
 from dperm import ApproxDP, Pure, PureDP
 from dperm.cli.output import up
 from dperm.ledger import Ledger
+from dperm.ledger.sqlite import handles
 from dperm.privacy import Record
 from dperm.privacy.digest import digest
 from dperm.report.model_file import ModelFile, read_model, write_model
@@ -392,3 +393,19 @@ def test_a_ledger_that_is_not_there_was_not_verified(dperm, tmp_path, monkeypatc
     assert (result.exit_code, result.stdout) == (3, "")
     assert "there is no ledger" in result.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_ledger_that_cannot_be_read_was_not_verified(dperm, census, tmp_path, monkeypatch):
+    """A read-only medium with an unmerged log: exit code 3, and no problem is reported."""
+    for file in tmp_path.glob("census.ledger*"):
+        if not file.name.endswith("-shm"):
+            shutil.copy(file, tmp_path / file.name.replace("census", "frozen"))
+
+    def refuse(path):
+        raise sqlite3.OperationalError("unable to open database file")
+
+    monkeypatch.setattr(handles, "_connect", refuse)
+    monkeypatch.setattr(handles, "_is_read_only", lambda path: True)
+    result = dperm("ledger verify frozen.ledger")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert "read-only medium" in result.stderr and "frozen.ledger-wal" in result.stderr

@@ -12,11 +12,16 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
+from dperm.errors import LedgerError
 from dperm.ledger.anchor import Identity
 from dperm.ledger.entry import Entry, Kind
 
 FORMAT = 1
 """Version of the tables; a reader refuses versions that it does not know."""
+
+
+class UnreadableLedgerError(LedgerError):
+    """The ledger exists and this process cannot read it: nothing is known about its content, good or bad."""
 
 
 @dataclass(frozen=True)

@@ -131,9 +131,12 @@ def mark_of(ledger: Path) -> Mark | None:
         return Mark.from_bytes(content)
     except FileNotFoundError:
         return None
-    except LedgerError:  # read while it was written, perhaps: whoever holds the lock sees it whole
-        with exclusive(ledger) as lock:
-            return lock.read()
+    except LedgerError as damaged:  # read while it was written, perhaps: whoever holds the lock sees it whole
+        try:
+            with exclusive(ledger) as lock:
+                return lock.read()
+        except LedgerError:  # damaged, or on a read-only medium, where nobody writes it
+            raise damaged from None
 
 
 def _beside(ledger: Path) -> Path:

@@ -9,7 +9,7 @@ from typing import Any
 
 from dperm.errors import LedgerError
 from dperm.ledger.anchor import Anchor
-from dperm.ledger.books import Books
+from dperm.ledger.books import Books, UnreadableLedgerError
 from dperm.ledger.replay import Replayed, replay
 from dperm.ledger.stores import location_of, store_of
 from dperm.ledger.units import amount, limits
@@ -59,11 +59,19 @@ def verify(location: str | os.PathLike[str], anchors: Iterable[Anchor] = (), *, 
         ``Anchor.from_receipt(model.statement_["ledger_entry"])``, or kept from ``Ledger.anchor``.
     prices
         Whether to work out the price of every event again, which takes some milliseconds each.
+
+    Raises
+    ------
+    LedgerError
+        If the ledger cannot be read (a missing permission, a read-only medium with an unfinished log): then nothing was
+        verified, which is no finding about the ledger.
     """
     kept = tuple(anchors)
     try:
         with store_of(location_of(location)).read() as books:
             return _verified(books, kept, prices)
+    except UnreadableLedgerError:
+        raise
     except LedgerError as error:
         return Verification("", {}, (str(error),), len(kept))
 

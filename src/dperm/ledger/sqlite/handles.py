@@ -9,6 +9,9 @@ stays open. Three things would then lose lines that somebody spends, and do not 
 - A copy of the process (fork): SQLite would take the locks of the parent for its own, and whoever closes the ledger
   last would remove the log under it. Connections are closed before a fork, and opened again by whoever needs them.
 - A second name of the file (a hard link), which would have a log of its own: it is refused.
+
+A ledger on a read-only medium can be read, not charged (`Handle.connection`). SQLite cannot make the files of its log
+there, so the file is opened as unchangeable, if no log holds lines that are not in the file yet.
 """
 
 import os
@@ -21,6 +24,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from dperm.errors import LedgerError
+from dperm.ledger.books import UnreadableLedgerError
 from dperm.ledger.disks import require_local
 
 OLDEST = (3, 38, 0)
@@ -29,6 +33,7 @@ PATIENCE = 60.0
 """Seconds to wait for whoever holds the database without the lock beside it."""
 
 FileId = tuple[int, int] | None
+FileState = tuple[int, int, int]
 
 
 class Handle:
@@ -44,6 +49,8 @@ class Handle:
         self._logs = [f"{os.path.realpath(path)}{end}" for end in ("-wal", "-shm")]
         self._logs_open: list[FileId] | None = None
         self._connection: sqlite3.Connection | None = None
+        self._frozen: FileState | None = None
+        """Size and time of a file that was opened as unchangeable; None otherwise."""
 
     @property
     def inode(self) -> int:
@@ -52,10 +59,25 @@ class Handle:
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The connection, opened if it is closed."""
+        """The connection, opened if it is closed; on a read-only medium, one that can only read.
+
+        Raises
+        ------
+        UnreadableLedgerError
+            If the medium is read-only and the log holds lines that are not in the file, or the file may not be read.
+        """
+        if self._frozen is not None and self._frozen != _state(self._path):
+            self.close()  # somebody can write it after all
         if self._connection is None:
             require_local(self._path)
-            self._connection = _connect(self._path)
+            self._frozen = None
+            try:
+                self._connection = _connect(self._path)
+            except sqlite3.OperationalError:
+                if not _is_read_only(self._path):
+                    raise
+                self._frozen = _state(self._path)
+                self._connection = _connect_frozen(self._path, self._logs[0])
             self._logs_open = None
         self.require_same_files()
         return self._connection
@@ -68,7 +90,11 @@ class Handle:
         LedgerError
             Also if the file has a second name.
         """
-        if identity(self._path) != self._file or not self._same_logs():
+        if self._frozen is not None:
+            same = self._frozen == _state(self._path)
+        else:
+            same = self._same_logs()
+        if identity(self._path) != self._file or not same:
             raise LedgerError(
                 f"the file {str(self._path)!r}, or its log, was replaced or removed while the ledger was open: what is "
                 "charged now would be lost with the old one. Release nothing. Find out who did it, verify the file "
@@ -152,10 +178,7 @@ def identity(path: Path | str) -> FileId:
 def _connect(path: Path) -> sqlite3.Connection:
     found = opened(path)
     try:
-        if "ledger" not in names(found):
-            raise LedgerError(
-                f"the file {str(path)!r} holds no ledger: it is something else, or empty. Give the path of a ledger."
-            )
+        _require_tables(found, path)
         found.execute("PRAGMA journal_mode = WAL")
     except BaseException:
         found.close()
@@ -163,16 +186,57 @@ def _connect(path: Path) -> sqlite3.Connection:
     return found
 
 
-def opened(path: Path) -> sqlite3.Connection:
+def _connect_frozen(path: Path, log: str) -> sqlite3.Connection:
+    """A connection to a file that nobody can change, without a log."""
+    if not os.access(path, os.R_OK):
+        raise UnreadableLedgerError(f"the ledger {str(path)!r} cannot be read: permission denied. It was not verified.")
+    if os.path.exists(log) and os.path.getsize(log):
+        raise UnreadableLedgerError(
+            f"the ledger {str(path)!r} is on a read-only medium, and its log {os.path.basename(log)!r} holds lines "
+            "that are not in the file yet. SQLite merges them on a writable disk only. The ledger was not read. Copy "
+            "the file, the log and the .lock file to a private directory on a writable disk, and use that copy."
+        )
+    found = opened(path, "mode=ro&immutable=1")
+    try:
+        _require_tables(found, path)
+    except BaseException:
+        found.close()
+        raise
+    return found
+
+
+def _require_tables(connection: sqlite3.Connection, path: Path) -> None:
+    if "ledger" not in names(connection):
+        raise LedgerError(
+            f"the file {str(path)!r} holds no ledger: it is something else, or empty. Give the path of a ledger."
+        )
+
+
+def _is_read_only(path: Path) -> bool:
+    """Whether this process cannot write the file, or cannot make a log beside it."""
+    return not os.access(path, os.W_OK) or not os.access(Path(os.path.realpath(path)).parent, os.W_OK)
+
+
+def _state(path: Path) -> FileState:
+    """Size and time of the file, and the size of its log: whether somebody has changed either."""
+    found, log = os.stat(path), f"{os.path.realpath(path)}-wal"
+    return found.st_size, found.st_mtime_ns, os.path.getsize(log) if os.path.exists(log) else 0
+
+
+def opened(path: Path, mode: str = "mode=rw") -> sqlite3.Connection:
     """A connection to a file, whatever it holds; nothing is changed by opening it."""
     if sqlite3.sqlite_version_info < OLDEST:
         wanted = ".".join(map(str, OLDEST))
         raise LedgerError(f"a ledger needs SQLite {wanted} or newer, and this Python has {sqlite3.sqlite_version}.")
-    address = f"file:{quote(os.fsencode(path))}?mode=rw"  # never makes a file by itself
+    address = f"file:{quote(os.fsencode(path))}?{mode}"  # never makes a file by itself
     found = sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
-    # fullfsync: what FULL takes for granted, and macOS does only if it is asked
-    for pragma in ("synchronous = FULL", "fullfsync = ON", "trusted_schema = OFF"):
-        found.execute(f"PRAGMA {pragma}")
+    try:
+        # fullfsync: what FULL takes for granted, and macOS does only if it is asked
+        for pragma in ("synchronous = FULL", "fullfsync = ON", "trusted_schema = OFF"):
+            found.execute(f"PRAGMA {pragma}")
+    except BaseException:
+        found.close()
+        raise
     return found
 
 

@@ -12,13 +12,16 @@ from typing import final
 
 from dperm.errors import LedgerError
 from dperm.ledger.anchor import Identity
-from dperm.ledger.books import FORMAT
+from dperm.ledger.books import FORMAT, UnreadableLedgerError
 from dperm.ledger.disks import require_local
 from dperm.ledger.locking import Mark, exclusive, mark_of
 from dperm.ledger.sqlite import handles
 from dperm.ledger.sqlite.books import SQLiteBooks
 from dperm.ledger.sqlite.tables import TABLES
 from dperm.ledger.verify import problems_in
+
+_NOT_READ = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY)
+"""Results of SQLite that say nothing about the content of a file."""
 
 
 @final
@@ -124,7 +127,11 @@ class SQLiteStore:
         try:
             yield
         except sqlite3.Error as error:
-            raise LedgerError(f"the ledger {str(self.path)!r} {_in_words(error)}") from error
+            code = getattr(error, "sqlite_errorcode", 0)  # Python's own errors have none
+            kind = UnreadableLedgerError if code & 0xFF in _NOT_READ else LedgerError
+            raise kind(f"the ledger {str(self.path)!r} {_in_words(error)}") from error
+        except PermissionError as error:
+            raise UnreadableLedgerError(f"the ledger {str(self.path)!r} cannot be read: {error.strerror}.") from error
         except OSError as error:
             raise LedgerError(f"the ledger {str(self.path)!r} cannot be used: {error.strerror}.") from error
 
@@ -177,4 +184,6 @@ def _in_words(error: sqlite3.Error) -> str:
         return f"cannot be written ({said}): is the disk full? What was not written was not released."
     if "malformed" in said:
         return f"is damaged ({said}). Put a whole copy back, and verify it against the anchor of the last artefact."
+    if "readonly" in said:
+        return f"cannot be written ({said}): its medium is read-only, or permissions are missing. Nothing was charged."
     return f"cannot be used ({said})."
