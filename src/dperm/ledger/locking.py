@@ -135,8 +135,10 @@ def mark_of(ledger: Path) -> Mark | None:
         try:
             with exclusive(ledger) as lock:
                 return lock.read()
-        except LedgerError:  # damaged, or on a read-only medium, where nobody writes it
-            raise damaged from None
+        except LedgerError:
+            if os.access(_beside(ledger), os.W_OK):
+                raise
+            raise damaged from None  # on a read-only medium, where nobody writes it
 
 
 def _beside(ledger: Path) -> Path:
