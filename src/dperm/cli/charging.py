@@ -183,6 +183,8 @@ class WatchedBudget:
     interrupts: "Interrupts"
     known: Mapping[str, object]
     said: Callable[["Event"], str]
+    ballast: Path | None = None
+    """A file that keeps space on the ledger's disk until the commit."""
 
     def check(self, event: "Event") -> None:
         """As the ledger."""
@@ -198,7 +200,7 @@ class WatchedBudget:
             reservation = self.ledger.reserve(event, request_id=request_id, facts={**(facts or {}), **self.known})
             if self.interrupts.arrived is not None and not reservation.repeated:
                 reservation.burn("interrupted before anything was learnt")
-        return WatchedReservation(reservation, self.interrupts)
+        return WatchedReservation(reservation, self.interrupts, self.ballast)
 
 
 @dataclass(frozen=True)
@@ -207,6 +209,7 @@ class WatchedReservation:
 
     reservation: "Reservation"
     interrupts: "Interrupts"
+    ballast: Path | None = None
 
     @property
     def state(self) -> "State":
@@ -226,6 +229,8 @@ class WatchedReservation:
     def commit(self, digest: str) -> None:
         """As the ledger; from here on signals wait until the model is written."""
         self.interrupts.hold()
+        if self.ballast is not None:
+            self.ballast.unlink(missing_ok=True)
         self.reservation.commit(digest)
 
     def burn(self, reason: str) -> None:

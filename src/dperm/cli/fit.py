@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``dperm fit``: a private model from a file of data, charged to a ledger."""
 
+import tempfile
 import uuid
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,14 +21,18 @@ if TYPE_CHECKING:
     from dperm.cli.interrupts import Interrupts
     from dperm.cli.problem import Problem
 
+LEDGER_ROOM = 2**18
+"""Bytes that are kept free beside a ledger's file for the entry that commits a release."""
+
 HELP = """Learn a model from DATA with a guarantee, charge it to a ledger, and write it to a file.
 
 Bounds, categories and classes are declared in a schema, from what is known without the data: "dperm schema draft"
 writes one to fill in. Nothing is taken from the data but the model itself.
 
-The order: options and schema are checked and the plan is made; the budget is asked; the data are read and brought
-within their bounds; the budget is charged; the model is learnt, booked, and written. Whatever goes wrong before the
-charge costs nothing. What goes wrong afterwards stays charged, and the message says how much.
+The order: options and schema are checked and the plan is made; the budget is checked; space for the model is allocated
+on the disk; the data are read and brought within their bounds; the budget is charged; the model is learnt, booked, and
+written. Failures before the charge cost nothing. Failures after the charge are not refunded; the message states the
+amount charged.
 
 \b
 Examples:
@@ -113,15 +119,18 @@ def fit(
 
 
 def _fit(asked: "Problem", request: _Request, interrupts: "Interrupts") -> None:
-    """Plan, ask, read, and run; whatever happens is told with what it cost."""
+    """Plan, check the budget, read, and run; every outcome is reported with its cost."""
     from dperm.cli.fit_report import print_fitted
+    from dperm.cli.paths import allocated
+    from dperm.sklearn.files import largest_size
 
     saved, interrupts.started = False, True
     try:
         known = _prepare(asked, request)
-        learnt = _learnt(asked, request, interrupts, known)
-        interrupts.hold()  # it is paid for: what is left takes a moment, and is finished first
-        out = _saved(learnt, request, asked)
+        with allocated("--out", request.out, largest_size(asked.schema)) as room, _ledger_room(request) as ballast:
+            learnt = _learnt(asked, request, interrupts, known, ballast)
+            interrupts.hold()  # it is paid for: what is left takes a moment, and is finished first
+            out = _saved(learnt, request, asked, room)
         saved = True
         with open_output(f"Written: {out}."):
             print_fitted(learnt, out, request.account, as_json=request.json)
@@ -134,20 +143,52 @@ def _fit(asked: "Problem", request: _Request, interrupts: "Interrupts") -> None:
         raise told(error, request.account, interrupts, saved=saved) from None
 
 
-def _saved(learnt: Any, request: _Request, asked: "Problem") -> Path:
-    """Write the model; beside a file that somebody else has written meanwhile, for it is paid for."""
+def _ledger_room(request: _Request) -> AbstractContextManager[Path | None]:
+    """A file beside the ledger's that is removed before the release is committed: its entry then has room."""
+    from dperm.cli.paths import allocated
+    from dperm.ledger.stores import is_file
+
+    if request.account is None or not is_file(request.account.ledger.location):
+        return nullcontext()
+    return allocated("--ledger", Path(request.account.ledger.location), LEDGER_ROOM)
+
+
+def _saved(learnt: Any, request: _Request, asked: "Problem", room: Path) -> Path:
+    """Write the model; at another place if that fails, for it is paid for."""
     from dperm.sklearn import files
 
     try:
-        files.save(learnt, request.out, schema=asked.schema, overwrite=request.force)
+        files.save(learnt, request.out, schema=asked.schema, overwrite=request.force, allocated=room)
         return request.out
     except FileExistsError:
-        out = request.out.with_name(f"{request.out.stem}-{uuid.uuid4().hex[:8]}{request.out.suffix}")
-        files.save(learnt, out, schema=asked.schema, overwrite=False)
+        out = _other_name(request.out.parent, request.out)
+        files.save(learnt, out, schema=asked.schema, overwrite=False, allocated=room if room.exists() else None)
         note(
             f"Note: {request.out} was written by somebody else meanwhile, and is left as it is: this model is in {out}."
         )
         return out
+    except OSError as error:
+        return _rescued(learnt, request, asked, error)
+
+
+def _rescued(learnt: Any, request: _Request, asked: "Problem", error: OSError) -> Path:
+    """Write a model that is paid for into the working directory, or else into the one for temporary files."""
+    from dperm.sklearn import files
+
+    for folder in (Path.cwd(), Path(tempfile.gettempdir())):
+        out = _other_name(folder, request.out)
+        with suppress(OSError):
+            files.save(learnt, out, schema=asked.schema, overwrite=False)
+            note(
+                f"Warning: {request.out} could not be written ({error.strerror or type(error).__name__}). The model is "
+                f"complete, and is in {out}. Move it from there."
+            )
+            return out
+    raise error
+
+
+def _other_name(folder: Path, out: Path) -> Path:
+    return folder / f"{out.stem[:200]}-{uuid.uuid4().hex[:8]}{out.suffix}"
 
 
 def _prepare(asked: "Problem", request: _Request) -> dict[str, object]:
@@ -181,7 +222,9 @@ def _require_chargeable(asked: "Problem", account: "Account | None") -> None:
         parameters.uncharged(account.ledger)
 
 
-def _learnt(asked: "Problem", request: _Request, interrupts: "Interrupts", known: dict[str, object]) -> Any:
+def _learnt(
+    asked: "Problem", request: _Request, interrupts: "Interrupts", known: dict[str, object], ballast: Path | None
+) -> Any:
     """The fitted estimator: charged to the account, if there is one."""
     from dperm.cli.charging import WatchedBudget, require_unchanged
     from dperm.cli.command_facts import FILE
@@ -193,7 +236,9 @@ def _learnt(asked: "Problem", request: _Request, interrupts: "Interrupts", known
     budget = content = None
     if account is not None:
         content = account.ledger.fingerprinting()
-        budget = WatchedBudget(account.ledger, interrupts, known, lambda event: on_dear_noise(event, account, asked))
+        budget = WatchedBudget(
+            account.ledger, interrupts, known, lambda event: on_dear_noise(event, account, asked), ballast
+        )
     estimator = asked.made(budget)
     with progress_bar(f"Reading {request.data.name}") as progress:
         columns = {**asked.schema.encoder.columns, target.name: target}

@@ -3,8 +3,8 @@
 """Files that a verb writes: checked before anything is computed, and written whole or not at all."""
 
 import os
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from dperm.errors import ParameterError
@@ -23,6 +23,28 @@ def require_free(option: str, path: Path, *, force: bool, inputs: Iterable[Path]
         raise ParameterError(f"{option}: there is no directory {folder}. Make it first.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise ParameterError(f"{option}: the directory {folder} cannot be written to.")
+
+
+@contextmanager
+def allocated(option: str, path: Path, size: int) -> Iterator[Path]:
+    """A file beside ``path`` with so many bytes on the disk, removed at the end unless it was used.
+
+    Raises
+    ------
+    ParameterError
+        If the disk has no room.
+    """
+    from dperm.report.whole_file import allocated_file
+
+    with ExitStack() as stack:
+        try:
+            room = stack.enter_context(allocated_file(path, size))
+        except OSError as error:
+            raise ParameterError(
+                f"{option}: {size} bytes cannot be allocated in {path.parent} ({error.strerror}). Nothing was charged. "
+                "Free some space, or choose another directory."
+            ) from None
+        yield room
 
 
 def _same(one: Path, other: Path) -> bool:

@@ -57,6 +57,11 @@ def store_of(location: str) -> Store:
     return SQLiteStore(Path(location))
 
 
+def is_file(location: str) -> bool:
+    """Whether a location is a path, not a URL."""
+    return not location.startswith(SCHEMES)
+
+
 def without_secret(location: str) -> str:
     """The location without a password, to be shown."""
     return shown_url(location) if location.startswith(SCHEMES) else location

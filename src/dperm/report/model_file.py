@@ -12,6 +12,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,10 @@ class ModelFile:
     form: int = FORMAT
 
 
-def write_model(path: str | os.PathLike[str], model: ModelFile, *, overwrite: bool = True) -> None:
-    """Write ``model`` to ``path``: to a new file beside it, which then takes its place."""
+def write_model(
+    path: str | os.PathLike[str], model: ModelFile, *, overwrite: bool = True, allocated: Path | None = None
+) -> None:
+    """Write ``model`` to ``path``: to a new file beside it (or to ``allocated``), which then takes its place."""
     header = {
         "magic": MAGIC,
         "format": FORMAT,
@@ -58,8 +61,10 @@ def write_model(path: str | os.PathLike[str], model: ModelFile, *, overwrite: bo
     }
     text = json.dumps(header, allow_nan=False).encode()
     members: dict[str, Any] = {HEADER: np.frombuffer(text, dtype=np.uint8), **model.arrays}
-    with whole_file(path, overwrite=overwrite) as file:
-        np.savez(file, **members)
+    content = io.BytesIO()
+    np.savez(content, **members)
+    with whole_file(path, overwrite=overwrite, allocated=allocated) as file:
+        file.write(content.getbuffer())
 
 
 def read_model(path: str | os.PathLike[str]) -> ModelFile:

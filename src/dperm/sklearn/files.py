@@ -2,8 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Models to files and back: coefficients, classes, record, parameters and schema, all public or released."""
 
+import json
 import os
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,6 +27,8 @@ _MOST_TEXT = 2**24
 """Characters that the classes of a file may take, each as long as the longest."""
 _DAMAGE = (DpermError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError, RecursionError)
 """What a file raises that does not fit together, or holds an event whose account would fill the memory."""
+HEADER_ALLOWANCE = 2**18
+"""Bytes for the parts of a header that do not grow with the schema."""
 _CROWDED = 8
 """Features per column from which a sparse matrix is smaller and faster."""
 
@@ -37,8 +41,18 @@ class StoredModel:
     schema: Schema | None = None
 
 
-def save(estimator: Any, path: str | os.PathLike[str], *, schema: Schema | None = None, overwrite: bool = True) -> None:
-    """Write a fitted estimator; with ``schema`` it can predict tables, and its record has the names of the features."""
+def save(
+    estimator: Any,
+    path: str | os.PathLike[str],
+    *,
+    schema: Schema | None = None,
+    overwrite: bool = True,
+    allocated: Path | None = None,
+) -> None:
+    """Write a fitted estimator; with ``schema`` it can predict tables, and its record has the names of the features.
+
+    ``allocated`` is a file of `dperm.report.whole_file.allocated_file` beside ``path``, to be filled.
+    """
     fitted: Fitted = estimator._fitted if schema is None else _named(estimator._fitted, schema)
     names = getattr(estimator, "feature_names_in_", None)
     data = {
@@ -57,7 +71,20 @@ def save(estimator: Any, path: str | os.PathLike[str], *, schema: Schema | None 
     }
     if fitted.released is not None:
         arrays["released"] = fitted.released
-    write_model(path, ModelFile(type(estimator).__name__, data, arrays), overwrite=overwrite)
+    model = ModelFile(type(estimator).__name__, data, arrays)
+    write_model(path, model, overwrite=overwrite, allocated=allocated)
+
+
+def largest_size(schema: Schema) -> int:
+    """Bytes that a model of a schema needs at most, before it is fitted: arrays, and twice the names that it repeats.
+
+    The rest of the header (parameters, record, receipt) has a fixed allowance.
+    """
+    names, target = schema.encoder.feature_names, schema.target
+    classes = 0 if target is None or target.classes is None else len(target.classes)
+    numbers = (2 * max(classes, 1) + 2) * (len(names) + 2)
+    text = json.dumps(json.dumps([schema.to_json(), schema.to_json(), *names, *names]))
+    return 8 * numbers + 2 * len(text) + HEADER_ALLOWANCE
 
 
 def load(kind: type[Estimator], path: str | os.PathLike[str]) -> Estimator:
