@@ -214,6 +214,12 @@ def _refuse_second_use(reservation: Reservation, request_id: str | None) -> None
     """Refuse a reservation that another run has or had."""
     if reservation.repeated:
         asked = reservation.receipt.get("request_id", request_id)
+        if reservation.state == State.RESERVED:
+            raise BudgetError(
+                f"request_id={asked!r} is reserved by another run, which is in progress or was killed: one charge pays "
+                "for one release. This run charged nothing. Wait for the other run. If it is gone, it stays charged; "
+                "charge a new run under a new request_id."
+            )
         raise BudgetError(
             f"request_id={asked!r} was charged before and is {reservation.state.value}: a second run would draw "
             "noise twice for one charge. Use what the first run released, or charge a new run under a new request_id."

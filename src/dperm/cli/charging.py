@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from dperm.cli.output import plain_up
 from dperm.cli.running import note
-from dperm.errors import AdjacencyError, DataError, DpermError, LedgerError, ParameterError
+from dperm.errors import AdjacencyError, BudgetError, DataError, DpermError, LedgerError, ParameterError
 
 if TYPE_CHECKING:
     from dperm.accounting.budget import Reservation, State
@@ -170,6 +170,10 @@ def _within_share(account: Account, asked: float) -> float:
     return asked
 
 
+class RepeatedRequestError(BudgetError):
+    """Another run has charged the same request since this one began: this one charges nothing and draws no noise."""
+
+
 @dataclass
 class WatchedBudget:
     """A ledger (a `Budget`) that holds signals where they would do harm.
@@ -193,13 +197,21 @@ class WatchedBudget:
     def reserve(
         self, event: "Event", *, request_id: str | None = None, facts: Mapping[str, object] | None = None
     ) -> "WatchedReservation":
-        """As the ledger; nobody interrupts it in between."""
+        """As the ledger; nobody interrupts it in between.
+
+        Raises
+        ------
+        RepeatedRequestError
+            If another run has charged the same request: nothing was charged now.
+        """
         if words := self.said(event):
             note(words)
         with self.interrupts.held():
             reservation = self.ledger.reserve(event, request_id=request_id, facts={**(facts or {}), **self.known})
             if self.interrupts.arrived is not None and not reservation.repeated:
                 reservation.burn("interrupted before anything was learnt")
+        if reservation.repeated:
+            raise RepeatedRequestError(f"request id {reservation.request_id!r} was charged by another run.")
         return WatchedReservation(reservation, self.interrupts, self.ballast)
 
 

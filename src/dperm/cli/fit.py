@@ -13,7 +13,7 @@ import typer
 
 from dperm.cli import model_options as options
 from dperm.cli.options import AsJson
-from dperm.cli.outcome import done_before, nothing_charged, told
+from dperm.cli.outcome import done_before, done_meanwhile, nothing_charged, told
 from dperm.cli.running import Interruption, note, open_output, progress_bar, reported_errors, spinner
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def fit(
 
         with Interrupts() as interrupts, nothing_charged(interrupts):
             from dperm.cli import problem
-            from dperm.cli.charging import Account, delta_of, relation_of
+            from dperm.cli.charging import Account, RepeatedRequestError, delta_of, relation_of
 
             size = problem.checked_privacy(epsilon, seed, not_private=not_private)
             declared = problem.read_schema(schema, target, data)
@@ -115,11 +115,15 @@ def fit(
             inputs = (data, *([schema] if schema else []), *([Path(ledger)] if ledger else []))
             request = _Request(data, out, charged, force, json, inputs)
             if request_id is None or charged is None or not done_before(asked, charged, data, out, as_json=json):
-                _fit(asked, request, interrupts)
+                try:
+                    _fit(asked, request, interrupts)
+                except RepeatedRequestError:
+                    done_meanwhile(asked, charged, data, out, as_json=json)
 
 
 def _fit(asked: "Problem", request: _Request, interrupts: "Interrupts") -> None:
     """Plan, check the budget, read, and run; every outcome is reported with its cost."""
+    from dperm.cli.charging import RepeatedRequestError
     from dperm.cli.fit_report import print_fitted
     from dperm.cli.paths import allocated
     from dperm.sklearn.files import largest_size
@@ -138,6 +142,8 @@ def _fit(asked: "Problem", request: _Request, interrupts: "Interrupts") -> None:
             note(request.account.unchecked)
         if interrupts.arrived is not None:
             raise Interruption(interrupts.arrived)
+    except RepeatedRequestError:
+        raise
     except BaseException as error:
         interrupts.silence()
         raise told(error, request.account, interrupts, saved=saved) from None

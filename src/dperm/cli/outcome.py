@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """How a fit ended: what it cost and what was written, also where it failed or had been done before."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dperm.cli.running import Interruption
+from dperm.cli.running import Interruption, note, spinner
 from dperm.errors import BudgetError, ModelFormatError
 
 if TYPE_CHECKING:
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from dperm.ledger import Booking
 
 NOTHING = "Nothing was charged"
+PATIENCE = 60.0
+"""Seconds to wait for another run of the same request."""
+WRITING = 5.0
+"""Seconds to wait for the model of a run that has committed its release."""
+PAUSE = 0.1
 UNKNOWN = "Whether something was charged stands in the ledger: dperm ledger show LEDGER --entries."
 
 
@@ -70,12 +76,46 @@ def done_before(asked: "Problem", account: "Account", data: Path, out: Path, *, 
     )
 
 
+def done_meanwhile(asked: "Problem", account: "Account | None", data: Path, out: Path, *, as_json: bool) -> None:
+    """Wait for another run of the same request, which charged it first, and report its result.
+
+    Raises
+    ------
+    BudgetError
+        If the other run is still in progress after `PATIENCE` seconds, failed, or wrote its model elsewhere.
+    """
+    assert account is not None  # only a request of an account is repeated
+    note(f"Request id {account.ledger.request_id} is fitted by another run at the moment; waiting for it.")
+    with spinner("Waiting for the other run ..."):
+        _wait_for(account, out)
+    booked = account.booking()
+    if booked is None or booked.state.value == "reserved":
+        raise BudgetError(
+            f"request id {account.ledger.request_id!r} is fitted by another run, which is still in progress, or was "
+            "killed. This run charged nothing and learnt nothing. Repeat this command later: it reports the model as "
+            "soon as that run has written it."
+        )
+    done_before(asked, account, data, out, as_json=as_json)
+
+
+def _wait_for(account: "Account", out: Path) -> None:
+    """Wait until another run has closed its reservation and, if it released a model, has had time to write it."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        booked = account.booking()
+        if booked is not None and booked.state.value != "reserved":
+            end = min(end, time.monotonic() + WRITING)
+            if booked.digest is None or _entry(out) == (booked.request_id, booked.digest):
+                return
+        time.sleep(PAUSE)
+
+
 def _remedy(booked: "Booking", out: Path) -> str:
     """What is true of a request that was charged, and what can be done: there is one release for one charge."""
     if booked.state.value == "committed":
         return (
-            f", and {out} is not the model that was learnt then. A second run would draw noise twice for one charge. "
-            "Use what the first run wrote, or pay for a new run under"
+            f", and {out} is not the model that was learnt then: it was written elsewhere, or is lost. A second run "
+            "would draw noise twice for one charge. Use what the first run wrote, or pay for a new run under"
         )
     if booked.state.value == "burned":
         return (
