@@ -139,3 +139,13 @@ def test_a_delta_at_which_nothing_is_claimed_is_refused():
     with pytest.raises(ParameterError, match="delta must be given: a ZCDP"):
         delta_of(ZCDP(0.1, "add_remove"))
     assert delta_of(ZCDP(0.1, "add_remove"), usual=1e-5) == 1e-5
+
+
+@pytest.mark.parametrize(("epsilon", "words"), [(0.092, "is not a leak"), (1.5, "with probability at most 5 %")])
+def test_every_bound_stands_beside_the_claim_and_the_value_of_no_leak(epsilon, words):
+    found = Finding("a method", PURE, {"low-order bits": bound(epsilon)}, 0.95)
+    data = found.as_dict()
+    assert data["bounds"]["low-order bits"]["claimed_epsilon"] == PURE.epsilon == 1.0
+    assert data["bounds"]["low-order bits"]["no_leak_epsilon"] == 0.0
+    assert data["explanation"] == found.explanation and words in found.explanation
+    assert "An attack that learns nothing shows 0." in found.explanation

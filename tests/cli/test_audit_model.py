@@ -53,7 +53,11 @@ def test_the_audit_goes_into_the_statement_in_every_form(fitted, ends, answered)
     page, text = Path("s.html").read_text(), Path("s.md").read_text()
     for words in ("No violation found: epsilon", "largest loss", "privacy loss at a point"):
         assert words in page and words in text
-    assert "epsilon is at least 0.98" in page and "&#x27;" not in page.split("field-29")[1].split("field-30")[0]
+    assert (
+        "epsilon at least 0.98" in page
+        and "no leak: 0)" in page
+        and "&#x27;" not in page.split("field-29")[1].split("field-30")[0]
+    )
 
 
 def test_several_audits_of_one_model_are_listed(fitted, ends):
@@ -108,7 +112,7 @@ def refuted():
     box = json.loads(Path("audit.json").read_text())["audits"][0]
     box["bounds"]["likelihood ratio"]["epsilon"] = 3.0
     _, finding = _again(box, replanned(load_stored("model.dperm").estimator))
-    changed("refuted.json", bounds=box["bounds"], violation=True, result=str(finding))
+    changed("refuted.json", bounds=box["bounds"], violation=True, result=str(finding), explanation=finding.explanation)
 
 
 def test_a_refutation_turns_the_statement_and_ends_with_five(fitted, ends, dperm):
@@ -139,6 +143,7 @@ FORGED = {
     "odd bounds": {"bounds": {"a": {"epsilon": "x"}}},
     "higher bound": {"bounds": {"a": dict(epsilon=7.0, delta=0.0, confidence=0.99, method="A4", assumes="")}},
     "runs": {"runs": 5},
+    "explanation": {"explanation": "All is well."},
 }
 
 

@@ -37,6 +37,12 @@ def test_the_ceiling_of_a_claim_stands_beside_what_was_measured(table, answered,
     assert "at most" in said and "No verdict" in said
 
 
+def test_rates_stand_beside_those_of_guessing(table, answered, dperm):
+    found, said = answered("audit scores scores.csv"), dperm("audit scores scores.csv").stdout
+    assert found["by guessing"] == {"AUC": 0.5, **{f"TPR at FPR {p} %": float(p) / 100 for p in ("0.1", "1", "10")}}
+    assert "by guessing" in said and "By guessing, the AUC is 0.5" in said and "the AUC is 0.5" in found["explanation"]
+
+
 def test_only_independent_trials_refute(table, dperm):
     claim = "--epsilon 0.5 --adjacency add_remove"
     assert dperm(f"audit scores scores.csv {claim}").exit_code == 0

@@ -38,7 +38,7 @@ def test_curves_have_both_axes_logarithmic_and_markers_at_the_rates_that_are_rep
         assert true == (given.members >= lowest_threshold(given, false)).mean()
     markers = next(line for line in ax.lines if line.get_marker() == "o")
     assert markers.get_xydata().tolist() == [[rate, given.tpr_at(rate)] for rate in (0.01, 0.1)]
-    diagonal = labelled(ax, "guessing blindly").get_xydata()
+    diagonal = labelled(ax, "guessing blindly (AUC 0.5)").get_xydata()
     assert diagonal.tolist() == [[0.001, 0.001], [1, 1]]
 
 

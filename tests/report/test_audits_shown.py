@@ -87,8 +87,8 @@ def test_the_schema_knows_the_refutation(release):
     ("audits", "words"),
     [
         ([], "none: nobody has tried"),
-        ([finding(0.5)], "1 audit, no violation found, epsilon >= 0.5 at 95 % confidence"),
-        ([finding(0.5), finding(0.98765)], "2 audits, no violation found, epsilon >= 0.9876 at 95 % confidence"),
+        ([finding(0.5)], "1 audit, no violation found: epsilon >= 0.5 at 95 % confidence, claimed 1 (no leak: 0)"),
+        ([finding(0.5), finding(0.98765)], "found: epsilon >= 0.9876 at 95 % confidence, claimed 1 (no leak: 0)"),
         ([finding(0.5), finding(2.0)], "REFUTED by 1 of 2 audits"),
         ([finding(0.5, powerless="too few")], "none could have refuted anything"),
         ([{"by": "us"}], "1 audit, no violation found"),
@@ -117,7 +117,7 @@ def test_the_verdict_comes_first_and_an_infinite_bound_is_called_so():
     (shown,) = audits_shown([audit])
     ((sentence, bounds),) = shown.items()
     assert sentence.startswith("A <mechanism>. No violation found: epsilon >= 0.9876 at 95 % confidence, claimed 1")
-    assert bounds["atom"].startswith("epsilon is infinite at delta 1e-5, exactly")
+    assert bounds["atom"].startswith("epsilon infinite (no leak: 0) at delta 1e-5, exactly")
 
 
 def test_a_finding_is_a_sentence_and_its_bounds_without_an_empty_bullet(release):
@@ -125,7 +125,7 @@ def test_a_finding_is_a_sentence_and_its_bounds_without_an_empty_bullet(release)
     lines = text.split("### 30.")[0].splitlines()
     assert not any(line.strip() == "-" for line in lines) and "with record" not in text
     assert lines[2].startswith(r"- A \<mechanism\>, 2,000 runs. No violation found")
-    assert lines[3].startswith("    - likelihood ratio: epsilon is at least")
+    assert lines[3].startswith("    - likelihood ratio: epsilon at least 0.987654 (claimed: at most 1, no leak: 0)")
 
 
 def test_neighbours_are_shown_in_words():
@@ -140,3 +140,18 @@ def test_whatever_else_stands_there_is_shown_as_it_is(release, odd):
     assert audits_shown(odd) is not None
     if isinstance(odd, list) and isinstance(odd[0], dict):
         assert page(statement(release, audits=odd))
+
+
+def test_a_small_lower_bound_does_not_read_as_a_leak(release):
+    low = Finding(
+        "a method", PureDP(1.0, "replace_one"), {"low-order bits": LowerBound(0.0923456789, 0.0, 0.95, "A4")}, 0.95
+    )
+    old = {name: value for name, value in low.as_dict().items() if name != "explanation"}
+    old["bounds"] = {"low-order bits": low.bound.as_dict()}  # as versions before 0.9.0 wrote it
+    for audit in (low, old):
+        found = statement(release).audited([audit])
+        for text in (page(found), found.to_markdown()):
+            plain = re.sub(r"<[^>]+>", "", text).replace("\\", "")
+            assert "epsilon at least 0.0923456 (claimed: at most 1, no leak: 0)" in plain
+            assert "A lower bound above 0 is not a leak" in plain
+        assert "claimed 1 (no leak: 0)" in dict(key_facts(found.fields))["Audits"]

@@ -12,13 +12,21 @@ from types import MappingProxyType
 from dperm import checks
 from dperm.audit.claim import checked_claim, checked_curve, claimed_epsilon, is_gaussian
 from dperm.audit.levels import GAUSSIAN
-from dperm.audit.lower_bound import LowerBound
+from dperm.audit.lower_bound import NO_LEAK, LowerBound
 from dperm.errors import ParameterError
 from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict
 from dperm.privacy.profile import PrivacyProfile
 
 ROUNDING = 1e-9
 """Of a confidence: 1 - (1 - confidence) is not always the same."""
+WITHIN_CLAIM = (
+    "A lower bound above 0 is not a leak: the claim permits every value up to the claimed epsilon, and only a value "
+    "above it refutes the claim. An attack that learns nothing shows 0."
+)
+ABOVE_CLAIM = (
+    "A lower bound above the claimed epsilon refutes the claim: a method that keeps its claim shows such a value {}. "
+    "An attack that learns nothing shows 0."
+)
 
 
 @dataclass(frozen=True)
@@ -128,6 +136,14 @@ class Finding:
         return f"No violation found: epsilon >= {measured} {level}, claimed {claimed}{at} {how}."
 
     @property
+    def explanation(self) -> str:
+        """One sentence or two on how to read the bounds: against the claim, and against an attack without success."""
+        if not self.violation:
+            return WITHIN_CLAIM
+        rarely = f"with probability at most {float(f'{100 * (1 - self.confidence):.4g}'):g} %"
+        return ABOVE_CLAIM.format("never" if self.confidence == 1 else rarely)
+
+    @property
     def _condition(self) -> str:
         """What the strongest bound assumes, and whether that is claimed."""
         assumed = self.bound.assumes
@@ -136,14 +152,16 @@ class Finding:
         return f"; {assumed}, as is claimed" if self._holds(assumed) else f"; only if {assumed}, which is not claimed"
 
     def as_dict(self) -> dict[str, object]:
-        """Plain data, as a statement carries it."""
+        """Plain data, as a statement carries it; beside each bound the claim at its delta, and the value of no leak."""
+        claims = {name: {"claimed_epsilon": self._claims[bound.delta]} for name, bound in self.bounds.items()}
         return {
             "subject": self.subject,
             "result": str(self),
+            "explanation": self.explanation,
             "violation": self.violation,
             "claimed": guarantee_as_dict(self.claimed),
             "confidence": self.confidence,
-            "bounds": {name: bound.as_dict() for name, bound in self.bounds.items()},
+            "bounds": {name: {**bound.as_dict(), **claims[name], **NO_LEAK} for name, bound in self.bounds.items()},
             **self.facts,
         }
 

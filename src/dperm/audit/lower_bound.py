@@ -11,6 +11,10 @@ if TYPE_CHECKING:
     from dperm.audit.finding import Finding
     from dperm.privacy.guarantee import AnyGuarantee
 
+NO_LEAK = {"no_leak_epsilon": 0.0}
+"""Baseline of every lower bound: an attack that learns nothing shows 0."""
+EXPLANATION = "Lower bound: the true epsilon is at least this value. An attack that learns nothing shows 0."
+
 
 @dataclass(frozen=True)
 class LowerBound:

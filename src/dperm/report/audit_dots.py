@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 WIDTH, LINE_HEIGHT, MARGINS = 7.2, 0.36, 1.5
 """Of the picture, in inches."""
+AXIS = "epsilon (no leak: 0; a measured value right of the claim refutes it)"
 SPAN = 30.0
 """At least so many times the smallest number is the largest of the axis."""
 
@@ -57,7 +58,12 @@ def plot_dots(dots: Sequence[Dot], ax: "Axes | None" = None, *, path: "str | Pat
     for height, dot in enumerate(dots):
         _draw(ax, dot, height, (low, high))
     _legend(ax, dots)
-    ax.set(xscale="log", xlim=(low, high), ylim=(len(dots) - 0.4, -0.6), xlabel="epsilon (measured: at least)")
+    ax.set(
+        xscale="log",
+        xlim=(low, high),
+        ylim=(len(dots) - 0.4, -0.6),
+        xlabel=AXIS,
+    )
     ax.set_yticks(range(len(dots)), [dot.name for dot in dots], parse_math=False)
     _ticks(ax, low, high)
     ax.spines[["top", "right", "left"]].set_visible(False)
@@ -83,8 +89,11 @@ def _draw(ax: "Axes", dot: Dot, height: int, span: tuple[float, float]) -> None:
 def _legend(ax: "Axes", dots: Sequence[Dot]) -> None:
     from matplotlib.lines import Line2D
 
-    kinds = [("claimed", INK, "|", True), ("measured", FIRST, "o", not all(dot.violation for dot in dots))]
-    kinds += [("measured: VIOLATION", SECOND, "X", any(dot.violation for dot in dots))]
+    kinds = [
+        ("claimed (at most)", INK, "|", True),
+        ("measured (at least)", FIRST, "o", not all(dot.violation for dot in dots)),
+    ]
+    kinds += [("VIOLATION (at least)", SECOND, "X", any(dot.violation for dot in dots))]
     handles = [
         Line2D([], [], color=color, marker=marker, markersize=9, linestyle="none", label=name)
         for name, color, marker, shown in kinds

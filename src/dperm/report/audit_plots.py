@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 MARKED = (0.001, 0.01, 0.1)
 """False-positive rates at which true-positive rates are marked."""
+DIAGONAL = "measured = claimed (a point above it refutes the claim)"
 MOST_CURVES = 6
 RIGHT = 0.55
 """Names of points further along the axis stand on their left."""
@@ -73,7 +74,7 @@ def plot_roc(
         draw_ceiling(ax, guarantee, lowest)
     for (name, roc), (color, line) in zip(named.items(), _STYLES, strict=False):
         _draw_curve(ax, roc, (color, line), f"{name} (AUC {roc.auc:.3f})", lowest)
-    ax.plot([lowest, 1], [lowest, 1], color=LINE, linewidth=1.2, linestyle=":", label="guessing blindly")
+    ax.plot([lowest, 1], [lowest, 1], color=LINE, linewidth=1.2, linestyle=":", label="guessing blindly (AUC 0.5)")
     ax.set(xscale="log", yscale="log", xlim=(lowest, 1), ylim=(lowest, 1), aspect="equal")
     ax.set(xlabel="false alarms (FPR)", ylabel="members found (TPR)")
     percent_ticks(ax, lowest)
@@ -101,7 +102,14 @@ def plot_claimed_against_measured(
     ax = _square(ax)
     low, high = _span(points.values())
     ax.fill_between([low, high], [low, high], high, color=SECOND, alpha=0.08, linewidth=0)
-    ax.plot([low, high], [low, high], color=LINE, linewidth=1.2, linestyle=":", label="measured = claimed")
+    ax.plot(
+        [low, high],
+        [low, high],
+        color=LINE,
+        linewidth=1.2,
+        linestyle=":",
+        label=DIAGONAL,
+    )
     for kind, violated in (("no violation found", False), ("violation", True)):
         some = {name: points[name] for name, each in named.items() if each.violation is violated}
         _draw_points(ax, some, kind, violated=violated, span=(low, high))

@@ -45,6 +45,20 @@ def refutes(audit: Mapping[str, Any]) -> bool:
     return audit.get("violation") is True or str(audit.get("result", "")).startswith(VIOLATION)
 
 
+def claim_beside(bound: Mapping[str, Any], audit: Mapping[str, Any]) -> float | None:
+    """The claimed epsilon at the delta of a bound; None where no finite epsilon is claimed, or nobody knows.
+
+    Audits written before version 0.9.0 have it only where the claim is made at the same delta.
+    """
+    claimed = bound.get("claimed_epsilon")
+    if isinstance(claimed, int | float):
+        return float(claimed)
+    goal = audit.get("claimed")
+    if "claimed_epsilon" in bound or not isinstance(goal, Mapping) or goal.get("delta", 0.0) != bound.get("delta"):
+        return None
+    return float(goal["epsilon"]) if isinstance(goal.get("epsilon"), int | float) else None
+
+
 def listed(audits: object) -> list[Mapping[str, Any]]:
     """The audits that can be read; none where there is no list of them."""
     return [audit for audit in audits if isinstance(audit, Mapping)] if isinstance(audits, list | tuple) else []

@@ -2,19 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """All audits of a statement in a line: none, how much of the claim they have reached, or that it is refuted."""
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dperm.report import fields as words
-from dperm.report.audits import is_refuted, listed, refutes
-from dperm.report.numbers import rounded_down
+from dperm.report.audits import claim_beside, is_refuted, listed, refutes
+from dperm.report.numbers import rounded_down, rounded_up
 
 POWERLESS = "powerless"
 """The fact of a finding that says why it could not have refuted anything."""
 
 
 def audits_in_short(audits: object) -> str:
-    """Such as "2 audits, no violation found, epsilon >= 0.98 at 95 % confidence"."""
+    """Such as "2 audits, no violation found: epsilon >= 0.98 at 95 % confidence, claimed 1 (no leak: 0)"."""
     found = listed(audits)
     if not found:
         return "none: nobody has tried to refute it" if audits == words.NONE else str(audits)
@@ -24,7 +25,7 @@ def audits_in_short(audits: object) -> str:
     if all(audit.get(POWERLESS) for audit in found):
         return f"{count}, and none could have refuted anything: too few runs"
     largest = max(_sizes(found), default=None)
-    return f"{count}, no violation found" + (f", epsilon >= {_size(*largest)}" if largest else "")
+    return f"{count}, no violation found" + (f": epsilon >= {_size(*largest)} (no leak: 0)" if largest else "")
 
 
 def refutation(fields: Mapping[str, object]) -> str:
@@ -34,15 +35,17 @@ def refutation(fields: Mapping[str, object]) -> str:
     return next(str(audit.get("result", "")) for audit in listed(fields["audit"]) if refutes(audit))
 
 
-def _sizes(audits: list[Mapping[str, Any]]) -> Iterator[tuple[float, float, float]]:
-    """(epsilon, confidence, delta) of all bounds that assume nothing."""
+def _sizes(audits: list[Mapping[str, Any]]) -> Iterator[tuple[float, float, float, float]]:
+    """(epsilon, confidence, delta, claimed epsilon) of all bounds that assume nothing; infinite without a claim."""
     for audit in audits:
         bounds = audit.get("bounds")
         for bound in bounds.values() if isinstance(bounds, Mapping) else ():
             if isinstance(bound, Mapping) and not bound.get("assumes"):
                 numbers: list[Any] = [bound.get(name) for name in ("epsilon", "confidence", "delta")]
                 if all(isinstance(number, int | float) for number in numbers):
-                    yield numbers[0], min(numbers[1], _confidence(audit)), numbers[2]
+                    claimed = claim_beside(bound, audit)
+                    level = min(numbers[1], _confidence(audit))
+                    yield numbers[0], level, numbers[2], math.inf if claimed is None else claimed
 
 
 def _confidence(audit: Mapping[str, Any]) -> float:
@@ -51,7 +54,8 @@ def _confidence(audit: Mapping[str, Any]) -> float:
     return float(found) if isinstance(found, int | float) else 1.0
 
 
-def _size(epsilon: float, confidence: float, delta: float) -> str:
+def _size(epsilon: float, confidence: float, delta: float, claimed: float) -> str:
     level = "exactly" if confidence == 1 else f"at {rounded_down(100 * confidence)} % confidence"
     at = f" at delta {rounded_down(delta)}" if delta else ""
-    return f"{rounded_down(epsilon, 4)}{at} {level}"
+    beside = "" if math.isinf(claimed) else f", claimed {rounded_up(claimed, 4)}"
+    return f"{rounded_down(epsilon, 4)}{at} {level}{beside}"

@@ -4,8 +4,10 @@
 
 from collections.abc import Mapping
 
+from dperm.audit.finding import WITHIN_CLAIM
+from dperm.report.audits import claim_beside, refutes
 from dperm.report.audits_in_short import POWERLESS
-from dperm.report.numbers import as_text, rounded_down
+from dperm.report.numbers import as_text, rounded_down, rounded_up
 from dperm.report.plain import capital
 
 FIRST = ("result", "subject")
@@ -32,7 +34,7 @@ def audits_shown(audits: object) -> object:
 def _shown(audit: Mapping[str, object]) -> object:
     """One sentence and the bounds of a finding; anything else in the order in which it is read."""
     if isinstance(audit.get("bounds"), Mapping) and "result" in audit:
-        return {_sentence(audit): _part("bounds", audit["bounds"])}
+        return {_sentence(audit): {name: _bound(bound, audit) for name, bound in audit["bounds"].items()}}
     first = {name: audit[name] for name in FIRST if name in audit}
     rest = {_NAMES.get(name, name): _part(name, value) for name, value in audit.items() if name not in FIRST}
     return {**first, **rest}
@@ -44,26 +46,30 @@ def _sentence(audit: Mapping[str, object]) -> str:
     often = f", {runs:,} runs" if isinstance(runs, int) else ""
     powerless = f" {capital(str(audit[POWERLESS]))}" if audit.get(POWERLESS) else ""
     result = str(audit["result"]).rstrip(".")
-    return f"{capital(str(audit.get('subject', 'audit')))}{often}. {result}.{powerless} Lower bounds"
+    explanation = str(audit.get("explanation") or (WITHIN_CLAIM if not refutes(audit) else ""))
+    subject = capital(str(audit.get("subject", "audit")))
+    return " ".join(part for part in (f"{subject}{often}. {result}.{powerless}", explanation, "Lower bounds") if part)
 
 
 def _part(name: str, value: object) -> object:
     if name == "bounds" and isinstance(value, Mapping):
-        return {statistic: _bound(bound) for statistic, bound in value.items()}
+        return {statistic: _bound(bound, {}) for statistic, bound in value.items()}
     if name in _PEOPLE:
         return _people(value)
     return ("exact" if value == 1 else _percent(value)) if name == "confidence" else value
 
 
-def _bound(bound: object) -> object:
-    """One line; an infinite epsilon is null in JSON."""
+def _bound(bound: object, audit: Mapping[str, object]) -> object:
+    """One line with the claim and the value of no leak; an infinite epsilon is null in JSON."""
     if not isinstance(bound, Mapping):
         return bound
     epsilon, delta, confidence = (bound.get(name) for name in ("epsilon", "delta", "confidence"))
     size = "infinite" if epsilon is None else f"at least {_floor(epsilon)}"
+    claimed = claim_beside(bound, audit)
+    baseline = f"({'' if claimed is None else f'claimed: at most {rounded_up(claimed)}, '}no leak: 0)"
     level = "exactly" if confidence == 1 else f"with {_percent(confidence)} confidence"
     assumes = f"; assumes that {bound['assumes']}" if bound.get("assumes") else ""
-    return f"epsilon is {size} at delta {_floor(delta)}, {level}: {bound.get('method', '')}{assumes}"
+    return f"epsilon {size} {baseline} at delta {_floor(delta)}, {level}: {bound.get('method', '')}{assumes}"
 
 
 def _floor(value: object) -> object:

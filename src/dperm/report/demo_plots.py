@@ -6,6 +6,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from dperm.audit.demo.result import Part
+from dperm.audit.exposure.exposure import CHANCE
 from dperm.errors import ParameterError
 from dperm.privacy import ApproxDP, PureDP
 from dperm.privacy.guarantee import guarantee_as_dict
@@ -51,11 +52,12 @@ def plot_part(
     for color, (name, (x, y)) in zip(_COLORS, part.points.items(), strict=False):
         ax.plot(x, y, color=color, linewidth=2, marker="" if curves else "o", label=said.get(name, name))
     if curves:
-        ax.plot([_LEAST, 1], [_LEAST, 1], color=LINE, linestyle=":", label="guessing blindly")
+        ax.plot([_LEAST, 1], [_LEAST, 1], color=LINE, linestyle=":", label="guessing blindly (AUC 0.5)")
         ax.set(xscale="log", yscale="log", xlim=(_LEAST, 1), ylim=(_LEAST, 1), aspect="equal")
         ax.set(xlabel="false alarms (FPR)", ylabel="members found (TPR)")
         percent_ticks(ax, _LEAST)
     else:
+        ax.axhline(CHANCE, color=LINE, linestyle=":", label=f"never planted, on average ({CHANCE:.1f} bits)")
         ax.set(xlabel="insertions of the secret", ylabel="exposure, bits", ylim=(0, None))
     return _finished(ax, path)
 

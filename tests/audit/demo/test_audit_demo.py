@@ -11,6 +11,7 @@ from dperm import ApproxDP, PureDP
 from dperm.audit import demo
 from dperm.audit.demo import membership, planted_secrets
 from dperm.audit.demo.differencing import differencing
+from dperm.audit.demo.genotypes import guessed, risk_study
 from dperm.audit.exposure import CHANCE
 from dperm.audit.exposure.ngrams import counts
 from dperm.audit.exposure.text import made_up_lines
@@ -20,13 +21,32 @@ PURE, APPROXIMATE = PureDP(1.0, "add_remove"), ApproxDP(1.0, 1e-6, "add_remove")
 
 def test_differencing_recovers_50_of_50_and_0_of_50():
     part = differencing(PURE, 5)
-    assert [(row[1], row[2], row[3], row[5]) for row in part.table.rows] == [(50, 50, 0, 50)] * 2
+    assert [row[2] for row in part.table.rows] == [50] * 4 and [row[5] for row in part.table.rows] == [50] * 4
+    assert [row[3] for row in part.table.rows if row[1] == "all genotypes"] == [0, 0]
     assert "50 of 50" in part.sentence and "0 of 50 with epsilon = 1" in part.sentence
+
+
+def test_every_table_has_its_baseline_and_that_of_a_binary_target_is_one_half():
+    """Of 50 patients, guessing finds the disease of about 25; attacks with noise must be read against that."""
+    part = differencing(PURE, 5)
+    found = {row[:2]: row[4] for row in part.table.rows}
+    assert part.table.columns[4] == "by guessing" and "'by guessing' is the baseline" in part.sentence
+    assert found["logistic, others known", "target"] == pytest.approx(25, abs=1)
+    assert found["ridge, two releases", "target"] < 5
+    assert max(found[name, "all genotypes"] for name, _ in found) < 0.1
+
+
+def test_guessing_is_the_mean_of_drawn_guesses():
+    study, coins = risk_study(5), np.random.default_rng(0)
+    drawn = [coins.choice(np.delete(study.y, place), 4000) for place in range(50)]
+    found = sum((np.abs(each - study.y[place]) <= 0.01).mean() for place, each in enumerate(drawn))
+    assert guessed(study).targets == pytest.approx(found, abs=0.15)
 
 
 def test_membership_falls_to_guessing():
     part = membership.membership(PURE, 5)
-    (_, without, _), (_, private, _) = part.table.rows
+    (_, without, _), (_, private, _), guessing, (name, ceiling, _) = part.table.rows
+    assert guessing == ("by guessing", 0.5, 0.01) and name.startswith("at most") and 0.5 < ceiling < 1
     assert without > 0.75
     assert abs(private - 0.5) < 0.05
     for false, true in part.points.values():
@@ -68,13 +88,14 @@ def test_the_whole_demonstration_is_plain_data_with_progress(small):
         "Exposure of a planted secret",
         "Membership inference",
     ]
-    (_, before, _), (_, without, private) = result.parts[1].table.rows
+    (_, before, _, _), (_, without, private, chance) = result.parts[1].table.rows
+    assert chance == CHANCE
     assert before < 8
     assert without == pytest.approx(19.93, abs=0.01)
     assert private < CHANCE + 12  # the mean of two; without noise it is 19.9
     assert seen == sorted(seen) and seen[-1] == pytest.approx(1)
     plain = json.loads(json.dumps(result.as_dict()))
-    assert plain["parts"][0]["rows"][0][1] == 50
+    assert plain["parts"][0]["rows"][0][2] == 50
     assert plain["parts"][1]["points"]["with DP"][0] == [0, 16]
     assert "a record is a line" in plain["guarantee"]
 

@@ -42,6 +42,17 @@ class Recovered:
 
 
 @dataclass(frozen=True)
+class Guessed:
+    """Expected numbers of right genotypes and targets without a release.
+
+    The guess about each victim is the record of another patient, drawn at random.
+    """
+
+    genotypes: float
+    targets: float
+
+
+@dataclass(frozen=True)
 class Study:
     """Patients with genotypes 0, 1, 2 of some variants, and either a risk in [-1, 1] or a disease, -1 or +1."""
 
@@ -123,6 +134,14 @@ def attack_logistic(study: Study, learn: Learn, victims: int = VICTIMS) -> Recov
         return logistic_record(released, *known, regularization=REGULARIZATION, constant=study.space.constant)
 
     return _recovered(study, record, victims)
+
+
+def guessed(study: Study, victims: int = VICTIMS) -> Guessed:
+    """The baseline of the attacks: what guessing recovers of the same victims by the same rules."""
+    others = len(study.y) - 1
+    rows = [np.all(study.x == study.x[victim], axis=1).sum() - 1 for victim in range(victims)]
+    close = [(np.abs(study.y - study.y[victim]) <= CLOSE).sum() - 1 for victim in range(victims)]
+    return Guessed(float(sum(rows)) / others, float(sum(close)) / others)
 
 
 def _recovered(study: Study, record: Callable[[int], Reconstruction], victims: int) -> Recovered:

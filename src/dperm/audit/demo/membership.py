@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from dperm.audit.demo.result import Part, Table
+from dperm.audit.demo.result import Cell, Part, Table
 from dperm.audit.membership import MembershipResult, Roc, lira_on_scores, paired_coins, shadow_logistic
 from dperm.audit.membership.roc import named
 from dperm.data.arrays import Floats, Mask
@@ -69,7 +69,13 @@ def _part(exact: MembershipResult, private: MembershipResult, goal: PureDP) -> P
         f"with epsilon = {goal.epsilon:g}, which allows {ceiling:.2f} at most; guessing has 0.50."
     )
     rocs = {"without DP": exact.roc, "with DP": private.roc}
-    rows = tuple((name, roc.auc, roc.tpr_at(LOW_RATE)) for name, roc in rocs.items())
+    low = named(LOW_RATE)
+    ceilings = private.roc.ceilings(goal, (LOW_RATE,))
+    rows: tuple[tuple[Cell, ...], ...] = (
+        *((name, roc.auc, roc.tpr_at(LOW_RATE)) for name, roc in rocs.items()),
+        ("by guessing", 0.5, LOW_RATE),
+        (f"at most, by epsilon = {goal.epsilon:g}", ceilings["AUC"], ceilings[low]),
+    )
     table = Table(("models", "AUC", named(LOW_RATE)), rows)
     return Part("Membership inference", sentence, table, {name: _curve(roc) for name, roc in rocs.items()})
 

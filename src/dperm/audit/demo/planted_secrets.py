@@ -61,9 +61,11 @@ def _part(rows: list[tuple[int, float, float]], losses: tuple[float, float], goa
     sentence = (
         f"A code of six digits, planted {times} times, has an exposure of {without:.1f} of {code_space().bits:.1f} "
         f"bits without DP and of {private:.1f} with epsilon = {goal.epsilon:g} for a line; one never seen has "
-        f"{CHANCE:.1f} in the mean. The models lose {losses[0]:.2f} and {losses[1]:.2f} nats per character."
+        f"{CHANCE:.1f} on average, which is the baseline. "
+        f"The models lose {losses[0]:.2f} and {losses[1]:.2f} nats per character."
     )
     x = [float(row[0]) for row in rows]
     points = {name: (x, [row[place] for row in rows]) for place, name in ((1, "without DP"), (2, "with DP"))}
-    table = Table(("insertions", "bits without DP", "bits with DP"), tuple(rows))
+    baseline = f"bits by chance (of {code_space().bits:.1f})"
+    table = Table(("insertions", "bits without DP", "bits with DP", baseline), tuple((*row, CHANCE) for row in rows))
     return Part("Exposure of a planted secret", sentence, table, points)

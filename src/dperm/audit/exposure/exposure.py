@@ -45,8 +45,11 @@ class Exposure:
 
     def __str__(self) -> str:
         """One sentence."""
-        return f"Exposure {self.bits:.1f} of {self.most:.1f} bits ({self.method}, {self.candidates:,} candidates)."
+        how = f"({self.method}, {self.candidates:,} candidates)"
+        return (
+            f"Exposure {self.bits:.1f} of {self.most:.1f} bits {how}; a secret never seen has {CHANCE:.1f} on average."
+        )
 
     def as_dict(self) -> dict[str, object]:
         """Plain data, for JSON."""
-        return asdict(self)
+        return {**asdict(self), "bits_by_chance": CHANCE}

@@ -26,6 +26,10 @@ from dperm.privacy.profile import PrivacyProfile
 RATES = (0.001, 0.01, 0.1)
 """False-positive rates that are reported: attacks matter where they rarely accuse falsely (Carlini et al. 2022)."""
 PRIVATE = "not for publication."
+EXPLANATION = (
+    "By guessing, the AUC is 0.5 and the true-positive rate equals the false-positive rate; an attack learns something "
+    "only as far as it exceeds these values."
+)
 TURNED = 0.999
 """Confidence that an area is below 1/2."""
 LEAST_OF_EACH = 10
@@ -177,7 +181,7 @@ class Roc:
     def summary(self) -> str:
         """Area and true-positive rates, in one line."""
         rates = ", ".join(f"{100 * self.tpr_at(rate):.3g} % at FPR {100 * rate:g} %" for rate in RATES[:2])
-        return f"{len(self.scores)} trials, AUC {self.auc:.3f}, TPR {rates}"
+        return f"{len(self.scores)} trials, AUC {self.auc:.3f} (guessing: 0.5), TPR {rates} (guessing: TPR = FPR)"
 
     def __repr__(self) -> str:
         """One line, without scores and bits: those are private."""
@@ -195,7 +199,14 @@ class Roc:
             **{f"{name}, interval": list(point.true_positive_interval) for name, point in points.items()},
             "confidence": confidence,
             "intervals": self.trials.words,
+            "by guessing": guessing(rates),
+            "explanation": EXPLANATION,
         }
+
+
+def guessing(rates: Sequence[float] = RATES) -> dict[str, float]:
+    """Area and true-positive rates of an attacker who guesses, under the names of `Roc.as_dict`."""
+    return {"AUC": 0.5, **{named(rate): rate for rate in rates}}
 
 
 def named(rate: float) -> str:

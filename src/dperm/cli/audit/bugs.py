@@ -30,6 +30,7 @@ Examples:
   dperm audit bugs --only "wrong adjacency" --only "noise reused every step" --repeats 2 --seed 1 --json
 """
 
+EXPLANATION = "Measured values are lower bounds on epsilon: no leak is 0, only a value above the claim is a violation."
 WRONG = "what is wrong"
 """The column that is too wide for a table."""
 
@@ -105,6 +106,7 @@ def _say(rows: "Sequence[Row]", verbose: bool) -> None:
     caught, alarms = sum(row.caught for row in rows), sum(row.alarms for row in rows)
     audits = sum(row.repeats for row in rows)
     typer.echo(f"\nCaught: {caught} of {len(rows)}. Alarms in {audits} audits of correct versions: {alarms}.")
+    typer.echo(EXPLANATION)
 
 
 def _draw(rows: "Sequence[Row]", path: Path) -> None:

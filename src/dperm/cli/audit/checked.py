@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from dperm.methods.plan import Plan
     from dperm.privacy.profile import PrivacyProfile
 
-_TOLD = ("subject", "claimed", "confidence", "bounds", "result", "violation", "dperm")
+_TOLD = ("subject", "claimed", "confidence", "bounds", "result", "explanation", "violation", "dperm")
 """What every audit has; the rest are facts."""
 
 
@@ -28,7 +28,28 @@ def disagreement(audit: Mapping[str, Any], plan: "Plan") -> str:
     except (DpermError, KeyError, TypeError, ValueError, AttributeError):
         return "data"
     right = {"violation": finding.violation, "result": str(finding), POWERLESS: words}
-    return next((name for name, value in right.items() if audit.get(name, "") != value), "")
+    differs = next((name for name, value in right.items() if audit.get(name, "") != value), "")
+    return differs or _baseline_disagreement(audit, finding)
+
+
+def _baseline_disagreement(audit: Mapping[str, Any], finding: "Finding") -> str:
+    """The baseline that is not the one of the finding; audits written before version 0.9.0 have none."""
+    from dperm.audit.lower_bound import NO_LEAK
+
+    if audit.get("explanation", finding.explanation) != finding.explanation:
+        return "explanation"
+    for name, data in audit["bounds"].items():
+        claimed = finding.claimed_epsilon(finding.bounds[name].delta)
+        right = {"claimed_epsilon": claimed if math.isfinite(claimed) else None, **NO_LEAK}
+        if any(not _is_same(data[key], value) for key, value in right.items() if key in data):
+            return "claimed epsilon"
+    return ""
+
+
+def _is_same(written: object, right: float | None) -> bool:
+    if right is None or not isinstance(written, int | float):
+        return written is right
+    return math.isclose(written, right, rel_tol=1e-9)
 
 
 def _again(audit: Mapping[str, Any], plan: "Plan") -> "tuple[Any, Finding]":
@@ -48,9 +69,11 @@ def _again(audit: Mapping[str, Any], plan: "Plan") -> "tuple[Any, Finding]":
 
 def _bound(data: Mapping[str, Any]) -> Any:
     from dperm.audit import LowerBound
+    from dperm.audit.lower_bound import NO_LEAK
 
     epsilon = math.inf if data["epsilon"] is None else data["epsilon"]
-    return LowerBound(**{**data, "epsilon": epsilon})
+    own = {name: value for name, value in data.items() if name not in ("claimed_epsilon", *NO_LEAK)}
+    return LowerBound(**{**own, "epsilon": epsilon})
 
 
 def _exact(plan: "Plan") -> "tuple[Any, PrivacyProfile | None]":

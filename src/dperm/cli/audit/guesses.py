@@ -42,7 +42,8 @@ def guesses(
         options.require_delta(gaussian, delta)
         claim = claimed(claimed_epsilon, delta, adjacency)
         bound = _bound(correct, guesses, delta=delta, confidence=confidence, gaussian=gaussian)
-        tell_bound(bound, claim, subject="an attack, by its guesses", as_json=json)
+        baseline = f"{correct} of {guesses} guesses right; {guesses / 2:g} expected from guessing"
+        tell_bound(bound, claim, subject="an attack, by its guesses", baseline=baseline, as_json=json)
 
 
 def _bound(correct: int, guesses: int, *, delta: float, confidence: float, gaussian: bool) -> "LowerBound":

@@ -43,4 +43,5 @@ def one_run(
         claim = claimed(claimed_epsilon, delta, adjacency)
         chosen = gaussian_one_run if gaussian else bounded
         bound = chosen(correct, guesses, canaries, delta=delta, confidence=confidence)
-        tell_bound(bound, claim, subject="one training, by its canaries", as_json=json)
+        baseline = f"{correct} of {guesses} guesses right; {guesses / 2:g} expected from guessing"
+        tell_bound(bound, claim, subject="one training, by its canaries", baseline=baseline, as_json=json)

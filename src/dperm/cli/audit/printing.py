@@ -14,65 +14,78 @@ if TYPE_CHECKING:
     from dperm.privacy import ApproxDP, PureDP
 
 
-def tell_bound(bound: "LowerBound", claim: "PureDP | ApproxDP | None", *, subject: str, as_json: bool) -> None:
-    """One bound of an attack on ``subject``, and the verdict if there was a claim."""
+def tell_bound(
+    bound: "LowerBound", claim: "PureDP | ApproxDP | None", *, subject: str, baseline: str, as_json: bool
+) -> None:
+    """One bound of an attack on ``subject``, and the verdict if there was a claim.
+
+    ``baseline`` says what the counts of the attack are without a leak.
+    """
     from dperm.audit import Finding
+    from dperm.audit.lower_bound import EXPLANATION, NO_LEAK
 
     finding = None if claim is None else Finding(subject, claim, {"attack": bound}, bound.confidence)
     if as_json:
         from dperm.cli.output import print_json
 
-        print_json({"bound": plain(bound.as_dict()), "finding": None if finding is None else plain(finding.as_dict())})
+        data = {**plain(bound.as_dict()), **NO_LEAK}
+        verdict = None if finding is None else plain(finding.as_dict())
+        print_json({"bound": data, "baseline": baseline, "explanation": EXPLANATION, "finding": verdict})
     else:
-        _print_bound(bound)
-        if finding is not None:
-            typer.echo(f"\n{finding}")
+        _print_bound(bound, baseline)
+        typer.echo(f"\n{EXPLANATION}" if finding is None else f"\n{finding}\n{finding.explanation}")
     require_none(() if finding is None else (finding,))
 
 
-def _print_bound(bound: "LowerBound") -> None:
+def _print_bound(bound: "LowerBound", baseline: str) -> None:
     from dperm.cli.output import down, print_facts
 
     typer.echo(f"epsilon >= {down(bound.epsilon)} at delta {bound.delta:g}, {confidence_in_words(bound.confidence)}.")
     assumes = [("assumes", bound.assumes)] if bound.assumes else []
-    print_facts([("method", bound.method), *assumes])
+    print_facts([("method", bound.method), *assumes, ("baseline", baseline)])
 
 
 def print_findings(findings: Sequence["Finding"]) -> None:
     """Each with its statistics, and its verdict in a sentence."""
-    from dperm.cli.output import print_table
+    from dperm.cli.output import print_paragraphs, print_table
     from dperm.report.audits_in_short import POWERLESS
     from dperm.report.plain import capital
 
     for place, finding in enumerate(findings):
         typer.echo(f"{'' if place == 0 else chr(10)}{finding.subject}\n")
-        print_table(_COLUMNS, [_row(name, bound) for name, bound in finding.bounds.items()])
+        print_table(_COLUMNS, [_row(name, bound, finding) for name, bound in finding.bounds.items()])
         typer.echo(f"\n{finding}")
         if POWERLESS in finding.facts:
             typer.echo(capital(str(finding.facts[POWERLESS])))
+    decisive = next((finding for finding in findings if finding.violation), findings[0])
+    print_paragraphs([decisive.explanation])
 
 
 def print_bounds(bounds: "Mapping[str, LowerBound]") -> None:
     """Bounds that hold together, without a claim, and the largest in a sentence."""
+    from dperm.audit.lower_bound import EXPLANATION
     from dperm.cli.output import down, print_table
 
     typer.echo()
-    print_table(_COLUMNS, [_row(name, bound) for name, bound in bounds.items()])
+    print_table(_COLUMNS, [_row(name, bound, None) for name, bound in bounds.items()])
     best = max(bounds.values(), key=lambda bound: bound.epsilon)
     typer.echo(
         f"\nepsilon >= {down(best.epsilon)} at delta {best.delta:g}; nothing was claimed, so nothing is refuted."
     )
+    typer.echo(EXPLANATION)
 
 
-_COLUMNS = ("statistic", "epsilon at least", "at delta", "confidence", "method")
+_COLUMNS = ("statistic", "epsilon at least", "claimed", "at delta", "confidence", "method")
 
 
-def _row(name: str, bound: "LowerBound") -> tuple[str, ...]:
+def _row(name: str, bound: "LowerBound", finding: "Finding | None") -> tuple[str, ...]:
+    from dperm.audit.finding import claimed_digits
     from dperm.cli.output import down
 
     level = "exact" if bound.confidence == 1 else f"{100 * bound.confidence:.6g} %"
     method = f"{bound.method}; assumes that {bound.assumes}" if bound.assumes else bound.method
-    return name, down(bound.epsilon), f"{bound.delta:g}", level, method
+    claimed = "nothing" if finding is None else claimed_digits(finding.claimed_epsilon(bound.delta))
+    return name, down(bound.epsilon), claimed, f"{bound.delta:g}", level, method
 
 
 def require_none(findings: Iterable["Finding"]) -> None:

@@ -44,4 +44,6 @@ def rates(
         claim = claimed(claimed_epsilon, delta, adjacency)
         bounded = gaussian_from_rates if gaussian else from_rates
         bound = bounded(true_positives, members, false_positives, non_members, delta=delta, confidence=confidence)
-        tell_bound(bound, claim, subject="an attack, by its rates", as_json=json)
+        found, alarms = (f"{100 * a / b:.3g} %" for a, b in ((true_positives, members), (false_positives, non_members)))
+        baseline = f"true-positive rate {found}; by guessing it equals the false-positive rate, {alarms}"
+        tell_bound(bound, claim, subject="an attack, by its rates", baseline=baseline, as_json=json)

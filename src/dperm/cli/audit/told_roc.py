@@ -56,21 +56,24 @@ def tell_roc(
 
 
 def _print(roc: "Roc", ceilings: dict[str, float], confidence: float) -> None:
-    from dperm.audit.membership.roc import RATES, named
-    from dperm.cli.output import print_facts, print_table, up
+    from dperm.audit.membership.roc import EXPLANATION, RATES, guessing, named
+    from dperm.cli.output import print_facts, print_paragraphs, print_table, up
 
     points = {named(rate): roc.at(rate, confidence) for rate in RATES}
     measured = {"AUC": (roc.auc, roc.auc_interval(confidence))}
     measured |= {name: (one.true_positive_rate, one.true_positive_interval) for name, one in points.items()}
-    head = ("", "measured", f"{100 * confidence:g} % interval", *(["at most"] if ceilings else []))
+    head = ("", "measured", f"{100 * confidence:g} % interval", "by guessing", *(["at most"] if ceilings else []))
+    guessed = guessing()
     rows = [
-        (name, f"{value:.4g}", f"[{low:.4g}, {high:.4g}]", *([up(ceilings[name], 4)] if ceilings else []))
+        (name, f"{value:.4g}", f"[{low:.4g}, {high:.4g}]", f"{guessed[name]:g}")
+        + ((up(ceilings[name], 4),) if ceilings else ())
         for name, (value, (low, high)) in measured.items()
     ]
     print_table(head, rows)
     print_facts(
         [("records", f"{len(roc.members)} members, {len(roc.non_members)} others"), ("intervals", roc.trials.words)]
     )
+    print_paragraphs([EXPLANATION])
 
 
 def _draw(roc: "Roc", claim: "PureDP | ApproxDP | None", path: Path, label: str) -> None:
