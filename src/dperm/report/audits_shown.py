@@ -33,8 +33,9 @@ def audits_shown(audits: object) -> object:
 
 def _shown(audit: Mapping[str, object]) -> object:
     """One sentence and the bounds of a finding; anything else in the order in which it is read."""
-    if isinstance(audit.get("bounds"), Mapping) and "result" in audit:
-        return {_sentence(audit): {name: _bound(bound, audit) for name, bound in audit["bounds"].items()}}
+    bounds = audit.get("bounds")
+    if isinstance(bounds, Mapping) and "result" in audit:
+        return {_sentence(audit): {name: _bound(bound, audit) for name, bound in bounds.items()}}
     first = {name: audit[name] for name in FIRST if name in audit}
     rest = {_NAMES.get(name, name): _part(name, value) for name, value in audit.items() if name not in FIRST}
     return {**first, **rest}
