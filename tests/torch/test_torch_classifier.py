@@ -12,13 +12,13 @@ import torch
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 from torch import nn
 
 from dperm import ApproxDP
 from dperm.accounting import MemoryBudget
-from dperm.errors import DataError, DataTypeError, NotPrivateWarning, ParameterError, PublicAssumptionWarning
+from dperm.errors import DataError, DataTypeError, LeakError, NotPrivateWarning, ParameterError, PublicAssumptionWarning
 from dperm.torch import PrivateTorchClassifier, public_classes
 
 FEW = {"epsilon": 2.0, "delta": 1e-3, "epochs": 2, "grade": "fast"}
@@ -63,6 +63,13 @@ def test_plan_is_that_of_fit(adjacency, declared):
     plan = model.plan() if declared else model.plan(n=60)
     assert plan == model.fit(*data(60)).plan_ and plan.event == model.release_.event
     assert {name: model.record_.public[name] for name in plan.describe()} == plan.describe()
+
+
+def test_a_transformer_that_learns_from_the_data_is_refused_or_not_covered():
+    with pytest.raises(LeakError, match="fits StandardScaler to the private data"):
+        make_pipeline(StandardScaler(), classifier()).fit(*data())
+    model = make_pipeline(StandardScaler(), classifier(fitted_transformers="not_covered")).fit(*data())[-1]
+    assert model.statement_["preprocessing"]["known"].startswith("NOT COVERED")
 
 
 def test_a_plan_for_an_n_that_fit_does_not_know_is_refused():

@@ -153,6 +153,12 @@ PREPROCESSING = (
     "inside the fit, and covered: rows and columns, and the labels of a regression, were brought within their public "
     "bounds."
 )
+UNCOVERED = "NOT COVERED: "
+"""How a fact begins for which no statement of the user makes up."""
+FITTED_TRANSFORMERS = (
+    UNCOVERED + "before the fit a pipeline fitted {} to the private data, without noise. No guarantee covers the "
+    "transformers, nor predictions that use them."
+)
 STATISTICS = "inside the fit: none, but for what is taken as public."
 SCHEMES = {"poisson": "Poisson sampling", "without_replacement": "sampling without replacement"}
 """Kinds of events that sample, in words."""

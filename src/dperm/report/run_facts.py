@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dperm.privacy.record import Record
 from dperm.report import fields as words
 from dperm.report.ledger_facts import ledger_facts
+from dperm.report.preparation import preprocessing, uncovered
 from dperm.report.training_facts import is_training, of_groups, training_facts, training_limits, training_security
 from dperm.report.unit import contribution
 
@@ -46,8 +47,8 @@ def _security(record: Record) -> str:
 def _limits(record: Record) -> tuple[str, ...]:
     """What is not covered, or not to be relied on."""
     if is_training(record):
-        return (*words.LIMITS, *training_limits(record))
-    return (*words.LIMITS, *_clipping(record), *((words.FAST,) if record.grade == "fast" else ()))
+        return (*uncovered(record), *words.LIMITS, *training_limits(record))
+    return (*uncovered(record), *words.LIMITS, *_clipping(record), *((words.FAST,) if record.grade == "fast" else ()))
 
 
 def _clipping(record: Record) -> tuple[str, ...]:
@@ -68,7 +69,7 @@ def _fit(record: Record) -> dict[str, object]:
         "public_quantities": taken,
         "mechanism": {"name": method, **public, "event": record.event},
         "covered": " ".join((words.FIT, words.SEARCH, _on_the_way(method))),
-        "preprocessing": words.PREPROCESSING,
+        "preprocessing": preprocessing(record, words.PREPROCESSING),
         "nonprivate_statistics": words.STATISTICS,
         **why,
     }

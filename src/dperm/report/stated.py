@@ -72,6 +72,8 @@ def required_gaps(fields: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def _is_stated(name: str, value: object) -> bool:
+    if str(known_part(name, value)).startswith(words.UNCOVERED):
+        return False  # whatever the user states, a part of the preparation is not covered
     stated = stated_part(name, value) if name in words.BESIDE else value
     return stated not in (words.NOT_STATED, [], {}) and not _is_blank(stated)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from dperm.privacy.record import Record
 from dperm.report import fields as words
+from dperm.report.preparation import preprocessing
 from dperm.report.unit import GROUP
 
 METHODS = {"dp-sgd": "DP-SGD of a PyTorch model", "dp-svrg": "DP-SVRG of a PyTorch model"}
@@ -63,7 +64,7 @@ def training_facts(record: Record) -> dict[str, object]:
         "public_quantities": taken,
         "mechanism": {"name": method, **public, "event": record.event},
         "covered": f"{COVERED} {words.SEARCH}",
-        "preprocessing": PREPROCESSING,
+        "preprocessing": preprocessing(record, PREPROCESSING),
         "nonprivate_statistics": STATISTICS,
     }
 

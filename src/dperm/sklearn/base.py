@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dperm.data.bounded import invalid_rows
+from dperm.data.pipeline_steps import NOT_COVERED, checked_steps
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Target
 from dperm.erm.loss import Loss
@@ -57,6 +58,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
     n: Any
     ledger: Any
     invalid: Any
+    fitted_transformers: Any
     random_state: Any
     feature_names_in_: Any
 
@@ -134,6 +136,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
         if goal is None:
             parameters.uncharged(budget)
         seed, name = parameters.seed_of(self.random_state), type(self).__name__
+        steps = checked_steps(self.fitted_transformers if goal is not None else NOT_COVERED)
         table = inputs.two_dimensional(X)
         rows, dim = inputs.checked_shape(table)
         names = inputs.names_of(table)
@@ -144,7 +147,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
             raise ParameterError("bounds by name need named columns: give X as a data frame, or bounds as a list.")
         labels, y = self._labels_of(inputs.required(y))
         spec = self._spec(space, labels.target, public_rows(Adjacency.of(self.adjacency), self.n, rows))
-        reader = Reader(table, y, space, labels, names, invalid_rows(self.invalid))
+        reader = Reader(table, y, space, labels, names, invalid_rows(self.invalid), tuple(steps))
         if not labels.declared:
             self._warn_undeclared()
         if self.feature_norm is None and self.bounds is None:

@@ -67,6 +67,9 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         charge too, or a budget in memory.
     invalid
         "raise", or "drop": rows with NaN, infinities or other labels contribute nothing, covered by the guarantee.
+    fitted_transformers
+        What to do in a pipeline with a transformer that learns from the data, such as StandardScaler: "refuse", or
+        "not_covered", which fits and says in the statement that the preparation is not covered.
     random_state
         A seed, Generator or RandomState makes the fit reproducible and NOT PRIVATE.
 
@@ -114,6 +117,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         n: int | None = None,
         ledger: "Budget | None" = None,
         invalid: str = "raise",
+        fitted_transformers: str = "refuse",
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -130,6 +134,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         self.n = n
         self.ledger = ledger
         self.invalid = invalid
+        self.fitted_transformers = fitted_transformers
         self.random_state = random_state
 
     def predict_proba(self, X: Any) -> Floats:
@@ -175,7 +180,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         Half the width of the region in which the kink is smoothed.
     epsilon, delta, adjacency, method, feature_norm, bounds, classes, C, clip, class_weight, fit_intercept
         As for `PrivateLogisticRegression`.
-    n, ledger, invalid, random_state
+    n, ledger, invalid, fitted_transformers, random_state
         As for `PrivateLogisticRegression`.
 
     Attributes
@@ -212,6 +217,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         n: int | None = None,
         ledger: "Budget | None" = None,
         invalid: str = "raise",
+        fitted_transformers: str = "refuse",
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -230,6 +236,7 @@ class PrivateLinearSVC(PrivateLinearClassifier):
         self.n = n
         self.ledger = ledger
         self.invalid = invalid
+        self.fitted_transformers = fitted_transformers
         self.random_state = random_state
 
     def _loss_function(self, target: Target) -> Loss:

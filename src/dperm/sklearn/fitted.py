@@ -223,6 +223,7 @@ def _public(name: str, spec: ProblemSpec, reader: Reader) -> dict[str, object]:
         "invalid": reader.invalid,
         "n": spec.n,
         "clip_share": _clip_share(spec),
+        **({"fitted_transformers": list(reader.fitted_transformers)} if reader.fitted_transformers else {}),
     }
 
 

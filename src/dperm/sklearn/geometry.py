@@ -36,7 +36,9 @@ def warn_unbounded() -> None:
     """Say that rows are scaled down to norm 1, whatever their units are; at every fit."""
     warnings.warn(
         "neither bounds nor feature_norm was given: every row of X is scaled down to feature_norm=1.0, and data in "
-        "other units (ages, incomes) will be learnt badly. Give the public bounds of the columns, or feature_norm.",
+        "other units (ages, incomes) will be learnt badly. Give the public bounds of the columns, or feature_norm. "
+        "Do not scale X by its own mean, range or components first (StandardScaler, PCA, ...): they are computed from "
+        "the private data, and the guarantee does not cover them.",
         DpermWarning,
         stacklevel=3,  # the line that called fit
     )

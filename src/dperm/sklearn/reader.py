@@ -26,6 +26,8 @@ class Reader:
         Names of the columns, if they have any.
     invalid
         "raise" or "drop".
+    fitted_transformers
+        Class names of transformers that learnt from the data before the fit, not covered by its guarantee.
     """
 
     X: Any
@@ -34,6 +36,7 @@ class Reader:
     labels: PublicLabels
     names: inputs.Names
     invalid: str
+    fitted_transformers: tuple[str, ...] = ()
 
     def read(self, most_rows: int) -> BoundedData:
         """The data within their public bounds; raises for data that break a rule, before anything is charged."""

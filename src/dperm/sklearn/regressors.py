@@ -63,6 +63,9 @@ class PrivateLinearRegression(PrivateLinearRegressor):
     invalid
         "raise", or "drop": rows with NaN, infinities or labels that are no numbers contribute nothing, covered by the
         guarantee.
+    fitted_transformers
+        What to do in a pipeline with a transformer that learns from the data, such as StandardScaler: "refuse", or
+        "not_covered", which fits and says in the statement that the preparation is not covered.
     random_state
         A seed, Generator or RandomState makes the fit reproducible and NOT PRIVATE.
 
@@ -106,6 +109,7 @@ class PrivateLinearRegression(PrivateLinearRegressor):
         n: int | None = None,
         ledger: "Budget | None" = None,
         invalid: str = "raise",
+        fitted_transformers: str = "refuse",
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -121,6 +125,7 @@ class PrivateLinearRegression(PrivateLinearRegressor):
         self.n = n
         self.ledger = ledger
         self.invalid = invalid
+        self.fitted_transformers = fitted_transformers
         self.random_state = random_state
 
     def _loss_function(self, target: Target) -> Loss:
@@ -146,7 +151,7 @@ class PrivateHuberRegressor(PrivateLinearRegressor):
         nothing.
     epsilon, delta, adjacency, method, feature_norm, bounds, label_range, C, fit_intercept
         As for `PrivateLinearRegression`.
-    n, ledger, invalid, random_state
+    n, ledger, invalid, fitted_transformers, random_state
         As for `PrivateLinearRegression`.
 
     Attributes
@@ -179,6 +184,7 @@ class PrivateHuberRegressor(PrivateLinearRegressor):
         n: int | None = None,
         ledger: "Budget | None" = None,
         invalid: str = "raise",
+        fitted_transformers: str = "refuse",
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -195,6 +201,7 @@ class PrivateHuberRegressor(PrivateLinearRegressor):
         self.n = n
         self.ledger = ledger
         self.invalid = invalid
+        self.fitted_transformers = fitted_transformers
         self.random_state = random_state
 
     def _loss_function(self, target: Target) -> Loss:
@@ -221,7 +228,7 @@ class PrivateQuantileRegressor(PrivateLinearRegressor):
         As for `PrivateHuberRegressor`.
     epsilon, delta, adjacency, method, feature_norm, bounds, label_range, C, fit_intercept
         As for `PrivateLinearRegression`.
-    n, ledger, invalid, random_state
+    n, ledger, invalid, fitted_transformers, random_state
         As for `PrivateLinearRegression`.
 
     Attributes
@@ -254,6 +261,7 @@ class PrivateQuantileRegressor(PrivateLinearRegressor):
         n: int | None = None,
         ledger: "Budget | None" = None,
         invalid: str = "raise",
+        fitted_transformers: str = "refuse",
         random_state: Any = None,
     ) -> None:
         self.epsilon = epsilon
@@ -270,6 +278,7 @@ class PrivateQuantileRegressor(PrivateLinearRegressor):
         self.n = n
         self.ledger = ledger
         self.invalid = invalid
+        self.fitted_transformers = fitted_transformers
         self.random_state = random_state
 
     def _loss_function(self, target: Target) -> Loss:

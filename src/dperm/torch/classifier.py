@@ -23,6 +23,7 @@ from dperm import checks
 from dperm.accounting.budget import Budget
 from dperm.checks import shown
 from dperm.data.bounded import invalid_rows
+from dperm.data.pipeline_steps import checked_steps
 from dperm.data.targets import Classes
 from dperm.errors import DataError, NotPrivateWarning, ParameterError
 from dperm.noise import NotPrivateBits
@@ -67,6 +68,9 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         The budget that a fit is charged to.
     invalid
         "raise", or "drop": rows with NaN, infinities or other labels contribute nothing, covered by the guarantee.
+    fitted_transformers
+        What to do in a pipeline with a transformer that learns from the data, such as StandardScaler: "refuse", or
+        "not_covered", which fits and says in the statement that the preparation is not covered.
     random_state
         A seed makes the fit reproducible and NOT PRIVATE; it also decides about initial values.
 
@@ -115,6 +119,7 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         physical_batch_size: int = PHYSICAL,
         ledger: Budget | None = None,
         invalid: str = "raise",
+        fitted_transformers: str = "refuse",
         random_state: int | None = None,
     ) -> None:
         self.module = module
@@ -133,6 +138,7 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.physical_batch_size = physical_batch_size
         self.ledger = ledger
         self.invalid = invalid
+        self.fitted_transformers = fitted_transformers
         self.random_state = random_state
 
     def plan(self, n: int | None = None) -> DPSGDPlan:
@@ -159,6 +165,7 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             A label for each record.
         """
         drop, seed = invalid_rows(self.invalid) == "drop", self._seed()
+        steps = checked_steps(self.fitted_transformers)
         features = features_of(X, finite=not drop)
         labels = labels_of(y, len(features))
         classes = (
@@ -172,7 +179,7 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             module = self._made(features.shape[1], len(classes))
             release = self._trained(plan, module, (torch.from_numpy(features), torch.from_numpy(targets)), seed)
         self.plan_ = plan
-        return self._keep(release, classes, seen)
+        return self._keep(release, classes, seen, steps)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """For each row the probabilities of the classes, in the order of ``classes_``."""
@@ -262,9 +269,11 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             bits=None if seed is None else NotPrivateBits(seed),
         )
 
-    def _keep(self, release: Release[nn.Module], classes: NDArray[Any], seen: Self) -> Self:
+    def _keep(self, release: Release[nn.Module], classes: NDArray[Any], seen: Self, steps: list[str]) -> Self:
         """Take over what was learnt; names of columns that are gone are forgotten."""
-        record = replace(release.record, public={**release.record.public, **self._public(classes, seen)})
+        record = replace(
+            release.record, public={**release.record.public, **self._public(classes, seen), **_fitted_steps(steps)}
+        )
         self.release_, self.record_ = replace(release, record=record), record
         self.guarantee_ = None if record.seeded else release.guarantee
         self.profile_ = None if record.seeded else release.profile
@@ -297,6 +306,10 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
                 "all parameters of the estimator, which must not have been chosen by looking at the data",
             ],
         }
+
+
+def _fitted_steps(steps: list[str]) -> dict[str, object]:
+    return {"fitted_transformers": steps} if steps else {}
 
 
 def _scores(module: nn.Module, features: int) -> tuple[int, ...] | None:

@@ -1,0 +1,147 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Transformers of scikit-learn pipelines that learn from the data before a model is fitted.
+
+scikit-learn tells an estimator nothing about the pipeline that fits it. The only trace is the call stack, where
+``Pipeline.fit`` is a caller of the estimator's own ``fit``, with the pipeline as its ``self``. So pipelines are found
+also inside cross-validation and searches, which call ``Pipeline.fit`` themselves.
+
+Not visible: data that were transformed before they were given to ``fit``; a pipeline of another library that does not
+derive from scikit-learn's; and the function of a ``FunctionTransformer``, which is taken to treat each row on its own.
+
+scikit-learn is not imported here: without it in memory, there is no pipeline.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from types import FrameType
+from typing import Any
+
+from dperm.checks import shown
+from dperm.errors import LeakError, ParameterError
+
+REFUSE, NOT_COVERED = "refuse", "not_covered"
+_FITS = ("fit", "fit_predict", "fit_transform")
+_UNUSED = (None, "passthrough", "drop")
+
+Rule = Callable[[Any], bool]
+
+
+def _has_categories(encoder: Any) -> bool:
+    """Whether an encoder takes its categories from its arguments alone."""
+    limits = (getattr(encoder, name, None) for name in ("min_frequency", "max_categories"))
+    return not isinstance(encoder.categories, str) and all(limit is None for limit in limits)
+
+
+def _imputes_constants(imputer: Any) -> bool:
+    """Whether nothing depends on the data, not even which columns remain."""
+    return imputer.strategy == "constant" and bool(imputer.keep_empty_features) and not imputer.add_indicator
+
+
+DATA_INDEPENDENT: dict[str, Rule] = {
+    "PolynomialFeatures": lambda _: True,
+    "FrozenEstimator": lambda _: True,
+    "PolynomialCountSketch": lambda _: True,
+    "SkewedChi2Sampler": lambda _: True,
+    "RBFSampler": lambda sampler: sampler.gamma != "scale",
+    "GaussianRandomProjection": lambda projection: projection.n_components != "auto",
+    "SparseRandomProjection": lambda projection: projection.n_components != "auto",
+    "MissingIndicator": lambda indicator: indicator.features == "all",
+    "SplineTransformer": lambda splines: not isinstance(splines.knots, str),
+    "OneHotEncoder": _has_categories,
+    "OrdinalEncoder": _has_categories,
+    "SimpleImputer": _imputes_constants,
+}
+"""Transformers of scikit-learn with a state, and when it follows from their arguments and the columns alone."""
+
+
+def checked_steps(fitted_transformers: object) -> list[str]:
+    """Names of the transformers that learnt from the data of the fit under way: none, unless the caller allows them.
+
+    Raises
+    ------
+    LeakError
+        If there is one, and ``fitted_transformers`` is "refuse".
+    """
+    if fitted_transformers not in (REFUSE, NOT_COVERED):
+        raise ParameterError(
+            f'fitted_transformers must be "{REFUSE}" or "{NOT_COVERED}", got {shown(fitted_transformers)}.'
+        )
+    found = list(dict.fromkeys(fitted_steps()))
+    if found and fitted_transformers == REFUSE:
+        raise LeakError(
+            f"the pipeline fits {', '.join(found)} to the private data before this model, without noise. Every "
+            f"prediction uses the learnt means, ranges, categories or columns, and no guarantee covers them. Use a "
+            f"transformer that learns nothing, such as PublicTableEncoder with declared bounds and categories, or one "
+            f"that was fitted to public data (sklearn.frozen.FrozenEstimator). "
+            f'fitted_transformers="{NOT_COVERED}" fits all the same, and the statement then says that the preparation '
+            f"is not covered."
+        )
+    return found
+
+
+def fitted_steps() -> Iterator[str]:
+    """Class names of the transformers that a pipeline on the call stack has fitted to the data before this call."""
+    pipeline = getattr(sys.modules.get("sklearn.pipeline"), "Pipeline", ())
+    targets = getattr(sys.modules.get("sklearn.compose"), "TransformedTargetRegressor", ())
+    within: set[int] = set()  # pipelines that fit one of their transformers: the model is a part of that one
+    for frame in _frames():
+        owner, name = frame.f_locals.get("self"), frame.f_code.co_name
+        if isinstance(owner, pipeline):
+            if name == "_fit":
+                within.add(id(owner))
+            elif name in _FITS and id(owner) not in within:
+                yield from _learning(step for _, step in owner.steps[:-1])
+        elif isinstance(owner, targets) and name == "fit":
+            yield from _learning([owner.transformer])
+
+
+def _frames() -> Iterator[FrameType]:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _learning(steps: Iterable[Any]) -> Iterator[str]:
+    """Class names of the steps that learn from data; those inside of others are looked at one by one."""
+    for step in steps:
+        if isinstance(step, str | None) and step in _UNUSED:
+            continue
+        parts = _parts(step)
+        if parts is not None:
+            yield from _learning(parts)
+        elif not is_data_independent(step):
+            yield type(step).__name__
+
+
+def _parts(step: Any) -> list[Any] | None:
+    """The transformers that a step consists of; None for a single one."""
+    if _is_of(step, "sklearn.pipeline", "Pipeline"):
+        return [part for _, part in step.steps]
+    if _is_of(step, "sklearn.pipeline", "FeatureUnion"):
+        return [part for _, part in step.transformer_list]
+    if _is_of(step, "sklearn.compose", "ColumnTransformer"):
+        return [*(part for _, part, _ in step.transformers), step.remainder]
+    return None
+
+
+def _is_of(step: object, module: str, name: str) -> bool:
+    return isinstance(step, getattr(sys.modules.get(module), name, ()))
+
+
+def is_data_independent(step: Any) -> bool:
+    """Whether a transformer learns nothing from data beyond the number and names of the columns.
+
+    Those that say so by scikit-learn's tag ``requires_fit=False``, those of dperm, and those of `DATA_INDEPENDENT`.
+    """
+    kind, utils = type(step), sys.modules.get("sklearn.utils")
+    module = kind.__module__.partition(".")[0]
+    if module == "dperm":
+        return True
+    if module == "sklearn" and kind.__name__ in DATA_INDEPENDENT:
+        return DATA_INDEPENDENT[kind.__name__](step)
+    try:
+        return utils is not None and not utils.get_tags(step).requires_fit
+    except Exception:  # a transformer without tags says nothing
+        return False

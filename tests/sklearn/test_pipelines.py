@@ -1,0 +1,132 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""A transformer that learns from private data before the model is refused, or not covered by the statement."""
+
+import warnings
+
+import numpy as np
+import pytest
+from corners import CountingBudget
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.decomposition import PCA
+from sklearn.feature_selection import SelectFromModel, SelectKBest
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    Binarizer,
+    FunctionTransformer,
+    KBinsDiscretizer,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    StandardScaler,
+)
+from sklearn.random_projection import GaussianRandomProjection
+
+from dperm.data import Numeric
+from dperm.errors import DpermWarning, LeakError, ParameterError
+from dperm.sklearn import PrivateLinearRegression, PrivateLogisticRegression, PublicTableEncoder
+
+X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
+Y = (X[:, 0] > 0).astype(int)
+
+
+def model(**changes):
+    return PrivateLogisticRegression(**{"feature_norm": 1.0, "classes": (0, 1), **changes})
+
+
+LEARNING = [
+    StandardScaler(),
+    SimpleImputer(strategy="mean"),
+    SimpleImputer(strategy="constant", fill_value=0.0, add_indicator=True, keep_empty_features=True),
+    PCA(1),
+    SelectKBest(k=1),
+    MinMaxScaler(),
+    OneHotEncoder(handle_unknown="ignore"),
+    KBinsDiscretizer(3, encode="ordinal"),
+    ColumnTransformer([("a", Normalizer(), [0])], remainder=StandardScaler()),
+    FeatureUnion([("a", Normalizer()), ("b", PCA(1))]),
+    make_pipeline(Normalizer(), StandardScaler()),
+]
+PUBLIC = [
+    Normalizer(),
+    Binarizer(),
+    PolynomialFeatures(2),
+    FunctionTransformer(np.tanh),
+    FrozenEstimator(StandardScaler().fit(np.eye(2))),
+    SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True),
+    GaussianRandomProjection(2),
+    OneHotEncoder(categories=[[0.0, 1.0]] * 2, handle_unknown="ignore"),
+    ColumnTransformer([("a", Normalizer(), [0])], remainder="passthrough"),
+    "passthrough",
+]
+
+
+def named(step):
+    return step if isinstance(step, str) else type(step).__name__
+
+
+@pytest.mark.parametrize("step", LEARNING, ids=named)
+def test_a_step_that_learns_from_the_data_is_refused_before_the_charge(step):
+    budget = CountingBudget()
+    with pytest.raises(LeakError, match="to the private data before this model"):
+        make_pipeline(step, model(ledger=budget)).fit(X, Y)
+    assert budget.charges == 0
+
+
+@pytest.mark.parametrize("step", PUBLIC, ids=named)
+def test_a_step_that_learns_nothing_passes(step):
+    fitted = Pipeline([("prepare", step), ("model", model())]).fit(X, Y)
+    assert fitted[-1].guarantee_ is not None
+    assert "NOT COVERED" not in str(fitted[-1].statement_)
+
+
+def test_a_public_encoder_passes():
+    encoder = PublicTableEncoder({"a": Numeric(-1, 1), "b": Numeric(-1, 1)})
+    assert make_pipeline(encoder, model()).fit({"a": X[:, 0], "b": X[:, 1]}, Y)[-1].guarantee_ is not None
+
+
+def test_searches_nested_pipelines_and_targets_are_seen():
+    scaled = make_pipeline(StandardScaler(), model())
+    with pytest.raises(LeakError, match="StandardScaler"):
+        GridSearchCV(scaled, {}, cv=2, error_score="raise").fit(X, Y)
+    with pytest.raises(LeakError, match="PCA"):
+        make_pipeline(PCA(1), GridSearchCV(model(), {}, cv=2, error_score="raise")).fit(X, Y)
+    with pytest.raises(LeakError, match="PCA"):
+        make_pipeline(PCA(1), make_pipeline(Normalizer(), model())).fit(X, Y)
+    regression = PrivateLinearRegression(feature_norm=1.0, label_range=(-3, 3))
+    with pytest.raises(LeakError, match="StandardScaler"):
+        TransformedTargetRegressor(regression, transformer=StandardScaler()).fit(X, X[:, 0])
+    TransformedTargetRegressor(regression, func=np.tanh, inverse_func=np.arctanh, check_inverse=False).fit(X, X[:, 0])
+
+
+def test_a_model_that_is_itself_a_step_is_not_blamed_for_later_ones():
+    steps = make_pipeline(SelectFromModel(model(), threshold=-np.inf), StandardScaler(), LogisticRegression())
+    assert steps.fit(X, Y)[0].estimator_.guarantee_ is not None
+
+
+def test_an_explicit_choice_is_in_the_statement_and_the_protection_is_not_rated():
+    fitted = make_pipeline(StandardScaler(), model(fitted_transformers="not_covered")).fit(X, Y)[-1]
+    known = fitted.statement_["preprocessing"]["known"]
+    assert known.startswith("NOT COVERED: before the fit a pipeline fitted StandardScaler to the private data")
+    assert fitted.statement_["limits"][0].startswith("NOT COVERED")
+    filled = fitted.statement_.filled({name: "stated" for name in fitted.statement_.required_gaps})
+    assert filled.required_gaps == ("preprocessing",) and filled.headline.level == "not rated"
+    assert "NOT COVERED" in filled.to_markdown()
+    with pytest.raises(ParameterError, match="fitted_transformers must be"):
+        model(fitted_transformers="yes").fit(X, Y)
+
+
+def test_without_a_guarantee_nothing_is_refused():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DpermWarning)
+        assert make_pipeline(StandardScaler(), model(epsilon=np.inf)).fit(X, Y)[-1].guarantee_ is None
+
+
+def test_the_warning_about_missing_bounds_names_the_trap():
+    with pytest.warns(DpermWarning, match="Do not scale X by its own mean.*StandardScaler"):
+        model(feature_norm=None).fit(X, Y)
