@@ -16,6 +16,7 @@
         ├── EventFormatError (ValueError)  a stored event cannot be read
         ├── ModelFormatError (ValueError)  a stored model cannot be read
         ├── BudgetError                    the budget does not cover what was asked
+        │   └── SupersededError            another run took over the charge of this one
         └── LedgerError                    a ledger cannot be read, written or trusted
     UserWarning
     └── DpermWarning                       something legal that deserves a second look
@@ -68,6 +69,10 @@ class ModelFormatError(DpermError, ValueError):
 
 class BudgetError(DpermError):
     """The budget does not cover what was asked; nothing was charged."""
+
+
+class SupersededError(BudgetError):
+    """Another run resumed from a checkpoint of this one and took over its charge; this run draws no more noise."""
 
 
 class LedgerError(DpermError):

@@ -24,7 +24,7 @@ from typing import Protocol, runtime_checkable
 
 from dperm.accounting.event import Event
 from dperm.checks import shown
-from dperm.errors import BudgetError, DpermWarning, ParameterError
+from dperm.errors import BudgetError, DpermWarning, ParameterError, SupersededError
 
 
 class State(StrEnum):
@@ -73,6 +73,41 @@ class Reservation(Protocol):
         ------
         BudgetError
             If it was committed.
+        """
+
+    def take_over(self, draws: int) -> int:
+        """Make this object the only holder of the reservation, durably; return the number of draws to count.
+
+        A run that can be resumed leases its draws of noise from the reservation. Every draw that was leased to an
+        earlier holder counts as made, so the result is at least ``draws``, and all holders together never draw more
+        often than the last number that was leased.
+
+        Raises
+        ------
+        BudgetError
+            If the reservation is closed.
+        """
+
+    def lease(self, draws: int) -> None:
+        """Allow this holder to draw noise until ``draws`` draws were made in all, durably before the first of them.
+
+        A smaller number than before gives unused draws back.
+
+        Raises
+        ------
+        SupersededError
+            If another object took over.
+        BudgetError
+            If the reservation is closed.
+        """
+
+    def check_holder(self) -> None:
+        """Check that no other object took over; cheaper than ``lease``.
+
+        Raises
+        ------
+        SupersededError
+            If one did.
         """
 
 
@@ -157,7 +192,9 @@ def charged(
     try:
         yield reservation
     except BaseException as error:
-        if resumable is not None and resumable.can_go_on:
+        if isinstance(error, SupersededError):
+            pass  # the reservation belongs to another run
+        elif resumable is not None and resumable.can_go_on:
             error.add_note("The reservation of this run stays open: resume the run from its checkpoint.")
         else:
             _burn_after(error, reservation)
@@ -170,6 +207,15 @@ def charged(
             DpermWarning,
             stacklevel=3,
         )
+
+
+def superseded(request_id: object) -> SupersededError:
+    """The error of a run whose charge another run took over."""
+    return SupersededError(
+        f"the run with request_id={request_id!r} was superseded: another run resumed from a checkpoint of it, or from "
+        f"a copy of one, and took over its charge. This run draws no more noise and releases nothing. Go on with the "
+        f"run that resumed last, or begin another training, which is charged anew."
+    )
 
 
 def checked_text(name: str, value: object) -> str:
@@ -208,6 +254,16 @@ class _Unbudgeted:
     def burn(self, reason: str) -> None:
         """Check the argument as a budget would, and do nothing."""
         checked_text("reason", reason)
+
+    def take_over(self, draws: int) -> int:
+        """Return ``draws``: nothing is known of other runs."""
+        return draws
+
+    def lease(self, draws: int) -> None:
+        """Do nothing."""
+
+    def check_holder(self) -> None:
+        """Do nothing: no other run can take over."""
 
 
 def _refuse_second_use(reservation: Reservation, request_id: str | None) -> None:

@@ -3,13 +3,14 @@
 """A budget in memory: for one process, as long as it lives."""
 
 import os
+import secrets
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import NoReturn, final
 
-from dperm.accounting.budget import State, checked_text
+from dperm.accounting.budget import State, checked_text, superseded
 from dperm.accounting.event import Event
 from dperm.accounting.filters import Amounts, Filter, filter_of, left, price, require, total
 from dperm.accounting.serialize import event_to_json
@@ -78,6 +79,7 @@ class MemoryBudget:
         self._spent: Amounts = tuple(Fraction(0) for _ in self._filter.capacity)
         self._entries: list[Entry] = []
         self._numbers: dict[str, int] = {}  # request id -> entry
+        self._leases: dict[int, tuple[str, int]] = {}  # entry -> its holder, and the draws that were leased
         self._lock = threading.Lock()
         self._process = os.getpid()
 
@@ -186,17 +188,45 @@ class MemoryBudget:
             )
         return entry.number
 
-    def _close(self, number: int, state: State, *, digest: str | None = None, reason: str | None = None) -> None:
+    def _close(
+        self, number: int, state: State, holder: str, *, digest: str | None = None, reason: str | None = None
+    ) -> None:
         """Make the one change that an entry may see: from reserved to closed. Its cost is never touched."""
         with self._lock:
             entry = self._entries[number]
             if entry.state is State.RESERVED:
+                self._require_holder(number, holder)
                 self._entries[number] = replace(entry, state=state, digest=digest, reason=reason)
             elif entry.state is not state or entry.digest != digest:
                 raise BudgetError(
                     f"a reservation is closed once: number {number} is {entry.state.value} (digest={entry.digest!r}), "
                     f"and cannot be {state.value} (digest={digest!r}). Reserve again for another release."
                 )
+
+    def _take_over(self, number: int, holder: str, draws: int) -> int:
+        with self._lock:
+            self._require_open(number)
+            counted = max(draws, self._leases.get(number, (holder, 0))[1])
+            self._leases[number] = (holder, counted)
+            return counted
+
+    def _lease(self, number: int, holder: str, draws: int) -> None:
+        with self._lock:
+            self._require_holder(number, holder)
+            self._require_open(number)
+            self._leases[number] = (holder, draws)
+
+    def _require_holder(self, number: int, holder: str) -> None:
+        if self._leases.get(number, (holder, 0))[0] != holder:
+            raise superseded(self._entries[number].request_id)
+
+    def _require_open(self, number: int) -> None:
+        state = self._entries[number].state
+        if state is not State.RESERVED:
+            raise BudgetError(
+                f"reservation number {number} is {state.value}: noise is drawn under an open reservation only. Reserve "
+                "again for another release."
+            )
 
     def _require_this_process(self) -> None:
         if os.getpid() != self._process:
@@ -214,6 +244,7 @@ class MemoryReservation:
     budget: MemoryBudget
     number: int
     repeated: bool = field(default=False, compare=False)
+    holder: str = field(default_factory=lambda: secrets.token_hex(16), compare=False, repr=False)
 
     @property
     def entry(self) -> Entry:
@@ -240,8 +271,20 @@ class MemoryReservation:
 
     def commit(self, digest: str) -> None:
         """Close it with the digest of what is released."""
-        self.budget._close(self.number, State.COMMITTED, digest=checked_text("digest", digest))
+        self.budget._close(self.number, State.COMMITTED, self.holder, digest=checked_text("digest", digest))
 
     def burn(self, reason: str) -> None:
         """Close it without a release; it stays charged."""
-        self.budget._close(self.number, State.BURNED, reason=checked_text("reason", reason))
+        self.budget._close(self.number, State.BURNED, self.holder, reason=checked_text("reason", reason))
+
+    def take_over(self, draws: int) -> int:
+        """Become the only holder; return the draws that count as made."""
+        return self.budget._take_over(self.number, self.holder, draws)
+
+    def lease(self, draws: int) -> None:
+        """Allow this holder to draw until ``draws`` draws were made in all."""
+        self.budget._lease(self.number, self.holder, draws)
+
+    def check_holder(self) -> None:
+        """Check that no other object took over."""
+        self.budget._require_holder(self.number, self.holder)

@@ -249,6 +249,18 @@ class WatchedReservation:
         """As the ledger."""
         self.reservation.burn(reason)
 
+    def take_over(self, draws: int) -> int:
+        """As the ledger."""
+        return self.reservation.take_over(draws)
+
+    def lease(self, draws: int) -> None:
+        """As the ledger."""
+        self.reservation.lease(draws)
+
+    def check_holder(self) -> None:
+        """As the ledger."""
+        self.reservation.check_holder()
+
 
 def in_words(amounts: Mapping[str, float]) -> str:
     """Costs, such as "epsilon 0.5, delta 1e-07", rounded up; those that are nothing are left out."""

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dperm.accounting.budget import State
+from dperm.accounting.budget import State, superseded
 from dperm.accounting.event import Event
 from dperm.checks import shown
 from dperm.errors import BudgetError, LedgerError, ParameterError
@@ -185,6 +185,61 @@ def close(books: Books, place: Place, kind: Kind, body: Mapping[str, object]) ->
             "Reserve again for another release."
         )
     return closed
+
+
+def take_over(books: Books, place: Place, holder: str, draws: int) -> int:
+    """Make ``holder`` the only one that may draw noise under a reservation; return the draws that count as made.
+
+    Draws that were leased to an earlier holder count, made or not: so all holders together make no more draws than the
+    largest number of a lease. The same call again changes nothing.
+    """
+    _require_open(books, place)
+    last = books.last_lease(place.account, place.seq)
+    counted = draws if last is None else max(draws, _leased(last))
+    _append_lease(books, place, last, holder, counted)
+    return counted
+
+
+def lease(books: Books, place: Place, holder: str, draws: int) -> None:
+    """Let ``holder`` draw noise until ``draws`` draws were made in all; the same call again changes nothing."""
+    require_holder(books, place, holder)
+    _require_open(books, place)
+    _append_lease(books, place, books.last_lease(place.account, place.seq), holder, draws)
+
+
+def require_holder(books: Books, place: Place, holder: str) -> None:
+    """Check that ``holder`` was the last to take over a reservation whose draws are leased.
+
+    Raises
+    ------
+    SupersededError
+        If another one was.
+    """
+    line, last = reserved(books, place), books.last_lease(place.account, place.seq)
+    if last is not None and last.body.get("holder") != holder:
+        raise superseded(line.request_id)
+
+
+def _require_open(books: Books, place: Place) -> None:
+    line, closed = reserved(books, place), books.closing(place.account, place.seq)
+    if closed is not None:
+        raise BudgetError(
+            f"request_id={line.request_id!r} is {CLOSED[closed.kind].value}: noise is drawn under an open reservation "
+            "only. Charge another training under a new request_id."
+        )
+
+
+def _append_lease(books: Books, place: Place, last: Entry | None, holder: str, draws: int) -> None:
+    body = {"holder": holder, "draws": draws}
+    if last is None or dict(last.body) != body:
+        _append(books, place.account, Kind.LEASE, about=place.seq, body=body)
+
+
+def _leased(line: Entry) -> int:
+    draws = line.body.get("draws")
+    if type(draws) is not int:
+        raise LedgerError(f"line {line.seq} of account {line.account!r} is no lease: the ledger is damaged. Verify it.")
+    return draws
 
 
 def reserved(books: Books, place: Place) -> Entry:

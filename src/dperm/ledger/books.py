@@ -16,8 +16,11 @@ from dperm.errors import LedgerError
 from dperm.ledger.anchor import Identity
 from dperm.ledger.entry import Entry, Kind
 
-FORMAT = 1
-"""Version of the tables; a reader refuses versions that it does not know."""
+FORMAT = 2
+"""Version of the tables: 2 has leases of draws. A ledger of an older version can be read, and is changed by
+`dperm.ledger.migrate` before anything is charged to it: a program that knows no leases must not resume its runs."""
+READABLE = (1, FORMAT)
+"""Versions that can be read."""
 
 
 class UnreadableLedgerError(LedgerError):
@@ -45,6 +48,15 @@ class Counts:
 
 class Books(Protocol):
     """The lines and meters of a ledger, inside one transaction."""
+
+    def format(self) -> int:
+        """The version of the tables, one of `READABLE`.
+
+        Raises
+        ------
+        LedgerError
+            If it is none of them.
+        """
 
     def identity(self) -> Identity:
         """The keys of the ledger."""
@@ -76,6 +88,9 @@ class Books(Protocol):
     def closing(self, account: str, about: int) -> Entry | None:
         """The line that closed the reservation of this number."""
 
+    def last_lease(self, account: str, about: int) -> Entry | None:
+        """The last lease of the reservation of this number."""
+
     def counts(self, account: str) -> Counts:
         """How many reservations there are."""
 
@@ -90,6 +105,38 @@ class Books(Protocol):
 
     def damage(self) -> Iterable[str]:
         """What the store itself finds wrong with its tables, in words."""
+
+
+def readable_format(found: object) -> int:
+    """``found``, if tables of this version can be read.
+
+    Raises
+    ------
+    LedgerError
+        If not.
+    """
+    if found not in READABLE:
+        known = " and ".join(map(str, READABLE))
+        raise LedgerError(
+            f"the ledger has format {found!r}, and this version of dperm reads the formats {known}. Use the version of "
+            "dperm that wrote it, or a newer one."
+        )
+    return int(str(found))
+
+
+def require_current(books: Books) -> None:
+    """Check that the tables are of this version, before a change.
+
+    Raises
+    ------
+    LedgerError
+        If they are older.
+    """
+    if books.format() != FORMAT:
+        raise LedgerError(
+            f"the ledger has format {books.format()}, of an earlier version of dperm, and can only be read. Nothing "
+            f"was charged. Run: dperm ledger migrate LEDGER. It keeps a backup and changes the format to {FORMAT}."
+        )
 
 
 class Store(Protocol):

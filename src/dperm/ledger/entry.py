@@ -28,6 +28,9 @@ class Kind(StrEnum):
     RESERVE = "reserve"
     """A release was charged, before it happened."""
 
+    LEASE = "lease"
+    """The holder of a reservation may draw noise until so many draws were made in all; its run can be resumed."""
+
     COMMIT = "commit"
     """A reservation was closed with the digest of what was released."""
 
@@ -46,7 +49,7 @@ class Entry:
     request_id
         Of a reservation or an approval.
     about
-        The seq of the reservation that a commit or burn closes.
+        The seq of the reservation that a lease, commit or burn is about.
     cost
         What a reservation charges, in whole units of each currency, rounded up.
     body

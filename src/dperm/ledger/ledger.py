@@ -20,7 +20,7 @@ from dperm.ledger import bookkeeping
 from dperm.ledger.anchor import Anchor
 from dperm.ledger.balance import Balance, balances, shortfall, spendable
 from dperm.ledger.bookkeeping import Place
-from dperm.ledger.books import Books, Store
+from dperm.ledger.books import Books, Store, require_current
 from dperm.ledger.charges import Charge, meters_of, require
 from dperm.ledger.declared import AccountFacts, new_name, plain_name
 from dperm.ledger.entry import Entry, Kind
@@ -272,6 +272,7 @@ class Ledger:
         charges, described = self._charges(line, event, asked), json.loads(event_to_json(event))
 
         def asking(books: Books) -> None:
+            require_current(books)
             known = books.named(line[0].name, Kind.RESERVE, asked)
             if known is not None:
                 _known_places(books, line, known, described)
@@ -308,7 +309,7 @@ class Ledger:
             return _known_places(books, line, known, described), known.body["token"] != token
 
         places, repeated = transact(self._store, [one.name for one in line], booked)
-        return LedgerReservation(self.location, places, asked, repeated)
+        return LedgerReservation(self.location, places, asked, repeated, token)
 
     def change_limit(self, limit: AnyGuarantee, *, reason: str, by: str) -> None:
         """Change the size of the budget, for everybody to see: a line of the books says from when, by whom and why.

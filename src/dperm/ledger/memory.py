@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from dperm.errors import LedgerError
-from dperm.ledger.books import Books, Store
+from dperm.ledger.books import Books, Store, require_current
 from dperm.ledger.entry import Entry
 
 _last: dict[tuple[str, str], Entry] = {}
@@ -24,6 +24,7 @@ def changing(store: Store, accounts: Iterable[str]) -> Iterator[Books]:
     """
     names = tuple(accounts)
     with store.write(names) as books:
+        require_current(books)
         ledger = books.identity().id
         _require_known_lines(books, ledger, names)
         yield books

@@ -34,6 +34,8 @@ class Replayed:
     reserved: dict[int, str] = field(default_factory=dict)
     """Number and request id of every reservation."""
     closed: set[int] = field(default_factory=set)
+    leases: dict[int, tuple[str, int]] = field(default_factory=dict)
+    """Holder and draws of the last lease of a reservation, by its number."""
     approved: dict[str, Any] = field(default_factory=dict)
     """Request id and event of every approval."""
     events: dict[str, bytes] = field(default_factory=dict)
@@ -83,6 +85,8 @@ def _apply(state: Replayed, entry: Entry, prices: bool) -> None:
             _check_event(state, entry, prices)
         case Kind.APPROVE:
             state.approved[str(entry.request_id)] = body["event"]
+        case Kind.LEASE:
+            _lease(state, entry, body)
         case Kind.COMMIT | Kind.BURN:
             if entry.about not in state.reserved or entry.about in state.closed:
                 state.complain(entry, "it closes what was not reserved, or is closed.")
@@ -97,6 +101,19 @@ def _change_limit(state: Replayed, entry: Entry, body: Any) -> None:
     state.meters = {key: Meter(capacities[key], meter.spent) for key, meter in state.meters.items()}
     if any(meter.spent > meter.capacity for meter in state.meters.values()):
         state.complain(entry, "the limit is below what was spent.")
+
+
+def _lease(state: Replayed, entry: Entry, body: Any) -> None:
+    about, holder, draws = entry.about or 0, body["holder"], body["draws"]
+    if about not in state.reserved or about in state.closed:
+        state.complain(entry, "it leases draws of what was not reserved, or is closed.")
+    if type(draws) is not int or draws < 0 or not isinstance(holder, str):
+        state.complain(entry, "it leases no number of draws to a holder.")
+        return
+    before = state.leases.get(about, (holder, draws))
+    if before[0] != holder and draws < before[1]:
+        state.complain(entry, "it leases draws again that were leased to another run.")
+    state.leases[about] = (holder, draws)
 
 
 def _charge(state: Replayed, entry: Entry) -> None:

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was charged: a reservation in the hands of its run, and a booking in the eyes of a reader."""
 
-from collections.abc import Iterable, Mapping
+import secrets
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 from dperm.accounting.budget import State, checked_text
 from dperm.ledger import bookkeeping
@@ -18,6 +19,8 @@ from dperm.ledger.transact import consult, transact
 from dperm.ledger.units import amount, limits
 from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.privacy.rounding import round_up
+
+Result = TypeVar("Result")
 
 
 @final
@@ -35,12 +38,15 @@ class LedgerReservation:
         The id of the request, made up if none was given.
     repeated
         Whether the id had been reserved before: then draw no noise.
+    holder
+        The fencing token of this object: a lease of draws names the token of its holder.
     """
 
     location: str = field(repr=False)
     places: tuple[Place, ...]
     request_id: str
     repeated: bool = field(default=False, compare=False)
+    holder: str = field(default_factory=lambda: secrets.token_hex(16), compare=False, repr=False)
 
     @property
     def state(self) -> State:
@@ -59,6 +65,24 @@ class LedgerReservation:
     def burn(self, reason: str) -> None:
         """Close it without a release; it stays charged."""
         self._close(Kind.BURN, {"reason": checked_text("reason", reason)})
+
+    def take_over(self, draws: int) -> int:
+        """Become the only holder, durably; return the draws that count as made."""
+        place = self.places[0]
+        return self._change(lambda books: bookkeeping.take_over(books, place, self.holder, draws))
+
+    def lease(self, draws: int) -> None:
+        """Allow this holder to draw noise until ``draws`` draws were made in all, durably."""
+        self._change(lambda books: bookkeeping.lease(books, self.places[0], self.holder, draws))
+
+    def check_holder(self) -> None:
+        """Check that no other object took over; a read."""
+        place = self.places[0]
+        consult(store_of(self.location), lambda books: bookkeeping.require_holder(books, place, self.holder))
+
+    def _change(self, action: Callable[[Books], Result]) -> Result:
+        """A change of the own account: leases are no matter of its parents."""
+        return transact(store_of(self.location), [self.places[0].account], action)
 
     def _state(self, books: Books) -> State:
         line = bookkeeping.reserved(books, self.places[0])
@@ -88,6 +112,7 @@ class LedgerReservation:
 
     def _close(self, kind: Kind, body: Mapping[str, object]) -> None:
         def closing(books: Books) -> None:
+            bookkeeping.require_holder(books, self.places[0], self.holder)
             for place in self.places:
                 bookkeeping.close(books, place, kind, body)
 
@@ -130,7 +155,7 @@ class Booking:
 def bookings(facts: AccountFacts, entries: Iterable[Entry]) -> tuple[Booking, ...]:
     """The charges among the lines of an account."""
     lines = list(entries)
-    closed = {line.about: line for line in lines if line.about is not None}
+    closed = {line.about: line for line in lines if line.kind in CLOSED}
     return tuple(_booking(facts, line, closed.get(line.seq)) for line in lines if line.kind is Kind.RESERVE)
 
 

@@ -23,9 +23,11 @@ from torch import nn
 from torch.optim import Optimizer
 
 from dperm.accounting import event_to_json
+from dperm.accounting.budget import Reservation
 from dperm.errors import ModelFormatError, ParameterError
 from dperm.report.whole_file import whole_file
 from dperm.torch.journal import Journal
+from dperm.torch.lease import DrawLease
 from dperm.torch.update import Update
 
 if TYPE_CHECKING:
@@ -57,6 +59,7 @@ class Checkpoint:
     def __init__(self, plan: "DPSGDPlan", held: dict[str, Any] | None = None, journal: Journal | None = None) -> None:
         self._plan, self._held, self._journal = plan, held, journal
         self._saved = held is not None
+        self._lease: DrawLease | None = None
         self.run: str = held["run"] if held else uuid.uuid4().hex
         self.extra: dict[str, Any] = held["extra"] if held else {}
 
@@ -115,15 +118,41 @@ class Checkpoint:
         update.draws = max(int(self._held["draws"]), self._journal.covered)
         return int(self._held["taken"])
 
-    def before_draw(self, draws: int) -> None:
-        """Make it durable that one more draw may happen than the ``draws`` so far."""
-        if self._journal is not None and draws >= self._journal.covered:
-            self._journal.cover(min(draws + max(1, self._plan.steps // AHEAD), self._plan.steps))
+    def hold(self, reservation: Reservation, draws: int) -> int:
+        """Lease draws from the budget once others could resume the run; return the draws that count as made.
 
-    def settle(self, draws: int) -> None:
-        """Note the true number of draws, when the run is left."""
+        A run that resumes takes over from all others. One that begins leases nothing before its first checkpoint.
+        """
+        self._lease = DrawLease(reservation, self._plan.steps)
+        if self.resumes:
+            if self._journal is not None:
+                self._journal.take_over()
+            return self._lease.take_over(draws)
+        if self._saved:
+            self._lease.begin(draws)
+        return draws
+
+    def before_draw(self, draws: int) -> None:
+        """Make it durable that one more draw may happen than the ``draws`` so far, and that it is this run's.
+
+        Raises
+        ------
+        SupersededError
+            If another run took over.
+        """
+        if self._lease is not None:
+            self._lease.before_draw(draws)
+        if self._journal is not None:
+            self._journal.check()
+            if draws >= self._journal.covered:
+                self._journal.cover(min(draws + max(1, self._plan.steps // AHEAD), self._plan.steps))
+
+    def settle(self, draws: int, *, failed: bool = False) -> None:
+        """Note the true number of draws, when the run is left; one that ``failed`` gives the rest of its lease back."""
         if self._journal is not None and self._journal.covered != draws:
             self._journal.cover(draws)
+        if failed and self._lease is not None:
+            self._lease.give_back(draws)
 
     def save(
         self,
@@ -146,6 +175,9 @@ class Checkpoint:
         elif self._journal.path.parent != folder:
             raise ParameterError(f"all checkpoints of a run must be in one folder, {self._journal.path.parent}.")
         self.settle(update.draws)
+        if self._lease is not None:  # in the books before anybody can resume from the file
+            self._lease.begin(update.draws)
+            self._lease.check()
         content = {
             "format": FORMAT,
             "run": self.run,

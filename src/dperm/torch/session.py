@@ -140,6 +140,8 @@ class PrivateTraining:
             self.update = stack.enter_context(Update(self.plan, self._optimizer, self.model, self._ready.stream))
             self._rehearsal = self._rehearsals()
             self.steps_taken = self._checkpoint.restore(self.model, self._optimizer, self.update)
+            if self._checkpoint.resumes:  # take over now: draws that other runs leased are no steps of this one
+                self._charge(stack)
             self._as_checked = Condition(self.model)
             shown = step_progress(self.plan.steps, self._options.progress, done=self.update.draws)
             self._progress = stack.enter_context(shown)
@@ -156,15 +158,14 @@ class PrivateTraining:
         with stack:
             if self._rehearsed is not None:
                 self._iterator.close()  # ends the rehearsal: dropout works again
-            self._checkpoint.settle(self.update.draws)
+            failed = self._failed or self._rehearsal.foreign or error is not None
+            self._checkpoint.settle(self.update.draws, failed=failed)
             if self._rehearsal.foreign and (error is None or isinstance(error, Exception)):
                 raise AssumptionError(STOPPED) from error
             if error is not None:
                 raise error
             if self._failed:
                 raise ParameterError(FAILED)
-            if self._checkpoint.resumes:  # also if no step was left: what is released was paid for
-                self._charge(stack)
             if self._run is not None:
                 self._release = self._run.released(self.model, model_digest)
         self._as_checked.warn_of_buffers()
@@ -404,11 +405,15 @@ class PrivateTraining:
         )
 
     def _charge(self, stack: ExitStack) -> None:
-        """Charge the budget, once; an error later leaves the charge open if there is a checkpoint to resume from."""
+        """Charge the budget, once; an error later leaves the charge open if there is a checkpoint to resume from.
+
+        A run that resumes is charged already: it takes over the reservation, and no other run draws from then on.
+        """
         if self._run is None:
             check_single_process(self.model)
             charged = self._ready.charged(request_id=self._request_id, resumable=self._checkpoint)
             self._run = stack.enter_context(charged)
+            self.update.draws = self._checkpoint.hold(self._run.reservation, self.update.draws)
 
     def _sampled(self, data: Ready) -> Iterator[MicroBatch]:
         """The samples of all steps that are left."""

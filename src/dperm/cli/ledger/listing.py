@@ -51,7 +51,7 @@ def _lines(one: Standing) -> Iterator[Entry | Booking]:
     """The lines in their order, a booking for every reservation."""
     booked = {booking.seq: booking for booking in bookings(one.facts, one.entries)}
     for entry in one.entries:
-        if entry.kind not in (Kind.COMMIT, Kind.BURN):
+        if entry.kind not in (Kind.COMMIT, Kind.BURN, Kind.LEASE):  # leases say nothing about the budget
             yield booked.get(entry.seq, entry)
 
 

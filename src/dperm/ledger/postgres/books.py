@@ -5,9 +5,8 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, LiteralString, final
 
-from dperm.errors import LedgerError
 from dperm.ledger.anchor import Identity
-from dperm.ledger.books import FORMAT, Counts, Meter
+from dperm.ledger.books import Counts, Meter, readable_format
 from dperm.ledger.entry import Entry, Kind
 from dperm.ledger.postgres.guards import changes
 from dperm.ledger.rows import COLUMNS, entry_of, row_of
@@ -27,12 +26,16 @@ class PostgresBooks:
     def __init__(self, connection: "Connection[tuple[Any, ...]]") -> None:
         self._connection = connection
 
+    def format(self) -> int:
+        """The version of the tables."""
+        row = self._run("SELECT format FROM dperm.ledger").fetchone()
+        return readable_format(None if row is None else row[0])
+
     def identity(self) -> Identity:
         """The keys of the ledger."""
         row = self._run("SELECT format, public_key, signing_key, fingerprint_key FROM dperm.ledger").fetchone()
-        if row is None or row[0] != FORMAT:
-            raise LedgerError(f"the ledger has another format than {FORMAT}, the one that this version reads.")
-        return Identity(*row[1:])
+        readable_format(None if row is None else row[0])
+        return Identity(*(row or ())[1:])
 
     def accounts(self) -> tuple[str, ...]:
         """The names of the accounts."""
@@ -73,7 +76,11 @@ class PostgresBooks:
 
     def closing(self, account: str, about: int) -> Entry | None:
         """The line that closed a reservation."""
-        return self._one("account = %s AND about = %s", account, about)
+        return self._one("account = %s AND about = %s AND kind IN ('commit', 'burn')", account, about)
+
+    def last_lease(self, account: str, about: int) -> Entry | None:
+        """The last lease of a reservation."""
+        return self._one("account = %s AND about = %s AND kind = 'lease' ORDER BY seq DESC LIMIT 1", account, about)
 
     def counts(self, account: str) -> Counts:
         """How many reservations there are."""
@@ -105,7 +112,7 @@ class PostgresBooks:
 
     def damage(self) -> Iterator[str]:
         """What is wrong with the guards of the tables, and accounts that nobody reads since they were not opened."""
-        yield from changes(self._run)
+        yield from changes(self._run, self.format())
         unopened = self._run(
             "SELECT account FROM dperm.entry UNION SELECT account FROM dperm.meter "
             "EXCEPT SELECT account FROM dperm.entry WHERE kind = 'open' ORDER BY 1"

@@ -58,9 +58,9 @@ _OWNERS: LiteralString = """
 """
 
 
-def changes(run: Callable[[LiteralString], Iterable[tuple[Any, ...]]]) -> Iterator[str]:
-    """What is missing of the guards, changed, or beside them, in sentences; ``run`` runs a query."""
-    made, found = set(map(_plain, parts())), set(map(_plain, run(_FIND)))
+def changes(run: Callable[[LiteralString], Iterable[tuple[Any, ...]]], number: int) -> Iterator[str]:
+    """What differs from the guards of a ledger of this format, in sentences; ``run`` runs a query."""
+    made, found = set(map(_plain, parts(number))), set(map(_plain, run(_FIND)))
     gone = sorted({part[:2] for part in made - found})
     yield from (f"the {kind} {name} is gone, off or changed." for kind, name in gone)
     more = sorted({part[:2] for part in found - made}.difference(gone))

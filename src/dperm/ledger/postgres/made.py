@@ -4,7 +4,7 @@
 
 from collections.abc import Iterator
 
-from dperm.ledger.postgres.tables import FUNCTIONS
+from dperm.ledger.postgres.tables import functions
 
 _COLUMNS = {
     "ledger": {
@@ -48,12 +48,20 @@ _INDEXES = {
     "entry_hash_key": "UNIQUE INDEX entry USING btree (hash)",
     "entry_pkey": "UNIQUE INDEX entry USING btree (number)",
     "meter_pkey": "UNIQUE INDEX meter USING btree (account, name)",
-    "one_closing": "UNIQUE INDEX entry USING btree (account, about) WHERE (about IS NOT NULL)",
     "one_ledger": "UNIQUE INDEX ledger USING btree ((true))",
     "one_request": "UNIQUE INDEX entry USING btree (account, kind, request_id) WHERE (request_id IS NOT NULL)",
     "openings": "INDEX entry USING btree (number) WHERE (kind = 'open'::text)",
     "seeded": """INDEX entry USING btree (account) WHERE (strpos(body, '"seeded": true'::text) > 0)""",
 }
+_INDEXES_OF = {
+    1: {"one_closing": "UNIQUE INDEX entry USING btree (account, about) WHERE (about IS NOT NULL)"},
+    2: {
+        "leases": "INDEX entry USING btree (account, about, seq) WHERE (kind = 'lease'::text)",
+        "one_closing": "UNIQUE INDEX entry USING btree (account, about) "
+        "WHERE (kind = ANY (ARRAY['commit'::text, 'burn'::text]))",
+    },
+}
+"""Those that differ between the formats of a ledger."""
 _TRIGGERS = {
     "entry_admitted": "BEFORE INSERT ON dperm.entry FOR EACH ROW EXECUTE FUNCTION dperm.admit_entry()",
     "entry_kept": (
@@ -79,13 +87,14 @@ _TRIGGERS = {
 }
 
 
-def parts() -> Iterator[tuple[str, str, str]]:
-    """What is there in an untouched ledger: kind, name and description."""
+def parts(number: int) -> Iterator[tuple[str, str, str]]:
+    """What is there in an untouched ledger of this format: kind, name and description."""
     yield "sequence", "entry_number_seq", ""
     for table, columns in _COLUMNS.items():
         yield "table", table, ""
         yield from (("column", f"{table}.{name}", made) for name, made in columns.items())
     yield from (("constraint", name, made) for name, made in _CONSTRAINTS.items())
     yield from (("trigger", name, f"CREATE TRIGGER {name} {made}") for name, made in _TRIGGERS.items())
-    yield from (("function", name, f" plpgsql search_path=pg_catalog {body}") for name, body in FUNCTIONS.items())
-    yield from (("index", name, f"CREATE {made}") for name, made in _INDEXES.items())
+    made_by = functions(number).items()
+    yield from (("function", name, f" plpgsql search_path=pg_catalog {body}") for name, body in made_by)
+    yield from (("index", name, f"CREATE {made}") for name, made in {**_INDEXES, **_INDEXES_OF[number]}.items())

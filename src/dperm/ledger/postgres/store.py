@@ -12,7 +12,7 @@ from dperm.ledger.anchor import Identity
 from dperm.ledger.books import FORMAT
 from dperm.ledger.postgres.books import PostgresBooks
 from dperm.ledger.postgres.connections import Connection
-from dperm.ledger.postgres.tables import SCHEMA, TABLES
+from dperm.ledger.postgres.tables import SCHEMA, tables
 from dperm.ledger.postgres.transaction import transaction
 from dperm.ledger.postgres.words import named
 
@@ -122,7 +122,7 @@ def _books(connection: Connection) -> PostgresBooks:
 def _make_tables(connection: Connection) -> None:
     if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'dperm'").fetchone() is None:
         connection.execute(SCHEMA)  # an administrator may have made it, for a role that may make none
-    for statement in TABLES:
+    for statement in tables():
         connection.execute(statement)
     keys = Identity.fresh()
     values = (FORMAT, keys.public_key, keys.signing_key, keys.fingerprint_key)

@@ -8,15 +8,17 @@ it was written: jsonb would change numbers, and refuse some text.
 
 from typing import LiteralString
 
+from dperm.ledger.books import FORMAT
+
 SCHEMA: LiteralString = "CREATE SCHEMA dperm"
 
-FUNCTIONS: dict[LiteralString, LiteralString] = {
-    "refuse": """
+_REFUSE: LiteralString = """
     BEGIN
         RAISE EXCEPTION '%', TG_ARGV[0] USING ERRCODE = 'integrity_constraint_violation';
     END
-    """,
-    "admit_entry": """
+    """
+_ADMIT_ENTRY: dict[int, LiteralString] = {
+    1: """
     BEGIN
         IF NEW.seq <> (SELECT COALESCE(MAX(seq), 0) + 1 FROM dperm.entry WHERE account = NEW.account) THEN
             RAISE EXCEPTION 'a line follows the last one' USING ERRCODE = 'integrity_constraint_violation';
@@ -32,10 +34,50 @@ FUNCTIONS: dict[LiteralString, LiteralString] = {
         RETURN NEW;
     END
     """,
+    2: """
+    BEGIN
+        IF NEW.seq <> (SELECT COALESCE(MAX(seq), 0) + 1 FROM dperm.entry WHERE account = NEW.account) THEN
+            RAISE EXCEPTION 'a line follows the last one' USING ERRCODE = 'integrity_constraint_violation';
+        END IF;
+        IF (NEW.seq = 1) <> (NEW.kind = 'open') THEN
+            RAISE EXCEPTION 'an account begins with its opening' USING ERRCODE = 'integrity_constraint_violation';
+        END IF;
+        IF EXISTS (
+            SELECT 1 FROM dperm.entry
+            WHERE account = NEW.account AND about = NEW.about AND kind IN ('commit', 'burn')
+        ) THEN
+            RAISE EXCEPTION 'nothing follows a closing' USING ERRCODE = 'integrity_constraint_violation';
+        END IF;
+        IF NEW.kind NOT IN ('reserve', 'lease', 'commit', 'burn')
+                AND NOT has_column_privilege('dperm.meter', 'capacity', 'UPDATE') THEN
+            RAISE EXCEPTION 'accounts, limits and approvals are for the owner'
+                USING ERRCODE = 'insufficient_privilege';
+        END IF;
+        RETURN NEW;
+    END
+    """,
 }
-"""What the triggers do."""
+_ONE_CLOSING: dict[int, LiteralString] = {
+    1: "CREATE UNIQUE INDEX one_closing ON dperm.entry (account, about) WHERE about IS NOT NULL",
+    2: "CREATE UNIQUE INDEX one_closing ON dperm.entry (account, about) WHERE kind IN ('commit', 'burn')",
+}
+_LEASES: LiteralString = "CREATE INDEX leases ON dperm.entry (account, about, seq) WHERE kind = 'lease'"
 
-TABLES: tuple[LiteralString, ...] = (
+
+def functions(number: int = FORMAT) -> dict[LiteralString, LiteralString]:
+    """What the triggers of a ledger of this format do."""
+    return {"refuse": _REFUSE, "admit_entry": _ADMIT_ENTRY[number]}
+
+
+def _function(name: LiteralString, body: LiteralString) -> LiteralString:
+    """A statement that makes a function, or exchanges it."""
+    return (
+        f"CREATE OR REPLACE FUNCTION dperm.{name}() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog "
+        f"AS $${body}$$"
+    )
+
+
+_RELATIONS: tuple[LiteralString, ...] = (
     """
     CREATE TABLE dperm.ledger (
         format integer NOT NULL,
@@ -73,14 +115,12 @@ TABLES: tuple[LiteralString, ...] = (
     )
     """,
     "CREATE UNIQUE INDEX one_request ON dperm.entry (account, kind, request_id) WHERE request_id IS NOT NULL",
-    "CREATE UNIQUE INDEX one_closing ON dperm.entry (account, about) WHERE about IS NOT NULL",
     "CREATE INDEX by_kind ON dperm.entry (account, kind, seq)",
     "CREATE INDEX openings ON dperm.entry (number) WHERE kind = 'open'",
     """CREATE INDEX seeded ON dperm.entry (account) WHERE strpos(body, '"seeded": true') > 0""",
-    *(
-        f"CREATE FUNCTION dperm.{name}() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog AS $${body}$$"
-        for name, body in FUNCTIONS.items()
-    ),
+)
+
+_TRIGGERS: tuple[LiteralString, ...] = (
     """
     CREATE TRIGGER entry_admitted BEFORE INSERT ON dperm.entry
     FOR EACH ROW EXECUTE FUNCTION dperm.admit_entry()
@@ -103,3 +143,26 @@ TABLES: tuple[LiteralString, ...] = (
     FOR EACH STATEMENT EXECUTE FUNCTION dperm.refuse('a ledger keeps its keys')
     """,
 )
+
+
+def tables(number: int = FORMAT) -> tuple[LiteralString, ...]:
+    """The statements that make a ledger of this format."""
+    return (
+        *_RELATIONS,
+        _ONE_CLOSING[number],
+        *((_LEASES,) if number > 1 else ()),
+        *(_function(name, body) for name, body in functions(number).items()),
+        *_TRIGGERS,
+    )
+
+
+MIGRATION: tuple[LiteralString, ...] = (
+    "DROP INDEX dperm.one_closing",
+    _ONE_CLOSING[2],
+    _LEASES,
+    _function("admit_entry", _ADMIT_ENTRY[2]),
+    "ALTER TABLE dperm.ledger DISABLE TRIGGER ledger_kept",
+    "UPDATE dperm.ledger SET format = 2",
+    "ALTER TABLE dperm.ledger ENABLE TRIGGER ledger_kept",
+)
+"""From format 1 to 2; no line, meter or key changes."""

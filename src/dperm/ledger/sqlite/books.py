@@ -10,11 +10,11 @@ from typing import final
 
 from dperm.errors import LedgerError
 from dperm.ledger.anchor import Identity
-from dperm.ledger.books import FORMAT, Counts, Meter
+from dperm.ledger.books import Counts, Meter, readable_format
 from dperm.ledger.entry import Entry, Kind
 from dperm.ledger.locking import Mark
 from dperm.ledger.rows import COLUMNS, entry_of, row_of
-from dperm.ledger.sqlite.tables import TABLES
+from dperm.ledger.sqlite.tables import tables
 
 _COUNTS = "SELECT kind, COUNT(*) FROM entry WHERE account = ? GROUP BY kind"
 # instr() as in the index of the tables: few lines are left for the other two conditions
@@ -36,11 +36,15 @@ class SQLiteBooks:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
 
+    def format(self) -> int:
+        """The version of the tables."""
+        row = self._connection.execute("SELECT format FROM ledger").fetchone()
+        return readable_format(None if row is None else row[0])
+
     def identity(self) -> Identity:
         """The keys of the ledger."""
         row = self._connection.execute("SELECT format, public_key, signing_key, fingerprint_key FROM ledger").fetchone()
-        if row is None or row[0] != FORMAT:
-            raise LedgerError(f"the ledger has another format than {FORMAT}, the one that this version reads.")
+        readable_format(None if row is None else row[0])
         return Identity(*row[1:])
 
     def accounts(self) -> tuple[str, ...]:
@@ -82,7 +86,11 @@ class SQLiteBooks:
 
     def closing(self, account: str, about: int) -> Entry | None:
         """The line that closed a reservation."""
-        return self._one("account = ? AND about = ?", account, about)
+        return self._one("account = ? AND about = ? AND kind IN ('commit', 'burn')", account, about)
+
+    def last_lease(self, account: str, about: int) -> Entry | None:
+        """The last lease of a reservation."""
+        return self._one("account = ? AND about = ? AND kind = 'lease' ORDER BY seq DESC LIMIT 1", account, about)
 
     def counts(self, account: str) -> Counts:
         """How many reservations there are."""
@@ -114,7 +122,8 @@ class SQLiteBooks:
             if found != "ok":
                 yield f"the file is damaged: {found}"
         query = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL"
-        if sorted(sql.split() for (sql,) in self._connection.execute(query)) != sorted(made.split() for made in TABLES):
+        made = sorted(statement.split() for statement in tables(self.format()))
+        if sorted(sql.split() for (sql,) in self._connection.execute(query)) != made:
             yield "the tables, or the triggers that guard them, are not the ones that a ledger is made with."
         if self._connection.execute("SELECT COUNT(*) <> COALESCE(MAX(number), 0) FROM entry").fetchone()[0]:
             yield "lines are missing between the first one of the ledger and the last."

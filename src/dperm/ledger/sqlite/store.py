@@ -17,7 +17,7 @@ from dperm.ledger.disks import require_local
 from dperm.ledger.locking import Mark, exclusive, mark_of
 from dperm.ledger.sqlite import handles
 from dperm.ledger.sqlite.books import SQLiteBooks
-from dperm.ledger.sqlite.tables import TABLES
+from dperm.ledger.sqlite.tables import tables
 from dperm.ledger.verify import problems_in
 
 _NOT_READ = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY)
@@ -159,7 +159,7 @@ def _make_tables(connection: sqlite3.Connection) -> None:
     """All or nothing: leaving it early closes the connection, and undoes what was done."""
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
-    for statement in TABLES:
+    for statement in tables():
         connection.execute(statement)
     keys = Identity.fresh()
     values = (FORMAT, keys.public_key, keys.signing_key, keys.fingerprint_key)

@@ -5,7 +5,40 @@
 INSERT OR REPLACE removes rows without asking the triggers for DELETE, so that an insertion that would is refused too.
 """
 
-TABLES = (
+from dperm.ledger.books import FORMAT
+
+ONE_CLOSING = {
+    1: "CREATE UNIQUE INDEX one_closing ON entry (account, about) WHERE about IS NOT NULL",
+    2: "CREATE UNIQUE INDEX one_closing ON entry (account, about) WHERE kind IN ('commit', 'burn')",
+}
+"""By format of the ledger."""
+_CLOSED_BEFORE = {
+    1: "account = NEW.account AND about = NEW.about",
+    2: """account = NEW.account AND about = NEW.about
+            AND kind IN ('commit', 'burn')""",
+}
+ENTRY_NEW = {
+    number: f"""
+    CREATE TRIGGER entry_new BEFORE INSERT ON entry
+    WHEN EXISTS (SELECT 1 FROM entry WHERE number = NEW.number)
+        OR EXISTS (SELECT 1 FROM entry WHERE hash = NEW.hash)
+        OR EXISTS (SELECT 1 FROM entry WHERE account = NEW.account AND previous = NEW.previous)
+        OR EXISTS (SELECT 1 FROM entry WHERE {closed})
+        OR EXISTS (
+            SELECT 1 FROM entry WHERE account = NEW.account AND kind = NEW.kind AND request_id = NEW.request_id
+        )
+    BEGIN SELECT RAISE(ABORT, 'a line replaces no other'); END
+    """
+    for number, closed in _CLOSED_BEFORE.items()
+}
+"""By format: from 2 on nothing follows the closing of a reservation, and leases may come before it."""
+LEASES = "CREATE INDEX leases ON entry (account, about, seq) WHERE kind = 'lease'"
+LEDGER_UNCHANGED = """
+    CREATE TRIGGER ledger_unchanged BEFORE UPDATE ON ledger
+    BEGIN SELECT RAISE(ABORT, 'a ledger keeps its keys'); END
+    """
+
+_KEPT = (
     """
     CREATE TABLE ledger (
         format INTEGER NOT NULL,
@@ -42,7 +75,6 @@ TABLES = (
     ) STRICT
     """,
     "CREATE UNIQUE INDEX one_request ON entry (account, kind, request_id) WHERE request_id IS NOT NULL",
-    "CREATE UNIQUE INDEX one_closing ON entry (account, about) WHERE about IS NOT NULL",
     "CREATE INDEX by_kind ON entry (account, kind, seq)",
     "CREATE INDEX openings ON entry (number) WHERE kind = 'open'",
     "CREATE INDEX seeded ON entry (account) WHERE instr(body, '\"seeded\": true')",
@@ -50,17 +82,6 @@ TABLES = (
     CREATE TRIGGER entry_in_order BEFORE INSERT ON entry
     WHEN NEW.seq <> (SELECT COALESCE(MAX(seq), 0) + 1 FROM entry WHERE account = NEW.account)
     BEGIN SELECT RAISE(ABORT, 'a line follows the last one'); END
-    """,
-    """
-    CREATE TRIGGER entry_new BEFORE INSERT ON entry
-    WHEN EXISTS (SELECT 1 FROM entry WHERE number = NEW.number)
-        OR EXISTS (SELECT 1 FROM entry WHERE hash = NEW.hash)
-        OR EXISTS (SELECT 1 FROM entry WHERE account = NEW.account AND previous = NEW.previous)
-        OR EXISTS (SELECT 1 FROM entry WHERE account = NEW.account AND about = NEW.about)
-        OR EXISTS (
-            SELECT 1 FROM entry WHERE account = NEW.account AND kind = NEW.kind AND request_id = NEW.request_id
-        )
-    BEGIN SELECT RAISE(ABORT, 'a line replaces no other'); END
     """,
     """
     CREATE TRIGGER entry_unchanged BEFORE UPDATE ON entry
@@ -89,12 +110,27 @@ TABLES = (
     WHEN EXISTS (SELECT 1 FROM ledger)
     BEGIN SELECT RAISE(ABORT, 'a ledger keeps its keys'); END
     """,
-    """
-    CREATE TRIGGER ledger_unchanged BEFORE UPDATE ON ledger
-    BEGIN SELECT RAISE(ABORT, 'a ledger keeps its keys'); END
-    """,
+    LEDGER_UNCHANGED,
     """
     CREATE TRIGGER ledger_kept BEFORE DELETE ON ledger
     BEGIN SELECT RAISE(ABORT, 'a ledger keeps its keys'); END
     """,
 )
+
+
+def tables(number: int = FORMAT) -> tuple[str, ...]:
+    """The statements that make a ledger of this format."""
+    return (*_KEPT, ONE_CLOSING[number], ENTRY_NEW[number], *((LEASES,) if number > 1 else ()))
+
+
+MIGRATION = (
+    "DROP INDEX one_closing",
+    ONE_CLOSING[2],
+    "DROP TRIGGER entry_new",
+    ENTRY_NEW[2],
+    LEASES,
+    "DROP TRIGGER ledger_unchanged",
+    "UPDATE ledger SET format = 2",
+    LEDGER_UNCHANGED,
+)
+"""From format 1 to 2; no line, meter or key changes."""
