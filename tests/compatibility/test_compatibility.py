@@ -18,7 +18,7 @@ from dperm.accounting.serialize import event_from_json
 from dperm.cli.app import app
 from dperm.data import PublicEncoder
 from dperm.data.schema import Schema
-from dperm.ledger import Anchor, verify
+from dperm.ledger import Anchor, migrate, verify
 from dperm.privacy import Record
 from dperm.report import Statement
 from dperm.sklearn import load_model
@@ -123,6 +123,8 @@ def test_an_interrupted_training_goes_on(written, expected, sqlite_ledger, tmp_p
     shutil.copytree(written / "training" / name, tmp_path / "run")
     was, model = expected["training"][name], model_of()
     budget = Ledger(sqlite_ledger, account="training") if name == "charged" else None
+    if budget is not None:
+        migrate(sqlite_ledger)
     spent = None if budget is None else budget.spent
     plan = plan_of(grade=was["grade"])
     with attached(plan, model, ledger=budget, resume=tmp_path / "run" / "checkpoint.pt") as private:

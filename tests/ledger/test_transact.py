@@ -6,6 +6,7 @@ import pytest
 
 from dperm.errors import BudgetError, LedgerError
 from dperm.ledger import transact
+from dperm.ledger.books import FORMAT
 from dperm.ledger.transact import Interrupted
 
 
@@ -13,6 +14,9 @@ class Books:
     """As much of the books as a transaction by itself looks at."""
 
     id = "0" * 32
+
+    def format(self):
+        return FORMAT
 
     def identity(self):
         return self

@@ -89,7 +89,8 @@ def test_a_whole_ledger_has_no_problems_and_is_summed_up(ledger, path):
             "account 'nobody' has a line or a meter, and was never opened",
         ),
         ("UPDATE ledger SET fingerprint_key = public_key", "the keys of the ledger do not belong together"),
-        ("UPDATE ledger SET format = 2", "another format"),
+        ("UPDATE ledger SET format = 3", "has format 3, and this version"),
+        ("UPDATE ledger SET format = 1", "are not the ones that a ledger is made with"),
     ],
 )
 def test_what_was_changed_is_found(ledger, path, change, said):

@@ -10,6 +10,7 @@ from dperm.ledger.balance import Balance
 from dperm.ledger.declared import AccountFacts
 from dperm.ledger.entry import Entry, Kind
 from dperm.ledger.ledger import Ledger
+from dperm.ledger.migration import Migration, migrate
 from dperm.ledger.reservation import Booking, LedgerReservation
 from dperm.ledger.verify import Verification, verify
 
@@ -22,7 +23,9 @@ __all__ = [
     "Kind",
     "Ledger",
     "LedgerReservation",
+    "Migration",
     "Verification",
+    "migrate",
     "receipt_is_signed",
     "verify",
 ]

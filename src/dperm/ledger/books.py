@@ -10,6 +10,7 @@ by itself whatever changes or removes a line, lowers what is spent, or spends mo
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from dperm.errors import LedgerError
@@ -144,6 +145,15 @@ class Store(Protocol):
 
     def create(self) -> None:
         """Make the tables of a new ledger, if there is none; an existing one is left as it is."""
+
+    def migrate(self, backup: Path | None) -> tuple[int, Path | None]:
+        """Bring the tables to `FORMAT` in one transaction, after a backup; return the format before, and the backup.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger cannot be read, written or trusted, or the backup exists.
+        """
 
     def read(self) -> AbstractContextManager[Books]:
         """The books as they stand at one moment.

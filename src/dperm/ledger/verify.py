@@ -81,6 +81,18 @@ def problems_in(books: Books) -> tuple[str, ...]:
     return _verified(books, (), False).problems
 
 
+def require_whole(books: Books, *, after: str) -> None:
+    """Check that nothing is wrong with books that are open.
+
+    Raises
+    ------
+    LedgerError
+        If something is; ``after`` is the remedy.
+    """
+    if problems := problems_in(books):
+        raise LedgerError(f"the ledger fails its verification: {problems[0]} Nothing was changed. {after}")
+
+
 def _verified(books: Books, anchors: tuple[Anchor, ...], prices: bool) -> Verification:
     identity = books.identity()
     problems = list(books.damage())

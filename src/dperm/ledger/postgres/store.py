@@ -5,6 +5,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import final
 
 from dperm.errors import LedgerError
@@ -12,9 +13,12 @@ from dperm.ledger.anchor import Identity
 from dperm.ledger.books import FORMAT
 from dperm.ledger.postgres.books import PostgresBooks
 from dperm.ledger.postgres.connections import Connection
-from dperm.ledger.postgres.tables import SCHEMA, tables
+from dperm.ledger.postgres.script import script
+from dperm.ledger.postgres.tables import MIGRATION, SCHEMA, tables
 from dperm.ledger.postgres.transaction import transaction
 from dperm.ledger.postgres.words import named
+from dperm.ledger.private_file import private_file, unused
+from dperm.ledger.verify import require_whole
 
 # Local to the transaction, so that poolers of connections between us and the server do no harm. A stronger setting of
 # synchronous_commit stays; a weaker one could lose the last charges in a crash, and so give budget back. No
@@ -70,6 +74,26 @@ class PostgresStore:
             self._require_owner(connection)
             if connection.execute(_FIND).fetchone() is None:
                 _make_tables(connection)
+
+    def migrate(self, backup: Path | None) -> tuple[int, Path | None]:
+        """Bring the tables to the present format, after a script was written that makes them as they were."""
+        with transaction(self.location, _CHANGE) as connection:
+            self._prepare(connection)
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_OPENING,))
+            books = _books(connection)
+            if (before := books.format()) == FORMAT:
+                return before, None
+            self._require_owner(connection)
+            connection.execute("LOCK TABLE dperm.meter, dperm.entry, dperm.ledger IN EXCLUSIVE MODE")
+            require_whole(books, after="Restore it, and verify it against the anchor of the last artefact.")
+            default = Path.cwd() / f"dperm-ledger-{books.identity().id}.format-{before}.sql"
+            written = backup or unused(default)
+            with private_file(written) as partial:
+                partial.write_text(script(connection, before), encoding="utf-8")
+            for statement in MIGRATION:
+                connection.execute(statement)
+            require_whole(books, after="Report this as a defect of dperm.")
+        return before, written
 
     @contextmanager
     def read(self) -> Iterator[PostgresBooks]:

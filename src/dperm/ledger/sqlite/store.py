@@ -15,10 +15,11 @@ from dperm.ledger.anchor import Identity
 from dperm.ledger.books import FORMAT, UnreadableLedgerError
 from dperm.ledger.disks import require_local
 from dperm.ledger.locking import Mark, exclusive, mark_of
+from dperm.ledger.private_file import private_file, unused
 from dperm.ledger.sqlite import handles
 from dperm.ledger.sqlite.books import SQLiteBooks
-from dperm.ledger.sqlite.tables import tables
-from dperm.ledger.verify import problems_in
+from dperm.ledger.sqlite.tables import MIGRATION, tables
+from dperm.ledger.verify import problems_in, require_whole
 
 _NOT_READ = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY)
 """Results of SQLite that say nothing about the content of a file."""
@@ -51,6 +52,27 @@ class SQLiteStore:
                     self._require_new(lock.read())
                     _make_tables(connection)
                     _sync(self.path.parent)
+
+    def migrate(self, backup: Path | None) -> tuple[int, Path | None]:
+        """Bring the tables to the present format, after a copy of the file was made."""
+        with self._translated(), handles.alone(self.path):
+            self._require_file()
+            require_local(self.path)
+            handles.forget(self.path)
+            with exclusive(self.path) as lock, closing(handles.opened(self.path)) as connection:
+                connection.execute("BEGIN IMMEDIATE")  # whoever leaves early closes the connection, and undoes it
+                books = SQLiteBooks(connection)
+                before = books.format()
+                if before == FORMAT:
+                    return before, None
+                self._require_whole(books, lock.read(), whole=False)
+                written = backup or unused(self.path.with_name(f"{self.path.name}.format-{before}"))
+                _copy(self.path, written)
+                for statement in MIGRATION:
+                    connection.execute(statement)
+                require_whole(books, after="Report this as a defect of dperm.")
+                connection.execute("COMMIT")
+                return before, written
 
     @contextmanager
     def read(self) -> Iterator[SQLiteBooks]:
@@ -148,6 +170,16 @@ def _transaction(handle: handles.Handle, kind: str) -> Iterator[sqlite3.Connecti
             with suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
         raise
+
+
+def _copy(path: Path, to: Path) -> None:
+    """Write a private copy of a ledger that nobody changes; a connection in a transaction of its own cannot do it."""
+    with (
+        private_file(to) as partial,
+        closing(sqlite3.connect(partial, timeout=0)) as copy,
+        closing(handles.opened(path)) as source,
+    ):
+        source.backup(copy)
 
 
 def _mark(books: SQLiteBooks, handle: handles.Handle) -> Mark | None:

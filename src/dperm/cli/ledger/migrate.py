@@ -1,0 +1,58 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""``dperm ledger migrate``: a ledger of an earlier version, brought to the present format."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from dperm.cli.ledger.options import Location
+from dperm.cli.options import AsJson
+from dperm.cli.running import reported_errors, spinner
+
+HELP = """Bring a ledger that an earlier version of dperm wrote to the format of this version.
+
+The ledger is verified, copied to a private backup (mode 0600, it holds the signing key), and changed in one
+transaction. No entry, total or key changes: hash chains, anchors and receipts stay valid. After a crash, run it again.
+A ledger of the present format is left as it is. Earlier versions of dperm refuse the migrated ledger.
+
+\b
+Examples:
+  dperm ledger migrate census.ledger
+  dperm ledger migrate postgresql://owner@host/budget --backup before-0.9.sql
+"""
+
+
+def migrate(
+    location: Location,
+    backup: Annotated[
+        Path | None,
+        typer.Option(
+            "--backup",
+            metavar="FILE",
+            show_default=False,
+            help="New file for the backup. Default: LEDGER.format-1 beside a file, dperm-ledger-ID.format-1.sql here "
+            "for PostgreSQL.",
+        ),
+    ] = None,
+    json: AsJson = False,
+) -> None:
+    """Migrate a ledger."""
+    with reported_errors():
+        from dperm.cli.ledger.layout import print_folded
+        from dperm.cli.ledger.no_ledger import require_ledger
+        from dperm.cli.output import print_json
+        from dperm.ledger import migrate as migrated
+
+        require_ledger(location)
+        with spinner("Migrating ..."):
+            done = migrated(location, backup)
+        if json:
+            written = None if done.backup is None else str(done.backup)
+            print_json({"before": done.before, "after": done.after, "changed": done.changed, "backup": written})
+        elif done.changed:
+            print_folded(f"Migrated from format {done.before} to {done.after}. Every entry is as it was.")
+            print_folded(f"Backup: {done.backup}. It holds the signing key: keep it private, or remove it.")
+        else:
+            print_folded(f"The ledger has format {done.after} already. Nothing was changed.")
