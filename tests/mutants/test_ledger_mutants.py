@@ -26,10 +26,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import dperm.ledger
 from dperm import GDP, ApproxDP, Laplace, Pure, PureDP
-from dperm.errors import BudgetError, DpermError, LedgerError, ParameterError
+from dperm.errors import BudgetError, DpermError, LedgerError, ParameterError, SupersededError
 from dperm.ledger import memory, stores
 from dperm.ledger.rows import row_of
-from dperm.ledger.sqlite import handles
+from dperm.ledger.sqlite import handles, tables
 from dperm.privacy.guarantee import guarantee_as_dict
 
 pytestmark = pytest.mark.filterwarnings("ignore:account .* left, and its ancestors")
@@ -440,6 +440,45 @@ def a_charge_above_is_of_the_same_request(module):
         assert not dperm.ledger.verify(path).ok
 
 
+def the_last_holder_alone_draws(module):
+    with in_place(module) as path:
+        ledger = opened(path)
+        first = ledger.reserve(QUARTER, request_id="a")
+        first.lease(10)
+        second = ledger.reserve(QUARTER, request_id="a")
+        assert second.take_over(4) == 10
+        for action in (first.check_holder, lambda: first.lease(20), lambda: first.commit("sha256:1")):
+            assert isinstance(refused(action), SupersededError)
+        second.lease(20)
+        assert ledger.reserve(QUARTER, request_id="a").take_over(0) == 20
+        other = ledger.reserve(QUARTER, request_id="b")
+        other.lease(5)
+        other.burn("stopped")
+        assert isinstance(refused(other.lease, 9), BudgetError)
+        again = ledger.reserve(QUARTER, request_id="b")
+        assert isinstance(refused(again.take_over, 0), BudgetError)
+        with stores.store_of(ledger.location).write(["main"]) as books:
+            body = {"holder": "x", "draws": 3}
+            books.append(
+                dperm.ledger.entry.following("main", books.head("main"), dperm.ledger.Kind.LEASE, about=2, body=body)
+            )
+        assert not dperm.ledger.verify(path).ok
+
+
+def old_formats_are_not_charged(module):
+    with in_place(module) as path:
+        ledger = opened(path)
+        path.with_name(f"{path.name}.lock").unlink()
+        older = ["DROP INDEX leases", "DROP INDEX one_closing", tables.ONE_CLOSING[1], "UPDATE ledger SET format = 1"]
+        tampered(path, *older)
+        with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+            connection.execute("DROP TRIGGER entry_new")
+            connection.execute(tables.ENTRY_NEW[1])
+        assert dperm.ledger.verify(path).ok
+        assert isinstance(refused(ledger.reserve, QUARTER), LedgerError)
+        assert len(ledger.entries()) == 1
+
+
 def a_mounted_file_is_refused(module):
     with in_place(module) as path, pytest.MonkeyPatch.context() as patch:
         opened(path)
@@ -470,6 +509,21 @@ MUTANTS = {
         ("anchor", "not isinstance(signature, str) or not anchor.is_signed", "not isinstance(signature, str)"),
         ("anchor", 'json.dumps(["dperm receipt", dict(receipt)]', 'json.dumps(["dperm receipt", receipt["hash"]]'),
     ],
+    the_last_holder_alone_draws: [
+        ("bookkeeping", "    _append_lease(books, place, last, holder, counted)\n", ""),
+        ("bookkeeping", "max(draws, _leased(last))", "draws"),
+        ("bookkeeping", 'last.body.get("holder") != holder', "False"),
+        ("bookkeeping", "    require_holder(books, place, holder)\n", ""),
+        ("bookkeeping", "    _require_open(books, place)\n    last", "    last"),
+        ("reservation", "            bookkeeping.require_holder(books, self.places[0], self.holder)\n", ""),
+        ("replay", "if before[0] != holder and draws < before[1]:", "if False:"),
+        (
+            "ledger",
+            "LedgerReservation(self.location, places, asked, repeated, token)",
+            "LedgerReservation(self.location, places, asked, repeated, asked)",
+        ),
+    ],
+    old_formats_are_not_charged: [("memory", "        require_current(books)\n", "")],
     facts_are_small: [
         ("ledger", "if len(text) > LONGEST_FACTS or not", "if not"),
         ("ledger", "LONGEST_FACTS or not _is_flat(found, DEEPEST):", "LONGEST_FACTS:"),

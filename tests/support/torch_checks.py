@@ -3,6 +3,8 @@
 """What must hold of private trainings, quickly: each raises on an unsafe change of the package (tests/mutants)."""
 
 import os
+import shutil
+import sys
 import tempfile
 import warnings
 from dataclasses import replace
@@ -21,7 +23,7 @@ import dperm.torch.quantile as quantiles
 import dperm.torch.session as session
 from dperm import ApproxDP
 from dperm.accounting.memory_budget import MemoryBudget
-from dperm.errors import BudgetError, DpermError, LeakError, NotPrivateWarning
+from dperm.errors import BudgetError, DpermError, LeakError, NotPrivateWarning, SupersededError
 from dperm.noise.bits import SystemBits
 from dperm.torch.noise import FastNoise
 
@@ -337,6 +339,55 @@ def one_charge_pays_for_one_run() -> None:
         resumed()
         assert refused(resumed, BudgetError)
     assert len(budget.entries) == 1
+
+
+def closed_charges_are_not_used_again() -> None:
+    """Of a run that resumes, too; before it takes over anything."""
+
+    class Resumes:
+        resumes = can_go_on = True
+
+    budget = MemoryBudget(ApproxDP(9.0, 5e-3, "add_remove"), blocks=5)
+    budget.reserve(plan_of().event, request_id="one").commit("sha256:1")
+
+    def again() -> None:
+        with sys.modules["dperm.mechanisms.run"].charged(
+            budget, plan_of().event, request_id="one", resumable=Resumes()
+        ):
+            pass
+
+    assert refused(again, BudgetError)
+
+
+def copies_draw_what_was_charged() -> None:
+    """A run goes on from a copy of the first one's folder: leased draws count, and the first one draws no more."""
+    plan, budget, drawn = plan_of(steps=128, rate=0.05), MemoryBudget(ApproxDP(9.0, 5e-3, "add_remove"), blocks=5), []
+    with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
+        folder, model = Path(name) / "run", model_of()
+        folder.mkdir()
+        watch_noise(patch, lambda law, sums, stream: drawn.append(budget._leases.get(0, ("", 0))))
+        with pytest.raises(SupersededError), attached(plan, model, ledger=budget) as first:
+            walk(first, model, 3)
+            first.save(folder / "run.pt")
+            copy = shutil.copytree(folder, Path(name) / "copy")
+            walk(first, model, 1)
+            with attached(plan, model_of(), ledger=budget, resume=copy / "run.pt") as second:
+                assert second.update.draws == 5, "two draws were leased, and one of them was made"
+                walk(second, second.model, 2)
+                assert all(leased >= number for number, (_, leased) in enumerate(drawn[3:4], 4))
+                assert all(leased >= number for number, (_, leased) in enumerate(drawn[4:], 6))
+                count = len(drawn)
+                with pytest.raises(SupersededError):
+                    walk(first, model)
+            raise SupersededError
+        assert len(drawn) == count, "the first run drew after the second one took over"
+        with pytest.raises(SupersededError), attached(plan, model) as alone:
+            walk(alone, model, 1)
+            alone.save(folder / "alone.pt")
+            next(folder.glob(f"*{alone._checkpoint.run}*.journal")).unlink()
+            count = len(drawn)
+            walk(alone, model)
+        assert len(drawn) == count, "drawn without its journal"
 
 
 def failures_burn() -> None:
