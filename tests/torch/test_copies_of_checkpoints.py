@@ -4,6 +4,7 @@
 
 import os
 import signal
+import time
 
 import pytest
 from torch_copies import SUPERSEDED, copies_of, draws_in, in_processes, train, wait_for
@@ -12,7 +13,7 @@ from torch_training import attached, loss_of, model_of, plan_of, walk
 from dperm import ApproxDP
 from dperm.accounting.budget import State
 from dperm.accounting.memory_budget import MemoryBudget
-from dperm.errors import BudgetError, SupersededError
+from dperm.errors import BudgetError, LedgerError, SupersededError
 from dperm.ledger import Kind, Ledger, verify
 from dperm.torch.lease import DrawLease
 
@@ -124,7 +125,8 @@ def test_a_crash_between_the_take_over_and_the_first_draw_costs_nothing(ledger, 
         DrawLease.take_over = killed_after
         train(plan(), tmp_path, before_step=lambda private, done: None, ledger=ledger, resume=folder / "run.pt")
 
-    assert in_processes(crashed, crashed)[0] == -signal.SIGKILL
+    for _ in range(2):
+        assert in_processes(crashed) == [-signal.SIGKILL]
     assert states(ledger) == [State.RESERVED]
     train(plan(), tmp_path, before_step=lambda private, done: None, ledger=ledger, resume=folder / "run.pt")
     assert draws_in(tmp_path) == STEPS
@@ -229,8 +231,26 @@ def test_without_a_ledger_a_run_stops_when_its_journal_is_no_longer_its_own(chan
             journal.unlink()
             if change == "replaced":
                 journal.write_bytes(content)
+        written = journal.read_bytes() if journal.exists() else None
         walk(private, model)
     assert private.update.draws == drawn
+    assert (journal.read_bytes() if journal.exists() else None) == written, "the journal of another run stays as it is"
+
+
+def test_a_ledger_that_does_not_answer_stops_the_next_lease_and_no_draw_before_it(tmp_path, monkeypatch):
+    ledger, model = Ledger.open(tmp_path / "train.ledger", LIMIT, blocks=5, dataset="made up"), model_of()
+
+    def lost(*rest):
+        raise LedgerError("the connection was lost")
+
+    with pytest.raises(LedgerError, match="lost"), attached(plan(), model, ledger=ledger) as private:
+        walk(private, model, 3)
+        private.save(tmp_path / "run.pt")
+        time.sleep(0.2)  # a check is due
+        monkeypatch.setattr(type(private._run.reservation), "check_holder", lost)
+        monkeypatch.setattr(type(private._run.reservation), "lease", lost)
+        walk(private, model)
+    assert private.update.draws == 3 + BLOCK
 
 
 def test_a_journal_names_who_resumed(tmp_path):

@@ -14,7 +14,7 @@ import os
 import pickle
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from torch.optim import Optimizer
 
 from dperm.accounting import event_to_json
 from dperm.accounting.budget import Reservation
-from dperm.errors import ModelFormatError, ParameterError
+from dperm.errors import ModelFormatError, ParameterError, SupersededError
 from dperm.report.whole_file import whole_file
 from dperm.torch.journal import Journal
 from dperm.torch.lease import DrawLease
@@ -150,7 +150,8 @@ class Checkpoint:
     def settle(self, draws: int, *, failed: bool = False) -> None:
         """Note the true number of draws, when the run is left; one that ``failed`` gives the rest of its lease back."""
         if self._journal is not None and self._journal.covered != draws:
-            self._journal.cover(draws)
+            with suppress(SupersededError):  # the journal of another run stays as it is
+                self._journal.cover(draws)
         if failed and self._lease is not None:
             self._lease.give_back(draws)
 
@@ -174,6 +175,7 @@ class Checkpoint:
             self._journal = Journal(folder, self.run, create=True)
         elif self._journal.path.parent != folder:
             raise ParameterError(f"all checkpoints of a run must be in one folder, {self._journal.path.parent}.")
+        self._journal.check()
         self.settle(update.draws)
         if self._lease is not None:  # in the books before anybody can resume from the file
             self._lease.begin(update.draws)

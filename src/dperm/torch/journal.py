@@ -45,7 +45,14 @@ class Journal:
         self._own = (found.st_dev, found.st_ino, found.st_size)
 
     def cover(self, draws: int) -> None:
-        """Note, durably, that up to ``draws`` draws may have happened."""
+        """Note, durably, that up to ``draws`` draws may have happened.
+
+        Raises
+        ------
+        SupersededError
+            If the file is no longer this run's: a smaller number after that of another run would hide draws.
+        """
+        self.check()
         self._append(f"{draws}\n".encode())
         self.covered = draws
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from time import perf_counter
 
 from dperm.accounting.budget import Reservation
-from dperm.errors import DpermError
+from dperm.errors import DpermError, LedgerError
 
 MOST_BLOCKS, FEWEST_BLOCKS = 64, 8
 """A block is between 1/64 and 1/8 of all steps. A crash costs at most one block."""
@@ -60,15 +60,18 @@ class DrawLease:
         if draws >= self.covered:
             self._extend(draws)
         elif perf_counter() - self._checked >= self._check_took / SHARE:
-            self.check()
+            with suppress(LedgerError):  # these draws are leased: a ledger that does not answer stops the next lease
+                self.check()
 
     def check(self) -> None:
         """Raise SupersededError if another run took over."""
         if self.covered is not None:
             began = perf_counter()
-            self._reservation.check_holder()
-            self._checked = perf_counter()
-            self._check_took = self._checked - began
+            try:
+                self._reservation.check_holder()
+            finally:
+                self._checked = perf_counter()
+                self._check_took = self._checked - began
 
     def give_back(self, draws: int) -> None:
         """Return the draws that were leased and not made, when a run fails; a lost connection costs them."""
