@@ -381,9 +381,11 @@ def copies_draw_what_was_charged() -> None:
                     walk(first, model)
             raise SupersededError
         assert len(drawn) == count, "the first run drew after the second one took over"
-        with pytest.raises(SupersededError), attached(plan, model) as alone:
+        longer = plan_of(steps=1024, rate=0.02)
+        with pytest.raises(SupersededError), attached(longer, model) as alone:
             walk(alone, model, 1)
             alone.save(folder / "alone.pt")
+            walk(alone, model, 1)  # covers four draws in the journal
             next(folder.glob(f"*{alone._checkpoint.run}*.journal")).unlink()
             count = len(drawn)
             walk(alone, model)
