@@ -132,8 +132,21 @@ def test_the_headline_uses_the_account_that_covers_the_people():
     for text in (page(found), found.to_markdown(), str(found["composition"])):
         plain = unescape(re.sub(r"<[^>]+>|\\", "", text))
         assert joint in plain and spent in plain and "spent epsilon 0.5 of 6, delta 1e-7 of 1e-6" in plain
+    assert "The budget of the account &#x27;census&#x27;" in page(found) and 'id="budget-1"' in page(found)
     assert Statement.from_json(found.to_json()) == found
     assert booked(**account("alone", 0.2)).filled(STATED).headline.level == "strong"
+
+
+@pytest.mark.parametrize("wrong", [{"limit": None}, {"spent": {}}, {"parents": 1}, {"parents": [1]}], ids=str)
+def test_an_ancestor_without_a_limit_or_a_spending_is_refused(wrong):
+    found = booked(**account("team", 0.2, "office"), ancestors=[account("office", 1.0)])
+    data = json.loads(found.to_json())
+    data["fields"]["ledger_entry"]["ancestors"][0].update(wrong)
+    with pytest.raises(EventFormatError, match="ledger_entry is none that dperm writes"):
+        Statement.from_json(json.dumps(data))
+    data["fields"]["ledger_entry"]["ancestors"] = "none"
+    with pytest.raises(EventFormatError, match="ledger_entry"):
+        Statement.from_json(json.dumps(data))
 
 
 def test_several_top_accounts_are_named_and_their_limits_add_up():

@@ -67,7 +67,7 @@ def _bound(bound: object, audit: Mapping[str, object]) -> object:
     epsilon, delta, confidence = (bound.get(name) for name in ("epsilon", "delta", "confidence"))
     size = "infinite" if epsilon is None else f"at least {_floor(epsilon)}"
     claimed = claim_beside(bound, audit)
-    baseline = f"({'' if claimed is None else f'claimed: at most {rounded_up(claimed)}, '}no leak: 0)"
+    baseline = f"({'' if claimed is None else f'claimed: at most {rounded_up(claimed, 4)}, '}no leak: 0)"
     level = "exactly" if confidence == 1 else f"with {_percent(confidence)} confidence"
     assumes = f"; assumes that {bound['assumes']}" if bound.get("assumes") else ""
     return f"epsilon {size} {baseline} at delta {_floor(delta)}, {level}: {bound.get('method', '')}{assumes}"

@@ -9,6 +9,7 @@ from typing import Any
 from dperm.errors import EventFormatError
 from dperm.privacy.guarantee import guarantee_as_dict, guarantee_from_dict
 from dperm.report import fields as words
+from dperm.report.accounts import ANCESTORS
 from dperm.report.audits import is_refuted
 from dperm.report.plain import as_mapping, receipt_of
 from dperm.report.stated import known_part
@@ -94,9 +95,20 @@ def _is_accountant(accountant: Mapping[str, object]) -> bool:
 
 
 def _is_receipt(receipt: object) -> bool:
-    """Whether the run knows no entry in a ledger, or one with a limit and the same numbers on both sides."""
+    """Whether the run knows no entry in a ledger, or one whose accounts all have a limit and a spending."""
     if receipt is None:
         return True
+    above = as_mapping(receipt).get(ANCESTORS, [])
+    if not isinstance(above, list) or not all(isinstance(one, Mapping) and "account" in one for one in above):
+        return False
+    return all(_is_account(one) for one in (receipt, *above))
+
+
+def _is_account(receipt: object) -> bool:
+    """Whether an account has a limit, names of parents, and the same numbers on both sides."""
+    parents = as_mapping(receipt).get("parents", [])
+    if not isinstance(parents, list) or not all(isinstance(parent, str) for parent in parents):
+        return False
     spent, capacity = (as_mapping(as_mapping(receipt).get(name)) for name in ("spent", "capacity"))
     numbers = all(_is_number(value) for value in (*spent.values(), *capacity.values()))
     limit = _guarantee(as_mapping(receipt).get("limit"))

@@ -94,7 +94,7 @@ def headline(fields: Mapping[str, object]) -> Headline:
     release, covering = _release(profile), weakest(covering_accounts(receipt))
     account, limit, together = "", "", None
     if covering is not None:
-        account, limit = str(covering[0].get("account", "")), limit_in_words(covering[0]["limit"])
+        account, limit = str(covering[0].get("account", "")), limit_in_words(covering[0].get("limit", {}))
         together = covering[1]
     missing = (*required_gaps(fields), *((PARENT_LIMITS,) if has_unknown_ancestors(receipt) else ()))
     level = REFUTED if status == words.REFUTED else NOT_RATED if missing else _worst(release, together)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dperm.privacy.profile import PrivacyProfile
 from dperm.report import plots
+from dperm.report.accounts import account_of, covering_accounts
 from dperm.report.curve import Curve
 from dperm.report.measured import Measured, measured
 from dperm.report.numbers import as_text, left, percent, rounded_up
@@ -71,8 +72,10 @@ def _pictures(fields: Mapping[str, object], profile: PrivacyProfile | None) -> I
     if points is not None:
         yield _usefulness(points)
     receipt = known_part("ledger_entry", fields["ledger_entry"])
-    if isinstance(receipt, Mapping) and {"spent", "capacity"} <= receipt.keys():
-        yield _budget(receipt)
+    if isinstance(receipt, Mapping):
+        covering = [one for one in covering_accounts(receipt) if one is not receipt]
+        budgets = [one for one in (receipt, *covering) if {"spent", "capacity"} <= one.keys()]
+        yield from (_budget(one, place) for place, one in enumerate(budgets))
 
 
 def _attack(curve: Curve, unit: str) -> Picture:
@@ -107,7 +110,8 @@ def _usefulness(points: Measured) -> Picture:
     return Picture("usefulness", "What privacy costs", caption, draw, table)
 
 
-def _budget(receipt: Mapping[str, Any]) -> Picture:
+def _budget(receipt: Mapping[str, Any], place: int) -> Picture:
+    """Spending of the charged account (place 0), or of an account that covers the people concerned."""
     rows = plots.spendings(receipt)
     texts = [(name, rounded_up(a), rounded_up(b), left(b, a)) for name, a, b in rows]
     caption = (
@@ -116,4 +120,6 @@ def _budget(receipt: Mapping[str, Any]) -> Picture:
     )
     table = grid(("", "spent", "limit when booked", "left"), texts)
     height = 0.8 + 0.65 * len(rows)
-    return Picture("budget", "The budget", caption, partial(plots.budget, receipt), table, height)
+    name = f"budget-{place}" if place else "budget"
+    title = f"The budget of {account_of(receipt)}" if place or receipt.get("parents") else "The budget"
+    return Picture(name, title, caption, partial(plots.budget, receipt), table, height)
