@@ -155,6 +155,15 @@ class Store(Protocol):
             If the ledger cannot be read, written or trusted, or the backup exists.
         """
 
+    def backup(self, path: Path) -> None:
+        """Write the whole ledger, as it stands at one moment, to a new file with mode 0600: it holds the signing key.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger cannot be read or trusted, or the file exists or cannot be written.
+        """
+
     def read(self) -> AbstractContextManager[Books]:
         """The books as they stand at one moment.
 

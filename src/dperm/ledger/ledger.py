@@ -9,6 +9,7 @@ import uuid
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import final
 
 from dperm.accounting.budget import checked_text
@@ -252,6 +253,22 @@ class Ledger:
             return books.identity().anchor(head)
 
         return consult(self._store, asked)
+
+    def backup(self, path: str | os.PathLike[str]) -> None:
+        """Write a copy of the whole ledger, all accounts, to a new file that only its owner may read (mode 0600).
+
+        The copy holds the signing key. Of a ledger in a file it is a ledger; of PostgreSQL it is a script for psql. It
+        is consistent while others charge the ledger. An older copy gives budget back: keep an anchor elsewhere.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger cannot be read or trusted, or ``path`` exists or cannot be written.
+        """
+        target = Path(os.path.abspath(path))
+        if not target.parent.is_dir():
+            raise ParameterError(f"path must be in a directory that exists, got {os.fspath(path)!r}. Make it first.")
+        self._store.backup(target)
 
     def fingerprint(self, path: str | os.PathLike[str]) -> str:
         """The keyed fingerprint of a file, which says nothing to those who do not have the ledger."""

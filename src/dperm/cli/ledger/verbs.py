@@ -4,7 +4,7 @@
 
 import typer
 
-from dperm.cli.ledger import approve, migrate, open, show, verify
+from dperm.cli.ledger import approve, backup, migrate, open, show, verify
 
 HELP = """Budgets in a file or a database: every release is charged to an account before it happens.
 
@@ -29,7 +29,7 @@ app.command("verify", help=verify.HELP, short_help="Read the books again: hashes
 app.command("approve", help=approve.HELP, short_help="Approve a request, or change the limit of an account.")(
     approve.approve
 )
-
+app.command("backup", help=backup.HELP, short_help="Copy a ledger to a private file.")(backup.backup)
 app.command("migrate", help=migrate.HELP, short_help="Bring a ledger of an earlier version to the present format.")(
     migrate.migrate
 )

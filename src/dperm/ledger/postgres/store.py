@@ -95,6 +95,15 @@ class PostgresStore:
             require_whole(books, after="Report this as a defect of dperm.")
         return before, written
 
+    def backup(self, path: Path) -> None:
+        """Write a script for psql, with mode 0600, that makes the same ledger in an empty database."""
+        with transaction(self.location, _LOOK) as connection:
+            connection.execute("SELECT set_config('search_path', 'pg_catalog', true)")
+            books = _books(connection)
+            require_whole(books, after="Verify it against the anchor of the last artefact.")
+            with private_file(path) as partial:
+                partial.write_text(script(connection, books.format()), encoding="utf-8")
+
     @contextmanager
     def read(self) -> Iterator[PostgresBooks]:
         """The books as they stand at one moment."""

@@ -74,6 +74,13 @@ class SQLiteStore:
                 connection.execute("COMMIT")
                 return before, written
 
+    def backup(self, path: Path) -> None:
+        """Write a copy of the file, with mode 0600, which is a ledger too."""
+        with self.read() as books:
+            require_whole(books, after="Verify it against the anchor of the last artefact.")
+        with self._translated(), handles.alone(self.path):
+            _copy(self.path, path)
+
     @contextmanager
     def read(self) -> Iterator[SQLiteBooks]:
         """The books as they stand at one moment."""
