@@ -30,8 +30,10 @@ examples: $(VENV)/.torch
 test: lint
 	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS)
 
+# Long checks, and all property tests on new random examples.
 test-slow: $(VENV)/.dev
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) -m slow -rP
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) -m "slow or hypothesis" \
+		--hypothesis-profile=search -rP
 
 # The front end on the oldest scikit-learn that is supported, with numpy and scipy of its time.
 test-oldest: $(OLDEST)/.dev

@@ -4,11 +4,12 @@
 
 import importlib
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from false_alarms import reproducible, system_bits
 from hypothesis import settings
 
 if (
@@ -16,9 +17,28 @@ if (
 ):  # in the background of a shell; tests of interrupts would wait forever
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# No deadline: the first call of an engine imports scipy. On CI hypothesis's own profile is the parent: fixed examples.
-settings.register_profile("dperm", deadline=None)
+# The same examples everywhere, and no deadline: the first call of an engine imports scipy. ``make test-slow`` draws new
+# examples, with --hypothesis-profile=search.
+settings.register_profile("dperm", deadline=None, derandomize=True, database=None)
+settings.register_profile("search", deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("dperm")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Key all random numbers by the name of the test, unless it is marked as `unpredictable`."""
+    block = system_bits() if item.get_closest_marker("unpredictable") else reproducible(item.nodeid)
+    with block:
+        return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef, request: pytest.FixtureRequest) -> Iterator[None]:
+    """Key what a fixture of several tests draws by its own name: which of them runs first does not matter."""
+    if fixturedef.scope == "function":
+        return (yield)
+    with reproducible(f"{fixturedef.baseid} {fixturedef.argname} {getattr(request, 'param', '')}"):
+        return (yield)
 
 
 def built(name: str, source: str) -> ModuleType:

@@ -13,6 +13,7 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
+from false_alarms import deviations, unpredictable
 
 from dperm import ApproxDP
 from dperm.accounting import MemoryBudget
@@ -21,7 +22,10 @@ from dperm.mechanisms import GaussianMechanism
 from dperm.noise import Bits, NotPrivateBits, SystemBits, bits
 from dperm.noise.bits import SystemStream, cipher_under, integer, keystream
 
+pytestmark = unpredictable(1e-12)  # 6,000 words have a pair in common with that probability
+
 WORDS = 100_000
+many_words = unpredictable(3e-8)  # nine times so many words have a pair in common with that probability at most
 GOAL = ApproxDP(1.0, 1e-5, "add_remove")
 
 # NIST SP 800-38A, F.5.5 CTR-AES256.Encrypt.
@@ -72,6 +76,15 @@ def test_words_are_in_an_array_of_their_own():
     assert first.dtype == np.uint64
 
 
+@unpredictable(1e-8, checks=2)
+def test_bits_of_the_operating_system_are_fair():
+    """Ones among 2^24 bits, and among the exclusive or of words and their neighbours."""
+    words = SystemBits().stream().words(2**18)
+    for found in (words, words[1:] ^ words[:-1]):
+        ones = int(np.unpackbits(found.view(np.uint8)).sum(dtype=np.int64))
+        assert abs(ones - 32 * len(found)) <= deviations(1e-8) * np.sqrt(16 * len(found))
+
+
 def test_a_large_integer_is_made_of_the_next_words(scripted):
     assert integer(scripted([3, 5]), 128) == 3 + 5 * 2**64
 
@@ -79,10 +92,12 @@ def test_a_large_integer_is_made_of_the_next_words(scripted):
 # No two users share a word.
 
 
+@many_words
 def test_two_streams_share_nothing():
     assert_all_different([SystemBits().stream().words(WORDS) for _ in range(4)])
 
 
+@many_words
 def test_eight_threads_with_one_stream_share_nothing():
     """And none of them raises, although one cipher object must not be used from two threads."""
     stream, start = SystemBits().stream(), threading.Barrier(8)
@@ -95,6 +110,7 @@ def test_eight_threads_with_one_stream_share_nothing():
         assert_all_different([stream.words(WORDS), *pool.map(read, range(8))])
 
 
+@many_words
 def test_eight_threads_with_their_own_streams_share_nothing():
     source = SystemBits()
     with ThreadPoolExecutor(8) as pool:
@@ -122,6 +138,7 @@ def forked(stream, count):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@many_words
 def test_two_forked_children_and_their_parent_share_nothing():
     stream = SystemBits().stream()
     before = stream.words(WORDS)
@@ -130,6 +147,7 @@ def test_two_forked_children_and_their_parent_share_nothing():
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@many_words
 def test_forked_children_of_a_stream_that_was_never_read_share_nothing():
     stream = SystemBits().stream()
     assert_all_different([forked(stream, WORDS), forked(stream, WORDS), stream.words(WORDS)])

@@ -9,6 +9,7 @@ laws, which they must refuse, and by mutants of the samplers, which they must ki
 import mpmath
 import numpy as np
 import pytest
+from false_alarms import unpredictable
 
 from dperm.errors import ParameterError
 from dperm.noise import NotPrivateBits, SystemBits
@@ -38,6 +39,7 @@ def test_four_million_draws_have_the_exact_law(name, scale, statistics):
 
 
 @pytest.mark.slow
+@unpredictable(1e-6)
 def test_draws_from_the_operating_system_s_bits_have_the_exact_law(statistics):
     """Not reproducible: hence a family-wise level of 1e-6."""
     found = {}

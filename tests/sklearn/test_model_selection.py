@@ -5,9 +5,10 @@
 import numpy as np
 import pandas as pd
 import pytest
+from false_alarms import unpredictable
 from sklearn.compose import ColumnTransformer
 from sklearn.metrics import accuracy_score, r2_score
-from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
@@ -30,10 +31,14 @@ def test_a_pipeline_fits_predicts_and_hands_on_parameters(each):
     assert pipeline[-1].guarantee_.epsilon == 3.0
 
 
+@unpredictable(
+    1e-12
+)  # accuracies have mean 0.918 and deviation 0.006; two equal coefficients are less likely than that
 def test_cross_validation_in_two_processes(data):
     model = PrivateLogisticRegression(epsilon=4.0, feature_norm=1.0, classes=(0, 1))
-    scores = cross_val_score(model, *data, cv=3, n_jobs=2)
-    assert len(set(scores.tolist())) > 1 and scores.min() > 0.75
+    found = cross_validate(model, *data, cv=3, n_jobs=2, return_estimator=True)
+    assert len({tuple(fitted.coef_.ravel()) for fitted in found["estimator"]}) == 3
+    assert found["test_score"].min() > 0.75
 
 
 def test_every_fold_is_charged_to_the_same_ledger(smooth):

@@ -8,11 +8,15 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from dperm.torch.engine.clipping import LONGEST_SQUARE, SLACK, STABLE
+from dperm.torch.engine.clipping import GRAM_SLACK, LONGEST_SQUARE, SLACK, STABLE
+from dperm.torch.engine.factors import SPREAD
 from dperm.torch.engine.gradients import PerExampleGradients
 
 Losses = Callable[..., Tensor]
 """(model, *inputs) -> one loss for each example; every input has the examples first."""
+
+Spreads = dict[nn.Parameter, Tensor]
+"""For each parameter a number for every example."""
 
 
 def wavy_losses(model: nn.Module, *inputs: Tensor) -> Tensor:
@@ -42,8 +46,12 @@ def naive_clipped_sum(
     losses_fn: Losses,
     clip_norm: float = 1.0,
     clipping: str = "flat",
+    spreads: Spreads | None = None,
 ) -> dict[nn.Parameter, Tensor]:
-    """The sum of clipped gradients in units of the clip norm, in double precision; unused parameters have zeros."""
+    """The sum of clipped gradients in units of the clip norm, in double precision; unused parameters have zeros.
+
+    With ``spreads``, norms are lengthened by the bounds on rounding of the exact grade (T46b).
+    """
     inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     rows: list[dict[nn.Parameter, Tensor]] = []
@@ -53,8 +61,9 @@ def naive_clipped_sum(
         rows.append({p: g.detach().double() for p, g in zip(parameters, found, strict=True) if g is not None})
     layers = _layers(model, {parameter for row in rows for parameter in row})
     total = {parameter: torch.zeros_like(parameter, dtype=torch.float64) for parameter in parameters}
-    for row in rows:
-        for parameter, contribution in _clipped(row, layers, clip_norm, clipping).items():
+    for place, row in enumerate(rows):
+        own = None if spreads is None else {p: float(found[place]) for p, found in spreads.items() if p in row}
+        for parameter, contribution in _clipped(row, layers, clip_norm, clipping, own).items():
             total[parameter] += contribution
     return total
 
@@ -89,6 +98,14 @@ def assert_same_sums(
         assert float((found[parameter] - value).abs().max()) <= tolerance
 
 
+def spreads_of(model: nn.Module, inputs: Tensor | Sequence[Tensor], losses_fn: Losses) -> Spreads:
+    """Sums of the norms of the terms of every gradient, for each parameter whose gradients are not stored."""
+    inputs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    with PerExampleGradients(model) as gradients:
+        factors = gradients.factors(losses_fn(model, *inputs), double=True)
+        return {parameter: spread for parameter, factor in factors if (spread := factor.spread()) is not None}
+
+
 def assert_engine_is_naive(
     model: nn.Module,
     inputs: Tensor | Sequence[Tensor],
@@ -98,14 +115,18 @@ def assert_engine_is_naive(
     *,
     double: bool = False,
 ) -> None:
-    """The engine's clipped sums are those of the loop: to 1e-10 if the model is in double precision, else to 1e-6."""
-    expected = naive_clipped_sum(model, inputs, losses_fn, clip_norm, clipping)
+    """The engine's clipped sums are those of the loop: to 1e-10 if the model is in double precision, else to 1e-6.
+
+    The exact grade adds 2^-28 of its squared spread to a squared norm (T46b): the loop does the same. Of a gradient
+    whose terms cancel to 1/23 of their spread, that takes 1e-6.
+    """
+    spreads = spreads_of(model, inputs, losses_fn) if double else None
+    expected = naive_clipped_sum(model, inputs, losses_fn, clip_norm, clipping, spreads)
     found = engine_clipped_sum(model, inputs, losses_fn, clip_norm, clipping, double=double)
     if any(parameter.dtype is not torch.float64 for parameter in model.parameters()):
         assert_same_sums(found, expected, 1e-6)
-    else:  # Weights in double precision are smaller by design; where spreads count, by a little more.
-        slack = {parameter: value / (1 + SLACK) for parameter, value in expected.items()}
-        assert_same_sums(found, slack, 1e-6 if double else 1e-10)
+    else:  # Weights in double precision are smaller by design.
+        assert_same_sums(found, {parameter: value * (1 - SLACK) for parameter, value in expected.items()}, 1e-10)
 
 
 def _layers(model: nn.Module, used: set[nn.Parameter]) -> list[list[nn.Parameter]]:
@@ -121,28 +142,36 @@ def _layers(model: nn.Module, used: set[nn.Parameter]) -> list[list[nn.Parameter
 
 
 def _clipped(
-    row: dict[nn.Parameter, Tensor], layers: list[list[nn.Parameter]], clip_norm: float, clipping: str
+    row: dict[nn.Parameter, Tensor],
+    layers: list[list[nn.Parameter]],
+    clip_norm: float,
+    clipping: str,
+    spreads: dict[nn.Parameter, float] | None = None,
 ) -> dict[nn.Parameter, Tensor]:
     """One example's contribution; nothing if its gradient is not finite or far too long."""
-    square = sum(float(g.square().sum()) for g in row.values())
-    if not square < LONGEST_SQUARE:
+    if not sum(float(g.square().sum()) for g in row.values()) < LONGEST_SQUARE:
         return {}
-    if clipping == "flat":
-        weight = 1 / max(clip_norm, math.sqrt(square))
-    elif clipping == "normalized":
-        weight = 1 / (math.sqrt(square) + STABLE * clip_norm)
-    else:
-        assert clipping == "per_layer"
-        return {p: g for layer in layers for p, g in _clipped_layer(row, layer, clip_norm, len(layers)).items()}
+    if clipping == "per_layer":
+        own = [{p: row[p] for p in layer if p in row} for layer in layers]
+        share = 1 / math.sqrt(len(layers))
+        return {p: share * _weight(part, clip_norm * share, "flat", spreads, joint=True) * g
+                for part in own for p, g in part.items()}  # fmt: skip
+    weight = _weight(row, clip_norm, clipping, spreads)
     return {parameter: weight * g for parameter, g in row.items()}
 
 
-def _clipped_layer(
-    row: dict[nn.Parameter, Tensor], layer: list[nn.Parameter], clip_norm: float, number: int
-) -> dict[nn.Parameter, Tensor]:
-    """The part of one of ``number`` layers, cut at C / sqrt(number), in units of C."""
-    own = {parameter: row[parameter] for parameter in layer if parameter in row}
-    norm = math.sqrt(sum(float(g.square().sum()) for g in own.values()))
-    share = clip_norm / math.sqrt(number)
-    weight = min(1.0, share / norm if norm else 1.0) / clip_norm
-    return {parameter: weight * g for parameter, g in own.items()}
+def _weight(
+    row: dict[nn.Parameter, Tensor],
+    clip_norm: float,
+    clipping: str,
+    spreads: dict[nn.Parameter, float] | None,
+    *,
+    joint: bool = False,
+) -> float:
+    """The weight of one gradient, over all of these parameters; ``joint``: they have one spread, as in a layer."""
+    own = {p: spreads[p] for p in row if p in spreads} if spreads else {}
+    square = sum(max(float(g.square().sum()), (own.get(p, 0.0) / SPREAD) ** 2) for p, g in row.items())
+    square += GRAM_SLACK * (sum(own.values()) ** 2 if joint else sum(spread**2 for spread in own.values()))
+    norm = math.sqrt(square)
+    weight = 1 / (norm + STABLE * clip_norm if clipping == "normalized" else max(clip_norm, norm))
+    return min(weight, SPREAD / sum(own.values())) if any(own.values()) else weight

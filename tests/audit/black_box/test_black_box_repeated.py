@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+from false_alarms import unpredictable
 
 from dperm import ApproxDP, PureDP
 from dperm.audit.black_box import audit, of_plan, processes, projection, repeated
@@ -30,7 +31,9 @@ CLAIM = PureDP(1.0, "add_remove")
 COUNT = LaplaceMechanism.calibrate(1.0, CLAIM)
 ROWS = ([1.0, 2.0, 3.0], [1.0, 2.0])
 RUNS = 4000
-"""The noise is real: with so many runs what is asserted is six deviations or more from what is measured."""
+"""With so many runs the bounds asserted here are six standard deviations or more from the mean."""
+SIX_DEVIATIONS = 2e-9
+"""Probability of a normal variable beyond six standard deviations."""
 WORKERS = pytest.mark.parametrize("workers", [1, 2])
 
 
@@ -43,6 +46,7 @@ def subject_of(train, **more):
 
 
 @WORKERS
+@unpredictable(SIX_DEVIATIONS, checks=2)
 def test_a_correct_count_is_measured_and_raises_no_alarm(workers):
     seen = []
     found = audit(subject_of(noisy_count, workers=workers), runs=RUNS, confidence=0.999, seed=1, progress=seen.append)
@@ -51,6 +55,7 @@ def test_a_correct_count_is_measured_and_raises_no_alarm(workers):
 
 
 @WORKERS
+@unpredictable(SIX_DEVIATIONS, checks=3)
 def test_half_the_noise_is_caught(workers):
     found = audit(subject_of(lambda rows: len(rows) + (noisy_count(rows) - len(rows)) / 2, workers=workers), runs=RUNS)
     assert found.violation and 1.2 < found.bound.epsilon < 2.3
@@ -73,6 +78,7 @@ def test_an_estimator_as_a_user_writes_it():
     assert less.violation
 
 
+@unpredictable(3e-8, checks=2)  # 45,000 pairs on a grid of 2^-40 at most
 def test_no_two_processes_draw_the_same_numbers():
     """Neither our noise nor that of numpy's global generator, which a fork copies."""
     for train in (noisy_count, lambda rows: np.random.random()):  # noqa: NPY002
@@ -109,6 +115,7 @@ def test_processes_that_repeat_each_other_are_found_out(kind):
     assert len(subject_of(held(HELD[kind])).outputs(included)) == 400
 
 
+@unpredictable(2.0**-32, checks=18)  # 32 equal coins, six pairs of processes, three times
 @pytest.mark.parametrize("kind", ["numpy", "coins"])
 def test_generators_of_their_own_are_no_repetition(kind):
     def train(rows):
