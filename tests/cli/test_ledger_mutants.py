@@ -12,39 +12,49 @@ from dperm.accounting.serialize import event_to_json
 from dperm.cli.grammar import Filling
 from dperm.cli.ledger.standing import standings
 from dperm.cli.reading import read_expression
-from dperm.errors import LedgerError, ParameterError
+from dperm.errors import DpermWarning, LedgerError, ParameterError
 from dperm.ledger import Ledger
 from dperm.ledger.stores import store_of
 from dperm.ledger.units import cost_units
+from dperm.privacy.guarantee import guarantee_as_dict
+from dperm.sklearn.header import HEADER
 
 EVENT = {"dperm_event": 1, "type": "pure", "epsilon": 0.1, "adjacency": "replace_one"}
 
 
 @pytest.fixture
 def census(tmp_path):
-    return Ledger.open(tmp_path / "census.ledger", ApproxDP(3.0, 1e-6, "replace_one"), dataset="x", blocks=10)
+    Ledger.open(tmp_path / "census.ledger", ApproxDP(3.0, 1e-6, "replace_one"), dataset="x", blocks=10)
+    return Ledger(tmp_path / "census.ledger", "main")
 
 
-CLAIMS = {
+ARTEFACTS = {
     "the digest is not compared": ('line.body.get("digest") != self.receipt.get("digest")', "False"),
     "the event is not compared": ('reserved.body.get("event") != self.event', "False"),
     "a model that was not charged passes": ("        if anchor is None:\n", "        if False:\n"),
     "another line passes": ("line.kind is not Kind.COMMIT or", ""),
     "an edited receipt passes": ("if not receipt_is_signed(self.receipt):", "if False:"),
+    "an edited guarantee passes": ("booked[name] != value", "False"),
+    "an edited header passes": ("self.header != header", "False"),
+    "another schema passes": ('command.get("schema") != self.schema', "False"),
+    "coefficients that do not fit pass": ("        if self.damage:\n", "        if False:\n"),
 }
 
 
-@pytest.mark.parametrize("mutant", CLAIMS)
-def test_a_claim_that_is_compared_less_is_found(assert_killed, census, mutant):
-    reservation = census.reserve(Pure(0.1, "replace_one"))
+@pytest.mark.parametrize("mutant", ARTEFACTS)
+def test_an_artefact_that_is_compared_less_is_found(assert_killed, census, mutant):
+    guarantee = guarantee_as_dict(PureDP(0.1, "replace_one"))
+    facts = {"guarantee": guarantee, HEADER: "sha256:22", "command": {"schema": "sha256:33"}}
+    reservation = census.reserve(Pure(0.1, "replace_one"), facts=facts)
     early = {**reservation.receipt, "digest": None}
     reservation.commit("sha256:00")
     receipt = dict(reservation.receipt)
+    whole = {"facts": {"guarantee": guarantee}, "header": "sha256:22", "schema": "sha256:33", "released": True}
 
-    def problems(module, receipt, event=None):
+    def problems(module, receipt, event=None, **other):
         with store_of(census.location).read() as books:
             try:
-                return len(list(module.Claim(Path("model"), receipt, event).problems(books)))
+                return len(list(module.Artefact(Path("model"), receipt, event, **{**whole, **other}).problems(books)))
             except (AttributeError, LedgerError):  # of an anchor that is not there
                 return 0
 
@@ -55,13 +65,22 @@ def test_a_claim_that_is_compared_less_is_found(assert_killed, census, mutant):
         assert problems(module, receipt, {**EVENT, "epsilon": 0.01}) == 1
         assert problems(module, {}) == 1
         assert problems(module, early) == 1
+        assert problems(module, receipt, EVENT, facts={"guarantee": {**guarantee, "epsilon": 0.01}}) == 1
+        assert problems(module, receipt, EVENT, header="sha256:23") == 1
+        assert problems(module, receipt, EVENT, header=None) == 1
+        assert problems(module, receipt, EVENT, schema="sha256:34") == 1
+        assert problems(module, receipt, EVENT, damage="the coefficients do not follow from the release") == 1
 
-    assert_killed(check, "dperm.cli.ledger.anchors", *CLAIMS[mutant])
+    assert_killed(check, "dperm.cli.ledger.artefact", *ARTEFACTS[mutant])
 
 
 WORDS = {
     "spent is rounded down": ("up(round_up(spent))", "down(float(spent))"),
-    "left is rounded up": ("plain_down(round_down(standing.left(name)))", "plain_up(round_up(standing.left(name)))"),
+    "left is rounded up": ("plain_down(round_down(one))", "plain_up(round_up(one))"),
+    "the ancestors are forgotten": (
+        "standing.own.left(name), most)",
+        "standing.own.left(name), standing.own.left(name))",
+    ),
     "equal releases are too large": ("plain(each)", "plain(1.01 * each)"),
     "the blocks are forgotten": (" // (facts.blocks or 1)", ""),
 }
@@ -71,10 +90,14 @@ WORDS = {
 def test_words_that_say_too_much_are_found(assert_killed, census, mutant):
     for _ in range(3):
         census.reserve(Pure(0.1, "replace_one"))
-    (standing,) = standings(census.location)
+    with pytest.warns(DpermWarning, match="its ancestors do not cover that"):
+        child = Ledger.open(census.location, PureDP(5.0, "replace_one"), account="a", dataset="y", parents=["main"])
+    standing, below = standings(census.location)
 
     def check(module):
-        (_, _, spent, left, _), _ = module.meter_rows(standing)
+        ((_, _, _, _, most, _),) = module.meter_rows(below)
+        assert float(most) <= child.spendable.epsilon < child.remaining.epsilon
+        (_, _, spent, left, _, _), _ = module.meter_rows(standing)
         assert float(spent) >= census.spent["epsilon"]
         assert float(left) <= census.remaining.epsilon
         equal = module.charged(standing.facts).split(" each if")[0].rpartition(" ")[2]
