@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checkpoints: a resumed run goes on where it was, and never draws more noise than was planned and charged."""
 
+import math
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -213,6 +215,38 @@ def test_another_plan_is_refused(name, tmp_path):
     plan = plan_of(options.pop("n", 40), **options)
     with pytest.raises(ParameterError, match="plan"), attached(plan, resume=tmp_path / "run.pt"):
         pass
+
+
+@pytest.mark.parametrize("grade", ["fast", "exact"])
+def test_a_run_keeps_its_noise_where_calibration_differs_in_the_last_digits(grade, tmp_path):
+    """Another processor or version finds other last digits; the charge in the ledger is for the noise of the run."""
+    began, found = plan_of(grade=grade), plan_of(grade=grade)
+    began = replace(began, noise=began.noise.recalibrated(*(x * (1 + 1e-9) for x in began.noise.calibrated)))
+    ledger, path = ledger_in(tmp_path), tmp_path / "run.pt"
+    interrupted(began, tmp_path, ledger=ledger)
+    model = model_of()
+    with attached(found, model, ledger=ledger, resume=path) as private:
+        walk(private, model)
+    assert private.release.event == began.event != found.event
+
+
+@pytest.mark.parametrize("grade", ["fast", "exact"])
+def test_a_file_without_the_noise_is_matched_within_a_few_units_in_the_last_place(grade, tmp_path):
+    began, path = plan_of(grade=grade), tmp_path / "run.pt"
+    interrupted(began, tmp_path)
+    held = torch.load(path, weights_only=True)
+    del held["noise"]  # as 0.8.0 wrote it
+    torch.save(held, path)
+    near, far = ([x + k * math.ulp(x) for x in began.noise.calibrated] for k in (3, 2000))
+    with (
+        pytest.raises(ParameterError, match="plan that the run began with"),
+        attached(replace(began, noise=began.noise.recalibrated(*far)), resume=path),
+    ):
+        pass
+    model = model_of()
+    with attached(replace(began, noise=began.noise.recalibrated(*near)), model, resume=path) as private:
+        walk(private, model)
+    assert private.release.event == began.event
 
 
 @pytest.mark.parametrize("damage", [b"", b"no checkpoint", None], ids=["empty", "text", "cut"])

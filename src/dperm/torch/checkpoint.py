@@ -9,12 +9,15 @@ has so many steps less.
 
 import hashlib
 import io
+import itertools
 import json
+import math
 import os
 import pickle
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +37,8 @@ if TYPE_CHECKING:
     from dperm.torch.plan import DPSGDPlan
 
 FORMAT = 1
+ULPS = 8
+"""How far apart, in units in the last place, two machines calibrate the noise of one plan, with room to spare."""
 AHEAD = 256
 """A run is covered for at most 1/256 of its steps ahead: a crash may cost so many."""
 KEYS = {
@@ -184,6 +189,7 @@ class Checkpoint:
             "format": FORMAT,
             "run": self.run,
             "plan": plan_digest(self._plan),
+            "noise": list(self._plan.noise.calibrated),
             "request_id": request_id,
             "seeded": seeded,
             "budgeted": budgeted,
@@ -208,7 +214,7 @@ class Checkpoint:
 @contextmanager
 def resumed(path: str | os.PathLike[str] | None, plan: "DPSGDPlan") -> Iterator[Checkpoint]:
     """The checkpoint of a run: read from ``path``, or none yet."""
-    held = None if path is None else _read(path, plan)
+    held = None if path is None else _read(path)
     journal = None if held is None or path is None else Journal(Path(path).resolve().parent, held["run"], create=False)
     checkpoint = Checkpoint(plan, held, journal)
     try:
@@ -237,15 +243,35 @@ def checked_extra(extra: dict[str, Any]) -> dict[str, Any]:
     return extra
 
 
-def _read(path: str | os.PathLike[str], plan: "DPSGDPlan") -> dict[str, Any]:
+def plan_of_run(plan: "DPSGDPlan", path: str | os.PathLike[str]) -> "DPSGDPlan":
+    """``plan`` with the very noise of the run at ``path``, if both are plans for the same public numbers.
+
+    Calibration searches in floating point. Another processor, or a later version, can find noise that differs in its
+    last digits, and a run keeps the noise that it was charged for.
+    """
+    held, planned = _read(path), plan.noise.calibrated
+    for numbers in [held["noise"]] if "noise" in held else _neighbors(planned):
+        if len(numbers) != len(planned):  # of another grade
+            break
+        candidate = replace(plan, noise=plan.noise.recalibrated(*numbers))
+        if plan_digest(candidate) == held["plan"]:
+            return candidate
+    raise ParameterError("resume needs the plan that the run began with: make it with the same numbers.")
+
+
+def _neighbors(numbers: tuple[float, ...]) -> Iterator[tuple[float, ...]]:
+    """Numbers within a few units in the last place: files of 0.8.0 hold a digest of the noise and not the noise."""
+    distances = sorted(range(-ULPS, ULPS + 1), key=abs)
+    return itertools.product(*([number + k * math.ulp(number) for k in distances] for number in numbers))
+
+
+def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         held = torch.load(path, weights_only=True, map_location="cpu")
     except FileNotFoundError:
         raise ParameterError(f"resume names no file: {os.fspath(path)!r}.") from None
     except Exception:
         raise ModelFormatError(f"{os.fspath(path)!r} is no checkpoint, or damaged.") from None
-    if not isinstance(held, dict) or held.get("format") != FORMAT or held.keys() != KEYS:
+    if not isinstance(held, dict) or held.get("format") != FORMAT or held.keys() - {"noise"} != KEYS:
         raise ModelFormatError(f"{os.fspath(path)!r} is no checkpoint that this version reads.")
-    if held["plan"] != plan_digest(plan):
-        raise ParameterError("resume needs the plan that the run began with: make it with the same numbers.")
     return held

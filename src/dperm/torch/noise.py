@@ -11,7 +11,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
-from typing import Protocol
+from typing import Protocol, Self
 
 import torch
 from torch import Tensor
@@ -79,6 +79,13 @@ class StepNoise(Protocol):
     def numbers(self) -> dict[str, object]:
         """As they stand in a record."""
 
+    @property
+    def calibrated(self) -> tuple[float, ...]:
+        """The numbers that the search found; public numbers of the plan determine all others."""
+
+    def recalibrated(self, *numbers: float) -> Self:
+        """The same noise with these calibrated numbers."""
+
     def add(self, sums: Sequence[Tensor], stream: Stream) -> list[Tensor]:
         """The sums plus the noise of one step; ``sums`` themselves may be overwritten."""
 
@@ -131,6 +138,16 @@ class ExactNoise:
         """As they stand in a record."""
         return self.law.numbers
 
+    @property
+    def calibrated(self) -> tuple[float, ...]:
+        """Scale, and its share that hides errors."""
+        return self.law.scale, self.law.share
+
+    def recalibrated(self, *numbers: float) -> "ExactNoise":
+        """The same noise with another scale and share."""
+        scale, share = numbers
+        return replace(self, law=replace(self.law, scale=scale, share=share))
+
     def add(self, sums: Sequence[Tensor], stream: Stream) -> list[Tensor]:
         """One draw for all entries."""
         flat = torch.cat([total.detach().reshape(-1).double().cpu() for total in sums])
@@ -172,6 +189,16 @@ class FastNoise:
             "noise_scale": self.scale,
             "noise_multiplier": self.scale / self.sums.lipschitz,
         }
+
+    @property
+    def calibrated(self) -> tuple[float, ...]:
+        """The scale."""
+        return (self.scale,)
+
+    def recalibrated(self, *numbers: float) -> "FastNoise":
+        """The same noise with another scale."""
+        (scale,) = numbers
+        return replace(self, scale=scale)
 
     def add(self, sums: Sequence[Tensor], stream: Stream) -> list[Tensor]:
         """One draw for all entries, added in place."""

@@ -23,6 +23,7 @@ from dperm.methods.samples import Samples, Steps
 from dperm.noise.bits import Bits
 from dperm.noise.grade import Grade
 from dperm.privacy import Adjacency, ApproxDP
+from dperm.torch.checkpoint import plan_of_run
 from dperm.torch.engine.clipping import LONGEST_CLIP, SHORTEST_CLIP, Clipping
 from dperm.torch.noise import StepNoise, step_noise
 from dperm.torch.options import Options
@@ -317,7 +318,8 @@ class DPSGDPlan:
             resume=resume,
             rehearsal=rehearsal,
         )
-        return PrivateTraining(self, model, optimizer, dataset, budget=ledger, options=options, bits=bits)
+        plan = self if resume is None else plan_of_run(self, resume)
+        return PrivateTraining(plan, model, optimizer, dataset, budget=ledger, options=options, bits=bits)
 
     def so_far(self, draws: int) -> str:
         """What ``draws`` steps would have spent, had their number been planned, in words. It is no guarantee."""
