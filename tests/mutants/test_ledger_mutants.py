@@ -614,7 +614,7 @@ MUTANTS = {
         ("sqlite.store", "                self._require_new(mark_of(self.path))\n", "                pass\n"),
     ],
     a_line_is_synced: [("sqlite.handles", "synchronous = FULL", "synchronous = NORMAL")],
-    other_databases_are_left_alone: [("sqlite.handles", 'if "ledger" not in names(found):', "if False:")],
+    other_databases_are_left_alone: [("sqlite.handles", 'if "ledger" not in names(connection):', "if False:")],
     a_writer_holds_the_database_from_its_first_line: [
         ("sqlite.store", '_transaction(handle, "IMMEDIATE")', '_transaction(handle, "DEFERRED")')
     ],
