@@ -7,6 +7,7 @@ T46b: in grade "fast" the gradient of an example, times its weight, has a norm o
 
 import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -122,6 +123,25 @@ def test_contributions_have_norm_one(kind: str, size: int, steps: int, rows: str
         assert in_range(contribution(factor))
         if steps < 100:  # the compiled step compares all places with each other
             assert in_range(contribution(factor, branchless))
+
+
+def sequences_have_norm_one(module: Any) -> None:
+    """The check above for constant rows, on a module in the place of the factors."""
+    own = sequence("constant", 2**16, 2, KEPT[0])
+    norms = module.OuterSequence(own.inputs, own.grads, own.shape).squared_norms()
+    assert in_range(contribution(own, lambda factor: norms))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("return part.double() if part.is_floating_point() else part", "return part"),
+        ("products.sum((1, 2)), spread)", "products.diagonal(dim1=1, dim2=2).sum(1), spread)"),
+    ],
+    ids=["single precision", "no products of different steps"],
+)
+def test_mutants_of_norms_are_killed(old: str, new: str, assert_killed: Callable[..., None]) -> None:
+    assert_killed(sequences_have_norm_one, "dperm.torch.engine.factors", old, new)
 
 
 def modules() -> Iterator[tuple[str, nn.Module, tuple[int, ...]]]:
