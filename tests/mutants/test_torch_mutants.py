@@ -289,7 +289,7 @@ MUTANTS = [
     Mutant(
         "a superseded run uses the rest of its lease",
         "lease",
-        "        elif perf_counter() - self._checked >= self._check_took / SHARE:\n",
+        "        elif perf_counter() - self._checked >= self._check_took / CHECK_SHARE:\n",
         "        elif False:\n",
         checks.copies_draw_what_was_charged,
     ),

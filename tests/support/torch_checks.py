@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What must hold of private trainings, quickly: each raises on an unsafe change of the package (tests/mutants)."""
 
+import math
 import os
 import shutil
 import sys
@@ -335,7 +336,10 @@ def one_charge_pays_for_one_run() -> None:
             with attached(plan, model_of(), ledger=budget, resume=Path(name) / "run.pt"):
                 pass
 
-        assert refused(fresh, BudgetError)
+        drawn: list[int] = []
+        with pytest.MonkeyPatch.context() as patch:
+            watch_noise(patch, lambda law, sums, stream: drawn.append(1))
+            assert refused(fresh, BudgetError) and not drawn
         resumed()
         assert refused(resumed, BudgetError)
     assert len(budget.entries) == 1
@@ -365,6 +369,8 @@ def copies_draw_what_was_charged() -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         folder, model = Path(name) / "run", model_of()
         folder.mkdir()
+        leases = session.resumed.__wrapped__.__globals__["DrawLease"]  # as it is now
+        patch.setitem(leases.check.__globals__, "CHECK_SHARE", math.inf)  # before every draw
         watch_noise(patch, lambda law, sums, stream: drawn.append(budget._leases.get(0, ("", 0))))
         with pytest.raises(SupersededError), attached(plan, model, ledger=budget) as first:
             walk(first, model, 3)

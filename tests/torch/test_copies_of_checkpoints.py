@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """One charge pays for one training: runs that resume from copies of a checkpoint never draw more than was charged."""
 
+import math
 import os
 import signal
 import time
@@ -15,6 +16,7 @@ from dperm.accounting.budget import State
 from dperm.accounting.memory_budget import MemoryBudget
 from dperm.errors import BudgetError, LedgerError, SupersededError
 from dperm.ledger import Kind, Ledger, verify
+from dperm.torch import lease
 from dperm.torch.lease import DrawLease
 
 pytestmark = pytest.mark.filterwarnings("ignore:all planned steps")
@@ -89,6 +91,8 @@ def test_a_superseded_run_does_not_use_the_rest_of_its_lease(ledger, tmp_path):
     began, taken = tmp_path / "began", tmp_path / "taken"
 
     def first():
+        lease.CHECK_SHARE = math.inf  # before every draw
+
         def before_step(private, done):
             if done == 3:
                 private.save(folder / "run.pt")  # leases the draws 4 and 5

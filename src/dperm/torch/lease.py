@@ -18,7 +18,9 @@ from dperm.errors import DpermError, LedgerError
 MOST_BLOCKS, FEWEST_BLOCKS = 64, 8
 """A block is between 1/64 and 1/8 of all steps. A crash costs at most one block."""
 SHARE = 1 / 200
-"""Share of the time of a run that leases may take, where blocks of 1/8 allow it; as much again is for checks."""
+"""Share of the time of a run that leases may take, where blocks of 1/8 allow it."""
+CHECK_SHARE = 1 / 400
+"""Share of the time of a run that checks may take."""
 
 
 class DrawLease:
@@ -59,7 +61,7 @@ class DrawLease:
             return
         if draws >= self.covered:
             self._extend(draws)
-        elif perf_counter() - self._checked >= self._check_took / SHARE:
+        elif perf_counter() - self._checked >= self._check_took / CHECK_SHARE:
             with suppress(LedgerError):  # these draws are leased: a ledger that does not answer stops the next lease
                 self.check()
 
