@@ -131,3 +131,10 @@ def test_what_is_wrong_is_said(desk, ends, code, line, words):
 
 def test_the_command_alone_shows_its_help(dperm):
     assert dperm("schema").stdout.strip() == dperm("schema --help").stdout.strip()
+
+
+def test_a_draft_that_is_not_filled_in_is_not_drafted_again(desk, ends):
+    ends(0, "schema draft data.csv --target income -o draft.toml")
+    for line in ("fit data.csv --schema draft.toml --epsilon 1", "plan --schema draft.toml --epsilon 1 --n 100"):
+        said = ends(4, line).stderr
+        assert "this draft is not filled in" in said and "dperm schema draft" not in said

@@ -59,6 +59,10 @@ def test_a_column_that_is_no_number_is_named_with_its_remedy(kind):
     assert_silent(error)
 
 
+def test_an_integer_beyond_doubles_is_infinite():
+    assert column({"a": [17, 10**400, -(10**400)]}, "a").tolist() == [17.0, np.inf, -np.inf]
+
+
 def assert_silent(error):
     """No digit, and no exception that might have one."""
     assert not any(character.isdigit() for character in str(error.value))
@@ -159,7 +163,6 @@ UNREADABLE = {
     "no dimension": np.array(17),
     "a number": 17,
     "text": "seventeen",
-    "a huge integer": [17, 10**400],
     "a signalling NaN": [17, Decimal("sNaN")],
     "structures": np.array([(17, 1)], dtype=[("a", int), ("b", int)]),
 }

@@ -94,7 +94,6 @@ FEATURES = {
     "three dimensions": (rows()[:, :, np.newaxis], DataError, "2D"),
     "ragged rows": ([[SECRET, 1.0], [SECRET]], DataError, "2D"),
     "a number": (SECRET, DataError, "2D"),
-    "no feature": (np.empty((ROWS, 0)), ParameterError, r"0 feature\(s\).*at least one column"),
     "no record": (np.empty((0, 4)), DataError, r"0 sample\(s\)"),
 }
 

@@ -72,6 +72,16 @@ def test_a_transformer_that_learns_from_the_data_is_refused_or_not_covered():
     assert model.statement_["preprocessing"]["known"].startswith("NOT COVERED")
 
 
+def test_labels_of_another_kind_than_the_classes_and_huge_numbers_are_named():
+    X, y = data()
+    with pytest.raises(DataError, match="y holds text, and the declared classes 0 and 1 are numbers"):
+        classifier(classes=(0, 1), invalid="drop").fit(X, y)
+    huge = X.astype(object)
+    huge[0, 0] = 10**400
+    with pytest.raises(DataError, match=r"column 0 has NaN, infinite values \(inf\)"):
+        classifier().fit(huge, y)
+
+
 def test_a_plan_for_an_n_that_fit_does_not_know_is_refused():
     with pytest.raises(ParameterError, match=r"plan\(n=60\) does not match"):
         classifier(adjacency="add_remove").plan(n=60)

@@ -119,7 +119,7 @@ class Problem:
 
 def read_schema(path: Path | None, target: str | None, data: Path | None) -> "Schema":
     """The schema in a file, with the target that is asked for; refusals show how a draft is made."""
-    from dperm.data.schema import Schema
+    from dperm.data.schema import PLACEHOLDER, Schema
 
     try:
         if path is None:
@@ -131,7 +131,10 @@ def read_schema(path: Path | None, target: str | None, data: Path | None) -> "Sc
         if schema.target is None:
             raise _undeclared_target()
     except LeakError as error:
-        error.add_note(_draft_command(data, target))
+        if path is None:
+            error.add_note(_draft_command(data, target, "schema.toml"))
+        elif PLACEHOLDER not in path.read_text(encoding="utf-8"):  # a draft needs no other one
+            error.add_note(_draft_command(data, target, f"{path.stem}-draft.toml"))
         raise
     if target is not None and target != schema.target.name:
         raise ParameterError(
@@ -160,11 +163,12 @@ def _undeclared_target() -> LeakError:
     )
 
 
-def _draft_command(data: Path | None, target: str | None) -> str:
+def _draft_command(data: Path | None, target: str | None, out: str) -> str:
+    """The command that drafts a schema; ``out`` is never a file that the user has written."""
     from shlex import quote
 
     asked = f" --target {quote(target)}" if target else ""
     return (
         "A draft to fill in, made from the names of the columns alone:\n"
-        f"  dperm schema draft {quote(str(data or 'data.csv'))}{asked} -o schema.toml"
+        f"  dperm schema draft {quote(str(data or 'data.csv'))}{asked} -o {quote(out)}"
     )

@@ -91,7 +91,10 @@ def _reader(kind: type) -> Callable[[Any], str | float | None] | None:
 
 
 def _number(item: Any) -> float | None:
-    number = float(item)
+    try:
+        number = float(item)
+    except OverflowError:  # beyond doubles is infinite
+        number = math.inf if item > 0 else -math.inf
     return None if math.isnan(number) else number
 
 

@@ -44,6 +44,8 @@ FROM_DATA = (
     "drawn. Put in what is known without the data"
 )
 
+FILL_IN = f'Remove the "# " before the lines that apply to the column, and replace each "{PLACEHOLDER}" in them.'
+
 
 @dataclass(frozen=True)
 class TargetSchema:
@@ -140,7 +142,12 @@ class Schema:
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise ParameterError(f"this is not TOML: {error}.") from None
         _known("the schema", data, ("columns", "target"))
-        return cls(PublicEncoder(_columns(data.get("columns"))), _target(data.get("target")))
+        try:
+            return cls(PublicEncoder(_columns(data.get("columns"))), _target(data.get("target")))
+        except LeakError as error:
+            if PLACEHOLDER not in text:
+                raise
+            raise LeakError(f"this draft is not filled in: {error} {FILL_IN}") from None
 
     def to_json(self) -> str:
         """As one line of JSON, with a version: it is public, and is kept beside a model."""

@@ -5,7 +5,6 @@
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -160,7 +159,7 @@ def checked_pair(where: str, pair: object) -> tuple[float, float]:
     ends = tuple(pair) if isinstance(pair, tuple | list | np.ndarray) else ()
     if len(ends) != 2:
         raise ParameterError(f"{where} must be a pair (low, high), got {shown_few(pair)}. {PUBLIC}")
-    if any(isinstance(end, Real) and not math.isfinite(end) for end in ends):
+    if any(isinstance(end, float | np.floating) and not math.isfinite(end) for end in ends):
         raise ParameterError(f"{where} must be a pair of which both ends are finite, got {shown(pair)}. {PUBLIC}")
     low, high = (checks.between(where, end, -1e100, 1e100, PUBLIC) for end in ends)
     if not high - low >= NARROWEST:

@@ -121,8 +121,8 @@ def _all_read(found: Iterable[tuple[str, object]]) -> Iterator[Column]:
         result = read(values)
         if result is None:
             raise DataError(
-                f"column {shown(name)} must hold numbers, truth values or text, one for each record. Make numbers of "
-                "dates first, such as days since a public date."
+                f"column {shown(name)} must hold numbers, truth values or text, one for each record. Convert other "
+                "values first, such as dates to days since a public date."
             )
         if length is not None and len(result) != length:
             raise DataError("all columns of the table must have the same length.")
@@ -133,7 +133,8 @@ def _all_read(found: Iterable[tuple[str, object]]) -> Iterator[Column]:
 def _numbers(name: str, values: Column) -> Floats:
     if values.dtype == object:
         raise DataError(
-            f"column {shown(name)} must hold numbers, as all columns that are not encoded. Declare its public "
-            "categories in an encoder (dperm.data.encoder.PublicEncoder), or leave the column out."
+            f"column {shown(name)} must hold numbers, and has text or categories. Declare its public categories in "
+            f"dperm.sklearn.PublicTableEncoder, {{{shown(name)}: Categorical([...])}}, before the model, or leave the "
+            f"column out."
         )
     return np.asarray(values, dtype=np.float64)

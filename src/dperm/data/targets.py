@@ -109,9 +109,12 @@ class Classes:
     @property
     def rule(self) -> str:
         """The labels are those that were declared."""
+        return f"y must hold the declared classes {self._named} only. Correct the labels"
+
+    @property
+    def _named(self) -> str:
         *others, last = (repr(label) for label in self.labels[:5])
-        named = f"{', '.join(others)} and {last}" if len(self.labels) <= 5 else f"{', '.join([*others, last])}, ..."
-        return f"y must hold the declared classes {named} only. Correct the labels"
+        return f"{', '.join(others)} and {last}" if len(self.labels) <= 5 else f"{', '.join([*others, last])}, ..."
 
     def read(self, labels: NDArray[Any]) -> Codes:
         """The place of each label, one byte or two for each."""
@@ -135,6 +138,24 @@ class Classes:
         if self.kind is Kind.SIGN:
             return np.where(codes > 0, 1.0, -1.0), weights
         return np.maximum(codes, 0), weights
+
+    def require_kind(self, labels: NDArray[Any]) -> None:
+        """Refuse labels that are all text where the classes are numbers, or the other way round.
+
+        Raises
+        ------
+        DataError
+            Then no record would count.
+        """
+        text, found = _are_text(np.array(self.labels)), _are_text(labels)
+        if None in (text, found) or found is text:
+            return
+        kinds = ("text", "numbers") if found else ("numbers", "text")
+        raise DataError(
+            f"y holds {kinds[0]}, and the declared classes {self._named} are {kinds[1]}: no label would count. Declare "
+            f"the labels as they are in y, such as classes={('no', 'yes') if found else (0, 1)}, or convert y to "
+            f"{kinds[1]}."
+        )
 
     @cached_property
     def _weights(self) -> Floats:
@@ -211,6 +232,16 @@ class Interval:
         """The numbers, 0 where there is none."""
         counted = ~np.isnan(codes)
         return np.where(counted, codes, 0.0), counted.astype(np.float64)
+
+
+def _are_text(labels: NDArray[Any]) -> bool | None:
+    """True if all labels that are there are text, False if none is; None if both occur, or no label is there."""
+    if labels.dtype.kind in "Ubiuf":
+        return labels.dtype.kind == "U" if labels.size else None
+    if labels.dtype.kind != "O":
+        return None
+    kinds = {isinstance(item, str) for item in labels.tolist() if item is not None}
+    return kinds.pop() if len(kinds) == 1 else None
 
 
 def equal(labels: NDArray[Any], label: object) -> Mask:

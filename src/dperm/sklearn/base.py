@@ -138,13 +138,16 @@ class PrivateLinearModel(BaseEstimator, ABC):
         seed, name = parameters.seed_of(self.random_state), type(self).__name__
         steps = checked_steps(self.fitted_transformers if goal is not None else NOT_COVERED)
         table = inputs.two_dimensional(X)
-        rows, dim = inputs.checked_shape(table)
+        rows, dim = inputs.checked_shape(table, public=Adjacency.of(self.adjacency) is Adjacency.REPLACE_ONE)
         names = inputs.names_of(table)
         seen = type(self)()  # notes the columns; this estimator changes only when all went well
         validate_data(seen, table, skip_check_array=True)
-        space = self._space(dim, names)
         if names is None and isinstance(self.bounds, Mapping):
-            raise ParameterError("bounds by name need named columns: give X as a data frame, or bounds as a list.")
+            raise ParameterError(
+                "bounds by name need named columns, and the columns of X have no names. Give X as a data frame, or "
+                "bounds as a list with a pair for each column."
+            )
+        space = self._space(dim, names)
         labels, y = self._labels_of(inputs.required(y))
         spec = self._spec(space, labels.target, public_rows(Adjacency.of(self.adjacency), self.n, rows))
         reader = Reader(table, y, space, labels, names, invalid_rows(self.invalid), tuple(steps))
@@ -262,7 +265,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
         check_is_fitted(self)
         table = inputs.two_dimensional(X)
         validate_data(self, table, reset=False, skip_check_array=True)
-        inputs.checked_shape(table, "there is no row to predict. Give at least one.")
+        inputs.checked_shape(table, "there is no row to predict. Give at least one.", public=True)
         matrix = inputs.numeric(table)
         inputs.require_finite(matrix, inputs.names_of(table))
         return matrix

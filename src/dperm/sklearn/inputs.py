@@ -30,6 +30,10 @@ _TWO_D = (
     "Expected 2D array: X must have a row for each record and a column for each feature. Reshape your data: "
     "X.reshape(-1, 1) if there is a single feature, X.reshape(1, -1) if there is a single record."
 )
+IMPUTE = (
+    'Impute them with public constants: PublicTableEncoder with impute=, or SimpleImputer(strategy="constant", '
+    "fill_value=...)."
+)
 _MASKED = "X and y must not be masked: the mask would be lost. Fill it by public constants first."
 _ONE_D = "y should be a 1d array of labels: one for each row of X."
 _COMPLEX = "Complex data not supported: X and y must hold real numbers. Give real and imaginary parts as two columns."
@@ -57,16 +61,22 @@ def names_of(X: Any) -> Names:
     return names
 
 
-def checked_shape(X: Any, otherwise: str = "an empty data set teaches nothing.") -> tuple[int, int]:
-    """Rows and columns, at least one of each; the message keeps the number of rows to itself."""
+def checked_shape(
+    X: Any, otherwise: str = "an empty data set teaches nothing.", *, public: bool = False
+) -> tuple[int, int]:
+    """Rows and columns, at least one of each; messages tell the number of rows only where it is ``public``."""
     rows, columns = (int(size) for size in X.shape)
     if columns == 0:
-        raise ParameterError(
-            "X has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required. Give at least one column."
-        )
+        raise no_columns(rows if public else None)
     if rows == 0:
         raise DataError(f"X has 0 sample(s) while a minimum of 1 is required: {otherwise}")
     return rows, columns
+
+
+def no_columns(rows: int | None) -> ParameterError:
+    """The error for X without columns, in scikit-learn's words; ``rows`` is None where their number is private."""
+    shape = "" if rows is None else f" (shape=({rows}, 0))"
+    return ParameterError(f"X has 0 feature(s){shape} while a minimum of 1 is required. Give at least one column.")
 
 
 def numeric(X: Any) -> Any:
@@ -116,11 +126,14 @@ def require_finite(X: Any, names: Names) -> None:
     """Refuse NaN and infinities in rows to predict, naming the first column that has one."""
     odd = odd_columns(X)
     if odd:
-        raise DataError(
-            f"X must be finite, but {column_in_words(odd[0], names)} has NaN or infinite values (inf). Impute them "
-            f'with public constants: PublicTableEncoder with impute=, or SimpleImputer(strategy="constant", '
-            f"fill_value=...)."
+        found = X[:, [odd[0]]]
+        values = found if isinstance(found, np.ndarray) else found.data
+        has, remedy = (
+            ("NaN", IMPUTE)
+            if np.isnan(values).any()
+            else ("infinite values (inf)", "Replace them by finite numbers, such as the bounds of the column.")
         )
+        raise DataError(f"X must be finite, but {column_in_words(odd[0], names)} has {has}. {remedy}")
 
 
 def _is_table(X: Any) -> bool:
@@ -163,8 +176,8 @@ def _from_objects(array: NDArray[Any]) -> NDArray[np.float64]:
             )
         if values.dtype.kind == "O":
             raise DataError(
-                f"{column_in_words(place, None)} of X must hold numbers, and has text. Encode it with declared "
-                f"categories (dperm.data.PublicEncoder), or leave the column out."
+                f"{column_in_words(place, None)} of X must hold numbers, and has text. Give X as a data frame and "
+                f"declare the categories of the column in dperm.sklearn.PublicTableEncoder, or leave the column out."
             )
     return np.column_stack(found)  # type: ignore[arg-type]  # none is None
 

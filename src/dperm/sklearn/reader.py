@@ -7,7 +7,7 @@ from typing import Any
 
 from dperm.data.bounded import BoundedData, enforce
 from dperm.data.space import FeatureSpace
-from dperm.data.targets import Kind
+from dperm.data.targets import Classes, Kind
 from dperm.sklearn import inputs
 from dperm.sklearn.public_labels import PublicLabels
 
@@ -42,4 +42,6 @@ class Reader:
         """The data within their public bounds; raises for data that break a rule, before anything is charged."""
         target, matrix = self.labels.target, inputs.numeric(self.X)
         found = inputs.numbers_of(self.y) if target.kind is Kind.NUMBER else inputs.labels_of(self.y)
+        if isinstance(target, Classes):
+            target.require_kind(found)
         return enforce(matrix, found, self.space, target, invalid=self.invalid, names=self.names, most_rows=most_rows)

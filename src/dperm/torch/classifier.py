@@ -166,7 +166,7 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         """
         drop, seed = invalid_rows(self.invalid) == "drop", self._seed()
         steps = checked_steps(self.fitted_transformers)
-        features = features_of(X, finite=not drop)
+        features = features_of(X, finite=not drop, public=Adjacency.of(self.adjacency) is Adjacency.REPLACE_ONE)
         labels = labels_of(y, len(features))
         classes = (
             public_classes.found(labels, drop=drop) if self.classes is None else public_classes.declared(self.classes)
@@ -184,7 +184,7 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """For each row the probabilities of the classes, in the order of ``classes_``."""
         check_is_fitted(self)
-        features = features_of(X, finite=True)
+        features = features_of(X, finite=True, public=True)
         validate_data(self, X, reset=False, skip_check_array=True)
         with torch.no_grad():
             parts = [self.module_(part) for part in torch.from_numpy(features).split(self.physical_batch_size)]
@@ -324,6 +324,7 @@ def _scores(module: nn.Module, features: int) -> tuple[int, ...] | None:
 
 def _targets(features: Features, labels: NDArray[Any], classes: Classes, *, drop: bool) -> NDArray[np.int64]:
     """The places of the labels. A row that is dropped gets zeros for features and a label that no loss counts."""
+    classes.require_kind(labels)
     codes = classes.read(labels)
     bad = ~classes.counts(codes)
     if bad.any() and not drop:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from dperm.data.blocks import column_in_words, odd_columns
+from dperm.data.reading import read
 from dperm.data.tables import column_names, is_table, numeric_matrix
 from dperm.errors import DataError, DataTypeError, ParameterError
 
@@ -30,10 +31,10 @@ _NUMBERS = (
 )
 
 
-def features_of(X: Any, *, finite: bool) -> Features:
+def features_of(X: Any, *, finite: bool, public: bool = False) -> Features:
     """``X`` in single precision, a row for each record; ``finite`` refuses NaN and infinities, naming a column.
 
-    A number beyond single precision counts as infinite.
+    A number beyond single precision counts as infinite. Messages tell the number of rows only where it is ``public``.
     """
     if sparse.issparse(X):
         raise DataTypeError("Sparse data were passed for X, but dense data are required. Use X.toarray().")
@@ -42,7 +43,8 @@ def features_of(X: Any, *, finite: bool) -> Features:
     if found.ndim != 2:
         raise DataError(_TWO_D)
     if found.shape[1] == 0:
-        raise ParameterError("X has 0 feature(s) (shape=(, 0)) while a minimum of 1 is required. Give a column.")
+        shape = f" (shape=({found.shape[0]}, 0))" if public else ""
+        raise ParameterError(f"X has 0 feature(s){shape} while a minimum of 1 is required. Give a column.")
     if found.shape[0] == 0:
         raise DataError("X has 0 sample(s) while a minimum of 1 is required: an empty data set teaches nothing.")
     with np.errstate(over="ignore"):
@@ -50,7 +52,7 @@ def features_of(X: Any, *, finite: bool) -> Features:
     odd = odd_columns(single) if finite else []
     if odd:
         raise DataError(
-            f"X must be finite, but {column_in_words(odd[0], names)} has NaN or infinite values (inf), or values "
+            f"X must be finite, but {column_in_words(odd[0], names)} has NaN, infinite values (inf) or values "
             f'beyond {LARGEST:.1e}. Impute them with public constants, or, to learn, give invalid="drop".'
         )
     return single
@@ -81,6 +83,9 @@ def _numbers(X: Any) -> NDArray[Any]:
     if found.dtype.kind == "O":
         with suppress(Exception):  # its words repeat a cell
             return found.astype(np.float64)
+        columns = [read(values) for values in found.T] if found.ndim == 2 else [None]  # integers beyond doubles
+        if columns and all(values is not None and values.dtype.kind == "f" for values in columns):
+            return np.column_stack(columns)  # type: ignore[arg-type]  # none is None
     raise DataTypeError(_NUMBERS)
 
 
