@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The compositions that benchmarks/accounting.py measures: the golden set and thirty random ones."""
+"""Compositions for the accounting benchmarks: a golden set, typical random ones, and a wide random scan."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.accounting import Approximate, Gaussian, Laplace, Poisson
+from dperm.accounting import Approximate, Gaussian, Laplace, Poisson, WithoutReplacement
 from dperm.accounting.event import Event
 
 
@@ -19,6 +19,7 @@ class Step:
     count: int
     rate: float = 1.0
     delta: float = 0.0
+    sampling: str = "poisson"
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,10 @@ def _event(step: Step, adjacency: str) -> Event:
     if step.kind == "epsilon_delta":
         return Approximate(step.noise, step.delta, adjacency) * step.count
     base = Gaussian(step.noise) if step.kind == "gaussian" else Laplace(step.noise)
-    return (Poisson(base, step.rate) if step.rate < 1 else base) * step.count
+    if step.rate == 1:
+        return base * step.count
+    sampling = WithoutReplacement if step.sampling == "without_replacement" else Poisson
+    return sampling(base, step.rate) * step.count
 
 
 def g(noise: float, count: int, rate: float = 1.0) -> Step:
@@ -104,3 +108,41 @@ def random_cases(count: int, seed: int = 20261115) -> list[Case]:
             steps = (g(between(5, 20), round(between(1, 20))), lap(between(5, 20), round(between(10, 100))), sampled())
             out.append(Case(f"random {index}", steps, delta))
     return out
+
+
+def wide_cases(count: int, seed: int = 20261118) -> list[Case]:
+    """Rates from 1e-6 to .5, noise multipliers from .2 to 10, 1 to 100,000 steps, delta from 1e-12 to 1e-3.
+
+    All ranges are log-uniform. In turn: one sampled Gaussian (both adjacencies), two or three of them, two with a plain
+    Gaussian, one with a Gaussian and a Laplace mechanism, sampling without replacement, and a sampled Laplace mechanism.
+    The case of 0.8.0 that took 63 CPU seconds comes first.
+    """
+    rng = np.random.default_rng(seed)
+
+    def between(low: float, high: float) -> float:
+        return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+
+    def sampled(most: float = 100_000) -> Step:
+        return g(between(0.2, 10), round(between(1, most)), between(1e-6, 0.5))
+
+    def steps(kind: int) -> tuple[Step, ...]:
+        if kind <= 2:
+            return (sampled(),)
+        if kind <= 4:
+            return tuple(sampled(3000) for _ in range(int(rng.integers(2, 4))))
+        if kind == 5:
+            return (sampled(), sampled(), g(between(1, 20), round(between(1, 20))))
+        if kind == 6:
+            return (g(between(2, 20), round(between(1, 20))), lap(between(2, 20), round(between(1, 100))), sampled())
+        if kind == 7:
+            return (lap(between(0.2, 10), round(between(1, 10_000)), between(1e-6, 0.5)),)
+        step = sampled(10_000)
+        return (Step("gaussian", step.noise, step.count, step.rate, sampling="without_replacement"),)
+
+    slow = (g(0.324, 1091, 1.14e-5), g(0.435, 33, 0.0113), g(0.26, 15, 0.0002))
+    out = [Case("wide 0", slow, 2.3e-10)]
+    for index in range(1, count):
+        kind = index % 9
+        relation = "replace_one" if kind == 8 or rng.random() < 0.3 else "add_remove"
+        out.append(Case(f"wide {index}", steps(kind), between(1e-12, 1e-3), relation))
+    return out[:count]

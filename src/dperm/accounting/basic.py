@@ -30,10 +30,11 @@ def consistent_delta(composition: Composition, epsilon: float, bracket: Bracket)
 def epsilon_bracket(composition: Composition, delta: float) -> Bracket:
     """From one step's epsilon to the sum of all epsilons, each at its share of ``delta`` (T3, T11)."""
     low, high = 0.0, 0.0
+    share = math.nextafter(delta / composition.count * (1 - 1e-15), 0.0)  # down, also where it underflows
     for single, count in _singles(composition):
         low = max(low, (closed.epsilon_bracket(single, delta) or (0.0, 0.0))[0])
-        share = closed.epsilon_bracket(single, delta / composition.count * (1 - 1e-15))
-        high += count * (share or (0.0, math.inf))[1]
+        bounds = closed.epsilon_bracket(single, share) if share > 0 else None
+        high += count * (bounds or (0.0, math.inf))[1]
     return low, min(high * (1 + 1e-14), composition.ceiling)
 
 

@@ -15,9 +15,11 @@ from dperm.accounting.laws.gaussian import GaussianLoss
 from dperm.accounting.laws.law import LossLaw
 from dperm.accounting.theorems._atoms import MOST_ATOMS, Atoms, response_atoms
 from dperm.privacy import gaussian_profile
+from dperm.privacy.rounding import LEAST_DOUBLE, exp_bracket
 
 SINGLE = 1e-11  # relative accuracy of LossLaw.delta, with a margin; measured against 60-digit arithmetic
 BINOMIAL = 1e-9  # relative accuracy of the binomial masses up to a million steps, with a margin
+RAISED = 2 * MOST_ATOMS * LEAST_DOUBLE  # each mass is rounded up by at most two units where it underflows
 Bracket = tuple[float, float]
 
 
@@ -35,7 +37,7 @@ def epsilon_bracket(composition: Composition, delta: float) -> Bracket | None:
     if atoms is None:
         return None
     upper = atoms.epsilon(delta)
-    return atoms.epsilon(min(delta * (1 + BINOMIAL), 1.0)) * (1 - 1e-12), upper
+    return atoms.epsilon(min(delta * (1 + BINOMIAL) + RAISED, 1.0)) * (1 - 1e-12), upper
 
 
 def delta_bracket(composition: Composition, epsilon: float) -> Bracket | None:
@@ -51,7 +53,7 @@ def delta_bracket(composition: Composition, epsilon: float) -> Bracket | None:
     atoms = _responses(composition)
     if atoms is None:
         return None
-    return atoms.delta(epsilon * (1 + 1e-12)) * (1 - BINOMIAL), atoms.delta(epsilon)
+    return max(atoms.delta(epsilon * (1 + 1e-12)) * (1 - BINOMIAL) - RAISED, 0.0), atoms.delta(epsilon)
 
 
 def _rounded(mu: float) -> tuple[float, float]:
@@ -65,20 +67,21 @@ class Single:
 
     law: LossLaw
 
-    def value(self, epsilon: float) -> float:
-        """Delta to the nearest."""
-        inf = self.law.infinity
-        if inf >= 1:
-            return 0.0
-        value = self.law.delta(epsilon)
-        return value if inf == 0 else max(value - inf, 0.0) / (1 - inf)
+    def log_value(self, epsilon: float) -> float:
+        """Log delta to the nearest; -infinity if nothing is left beside L = infinity."""
+        return self.law.log_delta(epsilon) if self.law.infinity < 1 else -math.inf
 
     def bracket(self, epsilon: float) -> Bracket:
-        """(lower, upper) bounds: the closed form at an epsilon moved by the resolution of the losses."""
+        """(lower, upper) bounds: the closed form at an epsilon moved by the resolution of the losses.
+
+        The upper end is positive below the largest loss, also where delta is below the smallest double.
+        """
         top = self.law.ceiling
         shift = self.law.resolution * (max(epsilon, top) if math.isfinite(top) else epsilon)
-        low, high = self.value(epsilon + shift), self.value(max(epsilon - shift, 0.0))
-        return low * (1 - SINGLE), min(high * (1 + SINGLE), 1.0)
+        low, high = self.log_value(epsilon + shift), self.log_value(max(epsilon - shift, 0.0))
+        if high == -math.inf and (epsilon >= top or self.law.infinity >= 1):
+            return 0.0, 0.0
+        return exp_bracket(low - SINGLE, high + SINGLE)
 
 
 def _responses(composition: Composition) -> Atoms | None:
@@ -98,7 +101,9 @@ def _single_epsilon(single: Single, delta: float, high: float) -> Bracket:
     """Root of one step's profile, both ends verified with the accuracy of the closed form."""
     if single.bracket(0.0)[1] <= delta:
         return 0.0, 0.0
-    root = _falling_root(lambda epsilon: _log(single.value(epsilon)) - math.log(delta), high)
+    while high < single.law.ceiling and single.log_value(high) > math.log(delta):
+        high *= 2
+    root = _falling_root(lambda epsilon: single.log_value(epsilon) - math.log(delta), high)
     return _verified(single, root, delta, -1), _verified(single, root, delta, +1)
 
 
@@ -112,10 +117,6 @@ def _verified(single: Single, root: float, delta: float, sign: int) -> float:
             return point
         step *= 4
     return max(2 * root, single.law.ceiling) if sign > 0 else 0.0
-
-
-def _log(value: float) -> float:
-    return math.log(value) if value > 0 else -math.inf
 
 
 def _falling_root(f: Callable[[float], float], high: float) -> float:

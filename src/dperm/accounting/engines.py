@@ -9,14 +9,17 @@ end, its epsilon is no larger.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from dperm.accounting import basic, closed
 from dperm.accounting.composition import Composition
+from dperm.privacy.rounding import LEAST_DOUBLE
 
 NARROW = 1e-6  # relative width that is aimed at
 ROUGH = 3e-6  # the same, in a search
+WIDE = 0.1  # relative width from which the bounds of single steps may be better
+SINGLE_STEPS = "the steps' own bounds, added, are lower than the engines' (T11)"
 CROSSED = "the engines' bounds contradict each other or a single step, so the steps' own bounds are added (T11)"
 
 
@@ -50,6 +53,14 @@ class Answer:
         """The bracket of the maximum of two numbers, told by the one that sets its upper end."""
         first, second = (self, other) if self.upper >= other.upper else (other, self)
         return Answer(max(first.lower, second.lower), first.upper, first.engine, first.why)
+
+    def intersected(self, bracket: tuple[float, float]) -> "Answer":
+        """The intersection with bounds from the single steps (T3, T11), if these are better."""
+        low, high = bracket
+        if low <= self.lower and high >= self.upper:
+            return self
+        lower, upper = max(self.lower, low), min(self.upper, high)
+        return Answer(lower, upper, "closed", SINGLE_STEPS) if upper < self.upper else replace(self, lower=lower)
 
 
 def solve_epsilon(directions: tuple[Composition, ...], delta: float) -> Answer:
@@ -102,6 +113,8 @@ def _finite(solve: Callable[[Composition, float], Answer], composition: Composit
 
 def _whole_delta(composition: Composition, epsilon: float, goal: float = NARROW) -> Answer:
     answer = _one_delta(composition, epsilon, goal)
+    if epsilon < composition.ceiling:  # a loss above epsilon has positive probability, however small
+        answer = replace(answer, upper=max(answer.upper, LEAST_DOUBLE))
     low, high = composition.infinity_bracket
     upper = min(high + (1 - high) * answer.upper, 1.0)
     return Answer(low + (1 - low) * answer.lower, min(upper * (1 + 4e-16), 1.0), answer.engine, answer.why)
@@ -115,9 +128,9 @@ def _one_epsilon(composition: Composition, delta: float, goal: float = NARROW) -
     if math.fsum(count * law.delta(0.0) for law, count in composition.steps) * (1 + 1e-11) <= delta:
         return Answer(0.0, 0.0, "closed", "the total variations of all steps add up to at most delta")
     answer = _two_engines(lambda engine: engine.epsilon_bracket(composition, delta, goal), goal)
-    if basic.consistent_epsilon(composition, delta, (answer.lower, answer.upper)):
-        return answer
-    return Answer(*basic.epsilon_bracket(composition, delta), "closed", CROSSED)
+    if not basic.consistent_epsilon(composition, delta, (answer.lower, answer.upper)):
+        return Answer(*basic.epsilon_bracket(composition, delta), "closed", CROSSED)
+    return answer if answer.width <= WIDE else answer.intersected(basic.epsilon_bracket(composition, delta))
 
 
 def _one_delta(composition: Composition, epsilon: float, goal: float) -> Answer:
@@ -127,9 +140,9 @@ def _one_delta(composition: Composition, epsilon: float, goal: float) -> Answer:
     if epsilon >= composition.ceiling:
         return Answer(0.0, 0.0, "closed", "no loss is larger than epsilon")
     answer = _two_engines(lambda engine: engine.delta_bracket(composition, epsilon, goal), goal)
-    if basic.consistent_delta(composition, epsilon, (answer.lower, answer.upper)):
-        return answer
-    return Answer(*basic.delta_bracket(composition, epsilon), "closed", CROSSED)
+    if not basic.consistent_delta(composition, epsilon, (answer.lower, answer.upper)):
+        return Answer(*basic.delta_bracket(composition, epsilon), "closed", CROSSED)
+    return answer if answer.width <= WIDE else answer.intersected(basic.delta_bracket(composition, epsilon))
 
 
 def _two_engines(ask: Callable[[Engine], tuple[float, float]], goal: float) -> Answer:

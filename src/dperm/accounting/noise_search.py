@@ -21,7 +21,7 @@ PUSHES = (0.0, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
 def certified_delta(bound: BoundingLoss, epsilon: float) -> float:
     """The accountant's delta(epsilon) of one such event: never 0, as the loss is unbounded."""
-    return max(Single(bound.mirrored()).bracket(epsilon)[1], math.ulp(0.0))
+    return Single(bound.mirrored()).bracket(epsilon)[1]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,9 @@ from fractions import Fraction
 ULP = 2.0**-53
 """Half the distance from 1 to the next double: the relative error of one rounded operation."""
 
+LEAST_DOUBLE = math.ulp(0.0)
+"""The smallest positive double, 5e-324: the upper end of a positive probability that no double resolves."""
+
 
 def round_up(exact: Fraction) -> float:
     """The smallest double >= ``exact`` (infinity if there is none)."""

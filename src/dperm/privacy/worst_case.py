@@ -13,7 +13,7 @@ from dperm import checks
 from dperm.privacy import gaussian_profile, renyi
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.profile import tradeoff_from_delta
-from dperm.privacy.rounding import ULP, lowered, raised
+from dperm.privacy.rounding import LEAST_DOUBLE, ULP, lowered, raised
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class ResponseProfile:
         response = -math.expm1(epsilon - self.epsilon_0) / (1 + math.exp(-self.epsilon_0))
         total = self.delta_0 + (1 - self.delta_0) * response
         # max: a product of subnormal numbers may have been rounded to 0
-        return lowered(total), min(1.0, raised(max(total, 5e-324)))
+        return lowered(total), min(1.0, raised(max(total, LEAST_DOUBLE)))
 
     def tradeoff(self, false_positive_rate: float) -> float:
         """max(0, 1 - delta_0 - e^eps_0 x, e^-eps_0 (1 - delta_0 - x)), the exact curve, rounded down."""

@@ -15,6 +15,7 @@ from dperm.accounting.contour.saddle import GRID, saddle_for_epsilon
 from dperm.accounting.special import log_kappa
 
 Measure = Callable[[Plan], tuple[float, float]]
+LEAST_DELTA = 1e-290
 LEAST_LOG_DELTA = -600.0  # the scale of tolerances stays above underflow
 
 
@@ -25,7 +26,12 @@ def delta_bracket(composition: Composition, epsilon: float, goal: float = 1e-6) 
 
 
 def epsilon_bracket(composition: Composition, delta: float, goal: float = 1e-6) -> tuple[float, float]:
-    """Bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta; (0, infinity) if no line closes."""
+    """Bounds on the smallest epsilon >= 0 with delta(epsilon) <= delta; (0, infinity) if no line closes.
+
+    None does below LEAST_DELTA, where the masses that are cut off would underflow.
+    """
+    if delta < LEAST_DELTA:
+        return 0.0, math.inf
     return _narrowed(composition, lambda plan: _solve(composition, plan, delta, goal), math.inf, goal)
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from dperm.accounting.lattice.rounding import MASS, bounded_exp
+from dperm.accounting.lattice.rounding import MASS, UNDERFLOW, bounded_exp
 from dperm.accounting.lattice.spectrum import Circle
 from dperm.accounting.laws.law import Array
 from dperm.accounting.special import log_kappa
@@ -96,7 +96,7 @@ class Readout:
         if not math.isfinite(scale):
             return math.inf
         blur = abs(value) * self._blur(epsilon)
-        return value + blur + self._right(epsilon - self.shift) + scale * self._noise + self.lost
+        return value + blur + self._right(epsilon - self.shift) + scale * self._noise + self.lost + UNDERFLOW
 
     def lower(self, epsilon: float) -> float:
         """Lower bound on delta(epsilon) of the law on the circle, its losses all lowered by the shift."""

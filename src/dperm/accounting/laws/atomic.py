@@ -29,9 +29,16 @@ class AtomicLoss:
 
     def delta(self, epsilon: float) -> float:
         """The sum of T2 over the atoms, plus the mass at infinity."""
+        return self.infinity + (1 - self.infinity) * self._finite_delta(epsilon)
+
+    def _finite_delta(self, epsilon: float) -> float:
         above = [(a, w) for a, w in zip(self.losses, self.weights, strict=True) if a > epsilon]
-        finite = math.fsum(w * -math.expm1(epsilon - a) for a, w in above)
-        return self.infinity + (1 - self.infinity) * finite
+        return math.fsum(w * -math.expm1(epsilon - a) for a, w in above)
+
+    def log_delta(self, epsilon: float) -> float:
+        """Logarithm of the sum of T2 over the atoms, without the mass at infinity; the largest atom never underflows."""
+        finite = self._finite_delta(epsilon)
+        return math.log(finite) if finite > 0 else -math.inf
 
     def support(self, tail: float) -> tuple[float, float]:
         """Smallest and largest atom."""

@@ -22,6 +22,11 @@ def gaussian_delta(epsilon: float, mu: float) -> float:
     return math.exp(log_delta(epsilon, mu))
 
 
+def gaussian_log_delta(epsilon: float, mu: float) -> float:
+    """Logarithm of `gaussian_delta`, also where that underflows (T6)."""
+    return math.log(gaussian_delta(epsilon, mu)) if epsilon < 0 else log_delta(epsilon, mu)
+
+
 def interval_mass(points: Array) -> Array:
     """Standard normal mass between consecutive increasing points, to about 1e-14 relative.
 
@@ -55,6 +60,10 @@ class GaussianLoss:
     def delta(self, epsilon: float) -> float:
         """Analytic Gaussian profile (T6)."""
         return gaussian_delta(epsilon, self.mu)
+
+    def log_delta(self, epsilon: float) -> float:
+        """Logarithm of the analytic Gaussian profile (T6)."""
+        return gaussian_log_delta(epsilon, self.mu)
 
     def support(self, tail: float) -> tuple[float, float]:
         """mu^2/2 -+ z mu with Phi(-z) = tail."""

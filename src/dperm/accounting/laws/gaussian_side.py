@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import log_ndtr, ndtr, ndtri_exp
 
-from dperm.accounting.laws.gaussian import gaussian_delta, interval_mass
+from dperm.accounting.laws.gaussian import gaussian_log_delta, interval_mass
 from dperm.accounting.laws.law import Array, ComplexArray
 from dperm.accounting.laws.mills import FADDEEVA, LOG_SQRT_2PI, Term, complex_mills, real_mills
 from dperm.privacy.rounding import ULP
@@ -42,8 +42,13 @@ class GaussianSide:
 
     def delta(self, epsilon: float) -> float:
         """E(1 - e^{epsilon - U})_+ from the edge on: the sum of weight delta_GDP(epsilon - determinant; mu) (T6)."""
+        return math.exp(self.log_delta(epsilon))
+
+    def log_delta(self, epsilon: float) -> float:
+        """Logarithm of `delta`, also where that underflows."""
         x = max(epsilon - self.determinant, 0.0)
-        return math.fsum(weight * gaussian_delta(x, mu) for weight, mu in self.pieces)
+        logs = [math.log(weight) + gaussian_log_delta(x, mu) for weight, mu in self.pieces]
+        return float(np.logaddexp.reduce(logs))
 
     def above(self) -> tuple[float, float]:
         """P-mass, and Q-mass E e^{-U}."""

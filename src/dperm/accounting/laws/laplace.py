@@ -33,6 +33,10 @@ class LaplaceLoss:
         """T5: 1 - e^{(epsilon - top)/2} up to epsilon = top, then 0."""
         return -math.expm1(min(epsilon - self.top, 0.0) / 2)
 
+    def log_delta(self, epsilon: float) -> float:
+        """Logarithm of T5's profile: -infinity from the pure epsilon on."""
+        return math.log(self.delta(epsilon)) if epsilon < self.top else -math.inf
+
     def support(self, tail: float) -> tuple[float, float]:
         """The loss is bounded."""
         return -self.top, self.top

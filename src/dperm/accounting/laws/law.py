@@ -58,6 +58,12 @@ class LossLaw(Protocol):
         Right to about 1e-12 relative at an epsilon that is off by at most ``resolution``, relative to the ceiling.
         """
 
+    def log_delta(self, epsilon: float) -> float:
+        """Logarithm of the profile of one step given L < infinity, with the same accuracy.
+
+        It does not underflow: -infinity means that no finite loss exceeds ``epsilon``.
+        """
+
     def support(self, tail: float) -> tuple[float, float]:
         """[low, high] with P(L > high) <= tail and P(L < low) <= tail (atoms inside)."""
 

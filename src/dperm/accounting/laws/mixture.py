@@ -13,7 +13,7 @@ import numpy as np
 from dperm.accounting.laws.frequency import frequency_sums
 from dperm.accounting.laws.law import Array, ComplexArray, LossLaw, Parts
 from dperm.accounting.laws.panels import AnalyticDensity, Panels, integrate_panels
-from dperm.accounting.laws.sampling import add_delta, base_loss, outwards, remove_delta, sampled_loss
+from dperm.accounting.laws.sampling import add_log_delta, base_loss, outwards, remove_log_delta, sampled_loss
 from dperm.privacy.rounding import ULP
 
 SERVED = 1000.0  # tilts, over the range of the loss, at which the nodes of `_search_nodes` are right to 1e-9
@@ -65,8 +65,12 @@ class MixtureLoss:
 
     def delta(self, epsilon: float) -> float:
         """T22 and T24, closed forms."""
-        form = add_delta if self.kind is Kind.ADD else remove_delta
-        return form(self.base.delta, self.rate, epsilon)
+        return math.exp(self.log_delta(epsilon))
+
+    def log_delta(self, epsilon: float) -> float:
+        """Logarithm of the closed forms of T22 and T24."""
+        form = add_log_delta if self.kind is Kind.ADD else remove_log_delta
+        return form(self.base.log_delta, self.rate, epsilon)
 
     def _range(self, tail: float) -> tuple[float, float]:
         """Range of the base loss u under both P and Q: the base is symmetric, so Q(u < -high) = P(u > high)."""

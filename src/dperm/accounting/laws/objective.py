@@ -72,6 +72,10 @@ class MirroredLoss:
             return touch
         return touch + (1 - touch) * -math.expm1(epsilon - edge) / (1 + math.exp(-edge))
 
+    def log_delta(self, epsilon: float) -> float:
+        """Logarithm of `delta`: above the edge that of the side, below it nothing underflows."""
+        return self.side.log_delta(epsilon) if epsilon >= self.side.edge else math.log(self.delta(epsilon))
+
     def support(self, tail: float) -> tuple[float, float]:
         """Symmetric: P(L < -x) = Q(U > x) <= P(U > x)."""
         high = self.side.reach(tail)

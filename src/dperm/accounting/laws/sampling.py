@@ -45,17 +45,19 @@ def outwards(low: float, high: float) -> tuple[float, float]:
     return low - 8 * ULP * abs(low) - LEAST, high + 8 * ULP * abs(high) + LEAST
 
 
-def remove_delta(base: Profile, rate: float, epsilon: float) -> float:
-    """H_{e^eps}(A || Q) = q delta_base(log(1 + (e^eps - 1)/q)), exactly (T21, T22; T24 without replacement)."""
-    if epsilon > FAR:
-        return rate * base(epsilon - math.log(rate))
-    return rate * base(math.log1p(math.expm1(epsilon) / rate))
+def remove_log_delta(base: Profile, rate: float, epsilon: float) -> float:
+    """Log of H_{e^eps}(A || Q) = q delta_base(log(1 + (e^eps - 1)/q)), exactly (T21, T22; T24 without replacement).
+
+    ``base`` is the logarithm of the base pair's profile, so that no small delta underflows.
+    """
+    grown = math.log1p(math.expm1(epsilon) / rate) if epsilon <= FAR else epsilon - math.log(rate)
+    return math.log(rate) + base(grown)
 
 
-def add_delta(base: Profile, rate: float, epsilon: float) -> float:
-    """H_{e^eps}(Q || A) = q e^{eps - u} delta_base(u) with l(-u) = -eps, and 0 from eps = -log(1 - q) on (T22).
+def add_log_delta(base: Profile, rate: float, epsilon: float) -> float:
+    """Log of H_{e^eps}(Q || A) = q e^{eps - u} delta_base(u) with l(-u) = -eps; 0 from eps = -log(1 - q) on (T22).
 
     On the optimal set {l < -eps}: Q - e^eps A = e^eps q (e^{-u} Q - P), and the base pair is symmetric.
     """
     u = -float(base_loss(np.array([-epsilon]), rate)[0])
-    return rate * math.exp(epsilon - u) * base(u) if u < math.inf else 0.0
+    return math.log(rate) + (epsilon - u) + base(u) if u < math.inf else -math.inf

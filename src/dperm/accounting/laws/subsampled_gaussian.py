@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri_exp
 
-from dperm.accounting.laws.gaussian import gaussian_delta, interval_mass
+from dperm.accounting.laws.gaussian import gaussian_log_delta, interval_mass
 from dperm.accounting.laws.law import Array, Parts
-from dperm.accounting.laws.sampling import add_delta, base_loss, outwards, remove_delta, sampled_loss
+from dperm.accounting.laws.sampling import add_log_delta, base_loss, outwards, remove_log_delta, sampled_loss
 from dperm.privacy.adjacency import Direction
 
 
@@ -37,24 +37,28 @@ class SubsampledGaussianLoss:
 
     def delta(self, epsilon: float) -> float:
         """Closed forms: q delta_G(..) (remove), q e^{eps-u} delta_G(u) (add), their two-sided sum (replace)."""
+        return math.exp(self.log_delta(epsilon))
+
+    def log_delta(self, epsilon: float) -> float:
+        """Logarithms of the closed forms."""
         if self.direction is Direction.REMOVE:
-            return remove_delta(self._base, self.rate, epsilon)
+            return remove_log_delta(self._base, self.rate, epsilon)
         if self.direction is Direction.ADD:
-            return add_delta(self._base, self.rate, epsilon)
-        return self._replace_delta(epsilon)
+            return add_log_delta(self._base, self.rate, epsilon)
+        return self._replace_log_delta(epsilon)
 
     def _base(self, epsilon: float) -> float:
-        return gaussian_delta(epsilon, 1 / self.sigma)
+        return gaussian_log_delta(epsilon, 1 / self.sigma)
 
-    def _replace_delta(self, epsilon: float) -> float:
-        """P(x > x0) - e^eps Q(x > x0) with L(x0) = eps, regrouped so that nothing cancels.
+    def _replace_log_delta(self, epsilon: float) -> float:
+        """Log of P(x > x0) - e^eps Q(x > x0) with L(x0) = eps, regrouped so that nothing cancels.
 
         With a = (2x0-1)/(2v), u = (2x0+1)/(2v): delta = q delta_G(a) + q e^{eps-u} delta_G(u), mu = 1/sigma.
         """
         v = self.sigma**2
         x = self.output_at(epsilon)
         a, u = (2 * x - 1) / (2 * v), (2 * x + 1) / (2 * v)
-        return self.rate * (self._base(a) + math.exp(min(epsilon - u, 700.0)) * self._base(u))
+        return math.log(self.rate) + float(np.logaddexp(self._base(a), (epsilon - u) + self._base(u)))
 
     def output_at(self, epsilon: float) -> float:
         """x0 with L(x0) = eps >= 0, in the replace direction."""
