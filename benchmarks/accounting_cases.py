@@ -113,9 +113,9 @@ def random_cases(count: int, seed: int = 20261115) -> list[Case]:
 def wide_cases(count: int, seed: int = 20261118) -> list[Case]:
     """Rates from 1e-6 to .5, noise multipliers from .2 to 10, 1 to 100,000 steps, delta from 1e-12 to 1e-3.
 
-    All ranges are log-uniform. In turn: one sampled Gaussian (both adjacencies), two or three of them, two with a plain
-    Gaussian, one with a Gaussian and a Laplace mechanism, sampling without replacement, and a sampled Laplace mechanism.
-    The case of 0.8.0 that took 63 CPU seconds comes first.
+    All ranges are log-uniform. In turn: one sampled Gaussian, two or three of them, two with a plain Gaussian, one with
+    a Gaussian and a Laplace mechanism, a sampled Laplace mechanism, and sampling without replacement. The case of 0.8.0
+    that took 63 CPU seconds comes first.
     """
     rng = np.random.default_rng(seed)
 

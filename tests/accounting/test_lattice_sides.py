@@ -168,8 +168,8 @@ def test_own_lattices_are_moved_up_and_down() -> None:
         losses = measure.start + measure.spacing * np.arange(len(measure.weights))
         return profile(losses, measure.weights * np.exp(measure.log_scale - c * losses), epsilon)
 
-    up, down = split_up(whole, 0.0047, c), merge_down(whole, 0.0047, c)
-    fallen = merge_down(whole, 0.0013, c)
+    up, down = split_up(whole, 0.0047, c, 2**20), merge_down(whole, 0.0047, c, 2**20)
+    fallen = merge_down(whole, 0.0013, c, 2**20)
     for epsilon in np.linspace(0.5, 4, 50):
         middle = read(whole, epsilon)
         assert read(down, epsilon) <= middle * (1 + 1e-9) and read(fallen, epsilon) <= middle * (1 + 1e-9)

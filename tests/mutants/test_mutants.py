@@ -15,6 +15,7 @@ TABLE = f"{ACCOUNT}::test_the_table_of_events_and_adjacencies"
 PAIRS = "tests/accounting/test_dominating_pairs.py"
 CONTOUR = "tests/accounting/test_contour_errors.py::test_a_coarse_line_is_off_and_knows_it"
 SIDES = "tests/accounting/test_lattice_sides.py::test_a_lattice_law_lies_above_and_one_below_at_every_real_epsilon"
+UNDERFLOW = "tests/accounting/test_underflow.py"
 
 
 MUTANTS = [
@@ -122,6 +123,27 @@ MUTANTS = [
         "        out[:-1] += p - up\n        out[1:] += up\n",
         "        out[:-1] += p\n",
         SIDES,
+    ),
+    Mutant(
+        "a delta below the smallest double is reported as 0 (T22, T24)",
+        "accounting/closed.py",
+        "return exp_bracket(low - SINGLE, high + SINGLE)",
+        "return math.exp(low) * (1 - SINGLE), min(math.exp(high) * (1 + SINGLE), 1.0)",
+        f"{UNDERFLOW}::test_single_steps_bracket_the_truth_on_both_sides_of_underflow",
+    ),
+    Mutant(
+        "masses that were rounded up from nothing count in a lower end (T13)",
+        "accounting/closed.py",
+        "atoms.delta(epsilon * (1 + 1e-12)) * (1 - BINOMIAL) - RAISED, 0.0",
+        "atoms.delta(epsilon * (1 + 1e-12)) * (1 - BINOMIAL), 0.0",
+        f"{UNDERFLOW}::test_lower_ends_do_not_count_masses_that_were_rounded_up_from_nothing",
+    ),
+    Mutant(
+        "a curve forgets the directions after the first (T22)",
+        "accounting/curve.py",
+        "return cls(tuple(DirectionCurve(one) for one in dict.fromkeys(directions)))",
+        "return cls((DirectionCurve(directions[0]),))",
+        "tests/accounting/test_work.py::test_a_curve_takes_the_larger_direction",
     ),
 ]
 

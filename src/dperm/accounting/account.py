@@ -4,9 +4,11 @@
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from dperm import checks
 from dperm.accounting.composition import Composition
+from dperm.accounting.curve import ProfileCurve
 from dperm.accounting.engines import Answer, estimate_epsilon, solve_delta, solve_epsilon
 from dperm.accounting.event import Event, elementary
 from dperm.checks import shown
@@ -15,7 +17,8 @@ from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.group import replace_one_profile
 from dperm.privacy.profile import PrivacyProfile, tradeoff_from_delta
 
-CURVE = 1e-4  # relative width of the deltas behind a trade-off curve
+WIDE = 0.01  # relative width from which a curve's epsilon is solved for on its own
+RATE = 1e-9  # a smaller delta makes no difference to a rate
 EPSILON = "It is the epsilon of an (epsilon, delta) statement."
 DELTA = "It is the delta of an (epsilon, delta) statement, usually well below 1/n."
 
@@ -124,17 +127,68 @@ class ComposedProfile:
     def tradeoff(self, false_positive_rate: float) -> float:
         """Lower bound on the false-negative rate of every attacker with this false-positive rate (T2, T19).
 
-        From upper ends of delta at some forty epsilons, each in a bracket of 1e-4: many answers, none of them printed.
+        From upper ends of delta at some forty epsilons, each in a bracket of 1e-3 or less (`curve`).
         """
-        return tradeoff_from_delta(
-            lambda epsilon: solve_delta(self.directions, epsilon, CURVE).upper, false_positive_rate
-        )
+        return self.curve().tradeoff(false_positive_rate)
+
+    def curve(self) -> "CurveProfile":
+        """The same profile for many questions at once: brackets of delta of relative width 1e-3, quickly."""
+        return CurveProfile(self, self._curve)
+
+    @cached_property
+    def _curve(self) -> ProfileCurve:
+        return ProfileCurve.of(self.directions)
 
     @property
     def tags(self) -> tuple[str, ...]:
         """Tags of every theorem that the profile rests on."""
         own = {tag for single, _ in self.event.singles() for tag in single.tags(self.adjacency)}
         return tuple(sorted(own | {"T2", "T15", "T23"}, key=lambda tag: (len(tag), tag)))
+
+
+@dataclass(frozen=True)
+class CurveProfile:
+    """A `PrivacyProfile` that reads its answers from few contours or lattices (`dperm.accounting.curve`)."""
+
+    profile: ComposedProfile
+    readings: ProfileCurve = field(repr=False)
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """That of the profile."""
+        return self.profile.adjacency
+
+    def epsilon(self, delta: float) -> float:
+        """Upper bound on the smallest epsilon at ``delta``."""
+        return self.epsilon_bracket(delta)[1]
+
+    def epsilon_bracket(self, delta: float) -> tuple[float, float]:
+        """(lower, upper) bounds on the smallest epsilon at ``delta``."""
+        target = checks.small_delta("delta", delta)
+        pure = self.profile.epsilon_bracket(0.0)
+        if not target:
+            return pure
+        low, high = self.readings.epsilon_bracket(target, pure[1])
+        if high - low <= WIDE * high:
+            return low, high
+        below, above = self.profile.epsilon_bracket(target)
+        return max(low, below), min(high, above)
+
+    def delta(self, epsilon: float) -> float:
+        """Upper bound on delta at ``epsilon``."""
+        return self.delta_bracket(epsilon)[1]
+
+    def delta_bracket(self, epsilon: float) -> tuple[float, float]:
+        """(lower, upper) bounds on delta at ``epsilon``."""
+        return self.readings.delta_bracket(checks.nonnegative("epsilon", epsilon, EPSILON))
+
+    def tradeoff(self, false_positive_rate: float) -> float:
+        """Lower bound on the false-negative rate of every attacker with this false-positive rate (T2, T19)."""
+        return tradeoff_from_delta(self.delta_for_rates, false_positive_rate)
+
+    def delta_for_rates(self, epsilon: float) -> float:
+        """Upper bound on delta at ``epsilon``, tight to 1e-9 absolute: all that an attacker's rate needs."""
+        return self.readings.delta_bracket(checks.nonnegative("epsilon", epsilon, EPSILON), enough=RATE)[1]
 
 
 @dataclass(frozen=True)
@@ -183,7 +237,11 @@ class ReplaceOneReading:
 
     def tradeoff(self, false_positive_rate: float) -> float:
         """Lower bound on the false-negative rate of every attacker with this false-positive rate."""
-        return self._bound.tradeoff(false_positive_rate)
+        return self.curve().tradeoff(false_positive_rate)
+
+    def curve(self) -> PrivacyProfile:
+        """T4's bound on the curve of the add/remove profile, for many questions at once."""
+        return replace_one_profile(self.wider.curve())
 
     @property
     def tags(self) -> tuple[str, ...]:

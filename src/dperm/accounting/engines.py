@@ -10,6 +10,7 @@ end, its epsilon is no larger.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Protocol
 
 from dperm.accounting import basic, closed
@@ -18,6 +19,8 @@ from dperm.privacy.rounding import LEAST_DOUBLE
 
 NARROW = 1e-6  # relative width that is aimed at
 ROUGH = 3e-6  # the same, in a search
+NEARLY = 3e-6  # width of a contour's bracket from which a lattice is asked as well
+RECENT = 256  # answers that are kept: plans, statements and ledgers ask for the same ones again
 WIDE = 0.1  # relative width from which the bounds of single steps may be better
 SINGLE_STEPS = "the steps' own bounds, added, are lower than the engines' (T11)"
 CROSSED = "the engines' bounds contradict each other or a single step, so the steps' own bounds are added (T11)"
@@ -63,6 +66,7 @@ class Answer:
         return Answer(lower, upper, "closed", SINGLE_STEPS) if upper < self.upper else replace(self, lower=lower)
 
 
+@lru_cache(maxsize=RECENT)
 def solve_epsilon(directions: tuple[Composition, ...], delta: float) -> Answer:
     """Bracket of the smallest epsilon at delta over all directions."""
     if delta == 0:
@@ -74,6 +78,7 @@ def solve_epsilon(directions: tuple[Composition, ...], delta: float) -> Answer:
     return best
 
 
+@lru_cache(maxsize=RECENT)
 def solve_delta(directions: tuple[Composition, ...], epsilon: float, goal: float = NARROW) -> Answer:
     """Bracket of delta at epsilon over all directions."""
     best = _whole_delta(directions[0], epsilon, goal)
@@ -152,7 +157,7 @@ def _two_engines(ask: Callable[[Engine], tuple[float, float]], goal: float) -> A
 
     low, high = (float(end) for end in ask(contour))
     answer = Answer(low, high, "contour", "the moment generating function decays along a line")
-    if answer.width <= goal:
+    if answer.width <= max(goal, NEARLY):
         return answer
     below, above = (float(end) for end in ask(lattice))
     if high - low <= above - below:

@@ -17,7 +17,7 @@ from dperm.errors import ParameterError
 from dperm.privacy import gaussian_profile
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import Guarantee
-from dperm.privacy.profile import PrivacyProfile, supporting_line
+from dperm.privacy.profile import PrivacyProfile, curve_of, supporting_line
 from dperm.privacy.protection import Protection, is_effective, percent, success_rate, up_to_one
 from dperm.privacy.record import Record, Release
 
@@ -141,7 +141,7 @@ def explain(subject: Subject, *, surprise: float | None = None) -> Explanation:
     ``surprise`` is the probability with which ``posterior`` may be exceeded; by default the first of 1e-6, 1e-5, ...
     that the profile can bound (it has to be larger than the profile's failure probability).
     """
-    profile = _profile_of(subject)
+    profile = curve_of(_profile_of(subject))
     advantage = profile.delta(0.0)
     posterior, probability = _posterior(profile, surprise)
     return Explanation(
@@ -164,7 +164,7 @@ def closest_mu(profile: PrivacyProfile) -> float | None:
     """
     if profile.delta(0.0) > 1 - 1e-9:
         return None
-    steepest = supporting_line(profile.delta, _SMALLEST_RATE)[0]
+    steepest = supporting_line(getattr(profile, "delta_for_rates", profile.delta), _SMALLEST_RATE)[0]
     return max(_mu_at(profile, steepest * (i / _PROBES) ** 2) for i in range(_PROBES + 1))
 
 

@@ -20,7 +20,8 @@ G = TypeVar("G", bound=AnyGuarantee)
 
 _ROUNDS = 200
 _SETTLED = 1e-10
-_STEPS = (0.0, *(4.0**power for power in range(-20, 2)))
+_WIDE = 1e-4
+_GOLDEN_ROUNDS = 40
 
 
 def group(guarantee: G, k: int) -> G:
@@ -88,10 +89,12 @@ class GroupProfile:
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
         """(lower, upper) bounds on the first epsilon at which T4's bound comes down to ``delta``."""
         delta = checks.small_delta("delta", delta)
-        low = self._climb(0.0, delta, end=0)
+        low, top, slope = self._climb(0.0, delta, end=0)
+        if top - low > _WIDE * top:  # the bracket of a bound that is not tight: its upper end has a root of its own
+            top, _, slope = self._climb(low, delta, end=1)
         # the pure bound k eps(0) holds at every delta, also where delta / S underflows
         pure = raised(self.k * self.base.epsilon(0.0))
-        high = min(self._verified_above(self._climb(low, delta, end=1), delta), pure)
+        high = min(self._verified_above(top, slope, delta), pure)
         return min(lowered(self.k * low), high), high
 
     def delta(self, epsilon: float) -> float:
@@ -118,28 +121,45 @@ class GroupProfile:
 
     def _lowest(self, high: float) -> tuple[float, float]:
         """T4's bound at the epsilon <= high where it is smallest: a geometric scan, then golden section."""
-        scan = min((high * 0.8**i for i in range(48)), key=lambda single: self._log_bound(single)[1])
-        left, right = scan * 0.8, min(high, scan / 0.8)
-        best, golden = self._log_bound(scan), (math.sqrt(5) - 1) / 2
-        for _ in range(40):
-            first, second = right - golden * (right - left), left + golden * (right - left)
-            at_first, at_second = self._log_bound(first), self._log_bound(second)
+        scan, at_scan = high, self._log_bound(high)
+        below, at_below = high / 2, self._log_bound(high / 2)
+        while at_below[1] < at_scan[1]:
+            scan, at_scan = below, at_below
+            below, at_below = scan / 2, self._log_bound(scan / 2)
+        left, right, best, golden = below, min(high, 2 * scan), at_scan, (math.sqrt(5) - 1) / 2
+        first, second = right - golden * (right - left), left + golden * (right - left)
+        at_first, at_second = self._log_bound(first), self._log_bound(second)
+        for _ in range(_GOLDEN_ROUNDS):
             best = min(best, at_first, at_second, key=_upper)
-            left, right = (left, second) if at_first[1] <= at_second[1] else (first, right)
+            if at_first[1] <= at_second[1]:
+                right, second, at_second = second, first, at_first
+                first = right - golden * (right - left)
+                at_first = self._log_bound(first)
+            else:
+                left, first, at_first = first, second, at_second
+                second = left + golden * (right - left)
+                at_second = self._log_bound(second)
         return best
 
-    def _climb(self, start: float, delta: float, *, end: int) -> float:
-        """The first root of delta(e) S(e) = delta, S the factor of T4, from below; ``end`` of the brackets is used.
+    def _climb(self, start: float, delta: float, *, end: int) -> tuple[float, float, float]:
+        """(root, top, slope): the first root of delta(e) S(e) = delta from below, S the factor of T4.
 
-        e <- epsilon(delta / S(e)) rises towards the first root and cannot pass it, as S increases and delta falls.
+        ``end`` of the base's brackets is used; ``top`` is the other end at the root, or a little less.
+        e <- epsilon(delta / S(e)) rises towards the first root and cannot pass it, as S increases and delta falls. A
+        climb on lower ends stops once a step is short beside the bracket. ``slope`` estimates -d log delta / d e.
         """
-        single = start
+        single, log_share, slope = start, math.nan, math.nan
         for _ in range(_ROUNDS if start < math.inf else 0):
-            following = self.base.epsilon_bracket(self._share(delta, single))[end]
-            if not single * (1 + _SETTLED) < following < math.inf:
-                return max(single, following)
-            single = following
-        return single
+            share = self._share(delta, single)
+            bracket = self.base.epsilon_bracket(share)
+            following = bracket[end]
+            if share > 0 and following > single:
+                slope = (log_share - math.log(share)) / (following - single)
+            settled = single * (1 + _SETTLED) + ((bracket[1] - bracket[0]) / 4 if end == 0 else 0.0)
+            if not settled < following < math.inf:
+                return max(single, following), bracket[1], slope
+            single, log_share = following, math.log(share) if share > 0 else math.nan
+        return single, math.inf, slope
 
     def _share(self, delta: float, single: float) -> float:
         """At least delta / S(single); rounded up to the smallest double, not to 0, where it underflows."""
@@ -147,14 +167,23 @@ class GroupProfile:
             return 0.0
         return exp_bracket(-math.inf, _log_product(delta, -_log_chain(single, self.k))[1])[1]
 
-    def _verified_above(self, start: float, delta: float) -> float:
-        """The first k e with e from ``start``, in growing steps, at which T4's bound is certainly at most ``delta``."""
+    def _verified_above(self, start: float, slope: float, delta: float) -> float:
+        """The first k e with e from ``start``, in growing steps, at which T4's bound is certainly at most ``delta``.
+
+        The first step is what ``slope`` and the bound at ``start`` call for.
+        """
+        if start == math.inf:
+            return math.inf
         target = math.log(delta) * (1 + 2 * ULP) if delta > 0 else -math.inf
-        for step in _STEPS if start < math.inf else ():
-            candidate = start + step * (start + 1e-3)
-            if self._log_bound(candidate)[1] <= target:
-                return round_up(self.k * Fraction(candidate))
-        return math.inf
+        excess = self._log_bound(start)[1] - target
+        step = 4.0**-20 * (start + 1e-3)
+        if 0 < excess < math.inf and slope > self.k:
+            step += 1.05 * excess / (slope - (self.k - 1))
+        candidate = start
+        while excess > 0 and step <= 4 * (start + 1e-3):
+            candidate, step = start + step, 4 * step
+            excess = self._log_bound(candidate)[1] - target
+        return round_up(self.k * Fraction(candidate)) if excess <= 0 else math.inf
 
 
 @singledispatch

@@ -42,6 +42,12 @@ class PrivacyProfile(Protocol):
         """Lower bound on the false-negative rate of every attacker with this false-positive rate."""
 
 
+def curve_of(profile: PrivacyProfile) -> PrivacyProfile:
+    """The profile as it answers many questions at once: its ``curve()`` if it has one, or itself."""
+    curve = getattr(profile, "curve", None)
+    return curve() if callable(curve) else profile
+
+
 def tradeoff_from_delta(delta: Callable[[float], float], false_positive_rate: float) -> float:
     """Lower bound on the false-negative rate f(x) of every attacker with false-positive rate x.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dperm.data.arrays import Floats
-from dperm.privacy.profile import PrivacyProfile
+from dperm.privacy.profile import PrivacyProfile, curve_of
 
 POINTS = 16
 _DELTAS = (0.0, *(10.0**-power for power in range(10, 0, -1)))
@@ -30,6 +30,7 @@ class Curve:
         """The curve of a profile: at powers of ten of delta, and at 16 epsilons, more of them where trade-offs bend."""
         if isinstance(profile, Curve):
             return profile
+        profile = curve_of(profile)
         found = [(profile.epsilon(delta), delta) for delta in _DELTAS]
         reached = [(epsilon, delta) for epsilon, delta in found if 0 < epsilon < math.inf]
         end = 1.1 * max((epsilon for epsilon, _ in reached), default=1.0)

@@ -11,10 +11,11 @@ from dperm.accounting.composition import Composition
 from dperm.accounting.contour.closing import NotClosedError, Tolerance
 from dperm.accounting.contour.plans import Certified, Plan, newton, plans
 from dperm.accounting.contour.problem import Problem, plain
-from dperm.accounting.contour.saddle import GRID, saddle_for_epsilon
+from dperm.accounting.contour.saddle import GRID, saddle_for_delta, saddle_for_epsilon
 from dperm.accounting.special import log_kappa
 
 Measure = Callable[[Plan], tuple[float, float]]
+NEARLY = 3e-6  # relative width from which dearer plans are tried
 LEAST_DELTA = 1e-290
 LEAST_LOG_DELTA = -600.0  # the scale of tolerances stays above underflow
 
@@ -23,6 +24,35 @@ def delta_bracket(composition: Composition, epsilon: float, goal: float = 1e-6) 
     """Bounds on delta(epsilon); (0, 1) if no line closes."""
     log_delta = _rough_log_delta(composition, epsilon)
     return _narrowed(composition, lambda plan: plan(composition, epsilon, log_delta).bracket(epsilon), 1.0, goal)
+
+
+def epsilon_guess(composition: Composition, delta: float) -> float:
+    """Saddle-point estimate of epsilon at ``delta``, to start a search; 1 if there is none."""
+    try:
+        product, _ = plain(Problem.of(composition, math.log(delta), Tolerance()), 0.12)
+        guess = saddle_for_delta(product, math.log(delta))[1]
+    except NotClosedError:
+        return 1.0
+    return guess if 0 < guess < math.inf else 1.0
+
+
+def reader(composition: Composition, epsilon: float, goal: float) -> Callable[[float], tuple[float, float]] | None:
+    """Bounds on delta at every epsilon, from the line that does best at this one: tight near it. None if none closes.
+
+    The theorem of the line holds at every epsilon >= 0; only the errors grow with the distance.
+    """
+    log_delta, best, width = _rough_log_delta(composition, epsilon), None, math.inf
+    for plan in plans(composition):
+        try:
+            line = plan(composition, epsilon, log_delta)
+        except NotClosedError:
+            continue
+        low, high = line.bracket(epsilon)
+        if high > 0 and (high - max(low, 0.0)) / high < width:
+            best, width = line, (high - max(low, 0.0)) / high
+        if width <= goal:
+            break
+    return None if best is None else best.bracket
 
 
 def epsilon_bracket(composition: Composition, delta: float, goal: float = 1e-6) -> tuple[float, float]:
@@ -44,7 +74,7 @@ def _narrowed(composition: Composition, measure: Measure, most: float, goal: flo
         except NotClosedError:
             continue
         low, high = max(low, below), min(high, above)
-        if high - low <= goal * high:
+        if high - low <= max(goal, NEARLY) * high:
             break
     return low, high
 

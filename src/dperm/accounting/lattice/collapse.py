@@ -59,7 +59,13 @@ class Collapsed:
         return (*outside, (self.window.loss, self.window.p))
 
     def masses(self, borders: Array) -> tuple[Array, Array]:
-        """Masses outside the window."""
-        below = self.window.law.masses(np.minimum(borders, self.window.low))
-        above = self.window.law.masses(np.maximum(borders, self.window.high))
-        return below[0] + above[0], below[1] + above[1]
+        """Masses outside the window: those of the law, except in the few cells that meet the window."""
+        low, high, law = self.window.low, self.window.high, self.window.law
+        p, q = (np.array(part) for part in law.masses(borders))
+        first = int(np.searchsorted(borders[1:], low, side="right"))
+        last = int(np.searchsorted(borders[:-1], high, side="left"))
+        if first < last:
+            cells = borders[first : last + 1]
+            below, above = law.masses(np.minimum(cells, low)), law.masses(np.maximum(cells, high))
+            p[first:last], q[first:last] = below[0] + above[0], below[1] + above[1]
+        return p, q

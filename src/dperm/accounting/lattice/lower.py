@@ -27,8 +27,7 @@ from dperm.accounting.lattice.rounding import PLACE, UNDERFLOW
 from dperm.accounting.lattice.step import BoolArray, StepLaw
 from dperm.accounting.laws.law import Array
 
-SMOOTH_ROUNDS = 2
-RAISE_ROUNDS = 2
+FEW_CELLS = 2**15  # beyond, cells are so narrow that one round of fitting does what two do for few
 FAR_CELLS = 64
 NOTHING = 1e-300  # mass at the lowest point, so that no law is empty
 NOWHERE = (0.0, -math.inf)  # P-mass and log Q-mass of no outcome
@@ -60,8 +59,7 @@ def merged(law: StepLaw, grid: Grid, c: float, window: Window | None) -> Merged:
     """Merge the density's cells and move the atoms down. Mass below the grid is dropped."""
     if grid.points == 1:
         return Merged(grid.start, _with_atoms(np.full(1, NOTHING), law, grid.start, grid.spacing), NOWHERE, 0.0)
-    cells = _fitted(law, _cells(law, grid, window), grid)
-    p, misfit = _misfits(law, cells)
+    cells, p, misfit = _fitted(law, _cells(law, grid, window), grid)
     misfit = misfit / grid.spacing
     first, stride = (1, 2) if grid.double else (0, 1)
     bad, sag, cost = _settle(p, misfit, c * cells.values) if p.any() else (misfit > 0, 0.0, 0.0)
@@ -120,21 +118,26 @@ def _cells(law: StepLaw, grid: Grid, window: Window | None) -> Cells:
     return Cells(borders, values, free)
 
 
-def _fitted(law: StepLaw, cells: Cells, grid: Grid) -> Cells:
-    """Move free borders: by slowly varying misfits, by Newton around a collapsed window, and up where still needed."""
+def _fitted(law: StepLaw, cells: Cells, grid: Grid) -> tuple[Cells, Array, Array]:
+    """Move free borders: by slowly varying misfits, by Newton around a collapsed window, and up where still needed.
+
+    Returns the cells with their P-masses and misfits.
+    """
     reach = 0.25 * grid.spacing * (2 if grid.double else 1)
-    for _ in range(SMOOTH_ROUNDS):
+    rounds = 2 if len(cells.values) < FEW_CELLS else 1
+    for _ in range(rounds):
         misfit = _misfits(law, cells)[1]
         cells = _moved(cells, (misfit[:-1] + misfit[1:]) / 2, reach)
     if not grid.double:
         cells = _steep(law, cells)
-    for _ in range(RAISE_ROUNDS):
-        misfit = np.maximum(_misfits(law, cells)[1], 0.0)
-        if not misfit.any():
-            break
-        need = misfit * np.where(cells.free[:-1] != cells.free[1:], 2.0, 1.0)  # only one border can move: twice as far
+    for _ in range(rounds):
+        p, misfit = _misfits(law, cells)
+        short = np.maximum(misfit, 0.0)
+        if not short.any():
+            return cells, p, misfit
+        need = short * np.where(cells.free[:-1] != cells.free[1:], 2.0, 1.0)  # only one border can move: twice as far
         cells = _moved(cells, 1.001 * np.maximum(need[:-1], need[1:]), reach)
-    return cells
+    return cells, *_misfits(law, cells)
 
 
 def _steep(law: StepLaw, cells: Cells) -> Cells:

@@ -12,7 +12,7 @@ from dperm.accounting.lattice.spectrum import convolve
 from dperm.accounting.laws.law import Array
 
 SLIVERS = (1e-13, 1e-11, 1e-9, 1e-7)  # mass that may be left out on each side: more, if the window gets too long
-MOST_POINTS = 2**20
+MOST_POINTS = 2**17
 FACTORS = (0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.5)
 
 
@@ -29,6 +29,14 @@ def composed(measure: Measure, count: int) -> tuple[Measure, float]:
     weights = np.maximum(np.roll(circle.weights, -low), 0.0)[: high - low + 1]
     start = circle.start + low * measure.spacing
     return Measure(start, measure.spacing, weights, circle.log_scale), 4 * sliver + length * circle.noise
+
+
+def longer(measure: Measure, count: int) -> float:
+    """How many times longer than MOST_POINTS the composition would be."""
+    if count == 1:
+        return 0.0
+    low, high = window(measure, count, SLIVERS[-1])
+    return (high - low) / MOST_POINTS
 
 
 def window(measure: Measure, count: int, sliver: float) -> tuple[int, int]:

@@ -3,7 +3,7 @@
 """Choosing the tilt, the period and the lattices. Nothing here needs a proof: every choice gives a valid bracket."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import fft
@@ -12,7 +12,7 @@ from dperm.accounting.lattice.coarse import Coarse, CoarseLaw
 from dperm.accounting.lattice.grid import Shape, shape_of
 from dperm.accounting.laws.law import Array
 
-MOST_POINTS = 2**20
+MOST_POINTS = 2**19  # divided by the number of laws
 MOST_OWN = 2**19
 LEAST_POINTS = 2**9
 NEAR = np.array([1.02, 1.1, 1.3])  # tilts that serve a law with a faint mass far up, beyond its usual deviation
@@ -97,6 +97,11 @@ class LawPlan:
     own: bool
     misfit: float
 
+    def coarser(self, factor: float) -> "LawPlan":
+        """The same on a lattice about ``factor`` times as coarse, which still fits the atoms."""
+        spacing = float(self.shape.spacings(1.1 * factor * self.spacing, 1)[0])
+        return replace(self, spacing=spacing) if spacing > self.spacing else self
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -117,7 +122,7 @@ def plan_of(coarse: Coarse, target: Target, width: float, *, upper: bool) -> Pla
     total = sum(one.law.count * (one.shape.high - one.shape.low) for one in candidates)
     widest = max(one.shape.high - one.shape.low for one in candidates)
     period = min(target.period, total)
-    least = max(period, widest) / (0.9 * MOST_POINTS)
+    least = max(period, widest) / (0.9 * MOST_POINTS / len(candidates))
     spacing, exhausted = _spacing(candidates, lead, min(wishes), least, width)
     laws = tuple(
         _law_plan(one, spacing, wish, one is candidates[lead]) for one, wish in zip(candidates, wishes, strict=True)

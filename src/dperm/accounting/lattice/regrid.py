@@ -19,18 +19,25 @@ SPARSE = 0.5  # points further apart than this share of the new spacing are not 
 THIN = 1e-14  # tilted mass of a cell that is put one point lower, whatever its merged loss
 
 
-def split_up(measure: Measure, spacing: float, c: float) -> Measure:
-    """Connect-the-dots on the new lattice, which starts at the same loss."""
+def split_up(measure: Measure, spacing: float, c: float, length: int) -> Measure:
+    """Connect-the-dots on the new lattice, which starts at the same loss.
+
+    A law with more than ``length`` points is folded onto the circle of that length, on which it is convolved.
+    """
     index, beyond = _positions(measure, spacing)
     up = np.expm1(-beyond) / math.expm1(-spacing)
-    return _normalised(measure, measure.start, spacing, _gathered(measure, index, beyond, up, spacing, c))
+    raised = _gathered(measure, index, beyond, up, spacing, c, length)
+    return _normalised(measure, measure.start, spacing, raised)
 
 
-def merge_down(measure: Measure, spacing: float, c: float) -> Measure:
-    """Merged cells on the new lattice, shifted down until no merged loss lies below its lattice value."""
+def merge_down(measure: Measure, spacing: float, c: float, length: int) -> Measure:
+    """Merged cells on the new lattice, shifted down until no merged loss lies below its lattice value.
+
+    Points that are moved, not merged, are folded as in `split_up`.
+    """
     index, beyond = _positions(measure, spacing)
     if measure.spacing > SPARSE * spacing:
-        fallen = _gathered(measure, index, beyond, np.zeros_like(beyond), spacing, c)
+        fallen = _gathered(measure, index, beyond, np.zeros_like(beyond), spacing, c, length)
         return _normalised(measure, measure.start, spacing, fallen)
     # a point stands for the interval of length measure.spacing around it, which the cell border may cut
     up = np.clip((beyond - spacing / 2) / measure.spacing + 0.5, 0.0, 1.0)
@@ -44,12 +51,15 @@ def merge_down(measure: Measure, spacing: float, c: float) -> Measure:
     return _normalised(measure, measure.start - sag, spacing, weights, shift=-c * sag)
 
 
-def _gathered(measure: Measure, index: IndexArray, beyond: Array, up: Array, spacing: float, power: float) -> Array:
+def _gathered(
+    measure: Measure, index: IndexArray, beyond: Array, up: Array, spacing: float, power: float, length: int = 2**62
+) -> Array:
     """Every point's mass on its two neighbours, a share ``up`` on the upper one, times e^{power (new - old loss)}."""
     low = measure.weights * (1 - up) * np.exp(-power * beyond)
     high = measure.weights * up * np.exp(power * (spacing - beyond))
-    points = int(index[-1]) + 2
-    return np.asarray(np.bincount(index, low, points) + np.bincount(index + 1, high, points), dtype=np.float64)
+    points = min(int(index[-1]) + 2, length)
+    lower, upper = index % points, (index + 1) % points
+    return np.asarray(np.bincount(lower, low, points) + np.bincount(upper, high, points), dtype=np.float64)
 
 
 def _positions(measure: Measure, spacing: float) -> tuple[IndexArray, Array]:

@@ -10,35 +10,58 @@ from dperm.accounting.lattice.collapse import Collapsed, Window
 from dperm.accounting.lattice.plan import Plan, Target, plan_of
 from dperm.accounting.lattice.readout import Readout
 from dperm.accounting.lattice.rounding import UNDERFLOW
-from dperm.accounting.lattice.sides import lower_factors, readout_of, upper_factors
+from dperm.accounting.lattice.sides import Factor, lower_factors, readout_of, upper_factors
 
 FIXED_POINT_ROUNDS = 8
+LONG = 2**17  # points of both sides
 
 
 @dataclass(frozen=True)
 class Round:
-    """An upper and a lower profile; ``exhausted`` if finer lattices were wanted than are allowed."""
+    """An upper and a lower profile.
+
+    ``exhausted``: finer lattices were wanted than are allowed; ``steep``: the laws that were collapsed for the lower
+    side, or None if the plain laws did better.
+    """
 
     upper: Readout
     lower: Readout
     exhausted: bool
+    steep: tuple[bool, ...] | None
 
     @classmethod
-    def of(cls, coarse: Coarse, target: Target, width: float) -> "Round":
-        """Both sides, each off by about half of ``width`` (in eps)."""
+    def of(cls, coarse: Coarse, target: Target, width: float, steep: tuple[bool, ...] | None = None) -> "Round":
+        """Both sides, each off by about half of ``width`` (in eps); laws that an earlier round found ``steep``."""
         above = plan_of(coarse, target, width / 2, upper=True)
-        below = plan_of(coarse, target, width / 2, upper=False)
-        factors, costs = lower_factors(below)
-        steep = [cost > width / (4 * len(costs)) for cost in costs]
-        if any(steep):
-            second = _collapsed_plan(coarse, below, steep, width / 2)
-            others, other_costs = lower_factors(second)
-            below, factors = (second, others) if sum(other_costs) < sum(costs) else (below, factors)
+        below, factors, collapsed = _lower_side(coarse, target, width, steep)
         upper, lower = readout_of(upper_factors(above), above), readout_of(factors, below)
-        return cls(upper, lower, above.exhausted or below.exhausted)
+        return cls(upper, lower, above.exhausted or below.exhausted, collapsed)
+
+    @property
+    def long(self) -> bool:
+        """Whether another round on finer lattices would be slow."""
+        return len(self.upper.circle.weights) + len(self.lower.circle.weights) > LONG
 
 
-def _collapsed_plan(coarse: Coarse, plan: Plan, steep: list[bool], width: float) -> Plan:
+def _lower_side(
+    coarse: Coarse, target: Target, width: float, steep: tuple[bool, ...] | None
+) -> tuple[Plan, list[Factor], tuple[bool, ...] | None]:
+    """The cheaper of the plain laws and the collapsed ones; straight to the latter if an earlier round chose them."""
+    plan = plan_of(coarse, target, width / 2, upper=False)
+    if steep is not None:
+        plan = _collapsed_plan(coarse, plan, steep, width / 2)
+        return plan, lower_factors(plan)[0], steep
+    factors, costs = lower_factors(plan)
+    found = tuple(cost > width / (4 * len(costs)) for cost in costs)
+    if any(found):
+        second = _collapsed_plan(coarse, plan, found, width / 2)
+        others, other_costs = lower_factors(second)
+        if sum(other_costs) < sum(costs):
+            return second, others, found
+    return plan, factors, None
+
+
+def _collapsed_plan(coarse: Coarse, plan: Plan, steep: tuple[bool, ...], width: float) -> Plan:
     """A plan whose steep laws are collapsed where they are steepest.
 
     The window depends on the spacing, and the spacing (which has to fit the atoms) on the window: a fixed point.

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.accounting.lattice.lower import merged
+from dperm.accounting.lattice.lower import Merged, merged
 from dperm.accounting.lattice.measure import Measure, tilt
-from dperm.accounting.lattice.own import composed
+from dperm.accounting.lattice.own import composed, longer
 from dperm.accounting.lattice.plan import LawPlan, Plan
 from dperm.accounting.lattice.readout import Beyond, Readout
 from dperm.accounting.lattice.regrid import merge_down, split_up
@@ -19,6 +19,7 @@ from dperm.accounting.lattice.spectrum import convolve
 from dperm.accounting.lattice.upper import raised
 
 SLACK = 1e-9  # on the logarithm of a moment generating function that bounds aliases, absolute and (times 1e-4) relative
+COARSER = 4  # times that a law's own lattice is made coarser, so that its composition is short
 NEGLIGIBLE = -40.0  # log of a mass of which no two are seen together
 
 
@@ -51,23 +52,41 @@ def upper_factors(plan: Plan) -> list[Factor]:
 
 def _above(law: LawPlan, plan: Plan) -> Factor:
     c, count = plan.target.tilt, law.coarse.count
-    grid = law.shape.grid(law.spacing)
-    masses, lost = raised(law.coarse.law, grid, law.coarse.tail)
-    measure = tilt(grid.start, grid.spacing, masses, c)
+    law, measure, lost = _raised(law, c)
+    for _ in range(COARSER if law.own else 0):
+        if (excess := longer(measure, count)) <= 1:
+            break
+        law, measure, lost = _raised(law.coarser(excess), c)
     log_mgf, kept = count * measure.log_mgf(c, plan.target.beyond), count * _log_rest(lost)
     if not law.own:
         return Factor(measure, count, 0.0, log_mgf, kept)
     whole, variation = composed(measure, count)
     # split_up moves mass up by at most one lattice step
     log_mgf += plan.target.beyond * plan.spacing
-    return Factor(split_up(whole, plan.spacing, c), 1, variation, log_mgf, kept)
+    return Factor(split_up(whole, plan.spacing, c, plan.length), 1, variation, log_mgf, kept)
+
+
+def _raised(law: LawPlan, c: float) -> tuple[LawPlan, Measure, float]:
+    """The tilted upper law, and the P-mass that it sends to +infinity."""
+    grid = law.shape.grid(law.spacing)
+    masses, lost = raised(law.coarse.law, grid, law.coarse.tail)
+    return law, tilt(grid.start, grid.spacing, masses, c), lost
+
+
+def _merged(law: LawPlan, c: float) -> tuple[LawPlan, Measure, Merged]:
+    """The tilted lower law, and its parts."""
+    grid = law.shape.grid(law.spacing)
+    below = merged(law.coarse.law, grid, c, law.coarse.window)
+    return law, tilt(below.start, grid.spacing, below.masses, c), below
 
 
 def _below(law: LawPlan, plan: Plan) -> tuple[Factor, float]:
     c, count = plan.target.tilt, law.coarse.count
-    grid = law.shape.grid(law.spacing)
-    below = merged(law.coarse.law, grid, c, law.coarse.window)
-    measure = tilt(below.start, grid.spacing, below.masses, c)
+    law, measure, below = _merged(law, c)
+    for _ in range(COARSER if law.own else 0):
+        if (excess := longer(measure, count)) <= 1:
+            break
+        law, measure, below = _merged(law.coarser(excess), c)
     log_mgf = count * measure.log_mgf(c, plan.target.beyond)
     far = (count * _log_rest(below.far[0]), _log_some(below.far[1], count))
     cost = count * below.cost + law.misfit
@@ -75,7 +94,7 @@ def _below(law: LawPlan, plan: Plan) -> tuple[Factor, float]:
         return Factor(measure, count, 0.0, log_mgf, far=far), cost
     whole, variation = composed(measure, count)
     # merge_down only lowers E e^{c2 L}: merged losses by convexity, then moved down
-    return Factor(merge_down(whole, plan.spacing, c), 1, variation, log_mgf, far=far), cost
+    return Factor(merge_down(whole, plan.spacing, c, plan.length), 1, variation, log_mgf, far=far), cost
 
 
 def _log_rest(mass: float) -> float:

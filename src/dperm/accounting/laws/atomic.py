@@ -36,7 +36,7 @@ class AtomicLoss:
         return math.fsum(w * -math.expm1(epsilon - a) for a, w in above)
 
     def log_delta(self, epsilon: float) -> float:
-        """Logarithm of the sum of T2 over the atoms, without the mass at infinity; the largest atom never underflows."""
+        """Logarithm of the sum of T2 over the atoms, without the mass at infinity."""
         finite = self._finite_delta(epsilon)
         return math.log(finite) if finite > 0 else -math.inf
 
