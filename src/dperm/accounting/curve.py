@@ -45,6 +45,7 @@ class DirectionCurve:
         if exact is not None:
             return self._whole((exact[0], max(exact[1], LEAST_DOUBLE)))
         low, high = basic.delta_bracket(composition, epsilon)
+        high = max(high, LEAST_DOUBLE)
         for _, reader in sorted(self.readers, key=lambda pair: abs(pair[0] - epsilon)):
             if high - low <= width * high or self._whole((low, high))[1] <= enough:
                 break

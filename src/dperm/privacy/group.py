@@ -21,7 +21,7 @@ G = TypeVar("G", bound=AnyGuarantee)
 _ROUNDS = 200
 _SETTLED = 1e-10
 _WIDE = 1e-4
-_GOLDEN_ROUNDS = 40
+_GOLDEN_ROUNDS = 56
 
 
 def group(guarantee: G, k: int) -> G:
