@@ -12,7 +12,7 @@ from dperm.accounting.lattice.coarse import Coarse, CoarseLaw
 from dperm.accounting.lattice.grid import Shape, shape_of
 from dperm.accounting.laws.law import Array
 
-MOST_POINTS = 2**19  # divided by the number of laws
+MOST_POINTS = 7 * 2**16  # divided by the number of laws
 MOST_OWN = 2**19
 LEAST_POINTS = 2**9
 NEAR = np.array([1.02, 1.1, 1.3])  # tilts that serve a law with a faint mass far up, beyond its usual deviation
