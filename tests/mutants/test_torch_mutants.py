@@ -23,6 +23,11 @@ torch.set_num_threads(1)
 ROOTS = ("dperm.torch", "dperm.mechanisms.run", "dperm.accounting")
 
 
+def full_name(module: str) -> str:
+    """Modules of other packages are written with their package."""
+    return f"dperm.{module}" if module.startswith(("accounting.", "data.")) else f"dperm.torch.{module}"
+
+
 @contextmanager
 def in_place(name: str, source: str) -> Iterator[None]:
     """A module of this source instead of the real one, in every module that uses something of it."""
@@ -367,8 +372,30 @@ MUTANTS = [
         "if False and not _close(total, grad,",
         checks.penalties_are_refused,
     ),
-    Mutant("missing keys are keys", "sampling", "isinstance(key, int | str | bytes)", "True", checks.keys_are_sound),
-    Mutant("keys of two types are one", "sampling", "(type(key), key)", "str(key)", checks.keys_are_sound),
+    Mutant(
+        "floats are keys",
+        "data.identity",
+        "isinstance(key, int | str | bytes | np.integer | np.bool_)",
+        "True",
+        checks.keys_are_sound,
+    ),
+    Mutant(
+        "kinds are mixed", "data.identity", "len({_kind(key) for key in canonical}) > 1", "False", checks.keys_are_sound
+    ),
+    Mutant(
+        "equal keys of two types are two people",
+        "sampling",
+        "numbers.setdefault(key, len(numbers)) for key in found",
+        "numbers.setdefault((type(raw), key), len(numbers)) for raw, key in zip(keys, found)",
+        checks.keys_are_sound,
+    ),
+    Mutant(
+        "normal forms are people",
+        "data.identity",
+        'unicodedata.normalize("NFC", plain)',
+        "plain",
+        checks.keys_are_sound,
+    ),
     Mutant(
         "a training goes on after half a step",
         "session",
@@ -389,7 +416,7 @@ MUTANTS = [
 @pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.name)
 def test_the_mutant_is_killed(mutant, monkeypatch):
     take("torch", monkeypatch)  # that kernels compute the same is tested elsewhere
-    name = f"dperm.{mutant.module}" if mutant.module.startswith("accounting") else f"dperm.torch.{mutant.module}"
+    name = full_name(mutant.module)
     source = Path(importlib.import_module(name).__file__).read_text(encoding="utf-8")
     assert source.count(mutant.old) == 1, "the mutant no longer fits the source"
     with in_place(name, source.replace(mutant.old, mutant.new)), pytest.raises((Exception, pytest.fail.Exception)):
@@ -407,7 +434,7 @@ def test_the_checks_pass_without_mutants(check, way, monkeypatch):
 def test_modules_work_in_the_place_of_themselves(module, monkeypatch):
     """So that a mutant dies of its line, and not of being put in place."""
     take("torch", monkeypatch)
-    name = f"dperm.{module}" if module.startswith("accounting") else f"dperm.torch.{module}"
+    name = full_name(module)
     source = Path(importlib.import_module(name).__file__).read_text(encoding="utf-8")
     with in_place(name, source):
         for check in {mutant.check for mutant in MUTANTS if mutant.module == module}:

@@ -456,7 +456,10 @@ def keys_are_sound() -> None:
     from dperm.torch import sampling
 
     assert refused(lambda: sampling.groups_of([1, float("nan"), 1], 3, 2))
-    assert sampling.groups_of([1, "1", 1], 3, 2).count == 2
+    assert refused(lambda: sampling.groups_of([1.5, 1.25, 2.5], 3, 2))
+    assert refused(lambda: sampling.groups_of([1, "1", 1], 3, 2))
+    assert sampling.groups_of([1, True, 2], 3, 2).count == 2
+    assert sampling.groups_of(["Zo\u00e9", "Zoe\u0301"], 2, 2).count == 1
 
 
 def half_steps_end_a_training() -> None:
