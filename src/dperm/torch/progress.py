@@ -29,3 +29,16 @@ def step_progress(steps: int, shown: bool | None, *, done: int = 0) -> Iterator[
     with Bar(*columns, TimeRemainingColumn(), console=console) as bar:
         task = bar.add_task("", total=steps, completed=done)
         yield Progress(lambda: bar.advance(task))
+
+
+@contextmanager
+def check_progress(shown: bool | None) -> Iterator[None]:
+    """Show that data and model are being checked; ``shown`` None: if standard error is a terminal."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not (console.is_terminal if shown is None else shown):
+        yield
+        return
+    with console.status("checking model and data; nothing is charged yet"):
+        yield

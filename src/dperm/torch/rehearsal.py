@@ -343,6 +343,13 @@ class Rehearsal:
     ) -> None:
         """Check that the examples' gradients add up to the gradient of the sum, for every parameter."""
         self._sums_checked = True
+        if not bool(seen.norms.isfinite().all(0).any()):
+            warnings.warn(
+                "no record of the first batch has a finite gradient. Such records count for nothing, so that the model "
+                "would be trained on noise alone: look for values that are not finite in the data and in the loss.",
+                DpermWarning,
+                stacklevel=2,
+            )
         whole = float(torch.linalg.vector_norm(seen.totals.nan_to_num(0, 0)))
         by_id = {id(parameter): factor for parameter, factor in factors}
         for (name, parameter), grad in zip(self.parameters, plain, strict=True):

@@ -30,6 +30,7 @@ from dperm.privacy import Release
 from dperm.torch.checkpoint import resumed
 from dperm.torch.condition import Condition
 from dperm.torch.digest import model_digest
+from dperm.torch.divergence import warn_of_divergence
 from dperm.torch.engine.check import check_losses
 from dperm.torch.engine.describe import Description, describe
 from dperm.torch.engine.gradients import PerExampleGradients, Unclipped, checked_losses, summed
@@ -37,7 +38,7 @@ from dperm.torch.engine.scratch import keep_freed_memory
 from dperm.torch.model_facts import model_facts
 from dperm.torch.native.kernels import in_words, kernels
 from dperm.torch.options import Options
-from dperm.torch.progress import step_progress
+from dperm.torch.progress import check_progress, step_progress
 from dperm.torch.readiness import Ready, ready
 from dperm.torch.records import Batch
 from dperm.torch.rehearsal import FEWEST, STAND_IN, STOPPED, Rehearsal
@@ -133,7 +134,8 @@ class PrivateTraining:
             kernels()  # compiled now if they have to be: nothing is charged yet
         with ExitStack() as stack:
             self._checkpoint = stack.enter_context(resumed(self._options.resume, self.plan))
-            self._ready = self._prepared()
+            with check_progress(self._options.progress):
+                self._ready = self._prepared()
             self._checkpoint.check_bits(self._ready.record.seeded)
             self._checkpoint.check_budget(self._budget is not None)
             self.gradients = stack.enter_context(PerExampleGradients(self.model, sites=self._ready.value.sites))
@@ -169,6 +171,8 @@ class PrivateTraining:
             if self._run is not None:
                 self._release = self._run.released(self.model, model_digest)
         self._as_checked.warn_of_buffers()
+        if self._release is not None:
+            warn_of_divergence(self.model, self._ready.value.inputs)
 
     def __iter__(self) -> Iterator[Batch]:
         """Micro-batches of the samples of the steps that are left; `step` is called once for each."""

@@ -17,6 +17,7 @@ from dperm.noise.bits import Bits, Stream
 from dperm.privacy import Release
 from dperm.torch.adam import tell_noise
 from dperm.torch.digest import model_digest
+from dperm.torch.divergence import warn_of_divergence
 from dperm.torch.engine.check import check_losses
 from dperm.torch.engine.clipping import Clipping
 from dperm.torch.engine.gradients import PerExampleGradients, Sums, summed, weighed
@@ -25,7 +26,7 @@ from dperm.torch.loss_functions import Loss, PerExample, check_loss, losses_of, 
 from dperm.torch.model_facts import model_facts
 from dperm.torch.noise import StepNoise
 from dperm.torch.options import Options
-from dperm.torch.progress import step_progress
+from dperm.torch.progress import check_progress, step_progress
 from dperm.torch.readiness import Ready, ready
 from dperm.torch.records import Batch
 from dperm.torch.rehearsal import Rehearsal
@@ -65,7 +66,8 @@ def train(
         return data
 
     facts = plan.with_public(model_facts(model))
-    beginning = prepared(facts, checked, budget=budget, bits=bits)
+    with check_progress(options.progress):
+        beginning = prepared(facts, checked, budget=budget, bits=bits)
     with (
         beginning.charged(request_id=options.request_id) as run,
         PerExampleGradients(model, sites=run.value.sites) as gradients,
@@ -83,7 +85,9 @@ def train(
             progress.advance()
             if after_step is not None:
                 after_step(step + 1)
-        return run.released(model, model_digest)
+        release = run.released(model, model_digest)
+    warn_of_divergence(model, beginning.value.inputs)
+    return release
 
 
 def _rehearse(plan: "DPSVRGPlan", model: nn.Module, loss: PerExample, data: Ready) -> None:

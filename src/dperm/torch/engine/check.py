@@ -7,6 +7,7 @@ and if the gradients that are clipped are those of the examples. Both are tried 
 """
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 
 import torch
 from torch import Tensor, nn
@@ -15,7 +16,7 @@ from torch.utils._pytree import tree_leaves
 from dperm.errors import AssumptionError, DpermError, ParameterError
 from dperm.torch.engine.company import check_company
 from dperm.torch.engine.comparison import wrong_parameters
-from dperm.torch.engine.findings import probed
+from dperm.torch.engine.findings import Findings, probed
 from dperm.torch.engine.gradients import PerExampleGradients
 from dperm.torch.engine.held import Held
 from dperm.torch.engine.influence import EXAMPLES, SIZES, check_influence, outputs, shared_lookup
@@ -23,7 +24,7 @@ from dperm.torch.engine.keeping import check_kept, check_registered
 from dperm.torch.engine.refusals import check_layers, check_parameters
 from dperm.torch.engine.sites import Site, opaque, sites_of, whole_model
 from dperm.torch.engine.sizes import check_sizes
-from dperm.torch.engine.synthetic import Examples, Inputs
+from dperm.torch.engine.synthetic import Examples, Inputs, is_large
 from dperm.torch.engine.tape import PARTS, refuse_second_backward
 from dperm.torch.engine.trials import Trial, trials
 from dperm.torch.engine.untouched import seeded, untouched, without_dropout
@@ -62,19 +63,21 @@ def check_model(model: nn.Module, inputs: Inputs, *, public: bool = False) -> li
     """
     check_parameters(model)
     check_layers(model)
+    brief = is_large(model)
     with untouched(model) as start, torch.enable_grad():
         examples = _usable(model, Examples(inputs, public), start)
         check_kept(model, examples, start)
         _check_run(model, examples, EXAMPLES, start)
         tried = trials(model, examples)
         check_influence(model, tried[0])
-        for size in SIZES:
+        for size in SIZES[2:] if brief else SIZES[1:]:
             _check_run(model, examples, size, start)
         check_sizes(model, examples)
         for trial in tried[1:]:
             with trial.of(model):
                 check_influence(model, trial)
-                check_sizes(model, trial.examples)
+                if not brief:
+                    check_sizes(model, trial.examples)
         return _sites(model, tried)
 
 
@@ -132,7 +135,8 @@ def _usable(model: nn.Module, examples: Examples, start: Held) -> Examples:
     found: Exception | None = None
     for one in tried:
         try:
-            start.restore()
+            if found is not None:
+                start.restore()
             seeded()
             args, kwargs = one.batch(EXAMPLES)
             model(*args, **kwargs)
@@ -188,11 +192,10 @@ def _sites(model: nn.Module, tries: Sequence[Trial]) -> list[Site]:
     seeded()
     examples = tries[0].examples
     findings = probed(model, examples.batch, opaque)
-    tried = [sites_of(model, findings)]
-    tried.append(whole_model(model, shared_lookup(model, examples) or OPEN, findings=findings))
     refusal: DpermError | None = None
     wrong: list[str] = []
-    for sites in tried:
+    for by_layer in (True, False):
+        sites = sites_of(model, findings) if by_layer else _by_whole_model(model, examples, findings)
         try:
             found = _wrong(model, sites, tries)
         except DpermError as error:
@@ -212,16 +215,21 @@ def _sites(model: nn.Module, tries: Sequence[Trial]) -> list[Site]:
     )
 
 
+def _by_whole_model(model: nn.Module, examples: Examples, findings: Findings) -> list[Site]:
+    return whole_model(model, shared_lookup(model, examples) or OPEN, findings=findings)
+
+
 def _wrong(model: nn.Module, sites: list[Site], tries: Sequence[Trial]) -> list[str]:
-    """Parameters whose gradients are wrong; substitutes may draw other random numbers, so dropout is left out then."""
-    for trial in tries:
-        with trial.of(model):
+    """Parameters whose gradients are wrong; substitutes may draw other random numbers, so dropout is left out then.
+
+    Of a large model one trial is enough, the last one that shows something.
+    """
+    is_substituted, brief = any(site.method == "substitute" for site in sites), is_large(model)
+    for trial in reversed(tries) if brief else tries:
+        with trial.of(model), without_dropout(model) if is_substituted else nullcontext():
             found = wrong_parameters(model, sites, trial)
-            if found and any(site.method == "substitute" for site in sites):
-                with without_dropout(model):
-                    found = wrong_parameters(model, sites, trial)
             if not found:
                 check_company(model, sites, trial)
-        if found:
+        if found or (brief and found is not None):
             return found
     return []

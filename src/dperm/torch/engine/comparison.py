@@ -1,10 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The engine's per-example gradients against one backward pass for each example.
+"""The engine's per-example gradients against an ordinary backward pass.
 
-Both have the same forward pass, with the same dropout; the loss is a sum of the outputs with fixed weights. Errors of
-rounding are some 1e-6 of a gradient in single precision, and larger for long sums that cancel; a gradient that is wrong
-is wrong by far more than 1e-3. What is below a millionth of the whole gradient is rounding (biases before a softmax).
+Both have the same forward pass, with the same dropout; the loss of an example is a sum of its outputs with fixed
+weights. Every example has another weight in the sum that is compared, so that a gradient which is wrong, or that of
+another example, makes the sum wrong. Errors of rounding are some 1e-6 of a gradient in single precision, and larger for
+long sums that cancel; a gradient that is wrong is wrong by far more than 1e-3. What is below a millionth of the whole
+gradient is rounding (biases before a softmax).
 """
 
 from collections.abc import Sequence
@@ -13,32 +15,38 @@ import torch
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from dperm.errors import ParameterError
+from dperm.errors import AssumptionError, ParameterError
 from dperm.torch.engine.gradients import PerExampleGradients
 from dperm.torch.engine.sites import Site
-from dperm.torch.engine.synthetic import Call, pattern
+from dperm.torch.engine.synthetic import Call, is_large, pattern
 from dperm.torch.engine.trials import Trial
 from dperm.torch.engine.untouched import seeded
 
 EXAMPLES = 6
 """More than elsewhere: a model that sorts its examples, or sends them to different layers, should show it."""
+FEW = 4
+"""Examples for large models."""
 RELATIVE = 1e-3
 WHOLE = 1e-3
 
 
-def wrong_parameters(model: nn.Module, sites: Sequence[Site], trial: Trial) -> list[str]:
-    """The names of the parameters whose gradients differ."""
-    examples = trial.examples
+def wrong_parameters(model: nn.Module, sites: Sequence[Site], trial: Trial) -> list[str] | None:
+    """The names of the parameters whose gradients differ; None if they are not finite, and the trial shows nothing."""
+    examples, rows = trial.examples, range(FEW if is_large(model) else EXAMPLES)
     names = {parameter: name for name, parameter in model.named_parameters() if parameter.requires_grad}
-    losses = losses_of(model, examples.batch(EXAMPLES))
+    losses = losses_of(model, examples.batch(len(rows)), rows)
     expected = _expected(losses, list(names))
     with PerExampleGradients(model, sites=sites) as gradients:
-        factors = gradients.factors(losses_of(model, examples.batch(EXAMPLES)))
-        found = {parameter: factor.dense() for parameter, factor in factors}
-    total = torch.stack([value.double().norm() for value in expected.values()]).norm()
+        losses = losses_of(model, examples.batch(len(rows)), rows)
+        factors = gradients.factors(losses)
+        with torch.no_grad():
+            found = {parameter: factor.weighted(_importance(parameter, len(losses))) for parameter, factor in factors}
+    if any(len(factor.squared_norms()) != len(losses) for _, factor in factors):
+        raise AssumptionError("a layer has seen another number of rows than there are examples.")
+    total = torch.stack([value.norm().double() for value in expected.values()]).norm()
     if not bool(torch.isfinite(total)):
         if trial.elsewhere or examples.varied:
-            return []  # this trial shows nothing
+            return None
         raise ParameterError(
             "the model cannot be checked: on made-up inputs its gradients are not finite. Give public or invented ones "
             "on which they are as example_inputs, and public_inputs=True (for check_model: inputs, and public=True)."
@@ -50,16 +58,21 @@ def _differ(found: Tensor | None, expected: Tensor, whole: float) -> bool:
     value = torch.zeros_like(expected) if found is None else found
     if value.shape != expected.shape:
         return True
-    error = float((value - expected).double().norm())
-    return not error <= RELATIVE * (float(expected.double().norm()) + whole)
+    error = float((value - expected).norm())
+    return not error <= RELATIVE * (float(expected.norm()) + whole)
 
 
 def _expected(losses: Tensor, parameters: list[nn.Parameter]) -> dict[nn.Parameter, Tensor]:
-    rows = [torch.autograd.grad(loss, parameters, retain_graph=True, allow_unused=True) for loss in losses]
-    return {
-        parameter: torch.stack([torch.zeros_like(parameter) if row[i] is None else row[i] for row in rows]).detach()
-        for i, parameter in enumerate(parameters)
-    }
+    """The gradient of the weighted sum of the losses."""
+    total = (losses * _importance(losses, len(losses))).sum()
+    found = torch.autograd.grad(total, parameters, allow_unused=True)
+    pairs = zip(parameters, found, strict=True)
+    return {parameter: torch.zeros_like(parameter) if grad is None else grad for parameter, grad in pairs}
+
+
+def _importance(like: Tensor, rows: int) -> Tensor:
+    """The weight of each example in the sum: between 0.5 and 1.5, all of them different."""
+    return 1 + 0.5 * pattern((rows,), like.detach(), shift=5)
 
 
 def losses_of(model: nn.Module, call: Call, rows: Sequence[int] = range(EXAMPLES)) -> Tensor:

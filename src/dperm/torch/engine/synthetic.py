@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from dperm.errors import ParameterError
@@ -20,6 +20,10 @@ Call = tuple[tuple[Any, ...], dict[str, Any]]
 """Positional and keyword arguments."""
 
 GOLDEN = 0.6180339887498949
+PERIOD = 65_537
+"""After so many numbers a pattern begins again."""
+LARGE = 1_000_000
+"""Models with more trained parameters are tried on fewer examples: their check costs two ordinary steps at most."""
 
 
 def arguments(inputs: Inputs) -> Call:
@@ -29,6 +33,11 @@ def arguments(inputs: Inputs) -> Call:
     if isinstance(inputs, tuple | list):
         return tuple(inputs), {}
     return (inputs,), {}
+
+
+def is_large(model: nn.Module) -> bool:
+    """Whether a model has more than `LARGE` trained parameters."""
+    return sum(value.numel() for value in model.parameters() if value.requires_grad) > LARGE
 
 
 @dataclass(frozen=True)
@@ -126,8 +135,12 @@ class Examples:
 
 
 def pattern(shape: tuple[int, ...], like: Tensor, *, shift: int = 0, integers: int = 2) -> Tensor:
-    """Numbers in (-1, 1) without a period, integers below ``integers``, or booleans of which one in three is true."""
-    steps = torch.arange(math.prod(shape), dtype=torch.float64, device=like.device)
+    """Numbers in (-1, 1) of a long period, integers below ``integers``, or booleans of which one in three is true."""
+    size = math.prod(shape)
+    if (like.is_floating_point() or like.is_complex()) and size > PERIOD:
+        once = pattern((PERIOD,), like, shift=shift)
+        return once.repeat(-(-size // PERIOD))[:size].reshape(shape)
+    steps = torch.arange(size, dtype=torch.float64, device=like.device)
     if like.dtype is torch.bool:
         found = (steps + 1 + shift) % 3 == 0
     elif like.is_floating_point() or like.is_complex():
@@ -156,7 +169,7 @@ def _varied(shape: tuple[int, ...], like: Tensor, shift: int, lowest: int, integ
 
 def _irregular(steps: Tensor) -> Tensor:
     """Numbers in [0, 1): parts after the point of squares times the golden section, so that rows are not alike."""
-    return ((steps % 65_537 + 1).square() * GOLDEN) % 1
+    return ((steps % PERIOD + 1).square() * GOLDEN) % 1
 
 
 def _is_batched(leaf: Any, size: int) -> bool:

@@ -26,11 +26,24 @@ LARGEST = 5
 
 @dataclass(frozen=True)
 class Trial:
-    """``examples`` for the model, with its parameters as they are or ``elsewhere``; ``others`` may replace a row."""
+    """Examples for the model, and parameters with which it runs.
+
+    Attributes
+    ----------
+    examples, others
+        The batch, and examples that may replace one of its rows.
+    values
+        Values of all parameters; without them the parameters stay as they are.
+    """
 
     examples: Examples
     others: tuple[Examples, ...] = ()
-    elsewhere: bool = False
+    values: tuple[Tensor, ...] = ()
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the parameters have other values than the model's own."""
+        return bool(self.values)
 
     @contextmanager
     def of(self, model: nn.Module) -> Iterator[None]:
@@ -40,8 +53,8 @@ class Trial:
             return
         kept = [(parameter, parameter.data) for parameter in model.parameters()]
         try:
-            for number, (parameter, _) in enumerate(kept):
-                parameter.data = _moderate(parameter, number)
+            for (parameter, _), values in zip(kept, self.values, strict=True):
+                parameter.data = values
             yield
         finally:
             for parameter, values in kept:
@@ -52,9 +65,10 @@ def trials(model: nn.Module, examples: Examples) -> Sequence[Trial]:
     """The trials of a model that runs on ``examples``; only inside of `untouched`."""
     varied = _varied(model, examples)
     first = Trial(examples, () if varied is None else (varied,))
-    possible = [Trial(examples if varied is None else varied, (examples,), elsewhere=True)]
+    values = tuple(_moderate(parameter, number) for number, parameter in enumerate(model.parameters()))
+    possible = [Trial(examples if varied is None else varied, (examples,), values)]
     if varied is not None:
-        possible += [Trial(examples, (varied,), elsewhere=True), Trial(varied, (examples,))]
+        possible += [Trial(examples, (varied,), values), Trial(varied, (examples,))]
     second = next((trial for trial in possible if _runs(model, trial)), None)
     return [first] if second is None else [first, second]
 
@@ -86,4 +100,4 @@ def _moderate(parameter: nn.Parameter, number: int) -> Tensor:
     values = pattern(tuple(parameter.shape), parameter, shift=number + 1)
     if parameter.dim() < 2:
         return 0.75 + 0.25 * values
-    return values * math.sqrt(3 * len(parameter) / max(parameter.numel(), 1))
+    return values.mul_(math.sqrt(3 * len(parameter) / max(parameter.numel(), 1)))

@@ -1,0 +1,61 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Warnings of a model that diverged: computed from the released parameters alone, so they cost no privacy."""
+
+import warnings
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
+
+from dperm.errors import DpermWarning
+from dperm.torch.engine.synthetic import Examples
+from dperm.torch.engine.untouched import seeded, untouched
+
+HUGE = 1e5
+"""Parameters beyond this number are warned of."""
+PROBES = 3
+"""Synthetic inputs on which the released model is run."""
+REMEDY = (
+    "The guarantee holds, but the model is probably useless: the training diverged, or the data or the loss are not "
+    "finite. Lower the learning rate, scale the inputs, and try the loop on public or invented data first."
+)
+
+
+def warn_of_divergence(model: nn.Module, inputs: tuple[Any, ...]) -> None:
+    """Warn if trained parameters, or outputs for synthetic inputs, are not finite, or parameters are huge.
+
+    Parameters
+    ----------
+    model
+        The released model.
+    inputs
+        Inputs of the shapes and types of a record, without any data in them.
+    """
+    trained = [(name, value.detach()) for name, value in model.named_parameters() if value.requires_grad]
+    broken = [name for name, value in trained if not bool(value.isfinite().all())]
+    if broken:
+        _warn(f"released parameters are not finite: {', '.join(broken[:5])}.")
+        return
+    huge = [name for name, value in trained if value.numel() and float(value.abs().max()) > HUGE]
+    if huge:
+        _warn(f"released parameters are larger than {HUGE:g}: {', '.join(huge[:5])}.")
+    elif not _has_finite_outputs(model, inputs):
+        _warn("outputs of the released model are not finite for synthetic inputs between -1 and 1.")
+
+
+def _has_finite_outputs(model: nn.Module, inputs: tuple[Any, ...]) -> bool:
+    """Whether the model has a finite output for synthetic inputs; also if it does not run on them."""
+    try:
+        with untouched(model), torch.no_grad():
+            seeded()
+            args, kwargs = Examples(inputs).batch(PROBES)
+            leaves = [leaf for leaf in tree_leaves(model(*args, **kwargs)) if isinstance(leaf, Tensor)]
+    except Exception:  # synthetic inputs are not for every model
+        return True
+    return all(bool(leaf.isfinite().any()) for leaf in leaves if leaf.is_floating_point() and leaf.numel())
+
+
+def _warn(finding: str) -> None:
+    warnings.warn(f"{finding} {REMEDY}", DpermWarning, stacklevel=4)
