@@ -7,7 +7,7 @@ from collections import UserDict
 import pytest
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, linear, scaled_dot_product_attention
+from torch.nn.functional import binary_cross_entropy, cross_entropy, linear, scaled_dot_product_attention
 from torch.utils.data import default_collate
 
 from dperm import ApproxDP
@@ -354,3 +354,12 @@ def test_rows_of_a_rehearsal_are_secret_and_move_to_places_of_the_other_parity()
         assert chosen.source != chosen.changed
         drawn.add(tuple(chosen.alone))
     assert len(drawn) > 8
+
+
+def test_values_that_are_not_finite_are_tried_only_in_loops_that_ask_for_them():
+    """A loss that raises an error for NaN, as binary_cross_entropy does, is no reason to refuse a loop."""
+    model = nn.Sequential(nn.Linear(6, 1), nn.Sigmoid())
+    plain = lambda m, x, y: binary_cross_entropy(m(x)[:, 0], y.float(), reduction="none")  # noqa: E731
+    assert rehearse(plain, large(40), model=model) > 0
+    with pytest.raises(AssumptionError, match="one record can stop the training"):
+        rehearse(lambda m, x, y: plain(m, torch.where(x.isnan().any(), x, x), y), large(40), model=model)

@@ -16,14 +16,17 @@ import torch
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
+import dperm
+
 EQUALITY = frozenset({"eq", "ne", "__eq__", "__ne__", "eq_", "ne_", "isclose", "allclose", "equal", "isin"})
 FINITENESS = frozenset({"isfinite", "isinf", "isnan", "isposinf", "isneginf", "nan_to_num", "nan_to_num_"})
 _TORCH = os.path.dirname(torch.__file__) + os.sep
+_LIBRARIES = (_TORCH, os.path.dirname(dperm.__file__) + os.sep)
 _DISPATCH = tuple(os.path.join(_TORCH, name) for name in ("overrides.py", "_tensor.py", "_jit_internal.py"))
 
 
 class ComparedConstants(TorchFunctionMode):
-    """Watches functions of torch that are called outside of torch itself.
+    """Watches functions of torch that are called outside of torch and dperm.
 
     Attributes
     ----------
@@ -43,7 +46,7 @@ class ComparedConstants(TorchFunctionMode):
     ) -> Any:
         """Note comparisons, and call the function."""
         name = getattr(func, "__name__", "")
-        if (name in EQUALITY or name in FINITENESS) and _is_called_outside_torch(sys._getframe(1)):
+        if (name in EQUALITY or name in FINITENESS) and _is_called_by_the_user(sys._getframe(1)):
             self._note(name, [*args, *(kwargs or {}).values()])
         return func(*args, **(kwargs or {}))
 
@@ -69,8 +72,8 @@ def _number(value: Any) -> float | None:
         return None
 
 
-def _is_called_outside_torch(frame: FrameType | None) -> bool:
-    """Whether the nearest caller beyond the dispatch of torch is no module of torch."""
+def _is_called_by_the_user(frame: FrameType | None) -> bool:
+    """Whether the nearest caller beyond the dispatch of torch is no module of torch or dperm."""
     while frame is not None and frame.f_code.co_filename.startswith(_DISPATCH):
         frame = frame.f_back
-    return frame is None or not frame.f_code.co_filename.startswith(_TORCH)
+    return frame is None or not frame.f_code.co_filename.startswith(_LIBRARIES)

@@ -13,8 +13,8 @@ from torch.utils import _pytree as pytree
 
 from dperm.torch.records import Batch
 
-ENLARGED = 16.0
-"""Factor by which an enlarged row exceeds the largest entry of the batch."""
+ENLARGED = 2.0**20
+"""Factor by which an enlarged row exceeds the largest entry of the batch: its share of a mean of many rows is large."""
 
 
 def has_rows(batch: Batch, rows: int) -> bool:

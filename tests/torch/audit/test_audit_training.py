@@ -131,6 +131,7 @@ def test_the_training_is_charged():
         audited(plan_of(4.0), ledger=budget)
 
 
+@pytest.mark.filterwarnings("ignore:released parameters are not finite")
 def test_scores_that_are_no_numbers_are_refused():
     plan = plan_of(4.0)
     with pytest.raises(ParameterError, match="scores of canaries are NaN or infinite"):
