@@ -96,6 +96,7 @@ def test_samples_with_and_without_records_alternate():
     assert 0 < sum(seen) < 30  # each fails with probability (1 - .02)^1200 or (1 - .98^40)^30
 
 
+@pytest.mark.filterwarnings("ignore:released parameters are larger")
 def test_samples_of_a_small_rate_are_empty_by_themselves():
     """Nothing is forced here; a record is drawn with probability 1.2e-7."""
     assert_noise_steps(plan_of(rate=1e-9, delta=1e-13, steps=3), data_of())
