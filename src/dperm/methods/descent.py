@@ -10,7 +10,7 @@ import numpy as np
 
 from dperm.data.arrays import Floats
 from dperm.erm.spec import ProblemSpec
-from dperm.methods.rules import noise_scale
+from dperm.methods.rules import descent_strength
 from dperm.privacy.guarantee import AnyGuarantee
 
 PLAIN_STEPS = 100
@@ -88,13 +88,14 @@ def step_unit(spec: ProblemSpec) -> float:
 def default_descent(spec: ProblemSpec, goal: AnyGuarantee, n: int) -> Descent:
     """Steps from public constants: descent for a horizon H (step size times steps) regularises like Lambda = n/H.
 
-    Lambda is R sigma0 / 2, what the noise calls for in a quadratic model (`dperm.methods.rules`), or the user's if that
-    is larger. With the unit of `step_unit`, up to H = 2000 units: plain descent in 100 steps of H/100. Beyond: momentum
-    .9, which makes ten steps of one, of size 8 units, at most 300. A kink has no curvature for steps to adapt to: there
-    2 units, so that a gradient changes no margin by more than 2. The last half of the iterates is averaged.
+    Lambda is that of `dperm.methods.rules.descent_strength`: what the noise calls for in a quadratic model, or the
+    user's if that is larger. With the unit of `step_unit`, up to H = 2000 units: plain descent in 100 steps of H/100.
+    Beyond: momentum .9, which makes ten steps of one, of size 8 units, at most 300. A kink has no curvature for steps
+    to adapt to: there 2 units, so that a gradient changes no margin by more than 2. The last half of the iterates is
+    averaged.
     """
     unit = step_unit(spec)
-    strength = max(spec.radius * noise_scale(spec, goal) / 2, spec.regularization or 0.0)
+    strength = descent_strength(spec, goal)
     horizon = n / strength
     smooth = math.isfinite(spec.smoothness)
     if smooth and horizon <= NEAR * unit:

@@ -29,6 +29,10 @@ class Choice:
     why: str
 
 
+UNKNOWN_PER_COEFFICIENT = 85
+UNKNOWN_RECORDS = 20_000
+"""Records that rules for Lambda assume where n is not public: so many for each coefficient, and at most so many."""
+
 Rule = Callable[[ProblemSpec, AnyGuarantee], Choice]
 
 
@@ -90,41 +94,78 @@ def determinant_floor(spec: ProblemSpec, epsilon: float) -> float:
     return spec.bend / math.expm1(min(determinant_share(epsilon) * epsilon / spec.loss.rank, 700.0))
 
 
-def least_strength(spec: ProblemSpec) -> float:
-    """The Lambda below which no rule goes, w R^2/50: what is left of regularisation when noise no longer asks for any.
+def assumed_records(spec: ProblemSpec) -> int:
+    """n; where it is not public, 85 records for each coefficient and at most 20,000."""
+    return spec.n if spec.n is not None else min(UNKNOWN_PER_COEFFICIENT * spec.dim, UNKNOWN_RECORDS)
 
-    On unit rows it is C = 50. Without it a large epsilon would ask for no regularisation at all, which n records
-    rarely bear.
+
+def noise_load(spec: ProblemSpec, goal: AnyGuarantee) -> float:
+    """The noise on the sum of gradients relative to n records spread over d directions: rho = d sigma0 / (n w R).
+
+    About .02 for 30,000 records with 100 coefficients at epsilon = 1, and 1 for 1000 records with 1000 coefficients at
+    epsilon = 5, delta = 1e-6.
     """
-    return spec.weight * spec.radius**2 / 50
+    return spec.dim * noise_scale(spec, goal) / (assumed_records(spec) * spec.weight * spec.radius)
 
 
-def objective_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
-    """Lambda for objective perturbation.
+def noise_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
+    """The Lambda that noise calls for: c R sigma0 rho^0.3, with c = 1.5 for classes and 8 for numbers.
 
     The noise b moves a direction by sigma / (h + Lambda), so the cost h (Lambda^2 t^2 + sigma^2) / (2 (h + Lambda)^2)
     has its supremum over h at h = Lambda, and summed over d directions it is (Lambda^2 R0^2 + d sigma^2) / (8 Lambda):
-    least at Lambda = sigma sqrt(d) / R0, with no n in it; R0 = sqrt(d) / R gives R sigma0, for noise that drowns all
-    but the steepest directions. With less Gaussian noise more of them are steep and Lambda may be smaller: it is
-    multiplied by min(1, epsilon^-0.3 / 2). Several scores share the noise of one gradient, and the best Lambda was four
-    times as large, at most 2 R sigma0. Where n is public, Lambda is at most a multiple of the optimum
-    4 d sigma^2 / (n s^2 R^2) of a problem whose directions are all alike, s^2 R^2 being 1/2 (pure noise) or 1/4 of the
-    largest weight. The constants were fixed after a look at Adult, KDD Cup 99, MNIST and a dozen synthetic data sets
-    (benchmarks/convex.py).
+    least at Lambda = sigma sqrt(d) / R0. With R0 = sqrt(k) / R for the k <= d directions that the model uses, it is
+    R sigma sqrt(d/k). More noise and fewer records leave fewer of them: sqrt(d/k) is c rho^0.3 (`noise_load`).
+
+    The power and both constants are empirical: fixed on the development tables of benchmarks/auto_choice.py, two laws
+    of rows, d/n from .005 to 5, epsilon from .2 to 50, Gaussian and gamma-norm noise. Labels in [-1, 1] are matched by
+    coefficients a few times smaller than margins are, hence the larger c.
+    """
+    constant = 8.0 if spec.loss.labels is Kind.NUMBER else 1.5
+    return constant * spec.radius * noise_scale(spec, goal) * noise_load(spec, goal) ** 0.3
+
+
+def least_strength(spec: ProblemSpec) -> float:
+    """The Lambda below which no rule goes, whatever the noise: w R^2 (1/50 + c min(1, d/n)), c = .13 or .9 for numbers.
+
+    On unit rows it is C = 50 for n much larger than d. Without it a large epsilon would ask for no regularisation at
+    all, which n records rarely bear, and fewer than d never. The constants are empirical, as in `noise_strength`.
+    """
+    constant = 0.9 if spec.loss.labels is Kind.NUMBER else 0.13
+    crowded = min(1.0, spec.width / assumed_records(spec))
+    return spec.weight * spec.radius**2 * (0.02 + constant * crowded)
+
+
+def objective_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
+    """Lambda for objective perturbation: `noise_strength`, at least `least_strength` and `determinant_floor`.
+
+    Several scores share the noise of one gradient, and the best Lambda was four times as large, up to 2 R sigma0.
+    Where n is public, Lambda is at most a multiple of the optimum 4 d sigma^2 / (n s^2 R^2) of a problem whose
+    directions are all alike, s^2 R^2 being 1/2 (pure noise), 1/4 or 1/16 (numbers) of the largest weight.
     """
     epsilon, _ = epsilon_and_delta(goal, "objective")
-    sigma, floor = noise_scale(spec, goal), determinant_floor(spec, epsilon)
-    pure = prefers_gamma_norm(spec, goal)
-    counted = (8 if pure else 16) * spec.dim * sigma**2 / (spec.n * spec.weight) if spec.n else math.inf
-    share = min(1.0, epsilon**-0.3 / 2) if not pure or spec.n is None else 1.0
-    share = share if spec.outputs == 1 else min(4 * share, 2.0)
-    wanted = min(spec.radius * sigma * share, counted)
-    reason = (
-        f"so that {determinant_share(epsilon):.0%} of epsilon pay for the determinant"
-        if floor > wanted
-        else f"from noise of deviation {sigma:.3g} on the sum of gradients"
-    )
-    return _strength(max(wanted, floor, least_strength(spec)), reason)
+    sigma, floor, least = noise_scale(spec, goal), determinant_floor(spec, epsilon), least_strength(spec)
+    wanted = noise_strength(spec, goal)
+    if spec.outputs > 1:
+        wanted = max(wanted, min(4 * wanted, 2 * spec.radius * sigma))
+    if spec.n is not None:
+        alike = 64 if spec.loss.labels is Kind.NUMBER else 8 if prefers_gamma_norm(spec, goal) else 16
+        wanted = min(wanted, alike * spec.dim * sigma**2 / (spec.n * spec.weight))
+    if floor >= max(wanted, least):
+        return _strength(floor, f"so that {determinant_share(epsilon):.0%} of epsilon pay for the determinant")
+    if least >= wanted:
+        return _strength(least, f"for {spec.dim} coefficients, however little the noise")
+    return _strength(wanted, f"from noise of deviation {sigma:.3g} on the sum of gradients and {spec.dim} coefficients")
+
+
+def descent_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
+    """The Lambda = n/H that a descent of horizon H stands in for: R sigma0 / 2, and more where noise or d/n is large.
+
+    A descent whose last half is averaged regularises like a Lambda half as large again, so two thirds of what objective
+    perturbation takes. The user's Lambda counts if it is larger.
+    """
+    usual = spec.radius * noise_scale(spec, goal) / 2
+    wanted = max(noise_strength(spec, goal), least_strength(spec)) * 2 / 3
+    return max(usual, wanted, spec.regularization or 0.0)
 
 
 def output_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:

@@ -17,7 +17,7 @@ from dperm.erm.spec import ProblemSpec
 from dperm.mechanisms.goal import gaussian_mu
 from dperm.methods.descent import HEAVY_STEP, KINKED_STEP, MOMENTUM, step_unit
 from dperm.methods.optimizers import Momentum
-from dperm.methods.rules import noise_scale
+from dperm.methods.rules import descent_strength
 from dperm.privacy import Adjacency, ApproxDP
 
 USUAL_STEPS = 1000
@@ -76,7 +76,7 @@ def default_optimizer(spec: ProblemSpec, goal: ApproxDP, steps: int) -> Momentum
 
     That is (1 - .9) H / T for H = n/Lambda, at most 8 units, or 2 at a kink, as there.
     """
-    strength = max(spec.radius * noise_scale(spec, goal) / 2, spec.regularization or 0.0)
+    strength = descent_strength(spec, goal)
     horizon = (spec.n or 1) / strength
     longest = (HEAVY_STEP if math.isfinite(spec.smoothness) else KINKED_STEP) * step_unit(spec)
     return Momentum(min((1 - MOMENTUM) * horizon / steps, longest), MOMENTUM)
