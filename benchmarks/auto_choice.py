@@ -3,7 +3,7 @@
 """method="auto" against the best method in hindsight, over shapes from many records for each column to few.
 
     python benchmarks/auto_choice.py --quick
-    python benchmarks/auto_choice.py --data DIR --held-out
+    python benchmarks/auto_choice.py --data DIR --part real
 
 Each line is one table at one guarantee: the method that "auto" takes, its mean test score with a standard error over
 fits with fresh noise, the method that was best, and the regret, the difference of the two means. The best of several
@@ -32,7 +32,7 @@ from dperm.errors import DpermError
 from dperm.sklearn import PrivateLinearRegression, PrivateLogisticRegression
 
 DELTA = 1e-6
-EPSILONS = {"development": (1.0, 50.0), "held out": (0.3, 1.0, 8.0), "real": (0.3, 1.0, 8.0)}
+EPSILONS = {"development": (1.0, 50.0), "held out": (1.0, 8.0), "real": (1.0, 8.0)}
 CLASSIFIERS = ("objective", "output", "gradient", "sgd")
 REGRESSIONS = (*CLASSIFIERS, "sufficient")
 WORST = -1.0
@@ -108,10 +108,11 @@ def measured(setting: Setting, method: str, repeats: int) -> Mean:
     return Mean(statistics.fmean(scores), statistics.stdev(scores) / repeats**0.5, seconds, model.plan_.method)
 
 
-def compared(setting: Setting, repeats: int) -> Line:
+def compared(setting: Setting, repeats: int, *, auto_only: bool = False) -> Line:
     """All methods on one setting; those that refuse it are left out."""
     each = {}
-    for method in REGRESSIONS if setting.split.is_regression else CLASSIFIERS:
+    methods = REGRESSIONS if setting.split.is_regression else CLASSIFIERS
+    for method in () if auto_only else methods:
         try:
             setting.model(method).plan(n=setting.rows, dim=setting.columns)
         except DpermError:
@@ -125,7 +126,7 @@ def compared(setting: Setting, repeats: int) -> Line:
 def settings(options: argparse.Namespace) -> Iterator[Setting]:
     """The tables that were asked for, one guarantee after the other."""
     for part, tables in (("development", DEVELOPMENT), ("held out", HELD_OUT)):
-        if part == "development" and options.held_out:
+        if options.part not in (None, part):
             continue
         for place, table in enumerate(tables):
             adjacency = "add_remove" if place % 4 == 3 else "replace_one"
@@ -133,7 +134,7 @@ def settings(options: argparse.Namespace) -> Iterator[Setting]:
             split = table.draw(seed=2026)
             for epsilon in epsilons:
                 yield Setting(part, table.name, split, epsilon, adjacency)
-    if not options.quick:
+    if options.part in (None, "real") and not options.quick:
         real = bundled() | (stored(options.data) if options.data else {})
         for name, split in real.items():
             for epsilon in EPSILONS["real"]:
@@ -173,14 +174,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="method='auto' against the best method in hindsight.")
     parser.add_argument("--repeats", type=int, default=5, help="Fits of each method on each table.")
     parser.add_argument("--quick", action="store_true", help="One epsilon for each table, no real sets.")
-    parser.add_argument("--held-out", action="store_true", help="Leave the development tables out.")
+    parser.add_argument("--part", choices=tuple(EPSILONS), help="One part only.")
+    parser.add_argument("--auto-only", action="store_true", help="Only 'auto', to compare two versions of it.")
     folder = os.environ.get("DPERM_DATA")
     parser.add_argument("--data", type=Path, default=Path(folder) if folder else None, help="Directory of real sets.")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     lines: dict[str, list[Line]] = {}
     for setting in track(list(settings(options)), console=Console(stderr=True), transient=True):
-        lines.setdefault(setting.part, []).append(compared(setting, options.repeats))
+        lines.setdefault(setting.part, []).append(compared(setting, options.repeats, auto_only=options.auto_only))
     console = Console(width=150)
     for part, found in lines.items():
         print_lines(console, part, found)

@@ -12,14 +12,14 @@ from dperm.errors import DpermWarning, ParameterError
 from dperm.mechanisms.goal import checked_goal
 from dperm.methods.automatic import Chosen, automatic
 from dperm.methods.bolt_on import BoltOn
-from dperm.methods.constants import is_pure
 from dperm.methods.gradient import GradientPerturbation
+from dperm.methods.noise_ratio import noise_warning
 from dperm.methods.objective import ObjectivePerturbation
 from dperm.methods.output import OutputPerturbation
 from dperm.methods.plan import Method, Plan
 from dperm.methods.posterior import PosteriorSampling
 from dperm.methods.published import nips08_algorithm_2
-from dperm.methods.rules import default_clip, descent_clip, is_drowned
+from dperm.methods.rules import default_clip, descent_clip
 from dperm.methods.sampled_gradient import SampledGradient
 from dperm.methods.sufficient import SufficientStatistics
 from dperm.privacy import ApproxDP
@@ -56,7 +56,8 @@ def choose(spec: ProblemSpec, goal: AnyGuarantee, method: str | Method = "auto")
     Warns
     -----
     DpermWarning
-        If the noise is so large that nothing can be learnt from n records.
+        If the noise is so large that n records say hardly more than a constant, by `dperm.methods.noise_ratio`; if
+        delta is above 1/n.
 
     Examples
     --------
@@ -117,12 +118,6 @@ def _warn(plan: Plan, clipped: ProblemSpec) -> None:
             DpermWarning,
             stacklevel=5,
         )
-    if is_drowned(clipped, plan.goal):
-        poor = "a constant, or worse" if clipped.loss.labels is Kind.NUMBER else "a guess"
-        warnings.warn(
-            f"the noise that {plan.goal} asks for outweighs what {plan.spec.n} records with {plan.spec.dim} "
-            f"coefficients can say: expect predictions no better than {poor}. Give a larger epsilon, "
-            f"{'a delta > 0, ' if is_pure(plan.goal) else ''}more records, or fewer features.",
-            DpermWarning,
-            stacklevel=5,
-        )
+    told = noise_warning(plan, clipped)
+    if told is not None:
+        warnings.warn(told, DpermWarning, stacklevel=5)

@@ -190,19 +190,3 @@ def output_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
 def _strength(value: float, reason: str) -> Choice:
     value = min(max(value, 1e-30), 1e30)
     return Choice(value, f"Lambda = {value:.3g} (C = {1 / value:.3g}) was chosen {reason}.")
-
-
-def is_drowned(spec: ProblemSpec, goal: AnyGuarantee) -> bool:
-    """Whether the noise on the sum of gradients is too much for n records.
-
-    For classes, at least half the longest possible sum, n L. For regressions, an eighth of n min(L, w R/4): labels in
-    [-1, 1] are some quarter away from what a model says at first. Of 432 synthetic regressions (2 to 30 features, noise
-    of a tenth or half of the variance, medians of five fits) none had R^2 < 0 below that; four of five had above, and
-    all of those for a quantile.
-    """
-    if spec.n is None:
-        return False
-    noise = noise_scale(spec, goal) * math.sqrt(spec.dim)
-    if spec.loss.labels is Kind.NUMBER:
-        return noise >= spec.n * min(spec.lipschitz, spec.weight * spec.radius / 4) / 8
-    return noise >= spec.n * spec.lipschitz / 2
