@@ -15,12 +15,13 @@ shapes, and the real sets, did not.
 """
 
 import argparse
+import json
 import os
 import statistics
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from auto_choice_data import DEVELOPMENT, HELD_OUT, Split, bundled, stored
@@ -96,6 +97,19 @@ class Line:
     def regret(self) -> float:
         """Score lost against hindsight."""
         return self.best.score - self.auto.score
+
+    def as_dict(self) -> dict[str, object]:
+        """Plain data."""
+        given = self.setting
+        where = {"part": given.part, "name": given.name, "n": given.rows, "dim": given.columns}
+        each = {name: asdict(mean) for name, mean in self.each.items()}
+        return {
+            **where,
+            "epsilon": given.epsilon,
+            "adjacency": given.adjacency,
+            "auto": asdict(self.auto),
+            "each": each,
+        }
 
 
 def measured(setting: Setting, method: str, repeats: int) -> Mean:
@@ -176,13 +190,18 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="One epsilon for each table, no real sets.")
     parser.add_argument("--part", choices=tuple(EPSILONS), help="One part only.")
     parser.add_argument("--auto-only", action="store_true", help="Only 'auto', to compare two versions of it.")
+    parser.add_argument("--json", type=Path, help="File to append the outcomes to, one a line.")
     folder = os.environ.get("DPERM_DATA")
     parser.add_argument("--data", type=Path, default=Path(folder) if folder else None, help="Directory of real sets.")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     lines: dict[str, list[Line]] = {}
     for setting in track(list(settings(options)), console=Console(stderr=True), transient=True):
-        lines.setdefault(setting.part, []).append(compared(setting, options.repeats, auto_only=options.auto_only))
+        line = compared(setting, options.repeats, auto_only=options.auto_only)
+        lines.setdefault(setting.part, []).append(line)
+        if options.json:
+            with options.json.open("a") as file:
+                file.write(json.dumps(line.as_dict()) + "\n")
     console = Console(width=150)
     for part, found in lines.items():
         print_lines(console, part, found)

@@ -209,6 +209,7 @@ def test_the_format_of_a_file_that_is_written_is_the_newest(edited):
     assert edited(classifier()).file.form == model_file.FORMAT == 3
 
 
+@pytest.mark.filterwarnings("ignore:the noise :dperm.errors.DpermWarning")
 @pytest.mark.parametrize("method", [*BY_NAME, "auto"])
 def test_models_of_every_method_are_read(edited, method):
     model = regressor if method == "sufficient" else classifier

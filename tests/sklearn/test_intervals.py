@@ -132,6 +132,7 @@ REASONS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:the noise :dperm.errors.DpermWarning")
 @pytest.mark.parametrize(("method", "reason"), REASONS.items())
 def test_no_interval_is_given_where_the_effect_of_the_noise_depends_on_the_data(method, reason):
     family = FAMILIES["linear"]

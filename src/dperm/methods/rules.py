@@ -105,7 +105,8 @@ def noise_load(spec: ProblemSpec, goal: AnyGuarantee) -> float:
     About .02 for 30,000 records with 100 coefficients at epsilon = 1, and 1 for 1000 records with 1000 coefficients at
     epsilon = 5, delta = 1e-6.
     """
-    return spec.dim * noise_scale(spec, goal) / (assumed_records(spec) * spec.weight * spec.radius)
+    load = spec.dim * noise_scale(spec, goal) / (assumed_records(spec) * spec.weight * spec.radius)
+    return min(load, 1e30)
 
 
 def noise_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
@@ -121,7 +122,7 @@ def noise_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
     coefficients a few times smaller than margins are, hence the larger c.
     """
     constant = 8.0 if spec.loss.labels is Kind.NUMBER else 1.5
-    return constant * spec.radius * noise_scale(spec, goal) * noise_load(spec, goal) ** 0.3
+    return constant * spec.radius * noise_scale(spec, goal) * math.pow(noise_load(spec, goal), 0.3)
 
 
 def least_strength(spec: ProblemSpec) -> float:
