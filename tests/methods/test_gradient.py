@@ -113,7 +113,7 @@ def test_the_normaliser_has_to_be_public(adjacency, spec):
 def test_the_default_descent_follows_the_horizon():
     """Plain descent up to H = n/Lambda = 2000/R^2, momentum beyond, at most 300 steps; a kink has momentum always."""
     goal = ApproxDP(1.0, 1e-5, "add_remove")
-    given = ProblemSpec(Logistic(), 2.0, 100, n=1000, clip=1.0)
+    given = ProblemSpec(Logistic(), 2.0, 100, n=10**6, clip=1.0)
     strength = 2.0 * (1.0 / mu_for(1.0, 1e-5)) / 2
     near = default_descent(given, goal, 1000)
     assert near == Descent(100, pytest.approx(1000 / strength / 100), 0.0, 0.5)
@@ -124,9 +124,11 @@ def test_the_default_descent_follows_the_horizon():
     kinked = default_descent(ProblemSpec(Hinge(), 2.0, 100, n=1000), goal, 1000)
     assert kinked.momentum == 0.9
     assert kinked.step_size == pytest.approx(2 / 4.0)
-    weighted = default_descent(ProblemSpec(Logistic(), 2.0, 100, n=10_000, clip=1.0, weight=5.0), goal, 10_000)
+    weighted = default_descent(ProblemSpec(Logistic(), 2.0, 100, n=10**6, clip=1.0, weight=5.0), goal, 10_000)
     assert weighted.steps == far.steps
     assert weighted.step_size == pytest.approx(far.step_size / 5)
+    wide = default_descent(ProblemSpec(Logistic(), 2.0, 100, n=100, clip=1.0), goal, 1000)
+    assert wide.step_size < near.step_size / 1.5
 
 
 def test_descent_without_noise_finds_the_minimum_and_averages_the_end():

@@ -130,6 +130,7 @@ def test_clip_is_a_share_of_half_the_range_or_of_the_longest_gradient():
     assert spec(HUBER).lipschitz == spec(HUBER, clip=1.0).lipschitz
 
 
+@pytest.mark.filterwarnings("ignore:the noise :dperm.errors.DpermWarning")
 def test_noise_is_proportional_to_the_clip():
     half, whole = (LINEAR.make(method="output", C=0.1, clip=clip).plan(n=10_000, dim=3) for clip in (0.5, 1.0))
     assert whole.output_noise.scale == pytest.approx(2 * half.output_noise.scale, rel=1e-3)
@@ -230,6 +231,7 @@ def test_a_single_label_far_out_is_fitted_without_noise_and_without_a_clip():
 # intervals, exports
 
 
+@pytest.mark.filterwarnings("ignore:the noise :dperm.errors.DpermWarning")
 def test_intervals_are_in_the_units_of_y_and_cover_the_coefficients_without_noise():
     public = {"bounds": ((-2.0, 2.0), (-1.0, 3.0), (-2.0, 2.0)), "C": 0.1, "clip": 0.5}
     with pytest.warns(NotPrivateWarning):

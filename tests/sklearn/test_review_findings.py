@@ -231,7 +231,7 @@ def test_classes_may_be_any_sequence(tmp_path):
 
 @pytest.mark.parametrize("name", ["linear", "huber", "quantile"])
 def test_regressions_that_learn_nothing_from_few_records_say_so(name):
-    """R^2 is below 0 where there is a warning, and above where there is none."""
+    """R^2 is good where there is no warning, and less than half as large where there is one."""
     family, scores = FAMILIES[name], {}
     for n in (20, 2000):
         told = []
@@ -239,10 +239,11 @@ def test_regressions_that_learn_nothing_from_few_records_say_so(name):
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
                 model = family.make(random_state=seed).fit(family.X[:n], family.y[:n])
-            told.append(any("no better than a constant, or worse" in str(one.message) for one in caught))
+            told.append(any("hardly better than a constant, or worse" in str(one.message) for one in caught))
             scores.setdefault(n, []).append(model.score(*family.data))
         assert told == [n == 20] * 3
-    assert np.median(scores[20]) < 0 < family.good < np.median(scores[2000])
+    assert family.good < np.median(scores[2000])
+    assert np.median(scores[20]) < np.median(scores[2000]) / 2
 
 
 @pytest.mark.parametrize("y", [["0.5", "0.6"] * 100, np.array(["0.5", "0.6"] * 100), [b"1", "2"] * 100])

@@ -134,6 +134,7 @@ def test_epsilon_inf_is_the_optimum_of_the_bounded_data():
     assert model.intercept_ == pytest.approx(constant * expected[:, 3], abs=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:the noise :dperm.errors.DpermWarning")
 def test_weights_are_paid_for_with_noise_and_move_the_predictions():
     light, heavy = (FAMILY.make(class_weight={1: w}, method="output", C=1.0).plan(n=10_000, dim=2) for w in (1.0, 3.0))
     assert heavy.output_noise.scale == pytest.approx(3 * light.output_noise.scale, rel=1e-3)
