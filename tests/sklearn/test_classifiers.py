@@ -86,6 +86,7 @@ def test_without_noise_clip_is_honoured_if_it_is_given():
         assert model.predict_proba(X[:1])[0, 1] == pytest.approx(probability, abs=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:the noise :dperm.errors.DpermWarning")
 def test_a_larger_weight_is_paid_for_with_more_noise(make):
     light, heavy = (make(class_weight={1: w}, method="output", C=1.0).plan(n=10_000, dim=2) for w in (1.0, 3.0))
     assert heavy.output_noise.scale == pytest.approx(3 * light.output_noise.scale, rel=1e-3)

@@ -47,9 +47,9 @@ def automatic(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
       than sqrt(2) (averaged gradient descent has sqrt(2) sigma0/h in a direction of curvature h, where objective
       perturbation has sigma/(h + Lambda)): then as for a goal in GDP.
 
-    For smooth losses of one score no shape calls for another method: on the tables of benchmarks/auto_choice.py, d/n
-    from .002 to 5, objective perturbation with the Lambda of `dperm.methods.rules` is level with the best method known
-    in hindsight. Where it was behind, Lambda was too small for wide tables, not the method wrong.
+    For smooth losses of one score no shape calls for another method as long as n is public: Lambda was too small for
+    wide tables (`dperm.methods.rules`), not the method wrong. docs/choosing-a-method.md has the regret against the best
+    method in hindsight, and where n is not public.
 
     Descent takes a sample of the records in each step, DP-SGD, where n times the number of coefficients exceeds 2^26.
     """
