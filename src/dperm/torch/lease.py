@@ -15,10 +15,10 @@ from time import perf_counter
 from dperm.accounting.budget import Reservation
 from dperm.errors import DpermError, LedgerError
 
-MOST_BLOCKS, FEWEST_BLOCKS = 64, 8
-"""A block is between 1/64 and 1/8 of all steps. A crash costs at most one block."""
+MOST_BLOCKS, FEWEST_BLOCKS = 64, 4
+"""A block is between 1/64 and 1/4 of all steps. A crash costs at most one block."""
 SHARE = 1 / 200
-"""Share of the time of a run that leases may take, where blocks of 1/8 allow it."""
+"""Share of the time of a run that leases may take, where blocks of 1/4 allow it."""
 CHECK_SHARE = 1 / 400
 """Share of the time of a run that checks may take."""
 
