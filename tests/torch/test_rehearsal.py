@@ -335,7 +335,7 @@ def counted(model: nn.Module, steps: int, rows: int = 64) -> tuple[list[int], in
 
 
 @pytest.mark.parametrize("model", [lambda: nn.Linear(6, 2), lambda: nn.Sequential(nn.Linear(6, 2), nn.Dropout(0.1))])
-def test_later_rehearsals_are_at_secret_steps_and_cost_two_percent_at_most(model):
+def test_later_rehearsals_are_at_secret_steps_and_have_two_percent_of_the_rows_at_most(model):
     one, two = (counted(model(), 400) for _ in range(2))
     assert one[0][0] == two[0][0] == 0
     assert len(one[0]) - 1 in (4, 8)

@@ -10,7 +10,7 @@ copies of a real batch to the loop, and compares losses and per-example gradient
 - before the charge only: the same with one other row enlarged, or filled with a constant that the loop compares
   tensors with (infinity and NaN, if it asks for them).
 
-The first rehearsal precedes the charge. Later ones run at secret random steps, and cost 2 % of the steps at most.
+The first rehearsal precedes the charge. Later ones run at secret random steps, on 2 % of the rows at most.
 Nothing of a rehearsal enters a sum. Differences are relative to the norm of an example's whole gradient: the true
 gradient of one parameter, such as the key bias of attention, may be 0.
 
@@ -60,7 +60,7 @@ STAND_IN = 16
 CONSTANTS = 4
 """Largest number of constants of the loop that are tried."""
 SHARE = 0.02
-"""Largest cost of later rehearsals, as a share of the planned steps."""
+"""Largest number of rows of later rehearsals, as a share of those of all planned steps."""
 SMALL = 1e-5
 """Differences below this multiple of the clip norm do not count."""
 
