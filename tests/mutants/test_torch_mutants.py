@@ -252,8 +252,8 @@ MUTANTS = [
     Mutant(
         "any plan goes on",
         "checkpoint",
-        'if held["plan"] != plan_digest(plan):',
-        "if False:",
+        'if plan_digest(candidate) == held["plan"]:',
+        "if True:",
         checks.other_plans_are_refused,
     ),
     Mutant(

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy, cross_entropy, linear, scaled_dot_product_attention
 from torch.utils.data import default_collate
 
+import dperm.torch.rehearsal as rehearsal_module
 from dperm import ApproxDP
 from dperm.accounting import MemoryBudget
 from dperm.errors import AssumptionError, DpermWarning
@@ -335,12 +336,29 @@ def counted(model: nn.Module, steps: int, rows: int = 64) -> tuple[list[int], in
 
 
 @pytest.mark.parametrize("model", [lambda: nn.Linear(6, 2), lambda: nn.Sequential(nn.Linear(6, 2), nn.Dropout(0.1))])
-def test_later_rehearsals_are_at_secret_steps_and_have_two_percent_of_the_rows_at_most(model):
+def test_later_rehearsals_are_at_secret_steps_and_have_two_percent_of_the_rows_at_most(model, monkeypatch):
+    monkeypatch.setattr(rehearsal_module, "process_time", lambda: 0.0)  # no rehearsal waits for its share of the time
     one, two = (counted(model(), 400) for _ in range(2))
     assert one[0][0] == two[0][0] == 0
     assert len(one[0]) - 1 in (4, 8)
     assert one[0] != two[0]  # equal with probability below 1e-9
     assert 0 < max(one[1], two[1]) <= 0.02 * 400 * 64
+
+
+def test_later_rehearsals_wait_for_their_share_of_the_cpu_time(monkeypatch):
+    """A step takes 1 second and a rehearsal 6, also in the estimate: the share of 2 % allows one in 300 steps."""
+    rehearsal, clock, done = Rehearsal(None, [], 1.0, steps=1000), [0.0], []
+    monkeypatch.setattr(rehearsal_module, "process_time", lambda: clock[0])
+    rehearsal._note_time(60.0, 10)
+    rehearsal._later = list(range(1, 1000, 50))
+    for step in range(1000):
+        if rehearsal._is_affordable(step):
+            clock[0] += 6
+            rehearsal._note_time(6.0, 1)
+            rehearsal._schedule(step)
+            done.append(step)
+        clock[0] += 1
+    assert 3 <= len(done) and 6 * len(done) <= 0.02 * clock[0]
 
 
 def test_rows_of_a_rehearsal_are_secret_and_move_to_places_of_the_other_parity():

@@ -10,7 +10,8 @@ copies of a real batch to the loop, and compares losses and per-example gradient
 - before the charge only: the same with one other row enlarged, or filled with a constant that the loop compares
   tensors with (infinity and NaN, if it asks for them).
 
-The first rehearsal precedes the charge. Later ones run at secret random steps, on 2 % of the rows at most.
+The first rehearsal precedes the charge. Later ones run at secret random steps, and take at
+most 2 % of the rows and about 2 % of the CPU time of a training.
 Nothing of a rehearsal enters a sum. Differences are relative to the norm of an example's whole gradient: the true
 gradient of one parameter, such as the key bias of attention, may be 0.
 
@@ -23,6 +24,7 @@ import warnings
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
+from time import process_time
 from typing import NamedTuple
 
 import torch
@@ -60,7 +62,7 @@ STAND_IN = 16
 CONSTANTS = 4
 """Largest number of constants of the loop that are tried."""
 SHARE = 0.02
-"""Largest number of rows of later rehearsals, as a share of those of all planned steps."""
+"""Largest share of later rehearsals in the rows of all planned steps, and in the CPU time so far."""
 SMALL = 1e-5
 """Differences below this multiple of the clip norm do not count."""
 
@@ -162,10 +164,13 @@ class Rehearsal:
     _is_random: bool = False
     _drops: bool = False
     _sums_checked: bool = False
+    _began: float = 0.0
+    _spent: float = 0.0
+    _estimate: float = 0.0
 
     def is_due(self, draws: int, batch: Batch, rows: int) -> bool:
         """Whether to rehearse with this batch before the next step: at the first one, and at secret ones later."""
-        if not self.enabled or rows < 2 or (self._later is not None and not (self._later and draws >= self._later[0])):
+        if not self.enabled or rows < 2 or not (self._later is None or self._is_affordable(draws)):
             return False
         if has_rows(batch, rows):
             self._drops = has_dropout(self.gradients.model)
@@ -194,11 +199,15 @@ class Rehearsal:
 
         Before the charge the copies include foreign values. An error of the loop then costs nothing.
         """
-        self.foreign, chosen = False, self._selection(batch, rows)
+        self.foreign, chosen, began, runs = False, self._selection(batch, rows), process_time(), 0
         if self._later is not None and self._compares_with_steps:
-            yield from self._alone_before_a_step(batch, chosen)
+            found = self._alone_before_a_step(batch, chosen)
         else:
-            yield from self._several(batch, rows, chosen, charged=charged)
+            found = self._several(batch, rows, chosen, charged=charged)
+        for run in found:
+            runs += 1
+            yield run
+        self._note_time(process_time() - began, runs)
         self._schedule(draws)
 
     def note(self, losses: Tensor) -> None:
@@ -215,14 +224,30 @@ class Rehearsal:
     def compare(self, losses: Tensor, factors: list[tuple[nn.Parameter, Factor]]) -> None:
         """Compare rows that were alone before with the same rows in the batch of an ordinary step."""
         if self._waiting is not None:
-            (alone, rows), self._waiting = self._waiting, None
+            (alone, rows), self._waiting, began = self._waiting, None, process_time()
             with torch.no_grad():
                 whole = self._of_factors(losses, factors, rows, alone.tolerances)
             self._judge_alone(whole, alone, rows)
+            seconds = process_time() - began
+            self._spent, self._estimate = self._spent + seconds, self._estimate + seconds
 
     @property
     def _compares_with_steps(self) -> bool:
         return self.sees_steps and not self._is_random and not self._drops
+
+    def _is_affordable(self, draws: int) -> bool:
+        """Whether a later rehearsal is due, and CPU time allows it: one that is too dear waits for its share."""
+        if not self._later or draws < self._later[0]:
+            return False
+        return self._spent + self._estimate <= SHARE * (process_time() - self._began)
+
+    def _note_time(self, seconds: float, runs: int) -> None:
+        """Add up the CPU time of later rehearsals; the first one gives an estimate of what a run of the loop costs."""
+        if self._later is None:
+            self._began, self._estimate = process_time(), seconds / max(1, runs)
+        else:
+            self._spent += seconds
+            self._estimate = seconds
 
     def _schedule(self, draws: int) -> None:
         """Draw the secret steps of later rehearsals, or drop the one that is done."""
