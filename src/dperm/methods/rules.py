@@ -32,6 +32,8 @@ class Choice:
 UNKNOWN_PER_COEFFICIENT = 85
 UNKNOWN_RECORDS = 20_000
 """Records that rules for Lambda assume where n is not public: so many for each coefficient, and at most so many."""
+WIDE = 10
+"""A table for classification is wide from one coefficient for so many records on."""
 
 Rule = Callable[[ProblemSpec, AnyGuarantee], Choice]
 
@@ -110,7 +112,28 @@ def noise_load(spec: ProblemSpec, goal: AnyGuarantee) -> float:
 
 
 def noise_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
-    """The Lambda that noise calls for: c R sigma0 rho^0.3, with c = 1.5 for classes and 8 for numbers.
+    """The Lambda that noise calls for: `usual_strength` for classes, and `wide_strength` where that is more.
+
+    For numbers it is `wide_strength` alone.
+    """
+    wide = wide_strength(spec, goal)
+    return wide if spec.loss.labels is Kind.NUMBER else max(usual_strength(spec, goal), wide)
+
+
+def usual_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
+    """R sigma0 min(1, epsilon^-0.3 / 2) for many records of each coefficient; R sigma0 for gamma-norm noise.
+
+    R sigma0 is the optimum of `wide_strength` where all d directions are used. With less Gaussian noise more of them
+    are steep and Lambda may be smaller. The factor was fixed after a look at Adult, KDD Cup 99, MNIST and a dozen
+    synthetic data sets (benchmarks/convex.py).
+    """
+    epsilon, _ = epsilon_and_delta(goal, "objective")
+    gamma = spec.n is not None and prefers_gamma_norm(spec, goal)
+    return spec.radius * noise_scale(spec, goal) * (1.0 if gamma else min(1.0, epsilon**-0.3 / 2))
+
+
+def wide_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
+    """Lambda = c R sigma0 rho^0.3, with c = 1.5 for classes and 8 for numbers.
 
     The noise b moves a direction by sigma / (h + Lambda), so the cost h (Lambda^2 t^2 + sigma^2) / (2 (h + Lambda)^2)
     has its supremum over h at h = Lambda, and summed over d directions it is (Lambda^2 R0^2 + d sigma^2) / (8 Lambda):
@@ -119,10 +142,13 @@ def noise_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
 
     The power and both constants are empirical: fixed on the development tables of benchmarks/auto_choice.py, two laws
     of rows, d/n from .005 to 5, epsilon from .2 to 50, Gaussian and gamma-norm noise. Labels in [-1, 1] are matched by
-    coefficients a few times smaller than margins are, hence the larger c.
+    coefficients a few times smaller than margins are, hence the larger c. For classes the gain on those tables begins
+    at one coefficient for ten records; with fewer coefficients the law falls like the square of their share.
     """
-    constant = 8.0 if spec.loss.labels is Kind.NUMBER else 1.5
-    return constant * spec.radius * noise_scale(spec, goal) * math.pow(noise_load(spec, goal), 0.3)
+    numbers = spec.loss.labels is Kind.NUMBER
+    share = 1.0 if numbers else min(1.0, WIDE * spec.width / assumed_records(spec)) ** 2
+    law = (8.0 if numbers else 1.5) * spec.radius * noise_scale(spec, goal) * math.pow(noise_load(spec, goal), 0.3)
+    return share * law
 
 
 def least_strength(spec: ProblemSpec) -> float:
@@ -165,7 +191,7 @@ def descent_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
     perturbation takes. The user's Lambda counts if it is larger.
     """
     usual = spec.radius * noise_scale(spec, goal) / 2
-    wanted = max(noise_strength(spec, goal), least_strength(spec)) * 2 / 3
+    wanted = max(wide_strength(spec, goal), least_strength(spec)) * 2 / 3
     return max(usual, wanted, spec.regularization or 0.0)
 
 
