@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from corners import CountingBudget
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA
 from sklearn.feature_selection import SelectFromModel, SelectKBest
@@ -28,7 +29,7 @@ from sklearn.preprocessing import (
 from sklearn.random_projection import GaussianRandomProjection
 
 from dperm.data import Numeric
-from dperm.errors import DpermWarning, LeakError, ParameterError
+from dperm.errors import DataError, DpermWarning, LeakError, ParameterError
 from dperm.sklearn import PrivateLinearRegression, PrivateLogisticRegression, PublicTableEncoder
 
 X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
@@ -83,6 +84,32 @@ def test_a_step_that_learns_nothing_passes(step):
     fitted = Pipeline([("prepare", step), ("model", model())]).fit(X, Y)
     assert fitted[-1].guarantee_ is not None
     assert "NOT COVERED" not in str(fitted[-1].statement_)
+
+
+def test_the_advice_for_nan_and_for_an_imputer_with_a_constant_holds():
+    with pytest.raises(DataError, match=r'SimpleImputer\(strategy="constant", .*keep_empty_features=True\)'):
+        model().fit(X, Y).predict([[0.0, np.nan]])
+    gaps = np.where(X > 0.9, np.nan, X)
+    imputer = SimpleImputer(strategy="constant", fill_value=0.0)
+    with pytest.raises(LeakError, match=r"unless keep_empty_features=True: give that\."):
+        make_pipeline(imputer, model()).fit(gaps, Y)
+    with pytest.raises(LeakError, match="leave add_indicator out"):
+        make_pipeline(clone(imputer).set_params(add_indicator=True), model()).fit(gaps, Y)
+    imputer.set_params(keep_empty_features=True)
+    make_pipeline(imputer, model()).fit(gaps, Y).predict([[0.0, np.nan]])
+
+
+def test_the_refusal_of_a_target_transformer_advises_a_label_range():
+    regression = PrivateLinearRegression(feature_norm=1.0, label_range=(-3, 3))
+    with pytest.raises(LeakError, match=r"target transformer StandardScaler .*label_range=") as found:
+        TransformedTargetRegressor(regression, transformer=StandardScaler()).fit(X, X[:, 0])
+    assert "the pipeline" not in str(found.value) and "PublicTableEncoder" not in str(found.value)
+    both = make_pipeline(PCA(1), TransformedTargetRegressor(regression, transformer=StandardScaler()))
+    with pytest.raises(LeakError, match="the pipeline fits PCA to"):
+        both.fit(X, X[:, 0])
+    regression.set_params(fitted_transformers="not_covered")
+    stated = str(both.fit(X, X[:, 0])[-1].regressor_.statement_)
+    assert "PCA" in stated and "StandardScaler" in stated
 
 
 def test_a_public_encoder_passes():

@@ -67,23 +67,19 @@ def checked_steps(fitted_transformers: object) -> list[str]:
         raise ParameterError(
             f'fitted_transformers must be "{REFUSE}" or "{NOT_COVERED}", got {shown(fitted_transformers)}.'
         )
-    found = list(dict.fromkeys(fitted_steps()))
-    if found and fitted_transformers == REFUSE:
+    steps, targets = list(fitted_steps()), list(fitted_target_transformers())
+    if (steps or targets) and fitted_transformers == REFUSE:
         raise LeakError(
-            f"the pipeline fits {', '.join(found)} to the private data before this model, without noise. Every "
-            f"prediction uses the learnt means, ranges, categories or columns, and no guarantee covers them. Use a "
-            f"transformer that learns nothing, such as PublicTableEncoder with declared bounds and categories, or one "
-            f"that was fitted to public data (sklearn.frozen.FrozenEstimator). "
+            f"{_on_steps(steps) if steps else _on_targets(targets)} "
             f'fitted_transformers="{NOT_COVERED}" fits all the same, and the statement then says that the preparation '
             f"is not covered."
         )
-    return found
+    return _names(steps + targets)
 
 
-def fitted_steps() -> Iterator[str]:
-    """Class names of the transformers that a pipeline on the call stack has fitted to the data before this call."""
+def fitted_steps() -> Iterator[Any]:
+    """The transformers that a pipeline on the call stack has fitted to the data before this call."""
     pipeline = getattr(sys.modules.get("sklearn.pipeline"), "Pipeline", ())
-    targets = getattr(sys.modules.get("sklearn.compose"), "TransformedTargetRegressor", ())
     within: set[int] = set()  # pipelines that fit one of their transformers: the model is a part of that one
     for frame in _frames():
         owner, name = frame.f_locals.get("self"), frame.f_code.co_name
@@ -92,8 +88,53 @@ def fitted_steps() -> Iterator[str]:
                 within.add(id(owner))
             elif name in _FITS and id(owner) not in within:
                 yield from _learning(step for _, step in owner.steps[:-1])
-        elif isinstance(owner, targets) and name == "fit":
+
+
+def fitted_target_transformers() -> Iterator[Any]:
+    """The transformers of labels that a `TransformedTargetRegressor` on the call stack has fitted before this call."""
+    targets = getattr(sys.modules.get("sklearn.compose"), "TransformedTargetRegressor", ())
+    for frame in _frames():
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, targets) and frame.f_code.co_name == "fit":
             yield from _learning([owner.transformer])
+
+
+def _names(steps: Iterable[Any]) -> list[str]:
+    return list(dict.fromkeys(type(step).__name__ for step in steps))
+
+
+def _on_steps(steps: list[Any]) -> str:
+    remedies = dict.fromkeys(remedy for remedy in map(_imputer_remedy, steps) if remedy)
+    return " ".join(
+        [
+            f"the pipeline fits {', '.join(_names(steps))} to the private data before this model, without noise. Every "
+            f"prediction uses the learnt means, ranges, categories or columns, and no guarantee covers them.",
+            *remedies,
+            "Use a transformer that learns nothing, such as PublicTableEncoder with declared bounds and categories, or "
+            "one that was fitted to public data (sklearn.frozen.FrozenEstimator).",
+        ]
+    )
+
+
+def _on_targets(transformers: list[Any]) -> str:
+    return (
+        f"TransformedTargetRegressor fits the target transformer {', '.join(_names(transformers))} to the private "
+        f"labels before this model, without noise. Every prediction uses the learnt values, and no guarantee covers "
+        f"them. Leave out the target transformer and declare the public range of the labels, label_range=(low, high). "
+        f"Or give func= and inverse_func=, which learn nothing."
+    )
+
+
+def _imputer_remedy(step: Any) -> str:
+    """What makes an imputer with a constant independent of the data; empty for other transformers."""
+    if type(step).__name__ != "SimpleImputer" or step.strategy != "constant":
+        return ""
+    if step.add_indicator:
+        return "SimpleImputer with add_indicator=True adds columns that depend on the data: leave add_indicator out."
+    return (
+        "SimpleImputer leaves out columns without any value in the private data, unless keep_empty_features=True: "
+        "give that."
+    )
 
 
 def _frames() -> Iterator[FrameType]:
@@ -103,8 +144,8 @@ def _frames() -> Iterator[FrameType]:
         frame = frame.f_back
 
 
-def _learning(steps: Iterable[Any]) -> Iterator[str]:
-    """Class names of the steps that learn from data; those inside of others are looked at one by one."""
+def _learning(steps: Iterable[Any]) -> Iterator[Any]:
+    """The steps that learn from data; those inside of others are looked at one by one."""
     for step in steps:
         if isinstance(step, str | None) and step in _UNUSED:
             continue
@@ -112,7 +153,7 @@ def _learning(steps: Iterable[Any]) -> Iterator[str]:
         if parts is not None:
             yield from _learning(parts)
         elif not is_data_independent(step):
-            yield type(step).__name__
+            yield step
 
 
 def _parts(step: Any) -> list[Any] | None:

@@ -32,7 +32,7 @@ _TWO_D = (
 )
 IMPUTE = (
     'Impute them with public constants: PublicTableEncoder with impute=, or SimpleImputer(strategy="constant", '
-    "fill_value=...)."
+    "fill_value=..., keep_empty_features=True)."
 )
 _MASKED = "X and y must not be masked: the mask would be lost. Fill it by public constants first."
 _ONE_D = "y should be a 1d array of labels: one for each row of X."
