@@ -159,7 +159,8 @@ def test_a_reader_sees_one_moment(url, assert_killed):
             charging.join()
             assert charging.error is None
             assert books.meters("a") == before
-        assert Ledger(url, account="a")._meters()[1] != before
+        with store.PostgresStore(url).read() as books:
+            assert books.meters("a") != before
 
     assert_killed(check, STORE, "REPEATABLE READ, READ ONLY", "READ COMMITTED, READ ONLY")
 
