@@ -19,6 +19,7 @@ from dperm.report.curve import Curve
 from dperm.report.measured import Measured, measured, with_names
 from dperm.report.numbers import NO_LIMIT, as_text, left, percent, rounded_down, rounded_up
 from dperm.report.svg import svg
+from dperm.sklearn import PrivateLogisticRegression
 
 BARELY_MORE = 1.00000049
 RATES = (0.0, 0.001, 0.01, 0.1, 0.3, 0.5, 0.9, 1.0)
@@ -52,7 +53,7 @@ def test_the_curve_of_an_attacker_is_a_ceiling_and_close_to_the_exact_one(name):
 def test_a_curve_is_that_of_its_profile(name):
     curve = Curve.of(PROFILES[name])
     exact = np.array([PROFILES[name].delta(epsilon) for epsilon in curve.epsilons])
-    assert curve.epsilons[0] == 0.0 and list(curve.epsilons) == sorted(curve.epsilons)
+    assert curve.epsilons[0] == 0.0 and (np.diff(curve.epsilons) > 0).all() and (np.diff(curve.deltas) <= 0).all()
     assert len(curve.epsilons) >= CURVE_POINTS
     assert (np.array(curve.deltas) >= exact * (1 - 1e-9) - 1e-14).all()
     assert curve.deltas == pytest.approx(exact, rel=1e-6, abs=1e-12)
@@ -64,9 +65,27 @@ def test_curves_are_drawn_on_the_axes_that_are_given(ax, name):
     assert plots.privacy_profile(PROFILES[name], ax, promise=(0.5, 1e-6)) is ax
     drawn = ax.lines[0].get_xydata()
     curve = Curve.of(PROFILES[name])
-    shown = np.array(curve.deltas) >= plots.LOWEST_DELTA
-    assert drawn[shown, 1].tolist() == np.array(curve.deltas)[shown].tolist()
+    points = {(x, y) for x, y in zip(curve.epsilons, curve.deltas, strict=True) if y >= plots.LOWEST_DELTA}
+    assert points <= set(map(tuple, drawn.tolist()))
+    assert (np.diff(drawn[:, 0]) > 0).all() and (np.diff(drawn[:, 1]) <= 0).all()
     assert ax.get_yscale() == "log"
+
+
+@EACH
+def test_the_drawn_curve_is_an_upper_bound_between_its_points_too(name):
+    drawn = Curve.of(PROFILES[name]).drawn()
+    low = np.array([PROFILES[name].delta_bracket(epsilon)[0] for epsilon in drawn.epsilons[::3]])
+    assert (np.array(drawn.deltas[::3]) >= low * (1 - 1e-9) - 1e-14).all()
+
+
+def test_the_curve_of_pure_noise_does_not_double_back():
+    """A fit with pure noise: its deltas come down to 0 within the last digits of epsilon."""
+    model = PrivateLogisticRegression(epsilon=50.0, feature_norm=1.0, classes=(0, 1)).fit(np.eye(2), [0, 1])
+    curve = Curve.of(model.profile_)
+    assert (np.diff(curve.epsilons) > 0).all() and (np.diff(curve.deltas) <= 0).all()
+    table = page(model.statement_, model.profile_).partition('id="profile"')[2].partition("</table>")[0]
+    shown = [float(cell) for cell in re.findall(r"<t[hd][^>]*>([0-9.e-]+)</t[hd]>", table)]
+    assert len(shown) > 20 and (np.diff(shown[::2]) > 0).all() and (np.diff(shown[1::2]) <= 0).all()
 
 
 def test_the_attackers_curve_has_the_diagonal_beside_it(ax):

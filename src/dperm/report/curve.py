@@ -3,7 +3,7 @@
 """A privacy profile at a few points, from which both of its pictures are drawn; every number is a ceiling."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,11 +16,18 @@ _DELTAS = (0.0, *(10.0**-power for power in range(10, 0, -1)))
 _ROUNDING = 1e-15
 _LARGEST = 700.0
 """Beyond, e^epsilon is no double; the lines of smaller epsilons are bounds too."""
+_SAME = 1e-6
+"""Epsilons with a smaller relative distance are one point."""
+_BETWEEN = 8
+"""Points that are drawn for each point of the curve."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Pairs (epsilon, delta(epsilon)), from epsilon = 0 to where delta is negligible or comes down no further."""
+    """Pairs (epsilon, delta(epsilon)), from epsilon = 0 to where delta is negligible or comes down no further.
+
+    Epsilons increase, and deltas never do.
+    """
 
     epsilons: tuple[float, ...]
     deltas: tuple[float, ...]
@@ -35,8 +42,18 @@ class Curve:
         reached = [(epsilon, delta) for epsilon, delta in found if 0 < epsilon < math.inf]
         end = 1.1 * max((epsilon for epsilon, _ in reached), default=1.0)
         grid = (end * (place / (POINTS - 1)) ** 1.5 for place in range(POINTS))
-        pairs = sorted([*reached, *((epsilon, profile.delta(epsilon)) for epsilon in grid)])
-        return cls(*zip(*pairs, strict=True))
+        pairs = [*reached, *((epsilon, profile.delta(epsilon)) for epsilon in grid)]
+        return cls(*zip(*_in_order(pairs), strict=True))
+
+    def drawn(self) -> "Curve":
+        """The curve with more points in between, each an upper bound: delta is convex in e^epsilon (T2)."""
+        x, y = np.array(self.epsilons)[:, np.newaxis], np.array(self.deltas)[:, np.newaxis]
+        steps = np.linspace(0.0, 1.0, _BETWEEN, endpoint=False)
+        width = np.diff(x, axis=0)
+        share = (np.exp(width * (steps - 1)) - np.exp(-width)) / -np.expm1(-width)  # of the chord, in e^epsilon
+        epsilons = np.append(x[:-1] + width * steps, x[-1])
+        deltas = np.append(y[:-1] + np.diff(y, axis=0) * share, y[-1])
+        return Curve(tuple(map(float, epsilons)), tuple(map(float, deltas)))
 
     def true_positive_rates(self, false_positive_rates: Iterable[float]) -> Floats:
         """Ceilings on the true-positive rates of attackers with these false-positive rates.
@@ -51,3 +68,18 @@ class Curve:
         missed = np.maximum(lines.max(axis=1), 0.0)
         bounds: Floats = np.minimum(1.0, 1 - missed + _ROUNDING)
         return bounds
+
+
+def _in_order(pairs: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
+    """The pairs with increasing epsilons and deltas that never increase.
+
+    A delta that holds at an epsilon holds at every larger one, so each epsilon takes the smallest delta up to it. Of
+    epsilons that differ by rounding alone the largest stays.
+    """
+    least, found = 1.0, list[tuple[float, float]]()
+    for epsilon, delta in sorted(pairs):
+        least = min(least, delta)
+        if found and epsilon - found[-1][0] <= _SAME * epsilon:
+            found.pop()
+        found.append((epsilon, least))
+    yield from found

@@ -35,7 +35,8 @@ def privacy_profile(
     ``promise`` marks one of them, (epsilon, delta); at delta = 0 a line marks the epsilon.
     """
     ax, curve = _axes(ax), Curve.of(profile)
-    shown = [(x, max(y, LOWEST_DELTA / 100)) for x, y in zip(curve.epsilons, curve.deltas, strict=True)]
+    drawn = curve.drawn()
+    shown = [(x, max(y, LOWEST_DELTA / 100)) for x, y in zip(drawn.epsilons, drawn.deltas, strict=True)]
     ax.semilogy(*zip(*shown, strict=True), color=FIRST, linewidth=2)
     if promise is not None:
         _mark(ax, *promise)

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 RATES = (0.001, 0.01, 0.05, 0.1, 0.2, 0.5)
-EVERY = 2
-"""Of the points of a curve, every second is in the table."""
 NO_PLOTS = f"Plots are left out: they need matplotlib. To get them: {plots.INSTALL}"
 
 
@@ -89,8 +87,9 @@ def _attack(curve: Curve, unit: str) -> Picture:
 
 
 def _profile(curve: Curve, parameters: object) -> Picture:
-    pairs = list(zip(curve.epsilons, curve.deltas, strict=True))[::EVERY]
-    table = grid(("epsilon", "delta, at most"), [(rounded_up(x, 4), rounded_up(y, 4)) for x, y in pairs])
+    pairs = zip(curve.epsilons, curve.deltas, strict=True)
+    rows = {rounded_up(x, 4): rounded_up(y, 4) for x, y in pairs}  # of epsilons that look the same the last stays
+    table = grid(("epsilon", "delta, at most"), list(rows.items()))
     promise = None
     if isinstance(parameters, Mapping) and "epsilon" in parameters:
         promise = float(parameters["epsilon"]), float(parameters.get("delta", 0.0))
