@@ -10,7 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from dperm.accounting import MemoryBudget
 from dperm.errors import AssumptionError, DpermWarning
+from dperm.privacy import ApproxDP
 from dperm.torch import DPSGD
 from dperm.torch.engine.check import check_model
 
@@ -95,8 +97,19 @@ def test_outputs_of_a_released_model_that_are_not_finite_are_warned_of():
 
 
 def test_losses_of_which_none_is_finite_are_warned_of_before_the_charge():
-    with pytest.warns(DpermWarning, match="no record of the first batch has a finite gradient"):
-        trained(nn.Linear(3, 2), torch.randn(40, 3), loss=lambda own: own * float("nan"))
+    budget = MemoryBudget(ApproxDP(5.0, 1e-2, "add_remove"), blocks=9)
+    spent = []
+
+    def loss(own: Tensor) -> Tensor:
+        spent.append(budget.spent["epsilon"])
+        return own * float("nan")
+
+    told = "finite gradient.*Nothing is charged yet. Unless you stop it, this training is charged and learns nothing"
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", category=DpermWarning)
+        with pytest.raises(DpermWarning, match=told):
+            trained(nn.Linear(3, 2), torch.randn(40, 3), loss=loss, ledger=budget)
+    assert budget.spent["epsilon"] == 0 == max(spent), "a user who stops there has paid nothing"
 
 
 def test_a_model_that_learns_is_not_warned_of():

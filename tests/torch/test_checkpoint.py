@@ -15,7 +15,7 @@ from torch_training import attached, data_of, loss_of, model_of, plan_of, sgd, w
 from dperm import ApproxDP
 from dperm.accounting.budget import State
 from dperm.accounting.memory_budget import MemoryBudget
-from dperm.errors import BudgetError, ModelFormatError, NotPrivateWarning, ParameterError
+from dperm.errors import BudgetError, DpermWarning, ModelFormatError, NotPrivateWarning, ParameterError
 from dperm.ledger import Ledger
 from dperm.torch import QuantileClipping
 from dperm.torch.digest import model_digest
@@ -249,6 +249,19 @@ def test_a_file_without_the_noise_is_matched_within_a_few_units_in_the_last_plac
     assert private.release.event == began.event
 
 
+def test_a_resumed_run_without_steps_left_says_which_model_it_has(tmp_path):
+    plan, model = plan_of(steps=4), model_of()
+    with attached(plan, model) as private:
+        walk(private, model, 3)
+        private.save(tmp_path / "run.pt")
+        saved = weights_of(model)
+        walk(private, model)
+    with attached(plan, model, resume=tmp_path / "run.pt") as private:
+        with pytest.warns(DpermWarning, match="The model is that of the checkpoint, step 3"):
+            walk(private, model)
+    assert torch.equal(weights_of(private.release.value), saved)
+
+
 @pytest.mark.parametrize("damage", [b"", b"no checkpoint", None], ids=["empty", "text", "cut"])
 def test_damaged_files_are_refused(damage, tmp_path):
     interrupted(plan_of(), tmp_path)
@@ -260,9 +273,12 @@ def test_damaged_files_are_refused(damage, tmp_path):
 
 def test_other_files_are_refused(tmp_path):
     torch.save({"model": model_of().state_dict()}, tmp_path / "model.pt")
-    with pytest.raises(ModelFormatError, match="no checkpoint"), attached(plan_of(), resume=tmp_path / "model.pt"):
+    with pytest.raises(ModelFormatError, match="not a checkpoint"), attached(plan_of(), resume=tmp_path / "model.pt"):
         pass
-    with pytest.raises(ParameterError, match="no file"), attached(plan_of(), resume=tmp_path / "nothing.pt"):
+    with (
+        pytest.raises(ParameterError, match=r"nothing\.pt' does not exist"),
+        attached(plan_of(), resume=tmp_path / "nothing.pt"),
+    ):
         pass
 
 

@@ -12,7 +12,7 @@ from torch_training import data_of, model_of, weights_of
 
 from dperm import ApproxDP
 from dperm.accounting import MemoryBudget
-from dperm.errors import ParameterError
+from dperm.errors import DataError, ParameterError
 from dperm.torch import AdamBC, fit
 from dperm.torch.loss_functions import per_example
 
@@ -157,6 +157,35 @@ def test_the_budget_is_charged_once():
     release = fit(model_of(), data_of(), functional.cross_entropy, **FEW, ledger=ledger)
     assert 0 < ledger.spent["epsilon"] <= 2.0
     assert release.record.ledger is not None
+
+
+WRONG_LABELS = {
+    "floats": lambda y: y.float(),
+    "out of range": lambda y: y + 7,
+    "another shape": lambda y: y[:, None],
+}
+
+
+@pytest.mark.parametrize("change", WRONG_LABELS.values(), ids=WRONG_LABELS)
+def test_labels_that_the_loss_does_not_take_are_refused_before_the_charge(change):
+    ledger, (x, y) = budget(), data_of()
+    with pytest.raises(DataError, match=r"Nothing was charged\. Check dtype, shape and range of the labels") as caught:
+        fit(model_of(), (x, change(y)), nn.CrossEntropyLoss(), **FEW, ledger=ledger)
+    assert ledger.spent["epsilon"] == 0
+    assert caught.value.__context__ is None, "the error of torch can repeat a label"
+
+
+def test_an_error_after_the_charge_says_that_the_charge_stays():
+    ledger = budget()
+
+    def loss(outputs, targets):
+        if ledger.spent["epsilon"] > 0:
+            raise ValueError("label 7 of record 3")
+        return functional.cross_entropy(outputs, targets, reduction="none")
+
+    with pytest.raises(DataError, match="The charge stays: there are no refunds") as caught:
+        fit(model_of(), data_of(), loss, **{**FEW, "batch_size": 10}, ledger=ledger)
+    assert "record 3" not in str(caught.value)
 
 
 def test_records_must_be_pairs():

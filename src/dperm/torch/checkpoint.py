@@ -74,6 +74,11 @@ class Checkpoint:
         return self._held is not None
 
     @property
+    def steps_taken(self) -> int:
+        """Number of steps behind the weights in the file; 0 in a run that begins."""
+        return 0 if self._held is None else int(self._held["taken"])
+
+    @property
     def can_go_on(self) -> bool:
         """Whether the run could be gone on with if it failed now."""
         return self._saved
@@ -121,7 +126,7 @@ class Checkpoint:
             )
         update.clip_norm = float(self._held["clip_norm"])
         update.draws = max(int(self._held["draws"]), self._journal.covered)
-        return int(self._held["taken"])
+        return self.steps_taken
 
     def hold(self, reservation: Reservation, draws: int) -> int:
         """Lease draws from the budget once others could resume the run; return the draws that count as made.
@@ -269,9 +274,9 @@ def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         held = torch.load(path, weights_only=True, map_location="cpu")
     except FileNotFoundError:
-        raise ParameterError(f"resume names no file: {os.fspath(path)!r}.") from None
+        raise ParameterError(f"the checkpoint {os.fspath(path)!r} does not exist.") from None
     except Exception:
-        raise ModelFormatError(f"{os.fspath(path)!r} is no checkpoint, or damaged.") from None
+        raise ModelFormatError(f"{os.fspath(path)!r} is not a checkpoint, or is damaged.") from None
     if not isinstance(held, dict) or held.get("format") != FORMAT or held.keys() - {"noise"} != KEYS:
-        raise ModelFormatError(f"{os.fspath(path)!r} is no checkpoint that this version reads.")
+        raise ModelFormatError(f"{os.fspath(path)!r} is not a checkpoint that this version reads.")
     return held

@@ -29,6 +29,12 @@ LEARNING_RATE = 3e-3
 at small networks on synthetic data."""
 SHOWN = 20
 """Times that a loss is shown."""
+CAUSES = (
+    "Check dtype, shape and range of the labels against the loss: CrossEntropyLoss takes class indices of dtype int64, "
+    "from 0 to the number of outputs - 1; BCEWithLogitsLoss takes floats in the shape of the outputs. Check too that "
+    "all records have one shape. To see the error, write the loop yourself with DPSGD(...).plan(...).attach(...)."
+)
+"""Usual causes of an error in the model or the loss."""
 UNCOVERED = "not covered by the guarantee"
 
 
@@ -175,10 +181,10 @@ def train(
         raise
     except Exception as error:
         failure = type(error).__name__  # what it says may be about a record
+    charged = "The charge stays: there are no refunds." if attached.was_charged else "Nothing was charged."
     raise DataError(
-        f"the training failed on the data, with an error of type {failure}, which is not repeated because it may hold "
-        f"private values. Labels out of range and records of unequal shapes are usual causes: check the data, or write "
-        f"the loop yourself with DPSGD(...).plan(...).attach(...) to see it. What was charged stays charged."
+        f"the training failed on the data, with an error of type {failure}. Its text is not shown because it may hold "
+        f"private values. {charged} {CAUSES}"
     )
 
 

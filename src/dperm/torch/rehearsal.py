@@ -87,6 +87,11 @@ REMEDY = (
     "a shape (n, 1) beside (n,)) and in the model, and make each loss one of its own record. If the loop draws random "
     "numbers that torch does not know, attach with rehearsal=False."
 )
+LEARNS_NOTHING = {
+    False: "Nothing is charged yet. Unless you stop it, this training is charged and learns nothing.",
+    True: "This training is charged already. It learns nothing from such records.",
+}
+"""Consequence of gradients that are not finite, by whether the run was charged."""
 STOPPED = (
     "the loop raised an error, or ended, when the rehearsal put an unusual value into one row: a value larger than all "
     "others, one that the loop compares tensors with, or one that is not finite. So one record can stop the "
@@ -164,6 +169,7 @@ class Rehearsal:
     _is_random: bool = False
     _drops: bool = False
     _sums_checked: bool = False
+    _charged: bool = False
     _began: float = 0.0
     _spent: float = 0.0
     _estimate: float = 0.0
@@ -199,6 +205,7 @@ class Rehearsal:
 
         Before the charge the copies include foreign values. An error of the loop then costs nothing.
         """
+        self._charged = charged
         self.foreign, chosen, began, runs = False, self._selection(batch, rows), process_time(), 0
         if self._later is not None and self._compares_with_steps:
             found = self._alone_before_a_step(batch, chosen)
@@ -326,7 +333,7 @@ class Rehearsal:
         self._seen, self._rows = None, rows
         yield batch, len(tensor_leaves(batch)[0])
         if self._seen is None:
-            raise ParameterError("step must be called once for every batch of a rehearsal.")
+            raise ParameterError("Call private.step(losses) once for every batch of a rehearsal.")
         return self._seen
 
     def _observed(self, losses: Tensor) -> Observation:
@@ -370,8 +377,8 @@ class Rehearsal:
         self._sums_checked = True
         if not bool(seen.norms.isfinite().all(0).any()):
             warnings.warn(
-                "no record of the first batch has a finite gradient. Such records count for nothing, so that the model "
-                "would be trained on noise alone: look for values that are not finite in the data and in the loss.",
+                "no record of the first batch has a finite gradient, and such records count for nothing. "
+                f"{LEARNS_NOTHING[self._charged]} Look for values that are not finite in the data and in the loss.",
                 DpermWarning,
                 stacklevel=2,
             )

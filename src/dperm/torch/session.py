@@ -234,6 +234,11 @@ class PrivateTraining:
         return self._release
 
     @property
+    def was_charged(self) -> bool:
+        """Whether the run was charged: in its first step, or when it was resumed."""
+        return self._run is not None
+
+    @property
     def clip_norm(self) -> float:
         """The clip norm of the next step: the plan's, or where quantile clipping has brought it, privately."""
         self._entered()
@@ -282,8 +287,10 @@ class PrivateTraining:
 
     def _batches(self, loop: int) -> Generator[Batch, None, None]:
         if self.plan.steps == self.update.draws:
+            restored = self._checkpoint.resumes and self.steps_taken == self._checkpoint.steps_taken
+            kept = f" The model is that of the checkpoint, step {self.steps_taken}." if restored else ""
             warnings.warn(
-                "all planned steps of this training were taken, so that the loop has no batches.",
+                f"all planned steps of this training were taken, so that the loop has no batches.{kept}",
                 DpermWarning,
                 stacklevel=2,
             )
@@ -328,7 +335,7 @@ class PrivateTraining:
         if loop != self._loops:
             raise ParameterError("only one loop over a training run can be under way. Break out of the other one.")
         if self._pending is not None:
-            raise ParameterError("step must be called once for every batch: what is left out must not depend on data.")
+            raise ParameterError("Call private.step(losses) once for every batch.")
 
     def _refuse_within_a_sample(self, what: str, *, seen: bool = False) -> None:
         if seen or self._pending is not None or self.update.is_partial:
@@ -343,7 +350,7 @@ class PrivateTraining:
         if self._failed:
             raise ParameterError(FAILED)
         if self._pending is None:
-            raise ParameterError("step must be called once for every batch of the loop over the training run.")
+            raise ParameterError("Call private.step(losses) once for every batch of the loop over the training run.")
         self._as_checked.check()
         return self._pending
 
