@@ -12,7 +12,7 @@ import pytest
 from dperm import Laplace, Ledger, PureDP
 from dperm.data.columns import Categorical
 from dperm.data.encoder import PublicEncoder
-from dperm.data.identity import ambiguous, person_keys, plain_label
+from dperm.data.identity import KeyRule, ambiguous, person_keys, plain_label
 from dperm.errors import DataError, ParameterError
 from dperm.sklearn import PrivateLogisticRegression
 
@@ -48,29 +48,45 @@ ONE_PERSON = {
 
 @pytest.mark.parametrize("name", ONE_PERSON)
 def test_equal_keys_are_one_person(name):
-    found = person_keys(ONE_PERSON[name])
-    assert found is not None and len(set(found)) == 1
+    assert len(set(person_keys(ONE_PERSON[name]))) == 1
 
 
 REFUSED = {
-    "text and numbers": [1, "1"],
-    "bytes and text": [b"alice", "alice"],
-    "tuples of different kinds": [(1, "a"), (1, 2)],
-    "tuples of different lengths": [(1,), (1, 2)],
-    "zeros as floats": [0.0, -0.0],
-    "NaN": [float("nan"), float("nan")],
-    "an equality of its own": [CaseBlind("a"), CaseBlind("A")],
-    "missing dates": np.array(["NaT", "NaT"], dtype="M8[ns]"),
-    "a table": pd.DataFrame({"a": [1], "b": [2]}),
-    "one text": "ab",
-    "a set": {1, 2},
-    "a mapping": {1: 1, 2: 2},
+    "text and numbers": (KeyRule.MIXED, [1, "1"]),
+    "bytes and text": (KeyRule.MIXED, [b"alice", "alice"]),
+    "tuples of different kinds": (KeyRule.MIXED, [(1, "a"), (1, 2)]),
+    "tuples of different lengths": (KeyRule.MIXED, [(1,), (1, 2)]),
+    "zeros as floats": (KeyRule.FLOATS, [0.0, -0.0]),
+    "an array of floats": (KeyRule.FLOATS, np.arange(3.0)),
+    "NaN": (KeyRule.MISSING, [float("nan"), float("nan")]),
+    "integers of which one is missing": (KeyRule.MISSING, pd.Series([1, None, 2])),
+    "None": (KeyRule.MISSING, [1, None]),
+    "empty text": (KeyRule.MISSING, ["alice", ""]),
+    "an empty part": (KeyRule.MISSING, [("alice", b"")]),
+    "missing text of pandas": (KeyRule.MISSING, pd.Series(["a", None], dtype="string")),
+    "masked": (KeyRule.MISSING, np.ma.masked_array([1, 2], mask=[True, False])),
+    "missing dates": (KeyRule.MISSING, np.array(["NaT", "NaT"], dtype="M8[ns]")),
+    "dates": (KeyRule.KIND, np.array(["2026-01-01"], dtype="M8[ns]")),
+    "lists": (KeyRule.KIND, [[1], [1]]),
+    "an equality of its own": (KeyRule.KIND, [CaseBlind("a"), CaseBlind("A")]),
+    "a table": (KeyRule.SEQUENCE, pd.DataFrame({"a": [1], "b": [2]})),
+    "one text": (KeyRule.SEQUENCE, "ab"),
+    "one number": (KeyRule.SEQUENCE, 3),
+    "a set": (KeyRule.SEQUENCE, {1, 2}),
+    "a mapping": (KeyRule.SEQUENCE, {1: 1, 2: 2}),
 }
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_keys_without_a_rule_for_equality_are_refused(name):
-    assert person_keys(REFUSED[name]) is None
+def test_keys_without_a_rule_for_equality_are_refused_with_the_rule_that_is_broken(name):
+    rule, keys = REFUSED[name]
+    with pytest.raises(DataError) as caught:
+        person_keys(keys)
+    assert str(caught.value) == rule.value
+
+
+def test_text_that_spells_a_missing_value_is_text():
+    assert person_keys(["nan", "None"]) == ["nan", "None"]
 
 
 def test_labels_are_plain_and_zero_has_one_sign():

@@ -166,8 +166,13 @@ def test_keys_may_be_integers_strings_and_tuples_of_them(name):
 
 def test_records_without_a_key_are_refused():
     """Several NaN may be one person or many: neither reading is safe."""
-    with pytest.raises(DataError, match="none missing"):
+    with pytest.raises(DataError, match="A key is missing"):
         groups_of([np.nan, 1.0, np.nan], 3, 5)
+
+
+def test_keys_for_another_number_of_records_are_refused_as_such():
+    with pytest.raises(DataError, match="The number of keys is not that of the records"):
+        groups_of([1, 2], 3, 5)
 
 
 BAD = {

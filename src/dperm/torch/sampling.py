@@ -12,12 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.data.identity import person_keys
+from dperm.data.identity import KeyRule, person_keys
 from dperm.errors import DataError
 from dperm.noise.arrays import Integers
 from dperm.noise.bits import Stream
 from dperm.noise.poisson import sampled_rows
 from dperm.torch.records import Batch, Records
+
+COUNT = "The number of keys is not that of the records."
 
 
 @dataclass(frozen=True)
@@ -58,25 +60,25 @@ def groups_of(keys: object, count: int, most: int) -> Groups:
     Equal keys are one person; `dperm.data.identity` has the rule. Keys without a safe rule are refused.
     """
     numbers = _numbered(keys)
-    if numbers is None or len(numbers) != count:
-        raise DataError(
-            "group must hold one key for each record of the data set, in its order: all of them integers, all text or "
-            "all bytes (or tuples of these), and none missing. Convert other keys to text first."
-        )
+    broken = numbers if isinstance(numbers, str) else COUNT if len(numbers) != count else ""
+    if isinstance(numbers, str) or broken:
+        raise DataError(f"group must hold one key for each record of the data set, in its order. {broken}")
     sizes = np.bincount(numbers) if count else np.zeros(0, dtype=np.int64)
     order = np.argsort(numbers, kind="stable").astype(np.int64)
     starts = (np.cumsum(sizes) - sizes).astype(np.int64)
     return Groups(len(sizes), order, starts, np.minimum(sizes, most).astype(np.int64))
 
 
-def _numbered(keys: object) -> Integers | None:
-    """The number of each record's group, in order of first appearance; None if a key has no rule for equality."""
+def _numbered(keys: object) -> Integers | str:
+    """The number of each record's group, in order of first appearance; a sentence if the keys break a rule."""
     numbers: dict[object, int] = {}
     try:
         found = person_keys(keys)
+    except DataError as error:
+        return str(error)
     except Exception:  # keys of any kind may raise, and repeat a value in their message
-        return None
-    return None if found is None else np.array([numbers.setdefault(key, len(numbers)) for key in found], dtype=np.int64)
+        return KeyRule.KIND.value
+    return np.array([numbers.setdefault(key, len(numbers)) for key in found], dtype=np.int64)
 
 
 @dataclass(frozen=True)
