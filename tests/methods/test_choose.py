@@ -38,6 +38,30 @@ def test_a_smooth_loss_gets_objective_perturbation(adjacency, n, loss, delta):
     assert plan.why[0].startswith("Objective perturbation was chosen")
 
 
+def test_the_reason_for_objective_perturbation_is_true_of_the_problem():
+    goal = ApproxDP(1.0, 1e-6, "add_remove")
+    assert "Lambda follows from n," in choose(problem(), goal).why[0]
+    assert "n was not declared, so Lambda follows" in choose(problem(n=None), goal).why[0]
+    assert "Lambda follows" not in choose(problem(regularization=1e4), goal).why[0]
+    softmax = choose(problem(Softmax(3), dim=51, n=None), goal)
+    assert softmax.method == "objective" and "one score" not in softmax.why[0]
+    assert softmax.why[0].endswith(
+        "the choice for 3 scores, needs delta > 0 and a public n, and here n was not declared."
+    )
+    assert choose(problem(Softmax(3), dim=51), PureDP(1.0, "add_remove")).why[0].endswith("here delta = 0.")
+
+
+@LOUD
+@pytest.mark.parametrize("method", ["auto", "gradient"])
+def test_wide_tables_are_not_praised_and_ask_for_a_check(method):
+    goal, sentence = ApproxDP(1.0, 1e-6, "replace_one"), "Check the score on public or held-out data"
+    wide = " ".join(choose(problem(dim=2000, n=300), goal, method).why)
+    assert "With 2000 coefficients and 300 records" in wide and sentence in wide and "wide tables too" not in wide
+    assert sentence in " ".join(choose(problem(dim=50, n=100), goal, method).why)
+    for narrow in (problem(dim=50, n=101), problem(dim=50), problem(Softmax(3), dim=90, n=100)):
+        assert sentence not in " ".join(choose(narrow, goal, method).why)
+
+
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_a_kink_gets_gradient_perturbation_or_a_refusal(adjacency):
     """T42."""

@@ -24,11 +24,6 @@ from dperm.privacy.guarantee import AnyGuarantee
 Chosen = tuple[Method, tuple[str, ...]]
 FULL_PASS = 2**26
 """Products of n and the number of coefficients up to which descent takes all records in every step."""
-_SMOOTH = (
-    "Objective perturbation was chosen: the loss is a smooth function of one score, and then noise in the objective "
-    "moves the coefficients least. Lambda follows from n, the number of coefficients and the noise, so that this holds "
-    "for wide tables too."
-)
 
 
 def automatic(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
@@ -86,21 +81,41 @@ def _pure(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
             f"Output perturbation was chosen: Lambda = {spec.strength:.3g} is too small for objective perturbation, "
             f"whose determinant would cost more than epsilon (T43a).",
         )
-    return ObjectivePerturbation(), (_SMOOTH,)
+    return ObjectivePerturbation(), (_on_objective(spec, goal),)
 
 
 def _approximate(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
     if spec.regularization is None:
-        return ObjectivePerturbation(), (_SMOOTH,)
+        return ObjectivePerturbation(), (_on_objective(spec, goal),)
     ratio = _noise_ratio(spec, goal)
     if ratio <= math.sqrt(2) or (spec.n is None and math.isfinite(ratio)):
-        return ObjectivePerturbation(), (_SMOOTH,)
+        return ObjectivePerturbation(), (_on_objective(spec, goal),)
     known = f"by a factor {ratio:.3g}" if math.isfinite(ratio) else "beyond any bound"
     reason = (
         f"Lambda = {spec.strength:.3g} is so small that the determinant would raise the noise of objective "
         f"perturbation {known} (T43a)"
     )
     return _without_objective(spec, goal, reason)
+
+
+def _on_objective(spec: ProblemSpec, goal: AnyGuarantee) -> str:
+    """Why objective perturbation."""
+    if spec.outputs > 1:
+        missing = ("delta = 0",) * is_pure(goal) + ("n was not declared",) * (spec.n is None)
+        return (
+            f"Objective perturbation was chosen: DP-SGD, the choice for {spec.outputs} scores, needs delta > 0 and a "
+            f"public n, and here {' and '.join(missing)}."
+        )
+    if spec.regularization is not None:
+        rule = ""
+    elif spec.n is None:
+        rule = " n was not declared, so Lambda follows from the number of coefficients and the noise alone."
+    else:
+        rule = " Lambda follows from n, the number of coefficients and the noise."
+    return (
+        f"Objective perturbation was chosen: the loss is a smooth function of one score, and then noise in the "
+        f"objective moves the coefficients least.{rule}"
+    )
 
 
 def _without_objective(spec: ProblemSpec, goal: AnyGuarantee, reason: str) -> Chosen:

@@ -35,6 +35,8 @@ BY_NAME: dict[str, Callable[[], Method]] = {
     "posterior": PosteriorSampling,
 }
 NAMES = ("auto", *BY_NAME)
+WIDE = 0.5
+"""Coefficients of a score per record from which `Plan.why` asks for a check of the score."""
 
 
 def choose(spec: ProblemSpec, goal: AnyGuarantee, method: str | Method = "auto") -> Plan:
@@ -74,7 +76,7 @@ def choose(spec: ProblemSpec, goal: AnyGuarantee, method: str | Method = "auto")
     by_descent = isinstance(chosen, GradientPerturbation | SampledGradient)
     clipped = spec.clipped(descent_clip(spec) if by_descent else default_clip(spec))
     plan = chosen.plan(clipped, goal)
-    plan = plan.because(*reason, *_on_clipping(spec, plan.spec))
+    plan = plan.because(*reason, *_on_clipping(spec, plan.spec), *_on_width(plan))
     _warn(plan, clipped)
     return plan
 
@@ -95,6 +97,18 @@ def _method(spec: ProblemSpec, goal: AnyGuarantee, method: object) -> Chosen:
     )
 
 
+def _on_width(plan: Plan) -> tuple[str, ...]:
+    """What to check where there are about as many coefficients as records; private learning then may fail."""
+    spec = plan.spec
+    if spec.n is None or plan.method == "finite" or spec.width < WIDE * spec.n:
+        return ()
+    each = " for each score" if spec.outputs > 1 else ""
+    return (
+        f"With {spec.width} coefficients{each} and {spec.n} records this learns well only if few directions of X "
+        f"matter. Check the score on public or held-out data before you rely on it.",
+    )
+
+
 def _on_clipping(before: ProblemSpec, after: ProblemSpec) -> tuple[str, ...]:
     if after.clip is None and before.clip is not None:
         return ("The clip that was given is not used: this method clips no gradients.",)
@@ -105,7 +119,7 @@ def _on_clipping(before: ProblemSpec, after: ProblemSpec) -> tuple[str, ...]:
         case Kind.NUMBER:
             return (f"{share}: residuals beyond that pull no harder, as in Huber's loss.",)
         case Kind.SIGN:
-            effect = "that halves the noise, and makes predicted probabilities too sure of themselves"
+            effect = "that halves the noise, and makes predicted probabilities overconfident"
             return (f"{share}: {effect}. Give clip=1.0 for probabilities that mean what they say.",)
     return (f"{share}: that lessens the noise.",)
 
