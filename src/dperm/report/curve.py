@@ -18,8 +18,8 @@ _LARGEST = 700.0
 """Beyond, e^epsilon is no double; the lines of smaller epsilons are bounds too."""
 _SAME = 1e-6
 """Epsilons with a smaller relative distance are one point."""
-_BETWEEN = 8
-"""Points that are drawn for each point of the curve."""
+_PARTS = 4
+"""Into which each step between those points is divided, by readings, and once more where the curve is drawn."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Curve:
 
     @classmethod
     def of(cls, profile: "PrivacyProfile | Curve") -> "Curve":
-        """The curve of a profile: at powers of ten of delta, and at 16 epsilons, more of them where trade-offs bend."""
+        """The curve of a profile: at powers of ten of delta, at 16 epsilons, and in between."""
         if isinstance(profile, Curve):
             return profile
         profile = curve_of(profile)
@@ -43,16 +43,18 @@ class Curve:
         end = 1.1 * max((epsilon for epsilon, _ in reached), default=1.0)
         grid = (end * (place / (POINTS - 1)) ** 1.5 for place in range(POINTS))
         pairs = [*reached, *((epsilon, profile.delta(epsilon)) for epsilon in grid)]
+        known = np.array([epsilon for epsilon, _ in _in_order(pairs)])
+        pairs += [(epsilon, profile.delta(epsilon)) for epsilon in map(float, _divided(known))]
         return cls(*zip(*_in_order(pairs), strict=True))
 
     def drawn(self) -> "Curve":
         """The curve with more points in between, each an upper bound: delta is convex in e^epsilon (T2)."""
-        x, y = np.array(self.epsilons)[:, np.newaxis], np.array(self.deltas)[:, np.newaxis]
-        steps = np.linspace(0.0, 1.0, _BETWEEN, endpoint=False)
-        width = np.diff(x, axis=0)
-        share = (np.exp(width * (steps - 1)) - np.exp(-width)) / -np.expm1(-width)  # of the chord, in e^epsilon
-        epsilons = np.append(x[:-1] + width * steps, x[-1])
-        deltas = np.append(y[:-1] + np.diff(y, axis=0) * share, y[-1])
+        known, last = np.array(self.epsilons), len(self.epsilons) - 2
+        epsilons = _divided(known)
+        place = np.minimum(np.searchsorted(known, epsilons, side="right") - 1, last)
+        width, left = np.diff(known)[place], known[place]
+        share = (np.exp(epsilons - left - width) - np.exp(-width)) / -np.expm1(-width)  # of the chord, in e^epsilon
+        deltas = np.array(self.deltas)[place] + np.diff(self.deltas)[place] * np.clip(share, 0.0, 1.0)
         return Curve(tuple(map(float, epsilons)), tuple(map(float, deltas)))
 
     def true_positive_rates(self, false_positive_rates: Iterable[float]) -> Floats:
@@ -68,6 +70,13 @@ class Curve:
         missed = np.maximum(lines.max(axis=1), 0.0)
         bounds: Floats = np.minimum(1.0, 1 - missed + _ROUNDING)
         return bounds
+
+
+def _divided(epsilons: Floats) -> Floats:
+    """The epsilons, with points between neighbours."""
+    steps = np.arange(_PARTS) / _PARTS
+    found: Floats = np.append(epsilons[:-1, np.newaxis] + np.diff(epsilons)[:, np.newaxis] * steps, epsilons[-1])
+    return found
 
 
 def _in_order(pairs: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:

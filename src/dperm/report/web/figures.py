@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 RATES = (0.001, 0.01, 0.05, 0.1, 0.2, 0.5)
+EVERY = 4
+"""Of the points of a curve, every fourth is in the table, and the first with delta = 0."""
 NO_PLOTS = f"Plots are left out: they need matplotlib. To get them: {plots.INSTALL}"
 
 
@@ -87,8 +89,9 @@ def _attack(curve: Curve, unit: str) -> Picture:
 
 
 def _profile(curve: Curve, parameters: object) -> Picture:
-    pairs = zip(curve.epsilons, curve.deltas, strict=True)
-    rows = {rounded_up(x, 4): rounded_up(y, 4) for x, y in pairs}  # of epsilons that look the same the last stays
+    pairs = list(zip(curve.epsilons, curve.deltas, strict=True))
+    shown = sorted({*pairs[::EVERY], *[pair for pair in pairs if pair[1] == 0][:1]})
+    rows = {rounded_up(x, 4): rounded_up(y, 4) for x, y in shown}  # of epsilons that look the same the last stays
     table = grid(("epsilon", "delta, at most"), list(rows.items()))
     promise = None
     if isinstance(parameters, Mapping) and "epsilon" in parameters:
