@@ -100,6 +100,12 @@ def test_key_facts_always_have_a_line_for_audits(release, audits, words):
     assert words in facts["Audits"]
 
 
+def test_an_audit_of_a_part_of_epsilon_says_so(release):
+    part = Finding("noise", PureDP(0.99, "add_remove"), {"loss": LowerBound(0.98999, 0.0, 1.0, "A8")}, 1.0)
+    said = dict(key_facts(statement(release).audited([finding(0.5), part]).fields))["Audits"]
+    assert "0.9899 exactly, claimed 0.99, the part of epsilon 1 that the audited mechanism uses (no leak: 0)" in said
+
+
 def test_lower_bounds_are_rounded_down_and_what_they_assume_is_said(release):
     said = statement(release).audited([finding().as_dict()])
     for text in (page(said), said.to_markdown()):

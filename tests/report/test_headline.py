@@ -74,6 +74,36 @@ def test_success_alone_does_not_hide_a_mechanism_that_publishes_some_records_in_
     assert "Detection rate at one false alarm in 1,000: at most 2.94 %; guessing alone: 0.1 %." in said
 
 
+@pytest.mark.parametrize("text", ["TODO", "todo:", "n/a", "N/A", "<FILL IN>", "-", "?", "None", "tbd", "..."])
+def test_a_placeholder_in_a_required_field_states_nothing(text):
+    for name in REQUIRED:
+        found = fitted().statement_.filled({**STATED, name: text})
+        is_answer = text == "None" and name in ("tuning", "preprocessing", "nonprivate_statistics")
+        assert found.required_gaps == (() if is_answer else (name,)) and (name in found.gaps) is not is_answer
+        assert Statement.from_json(found.to_json()) == found
+    assert "links" not in fitted().statement_.filled({**STATED, "links": text}).gaps
+
+
+@pytest.mark.parametrize(("epsilon", "level"), [(0.5, "strong"), (3.0, "moderate"), (50.0, "weak")])
+def test_a_statement_that_is_not_rated_says_the_level_in_words(epsilon, level):
+    found = of_epsilon(epsilon).filled({"curator": "TODO"})
+    said = f"Not rated: required fields are missing. The release alone would be rated {level}."
+    assert all(said in text for text in (f"{banner(found)[: len(said) - 1]}.", found.to_markdown(), str(found)))
+    assert banner(found).startswith(said[:-1]) and '<div class="status not-rated">' in page(found)
+    team = booked(**account("team", 0.2, "census"), ancestors=[account("census", 6.0)])
+    assert "alone would be rated strong, everything charged to the account 'census' together weak" in banner(team)
+
+
+def test_without_a_ledger_the_banner_is_about_this_release_alone():
+    alone = "for this release alone; other releases from the same data are not recorded"
+    stated = {name: value for name, value in STATED.items() if name != "ledger_entry"}
+    found = fitted().statement_.filled(stated)
+    assert all(f"protection {alone}" in text for text in (banner(found), found.to_markdown(), str(found)))
+    assert "protection for this release alone" in banner(fitted().statement_.filled(STATED))
+    assert "not recorded" not in banner(fitted().statement_.filled(STATED))
+    assert "this release alone" not in banner(booked().filled(stated))
+
+
 @pytest.mark.parametrize("name", REQUIRED)
 def test_without_a_required_field_the_protection_is_not_rated(name):
     stated = {key: value for key, value in STATED.items() if key != name}

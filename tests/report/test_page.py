@@ -148,8 +148,8 @@ def test_a_weak_promise_is_called_weak():
     texts = [page(statement(mechanism.release([1.0]))) for mechanism in (strong, weak)]
     assert ["Weak protection" in text for text in texts] == [False, False]
     texts = [page(statement(mechanism.release([1.0]), fields=STATED)) for mechanism in (strong, weak)]
-    assert ['<div class="status weak"><p class="word">Weak protection</p>' in text for text in texts] == [False, True]
-    assert '<div class="status strong"><p class="word">Private: strong protection</p>' in texts[0]
+    assert ['<div class="status weak"><p class="word">Weak protection ' in text for text in texts] == [False, True]
+    assert '<div class="status strong"><p class="word">Private: strong protection for this' in texts[0]
 
 
 @pytest.mark.parametrize(("epsilon", "factor"), [(0.5, "1.65"), (1.0, "2.72"), (800.0, "e^800")])

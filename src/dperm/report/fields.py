@@ -82,6 +82,9 @@ They say who answers for the release and why epsilon was chosen, how many record
 learned from the same data.
 """
 
+NONE_IS_AN_ANSWER = ("tuning", "preprocessing", "nonprivate_statistics")
+"""Required fields in which "none" states a fact; elsewhere it is a placeholder."""
+
 FLAVOURS = {
     "PureDP": "pure: epsilon-DP",
     "ApproxDP": "approximate: (epsilon, delta)-DP",

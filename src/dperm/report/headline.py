@@ -14,7 +14,7 @@ from dperm.report.audits import listed
 from dperm.report.limit_changes import limit_in_words
 from dperm.report.numbers import percent
 from dperm.report.plain import limits_of, receipt_of
-from dperm.report.stated import required_gaps
+from dperm.report.stated import required_gaps, stated_part
 from dperm.report.unit import unit_of
 
 NOT_RATED, NOT_PRIVATE, REFUTED = "not rated", "not private", "refuted"
@@ -35,6 +35,8 @@ SEVERAL_ACCOUNTS = (
     "A person whose records are in the data of several of these accounts is not covered by one limit alone: the "
     "limits add up."
 )
+ALONE = "for this release alone"
+NOT_RECORDED = f"{ALONE}; other releases from the same data are not recorded"
 ALMOST_ALL = f"more than {100 * EFFECTIVE:g} %"
 PARENT_LIMITS = "limits of the parent accounts"
 
@@ -102,8 +104,18 @@ def headline(fields: Mapping[str, object]) -> Headline:
 
 
 def headline_title(fields: Mapping[str, object]) -> str:
-    """The first words of a private statement, such as "Private: strong protection"."""
-    return TITLES[headline(fields).level]
+    """The first words of a private statement, such as "Private: strong protection".
+
+    They say if the level is that of this release alone, and which level a statement with missing fields would have.
+    """
+    found = headline(fields)
+    title = TITLES[found.level]
+    if found.level == NOT_RATED:
+        return f"{title}. {_level_in_words(found)}"
+    if receipt_of(fields):
+        return title
+    is_stated = stated_part("ledger_entry", fields["ledger_entry"]) != words.NOT_STATED
+    return f"{title} {ALONE if is_stated else NOT_RECORDED}"
 
 
 def headline_sentences(fields: Mapping[str, object]) -> Iterator[str]:
@@ -124,6 +136,14 @@ def headline_sentences(fields: Mapping[str, object]) -> Iterator[str]:
     if found.missing:
         names = ", ".join(words.FIELDS.get(name, name) for name in found.missing)
         yield f"Missing: {names}."
+
+
+def _level_in_words(found: Headline) -> str:
+    """The level that the guarantee would have if nothing were missing, without a full stop."""
+    levels = "" if found.release is None else f"The release alone would be rated {found.release.level}"
+    if found.together is None:
+        return levels
+    return f"{levels}, everything charged to {found.covering} together {found.together.level}"
 
 
 def agrees(written: object, found: object) -> bool:

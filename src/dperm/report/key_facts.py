@@ -28,7 +28,7 @@ def _facts(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     private, entry = fields["status"] in words.PROMISING, receipt_of(fields)
     refuted = fields["status"] == words.REFUTED
     yield "Promise", _promise(fields)
-    yield "Audits", audits_in_short(fields["audit"])
+    yield "Audits", audits_in_short(fields["audit"], as_mapping(fields["parameters"]).get("epsilon"))
     yield "Asked for", "" if private else limits_of(fields["goal"])
     yield from () if refuted else _guesses(fields)
     yield "Protects", _protected(fields, entry) if private and not refuted else "nobody"

@@ -14,6 +14,9 @@ from dperm.report import fields as words
 
 KNOWN, STATED = "known", "stated"
 DOMAIN = "data_domain"
+_PLACEHOLDERS = ("todo", "to do", "tbd", "tba", "fill in", "fill me in", "fixme", "xxx", "n/a", "na", words.NOT_STATED)
+_MARKS = " \t\r\n.,:;!?-_*#<>()[]{}'\"\u2026\u2013\u2014"
+"""Ignored around a placeholder; a text of them alone states nothing."""
 
 
 def assembled(known: Mapping[str, object]) -> dict[str, object]:
@@ -75,11 +78,17 @@ def _is_stated(name: str, value: object) -> bool:
     if str(known_part(name, value)).startswith(words.UNCOVERED):
         return False  # whatever the user states, a part of the preparation is not covered
     stated = stated_part(name, value) if name in words.BESIDE else value
-    return stated not in (words.NOT_STATED, [], {}) and not _is_blank(stated)
+    return stated not in (words.NOT_STATED, [], {}) and not _says_nothing(name, stated)
 
 
-def _is_blank(value: object) -> bool:
-    return value is None or (isinstance(value, str) and not value.strip())
+def _says_nothing(name: str, value: object) -> bool:
+    """Whether a value is blank; in a required field, also whether it is a placeholder such as "TODO"."""
+    if not isinstance(value, str):
+        return value is None
+    if name not in words.REQUIRED:
+        return not value.strip()
+    text = value.strip(_MARKS).casefold()
+    return not text or text in _PLACEHOLDERS or (text == words.NONE and name not in words.NONE_IS_AN_ANSWER)
 
 
 def _beginning(name: str, known: Mapping[str, object]) -> object:
@@ -89,8 +98,8 @@ def _beginning(name: str, known: Mapping[str, object]) -> object:
 
 
 def _merged(name: str, found: object, stated: object) -> object:
-    """The user's words: alone in the user's own fields, else beside what is known. Blank words state nothing."""
-    stated = words.NOT_STATED if _is_blank(stated) else stated
+    """The user's words: alone in the user's own fields, else beside what is known; placeholders state nothing."""
+    stated = words.NOT_STATED if _says_nothing(name, stated) else stated
     if name not in words.BESIDE:
         return stated
     known = known_part(name, found)
