@@ -14,7 +14,7 @@ from dperm.data.files import read_table
 from dperm.data.schema import Schema
 from dperm.errors import ModelFormatError
 from dperm.sklearn import PrivateLogisticRegression
-from dperm.sklearn.files import load_model, load_stored
+from dperm.sklearn.files import load_model, load_stored, save
 
 
 @pytest.fixture
@@ -105,6 +105,8 @@ BAD = [
     ("predict plain.dperm data.csv", ["plain.dperm", "no schema"]),
     ("predict model.dperm few.csv", ["few.csv", "column named 'hours'"]),
     ("predict model.dperm odd.csv", ["column 'hours' must hold numbers"]),
+    ("predict model.dperm gap.csv", ["'hours' has a missing value. Fill the gap in the file", "fitted without impute"]),
+    ("predict strict.dperm kind.csv", ["'work' has a value outside", "Correct it in the file", "without other = true"]),
     ("predict pay.dperm data.csv --probabilities", ["--probabilities", "PrivateLinearRegression"]),
     ("predict model.dperm data.csv -o nowhere/out.csv", ["-o", "nowhere"]),
 ]
@@ -119,9 +121,16 @@ def test_what_cannot_be_predicted_is_refused(fitted, ends, line, words):
     PrivateLogisticRegression(classes=(0, 1), feature_norm=1.0).fit(X, y).save("plain.dperm")
     Path("few.csv").write_text("age,work\n40,SECRET\n")
     Path("odd.csv").write_text("age,work,hours\n40,private,SECRET\n")
+    Path("gap.csv").write_text("age,work,hours\n40,private,\n")
+    Path("kind.csv").write_text("age,work,hours\n40,SECRET,30\n")
+    strict = Schema.from_toml(Path("schema.toml").read_text().replace("other = true", ""))
+    columns = len(strict.encoder.feature_names)
+    model = PrivateLogisticRegression(classes=strict.target.classes, feature_norm=strict.encoder.norm)
+    save(model.fit(np.zeros((300, columns)), np.array(strict.target.classes)[y]), "strict.dperm", schema=strict)
     before = sorted(path.name for path in Path().iterdir())
-    said = ends(2, line).stderr
+    said = " ".join(ends(2, line).stderr.split())
     assert all(word in said for word in words), said
+    assert "in the schema" not in said and "SECRET" not in said
     assert sorted(path.name for path in Path().iterdir()) == before
 
 

@@ -12,7 +12,7 @@ from families import FAMILIES
 
 from dperm import ApproxDP, PureDP
 from dperm.accounting import MemoryBudget
-from dperm.errors import ModelFormatError, NotPrivateWarning
+from dperm.errors import ModelFormatError, NotPrivateWarning, ParameterError
 from dperm.methods import OutputPerturbation
 from dperm.report.model_file import ModelFile, read_model, write_model
 from dperm.sklearn import PrivateLinearSVC, PrivateLogisticRegression
@@ -97,6 +97,16 @@ def test_the_file_holds_plain_data_only(each, tmp_path):
     assert set(kinds.values()) == {"f", "u"}
     text = json.dumps(read_model(tmp_path / "m").data)
     assert "epsilon" in text and "2000" in text  # n is public under replace_one
+
+
+def test_a_file_that_exists_is_not_overwritten_unless_asked(data, tmp_path):
+    path, fitted = tmp_path / "m", PrivateLogisticRegression(classes=(0, 1), feature_norm=1.0).fit(*data)
+    path.write_text("mine")
+    with pytest.raises(ParameterError, match=r"'m' exists and is left as it is\. .*overwrite=True"):
+        fitted.save(path)
+    assert path.read_text() == "mine" and [file.name for file in tmp_path.iterdir()] == ["m"]
+    fitted.save(path, overwrite=True)
+    assert (PrivateLogisticRegression.load(path).coef_ == fitted.coef_).all()
 
 
 def test_under_add_remove_the_file_does_not_hold_the_number_of_rows(each, tmp_path):

@@ -12,7 +12,8 @@ import typer
 from dperm.cli.model_options import Data, Force, Model
 from dperm.cli.options import AsJson
 from dperm.cli.running import progress_bar, reported_errors, spinner
-from dperm.errors import ParameterError
+from dperm.cli.wording import for_stored_schema
+from dperm.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from dperm.data.schema import Schema
@@ -90,7 +91,11 @@ def _predicted(estimator: Any, schema: "Schema", data: Path, probabilities: bool
     with progress_bar(f"Reading {data.name}") as progress:
         table = read_table(data, schema.encoder.columns, progress)
     with spinner("Predicting ..."):
-        return _columns(estimator, schema, features_of(schema.encoder, table), probabilities)
+        try:
+            features = features_of(schema.encoder, table)
+        except DataError as error:
+            raise DataError(for_stored_schema(str(error))) from None
+        return _columns(estimator, schema, features, probabilities)
 
 
 def _columns(estimator: Any, schema: "Schema", features: Any, probabilities: bool) -> dict[str, list[Any]]:

@@ -32,6 +32,23 @@ _PHRASES = (
     (r"\(simulate=False\)", "(--no-trials)"),
     (r"\badjacency=(REPLACE_ONE|ADD_REMOVE)\b", lambda found: f"adjacency={found[1].lower()}"),
 )
+_STORED = (
+    (
+        r"\bDeclare impute=, a public value that stands for missing ones\.",
+        "Fill the gap in the file: the model was fitted without impute for this column.",
+    ),
+    (
+        r"\bDeclare the category, or give other=True: all others then share one feature\.",
+        "Correct it in the file: the model was fitted without other = true for this column.",
+    ),
+)
+
+
+def for_stored_schema(text: str) -> str:
+    """The text for predictions, whose schema is a part of the model and cannot be changed."""
+    for found, said in _STORED:
+        text = re.sub(found, said, text)
+    return text
 
 
 def as_typed(text: str) -> str:

@@ -6,11 +6,13 @@ import copy
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from dperm.checks import shown
 from dperm.data.bounded import invalid_rows
 from dperm.data.pipeline_steps import NOT_COVERED, checked_steps
 from dperm.data.space import FeatureSpace
@@ -207,13 +209,23 @@ class PrivateLinearModel(BaseEstimator, ABC):
                 setattr(plain, name, copy.copy(getattr(self, name)))
         return plain
 
-    def save(self, path: str | os.PathLike[str]) -> None:
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> None:
         """Write the fitted model to a file: coefficients, labels, guarantee, record and parameters; no pickle.
 
         The ledger is not in it, nor a numpy Generator or RandomState; a method object is kept by its name.
+
+        Raises
+        ------
+        ParameterError
+            If ``path`` exists and ``overwrite`` is False; the file stays as it is.
         """
         check_is_fitted(self)
-        files.save(self, path)
+        try:
+            files.save(self, path, overwrite=overwrite)
+        except FileExistsError:
+            raise ParameterError(
+                f"path: {shown(Path(path).name)} exists and is left as it is. Give another name, or overwrite=True."
+            ) from None
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
