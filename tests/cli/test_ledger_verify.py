@@ -345,9 +345,21 @@ def test_the_receipt_of_a_line_that_is_no_release_is_found(found, census, tmp_pa
     assert "another digest" in found("ledger verify census.ledger --model model.dperm")
 
 
-def test_a_model_without_noise_was_charged_to_nothing(found, census, tmp_path):
+def test_a_model_without_noise_was_charged_to_nothing(dperm, found, census, tmp_path):
     store(tmp_path / "model.dperm", None)
     assert "has no receipt" in found("ledger verify census.ledger --model model.dperm")
+    told = dperm("ledger verify census.ledger --model model.dperm")
+    assert told.exit_code == 5 and "all in order" in told.stdout
+    assert told.stderr.strip() == "Error: the ledger is in order. model.dperm was not charged to it."
+
+
+def test_an_edited_model_is_no_problem_of_the_books(dperm, census, tmp_path):
+    record = json.loads(release(census).to_json())
+    record["event"]["epsilon"] = 0.01
+    store(tmp_path / "model.dperm", Record.from_json(json.dumps(record)))
+    told = dperm("ledger verify census.ledger --model model.dperm")
+    assert told.exit_code == 5 and "all in order" in told.stdout
+    assert "the ledger is in order. The files listed above disagree with it" in told.stderr
 
 
 @pytest.mark.parametrize("name", ["ledger_entry", "ledger"])

@@ -83,10 +83,22 @@ def verify(
         if json:
             _print_json(found, problems, notes, len(artefacts))
         else:
-            _print_text(found, problems, notes, len(artefacts))
+            _print_text(found, problems, notes, len(carried))
         if problems:
-            note(f"Error: {len(problems)} found. Charge nothing to this ledger before it is explained.")
+            note(f"Error: {_verdict(found, contradictions, artefacts)}")
             raise typer.Exit(VIOLATION)
+
+
+def _verdict(found: "Verification", contradictions: list[str], artefacts: "list[Artefact]") -> str:
+    """A sentence that tells problems of the ledger from those of the files that were compared with it."""
+    if found.problems:
+        count = len({*found.problems, *contradictions})
+        return f"{count} found. Charge nothing to this ledger before it is explained."
+    uncharged = [str(one.source) for one in artefacts if one.anchor() is None]
+    if len(contradictions) > len(uncharged):
+        return "the ledger is in order. The files listed above disagree with it: do not rely on them."
+    verb = "was" if len(uncharged) == 1 else "were"
+    return f"the ledger is in order. {', '.join(uncharged)} {verb} not charged to it."
 
 
 def _compared(location: str, artefacts: "list[Artefact]", found: "Verification") -> tuple[list[str], list[str]]:
@@ -115,19 +127,19 @@ def _print_json(found: "Verification", problems: list[str], notes: list[str], mo
     )
 
 
-def _print_text(found: "Verification", problems: list[str], notes: list[str], models: int) -> None:
+def _print_text(found: "Verification", problems: list[str], notes: list[str], carried: int) -> None:
     from dperm.cli.ledger.layout import print_folded
 
     for name, account in found.accounts.items():
-        print_folded(_in_words(account, in_order=not problems), first=f"{name}: ", rest="  ")
+        print_folded(_in_words(account, in_order=not found.problems), first=f"{name}: ", rest="  ")
     for problem in problems:
         print_folded(problem, first="PROBLEM: ", rest="  ")
     for text in notes:
         print_folded(text, first="Note: ", rest="  ")
     if not found.anchors:
         print_folded(NO_ANCHOR)
-    elif not problems:
-        also = f", {models} of them in models" if models else ""
+    elif not found.problems:
+        also = f", {carried} of them in models" if carried else ""
         print_folded(f"Anchors that hold: {found.anchors}{also}.")
 
 
