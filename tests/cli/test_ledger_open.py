@@ -78,6 +78,14 @@ def test_an_anchor_that_is_there_is_kept_and_nothing_is_opened(refused, dperm, t
     assert Anchor.from_json((tmp_path / "anchor.json").read_text()).is_signed
 
 
+def test_a_child_without_files_of_a_parent_with_files_is_warned_of(dperm, tmp_path):
+    (tmp_path / "data.csv").write_text("age\n30\n")
+    assert "Warning" not in dperm(f"{OPEN} --epsilon 3 --data data.csv").stderr
+    child = f"{OPEN} --epsilon 1 --parent main --account"
+    assert "'main' has registered files, and 'free' has none" in dperm(f"{child} free").stderr
+    assert "Warning" not in dperm(f"{child} bound --parent free --data data.csv").stderr
+
+
 def test_the_share_of_delta_and_what_equal_releases_may_have_are_said(dperm):
     basic = dperm(f"{OPEN} --epsilon 3 --delta 1e-6 --blocks 10").stdout
     assert "its epsilon at delta 1e-07" in basic

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Balances of an account and its ancestors, and the largest release that all of them cover."""
+"""Balances of an account and its ancestors, and the size of a release that all of them cover."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -106,7 +106,7 @@ class Balance:
 
 @dataclass(frozen=True)
 class Spendable:
-    """The largest release that an account and all its ancestors cover.
+    """The size of a release that an account and all its ancestors cover; releases of other kinds may be larger.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ def balances(books: Books, account: str) -> tuple[Balance, ...]:
 
 
 def spendable(chain: Sequence[Balance]) -> Spendable:
-    """The largest release that every account of a chain covers; the first account gives the currency.
+    """The size of a release that every account of a chain covers; the first account gives the currency.
 
     Every charge is charged to all accounts of the chain, each under its own filter (T14). Among accounts of one
     filter, the smallest remainder counts. Among different filters, a release has another cost in each of them: then
@@ -222,6 +222,6 @@ def shortfall(chain: Sequence[Balance]) -> str | None:
     scarce = next(one for one in chain if one.account == found.limited_by)
     return (
         f"account {own.account!r} has {own.remaining!r} left, and its ancestors do not cover that: account "
-        f"{scarce.account!r} has {scarce.remaining!r} left. The largest release that all of them cover is "
+        f"{scarce.account!r} has {scarce.remaining!r} left. All of them cover a release of "
         f"{found.guarantee!r}."
     )

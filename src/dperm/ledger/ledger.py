@@ -202,12 +202,13 @@ class Ledger:
 
     @property
     def spendable(self) -> AnyGuarantee:
-        """The largest release that the account and all its ancestors cover, rounded down.
+        """The size of a release that the account and all its ancestors cover, rounded down.
 
-        It is at most ``remaining``, and equal to it without parents. The size is that of one release, in the currency
-        of the account. Where an ancestor has another kind of limit, it is the size of Gaussian noise, or of Laplace
-        noise if one of the accounts covers pure noise only. Under ApproxDP, delta is the account's share of delta
-        times the number of releases that every account can still take.
+        It is at most ``remaining``, and equal to it without parents. Among accounts with limits of one kind, a release
+        of this size in the currency of the account is always covered: under ApproxDP, an (epsilon, delta) release.
+        Releases of other kinds, such as pure ones, may be larger. Where an ancestor has another kind of limit, this is
+        the size of Gaussian noise, or of Laplace noise if one of the accounts covers pure noise only. Under ApproxDP,
+        delta is the account's share of delta times the number of releases that every account can still take.
         """
         return spendable(self.balances()).guarantee
 

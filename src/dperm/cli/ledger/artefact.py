@@ -74,7 +74,7 @@ class Artefact:
             yield f"{self.source} was edited or is damaged: {self.damage}."
         anchor = self.anchor()
         if anchor is None:
-            yield f"{self.source} has no receipt of a ledger: it was not charged to this one, or the receipt was removed."
+            yield f"{self.source} has no receipt of a ledger: it was not charged to one, or it was edited."
             return
         if not receipt_is_signed(self.receipt):
             yield f"{self.source} has a receipt that the ledger did not sign as it stands: it was edited."

@@ -9,7 +9,7 @@ import typer
 
 from dperm.cli.ledger.options import AnchorOut, Force, Location
 from dperm.cli.options import AdjacencyName, AsJson, number
-from dperm.cli.running import reported_errors
+from dperm.cli.running import note, reported_errors
 
 if TYPE_CHECKING:
     from dperm.cli.ledger.standing import Standing
@@ -117,6 +117,7 @@ def open(
         (opened,) = standings(location, account)
         if write_anchor is not None:
             write_anchors(write_anchor, [opened.anchor])
+        _warn_of_any_file(opened)
         if json:
             _print_json(opened)
         else:
@@ -140,6 +141,17 @@ def _unit(location: str, parents: list[str]) -> str:
     from dperm.ledger import Ledger
 
     return Ledger(location, parents[0]).account_facts.unit if parents else "one record"
+
+
+def _warn_of_any_file(opened: "Standing") -> None:
+    """Warn of a child without files under an account that has some: a fit on any file is charged through it."""
+    above = [one.account for one in opened.balances[1:] if one.facts.fingerprints]
+    if above and not opened.facts.fingerprints:
+        note(
+            f"Warning: account {above[0]!r} has registered files, and {opened.facts.name!r} has none: a fit on any "
+            f"file can be charged to {above[0]!r} through {opened.facts.name!r}. Files are registered when an account "
+            "is opened: to prevent it, open the account that is used with --data FILE."
+        )
 
 
 def _print_json(opened: "Standing") -> None:

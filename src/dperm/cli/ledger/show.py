@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 HELP = """What is spent of every account, and what is left; with --entries, every line of the books.
 
 Spent is rounded up and left is rounded down. What is spent is the reading of a meter: the promise is the limit. For an
-account with parents, "spendable" is the largest release that the account and all its ancestors cover. The books are
-verified first; if an entry or a total was changed, nothing is shown.
+account with parents, a release of the size "spendable" is covered by the account and all its ancestors; releases of
+other kinds, such as pure ones, may be larger. The books are verified first; if an entry or a total was changed, nothing
+is shown.
 
 \b
 Examples:

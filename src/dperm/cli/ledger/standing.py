@@ -45,7 +45,7 @@ class Standing:
 
     @cached_property
     def spendable(self) -> Spendable:
-        """The largest release that the account and its ancestors cover."""
+        """The size of a release that the account and its ancestors cover."""
         return spendable(self.balances)
 
     @property
