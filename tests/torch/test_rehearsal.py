@@ -7,6 +7,7 @@ from collections import UserDict
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 from torch.nn.functional import binary_cross_entropy, cross_entropy, linear, scaled_dot_product_attention
 from torch.utils.data import default_collate
 
@@ -381,3 +382,36 @@ def test_values_that_are_not_finite_are_tried_only_in_loops_that_ask_for_them():
     assert rehearse(plain, large(40), model=model) > 0
     with pytest.raises(AssumptionError, match="one record can stop the training"):
         rehearse(lambda m, x, y: plain(m, torch.where(x.isnan().any(), x, x), y), large(40), model=model)
+
+
+class Dropping(nn.Linear):
+    """Dropout by a function, which no attribute of the model switches off."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return super().forward(functional.dropout(x, 0.1, training=self.training))
+
+
+def noisy(x: torch.Tensor) -> torch.Tensor:
+    return x + 0.01 * torch.randn_like(x)
+
+
+RANDOM = {
+    "length": lambda m, x, y: losses(m(x), y) / len(x),
+    "first row": lambda m, x, y: losses(m(x - x[:1]), y),
+    "length with noise": lambda m, x, y: losses(m(noisy(x)), y) / len(x),
+}
+
+
+@pytest.mark.parametrize("name", RANDOM)
+def test_mixing_is_seen_where_random_numbers_are_drawn(name):
+    with pytest.raises(AssumptionError, match="one record acts on"):
+        rehearse(RANDOM[name], large(300), model=Dropping(6, 2))
+
+
+def test_random_numbers_alone_are_no_reason_to_refuse_a_loop():
+    assert rehearse(lambda m, x, y: losses(m(noisy(x)), y), large(300), model=Dropping(6, 2)) > 0
+
+
+def test_random_choices_of_rows_are_warned_of():
+    with pytest.warns(DpermWarning, match="random numbers that choose rows"):
+        rehearse(lambda m, x, y: losses(m(x), y) + 0 * torch.randperm(len(x)), large(300))

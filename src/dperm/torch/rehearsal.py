@@ -15,8 +15,8 @@ most 2 % of the rows and about 2 % of the CPU time of a training.
 Nothing of a rehearsal enters a sum. Differences are relative to the norm of an example's whole gradient: the true
 gradient of one parameter, such as the key bias of attention, may be 0.
 
-Dropout is off meanwhile. Where random numbers of torch are drawn all the same, rows cannot be compared with rows alone,
-for the numbers belong to places of the batch.
+Dropout layers are off meanwhile. Random numbers belong to places of the batch: where the loop or the model draws some,
+rows alone are compared with dropout and noise replaced by their means (`random_numbers`).
 """
 
 import math
@@ -40,6 +40,7 @@ from dperm.torch.engine.factors import Factor
 from dperm.torch.engine.gradients import PerExampleGradients
 from dperm.torch.engine.tape import refuse_second_backward
 from dperm.torch.engine.untouched import has_dropout, without_dropout
+from dperm.torch.random_numbers import WithoutRandomNumbers
 from dperm.torch.records import Batch
 from dperm.torch.trial_batches import (
     copied,
@@ -299,6 +300,8 @@ class Rehearsal:
         if not self._is_random:
             alone = yield from self._run(picked(batch, chosen.alone), list(range(len(chosen.alone))))
             self._judge_alone(base, alone, chosen.alone)
+        else:
+            yield from self._alone_without_random_numbers(batch, chosen)
         if self._later is None or self._is_random:
             torch.random.set_rng_state(state)
             replaced = with_row_replaced(batch, chosen.changed, chosen.source)
@@ -308,6 +311,23 @@ class Rehearsal:
                 _warn_if_ignored(base, other, chosen.changed)
         if not charged:
             yield from self._with_foreign_values(batch, chosen, base, compared, state)
+
+    def _alone_without_random_numbers(self, batch: Batch, chosen: Selection) -> Iterator[tuple[Batch, int]]:
+        """Compare rows alone with the full batch where the loop draws random numbers: both with their means instead."""
+        state = torch.random.get_rng_state()
+        with WithoutRandomNumbers():
+            whole = yield from self._run(copied(batch), chosen.alone)
+            alone = yield from self._run(picked(batch, chosen.alone), list(range(len(chosen.alone))))
+        if torch.equal(torch.random.get_rng_state(), state):
+            self._judge_alone(whole, alone, chosen.alone)
+        elif self._later is None:
+            warnings.warn(
+                "the loop draws random numbers that choose rows or classes (such as randperm, randint or multinomial), "
+                "so rows of a batch cannot be compared with the same rows alone. Losses that depend on the length of "
+                "the batch, or on a fixed row of it, may go unnoticed: draw such numbers before attach.",
+                DpermWarning,
+                stacklevel=6,
+            )
 
     def _with_foreign_values(
         self, batch: Batch, chosen: Selection, base: Observation, compared: ComparedConstants, state: Tensor
