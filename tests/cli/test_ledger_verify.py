@@ -297,6 +297,60 @@ def test_an_edited_statement_is_found(answered, found, fitted, tmp_path):
     assert "was edited or is damaged" in found(f"{line} {tmp_path / 'edited.json'}")
 
 
+def statement_with(place, value, *path):
+    """The statement in a file with another value at this path below its fields; None takes the value out."""
+    statement = json.loads(place.read_text())
+    *above, last = path
+    part = statement["fields"]
+    for name in above:
+        part = part[name]
+    if value is None:
+        del part[last]
+    else:
+        part[last] = value
+    return json.dumps(statement)
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "word"),
+    [
+        (("mechanism", "event", "epsilon"), 0.01, "spent something else"),
+        (("mechanism", "event"), None, "spent something else"),
+        (("noise_source", "law"), "none", "another noise"),
+        (("noise_source", "grade"), "fast", "another grade"),
+        (("accountant", "theorems"), ["T1"], "another theorems"),
+        (("code_version", "dperm"), "0.0.1", "another versions"),
+        (("profile", "posterior"), 0.5025, "another profile"),
+        (("profile", "epsilons", 0, "epsilon"), 0.01, "another profile"),
+        (("meaning", 1), "Guessing from even odds they are right at most 50.3 % of the time.", "another meaning"),
+        (("sampling", "run"), "Poisson sampling at rate 0.001", "another sampling"),
+    ],
+    ids=lambda value: ".".join(map(str, value)) if isinstance(value, tuple) else "",
+)
+def test_a_statement_is_compared_with_the_booked_event_and_what_follows_from_it(
+    found, fitted, tmp_path, path, value, word
+):
+    forged = tmp_path / "forged.json"
+    forged.write_text(statement_with(fitted / "one.json", value, *path))
+    assert word in found(f"ledger verify {fitted / 'census.ledger'} --model {forged}")
+
+
+def test_the_note_on_a_statement_names_only_the_parts_that_were_compared(answered, fitted, tmp_path):
+    (note,) = answered(f"ledger verify {fitted / 'census.ledger'} --model {fitted / 'one.json'}")["notes"]
+    for name in ("guarantee", "event", "noise", "profile", "meaning"):
+        assert name in note
+    assert "Other sentences and numbers in the file are not compared" in note
+    shutil.copy(OLD / "ledgers" / "sqlite.ledger", tmp_path / "old.ledger")
+    for name in ("model", "mean"):
+        (note,) = answered(f"ledger verify {tmp_path / 'old.ledger'} --model {OLD / 'statements' / name}.json")["notes"]
+        assert "event" in note
+    (tmp_path / "bare.json").write_text(
+        json.dumps({"ledger": json.loads((fitted / "one.json").read_text())["fields"]["ledger_entry"]})
+    )
+    (note,) = answered(f"ledger verify {fitted / 'census.ledger'} --model {tmp_path / 'bare.json'}")["notes"]
+    assert "event" not in note and "guarantee" not in note
+
+
 def test_a_model_of_another_release_of_the_same_ledger_is_found(found, fitted, tmp_path):
     """The coefficients of one model under the receipt of the other."""
     other = read_model(fitted / "two.dperm").arrays

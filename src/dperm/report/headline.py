@@ -147,9 +147,11 @@ def _level_in_words(found: Headline) -> str:
 
 
 def agrees(written: object, found: object) -> bool:
-    """Whether two headlines as data are the same, up to the rounding of their rates."""
+    """Whether two values of a statement, as data, are the same up to the rounding of their numbers."""
     if isinstance(written, Mapping) and isinstance(found, Mapping):
         return written.keys() == found.keys() and all(agrees(written[name], found[name]) for name in found)
+    if isinstance(written, list) and isinstance(found, list):
+        return len(written) == len(found) and all(map(agrees, written, found))
     if isinstance(found, float):
         return isinstance(written, int | float) and math.isclose(written, found, rel_tol=1e-6)
     return type(written) is type(found) and written == found

@@ -21,7 +21,11 @@ _HEADER_UNBOUND = (
     "the ledger entry does not bind the parameters, classes and bounds in this model file: it was written by an "
     "earlier version of dperm, or not by an estimator. Compared: the released coefficients, guarantee, event and noise."
 )
-_NO_COEFFICIENTS = "the file holds no coefficients. Compared: guarantee, event, and the receipt with its digest."
+_NO_COEFFICIENTS = (
+    "the file holds no coefficients. Compared: {}. Other sentences and numbers in the file are not compared."
+)
+_REBUILT = ("profile", "meaning", "sampling")
+"""Fields of a statement that follow from the guarantee and the event alone."""
 _NO_RELEASED = (
     "the ledger entry does not bind the coefficients in this file: a version of dperm before 0.5 wrote it, without the "
     "released values. Compared: guarantee, event and noise."
@@ -50,6 +54,8 @@ class Artefact:
         The contradiction inside the file; "" if there is none.
     released
         Whether the file holds the released values; None for statements and records.
+    statement
+        The fields of a statement; empty for other files.
     """
 
     source: Path
@@ -60,6 +66,7 @@ class Artefact:
     schema: str | None = None
     damage: str = ""
     released: bool | None = None
+    statement: Mapping[str, Any] = field(default_factory=dict)
 
     def anchor(self) -> Anchor | None:
         """The anchor in the receipt, if there is one."""
@@ -88,6 +95,7 @@ class Artefact:
             yield f"{self.source} spent something else than was charged in account {line.account!r}, line {line.about}."
         if reserved is not None:
             yield from self._differences(reserved)
+            yield from self._rebuilt_differences(reserved)
 
     def notes(self, books: Books) -> Iterator[str]:
         """Parts of the file that the ledger entry does not bind."""
@@ -95,7 +103,7 @@ class Artefact:
         if reserved is None:
             return
         if self.released is None:
-            yield f"{self.source}: {_NO_COEFFICIENTS}"
+            yield f"{self.source}: {self._compared_in_words(reserved)}"
         elif not self.released:
             yield f"{self.source}: {_NO_RELEASED}"
         elif _booked_header(reserved) is None:
@@ -123,6 +131,26 @@ class Artefact:
         command = booked.get("command")
         if self.schema is not None and isinstance(command, Mapping) and command.get("schema") != self.schema:
             yield f"{self.source} has another schema than {where}: it was edited."
+
+    def _rebuilt_differences(self, reserved: Entry) -> Iterator[str]:
+        """Fields of a statement that do not follow from the guarantee and the event of the reservation."""
+        from dperm.report.headline import agrees
+
+        if not _can_be_rebuilt(self.statement, reserved):
+            return
+        for name, value in _rebuilt(self.statement, reserved).items():
+            if not agrees(self.statement.get(name), value):
+                yield (
+                    f"{self.source} has another {name} than follows from line {reserved.seq} of account "
+                    f"{reserved.account!r}: it was edited."
+                )
+
+    def _compared_in_words(self, reserved: Entry) -> str:
+        """The parts of a statement or record that were compared, and those that were not."""
+        names = [name for name in self.facts if name in _facts(reserved)]
+        names += [] if self.event is None else ["event"]
+        names += _REBUILT if _can_be_rebuilt(self.statement, reserved) else []
+        return _NO_COEFFICIENTS.format(", ".join([*names, "the receipt with its digest"]))
 
 
 def read_artefact(path: Path) -> Artefact:
@@ -181,10 +209,56 @@ def _of_json(path: Path) -> Artefact:
             "dperm report wrote."
         )
     known = receipt if isinstance(receipt, Mapping) else {}
-    stated = fields.get("goal", fields.get(GUARANTEE))
-    facts = {GUARANTEE: stated} if isinstance(stated, Mapping) else {}
-    damage = _statement_damage(path) if "status" in fields else ""
-    return Artefact(path, known.get("known", known), fields.get("event"), facts, damage=damage)
+    if "status" not in fields:
+        facts = {name: fields[name] for name in (GUARANTEE, *_DESCRIBED) if name in fields}
+        return Artefact(path, known.get("known", known), fields.get("event"), facts)
+    event = _mapping(fields.get("mechanism")).get("event", {})  # a statement without its event has none that was booked
+    facts, damage = _statement_facts(fields), _statement_damage(path)
+    whole = {} if damage else fields
+    return Artefact(path, known.get("known", known), event, facts, damage=damage, statement=whole)
+
+
+def _statement_facts(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts of a statement that the reservation repeats, by the names that records have for them."""
+    from dperm.report.fields import SEEDED
+
+    noise, accountant = _mapping(fields.get("noise_source")), _mapping(fields.get("accountant"))
+    return {
+        GUARANTEE: fields.get("goal"),
+        "noise": noise.get("law"),
+        "grade": noise.get("grade"),
+        "theorems": accountant.get("theorems"),
+        "versions": _mapping(fields.get("code_version")),
+        "seeded": fields.get("status") == SEEDED,
+    }
+
+
+def _can_be_rebuilt(fields: Mapping[str, Any], reserved: Entry) -> bool:
+    """Whether the statement promises something, and this version of dperm ran the release.
+
+    The words and bounds of another version may be others.
+    """
+    from dperm import __version__
+    from dperm.report.fields import PROMISING
+
+    booked = _mapping(_facts(reserved).get("versions"))
+    return fields.get("status") in PROMISING and booked.get("dperm") == __version__
+
+
+def _rebuilt(fields: Mapping[str, Any], reserved: Entry) -> dict[str, Any]:
+    """The fields of `_REBUILT`, made again from the booked guarantee and event."""
+    from dperm.accounting import account, event_from_json
+    from dperm.privacy import Record, Release
+    from dperm.privacy.guarantee import guarantee_from_dict
+    from dperm.report import statement
+    from dperm.report.unit import unit_of
+
+    event = _mapping(reserved.body.get("event"))
+    guarantee = guarantee_from_dict(dict(_mapping(_facts(reserved).get(GUARANTEE))))
+    profile = account(event_from_json(json.dumps(event)), guarantee.adjacency)
+    record = Record(guarantee, event, public={"unit": unit_of(fields)})
+    made = statement(Release(None, guarantee, profile, event, record))
+    return {name: made[name] for name in _REBUILT}
 
 
 def _statement_damage(path: Path) -> str:
@@ -196,6 +270,11 @@ def _statement_damage(path: Path) -> str:
     except DpermError as error:
         return str(error).rstrip(".")
     return ""
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    """``value`` if it is a mapping, otherwise an empty one."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def _plain(value: Any) -> Any:
