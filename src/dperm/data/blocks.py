@@ -19,6 +19,8 @@ HEIGHTS = (256, 2048)
 SPARSE_HEIGHT = 2**12
 LARGE = 1e100
 """Rows longer than this are scaled down before they meet coefficients, so that nothing overflows or underflows."""
+INFINITE = "infinite values (inf) or numbers beyond 1.8e+308, the largest double"
+"""What messages call cells that are infinite as doubles."""
 SHRINK = 2.0**-600
 """Long rows are multiplied by this before they are measured: no square overflows, nor underflows if it matters."""
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dperm.checks import shown
 from dperm.data.arrays import Floats, Mask
 from dperm.data.blocks import (
+    INFINITE,
     LARGE,
     SHRINK,
     DenseRows,
@@ -231,7 +232,7 @@ def _refuse(source: RowBlocks, bad: Mask, names: Sequence[str] | None) -> None:
     """Raise for rows that are not finite, naming the column."""
     if bad.any():
         raise DataError(
-            f"X must be finite, but {_odd_column(source, names)} has NaN or infinite values. Impute them by public "
+            f"X must be finite, but {_odd_column(source, names)} has NaN, {INFINITE}. Replace them by public "
             f'constants, or give invalid="drop" to leave such rows out.'
         )
 

@@ -162,6 +162,8 @@ def checked_pair(where: str, pair: object) -> tuple[float, float]:
     if any(isinstance(end, float | np.floating) and not math.isfinite(end) for end in ends):
         raise ParameterError(f"{where} must be a pair of which both ends are finite, got {shown(pair)}. {PUBLIC}")
     low, high = (checks.between(where, end, -1e100, 1e100, PUBLIC) for end in ends)
+    if not low < high:
+        raise ParameterError(f"{where}: low must be less than high, got {shown(pair)}.")
     if not high - low >= NARROWEST:
-        raise ParameterError(f"{where} must have low < high, {NARROWEST:g} apart at least, got {shown(pair)}.")
+        raise ParameterError(f"{where}: high - low must be at least {NARROWEST:g}, got {shown(pair)}.")
     return low, high

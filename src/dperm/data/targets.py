@@ -152,9 +152,9 @@ class Classes:
             return
         kinds = ("text", "numbers") if found else ("numbers", "text")
         raise DataError(
-            f"y holds {kinds[0]}, and the declared classes {self._named} are {kinds[1]}: no label would count. Declare "
-            f"the labels as they are in y, such as classes={('no', 'yes') if found else (0, 1)}, or convert y to "
-            f"{kinds[1]}."
+            f"y holds {kinds[0]}, and the declared classes {self._named} are {kinds[1]}: no label matches the classes. "
+            f"Declare the labels as they are in y, such as classes={('no', 'yes') if found else (0, 1)}, or convert y "
+            f"to {kinds[1]}."
         )
 
     @cached_property

@@ -192,7 +192,7 @@ class Plan(ABC):
         if data.rows > self.most_rows:
             raise too_many_rows(self.most_rows)
         if self.adjacency is Adjacency.REPLACE_ONE and data.rows != (self.spec.n or data.rows):
-            raise DataError(f"X must hold n={self.spec.n} rows: n is public under replace_one, and was declared.")
+            raise DataError(f"n={self.spec.n} was declared, but X has a different number of rows.")
         return data
 
 

@@ -80,7 +80,7 @@ def read_model(path: str | os.PathLike[str]) -> ModelFile:
     try:
         members = _members(content)
     except Exception as error:
-        raise _refusal(path, "it cannot be read as npz without pickle; it is something else, or damaged") from error
+        raise _refusal(path, "it is not a dperm model, or is damaged") from error
     header = _header(path, members)
     arrays = {name: _finite(path, name, array) for name, array in members.items() if name != HEADER}
     if _shapes(arrays) != header["arrays"]:

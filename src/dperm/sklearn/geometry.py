@@ -49,7 +49,7 @@ def dim_of(bounds: object) -> int:
     given = bounds.tolist() if isinstance(bounds, np.ndarray) else bounds
     if isinstance(given, Mapping) or (isinstance(given, list | tuple) and not _is_pair(given)):
         return checks.count("dim", len(given), "It is the number of features.")
-    raise ParameterError("dim must be given: it is the number of features.")
+    raise ParameterError("dim must be given, such as plan(n=500, dim=3): it is the number of features.")
 
 
 def _is_pair(given: Any) -> bool:
@@ -83,7 +83,7 @@ def _by_name(bounds: Mapping[Any, Any], dim: int, names: Sequence[str] | None) -
     if names is None:
         raise ParameterError(f"bounds by name must name each of the {dim} columns of X once, got {len(pairs)} names.")
     gaps = [f"bounds for column {name!r} are missing" for name in names if name not in pairs]
-    odd = [f"{name!r} is no column" for name in pairs if name not in names]
+    odd = [f"{name!r} is not a column of X" for name in pairs if name not in names]
     if gaps or odd:
         raise ParameterError(
             f"bounds by name must name each of the {dim} columns of X once: {', and '.join(gaps[:1] + odd[:1])}."

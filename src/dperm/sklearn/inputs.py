@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dperm.data.blocks import column_in_words, odd_columns
+from dperm.data.blocks import INFINITE, column_in_words, odd_columns
 from dperm.data.reading import read
 from dperm.data.tables import column_names, is_table, numeric_matrix
 from dperm.errors import DataError, DataTypeError, ParameterError
@@ -131,7 +131,7 @@ def require_finite(X: Any, names: Names) -> None:
         has, remedy = (
             ("NaN", IMPUTE)
             if np.isnan(values).any()
-            else ("infinite values (inf)", "Replace them by finite numbers, such as the bounds of the column.")
+            else (INFINITE, "Replace them by finite numbers, such as the bounds of the column.")
         )
         raise DataError(f"X must be finite, but {column_in_words(odd[0], names)} has {has}. {remedy}")
 

@@ -106,7 +106,8 @@ def _check_count(plan: Planned, count: int) -> None:
             f"errors were bounded. Declare a larger n."
         )
     if plan.adjacency is Adjacency.REPLACE_ONE and count != plan.n:
-        raise DataError(f"dataset must hold n={plan.n}: n is public under replace_one, and was declared.")
+        unit = "records" if plan.records_per_group is None else "groups"
+        raise DataError(f"n={plan.n} was declared, but the data have a different number of {unit}.")
 
 
 def _inputs(batch: Any) -> tuple[Any, ...]:

@@ -201,7 +201,7 @@ def test_bad_data_raise_before_anything_is_charged_or_drawn(name, adjacency):
 @pytest.mark.parametrize("name", ["mean", "covariance"])
 def test_another_number_of_records_than_the_public_one_is_refused_without_its_number(name):
     release, budget = planned(name, PureDP(1.0, "replace_one"), 4), MemoryBudget(PureDP(1.0, "replace_one"))
-    with pytest.raises(DataError, match="data must hold exactly n=4 records") as caught:
+    with pytest.raises(DataError, match="n=4 was declared, but data has a different number of records") as caught:
         release.release(some(name, 7), budget, bits=NoBits())
     assert "7" not in str(caught.value)
     assert budget.entries == ()

@@ -52,7 +52,7 @@ def rows(data: ArrayLike, dim: int) -> Floats:
 def require_records(found: int, n: int | None) -> None:
     """The number of records is the one that the release was planned with, where that is public."""
     if n is not None and found != n:
-        raise DataError(f"{NAME} must hold exactly n={n} records: n is public under replace_one, and was declared.")
+        raise DataError(f"n={n} was declared, but {NAME} has a different number of records.")
 
 
 def places(name: str, found: list[Any], categories: Sequence[Hashable]) -> NDArray[np.intp]:
