@@ -122,7 +122,7 @@ def test_a_refusal_by_a_rounding_error_is_explained(budget):
         budget.reserve(Pure(0.1, ADD))
     with pytest.raises(BudgetError, match=r"costs epsilon=0.1, and epsilon=0.0999\d+ remains.*rounding error"):
         budget.reserve(Pure(0.1, ADD))
-    with pytest.raises(BudgetError, match=r"Ask for less \(more noise, fewer steps\)"):
+    with pytest.raises(BudgetError, match=r"Request a smaller epsilon\. Do not raise the limit"):
         budget.reserve(Pure(0.2, ADD))
 
 

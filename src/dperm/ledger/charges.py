@@ -4,16 +4,17 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 
 from dperm.accounting.event import Event
 from dperm.accounting.filters import price
+from dperm.accounting.filters.charge import is_rounding_error, request_less, shortage
 from dperm.accounting.filters.filter import in_brief
 from dperm.errors import BudgetError, LedgerError
 from dperm.ledger.books import Books, Meter
 from dperm.ledger.declared import AccountFacts
 from dperm.ledger.entry import Entry, Kind
 from dperm.ledger.units import Units, amount, capacity_units, cost_units, limits
-from dperm.privacy.rounding import round_down, round_up
 
 
 @dataclass(frozen=True)
@@ -114,17 +115,16 @@ def require_covered(books: Books, charge: Charge, event: Event) -> None:
     for name, asked in charge.cost.items():
         meter = meters[name]
         if asked > meter.capacity - meter.spent:
-            left = round_down(amount(rule, name, meter.capacity - meter.spent))
+            left = amount(rule, name, meter.capacity - meter.spent)
             raise BudgetError(
-                f"{in_brief(event)} costs {name}={round_up(amount(rule, name, asked))!r}, and {name}={left!r} remains "
-                f"of the limit {limits(rule)[name]!r} of account {charge.facts.name!r}. Nothing was charged. "
-                f"{_remedy(name, asked, meter)}"
+                f"{in_brief(event)} {shortage(name, amount(rule, name, asked), left)} of the limit "
+                f"{limits(rule)[name]!r} of account {charge.facts.name!r}. Nothing was charged. "
+                f"{_remedy(name, amount(rule, name, asked), left)}"
             )
 
 
-def _remedy(name: str, asked: int, meter: Meter) -> str:
-    remains = meter.capacity - meter.spent
-    if remains > 0 and (asked - remains) * 10**9 < remains:
+def _remedy(name: str, asked: Fraction, remains: Fraction) -> str:
+    if is_rounding_error(asked, remains):
         return (
             "It is over by a rounding error: costs are rounded up, and added exactly. Ask for slightly less, such "
             "as what remains."
@@ -133,4 +133,4 @@ def _remedy(name: str, asked: int, meter: Meter) -> str:
         return (
             "Every declared block is used. Declare as many blocks as there will be releases when the account is opened."
         )
-    return "Ask for less (more noise, fewer steps), or stop here: what was seen must not raise the limit."
+    return request_less(name)

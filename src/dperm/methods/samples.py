@@ -69,6 +69,8 @@ class Samples:
         if self.rate is not None:
             return float(self.rate)
         if self.batch_size is not None:
+            if self.batch_size > n:
+                raise ParameterError(f"batch_size={self.batch_size!r} must not exceed n={n!r}. {BATCH}")
             return checks.between("batch_size / n", self.batch_size / n, SMALLEST_RATE, 1.0, BATCH)
         if self.epochs is not None:
             return rate_of_epochs(self.epochs, n)

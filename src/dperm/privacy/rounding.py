@@ -3,6 +3,7 @@
 """Rounding to the safe side (C0.6): every reported epsilon, delta, rho and mu is rounded up."""
 
 import math
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 
 ULP = 2.0**-53
@@ -25,6 +26,16 @@ def round_down(exact: Fraction) -> float:
     """The largest double <= ``exact``, which is not negative."""
     above = round_up(exact)
     return above if math.isfinite(above) and Fraction(above) == exact else math.nextafter(above, 0.0)
+
+
+def few_digits_up(value: float) -> float:
+    """A double >= ``value`` that is written with at most four significant digits: for messages."""
+    return float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(repr(value)))
+
+
+def few_digits_down(value: float) -> float:
+    """A double <= ``value`` that is written with at most four significant digits: for messages."""
+    return float(Context(prec=4, rounding=ROUND_FLOOR).create_decimal(repr(value)))
 
 
 def raised(value: float, ulps: float = 8.0) -> float:

@@ -9,7 +9,7 @@ from dperm.accounting.event import Event
 from dperm.accounting.filters.filter import Amounts, Cost, Filter, in_brief
 from dperm.checks import shown
 from dperm.errors import BudgetError, ParameterError
-from dperm.privacy.rounding import round_down, round_up
+from dperm.privacy.rounding import few_digits_down, few_digits_up, round_down, round_up
 
 
 def price(rule: Filter, event: Event) -> Cost:
@@ -49,17 +49,36 @@ def require(rule: Filter, spent: Amounts, cost: Cost, event: Event) -> None:
     for name, asked, most, used in zip(rule.names, cost, rule.capacity, spent, strict=True):
         if Fraction(asked) > most - used:
             raise BudgetError(
-                f"{in_brief(event)} costs {name}={asked!r}, and {name}={round_down(most - used)!r} remains of the "
-                f"limit {round_up(most)!r}. Nothing was charged. {_remedy(name, asked, most - used)}"
+                f"{in_brief(event)} {shortage(name, Fraction(asked), most - used)} of the limit {round_up(most)!r}. "
+                f"Nothing was charged. {_remedy(name, asked, most - used)}"
             )
 
 
+def is_rounding_error(asked: Fraction, remains: Fraction) -> bool:
+    """Whether a cost is above what remains by a relative error of rounding only."""
+    return remains > 0 and asked - remains < remains / 10**9
+
+
+def shortage(name: str, asked: Fraction, remains: Fraction) -> str:
+    """Cost and remainder with few digits, the one rounded up and the other down; in full if they hardly differ."""
+    cost, rest = round_up(asked), round_down(remains)
+    if not is_rounding_error(asked, remains):
+        cost, rest = few_digits_up(cost), few_digits_down(rest)
+    return f"costs {name}={cost!r}, and {name}={rest!r} remains"
+
+
+def request_less(name: str) -> str:
+    """The remedy for a cost in the currency ``name`` that is not covered."""
+    currency = name.partition("(")[0].removesuffix("_squared")
+    return f"Request a smaller {currency}. Do not raise the limit because of earlier results."
+
+
 def _remedy(name: str, asked: float, remains: Fraction) -> str:
-    if remains > 0 and Fraction(asked) - remains < remains / 10**9:
+    if is_rounding_error(Fraction(asked), remains):
         return (
             "It is over by a rounding error, and costs are added exactly: ten times the double 0.1 is more than 1. "
             "Ask for slightly less, such as what remains."
         )
     if name == "delta":
         return "Every declared block is used. Declare as many blocks as there will be events when the budget is opened."
-    return "Ask for less (more noise, fewer steps), or stop here: what was seen must not raise the limit."
+    return request_less(name)
