@@ -375,12 +375,26 @@ MUTANTS = [
     Mutant(
         "floats are keys",
         "data.identity",
+        "return KeyRule.FLOATS",
+        "return int(key)",
+        checks.keys_are_sound,
+    ),
+    Mutant(
+        "missing keys are keys",
+        "data.identity",
+        "    if _is_missing(key):\n        return KeyRule.MISSING\n",
+        "",
+        checks.keys_are_sound,
+    ),
+    Mutant(
+        "dates are keys",
+        "data.identity",
         "isinstance(key, int | str | bytes | np.integer | np.bool_)",
         "True",
         checks.keys_are_sound,
     ),
     Mutant(
-        "kinds are mixed", "data.identity", "len({_kind(key) for key in canonical}) > 1", "False", checks.keys_are_sound
+        "kinds are mixed", "data.identity", "len({_kind(key) for key in found}) > 1", "False", checks.keys_are_sound
     ),
     Mutant(
         "equal keys of two types are two people",

@@ -459,6 +459,8 @@ def keys_are_sound() -> None:
 
     assert refused(lambda: sampling.groups_of([1, float("nan"), 1], 3, 2))
     assert refused(lambda: sampling.groups_of([1.5, 1.25, 2.5], 3, 2))
+    assert refused(lambda: sampling.groups_of([np.datetime64(1, "ns"), np.datetime64(2, "ns")], 2, 2))
+    assert refused(lambda: sampling.groups_of(["", "a", ""], 3, 2))
     assert refused(lambda: sampling.groups_of([1, "1", 1], 3, 2))
     assert sampling.groups_of([1, True, 2], 3, 2).count == 2
     assert sampling.groups_of(["Zo\u00e9", "Zoe\u0301"], 2, 2).count == 1
