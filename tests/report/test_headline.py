@@ -17,6 +17,8 @@ from dperm.privacy.protection import MODERATE_SUCCESS, STRONG_SUCCESS, Protectio
 from dperm.report import Statement, page, statement
 from dperm.report.fields import REQUIRED
 from dperm.report.headline import PARENT_LIMITS, SEVERAL_ACCOUNTS, TITLES
+from dperm.report.key_facts import key_facts
+from dperm.report.ledger_facts import together
 
 ADD = "add_remove"
 
@@ -157,12 +159,21 @@ def test_the_headline_uses_the_account_that_covers_the_people():
         "With everything charged to the account 'census', limit (epsilon, delta)-DP with epsilon = 6, delta = 1e-6"
     )
     assert covering in banner(found) and "right at most 99.8 % of the time; guessing alone: 50 %" in banner(found)
-    joint = "The limit of 'census' is the joint guarantee for a person"
-    spent = "The charge also counts against the account 'office': limit (epsilon, delta)-DP with epsilon = 1"
+    joint = (
+        "The joint guarantee for a person is the limit of the account 'census', (epsilon, delta)-DP with epsilon = 6"
+    )
+    spent = "The charge counts against the account 'office': limit (epsilon, delta)-DP with epsilon = 1"
     for text in (page(found), found.to_markdown(), str(found["composition"])):
         plain = unescape(re.sub(r"<[^>]+>|\\", "", text))
         assert joint in plain and spent in plain and "spent epsilon 0.5 of 6, delta 1e-7 of 1e-6" in plain
     assert "The budget of the account &#x27;census&#x27;" in page(found) and 'id="budget-1"' in page(found)
+    limits = [name for name, _ in key_facts(found.fields) if "when booked" in name]
+    assert [re.findall("'(.*)'", name)[0] for name in limits] == ["census", "office", "team"]
+    for text in (str(found["composition"]), found["tuning"]["known"], " ".join(together(own | {"ancestors": above}))):
+        assert text.startswith(joint) and text.index("'census'") < text.index("'team'")
+    assert page(found).index("The budget of the account &#x27;census") < page(found).index(
+        "The budget of the account &#x27;team"
+    )
     assert Statement.from_json(found.to_json()) == found
     assert booked(**account("alone", 0.2)).filled(STATED).headline.level == "strong"
 
@@ -182,7 +193,7 @@ def test_an_ancestor_without_a_limit_or_a_spending_is_refused(wrong):
 def test_several_top_accounts_are_named_and_their_limits_add_up():
     found = booked(**account("both", 0.2, "a", "b"), ancestors=[account("a", 0.3), account("b", 0.4)]).filled(STATED)
     assert found.headline.account == "b" and SEVERAL_ACCOUNTS in banner(found)
-    assert "The limits of 'a', 'b' are the joint guarantees" in found["composition"]
+    assert "The joint guarantees are the limits of the account 'a', " in found["composition"]
 
 
 def test_an_old_receipt_without_the_limits_of_its_parents_is_read_and_not_rated():

@@ -61,7 +61,7 @@ def test_what_the_user_states_of_records_is_not_checked():
     long = fitted().statement_.filled({"contribution_bound": {"bound": 5}})
     assert not_covered(long.fields)[0] == f"{warned}see field 12."
     found = fitted().statement_.filled({"contribution_bound": "up to 5"})
-    assert not_covered(found.fields)[0] == f"{warned}up to 5" and "contribution_bound" not in found.gaps
+    assert not_covered(found.fields)[0] == f'{warned}"up to 5".' and "contribution_bound" not in found.gaps
 
 
 def test_numbers_follow_from_the_curve_and_that_is_said():

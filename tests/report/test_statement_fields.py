@@ -153,7 +153,7 @@ def test_what_a_schema_declares_stands_beside_what_the_user_says_and_is_not_call
         "columns, as declared": declared
     }
     for text in (page(found), found.to_markdown()):
-        assert "Stated by the user" not in text and "a number in" in text
+        assert "Stated by the curator" not in text and "a number in" in text
 
 
 def test_dates_of_a_toml_file_are_taken():

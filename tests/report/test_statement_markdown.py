@@ -82,7 +82,7 @@ def test_keys_are_words_and_numbers_are_short(kind):
     assert labels and not [label for label in labels if "_" in label]
     digits = [re.sub(r"e.*", "", number).replace(".", "").lstrip("0") for number in re.findall(r"\b\d+\.\d+", text)]
     assert max(map(len, digits), default=0) <= 7
-    assert not re.search(r":\s*$\n\s*$", text.replace("Stated by the user:", ""), re.MULTILINE)
+    assert not re.search(r":\s*$\n\s*$", text.replace("Stated by the curator:", ""), re.MULTILINE)
 
 
 def test_what_was_spent_and_the_limit_are_rounded_up():

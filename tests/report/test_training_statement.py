@@ -60,7 +60,7 @@ def test_a_person_in_several_groups_has_less_protection():
     first = not_covered(found.fields)[0]
     assert first.startswith("A person in several groups has less protection: k groups of one person are protected with")
     stated = found.filled({"contribution_bound": "keys are persons"})
-    assert not_covered(stated.fields)[0] == STATED_RECORDS.format("in several groups", "group") + "keys are persons"
+    assert not_covered(stated.fields)[0] == STATED_RECORDS.format("in several groups", "group") + '"keys are persons".'
 
 
 def test_a_declared_unit_is_protected_if_its_records_are_in_one_group():

@@ -103,15 +103,15 @@ class Explanation:
         about = f"the truth about that one {self.unit}"
         if not is_effective(self.accuracy):
             return (
-                f"Guessing {about} from even odds they can be right almost always, instead of 50 % of the time: the "
+                f"An attacker who starts from even odds can guess {about} right almost always (chance: 50 %): the "
                 f"guarantee sets no effective limit."
             )
-        guess = f"from even odds they are right at most {percent(self.accuracy)} of the time instead of 50 %"
+        rate = f"right at most {percent(self.accuracy)} of the time (chance: 50 %)."
         if not is_effective(self.posterior):
-            return f"Guessing {about} {guess}."
+            return f"An attacker who starts from even odds guesses {about} {rate}"
         return (
-            f"Guessing {guess}, and the chance that the release makes them more than {percent(self.posterior)} sure of "
-            f"{about} is at most {percent(self.surprise)}."
+            f"An attacker who starts from even odds guesses {rate} The chance that the release makes them more than "
+            f"{percent(self.posterior)} sure of {about} is at most {percent(self.surprise)}."
         )
 
     def as_dict(self) -> dict[str, object]:

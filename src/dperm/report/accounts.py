@@ -50,6 +50,11 @@ def covering_accounts(receipt: Receipt) -> list[Receipt]:
     return tops or [receipt]
 
 
+def from_the_top(receipt: Receipt) -> list[Receipt]:
+    """Ancestors of the charged account, those without parents first."""
+    return sorted(reversed(ancestors_of(receipt)), key=lambda one: bool(one.get("parents")))
+
+
 def weakest(receipts: list[Receipt]) -> tuple[Receipt, Protection] | None:
     """The account whose limit permits the most successful attack, with the rates; None without a readable limit."""
     rated = [(one, limit_protection(one)) for one in receipts]

@@ -7,7 +7,7 @@ from typing import Any
 
 from dperm.privacy.protection import is_effective
 from dperm.report import fields as words
-from dperm.report.accounts import account_of, ancestors_of
+from dperm.report.accounts import account_of, from_the_top
 from dperm.report.audits_in_short import audits_in_short
 from dperm.report.headline import ALMOST_ALL, headline
 from dperm.report.labels import method_in_words
@@ -38,9 +38,10 @@ def _facts(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     yield "Method", method_in_words(mechanism.get("name", ""))
     yield "Data set", str(entry.get("dataset", ""))
     yield "Booked in", f"{capital(account_of(entry).removeprefix('the '))}, entry {entry.get('seq')}" if entry else ""
+    for above in from_the_top(entry):
+        kind = "Parent" if above.get("parents") else "Joint limit for a person:"
+        yield f"{kind} {account_of(above).removeprefix('the ')} when booked", _parent(above)
     yield _limit_name(entry), _limit(entry, private)
-    for above in ancestors_of(entry):
-        yield f"Parent {account_of(above).removeprefix('the ')} when booked", _parent(above)
     yield "Time of the run", str(fields["time"]).replace("T", " ").replace("+00:00", " UTC")
 
 

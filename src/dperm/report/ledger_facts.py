@@ -6,7 +6,7 @@ A receipt is the mapping in ``Record.ledger``: of a ledger, with account, data s
 budget in memory, with the limit and what is spent; or empty.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from dperm.report import fields as words
 from dperm.report.accounts import (
@@ -15,6 +15,7 @@ from dperm.report.accounts import (
     account_of,
     ancestors_of,
     covering_accounts,
+    from_the_top,
     has_unknown_ancestors,
 )
 from dperm.report.labels import epsilon_first
@@ -27,11 +28,11 @@ OUTSIDE = "Runs that were not charged to it are not included."
 ALONE = "Other releases from the same data are not covered here."
 OTHERS = "Nothing is promised for this release, which ran with a seed: the limit is about the others."
 COVERING = (
-    "The limit of {} is the joint guarantee for a person: it covers all releases charged to that account and to the "
+    "The joint guarantee for a person is the limit of {}: it covers all releases charged to that account and to the "
     "accounts below it."
 )
 SEVERAL_COVERING = (
-    "The limits of {} are the joint guarantees: each covers all releases charged to that account and to the accounts "
+    "The joint guarantees are the limits of {}: each covers all releases charged to that account and to the accounts "
     "below it. For a person whose records are in the data of several of them, the limits add up."
 )
 UNKNOWN_ANCESTORS = (
@@ -73,21 +74,28 @@ def together(receipt: Receipt) -> list[str]:
     limit = limit_in_words(receipt.get("limit", {}))
     said = f"Together with everything else charged to {account_of(receipt)}{count} the limit was {limit}, "
     own = (f"{said}{when_booked(receipt)}{_later(receipt)}.", changes_in_words(receipt), _seeded(receipt))
-    return [part for part in (*own, *ancestors_in_words(receipt)) if part]
+    return [part for part in (*ancestors_in_words(receipt), *own) if part]
 
 
 def ancestors_in_words(receipt: Receipt) -> list[str]:
-    """Limit and spending of every ancestor, and which of the limits covers a person; empty without parents."""
-    above = ancestors_of(receipt)
-    sentences = [sentence for one in above for sentence in (_ancestor(one), changes_in_words(one), _seeded(one))]
+    """Which limits cover a person, then limit and spending of every ancestor, from the top; empty without parents."""
+    return [sentence for sentence in (_covering(receipt), *_spent_above(receipt)) if sentence]
+
+
+def _covering(receipt: Receipt) -> str:
+    """The accounts whose limit is the joint guarantee, with their limits; empty without parents."""
     if has_unknown_ancestors(receipt):
-        sentences.append(UNKNOWN_ANCESTORS.format(_names(receipt.get("parents") or ())))
-    elif above:
-        tops = covering_accounts(receipt)
-        sentences.append(
-            (COVERING if len(tops) == 1 else SEVERAL_COVERING).format(_names(one["account"] for one in tops))
-        )
-    return [sentence for sentence in sentences if sentence]
+        return UNKNOWN_ANCESTORS.format(_names(receipt.get("parents") or ()))
+    if not ancestors_of(receipt):
+        return ""
+    tops = covering_accounts(receipt)
+    limits = " and ".join(f"{account_of(one)}, {limit_in_words(one.get('limit', {}))}" for one in tops)
+    return (COVERING if len(tops) == 1 else SEVERAL_COVERING).format(limits)
+
+
+def _spent_above(receipt: Receipt) -> Iterator[str]:
+    for one in from_the_top(receipt):
+        yield from (_ancestor(one), changes_in_words(one), _seeded(one))
 
 
 def spending_in_words(receipt: Receipt) -> str:
@@ -102,7 +110,7 @@ def spending_in_words(receipt: Receipt) -> str:
 def _ancestor(one: Receipt) -> str:
     limit, spent = limit_in_words(one.get("limit", {})), spending_in_words(one)
     count = "1 release" if one.get("releases") == 1 else f"{one.get('releases')} releases"
-    return f"The charge also counts against {account_of(one)}: limit {limit}, spent {spent}, {count} so far."
+    return f"The charge counts against {account_of(one)}: limit {limit}, spent {spent}, {count} so far."
 
 
 def _names(accounts: Iterable[object]) -> str:
@@ -118,6 +126,7 @@ def _ordered(receipt: Receipt) -> dict[str, object]:
 
 def _composition(receipt: Receipt, seeded: bool) -> str:
     parts = [
+        *ancestors_in_words(receipt),
         f"The limit of {account_of(receipt)} {when_booked(receipt)}, {limit_in_words(receipt.get('limit', {}))}, is "
         f"what holds for everything charged to it together{', until it is raised' if later(receipt) else ''}, also if "
         f"releases were chosen from earlier releases (not from looks at the data){_later(receipt)}. Post-processing "
@@ -125,7 +134,6 @@ def _composition(receipt: Receipt, seeded: bool) -> str:
         _blocks(receipt),
         changes_in_words(receipt),
         _seeded(receipt),
-        *ancestors_in_words(receipt),
         OTHERS if seeded else "",
     ]
     return " ".join(part for part in parts if part)
@@ -147,7 +155,15 @@ def _tuning(receipt: Receipt, seeded: bool) -> str:
     limit = limit_in_words(receipt.get("limit", {}))
     within = f"All releases charged to {account_of(receipt)}{so_far} are together within {limit}, the limit "
     said = f"{within}{when_booked(receipt)}{_later(receipt)}."
-    parts = (said, changes_in_words(receipt), _seeded(receipt), OTHERS if seeded else "", OUTSIDE, CHOSEN)
+    parts = (
+        _covering(receipt),
+        said,
+        changes_in_words(receipt),
+        _seeded(receipt),
+        OTHERS if seeded else "",
+        OUTSIDE,
+        CHOSEN,
+    )
     return " ".join(part for part in parts if part)
 
 

@@ -81,7 +81,7 @@ def _field(key: str, value: object) -> Iterator[str]:
     if stated == words.NOT_STATED:
         yield from (f"**GAP.** {escaped(gap_text(key))}", "")
     elif stated is not None:
-        yield from ("Stated by the user:", "", *_block(presented(key, stated), ""), "")
+        yield from ("Stated by the curator:", "", *_block(presented(key, stated), ""), "")
 
 
 def _shortened(known: object) -> object:

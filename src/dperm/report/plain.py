@@ -34,7 +34,7 @@ _GROUPS = {
     "mu": "with k times this mu",
 }
 _DELTA_GROWS = ", and delta becomes more than k times as large"
-STATED_RECORDS = "A person {} has less protection than one {} has. Stated by the user, not checked: "
+STATED_RECORDS = "A person {} has less protection than one {} has. Stated by the curator, not checked: "
 _LONGEST_STATED = 300
 
 
@@ -108,7 +108,8 @@ def _several_records(fields: Mapping[str, object]) -> str:
     stated, parameters = stated_part("contribution_bound", fields["contribution_bound"]), fields["parameters"]
     if stated not in (None, words.NOT_STATED):
         is_short = isinstance(stated, str) and len(stated) <= _LONGEST_STATED
-        return STATED_RECORDS.format(several(fields), unit_of(fields)) + (str(stated) if is_short else "see field 12.")
+        said = f'"{str(stated).rstrip(".")}".' if is_short else "see field 12."
+        return STATED_RECORDS.format(several(fields), unit_of(fields)) + said
     numbers = as_mapping(parameters)
     less = next((text for name, text in _GROUPS.items() if name in numbers), "less")
     delta = _DELTA_GROWS if numbers.get("delta") else ""

@@ -91,7 +91,7 @@ HINTS = {
     "curator": "who answers for the data and for this release: an organisation or a person, and how to reach them.",
     "intended_use": "what the release is meant for, and what it should not be used for.",
     "product": "what is published, for a reader who has never heard of it, and in which form.",
-    "publication_date": "the day on which the release leaves the house.",
+    "publication_date": "the day on which the release is published.",
     "links": "where the release, its documentation and the rules that it follows can be read.",
     "data_domain": "what the records are: about whom, from where and when, and which values are possible.",
     "contribution_bound": "how many records one person can have at most, and what makes sure of it.",
@@ -125,5 +125,5 @@ ITEMS = tuple(item for tier in TIERS for item in tier.items)
 
 
 def gap_text(key: str) -> str:
-    """What a gap says to the user."""
-    return f"{'Required. ' if key in REQUIRED else ''}Only you can know this: {HINTS[key]}"
+    """What a gap says to a reader."""
+    return f"{'Required. ' if key in REQUIRED else ''}Only the curator can know this: {HINTS[key]}"

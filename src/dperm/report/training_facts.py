@@ -39,8 +39,8 @@ EXACT = (
     "accounts for (T46b)."
 )
 ROUNDING = (
-    "What T46b does not cover: libraries of linear algebra may add in another order for another number of rows, so "
-    "that the computed gradients of other examples move in their last digits."
+    "Last digits of the computation are not covered: with one example more or less, the computer may round the "
+    "gradients of the other examples differently, and the proved bound on rounding errors does not include that."
 )
 FAST = (
     "Noise is drawn in single precision, and rounding errors of sums are not accounted for (grade fast): the guarantee "

@@ -62,7 +62,7 @@ def _field(key: str, value: object) -> str:
     if stated == words.NOT_STATED:
         parts.append(f'<p class="gap" data-gap="{key}"><strong>Gap.</strong> {escape(gap_text(key))}</p>')
     elif stated is not None:
-        parts.append(f'<div class="stated"><span class="by">Stated by the user</span>{_shown(key, stated)}</div>')
+        parts.append(f'<div class="stated"><span class="by">Stated by the curator</span>{_shown(key, stated)}</div>')
     return "".join(parts)
 
 

@@ -74,8 +74,8 @@ def _pictures(fields: Mapping[str, object], profile: PrivacyProfile | None) -> I
     receipt = known_part("ledger_entry", fields["ledger_entry"])
     if isinstance(receipt, Mapping):
         covering = [one for one in covering_accounts(receipt) if one is not receipt]
-        budgets = [one for one in (receipt, *covering) if {"spent", "capacity"} <= one.keys()]
-        yield from (_budget(one, place) for place, one in enumerate(budgets))
+        budgets = [one for one in (*covering, receipt) if {"spent", "capacity"} <= one.keys()]
+        yield from (_budget(one, place, named=bool(receipt.get("parents"))) for place, one in enumerate(budgets))
 
 
 def _attack(curve: Curve, unit: str) -> Picture:
@@ -107,13 +107,13 @@ def _usefulness(points: Measured) -> Picture:
     levels = "".join(f" {name.capitalize()}: {as_text(level)}." for name, level in points.levels.items())
     on = f" Measured on: {points.on.rstrip('.')}." if points.on else ""
     ends = " Bars: from low to high, as stated." if any(p.low < p.high for p in points.points) else ""
-    caption = f"{capital(points.measure)} against epsilon, as measured and stated by the user.{levels}{ends}{on}"
+    caption = f"{capital(points.measure)} against epsilon, as measured and stated by the curator.{levels}{ends}{on}"
     draw = partial(plots.accuracy_against_epsilon, points)
     return Picture("usefulness", "What privacy costs", caption, draw, table)
 
 
-def _budget(receipt: Mapping[str, Any], place: int) -> Picture:
-    """Spending of the charged account (place 0), or of an account that covers the people concerned."""
+def _budget(receipt: Mapping[str, Any], place: int, *, named: bool) -> Picture:
+    """Spending of the charged account, or of an account that covers the people concerned."""
     rows = plots.spendings(receipt)
     texts = [(name, rounded_up(a), rounded_up(b), left(b, a)) for name, a, b in rows]
     caption = (
@@ -123,5 +123,5 @@ def _budget(receipt: Mapping[str, Any], place: int) -> Picture:
     table = grid(("", "spent", "limit when booked", "left"), texts)
     height = 0.8 + 0.65 * len(rows)
     name = f"budget-{place}" if place else "budget"
-    title = f"The budget of {account_of(receipt)}" if place or receipt.get("parents") else "The budget"
+    title = f"The budget of {account_of(receipt)}" if named else "The budget"
     return Picture(name, title, caption, partial(plots.budget, receipt), table, height)
