@@ -38,9 +38,13 @@ def print_lines(one: Standing) -> None:
     """Every line: number, time (UTC), what was done; below it, indented, cost, request and digest."""
     typer.echo()
     width = len(str(one.anchor.seq))
+    closings = {entry.about: entry.seq for entry in one.entries if entry.kind in (Kind.COMMIT, Kind.BURN)}
     for line in _lines(one):
         when = line.at[:19].replace("T", " ")
-        state, what, details = _booked(line, one) if isinstance(line, Booking) else _noted(line, one)
+        if isinstance(line, Booking):
+            state, what, details = _booked(line, one, closings.get(line.seq))
+        else:
+            state, what, details = _noted(line, one)
         indent = " " * (width + 2)
         print_folded(visible(what), first=f"{line.seq:>{width}}  {when}  {state:<8}  ", rest=indent + " " * 31)
         print_folded(visible(details), first=indent, rest=indent)
@@ -55,14 +59,15 @@ def _lines(one: Standing) -> Iterator[Entry | Booking]:
             yield booked.get(entry.seq, entry)
 
 
-def _booked(booking: Booking, one: Standing) -> tuple[str, str, str]:
-    """How it ended, what it was, and the rest."""
+def _booked(booking: Booking, one: Standing, closing: int | None) -> tuple[str, str, str]:
+    """How it ended, what it was, and the rest; receipts and statements have the number of the closing entry."""
     parts = [
         *(["NOT PRIVATE (seeded)"] if _is_seeded(booking) else []),
         ", ".join(_cost(name, cost) for name, cost in booking.cost.items() if cost),
         f"request {_shortened(booking.request_id)}",
         *([_digest(booking.digest)] if booking.digest else []),
         *([f"burned: {booking.reason}"] if booking.reason else []),
+        *([f"closed by entry {closing}"] if closing else []),
     ]
     what = spelled(booking.event, one.facts.adjacency.value)
     return _STATES[booking.state], what, "; ".join(part for part in parts if part)
