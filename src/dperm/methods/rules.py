@@ -178,7 +178,8 @@ def objective_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
         alike = 64 if spec.loss.labels is Kind.NUMBER else 8 if prefers_gamma_norm(spec, goal) else 16
         wanted = min(wanted, alike * spec.dim * sigma**2 / (spec.n * spec.weight))
     if floor >= max(wanted, least):
-        return _strength(floor, f"so that {determinant_share(epsilon):.0%} of epsilon is spent on the Jacobian determinant")
+        share = f"{determinant_share(epsilon):.0%}"
+        return _strength(floor, f"so that {share} of epsilon is spent on the Jacobian determinant")
     if least >= wanted:
         return _strength(least, f"for {spec.dim} coefficients, however little the noise")
     return _strength(wanted, f"from noise of deviation {sigma:.3g} on the sum of gradients and {spec.dim} coefficients")
