@@ -51,6 +51,49 @@ def test_equal_keys_are_one_person(name):
     assert len(set(person_keys(ONE_PERSON[name]))) == 1
 
 
+class Constant(int):
+    """A number whose conversions are all 7."""
+
+    def __int__(self) -> int:
+        return 7
+
+    __index__ = __int__
+
+
+class ConstantItem(np.int64):
+    """A number of numpy whose conversions are all 7."""
+
+    def __int__(self) -> int:
+        return 7
+
+    def item(self) -> int:
+        return 7
+
+    __index__ = __int__
+
+
+class Turned(tuple):
+    """A pair whose parts are all 7 when they are listed."""
+
+    def __iter__(self):
+        return iter((7, 7))
+
+
+@pytest.mark.parametrize(
+    ("keys", "plain"),
+    [
+        ([Constant(1), Constant(2)], [1, 2]),
+        ([ConstantItem(1), ConstantItem(2)], [1, 2]),
+        ([Turned((1, 2)), Turned((3, 4))], [(1, 2), (3, 4)]),
+    ],
+    ids=["int", "numpy", "tuple"],
+)
+def test_conversions_of_a_derived_type_do_not_merge_people(keys, plain):
+    found = person_keys(keys)
+    assert found == plain
+    assert {type(part) for key in found for part in (key if isinstance(key, tuple) else (key,))} == {int}
+
+
 REFUSED = {
     "text and numbers": (KeyRule.MIXED, [1, "1"]),
     "bytes and text": (KeyRule.MIXED, [b"alice", "alice"]),

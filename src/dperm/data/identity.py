@@ -97,7 +97,7 @@ def _canonical(key: Any) -> Key | KeyRule:
     if _is_missing(key):
         return KeyRule.MISSING
     if isinstance(key, tuple):
-        parts = tuple(_canonical(part) for part in key)
+        parts = tuple(_canonical(part) for part in tuple.__iter__(key))
         broken = _first_broken(parts)
         if broken is not None:
             return broken
@@ -109,7 +109,9 @@ def _canonical(key: Any) -> Key | KeyRule:
         return KeyRule.KIND
     if isinstance(key, str):
         return same_text(key)
-    return bytes.__getitem__(key, slice(None)) if isinstance(key, bytes) else int(key)
+    if isinstance(key, bytes):
+        return bytes.__getitem__(key, slice(None))
+    return int.__index__(key if isinstance(key, int) else np.generic.item(key))  # not the methods of a derived type
 
 
 def _is_missing(key: Any) -> bool:
