@@ -7,6 +7,7 @@ import os
 import socket
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,8 @@ from torch_training import attached, model_of, plan_of, walk
 
 from dperm import ApproxDP
 from dperm.accounting.memory_budget import MemoryBudget
-from dperm.errors import ParameterError
+from dperm.errors import DpermWarning, ParameterError
+from dperm.torch.single_process import check_single_process
 
 REASONS = {
     "plain": "process group has 2",
@@ -69,7 +71,29 @@ def test_one_process_without_a_group_trains(ranks):
         assert raised is None and spent > 0, (entry, said)
 
 
-@pytest.mark.parametrize("size", ["", "1", "many"])
+@pytest.mark.parametrize("size", ["2", "+2", "2.0", " 2 ", "2e0", "inf", "nan", "many"])
+def test_a_world_size_above_one_or_without_a_number_is_refused(size, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", size)
+    with pytest.raises(ParameterError, match=r"WORLD_SIZE must be 1 or unset, got .*Train in one process"):
+        check_single_process(model_of())
+
+
+@pytest.mark.parametrize("name", ["SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"])
+def test_several_tasks_of_a_launcher_give_a_warning(name, monkeypatch):
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    monkeypatch.setenv(name, "2")
+    with pytest.warns(DpermWarning, match=f"{name} is above 1"):
+        check_single_process(model_of())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        monkeypatch.setenv("WORLD_SIZE", "1")
+        check_single_process(model_of())
+        monkeypatch.delenv("WORLD_SIZE")
+        monkeypatch.setenv(name, "1")
+        check_single_process(model_of())
+
+
+@pytest.mark.parametrize("size", ["", "1", "1.0"])
 def test_other_values_of_the_variable_are_no_reason_to_refuse(size, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", size)
     with attached(plan_of()):

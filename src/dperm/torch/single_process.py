@@ -6,32 +6,39 @@ Under torchrun every rank would draw its own samples and its own noise, and end 
 models claims the whole guarantee, while all of them together spend it once for each rank.
 """
 
+import math
 import os
 import sys
+import warnings
 from typing import Any
 
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
-from dperm.errors import ParameterError
+from dperm.checks import shown
+from dperm.errors import DpermWarning, ParameterError
 
 REMEDY = (
     "Train in one process: start the script with python instead of torchrun, and pass the plain model. Training in "
     "several processes is not supported yet."
 )
 
+TASKS = ("SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
+"""Variables in which Slurm, Open MPI and MPICH give the number of tasks."""
+
 
 def check_single_process(model: object) -> None:
     """Check that the training runs in one process, with a model that is neither wrapped nor sharded.
 
     The size of the process group counts if there is one. Otherwise the environment variable WORLD_SIZE counts, which
-    torchrun sets before a script calls ``init_process_group``.
+    torchrun sets before a script calls ``init_process_group``. Without both, a warning says that Slurm or MPI started
+    several tasks.
 
     Raises
     ------
     ParameterError
-        With a world size above 1, a model that holds ``DistributedDataParallel`` or FSDP modules, or parameters and
-        buffers that are DTensors.
+        With a world size above 1, a WORLD_SIZE that is no number, a model that holds ``DistributedDataParallel`` or
+        FSDP modules, or parameters and buffers that are DTensors.
     """
     _check_world_size()
     if isinstance(model, nn.Module):
@@ -48,12 +55,36 @@ def _check_world_size() -> None:
             )
         return
     declared = os.environ.get("WORLD_SIZE", "").strip()
-    if declared.isdecimal() and int(declared) > 1:
+    if not declared:
+        _warn_of_tasks()
+    elif not _number(declared) <= 1:
         raise ParameterError(
-            f"the environment variable WORLD_SIZE must be 1 or unset, got {declared}: this process is one of several, "
-            f"as under torchrun, and every one of them would train a model of its own on one charge. {REMEDY} If the "
-            f"processes are unrelated, each with a charge of its own, unset WORLD_SIZE."
+            f"the environment variable WORLD_SIZE must be 1 or unset, got {shown(declared)}: this process is one of "
+            f"several, as under torchrun, and every one of them would train a model of its own on one charge. {REMEDY} "
+            f"If the processes are unrelated, each with a charge of its own, unset WORLD_SIZE."
         )
+
+
+def _warn_of_tasks() -> None:
+    """Warn of a launcher that started several tasks: one of them may train alone, so that this is not refused."""
+    for name in TASKS:
+        if _number(os.environ.get(name, "")) > 1:
+            warnings.warn(
+                f"the environment variable {name} is above 1: a launcher may have started several processes. If each "
+                f"of them trains on one charge, the models together spend more than the guarantee says. Train in one "
+                f"of the processes only, and set WORLD_SIZE=1 there, which turns this warning off.",
+                DpermWarning,
+                stacklevel=4,  # the caller of check_single_process
+            )
+            return
+
+
+def _number(text: str) -> float:
+    """The number in the value of an environment variable; NaN if there is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
 
 
 def _check_model(model: nn.Module) -> None:
