@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from corners import CountingBudget
+from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA
@@ -15,6 +16,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
 from sklearn.preprocessing import (
     Binarizer,
@@ -157,3 +159,30 @@ def test_without_a_guarantee_nothing_is_refused():
 def test_the_warning_about_missing_bounds_names_the_trap():
     with pytest.warns(DpermWarning, match="Do not scale X by its own mean.*StandardScaler"):
         model(feature_norm=None).fit(X, Y)
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_a_pipeline_that_a_joblib_worker_cannot_see_is_not_covered(backend):
+    """Warnings of other processes do not come back, so that only those of threads are looked at."""
+    with parallel_config(backend), warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        scaled = make_pipeline(StandardScaler(), OneVsRestClassifier(model(), n_jobs=2)).fit(X, Y)
+    said = [str(one.message) for one in caught if issubclass(one.category, DpermWarning)]
+    assert backend == "loky" or any("transformers before it cannot be seen" in text for text in said)
+    stated = scaled[-1].estimators_[0].statement_
+    assert stated["preprocessing"]["known"].startswith("NOT COVERED: the model was fitted in a joblib worker")
+    filled = stated.filled({name: "stated" for name in stated.required_gaps})
+    assert filled.required_gaps == ("preprocessing",) and filled.headline.level == "not rated"
+
+
+def test_a_pipeline_is_seen_where_joblib_stays_in_the_calling_thread_or_forks_it():
+    for backend, jobs in (("sequential", 2), ("threading", None), ("multiprocessing", 2)):
+        with parallel_config(backend), pytest.raises(LeakError, match="StandardScaler"):
+            make_pipeline(StandardScaler(), OneVsRestClassifier(model(), n_jobs=jobs)).fit(X, Y)
+
+
+def test_the_best_model_of_a_search_in_workers_is_checked_in_the_calling_thread():
+    with parallel_config("threading"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", DpermWarning)
+        found = GridSearchCV(make_pipeline(Normalizer(), model()), {}, cv=2, n_jobs=2).fit(X, Y)
+    assert "NOT COVERED" not in str(found.best_estimator_[-1].statement_)

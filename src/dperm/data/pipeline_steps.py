@@ -7,20 +7,26 @@ scikit-learn tells an estimator nothing about the pipeline that fits it. The onl
 also inside cross-validation and searches, which call ``Pipeline.fit`` themselves.
 
 Not visible: data that were transformed before they were given to ``fit``; a pipeline of another library that does not
-derive from scikit-learn's; and the function of a ``FunctionTransformer``, which is taken to treat each row on its own.
+derive from scikit-learn's; the function of a ``FunctionTransformer``, which is taken to treat each row on its own; and
+a pipeline in another thread or process than the fit. If joblib started that thread or process (``n_jobs``), its worker
+is on the call stack: then the pipeline counts as unknown, with a warning, and the statement does not rate the
+protection. Threads and processes that were started in other ways are not recognized.
 
 scikit-learn is not imported here: without it in memory, there is no pipeline.
 """
 
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Any
 
 from dperm.checks import shown
-from dperm.errors import LeakError, ParameterError
+from dperm.errors import DpermWarning, LeakError, ParameterError
 
 REFUSE, NOT_COVERED = "refuse", "not_covered"
+UNKNOWN = "unknown"
+"""Stands among the names of transformers for those that cannot be seen."""
 _FITS = ("fit", "fit_predict", "fit_transform")
 _UNUSED = (None, "passthrough", "drop")
 
@@ -58,6 +64,8 @@ DATA_INDEPENDENT: dict[str, Rule] = {
 def checked_steps(fitted_transformers: object) -> list[str]:
     """Names of the transformers that learnt from the data of the fit under way: none, unless the caller allows them.
 
+    In a worker of joblib, `UNKNOWN` is the last of them, and a warning says so unless the caller allows transformers.
+
     Raises
     ------
     LeakError
@@ -74,7 +82,25 @@ def checked_steps(fitted_transformers: object) -> list[str]:
             f'fitted_transformers="{NOT_COVERED}" fits all the same, and the statement then says that the preparation '
             f"is not covered."
         )
-    return _names(steps + targets)
+    if not is_in_joblib_worker():
+        return _names(steps + targets)
+    if fitted_transformers == REFUSE:
+        warnings.warn(_ON_WORKERS, DpermWarning, stacklevel=3)  # the line that called fit
+    return [*_names(steps + targets), UNKNOWN]
+
+
+def is_in_joblib_worker() -> bool:
+    """Whether a worker of joblib runs the fit, with the caller of ``joblib.Parallel`` on another call stack."""
+    module = sys.modules.get("joblib.parallel")
+    batch, parallel = (getattr(module, name, ()) for name in ("BatchedCalls", "Parallel"))
+    within = False
+    for frame in _frames():
+        owner, name = frame.f_locals.get("self"), frame.f_code.co_name
+        if name == "__call__" and isinstance(owner, batch):
+            within = True
+        elif name == "__call__" and isinstance(owner, parallel):
+            within = False  # the same thread, or a fork of it
+    return within
 
 
 def fitted_steps() -> Iterator[Any]:
@@ -97,6 +123,13 @@ def fitted_target_transformers() -> Iterator[Any]:
         owner = frame.f_locals.get("self")
         if isinstance(owner, targets) and frame.f_code.co_name == "fit":
             yield from _learning([owner.transformer])
+
+
+_ON_WORKERS = (
+    "fitted in a joblib worker: transformers before it cannot be seen. If a pipeline fitted one to the private data, "
+    "no guarantee covers it, so the statement does not rate the protection. Fit with n_jobs=None to have the pipeline "
+    f'checked. fitted_transformers="{NOT_COVERED}" fits without this warning.'
+)
 
 
 def _names(steps: Iterable[Any]) -> list[str]:

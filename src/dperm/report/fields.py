@@ -162,6 +162,11 @@ FITTED_TRANSFORMERS = (
     UNCOVERED + "before the fit a pipeline fitted {} to the private data, without noise. No guarantee covers the "
     "transformers, nor predictions that use them."
 )
+UNKNOWN_TRANSFORMERS = (
+    UNCOVERED
+    + "the model was fitted in a joblib worker, where a pipeline around it cannot be seen. No guarantee covers "
+    "transformers that were fitted to the private data before the model, nor predictions that use them."
+)
 STATISTICS = "inside the fit: none, but for what is taken as public."
 SCHEMES = {"poisson": "Poisson sampling", "without_replacement": "sampling without replacement"}
 """Kinds of events that sample, in words."""

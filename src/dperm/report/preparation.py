@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Preparation of the data before a fit that its guarantee does not cover."""
 
+from dperm.data.pipeline_steps import UNKNOWN
 from dperm.privacy.record import Record
 from dperm.report import fields as words
 
@@ -10,9 +11,12 @@ KEY = "fitted_transformers"
 
 
 def uncovered(record: Record) -> tuple[str, ...]:
-    """What the guarantee does not cover, in a sentence; nothing for most fits."""
+    """What the guarantee does not cover, in sentences; nothing for most fits."""
     found = record.public.get(KEY)
-    return (words.FITTED_TRANSFORMERS.format(", ".join(map(str, found))),) if isinstance(found, list) and found else ()
+    listed = list(map(str, found)) if isinstance(found, list) else []
+    known = ", ".join(name for name in listed if name != UNKNOWN)
+    fitted = (words.FITTED_TRANSFORMERS.format(known),) if known else ()
+    return (*fitted, words.UNKNOWN_TRANSFORMERS) if UNKNOWN in listed else fitted
 
 
 def preprocessing(record: Record, usual: str) -> str:
