@@ -80,6 +80,7 @@ def test_workers_of_joblib_are_granted_what_the_limit_covers(ledger):
     assert (ledger.spent, verify(ledger.location).ok) == ({"epsilon": 1.0}, True)
 
 
+@pytest.mark.filterwarnings("ignore:fitted in a joblib worker")  # without a pipeline
 def test_folds_of_a_cross_validation_are_charged_each(open_at):
     ledger = open_at(PureDP(4.0, "replace_one"))
     rng = np.random.default_rng(7)

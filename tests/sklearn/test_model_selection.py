@@ -34,6 +34,7 @@ def test_a_pipeline_fits_predicts_and_hands_on_parameters(each):
 @unpredictable(
     1e-12
 )  # accuracies have mean 0.918 and deviation 0.006; two equal coefficients are less likely than that
+@pytest.mark.filterwarnings("ignore:fitted in a joblib worker")  # without a pipeline
 def test_cross_validation_in_two_processes(data):
     model = PrivateLogisticRegression(epsilon=4.0, feature_norm=1.0, classes=(0, 1))
     found = cross_validate(model, *data, cv=3, n_jobs=2, return_estimator=True)
