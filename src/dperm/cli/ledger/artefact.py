@@ -3,6 +3,7 @@
 """Models, statements and records that were charged to a ledger, compared with their entries."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,7 +25,8 @@ _HEADER_UNBOUND = (
 _NO_COEFFICIENTS = (
     "the file holds no coefficients. Compared: {}. Other sentences and numbers in the file are not compared."
 )
-_REBUILT = ("profile", "meaning", "sampling")
+_MEANING = "meaning"
+_REBUILT = ("profile", _MEANING, "sampling")
 """Fields of a statement that follow from the guarantee and the event alone."""
 _NO_RELEASED = (
     "the ledger entry does not bind the coefficients in this file: a version of dperm before 0.5 wrote it, without the "
@@ -139,7 +141,8 @@ class Artefact:
         if not _can_be_rebuilt(self.statement, reserved):
             return
         for name, value in _rebuilt(self.statement, reserved).items():
-            if not agrees(self.statement.get(name), value):
+            written = self.statement.get(name)
+            if not agrees(_numbers(written), _numbers(value)) if name == _MEANING else not agrees(written, value):
                 yield (
                     f"{self.source} has another {name} than follows from line {reserved.seq} of account "
                     f"{reserved.account!r}: it was edited."
@@ -149,7 +152,8 @@ class Artefact:
         """The parts of a statement or record that were compared, and those that were not."""
         names = [name for name in self.facts if name in _facts(reserved)]
         names += [] if self.event is None else ["event"]
-        names += _REBUILT if _can_be_rebuilt(self.statement, reserved) else []
+        if _can_be_rebuilt(self.statement, reserved):
+            names += [f"{name} (its numbers)" if name == _MEANING else name for name in _REBUILT]
         return _NO_COEFFICIENTS.format(", ".join([*names, "the receipt with its digest"]))
 
 
@@ -270,6 +274,11 @@ def _statement_damage(path: Path) -> str:
     except DpermError as error:
         return str(error).rstrip(".")
     return ""
+
+
+def _numbers(sentences: object) -> list[str]:
+    """The numbers in sentences, in their order: the words around them may be those of another version."""
+    return [found.rstrip(".,") for found in re.findall(r"\d[\d.,e+-]*", json.dumps(sentences))]
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
