@@ -14,7 +14,7 @@ from torch.utils.data import default_collate
 import dperm.torch.rehearsal as rehearsal_module
 from dperm import ApproxDP
 from dperm.accounting import MemoryBudget
-from dperm.errors import AssumptionError, DpermWarning
+from dperm.errors import AssumptionError, DpermWarning, ParameterError
 from dperm.torch import DPSGD, fit
 from dperm.torch.rehearsal import Rehearsal
 
@@ -415,3 +415,14 @@ def test_random_numbers_alone_are_no_reason_to_refuse_a_loop():
 def test_random_choices_of_rows_are_warned_of():
     with pytest.warns(DpermWarning, match="random numbers that choose rows"):
         rehearse(lambda m, x, y: losses(m(x), y) + 0 * torch.randperm(len(x)), large(300))
+
+
+def test_a_misuse_in_a_rehearsal_has_its_own_message(tmp_path):
+    """A loop that counts batches instead of steps saves in the middle of a rehearsal."""
+    model, plan = nn.Linear(6, 2), DPSGD(1.0, rate=1.0, steps=3, grade="fast").plan(n=40, epsilon=5.0, delta=1e-5)
+    with pytest.raises(ParameterError, match="right after step returned True"):
+        with plan.attach(model, torch.optim.SGD(model.parameters(), lr=0.1), large(40)) as private:
+            for place, (x, y) in enumerate(private):
+                private.step(losses(model(x), y))
+                if place == 3:
+                    private.save(tmp_path / "run.pt")

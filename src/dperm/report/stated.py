@@ -14,6 +14,8 @@ from dperm.report import fields as words
 
 KNOWN, STATED = "known", "stated"
 DOMAIN = "data_domain"
+_OPEN_TASKS = (["todo"], ["tbd"], ["fixme"], ["xxx"])
+"""Words at the beginning of a text that is still to be written."""
 _PLACEHOLDERS = ("todo", "to do", "tbd", "tba", "fill in", "fill me in", "fixme", "xxx", "n/a", "na", words.NOT_STATED)
 _MARKS = " \t\r\n.,:;!?-_*#<>()[]{}'\"\u2026\u2013\u2014"
 """Ignored around a placeholder; a text of them alone states nothing."""
@@ -88,7 +90,13 @@ def _says_nothing(name: str, value: object) -> bool:
     if name not in words.REQUIRED:
         return not value.strip()
     text = value.strip(_MARKS).casefold()
-    return not text or text in _PLACEHOLDERS or (text == words.NONE and name not in words.NONE_IS_AN_ANSWER)
+    begins = text.replace(":", " ").split(maxsplit=1)[:1]
+    return (
+        not text
+        or text in _PLACEHOLDERS
+        or begins in _OPEN_TASKS
+        or (text == words.NONE and name not in words.NONE_IS_AN_ANSWER)
+    )
 
 
 def _beginning(name: str, known: Mapping[str, object]) -> object:

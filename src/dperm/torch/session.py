@@ -162,7 +162,8 @@ class PrivateTraining:
                 self._iterator.close()  # ends the rehearsal: dropout works again
             failed = self._failed or self._rehearsal.foreign or error is not None
             self._checkpoint.settle(self.update.draws, failed=failed)
-            if self._rehearsal.foreign and (error is None or isinstance(error, Exception)):
+            is_misuse = isinstance(error, ParameterError)  # such as save in a rehearsal: its own message helps more
+            if self._rehearsal.foreign and not is_misuse and (error is None or isinstance(error, Exception)):
                 raise AssumptionError(STOPPED) from error
             if error is not None:
                 raise error
