@@ -113,7 +113,7 @@ class PrivateTraining:
         self._optimizer = checked_optimizer(optimizer, model)
         self._dataset, self._budget, self._options, self._bits = dataset, budget, options, bits
         self._open: ExitStack | None = None
-        self._was_entered = self._losses_seen = self._failed = False
+        self._was_entered = self._losses_seen = self._failed = self._misused = False
         self._run: Run[Ready] | None = None
         self._release: Release[nn.Module] | None = None
         self._pending: MicroBatch | None = None
@@ -162,8 +162,7 @@ class PrivateTraining:
                 self._iterator.close()  # ends the rehearsal: dropout works again
             failed = self._failed or self._rehearsal.foreign or error is not None
             self._checkpoint.settle(self.update.draws, failed=failed)
-            is_misuse = isinstance(error, ParameterError)  # such as save in a rehearsal: its own message helps more
-            if self._rehearsal.foreign and not is_misuse and (error is None or isinstance(error, Exception)):
+            if self._rehearsal.foreign and (error is None or (isinstance(error, Exception) and not self._misused)):
                 raise AssumptionError(STOPPED) from error
             if error is not None:
                 raise error
@@ -340,6 +339,7 @@ class PrivateTraining:
 
     def _refuse_within_a_sample(self, what: str, *, seen: bool = False) -> None:
         if seen or self._pending is not None or self.update.is_partial:
+            self._misused = True  # also in a rehearsal, where this message helps more than that about unusual values
             raise ParameterError(
                 f"{what} between two steps only, right after step returned True: to drop a sample that was seen would "
                 f"be another way of sampling."
