@@ -399,6 +399,10 @@ RANDOM = {
     "length": lambda m, x, y: losses(m(x), y) / len(x),
     "first row": lambda m, x, y: losses(m(x - x[:1]), y),
     "length with noise": lambda m, x, y: losses(m(noisy(x)), y) / len(x),
+    "first row under a mask": lambda m, x, y: losses(m((x - x[:1]) * (torch.rand_like(input=x) > 0.5) * 2), y),
+    "half of the rows": lambda m, x, y: losses(m(x), y) * (torch.rand(len(x)) < 0.9) / len(x),
+    "mean in normal": lambda m, x, y: losses(m(torch.normal(x - x[:1], 0.1)), y),
+    "chosen by chance": lambda m, x, y: losses(m(x - x[:1]), y) * torch.bernoulli(torch.full((len(x),), 0.9)),
 }
 
 
@@ -411,9 +415,18 @@ def test_mixing_is_seen_where_random_numbers_are_drawn(name):
 def test_random_numbers_alone_are_no_reason_to_refuse_a_loop():
     assert rehearse(lambda m, x, y: losses(m(noisy(x)), y), large(300), model=Dropping(6, 2)) > 0
 
+    def rejecting(m, x, y):
+        noise = torch.randn(())
+        while noise.abs() < 0.5:
+            noise = torch.randn(())
+        mask = torch.bernoulli(torch.full_like(x, 0.3)) + torch.empty_like(x).uniform_(0, 0.1)
+        return losses(m(x * mask + 0 * noise), y)
+
+    assert rehearse(rejecting, large(300)) > 0
+
 
 def test_random_choices_of_rows_are_warned_of():
-    with pytest.warns(DpermWarning, match="random numbers that choose rows"):
+    with pytest.warns(DpermWarning, match="rows alone were not compared"):
         rehearse(lambda m, x, y: losses(m(x), y) + 0 * torch.randperm(len(x)), large(300))
 
 

@@ -16,7 +16,7 @@ Nothing of a rehearsal enters a sum. Differences are relative to the norm of an 
 gradient of one parameter, such as the key bias of attention, may be 0.
 
 Dropout layers are off meanwhile. Random numbers belong to places of the batch: where the loop or the model draws some,
-rows alone are compared with dropout and noise replaced by their means (`random_numbers`).
+rows alone get the numbers of their places in the full batch (`random_numbers`).
 """
 
 import math
@@ -40,7 +40,7 @@ from dperm.torch.engine.factors import Factor
 from dperm.torch.engine.gradients import PerExampleGradients
 from dperm.torch.engine.tape import refuse_second_backward
 from dperm.torch.engine.untouched import has_dropout, without_dropout
-from dperm.torch.random_numbers import WithoutRandomNumbers
+from dperm.torch.random_numbers import RecordedNumbers, SharedRandomNumbers
 from dperm.torch.records import Batch
 from dperm.torch.trial_batches import (
     copied,
@@ -262,7 +262,7 @@ class Rehearsal:
         if self._later is not None:
             self._later = self._later[1:]
             return
-        cost = 1 if self._compares_with_steps else 2
+        cost = 1 if self._compares_with_steps else 4 if self._is_random else 2
         count = min(int(SHARE * self.steps / cost), self.steps - draws - 1)
         found: set[int] = set()
         while len(found) < count:
@@ -301,7 +301,7 @@ class Rehearsal:
             alone = yield from self._run(picked(batch, chosen.alone), list(range(len(chosen.alone))))
             self._judge_alone(base, alone, chosen.alone)
         else:
-            yield from self._alone_without_random_numbers(batch, chosen)
+            yield from self._alone_with_shared_numbers(batch, rows, chosen)
         if self._later is None or self._is_random:
             torch.random.set_rng_state(state)
             replaced = with_row_replaced(batch, chosen.changed, chosen.source)
@@ -312,19 +312,20 @@ class Rehearsal:
         if not charged:
             yield from self._with_foreign_values(batch, chosen, base, compared, state)
 
-    def _alone_without_random_numbers(self, batch: Batch, chosen: Selection) -> Iterator[tuple[Batch, int]]:
-        """Compare rows alone with the full batch where the loop draws random numbers: both with their means instead."""
-        state = torch.random.get_rng_state()
-        with WithoutRandomNumbers():
+    def _alone_with_shared_numbers(self, batch: Batch, rows: int, chosen: Selection) -> Iterator[tuple[Batch, int]]:
+        """Compare rows alone with the full batch where random numbers are drawn: both with those of the full batch."""
+        state, numbers = torch.random.get_rng_state(), RecordedNumbers(rows, self._below(2**62))
+        with SharedRandomNumbers(numbers):
             whole = yield from self._run(copied(batch), chosen.alone)
+            numbers.replay(chosen.alone)
             alone = yield from self._run(picked(batch, chosen.alone), list(range(len(chosen.alone))))
-        if torch.equal(torch.random.get_rng_state(), state):
+        if numbers.matches and torch.equal(torch.random.get_rng_state(), state):
             self._judge_alone(whole, alone, chosen.alone)
         elif self._later is None:
             warnings.warn(
-                "the loop draws random numbers that choose rows or classes (such as randperm, randint or multinomial), "
-                "so rows of a batch cannot be compared with the same rows alone. Losses that depend on the length of "
-                "the batch, or on a fixed row of it, may go unnoticed: draw such numbers before attach.",
+                "the loop draws random numbers of a kind, number or shape that rows do not have when they are alone "
+                "(such as randperm, randint, multinomial or exponential_), so rows alone were not compared with the "
+                "full batch. Losses that depend on the length of the batch, or on a fixed row, may go unnoticed.",
                 DpermWarning,
                 stacklevel=6,
             )
