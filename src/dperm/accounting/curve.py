@@ -27,7 +27,6 @@ SEARCH_ROUNDS = 40
 SETTLED = 1e-7
 FACTOR = 1.5  # by which a search widens its bracket
 NEAREST, FARTHEST = 1e-12, 1e9
-NEARBY = 5.0  # difference of the logarithms of two deltas whose epsilons are close
 
 
 @dataclass
@@ -87,7 +86,6 @@ class ProfileCurve:
     """The larger of all directions (T22)."""
 
     directions: tuple[DirectionCurve, ...]
-    _roots: dict[float, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, directions: tuple[Composition, ...]) -> "ProfileCurve":
@@ -109,7 +107,8 @@ class ProfileCurve:
         """
         if self.delta_bracket(0.0)[1] <= delta:
             return 0.0, 0.0
-        low, high = self._enclosed(min(self._guess(delta), most), delta, most)
+        guess = max(contour.epsilon_guess(one.composition, delta) for one in self.directions)
+        low, high = self._enclosed(min(guess, most), delta, most)
         if not low < high < math.inf:
             return self._below(min(high, low), delta), high
         at_low, at_high = (self._excess(end, delta) for end in (low, high))
@@ -123,15 +122,7 @@ class ProfileCurve:
                 high, at_high, at_low = trial, value, at_low / 2
             else:
                 low, at_low, at_high = trial, value, at_high / 2
-        self._roots[delta] = high
         return self._below(high, delta), high
-
-    def _guess(self, delta: float) -> float:
-        """The epsilon found for a delta nearby, or else that of a saddle point; it only saves time."""
-        nearest = min(self._roots, key=lambda known: abs(math.log(known / delta)), default=None)
-        if nearest is not None and abs(math.log(nearest / delta)) <= NEARBY:
-            return self._roots[nearest]
-        return max(contour.epsilon_guess(one.composition, delta) for one in self.directions)
 
     def _excess(self, epsilon: float, delta: float, width: float = WIDTH) -> float:
         """Log of the upper bound on delta(epsilon), relative to ``delta``: not positive where it holds."""
