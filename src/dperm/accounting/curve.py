@@ -27,6 +27,7 @@ SEARCH_ROUNDS = 40
 SETTLED = 1e-7
 FACTOR = 1.5  # by which a search widens its bracket
 NEAREST, FARTHEST = 1e-12, 1e9
+GUESS_SPACING = 2.0  # of the logarithms of deltas at which a search begins
 
 
 @dataclass
@@ -86,6 +87,7 @@ class ProfileCurve:
     """The larger of all directions (T22)."""
 
     directions: tuple[DirectionCurve, ...]
+    _guesses: dict[int, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, directions: tuple[Composition, ...]) -> "ProfileCurve":
@@ -107,8 +109,7 @@ class ProfileCurve:
         """
         if self.delta_bracket(0.0)[1] <= delta:
             return 0.0, 0.0
-        guess = max(contour.epsilon_guess(one.composition, delta) for one in self.directions)
-        low, high = self._enclosed(min(guess, most), delta, most)
+        low, high = self._enclosed(min(self._guess(delta), most), delta, most)
         if not low < high < math.inf:
             return self._below(min(high, low), delta), high
         at_low, at_high = (self._excess(end, delta) for end in (low, high))
@@ -123,6 +124,17 @@ class ProfileCurve:
             else:
                 low, at_low, at_high = trial, value, at_high / 2
         return self._below(high, delta), high
+
+    def _guess(self, delta: float) -> float:
+        """The epsilon of a saddle point at a delta nearby, from a fixed grid; it only saves time.
+
+        The grid makes an answer independent of earlier questions.
+        """
+        place = round(math.log(delta) / GUESS_SPACING)
+        if place not in self._guesses:
+            near = math.exp(max(GUESS_SPACING * place, -700.0))
+            self._guesses[place] = max(contour.epsilon_guess(one.composition, near) for one in self.directions)
+        return self._guesses[place]
 
     def _excess(self, epsilon: float, delta: float, width: float = WIDTH) -> float:
         """Log of the upper bound on delta(epsilon), relative to ``delta``: not positive where it holds."""
