@@ -174,9 +174,10 @@ def _restore(states: list[Tensor]) -> None:
 
 def _random(name: str) -> AssumptionError:
     return AssumptionError(
-        f"{in_words(name)} has no rule and is run twice, but its forward pass is random, so that both runs differ. Write "
-        f"dropout as nn.Dropout modules (functional dropout cannot be switched off), set p=0, or apply it elsewhere. If it looks up positions once "
-        f"for all examples, as pos(torch.arange(T)), use pos(torch.arange(T).expand(len(x), T)): then it has a rule."
+        f"{in_words(name)} has no rule and is run twice, but its forward pass is random, so that both runs differ. "
+        f"Write dropout as nn.Dropout modules and put those inside it into eval mode (or p=0), or apply dropout "
+        f"outside of this layer. If it looks up positions once for all examples, as pos(torch.arange(T)), use "
+        f"pos(torch.arange(T).expand(len(x), T)): then it has a rule."
     )
 
 
