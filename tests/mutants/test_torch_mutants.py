@@ -340,7 +340,13 @@ MUTANTS = [
         "return True or _dist",
         checks.loops_do_not_mix,
     ),
-    Mutant("rows are not compared alone", "rehearsal", "if not self._is_random:", "if False:", checks.loops_do_not_mix),
+    Mutant(
+        "rows are not compared alone",
+        "rehearsal",
+        "self._judge_alone(base, alone, chosen.alone)",
+        "pass",
+        checks.loops_do_not_mix,
+    ),
     Mutant(
         "rows alone keep their places",
         "rehearsal",

@@ -286,6 +286,7 @@ def test_passes_over_parts_of_a_batch_are_refused():
             private.step(torch.cat([losses(model(x[:1]), y[:1]), losses(model(x[1:]), y[1:])]))
 
 
+@pytest.mark.filterwarnings("ignore:the loop draws random numbers")
 def test_random_rows_of_the_loops_own_are_warned_of():
     """With torch's generator they do not move in a rehearsal, whatever the batch holds."""
     model, (X, Y) = nn.Linear(3, 2), data()
