@@ -45,6 +45,17 @@ def weighted_classes(m: nn.Module, x: Tensor, y: Tensor) -> Tensor:
     return cross_entropy(m(x), y, weight=weights.to(x.dtype), reduction="none")
 
 
+def mixup(probability: float) -> Loss:
+    """Add another row to each row, in a random share of the batches."""
+
+    def loss(m: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+        if torch.rand(()) < probability:
+            x = 0.6 * x + 0.4 * x[torch.randperm(len(x))]
+        return each(m(x), y)
+
+    return loss
+
+
 MIXING: dict[str, Loss] = {
     "loss / len(x)": lambda m, x, y: each(m(x), y) / len(x),
     "class weights by bincount": weighted_classes,
@@ -61,6 +72,7 @@ MIXING: dict[str, Loss] = {
     "gate: x.abs().max() > 8": centred_if(lambda x: bool(x.abs().max() > 8)),
     "gate: x.abs().max() > 1e6": centred_if(lambda x: bool(x.abs().max() > 1e6)),
     "gate: 0.5 in x.tolist()": centred_if(lambda x: 0.5 in x[:, 0].tolist()),
+    **{f"mixup, probability {p}": mixup(p) for p in (1.0, 0.5, 0.2, 0.1, 0.05)},
 }  # fmt: skip
 
 

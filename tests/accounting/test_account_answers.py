@@ -14,6 +14,7 @@ import pytest
 from dperm.accounting import Approximate, Gaussian, Laplace, Poisson, Pure, RandomizedResponse, account
 from dperm.checks import shown
 from dperm.errors import AdjacencyError, ParameterError
+from dperm.privacy import explain
 
 ADD, REPLACE = "add_remove", "replace_one"
 
@@ -139,3 +140,15 @@ def test_numpy_targets_are_accepted():
     assert profile.epsilon(np.float64(0.01)) == profile.epsilon(0.01)
     assert profile.delta(np.float32(0.25)) == profile.delta(0.25)
     assert type(profile.delta(np.float64(0.25))) is float
+
+
+def test_answers_of_a_profile_do_not_depend_on_earlier_questions():
+    event = Poisson(Gaussian(0.8), 0.001) * 100
+    fresh = account(event, "add_remove")
+    expected = [fresh.tradeoff(rate) for rate in (0.9, 0.02, 0.5)]
+    explained = explain(fresh)
+    used = account(event, "add_remove")
+    for rate in (0.5, 0.3, 0.001):
+        used.tradeoff(rate)
+    assert [used.tradeoff(rate) for rate in (0.9, 0.02, 0.5)] == expected
+    assert explain(used) == explained == explain(fresh)

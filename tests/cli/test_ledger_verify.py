@@ -324,6 +324,8 @@ def statement_with(place, value, *path):
         (("profile", "epsilons", 0, "epsilon"), 0.01, "another profile"),
         (("meaning", 1), "Guessing from even odds they are right at most 50.3 % of the time.", "another meaning"),
         (("sampling", "run"), "Poisson sampling at rate 0.001", "another sampling"),
+        (("status",), None, "was edited or is damaged"),
+        (("goal",), None, "was edited or is damaged"),
     ],
     ids=lambda value: ".".join(map(str, value)) if isinstance(value, tuple) else "",
 )
@@ -333,6 +335,15 @@ def test_a_statement_is_compared_with_the_booked_event_and_what_follows_from_it(
     forged = tmp_path / "forged.json"
     forged.write_text(statement_with(fitted / "one.json", value, *path))
     assert word in found(f"ledger verify {fitted / 'census.ledger'} --model {forged}")
+
+
+@pytest.mark.parametrize("deleted", ["guarantee", "event"])
+def test_a_record_without_its_guarantee_or_event_is_found(found, fitted, tmp_path, deleted):
+    record = json.loads(read_model(fitted / "one.dperm").data["record"])
+    del record[deleted]
+    (tmp_path / "record.json").write_text(json.dumps(record))
+    said = found(f"ledger verify {fitted / 'census.ledger'} --model {tmp_path / 'record.json'}")
+    assert f"a record must have the entries {deleted}" in said
 
 
 def test_the_note_on_a_statement_names_only_the_parts_that_were_compared(answered, fitted, tmp_path):

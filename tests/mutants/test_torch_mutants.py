@@ -343,7 +343,7 @@ MUTANTS = [
     Mutant(
         "rows are not compared alone",
         "rehearsal",
-        "self._judge_alone(base, alone, chosen.alone)",
+        "self._judge_alone(base.observed, alone, chosen.alone)",
         "pass",
         checks.loops_do_not_mix,
     ),

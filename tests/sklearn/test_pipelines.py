@@ -11,6 +11,7 @@ from joblib import parallel_config
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA
+from sklearn.ensemble import StackingClassifier
 from sklearn.feature_selection import SelectFromModel, SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -29,6 +30,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 from sklearn.random_projection import GaussianRandomProjection
+from sklearn.tree import DecisionTreeClassifier
 
 from dperm.data import Numeric
 from dperm.errors import DataError, DpermWarning, LeakError, ParameterError
@@ -131,6 +133,12 @@ def test_searches_nested_pipelines_and_targets_are_seen():
     with pytest.raises(LeakError, match="StandardScaler"):
         TransformedTargetRegressor(regression, transformer=StandardScaler()).fit(X, X[:, 0])
     TransformedTargetRegressor(regression, func=np.tanh, inverse_func=np.arctanh, check_inverse=False).fit(X, X[:, 0])
+
+
+def test_the_final_model_of_a_stack_is_given_predictions_that_no_guarantee_covers():
+    with pytest.raises(LeakError, match="fits DecisionTreeClassifier to the private data"):
+        StackingClassifier([("tree", DecisionTreeClassifier())], final_estimator=model()).fit(X, Y)
+    StackingClassifier([("private", model())], final_estimator=LogisticRegression(), cv=2).fit(X, Y)
 
 
 def test_a_model_that_is_itself_a_step_is_not_blamed_for_later_ones():

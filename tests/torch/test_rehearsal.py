@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Loops in which one record acts on another one's loss or gradient are refused before anything is charged (T46)."""
 
+import warnings
 from collections import UserDict
 
 import pytest
@@ -425,8 +426,84 @@ def test_random_numbers_alone_are_no_reason_to_refuse_a_loop():
     assert rehearse(rejecting, large(300)) > 0
 
 
+OWN = torch.Generator().manual_seed(1)
+
+
+def cropped(x: Tensor) -> Tensor:
+    """Two draws for each row, and then one more for each, of the same shape."""
+    scaled = torch.stack([row * torch.rand(()) + torch.rand(()) for row in x])
+    return scaled * torch.stack([torch.rand(()) for _ in x])[:, None]
+
+
+ACCEPTED = {
+    "one draw for each row": lambda x: x + 0.1 * torch.stack([torch.randn(6) for _ in x]),
+    "several draws for each row": cropped,
+    "a draw for each row between others": lambda x: noisy(torch.rand(()) * x * torch.stack([torch.rand(1) for _ in x])),
+    "a generator of the loop": lambda x: x + 0.1 * torch.randn(x.shape, generator=OWN),
+}
+
+
+@pytest.mark.parametrize("rows", [9, 300])
+@pytest.mark.parametrize("name", ACCEPTED)
+def test_random_numbers_of_rows_and_of_own_generators_are_compared(name, rows):
+    """Warnings are errors: rows alone are compared, also where the loss depends on the length alone."""
+    state = OWN.get_state()
+    assert rehearse(lambda m, x, y: losses(m(ACCEPTED[name](x)), y), large(rows)) > 0
+    OWN.set_state(state)
+    with pytest.raises(AssumptionError, match="one record acts on"):
+        rehearse(lambda m, x, y: losses(m(ACCEPTED[name](x)), y) / len(x), large(rows))
+    assert torch.equal(OWN.get_state(), state), "a rehearsal restores generators of the loop"
+
+
+@pytest.mark.parametrize("rows", [32, 300])
+def test_mixing_with_a_probability_of_one_half_is_refused_before_the_charge(rows):
+    """Each of 16 seeds shows mixup with probability 7/16 at least: 10 trainings pass with probability below 1e-3."""
+
+    def gated(m, x, y):
+        if torch.rand((), generator=OWN if rows == 300 else None) < 0.5:
+            x = 0.6 * x + 0.4 * x[torch.randperm(len(x))]
+        return losses(m(x), y)
+
+    for _ in range(10):
+        with warnings.catch_warnings(), pytest.raises(AssumptionError, match="one record acts on"):
+            warnings.simplefilter("ignore", DpermWarning)
+            rehearse(gated, large(rows))
+
+
+def masked(m: nn.Module, x: Tensor, y: Tensor) -> Tensor:
+    valid = x > 0
+    mask = torch.zeros_like(valid)
+    mask[valid] = torch.rand(int(valid.sum())) < 0.5
+    return ((m(x * ~mask) - x) ** 2 * mask).sum(1)
+
+
+def test_loops_whose_number_of_random_numbers_depends_on_records_are_warned_of():
+    with pytest.warns(DpermWarning) as told:
+        assert rehearse(masked, large(300), model=nn.Linear(6, 6)) > 0
+    found = " ".join(str(warning.message) for warning in told)
+    assert "rows alone were not compared" in found
+    assert "depends on the values of records" in found and "torch.rand(mask.shape)[mask]" in found
+
+
+def test_noise_that_one_record_switches_on_is_mixing():
+    with pytest.raises(AssumptionError, match="one record acts on"):
+        rehearse(lambda m, x, y: losses(m(noisy(x) if (x == 0.5).any() else x), y), large(300))
+
+
+def test_a_loss_that_depends_on_the_step_uses_steps_taken():
+    def training(weight) -> None:
+        model, plan = nn.Linear(6, 2), DPSGD(1.0, rate=1.0, steps=60, grade="fast").plan(40, epsilon=5.0, delta=1e-5)
+        with plan.attach(model, torch.optim.SGD(model.parameters(), lr=0.1), large(40)) as private:
+            for place, (x, y) in enumerate(private):
+                private.step(losses(model(x), y) * weight(place, private))
+
+    training(lambda place, private: (private.steps_taken + 1) / 100)
+    with pytest.raises(AssumptionError, match=r"use private\.steps_taken instead"):
+        training(lambda place, private: (place + 1) / 100)
+
+
 def test_random_choices_of_rows_are_warned_of():
-    with pytest.warns(DpermWarning, match="rows alone were not compared"):
+    with pytest.warns(DpermWarning, match="rows alone were not compared.*class weights"):
         rehearse(lambda m, x, y: losses(m(x), y) + 0 * torch.randperm(len(x)), large(300))
 
 
@@ -439,3 +516,15 @@ def test_a_misuse_in_a_rehearsal_has_its_own_message(tmp_path):
                 private.step(losses(model(x), y))
                 if place == 3:
                     private.save(tmp_path / "run.pt")
+
+
+def test_a_misuse_that_the_loop_caught_hides_no_other_error(tmp_path):
+    model, plan = nn.Linear(6, 2), DPSGD(1.0, rate=1.0, steps=3, grade="fast").plan(n=40, epsilon=5.0, delta=1e-5)
+    with pytest.raises(AssumptionError, match="one record can stop the training"):
+        with plan.attach(model, torch.optim.SGD(model.parameters(), lr=0.1), large(40)) as private:
+            for x, y in private:
+                with pytest.raises(ParameterError, match="right after step returned True"):
+                    private.save(tmp_path / "run.pt")
+                if not x.isfinite().all():
+                    raise ValueError
+                private.step(losses(model(x), y))

@@ -6,8 +6,11 @@ scikit-learn tells an estimator nothing about the pipeline that fits it. The onl
 ``Pipeline.fit`` is a caller of the estimator's own ``fit``, with the pipeline as its ``self``. So pipelines are found
 also inside cross-validation and searches, which call ``Pipeline.fit`` themselves.
 
+The final model of a stacking estimator is found in the same way.
+
 Not visible: data that were transformed before they were given to ``fit``; a pipeline of another library that does not
-derive from scikit-learn's; the function of a ``FunctionTransformer``, which is taken to treat each row on its own; and
+derive from scikit-learn's; the function of a ``FunctionTransformer``, which is taken to treat each row on its own; a
+function that chooses the columns of a ``ColumnTransformer`` from the data; and
 a pipeline in another thread or process than the fit. If joblib started that thread or process (``n_jobs``), its worker
 is on the call stack: then the pipeline counts as unknown, with a warning, and the statement does not rate the
 protection. Threads and processes that were started in other ways are not recognized.
@@ -104,16 +107,28 @@ def is_in_joblib_worker() -> bool:
 
 
 def fitted_steps() -> Iterator[Any]:
-    """The transformers that a pipeline on the call stack has fitted to the data before this call."""
+    """The transformers that a pipeline on the call stack has fitted to the data before this call.
+
+    The same of the first models of a stacking estimator, if its final one is fitted: it is given their predictions.
+    """
     pipeline = getattr(sys.modules.get("sklearn.pipeline"), "Pipeline", ())
+    stacking = _stacking()
     within: set[int] = set()  # pipelines that fit one of their transformers: the model is a part of that one
     for frame in _frames():
-        owner, name = frame.f_locals.get("self"), frame.f_code.co_name
+        owner: Any = frame.f_locals.get("self")
+        name = frame.f_code.co_name
         if isinstance(owner, pipeline):
             if name == "_fit":
                 within.add(id(owner))
             elif name in _FITS and id(owner) not in within:
                 yield from _learning(step for _, step in owner.steps[:-1])
+        elif isinstance(owner, stacking) and name in _FITS and "X_meta" in frame.f_locals:
+            yield from _learning(owner.estimators_)
+
+
+def _stacking() -> Any:
+    module = sys.modules.get("sklearn.ensemble")
+    return () if module is None else (module.StackingClassifier, module.StackingRegressor)
 
 
 def fitted_target_transformers() -> Iterator[Any]:

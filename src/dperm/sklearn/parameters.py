@@ -88,8 +88,10 @@ def seed_of(random_state: Any) -> int | None:
         return int(check_random_state(random_state).randint(2**31 - 1))
     except ValueError:
         raise ParameterError(
-            f"random_state must be None, a whole number, a numpy Generator or RandomState, got "
-            f"{shown(random_state)}. Leave it out for anything real: a seed makes the fit NOT PRIVATE."
+            argument="random_state",
+            rule="must be None, a whole number, a numpy Generator or RandomState",
+            got=shown(random_state),
+            remedy="Leave it out for anything real: a seed makes the fit NOT PRIVATE.",
         ) from None
 
 

@@ -19,7 +19,7 @@ MOST_BLOCKS, FEWEST_BLOCKS = 64, 4
 """A block is between 1/64 and 1/4 of all steps. A crash costs at most one block."""
 SHARE = 1 / 200
 """Share of the time of a run that leases may take, where blocks of 1/4 allow it."""
-CHECK_SHARE = 1 / 400
+CHECK_SHARE = 1 / 1000
 """Share of the time of a run that checks may take."""
 
 

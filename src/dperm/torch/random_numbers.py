@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The same random numbers for rows alone and for the same rows in a full batch.
+"""Random numbers in a rehearsal: states of generators, and equal numbers for rows alone and in a full batch.
 
 Random numbers belong to places of a batch: a row gets others when it is alone. In a rehearsal the numbers that the loop
 or the model draws for a full batch are kept, and rows alone get those of their own places. Dropout functions return
 their input. Draws of other kinds (``randperm``, ``randint``, ``multinomial``, ...) stay as they are.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 from torch.overrides import TorchFunctionMode
 
 DROPOUT = frozenset(
@@ -20,51 +20,157 @@ DROPOUT = frozenset(
         *("alpha_dropout", "alpha_dropout_", "feature_alpha_dropout", "feature_alpha_dropout_"),
     }
 )
+MOST_OF_A_ROW = 3
+"""Largest number of draws for each row that `RecordedNumbers.row_orders` looks for."""
+MOST_SHARED = 16
+"""Largest number of other draws that it looks for beside them."""
+MOST_ORDERS = 4
+"""Largest number of orders that it returns."""
+
+
+class RandomStates(TorchFunctionMode):
+    """States of torch's default generator, and of generators that the loop passes to functions of torch.
+
+    A generator of the loop is known from its first use inside of the ``with`` block.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._default = torch.default_generator
+        self._initial = {self._default: self._default.get_state()}
+        self._used: list[Generator] = []
+        self._begin, self._seed = self._initial[self._default], -1
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Call the function, and note its generator before."""
+        generator = (kwargs or {}).get("generator")
+        if isinstance(generator, Generator) and generator is not self._default and generator not in self._used:
+            self._used.append(generator)
+            if generator not in self._initial:
+                self._initial[generator] = generator.get_state()
+                if self._seed >= 0:
+                    generator.manual_seed(self._seed)
+        return func(*args, **(kwargs or {}))
+
+    def rewind(self, seed: int = -1) -> None:
+        """Put all known generators into their initial states, or seed them."""
+        self._seed = seed
+        for generator, state in self._initial.items():
+            if seed < 0:
+                generator.set_state(state)
+            else:
+                generator.manual_seed(seed)
+        self._used, self._begin = [], self._default.get_state()
+
+    def snapshot(self) -> list[Tensor]:
+        """Return the states of the default generator, and of others in the order of their use since `rewind`."""
+        return [generator.get_state() for generator in (self._default, *self._used)]
+
+    @property
+    def changed(self) -> bool:
+        """Whether random numbers were drawn since `rewind`."""
+        return bool(self._used) or not torch.equal(self._default.get_state(), self._begin)
+
+
+def same_states(one: Sequence[Tensor], other: Sequence[Tensor]) -> bool:
+    """Whether two snapshots are equal: then two runs from equal states drew equally many numbers."""
+    return len(one) == len(other) and all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
 class RecordedNumbers:
-    """Numbers drawn for a full batch of ``rows`` rows, in order.
-
-    Attributes
-    ----------
-    matches
-        False once rows alone asked for numbers that were not drawn for the full batch.
-    """
+    """Numbers drawn for a full batch of ``rows`` rows, in order."""
 
     def __init__(self, rows: int, seed: int) -> None:
-        self.matches = True
         self._rows, self._kept = rows, list[tuple[str, Tensor]]()
-        self._generator = torch.Generator().manual_seed(seed)
+        self._generator = Generator().manual_seed(seed)
         self._chosen: Sequence[int] | None = None
-        self._place = 0
+        self._order: Sequence[int] = ()
+        self._drawn: list[tuple[str, torch.Size]] = []
+        self._found = True
 
-    def replay(self, chosen: Sequence[int]) -> None:
-        """Give the numbers of these rows from now on, from the first draw."""
-        self._chosen, self._place = list(chosen), 0
+    @property
+    def matches(self) -> bool:
+        """Whether rows alone drew all recorded numbers of theirs since `replay`, and no others."""
+        return self._found and len(self._drawn) == len(self._order)
+
+    def replay(self, chosen: Sequence[int], order: Sequence[int] | None = None) -> None:
+        """Give the numbers of these rows from now on, from the first draw or in an order of `row_orders`."""
+        self._chosen, self._drawn, self._found = list(chosen), [], True
+        self._order = range(len(self._kept)) if order is None else order
+
+    def row_orders(self) -> list[list[int]]:
+        """Orders in which rows alone may draw again if each row has draws of its own: ``[randn(d) for row in x]``.
+
+        Numbers and shapes of the draws leave several orders open, such as row by row, or one draw of all rows after
+        the other. The list is empty if they fit to none, or to more than `MOST_ORDERS`.
+        """
+        chosen = self._chosen or ()
+        each, rest = divmod(len(self._kept) - len(self._drawn), self._rows - len(chosen))
+        shared = len(self._kept) - self._rows * each
+        if rest or not 1 <= each <= MOST_OF_A_ROW or not 0 <= shared <= MOST_SHARED:
+            return []
+        found: list[list[int]] = []
+        for before in range(shared + 1):
+            for sizes in _compositions(each):
+                order, start = list(range(before)), before
+                fits = True
+                for size in sizes:
+                    fits &= self._repeats(start, size)
+                    order += [start + row * size + place for row in chosen for place in range(size)]
+                    start += self._rows * size
+                order += range(start, len(self._kept))
+                if fits and order not in found and self._fits(order):
+                    found.append(order)
+        return found if len(found) <= MOST_ORDERS else []
 
     def draw(self, kind: str, shape: torch.Size) -> Tensor:
         """Standard normal or uniform numbers of a shape, in double precision."""
         if self._chosen is not None:
-            found = self._kept[self._place] if self._place < len(self._kept) else None
-            self._place += 1
-            if found is not None and found[0] == kind:
-                values = found[1]
-                if values.shape == shape:
-                    return values.clone()
-                if (
-                    values.dim()
-                    and len(values) == self._rows
-                    and (len(self._chosen), *values.shape[1:]) == tuple(shape)
-                ):
-                    return values[list(self._chosen)]
-            self.matches = False
-        drawn = torch.empty(shape, dtype=torch.float64)
-        drawn = (
-            drawn.normal_(generator=self._generator) if kind == "normal" else drawn.uniform_(generator=self._generator)
-        )
+            place = len(self._drawn)
+            self._drawn.append((kind, shape))
+            values = self._values(self._order[place], kind, shape) if place < len(self._order) else None
+            if values is not None:
+                return values
+            self._found = False
+        drawn, generator = torch.empty(shape, dtype=torch.float64), self._generator
+        with torch._C.DisableTorchFunction():  # this generator is none of the loop
+            drawn = drawn.normal_(generator=generator) if kind == "normal" else drawn.uniform_(generator=generator)
         if self._chosen is None:
             self._kept.append((kind, drawn))
         return drawn
+
+    def _values(self, place: int, kind: str, shape: torch.Size) -> Tensor | None:
+        """Recorded numbers of a draw, or those of the chosen rows; None if they have another kind or shape."""
+        chosen, (found, values) = list(self._chosen or ()), self._kept[place]
+        if found != kind:
+            return None
+        if values.shape == shape:
+            return values.clone()
+        of_rows = values.dim() and len(values) == self._rows and (len(chosen), *values.shape[1:]) == tuple(shape)
+        return values[chosen] if of_rows else None
+
+    def _repeats(self, start: int, size: int) -> bool:
+        """Whether the draws from ``start`` on repeat for each row, in blocks of ``size`` draws."""
+        specs = [(kind, values.shape) for kind, values in self._kept[start : start + self._rows * size]]
+        return specs == specs[:size] * self._rows
+
+    def _fits(self, order: Sequence[int]) -> bool:
+        """Whether the draws of rows alone have the kinds and shapes of the recorded ones in this order."""
+        return len(order) == len(self._drawn) and all(
+            self._values(place, kind, shape) is not None
+            for place, (kind, shape) in zip(order, self._drawn, strict=True)
+        )
+
+
+def _compositions(total: int) -> Iterator[list[int]]:
+    """Ordered lists of positive integers with the given sum."""
+    if not total:
+        yield []
+    for first in range(1, total + 1):
+        for rest in _compositions(total - first):
+            yield [first, *rest]
 
 
 class SharedRandomNumbers(TorchFunctionMode):
@@ -86,10 +192,11 @@ class SharedRandomNumbers(TorchFunctionMode):
                 return func(*args[:4], 0.0, *args[5:], **given)
             return func(*args, **given | {"dropout_p": 0.0})
         replaced = _REPLACED.get(name)
-        if replaced is None or "out" in given or "generator" in given:
+        if replaced is None or "out" in given:
             return func(*args, **given)
         try:
-            return replaced(self._numbers, func, *args, **given)
+            options = {key: value for key, value in given.items() if key != "generator"}
+            return replaced(self._numbers, func, *args, **options)
         except TypeError:  # arguments of another form: an ordinary draw
             return func(*args, **given)
 

@@ -7,6 +7,8 @@ copies of a real batch to the loop, and compares losses and per-example gradient
 
 - a few rows alone with the same rows inside the full batch;
 - the batch with the same batch in which one other row is replaced by a copy of some row;
+- in the first rehearsal of a random loop, the same with a few rows and several seeds, because a loop may mix records
+  with some probability only;
 - before the charge only: the same with one other row enlarged, or filled with a constant that the loop compares
   tensors with (infinity and NaN, if it asks for them).
 
@@ -16,7 +18,9 @@ Nothing of a rehearsal enters a sum. Differences are relative to the norm of an 
 gradient of one parameter, such as the key bias of attention, may be 0.
 
 Dropout layers are off meanwhile. Random numbers belong to places of the batch: where the loop or the model draws some,
-rows alone get the numbers of their places in the full batch (`random_numbers`).
+rows alone get the numbers of their places in the full batch (`random_numbers`). Each run of a comparison begins in the
+same states of torch's generator and of the loop's own generators. Comparisons are left out if the number of random
+numbers depends on the records.
 """
 
 import math
@@ -40,7 +44,7 @@ from dperm.torch.engine.factors import Factor
 from dperm.torch.engine.gradients import PerExampleGradients
 from dperm.torch.engine.tape import refuse_second_backward
 from dperm.torch.engine.untouched import has_dropout, without_dropout
-from dperm.torch.random_numbers import RecordedNumbers, SharedRandomNumbers
+from dperm.torch.random_numbers import RandomStates, RecordedNumbers, SharedRandomNumbers, same_states
 from dperm.torch.records import Batch
 from dperm.torch.trial_batches import (
     copied,
@@ -60,6 +64,13 @@ FEWEST = 4
 """Smaller batches are not rehearsed before the charge: the first records of the data set stand in."""
 STAND_IN = 16
 """Number of records of such a stand-in."""
+SEEDS = 16
+"""Number of seeds that the first rehearsal of a random loop tries."""
+FEWER_SEEDS = 8
+"""Number of seeds for models with more than `LARGE` parameters."""
+LARGE = 1_000_000
+SEEDED = 8
+"""Number of rows of a batch for one seed."""
 CONSTANTS = 4
 """Largest number of constants of the loop that are tried."""
 SHARE = 0.02
@@ -85,14 +96,27 @@ SINGLE, DOUBLE, HALF = Tolerances(2e-2, 1e-3, 2e-3), Tolerances(1e-4, 1e-6, 1e-6
 ACTS = "one record acts on the losses or gradients of others: they moved when "
 REMEDY = (
     "Look for means, sums, counts, maxima, sorting or the length of the batch in the loop, in the loss (loss / len(x), "
-    "a shape (n, 1) beside (n,)) and in the model, and make each loss one of its own record. If the loop draws random "
-    "numbers that torch does not know, attach with rehearsal=False."
+    "a shape (n, 1) beside (n,)) and in the model, and make each loss one of its own record. If the loss depends on a "
+    "count of batches (enumerate(private)), use private.steps_taken instead: rehearsals add batches to the loop, and "
+    "steps_taken is constant in them. If the loop draws random numbers that torch does not know, attach with "
+    "rehearsal=False."
 )
+ALONE_DIFFER = f"{ACTS}their records were given without the rest of the batch. {REMEDY}"
 LEARNS_NOTHING = {
     False: "Nothing is charged yet. Unless you stop it, this training is charged and learns nothing.",
     True: "This training is charged already. It learns nothing from such records.",
 }
 """Consequence of gradients that are not finite, by whether the run was charged."""
+ROWS_ALONE_NOT_COMPARED = (
+    "the loop draws random numbers of a kind, number or shape that rows do not have when they are alone (such as "
+    "randperm, randint, multinomial or exponential_), so rows alone were not compared with the full batch. Losses that "
+    "depend on the length of the batch, on its class frequencies (class weights) or on a fixed row may go unnoticed."
+)
+DRAWS_VARY = (
+    "the number of random numbers that the loop draws depends on the values of records, so some comparisons of batches "
+    "with one changed record were left out. Mixing of records may go unnoticed. Draw numbers in the shape of the whole "
+    "batch instead: torch.rand(mask.shape)[mask] in place of torch.rand(mask.sum())."
+)
 STOPPED = (
     "the loop raised an error, or ended, when the rehearsal put an unusual value into one row: a value larger than all "
     "others, one that the loop compares tensors with, or one that is not finite. So one record can stop the "
@@ -125,6 +149,13 @@ class Observation:
         """Norm of each row's whole gradient; infinite if it is not a number."""
         norms: Tensor = torch.linalg.vector_norm(self.norms, dim=0)
         return norms.nan_to_num(math.inf, math.inf)
+
+
+class RandomRun(NamedTuple):
+    """An observation, and the states of generators after it."""
+
+    observed: Observation
+    states: list[Tensor]
 
 
 class Selection(NamedTuple):
@@ -167,7 +198,9 @@ class Rehearsal:
     _rows: list[int] = field(default_factory=list)
     _seen: Observation | None = None
     _waiting: tuple[Observation, list[int]] | None = None
+    _states: RandomStates = field(default_factory=RandomStates)
     _is_random: bool = False
+    _draws_vary: bool = False
     _drops: bool = False
     _sums_checked: bool = False
     _charged: bool = False
@@ -193,13 +226,13 @@ class Rehearsal:
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
-        """Switch dropout off, and restore torch's random numbers afterwards."""
-        state = torch.random.get_rng_state()
+        """Switch dropout off, and restore the states of random generators afterwards."""
+        self._states = RandomStates()
         try:
-            with without_dropout(self.gradients.model):
+            with without_dropout(self.gradients.model), self._states:
                 yield
         finally:
-            torch.random.set_rng_state(state)
+            self._states.rewind()
 
     def batches(self, batch: Batch, rows: int, draws: int, *, charged: bool = True) -> Iterator[tuple[Batch, int]]:
         """Yield copies of the batch, each with its number of rows; `note` is called with the losses of each.
@@ -215,7 +248,12 @@ class Rehearsal:
         for run in found:
             runs += 1
             yield run
-        self._note_time(process_time() - began, runs)
+        seconds = process_time() - began
+        if self._is_random and self._later is None:
+            yield from self._with_other_seeds(batch, rows)
+        if self._draws_vary and self._later is None:
+            warnings.warn(DRAWS_VARY, DpermWarning, stacklevel=4)
+        self._note_time(seconds, runs)
         self._schedule(draws)
 
     def note(self, losses: Tensor) -> None:
@@ -286,52 +324,72 @@ class Rehearsal:
         return integer_below(bound, self._secret)
 
     def _alone_before_a_step(self, batch: Batch, chosen: Selection) -> Iterator[tuple[Batch, int]]:
-        state = torch.random.get_rng_state()
+        self._states.rewind()
         alone = yield from self._run(picked(batch, chosen.alone), list(range(len(chosen.alone))))
-        self._is_random = not torch.equal(torch.random.get_rng_state(), state)
+        self._is_random = self._states.changed
         self._waiting = None if self._is_random else (alone, chosen.alone)
 
     def _several(self, batch: Batch, rows: int, chosen: Selection, *, charged: bool) -> Iterator[tuple[Batch, int]]:
         """Yield the batch itself, rows alone, and the batch with one row changed."""
-        state, compared = torch.random.get_rng_state(), ComparedConstants()
+        compared = ComparedConstants()
         with nullcontext() if charged else compared:
-            base = yield from self._run(copied(batch), chosen.alone)
-        self._is_random = not torch.equal(torch.random.get_rng_state(), state)
+            base = yield from self._random_run(copied(batch), chosen.alone)
+        self._is_random = self._states.changed
         if not self._is_random:
             alone = yield from self._run(picked(batch, chosen.alone), list(range(len(chosen.alone))))
-            self._judge_alone(base, alone, chosen.alone)
+            self._judge_alone(base.observed, alone, chosen.alone)
         else:
             yield from self._alone_with_shared_numbers(batch, rows, chosen)
         if self._later is None or self._is_random:
-            torch.random.set_rng_state(state)
-            replaced = with_row_replaced(batch, chosen.changed, chosen.source)
-            other = yield from self._run(replaced, chosen.alone)
-            self._judge_changed(base, other, chosen.changed)
-            if self._is_random and rows_differ(batch, chosen.changed, chosen.source):
-                _warn_if_ignored(base, other, chosen.changed)
+            yield from self._with_row_replaced(batch, chosen, base)
         if not charged:
-            yield from self._with_foreign_values(batch, chosen, base, compared, state)
+            yield from self._with_foreign_values(batch, chosen, base, compared)
 
     def _alone_with_shared_numbers(self, batch: Batch, rows: int, chosen: Selection) -> Iterator[tuple[Batch, int]]:
-        """Compare rows alone with the full batch where random numbers are drawn: both with those of the full batch."""
-        state, numbers = torch.random.get_rng_state(), RecordedNumbers(rows, self._below(2**62))
+        """Compare rows alone with the full batch where random numbers are drawn: both with those of the full batch.
+
+        If each row has draws of its own, several orders of the draws are possible, and one of them has to agree.
+        """
+        numbers, is_compared, agrees = RecordedNumbers(rows, self._below(2**62)), False, False
+        orders: list[list[int] | None] = [None]
+        self._states.rewind()
         with SharedRandomNumbers(numbers):
             whole = yield from self._run(copied(batch), chosen.alone)
-            numbers.replay(chosen.alone)
-            alone = yield from self._run(picked(batch, chosen.alone), list(range(len(chosen.alone))))
-        if numbers.matches and torch.equal(torch.random.get_rng_state(), state):
-            self._judge_alone(whole, alone, chosen.alone)
-        elif self._later is None:
-            warnings.warn(
-                "the loop draws random numbers of a kind, number or shape that rows do not have when they are alone "
-                "(such as randperm, randint, multinomial or exponential_), so rows alone were not compared with the "
-                "full batch. Losses that depend on the length of the batch, or on a fixed row, may go unnoticed.",
-                DpermWarning,
-                stacklevel=6,
-            )
+            while orders and not agrees and not self._states.changed:
+                order = orders.pop(0)
+                numbers.replay(chosen.alone, order)
+                alone = yield from self._run(picked(batch, chosen.alone), list(range(len(chosen.alone))))
+                if numbers.matches and not self._states.changed:
+                    is_compared, agrees = True, self._agree_alone(whole, alone, chosen.alone)
+                elif order is None:
+                    orders = list(numbers.row_orders())
+        if is_compared and not agrees:
+            raise AssumptionError(ALONE_DIFFER)
+        if not is_compared and self._later is None:
+            warnings.warn(ROWS_ALONE_NOT_COMPARED, DpermWarning, stacklevel=6)
+
+    def _with_row_replaced(self, batch: Batch, chosen: Selection, base: RandomRun) -> Iterator[tuple[Batch, int]]:
+        """Compare a batch with the same one in which a row is replaced by a copy of another one."""
+        replaced = with_row_replaced(batch, chosen.changed, chosen.source)
+        other = yield from self._random_run(replaced, chosen.alone)
+        is_compared = self._judge_changed(base, other, chosen.changed)
+        if is_compared and self._is_random and rows_differ(batch, chosen.changed, chosen.source):
+            _warn_if_ignored(base.observed, other.observed, chosen.changed)
+
+    def _with_other_seeds(self, batch: Batch, rows: int) -> Iterator[tuple[Batch, int]]:
+        """Replace a row among a few secret rows, for several secret seeds: a loop may mix records by chance only."""
+        count = sum(parameter.numel() for _, parameter in self.parameters)
+        for _ in range(FEWER_SEEDS if count > LARGE else SEEDS):
+            places, seed = list(range(rows)), self._below(2**62)
+            few = picked(batch, [places.pop(self._below(len(places))) for _ in range(min(rows, SEEDED))])
+            chosen = self._selection(few, min(rows, SEEDED))
+            replaced = with_row_replaced(few, chosen.changed, chosen.source)
+            base = yield from self._random_run(copied(few), chosen.alone, seed)
+            other = yield from self._random_run(replaced, chosen.alone, seed)
+            self._judge_changed(base, other, chosen.changed)
 
     def _with_foreign_values(
-        self, batch: Batch, chosen: Selection, base: Observation, compared: ComparedConstants, state: Tensor
+        self, batch: Batch, chosen: Selection, base: RandomRun, compared: ComparedConstants
     ) -> Iterator[tuple[Batch, int]]:
         if not holds_real_numbers(batch):
             return
@@ -343,9 +401,8 @@ class Rehearsal:
             constants += [math.inf, math.nan]
         tried += [with_row_filled(batch, chosen.changed, value) for value in constants]
         for changed in tried:
-            torch.random.set_rng_state(state)
             self.foreign = True
-            other = yield from self._run(changed, chosen.alone)
+            other = yield from self._random_run(changed, chosen.alone)
             self.foreign = False
             self._judge_changed(base, other, chosen.changed)
 
@@ -356,6 +413,14 @@ class Rehearsal:
         if self._seen is None:
             raise ParameterError("Call private.step(losses) once for every batch of a rehearsal.")
         return self._seen
+
+    def _random_run(
+        self, batch: Batch, rows: list[int], seed: int = -1
+    ) -> Generator[tuple[Batch, int], None, RandomRun]:
+        """Run from the initial states of generators, or from states with this seed."""
+        self._states.rewind(seed)
+        observed = yield from self._run(batch, rows)
+        return RandomRun(observed, self._states.snapshot())
 
     def _observed(self, losses: Tensor) -> Observation:
         """Losses and gradients of a batch; in the first one, also compare their sum with an ordinary gradient."""
@@ -423,15 +488,27 @@ class Rehearsal:
             return HALF
         return DOUBLE if kinds == {torch.float64} else SINGLE
 
-    def _judge_alone(self, whole: Observation, alone: Observation, rows: list[int]) -> None:
+    def _agree_alone(self, whole: Observation, alone: Observation, rows: list[int]) -> bool:
         part = Observation(whole.losses[rows], whole.norms[:, rows], whole.combination, whole.tolerances)
-        if not self._agree(part, alone, whole.tolerances.alone, range(len(rows)), compared=range(len(rows))):
-            raise AssumptionError(f"{ACTS}their records were given without the rest of the batch. {REMEDY}")
+        return self._agree(part, alone, whole.tolerances.alone, range(len(rows)), compared=range(len(rows)))
 
-    def _judge_changed(self, base: Observation, other: Observation, changed: int) -> None:
+    def _judge_alone(self, whole: Observation, alone: Observation, rows: list[int]) -> None:
+        if not self._agree_alone(whole, alone, rows):
+            raise AssumptionError(ALONE_DIFFER)
+
+    def _judge_changed(self, base_run: RandomRun, other_run: RandomRun, changed: int) -> bool:
+        """Compare two runs, unless they drew different amounts of random numbers; return whether they are compared.
+
+        Where the first run drew none, numbers that the other one draws are an influence of the changed row.
+        """
+        if self._is_random and not same_states(base_run.states, other_run.states):
+            self._draws_vary = True
+            return False
+        base, other = base_run.observed, other_run.observed
         kept = [row for row in range(len(base.losses)) if row != changed]
         if not self._agree(base, other, base.tolerances.same_shape, kept, compared=self._rows):
             raise AssumptionError(f"{ACTS}it was given another value. {REMEDY}")
+        return True
 
     def _agree(
         self, one: Observation, other: Observation, tolerance: float, rows: Sequence[int], *, compared: Sequence[int]

@@ -113,7 +113,8 @@ class PrivateTraining:
         self._optimizer = checked_optimizer(optimizer, model)
         self._dataset, self._budget, self._options, self._bits = dataset, budget, options, bits
         self._open: ExitStack | None = None
-        self._was_entered = self._losses_seen = self._failed = self._misused = False
+        self._was_entered = self._losses_seen = self._failed = False
+        self._misuse: ParameterError | None = None
         self._run: Run[Ready] | None = None
         self._release: Release[nn.Module] | None = None
         self._pending: MicroBatch | None = None
@@ -161,8 +162,9 @@ class PrivateTraining:
             if self._rehearsed is not None:
                 self._iterator.close()  # ends the rehearsal: dropout works again
             failed = self._failed or self._rehearsal.foreign or error is not None
+            misused, self._misuse = error is not None and error is self._misuse, None
             self._checkpoint.settle(self.update.draws, failed=failed)
-            if self._rehearsal.foreign and (error is None or (isinstance(error, Exception) and not self._misused)):
+            if self._rehearsal.foreign and (error is None or (isinstance(error, Exception) and not misused)):
                 raise AssumptionError(STOPPED) from error
             if error is not None:
                 raise error
@@ -339,11 +341,11 @@ class PrivateTraining:
 
     def _refuse_within_a_sample(self, what: str, *, seen: bool = False) -> None:
         if seen or self._pending is not None or self.update.is_partial:
-            self._misused = True  # also in a rehearsal, where this message helps more than that about unusual values
-            raise ParameterError(
+            self._misuse = ParameterError(
                 f"{what} between two steps only, right after step returned True: to drop a sample that was seen would "
                 f"be another way of sampling."
             )
+            raise self._misuse  # also in a rehearsal, where this message helps more than that about unusual values
 
     def awaited(self) -> MicroBatch:
         """The micro-batch that the loop gave last, if it was not stepped with: for ways to step."""

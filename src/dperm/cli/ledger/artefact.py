@@ -213,9 +213,13 @@ def _of_json(path: Path) -> Artefact:
             "dperm report wrote."
         )
     known = receipt if isinstance(receipt, Mapping) else {}
-    if "status" not in fields:
+    if fields.keys() <= {"ledger_entry", "ledger"}:  # a receipt alone: the file claims nothing else
+        return Artefact(path, known.get("known", known))
+    if fields is data and "ledger" in data:
+        missing = [name for name in (GUARANTEE, "event") if name not in data]
+        damage = f"a record must have the entries {' and '.join(missing)}" if missing else ""
         facts = {name: fields[name] for name in (GUARANTEE, *_DESCRIBED) if name in fields}
-        return Artefact(path, known.get("known", known), fields.get("event"), facts)
+        return Artefact(path, known.get("known", known), fields.get("event"), facts, damage=damage)
     event = _mapping(fields.get("mechanism")).get("event", {})  # a statement without its event has none that was booked
     facts, damage = _statement_facts(fields), _statement_damage(path)
     whole = {} if damage else fields
