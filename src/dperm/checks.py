@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of public arguments: one function per rule, one wording for every error.
+"""Checks of public arguments: one function per rule.
 
-Each takes the user's name for the argument, its value and (optionally) a remedy, and returns a plain Python
-number: numpy scalars are accepted, booleans, strings, NaN and infinities are not.
+Each function takes the argument's Python name, its value and an optional remedy, and returns a plain Python number.
+NumPy scalars are accepted; booleans, strings, NaN and infinities are refused.
 """
 
 import math
@@ -99,8 +99,7 @@ def _within(name: str, value: object, holds: bool, rule: str, remedy: str) -> fl
 
 
 def _refusal(name: str, value: object, rule: str, remedy: str) -> ParameterError:
-    tail = f" {remedy}" if remedy else ""
-    return ParameterError(f"{name} must be {rule}, got {shown(value)}.{tail}")
+    return ParameterError(argument=name, rule=f"must be {rule}", got=shown(value), remedy=remedy)
 
 
 def shown(value: object) -> str:

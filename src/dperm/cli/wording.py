@@ -18,7 +18,6 @@ _PHRASES = (
     (r"\bLeave out ledger\b", "Leave out --ledger"),
     (r"\bfollows from random_state\b", "follows from --seed"),
     (r"\bLeave out random_state\b", "Leave out --seed"),
-    (r"\brandom_state must\b", "--seed must"),
     (
         r"\bn=(\d+) was declared, and X has another number of rows\b",
         r"--n is \1, and the file has another number of records",
@@ -27,7 +26,6 @@ _PHRASES = (
     (r"\bn must be given: under", "--n is missing: under"),
     (r"<Adjacency\.\w+: '(\w+)'>", r"\1"),
     (r"\b(true_positives|false_positives|non_members)\b", lambda found: f"--{found[1].replace('_', '-')}"),
-    (r"^(members|correct|guesses|canaries|confidence|runs|repeats|workers|models) must\b", r"--\1 must"),
     (r"\(target_excess\)", "(--target-excess)"),
     (r"\(simulate=False\)", "(--no-trials)"),
     (r"\badjacency=(REPLACE_ONE|ADD_REMOVE)\b", lambda found: f"adjacency={found[1].lower()}"),

@@ -94,7 +94,12 @@ def _epsilons(goal: Goal, epsilons: Sequence[float] | None) -> list[float]:
 
 def _ascending(name: str, values: Sequence[Number]) -> list[Number]:
     if not values:
-        raise ParameterError(f"{name} must have a number at least, got an empty list. Leave it out for a default.")
+        raise ParameterError(
+            argument=name,
+            rule="must have at least one number",
+            got="an empty list",
+            remedy="Leave it out for a default.",
+        )
     return sorted(set(values))
 
 

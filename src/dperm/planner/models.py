@@ -21,7 +21,7 @@ TRIED = ("auto", "objective", "output", "gradient", "sgd", "bolt_on", "posterior
 def checked_method(method: object) -> str:
     """A method whose trials are known to end soon."""
     if method not in TRIED:
-        raise ParameterError(f"method must be one of {', '.join(TRIED)}, got {shown(method)}.")
+        raise ParameterError(argument="method", rule=f"must be one of {', '.join(TRIED)}", got=shown(method))
     return str(method)
 
 

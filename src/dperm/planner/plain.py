@@ -74,7 +74,9 @@ def _reaching(shape: Shape, baseline: float) -> Signal:
 
 def _out_of_reach(shape: Shape, reached: float) -> ParameterError:
     return ParameterError(
-        f"baseline must be within reach of n={shape.n} rows with {shape.dim} columns, got {shape.baseline:g}: on "
-        f"made-up data of that size a model without privacy reaches about {reached:.3f}. Give a smaller baseline, more "
-        f"rows or fewer columns."
+        argument="baseline",
+        rule=f"must be within reach of {shape.n:,} rows with {shape.dim:,} columns",
+        got=f"{shape.baseline:g}",
+        remedy=f"On made-up data of that size, a model without privacy reaches about {reached:.3f}. Give a smaller "
+        "baseline, more rows or fewer columns.",
     )

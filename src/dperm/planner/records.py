@@ -64,8 +64,11 @@ def records_for(
     problem = Shape(2, dim, feature_norm=feature_norm).problem(checks.positive("reference_norm", reference_norm))
     if target >= problem.zero_excess:
         raise ParameterError(
-            f"target_excess must be below {problem.zero_excess:.3g}, got {target:g}: coefficients of 0 have an excess "
-            f"of at most {problem.zero_excess:.3g} over the best ones of norm {reference_norm:g}, without any data."
+            argument="target_excess",
+            rule=f"must be below {problem.zero_excess:.3g}",
+            got=f"{target:g}",
+            remedy=f"Coefficients of 0 have an excess of at most {problem.zero_excess:.3g} over the best ones of norm "
+            f"{reference_norm:g}, without any data.",
         )
     delta = goal.delta if isinstance(goal, ApproxDP) else 0.0
     found = smallest_sample(problem, target, epsilon=goal.epsilon, delta=delta, adjacency=goal.adjacency)

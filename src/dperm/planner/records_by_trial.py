@@ -109,8 +109,10 @@ def _checked_loss(loss: float, shape: Shape) -> float:
     target, most = checks.between("loss", loss, 1e-4, 0.5), signal_of(shape).best - shape.majority
     if target >= most:
         raise ParameterError(
-            f"loss must be below {most:.3g}, got {target:g}: always guessing the larger class loses no more of what "
-            f"the best model has, and needs no rows."
+            argument="loss",
+            rule=f"must be below {most:.3g}",
+            got=f"{target:g}",
+            remedy="Always guessing the larger class loses no more accuracy against the best model, and needs no rows.",
         )
     return target
 

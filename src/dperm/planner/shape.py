@@ -70,6 +70,9 @@ class Shape:
     def _check_baseline(self, baseline: float) -> None:
         if not self.majority < baseline <= EASIEST:
             raise ParameterError(
-                f"baseline must be above {self.majority:g}, which guessing the larger class reaches, and at most "
-                f"{EASIEST:g}, got {baseline:g}. {PUBLIC}"
+                argument="baseline",
+                rule=f"must be above {self.majority:g}, the accuracy of guessing the larger class, and at most "
+                f"{EASIEST:g}",
+                got=f"{baseline:g}",
+                remedy=PUBLIC,
             )

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from dperm.errors import ParameterError
 from dperm.planner.shape import Shape
 from dperm.planner.trials import Trials
+from dperm.presentation.spelling import arg
 from dperm.privacy import ApproxDP, PureDP
 from dperm.privacy.gaussian_profile import mu_for
 
@@ -74,7 +75,7 @@ def require_trials(shape: Shape) -> None:
         raise ParameterError(
             f"n and dim must be such that trials can stand for them, got {shape.n:,} rows with {shape.dim:,} columns: "
             f"tables of more than {_MOST_ENTRIES:,} numbers are not tried, and {most:,} rows say nothing about more "
-            f"of them. Leave the trials out (simulate=False) for noise and proved bounds alone."
+            f"of them. Leave the trials out ({arg('simulate', False)}) for noise and proved bounds alone."
         )
 
 

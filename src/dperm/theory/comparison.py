@@ -13,7 +13,7 @@ from dperm.privacy import Adjacency
 from dperm.theory.contenders import Contenders, Method, MethodBound
 from dperm.theory.noise_size import Goal
 from dperm.theory.results import LearningProblem, Risk, checked_problem, checked_risk
-from dperm.theory.search import TOO_SMALL, OutOfReach
+from dperm.theory.search import OutOfReach
 
 
 @dataclass(frozen=True)
@@ -100,6 +100,6 @@ def smallest_sample(
     contenders = Contenders(checked_problem(problem), Goal.of(epsilon, delta, adjacency), checked_risk(risk))
     each = tuple(sorted(contenders.sizes(excess), key=lambda pair: pair[1]))
     if not each:
-        raise OutOfReach(TOO_SMALL)
+        raise OutOfReach
     method, n = each[0]
     return SmallestSample(n, contenders.bound(method, n), each)

@@ -34,7 +34,7 @@ from dperm.theory.results import (
     checked_risk,
     constant,
 )
-from dperm.theory.search import TOO_SMALL, OutOfReach, smallest_count
+from dperm.theory.search import OutOfReach, smallest_count
 
 _NOISE_SHARE = 0.85
 
@@ -166,5 +166,5 @@ def _nonprivate(problem: LearningProblem, excess: float) -> Fraction:
 def _counted(n: float | Fraction) -> int:
     """``n`` rounded up to a count."""
     if n > checks.LARGEST_COUNT:
-        raise OutOfReach(TOO_SMALL)
+        raise OutOfReach
     return max(1, math.ceil(n))

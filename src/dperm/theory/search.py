@@ -10,7 +10,6 @@ import numpy as np
 from dperm import checks
 from dperm.errors import ParameterError
 
-TOO_SMALL = "excess must be reachable with at most 2^53 records, and is not. Ask for a larger excess."
 _POINTS = 33
 _ROUNDS = 30
 _GOLDEN = (math.sqrt(5) - 1) / 2
@@ -18,6 +17,13 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 class OutOfReach(ParameterError):
     """No number of records that a double counts exactly is enough."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            argument="excess",
+            rule="must be reachable with at most 2^53 records, and is not",
+            remedy="Ask for a larger excess.",
+        )
 
 
 def minimizer(function: Callable[[float], float], low: float, high: float) -> float:
@@ -59,7 +65,7 @@ def smallest_count(reached: Callable[[int], bool], start: int) -> int:
     low, high = start - 1, start
     while not reached(high):
         if high >= checks.LARGEST_COUNT:
-            raise OutOfReach(TOO_SMALL)
+            raise OutOfReach
         low, high = high, min(2 * high, checks.LARGEST_COUNT)
     while high - low > 1:
         middle = (low + high) // 2

@@ -2,12 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """From options to what the planner takes; what is refused is called as it is typed."""
 
-import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from dperm.cli.plan.given import Given, option
+from dperm.cli.plan.given import Given
 from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -17,18 +15,6 @@ if TYPE_CHECKING:
 
 LARGEST_EPSILON = 500.0
 """The largest that a fit takes."""
-_ARGUMENT = re.compile(r"^(n|dim|balance|baseline|feature_norm|reference_norm|target_excess|excess|loss|seed|method)\b")
-_TARGETS = {"excess": "target_excess", "loss": "target_loss"}
-
-
-@contextmanager
-def named_options() -> Iterator[None]:
-    """Call an argument that the library refuses as it is typed."""
-    try:
-        yield
-    except ParameterError as error:
-        text = _ARGUMENT.sub(lambda found: option(_TARGETS.get(found[1], found[1])), str(error))
-        raise ParameterError(text) from None
 
 
 def guarantee(epsilon: float, delta: float, adjacency: str) -> "PureDP | ApproxDP":
@@ -57,8 +43,7 @@ def shape_of(given: Given, n: int | None, columns: "Columns") -> "Shape":
     declared = given.declared
     optional = {"balance": declared.balance, "baseline": declared.baseline, "feature_norm": columns.feature_norm}
     assert n is not None
-    with named_options():
-        return Shape(n, columns.dim, **{name: value for name, value in optional.items() if value is not None})
+    return Shape(n, columns.dim, **{name: value for name, value in optional.items() if value is not None})
 
 
 def warn_as_a_fit(goal: "PureDP | ApproxDP", n: int, dim: int) -> None:
@@ -83,8 +68,7 @@ def trials_of(given: Given, progress: Callable[[float], None] = lambda share: No
     from dperm.planner import Trials
 
     usual = Trials.quick() if given.question.quick else Trials()
-    with named_options():
-        return replace(usual, seed=given.question.seed or 0, progress=progress)
+    return replace(usual, seed=given.question.seed or 0, progress=progress)
 
 
 def methods_of(given: Given) -> tuple[str, ...]:
@@ -93,5 +77,4 @@ def methods_of(given: Given) -> tuple[str, ...]:
     from dperm.planner.models import checked_method
 
     method = given.promise.method
-    with named_options():
-        return METHODS if method is None else (checked_method(method),)
+    return METHODS if method is None else (checked_method(method),)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dperm.cli.plan.asked import goal_of, methods_of, named_options, shape_of, trials_of, warn_as_a_fit
+from dperm.cli.plan.asked import goal_of, methods_of, shape_of, trials_of, warn_as_a_fit
 from dperm.cli.plan.columns import Columns
 from dperm.cli.plan.given import Given
 from dperm.cli.running import progress_bar
@@ -51,7 +51,7 @@ class _Tried:
         shape = shape_of(given, start, columns)
         methods_of(given)  # is checked
         assert loss is not None
-        with named_options(), progress_bar("Trying on made-up data") as tell:
+        with progress_bar("Trying on made-up data") as tell:
             found = records_for_accuracy(
                 shape, goal, loss=loss, method=given.promise.method or "auto", trials=trials_of(given, tell)
             )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dperm.cli.plan.asked import goal_of, methods_of, named_options, shape_of, trials_of, warn_as_a_fit
+from dperm.cli.plan.asked import goal_of, methods_of, shape_of, trials_of, warn_as_a_fit
 from dperm.cli.plan.columns import Columns
 from dperm.cli.plan.given import Given
 from dperm.cli.running import progress_bar
@@ -81,8 +81,7 @@ class Wanted:
                 raise ParameterError(f"{option} belongs to trials, and --no-trials leaves them out. Leave one out.")
         wanted = cls(given, shape, goal, methods_of(given), columns)
         trials_of(given)  # is checked
-        with named_options():
-            shape.problem(wanted.reference_norm)
+        shape.problem(wanted.reference_norm)
         inputs = [] if given.model.schema is None else [given.model.schema]
         require_picture("--plot", plot, force=given.output.force, inputs=inputs)
         return wanted
@@ -99,7 +98,7 @@ class Wanted:
 
         drawn, plot = None, self.given.output.plot
         share = 1.0 if plot is None else _TABLE_SHARE
-        with named_options(), progress_bar("Trying on made-up data") as tell:
+        with progress_bar("Trying on made-up data") as tell:
             found = outlook(
                 self.shape,
                 self.goal,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dperm.cli.plan.asked import goal_of, named_options, warn_as_a_fit
+from dperm.cli.plan.asked import goal_of, warn_as_a_fit
 from dperm.cli.plan.columns import Columns
 from dperm.cli.plan.given import Given
 
@@ -65,12 +65,11 @@ class _Counted:
         norms = {"reference_norm": declared.reference_norm, "feature_norm": columns.feature_norm}
         known = {name: 1.0 if norm is None else norm for name, norm in norms.items()}
         assert excess is not None
-        with named_options():
-            if declared.n is not None:
-                checks.count("n", declared.n)
-            records = records_for(excess, columns.dim, goal, **known)
-            problem = Shape(2, columns.dim, feature_norm=known["feature_norm"]).problem(known["reference_norm"])
-            plain = output_sample_size(problem, excess, epsilon=_LARGEST_EPSILON, adjacency=goal.adjacency)
+        if declared.n is not None:
+            checks.count("n", declared.n)
+        records = records_for(excess, columns.dim, goal, **known)
+        problem = Shape(2, columns.dim, feature_norm=known["feature_norm"]).problem(known["reference_norm"])
+        plain = output_sample_size(problem, excess, epsilon=_LARGEST_EPSILON, adjacency=goal.adjacency)
         warn_as_a_fit(goal, declared.n or records.n, columns.dim)
         return cls(records, goal, problem, columns, plain, declared.n)
 

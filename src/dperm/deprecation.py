@@ -1,0 +1,37 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Old names of public objects, which work with a DeprecationWarning until 1.0."""
+
+import importlib
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def deprecated_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a module ``__getattr__`` that resolves old names.
+
+    Parameters
+    ----------
+    module
+        ``__name__`` of the module that had the old names.
+    names
+        New location, "package.module:Name", by old name.
+
+    Examples
+    --------
+    ``__getattr__ = deprecated_names(__name__, {"Shape": "dperm.planner:TableShape"})``
+    """
+
+    def get(name: str) -> Any:
+        if name not in names:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        home, _, new = names[name].partition(":")
+        warnings.warn(
+            f"{module}.{name} is deprecated and will be removed in 1.0; use {home}.{new}.",
+            DeprecationWarning,
+            stacklevel=2,
+        )
+        return getattr(importlib.import_module(home), new)
+
+    return get

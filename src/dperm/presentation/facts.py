@@ -1,0 +1,65 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Facts with a stable code and named values, and the sentences that state them."""
+
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from dperm.presentation.spelling import Spelling, arg, python_spelling, spell
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A statement as data: a code and the values that its sentence mentions.
+
+    ``str(fact)`` is the sentence for Python users; `describe` spells arguments for another front end.
+
+    Attributes
+    ----------
+    code
+        Stable identifier, such as "regularization.balanced".
+    template
+        Sentence with ``{name}`` for values (with an optional format, ``{name:.3g}``) and ``{@name}`` or
+        ``{@name:{value}}`` for arguments.
+    values
+        Plain JSON values by name.
+    """
+
+    code: str
+    template: str
+    values: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+
+    def describe(self, spelling: Spelling = python_spelling) -> str:
+        """Return the sentence, with arguments spelled by ``spelling``."""
+        text = _Sentence().vformat(self.template, (), self.values)
+        return spell(text, spelling)
+
+    def __str__(self) -> str:
+        """Return the sentence for Python users."""
+        return self.describe()
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return code, values and sentence as plain data, for records and JSON output."""
+        return {"code": self.code, "values": dict(self.values), "text": str(self)}
+
+
+class _Reference:
+    """A reference to an argument; its format specification is the value to show."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __format__(self, value: str) -> str:
+        return arg(self.name, value or None)
+
+
+class _Sentence(string.Formatter):
+    """Formats values and leaves references to arguments for the front end."""
+
+    def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        if field_name.startswith("@"):
+            return _Reference(field_name[1:]), field_name
+        return super().get_field(field_name, args, kwargs)
