@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP_INSTALL := $(BIN)/python -m pip --disable-pip-version-check --no-input install --quiet --constraint constraints.txt
 
 .DEFAULT_GOAL := test
-.PHONY: demo examples test test-slow test-oldest bench docs gallery lint format clean
+.PHONY: demo examples test test-slow test-oldest bench docs gallery lint format metrics clean
 
 demo: $(VENV)/.examples
 	$(BIN)/python examples/from_the_command_line.py
@@ -69,6 +69,10 @@ lint: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Metrics of names and docstrings; fails where a limit is exceeded.
+metrics:
+	$(PYTHON) tools/metrics.py src
 
 clean:
 	rm -rf build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
