@@ -213,8 +213,8 @@ MUTANTS = {
     a_budget_has_no_doubles: [
         (
             "memory_budget",
-            'for the same reason."""\n        return self',
-            'a copy."""\n        return MemoryBudget(self._limit)',
+            'itself: a copy could be spent a second time."""\n        return self',
+            'as a copy."""\n        return MemoryBudget(self._limit)',
         ),
         ("memory_budget", "repeated=True)", "repeated=False)"),
         ("memory_budget", "if entry.event != event:", "if False:"),

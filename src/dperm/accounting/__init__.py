@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What was spent: events, their composition, and the profile that follows."""
+"""Privacy accounting: events, their composition, and the resulting privacy profile."""
 
 from dperm.accounting.account import account as account
 from dperm.accounting.budget import Budget as Budget

@@ -1,10 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""`account`: from events to the privacy profile of their composition."""
+"""`account`: compute the privacy profile of a composition of events."""
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from dperm import checks
 from dperm.accounting.composition import Composition
@@ -24,26 +23,31 @@ DELTA = "It is the delta of an (epsilon, delta) statement, usually well below 1/
 
 
 def account(event: Event, adjacency: Adjacency | str | None = None) -> "AccountedProfile":
-    """The privacy profile of ``event`` under ``adjacency``, bracketed from both sides.
+    """Return the privacy profile of ``event`` under ``adjacency``, with lower and upper bounds.
 
-    Every direction of the adjacency is composed on its own from dominating pairs (T15, T22, T23), by a closed form
-    where there is one, else by inversion of the moment generating function (contour), else on a lattice (T28). Events
-    without a pair of their own under replace-one are accounted under add/remove and read by T4.
+    Each direction of the adjacency is composed separately from dominating pairs (T15, T22, T23). A closed form is used
+    where one exists, else inversion of the moment generating function (contour), else a lattice (T28). Events without a
+    dominating pair of their own under replace-one are accounted under add/remove and converted by T4.
 
-    The events must have been fixed in advance, or at least their parameters (T14): stopping, or choosing the next
-    event's parameters, by what was seen needs a filter (`dperm.accounting.budget`).
+    The parameters of all events must be fixed in advance (T14). Stopping early, or choosing the next event's parameters
+    from earlier outputs, needs a filter (`dperm.accounting.budget`).
 
     Parameters
     ----------
     event
-        What was done; compose with ``+`` and repeat with ``*``.
+        Event, built from elementary events: compose with ``+`` and repeat with ``*``.
     adjacency
-        "add_remove" or "replace_one"; it has to be given.
+        "add_remove" or "replace_one"; required.
+
+    Returns
+    -------
+    ComposedProfile or ReplaceOneReading
+        A `PrivacyProfile` with ``epsilon``, ``delta``, ``tradeoff`` and their brackets.
 
     Raises
     ------
     AdjacencyError
-        If some event is not proved under ``adjacency``; the message says what is.
+        If no theorem covers some event under ``adjacency``; the message names a supported one.
 
     Examples
     --------
@@ -64,7 +68,7 @@ def account(event: Event, adjacency: Adjacency | str | None = None) -> "Accounte
 
 
 def _require_add_remove(event: Event) -> None:
-    """For T4 every part of the composition must have an add/remove reading."""
+    """Check that every part of the composition has an add/remove guarantee, as T4 requires."""
     for single, _ in event.singles():
         try:
             single.reading(Adjacency.ADD_REMOVE)
@@ -85,85 +89,89 @@ def _directions(event: Event, adjacency: Adjacency) -> tuple[Composition, ...]:
 
 @dataclass(frozen=True)
 class ComposedProfile:
-    """The profile of a composition: a `PrivacyProfile` that also says which engine answered, and why."""
+    """Privacy profile of a composition: a `PrivacyProfile` reporting also the engine used and the reason."""
 
     event: Event
     adjacency: Adjacency
     directions: tuple[Composition, ...] = field(repr=False)
 
     def epsilon_answer(self, delta: float) -> Answer:
-        """Bracket of epsilon with the engine that gave it."""
+        """Return the bracket of epsilon at ``delta``, with the engine used."""
         target = checks.small_delta("delta", delta, DELTA)
         answer = solve_epsilon(self.directions, target)
         most = solve_epsilon(self.directions, 0.0).upper if target else math.inf  # epsilon falls with delta
         return replace(answer, lower=min(answer.lower, most), upper=most) if answer.upper > most else answer
 
     def delta_answer(self, epsilon: float) -> Answer:
-        """Bracket of delta with the engine that gave it."""
+        """Return the bracket of delta at ``epsilon``, with the engine used."""
         return solve_delta(self.directions, checks.nonnegative("epsilon", epsilon, EPSILON))
 
     def epsilon_estimate(self, delta: float) -> float:
-        """Epsilon of the first direction alone, for searches (`calibrate`): quicker than `epsilon`, and no bound."""
+        """Return epsilon of the first direction alone, for searches (`calibrate`).
+
+        Faster than `epsilon`, but not a bound.
+        """
         return estimate_epsilon(self.directions[0], checks.positive_delta("delta", delta, DELTA))
 
     def epsilon(self, delta: float) -> float:
-        """Upper bound on the smallest epsilon at ``delta``."""
+        """Return an upper bound on the smallest epsilon at ``delta``."""
         return self.epsilon_answer(delta).upper
 
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
-        """(lower, upper) bounds on the smallest epsilon at ``delta``."""
+        """Return (lower, upper) bounds on the smallest epsilon at ``delta``."""
         answer = self.epsilon_answer(delta)
         return answer.lower, answer.upper
 
     def delta(self, epsilon: float) -> float:
-        """Upper bound on delta at ``epsilon``."""
+        """Return an upper bound on delta at ``epsilon``."""
         return self.delta_answer(epsilon).upper
 
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
-        """(lower, upper) bounds on delta at ``epsilon``."""
+        """Return (lower, upper) bounds on delta at ``epsilon``."""
         answer = self.delta_answer(epsilon)
         return answer.lower, answer.upper
 
     def tradeoff(self, false_positive_rate: float) -> float:
-        """Lower bound on the false-negative rate of every attacker with this false-positive rate (T2, T19).
+        """Return a lower bound on the false-negative rate of every attacker with this false-positive rate (T2, T19).
 
-        From upper ends of delta at some forty epsilons, each in a bracket of 1e-3 or less (`curve`).
+        It follows from upper bounds on delta at about forty epsilons, taken from `curve`.
         """
         return self.curve().tradeoff(false_positive_rate)
 
     def curve(self) -> "CurveProfile":
-        """The same profile for many questions at once: brackets of delta of relative width 1e-3, quickly."""
-        return CurveProfile(self, self._curve)
+        """Return the same profile prepared for many queries: fast brackets of delta, of relative width 1e-3.
 
-    @cached_property
-    def _curve(self) -> ProfileCurve:
-        return ProfileCurve.of(self.directions)
+        Each call returns a new curve. Within its brackets, the answers of one curve depend on its earlier queries. Use
+        a new
+        curve for each statement or explanation to make the numbers reproducible.
+        """
+        return CurveProfile(self, ProfileCurve.of(self.directions))
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Tags of every theorem that the profile rests on."""
+        """Tags of all theorems used by the profile."""
         own = {tag for single, _ in self.event.singles() for tag in single.tags(self.adjacency)}
         return tuple(sorted(own | {"T2", "T15", "T23"}, key=lambda tag: (len(tag), tag)))
 
 
 @dataclass(frozen=True)
 class CurveProfile:
-    """A `PrivacyProfile` that reads its answers from few contours or lattices (`dperm.accounting.curve`)."""
+    """A `PrivacyProfile` reading its answers from a few contours or lattices (`dperm.accounting.curve`)."""
 
     profile: ComposedProfile
     readings: ProfileCurve = field(repr=False)
 
     @property
     def adjacency(self) -> Adjacency:
-        """That of the profile."""
+        """Adjacency of the underlying profile."""
         return self.profile.adjacency
 
     def epsilon(self, delta: float) -> float:
-        """Upper bound on the smallest epsilon at ``delta``."""
+        """Return an upper bound on the smallest epsilon at ``delta``."""
         return self.epsilon_bracket(delta)[1]
 
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
-        """(lower, upper) bounds on the smallest epsilon at ``delta``."""
+        """Return (lower, upper) bounds on the smallest epsilon at ``delta``."""
         target = checks.small_delta("delta", delta)
         pure = self.profile.epsilon_bracket(0.0)
         if not target:
@@ -175,27 +183,30 @@ class CurveProfile:
         return max(low, below), min(high, above)
 
     def delta(self, epsilon: float) -> float:
-        """Upper bound on delta at ``epsilon``."""
+        """Return an upper bound on delta at ``epsilon``."""
         return self.delta_bracket(epsilon)[1]
 
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
-        """(lower, upper) bounds on delta at ``epsilon``."""
+        """Return (lower, upper) bounds on delta at ``epsilon``."""
         return self.readings.delta_bracket(checks.nonnegative("epsilon", epsilon, EPSILON))
 
     def tradeoff(self, false_positive_rate: float) -> float:
-        """Lower bound on the false-negative rate of every attacker with this false-positive rate (T2, T19)."""
+        """Return a lower bound on the false-negative rate of every attacker with this false-positive rate (T2, T19)."""
         return tradeoff_from_delta(self.delta_for_rates, false_positive_rate)
 
     def delta_for_rates(self, epsilon: float) -> float:
-        """Upper bound on delta at ``epsilon``, tight to 1e-9 absolute: all that an attacker's rate needs."""
+        """Return an upper bound on delta at ``epsilon``, sufficient for an attacker's rates.
+
+        Its bracket may have any width once the bound is at most 1e-9.
+        """
         return self.readings.delta_bracket(checks.nonnegative("epsilon", epsilon, EPSILON), enough=RATE)[1]
 
 
 @dataclass(frozen=True)
 class ReplaceOneReading:
-    """An add/remove profile read under replace-one by T4: delta(2 eps) <= (1 + e^eps) delta_add_remove(eps).
+    """An add/remove profile converted to replace-one by T4: delta(2 eps) <= (1 + e^eps) delta_add_remove(eps).
 
-    Valid, not tight: the brackets are of this bound.
+    The bound is valid but not tight. The brackets enclose this bound, not the exact replace-one profile.
     """
 
     wider: ComposedProfile
@@ -204,7 +215,7 @@ class ReplaceOneReading:
 
     @property
     def event(self) -> Event:
-        """What was done."""
+        """Event of the underlying add/remove profile."""
         return self.wider.event
 
     @property
@@ -212,42 +223,42 @@ class ReplaceOneReading:
         return replace_one_profile(self.wider)
 
     def epsilon_answer(self, delta: float) -> Answer:
-        """Bracket of T4's epsilon."""
+        """Return the bracket of T4's bound on epsilon at ``delta``."""
         return Answer(*self._bound.epsilon_bracket(delta), "group", "accounted under add_remove, then read by T4")
 
     def delta_answer(self, epsilon: float) -> Answer:
-        """Bracket of T4's delta."""
+        """Return the bracket of T4's bound on delta at ``epsilon``."""
         return Answer(*self._bound.delta_bracket(epsilon), "group", "accounted under add_remove, then read by T4")
 
     def epsilon(self, delta: float) -> float:
-        """Upper bound on the smallest epsilon at ``delta``."""
+        """Return an upper bound on the smallest epsilon at ``delta``."""
         return self._bound.epsilon(delta)
 
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
-        """(lower, upper) bounds on T4's epsilon at ``delta``."""
+        """Return (lower, upper) bounds on T4's epsilon at ``delta``."""
         return self._bound.epsilon_bracket(delta)
 
     def delta(self, epsilon: float) -> float:
-        """Upper bound on delta at ``epsilon``."""
+        """Return an upper bound on delta at ``epsilon``."""
         return self._bound.delta(epsilon)
 
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
-        """(lower, upper) bounds on T4's delta at ``epsilon``."""
+        """Return (lower, upper) bounds on T4's delta at ``epsilon``."""
         return self._bound.delta_bracket(epsilon)
 
     def tradeoff(self, false_positive_rate: float) -> float:
-        """Lower bound on the false-negative rate of every attacker with this false-positive rate."""
+        """Return a lower bound on the false-negative rate of every attacker with this false-positive rate."""
         return self.curve().tradeoff(false_positive_rate)
 
     def curve(self) -> PrivacyProfile:
-        """T4's bound on the curve of the add/remove profile, for many questions at once."""
+        """Return T4's bound on the curve of the add/remove profile, for many queries."""
         return replace_one_profile(self.wider.curve())
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Tags of every theorem that the profile rests on."""
+        """Tags of all theorems used by the profile, including T4."""
         return tuple(sorted({*self.wider.tags, "T4"}, key=lambda tag: (len(tag), tag)))
 
 
 AccountedProfile = ComposedProfile | ReplaceOneReading
-"""What `account` returns: a `PrivacyProfile` that also has answers with their engine, and theorem tags."""
+"""Return type of `account`: a `PrivacyProfile` with engine-labelled answers and theorem tags."""

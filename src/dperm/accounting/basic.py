@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds from closed forms of single steps, against which every engine's answer is held.
+"""Bounds from closed forms of single steps, used to check every engine's answer.
 
-A composition releases all that any one of its steps releases (T3), and is no worse than the sum of its steps' epsilons
-and deltas (T11). Both are wide and cannot fail the way a lattice or a contour could: an answer that contradicts them,
-or itself, is replaced by them.
+A composition releases at least as much as any one of its steps (T3). Its epsilon and delta are at most the sums of the
+steps' epsilons and deltas (T11). Both bounds are loose but do not depend on a lattice or a contour. They replace any
+answer contradicting them or itself.
 """
 
 import math
@@ -16,19 +16,19 @@ Bracket = tuple[float, float]
 
 
 def consistent_epsilon(composition: Composition, delta: float, bracket: Bracket) -> bool:
-    """Whether the ends are in order and no single step has a delta above ``delta`` at the upper one."""
+    """Check that the ends are in order and that, at the upper end, no single step has a delta above ``delta``."""
     low, high = bracket
     return low <= high and (high == math.inf or _one_step(composition, high) <= delta)
 
 
 def consistent_delta(composition: Composition, epsilon: float, bracket: Bracket) -> bool:
-    """Whether the ends are in order and no single step has a delta above the upper one."""
+    """Check that the ends are in order and that no single step has a delta above the upper end."""
     low, high = bracket
     return low <= high and _one_step(composition, epsilon) <= high
 
 
 def epsilon_bracket(composition: Composition, delta: float) -> Bracket:
-    """From one step's epsilon to the sum of all epsilons, each at its share of ``delta`` (T3, T11)."""
+    """Return one step's largest epsilon, and the sum of all epsilons at equal shares of ``delta`` (T3, T11)."""
     low, high = 0.0, 0.0
     share = math.nextafter(delta / composition.count * (1 - 1e-15), 0.0)  # down, also where it underflows
     for single, count in _singles(composition):
@@ -39,7 +39,7 @@ def epsilon_bracket(composition: Composition, delta: float) -> Bracket:
 
 
 def delta_bracket(composition: Composition, epsilon: float) -> Bracket:
-    """From one step's delta to the sum of all deltas, each at its share of ``epsilon`` (T3, T11)."""
+    """Return one step's largest delta, and the sum of all deltas at equal shares of ``epsilon`` (T3, T11)."""
     share = epsilon / composition.count * (1 - 1e-15)
     most = math.fsum(
         count * (closed.delta_bracket(single, share) or (0.0, 1.0))[1] for single, count in _singles(composition)
@@ -48,7 +48,7 @@ def delta_bracket(composition: Composition, epsilon: float) -> Bracket:
 
 
 def _one_step(composition: Composition, epsilon: float) -> float:
-    """Largest lower end of a single step's delta."""
+    """Return the largest lower bound on a single step's delta at ``epsilon``."""
     return max((closed.delta_bracket(single, epsilon) or (0.0, 1.0))[0] for single, _ in _singles(composition))
 
 

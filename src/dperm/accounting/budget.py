@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a budget is: the protocol that a run charges, and the one way to charge it.
+"""The budget protocol, and `charged`, the one way to charge a run.
 
-The order of a run is the same everywhere:
+Every run follows the same order:
 
 1. plan, from public constants;
-2. ``budget.check(event)``: refuse early, the data unread;
-3. enforce the bounds on the data (may raise; nothing was charged);
-4. ``reserve``, then compute and draw noise, then ``commit`` the digest of what is released.
+2. ``budget.check(event)``: refuse early, before reading the data;
+3. enforce the bounds on the data (may raise; nothing has been charged);
+4. ``reserve``, then compute and draw noise, then ``commit`` the digest of the release.
 
-**There are no refunds.** A reservation is charged before any noise is drawn. A run that fails afterwards may have
-shown something (its error, its timing, a part of its output), so its reservation is burned: closed, and charged.
+**There are no refunds.** A reservation is charged before any noise is drawn. A later failure may still reveal something
+through its error, its timing or partial output. Its reservation is therefore burned: closed, and still charged.
 
 `dperm.accounting.memory_budget` implements the protocol in memory, `dperm.ledger` in a file or a database.
 """
@@ -28,59 +28,62 @@ from dperm.errors import BudgetError, DpermWarning, ParameterError, SupersededEr
 
 
 class State(StrEnum):
-    """Where a reservation stands. In each of the states it is charged."""
+    """State of a reservation; it is charged in every state."""
 
     RESERVED = "reserved"
-    """Charged; the release may be under way."""
+    """Charged; the release may be in progress."""
 
     COMMITTED = "committed"
-    """Something was released, and its digest is known."""
+    """Released; the digest of the release is recorded."""
 
     BURNED = "burned"
-    """Nothing is known to have been released; charged all the same."""
+    """Closed without a known release; still charged."""
 
 
 class Reservation(Protocol):
-    """A part of a budget that is charged, for one release."""
+    """Charged part of a budget, for one release."""
 
     @property
     def state(self) -> State:
-        """Reserved, committed or burned."""
+        """Current state: reserved, committed or burned."""
 
     @property
     def repeated(self) -> bool:
-        """True if the request id had been reserved before: then **draw no noise**, one charge pays for one release."""
+        """True if the request id was already reserved. Then **draw no noise**: one charge pays for one release."""
 
     @property
     def receipt(self) -> Mapping[str, object]:
-        """Where this is booked and what is spent with it, as public JSON data: goes into the record of the release."""
+        """Location of the entry and the amounts spent, as public JSON data for the record of the release."""
 
     def commit(self, digest: str) -> None:
-        """Close the reservation with the digest of what is released; the same digest again changes nothing.
+        """Close the reservation with the digest of the release; repeating the same digest has no effect.
 
         Raises
         ------
         BudgetError
-            If it was burned, or committed with another digest.
+            If the reservation was burned, or committed with another digest.
         """
 
     def burn(self, reason: str) -> None:
-        """Close the reservation without a release; it stays charged. Burning twice changes nothing.
+        """Close the reservation without a release; it stays charged. Burning twice has no effect.
 
-        ``reason`` is kept in the books: say nothing private in it.
+        Parameters
+        ----------
+        reason
+            Public text stored with the entry; it must not contain private data.
 
         Raises
         ------
         BudgetError
-            If it was committed.
+            If the reservation was committed.
         """
 
     def take_over(self, draws: int) -> int:
         """Make this object the only holder of the reservation, durably; return the number of draws to count.
 
-        A run that can be resumed leases its draws of noise from the reservation. Every draw that was leased to an
-        earlier holder counts as made, so the result is at least ``draws``, and all holders together never draw more
-        often than the last number that was leased.
+        A resumable run leases its noise draws from the reservation. Every draw leased to an earlier holder counts as
+        made, so
+        the result is at least ``draws``. All holders together never draw more often than the last leased number.
 
         Raises
         ------
@@ -89,9 +92,9 @@ class Reservation(Protocol):
         """
 
     def lease(self, draws: int) -> None:
-        """Allow this holder to draw noise until ``draws`` draws were made in all, durably before the first of them.
+        """Allow this holder ``draws`` noise draws in total, recorded durably before the first of them.
 
-        A smaller number than before gives unused draws back.
+        A number smaller than before returns unused draws.
 
         Raises
         ------
@@ -107,46 +110,58 @@ class Reservation(Protocol):
         Raises
         ------
         SupersededError
-            If one did.
+            If another object took over.
         """
 
 
 @runtime_checkable
 class Budget(Protocol):
-    """A limit on what may be spent, composed by a filter that is valid for adaptively chosen events (T14)."""
+    """Privacy budget with a limit, composed by a filter valid for adaptively chosen events (T14)."""
 
     def check(self, event: Event) -> None:
-        """Do nothing if the budget covers ``event`` now; nothing is charged either way.
+        """Check that the budget covers ``event`` now; nothing is charged.
 
         Raises
         ------
         BudgetError
-            If it does not.
+            If the remaining budget does not cover the event.
         AdjacencyError, ConversionError
-            If the event has no cost under the budget's adjacency, or in its currency.
+            If the event has no cost under the budget's adjacency, or in its unit of cost.
         """
 
     def reserve(
         self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
     ) -> Reservation:
-        """Charge ``event`` at once, or raise as ``check`` does and charge nothing.
+        """Charge ``event`` immediately, or raise the errors of ``check`` and charge nothing.
 
-        A ``request_id`` makes the call idempotent: the same id with the same event is charged once and returns the
-        same reservation (then ``repeated``); with another event it raises BudgetError. ``facts`` are kept in the books
-        beside the event: public JSON data about what will run, such as whether a seed makes it NOT PRIVATE.
+        Parameters
+        ----------
+        event
+            Event to charge.
+        request_id
+            Makes the call idempotent. The same id with the same event is charged once and returns the same reservation
+            (then
+            ``repeated``). The same id with another event raises BudgetError.
+        facts
+            Public JSON data about the run, stored with the event, such as whether a seed makes it NOT PRIVATE.
+
+        Returns
+        -------
+        Reservation
+            The charged reservation, to commit or burn.
         """
 
 
 class Resumable(Protocol):
-    """A run that may be gone on with after it failed, under the same charge."""
+    """A run able to continue after a failure, under the same charge."""
 
     @property
     def resumes(self) -> bool:
-        """Whether this run goes on with an earlier one, whose reservation is still open."""
+        """Whether this run continues an earlier one with an open reservation."""
 
     @property
     def can_go_on(self) -> bool:
-        """Whether it could be gone on with if it failed now: then its reservation stays open."""
+        """Whether the run could be resumed after a failure now; if so, its reservation stays open."""
 
 
 @contextmanager
@@ -158,18 +173,36 @@ def charged(
     facts: Mapping[str, object] | None = None,
     resumable: Resumable | None = None,
 ) -> Iterator[Reservation]:
-    """Run a release inside a reservation of ``event``, charged before the first line.
+    """Run a release inside a reservation of ``event``, charged before the block starts.
 
-    An exception burns the reservation, gets a note that says so, and goes on. Leaving without ``commit`` (or
-    ``burn``) burns it with a DpermWarning. Without a budget (None) nothing is charged, and the reservation that is
-    yielded does nothing. A ``resumable`` run draws no more noise in all its parts than its event says: it may go on
-    under a reservation that is still open.
+    An exception burns the reservation, receives a note about it, and propagates. Leaving the block without ``commit``
+    or
+    ``burn`` burns the reservation and issues a DpermWarning.
+
+    Parameters
+    ----------
+    budget
+        Budget to charge; None charges nothing and yields a reservation without effect.
+    event
+        Event to charge.
+    request_id
+        Identifier of the release, for idempotent charges.
+    facts
+        Public JSON data stored with the event.
+    resumable
+        A resumable run draws no more noise in total than its event declares. It may continue under its open
+        reservation.
+
+    Yields
+    ------
+    Reservation
+        The charged reservation; call its ``commit`` with the digest of the release.
 
     Raises
     ------
     BudgetError
-        Before the first line: if the budget does not cover the event, or if ``request_id`` was reserved before, since
-        a second run would draw noise twice for one charge.
+        Before the block starts: if the budget does not cover the event, or if ``request_id`` was already reserved. A
+        second run would draw noise twice for one charge.
 
     Examples
     --------
@@ -210,7 +243,7 @@ def charged(
 
 
 def superseded(request_id: object) -> SupersededError:
-    """The error of a run whose charge another run took over."""
+    """Return the error for a run whose charge was taken over by another run."""
     return SupersededError(
         f"the run with request_id={request_id!r} was superseded: another run resumed from a checkpoint of it, or from "
         f"a copy of one, and took over its charge. This run draws no more noise and releases nothing. Go on with the "
@@ -219,14 +252,14 @@ def superseded(request_id: object) -> SupersededError:
 
 
 def checked_text(name: str, value: object) -> str:
-    """``value``, if it is a string with something in it (a digest, a reason, a request id)."""
+    """Return ``value`` if it is a non-empty string (a digest, a reason, a request id), else raise ParameterError."""
     if not isinstance(value, str) or not value:
         raise ParameterError(f"{name} must be a string that is not empty, got {shown(value)}.")
     return value
 
 
 def checked_budget(budget: object) -> Budget:
-    """``budget``, if it is one."""
+    """Return ``budget`` if it implements the `Budget` protocol, else raise ParameterError."""
     if not isinstance(budget, Budget):
         raise ParameterError(
             f"budget must be a budget or None, got {shown(budget)}. Give a ledger that was "
@@ -237,37 +270,37 @@ def checked_budget(budget: object) -> Budget:
 
 @dataclass(frozen=True)
 class _Unbudgeted:
-    """The reservation of a run that is charged to no budget."""
+    """Reservation of a run charged to no budget."""
 
     state = State.RESERVED
     repeated = False
 
     @property
     def receipt(self) -> Mapping[str, object]:
-        """Nothing: it is booked nowhere."""
+        """Empty mapping: there is no entry to refer to."""
         return {}
 
     def commit(self, digest: str) -> None:
-        """Check the argument as a budget would, and do nothing."""
+        """Check that the digest is a non-empty string; no other effect."""
         checked_text("digest", digest)
 
     def burn(self, reason: str) -> None:
-        """Check the argument as a budget would, and do nothing."""
+        """Check that the reason is a non-empty string; no other effect."""
         checked_text("reason", reason)
 
     def take_over(self, draws: int) -> int:
-        """Return ``draws``: nothing is known of other runs."""
+        """Return ``draws``: no other holder is known."""
         return draws
 
     def lease(self, draws: int) -> None:
-        """Do nothing."""
+        """Do nothing: without a budget, draws are not counted."""
 
     def check_holder(self) -> None:
-        """Do nothing: no other run can take over."""
+        """Do nothing: without a budget, no other run can take over."""
 
 
 def _refuse_second_use(reservation: Reservation, request_id: str | None) -> None:
-    """Refuse a reservation that another run has or had."""
+    """Raise BudgetError if another run used or uses this reservation."""
     if reservation.repeated:
         asked = reservation.receipt.get("request_id", request_id)
         if reservation.state == State.RESERVED:
@@ -283,7 +316,7 @@ def _refuse_second_use(reservation: Reservation, request_id: str | None) -> None
 
 
 def _burn_after(error: BaseException, reservation: Reservation) -> None:
-    """Burn what is still open and say so on ``error``, which is never replaced by a failure to burn."""
+    """Burn the reservation if it is open and note it on ``error``; a failure to burn never replaces ``error``."""
     try:
         if reservation.state != State.RESERVED:
             return

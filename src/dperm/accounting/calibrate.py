@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""`calibrate`: the parameter of a family of events that meets a target, rounded to the safe side."""
+"""`calibrate`: find the parameter of a family of events meeting a privacy target, rounded to the safe side."""
 
 import math
 from collections.abc import Callable
@@ -29,25 +29,26 @@ def calibrate(
     bounds: tuple[float, float] = (1e-2, 1e8),
     relative: float = 1e-6,
 ) -> float:
-    """The parameter at which ``family`` is (epsilon, delta)-DP, to ``relative``, on the safe side.
+    """Return the parameter at which ``family`` meets (epsilon, delta)-DP, rounded to the safe side.
 
     Parameters
     ----------
     family
-        A function from one positive parameter to an event, in which epsilon only falls or only rises: a noise
-        multiplier, a sampling rate, a number of steps (``lambda k: step * int(k)``).
+        Function from one positive parameter to an event. Epsilon must be monotone in the parameter, for example a noise
+        multiplier, a sampling rate or a number of steps (``lambda k: step * int(k)``).
     epsilon, delta, adjacency
-        The target.
+        Privacy target.
     bounds
-        Where the parameter is searched; for a sampling rate give (1e-6, 1.0).
+        Search interval of the parameter; for a sampling rate give (1e-6, 1.0).
     relative
-        Distance to the exact parameter that is aimed at.
+        Target relative distance to the exact parameter.
 
     Returns
     -------
     float
-        A parameter whose certified epsilon at ``delta`` is at most ``epsilon``: the check is made on the very value
-        that is returned, in both directions of the adjacency.
+        A parameter with certified epsilon at ``delta`` of at most ``epsilon``. The check uses exactly the returned
+        value
+        and both directions of the adjacency.
 
     Raises
     ------
@@ -100,7 +101,7 @@ class _Target:
     quick: bool = True
 
     def excess(self, parameter: float) -> float:
-        """log(epsilon of the event / target), clipped to +-FAR."""
+        """Return log(epsilon of the event / target epsilon), clipped to +-FAR."""
         profile = self._profile(parameter)
         if self.quick and self.delta > 0 and isinstance(profile, ComposedProfile):
             found = profile.epsilon_estimate(self.delta)
@@ -117,7 +118,10 @@ class _Target:
         return account(event, self.adjacency)
 
     def safe(self, parameter: float, relative: float, falling: bool, pushes: tuple[float, ...]) -> float | None:
-        """The first of a few values, moving away from danger, whose certified epsilon is within the target."""
+        """Return the first trial value with certified epsilon within the target, or None.
+
+        Trials move to the safe side.
+        """
         sign = 1 if falling else -1
         for push in pushes:
             value = parameter * (1 + sign * push * relative)
@@ -128,7 +132,7 @@ class _Target:
 
 @dataclass
 class _Search:
-    """Root of the excess in the logarithm of the parameter: a secant kept inside a bracket."""
+    """Root search for the excess in the logarithm of the parameter: a secant method kept inside a bracket."""
 
     target: _Target
     low: float
@@ -136,7 +140,7 @@ class _Search:
     relative: float
 
     def root(self) -> tuple[float, bool]:
-        """(log of the parameter, True if epsilon falls with it)."""
+        """Return (log of the parameter, True if epsilon falls with the parameter)."""
         start = min(max(0.0, self.low), self.high)
         first = self._value(start)
         other = start + 0.5 if start + 0.5 <= self.high else start - 0.5
@@ -157,7 +161,7 @@ class _Search:
             ) from error
 
     def _falls(self, a: float, at_a: float, b: float, at_b: float) -> bool:
-        """Direction from two values; where both are clipped, from the ends of the bounds."""
+        """Return whether epsilon falls, from two values, or from the ends of the bounds if both values are equal."""
         if at_a == at_b:
             a, b = self.low, self.high
             at_a, at_b = self._end(a), self._end(b)
@@ -178,7 +182,7 @@ class _Search:
             return math.nan
 
     def _outward(self, near: tuple[float, float], far: tuple[float, float], falling: bool) -> tuple[float, float]:
-        """A point beyond, towards a change of sign: by the secant, at least half a step, at most five."""
+        """Return the next point towards a sign change: a secant step in the logarithm, between 0.05 and 5."""
         up = (far[1] > 0) == falling
         slope = (far[1] - near[1]) / (far[0] - near[0])
         guess = -1.1 * far[1] / slope if slope and abs(far[1]) < FAR else math.inf
@@ -195,7 +199,7 @@ class _Search:
         return place, self._value(place)
 
     def _secant(self, a: tuple[float, float], b: tuple[float, float]) -> float:
-        """Root inside the bracket, to a thirtieth of ``relative``: secant, or bisection where a value is clipped."""
+        """Return the root in the bracket, to a thirtieth of ``relative``: secant, or bisection for clipped values."""
         last = a if abs(a[1]) < abs(b[1]) else b
         tiny = self.relative / 30
         for _ in range(100):

@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Closed forms, which come before every engine: Gaussians only, one step of anything, and (epsilon, delta) mechanisms.
+"""Closed forms, tried before every engine: one Gaussian, one step of any law, and randomised responses.
 
-Each returns brackets of the profile of one direction, given L < infinity, or None where there is no closed form.
+Randomised responses also cover mechanisms known by (epsilon, delta) alone (T14). Each function returns brackets of the
+profile of one direction, given L < infinity, or None without a closed form.
 """
 
 import math
@@ -24,7 +25,7 @@ Bracket = tuple[float, float]
 
 
 def epsilon_bracket(composition: Composition, delta: float) -> Bracket | None:
-    """Bounds on the smallest epsilon at ``delta`` > 0."""
+    """Return bounds on the smallest epsilon at ``delta`` > 0, or None without a closed form."""
     if not composition.steps:
         return 0.0, 0.0
     (law, count), *rest = composition.steps
@@ -41,7 +42,7 @@ def epsilon_bracket(composition: Composition, delta: float) -> Bracket | None:
 
 
 def delta_bracket(composition: Composition, epsilon: float) -> Bracket | None:
-    """Bounds on delta at ``epsilon`` >= 0."""
+    """Return bounds on delta at ``epsilon`` >= 0, or None without a closed form."""
     if not composition.steps:
         return 0.0, 0.0
     (law, count), *rest = composition.steps
@@ -57,24 +58,24 @@ def delta_bracket(composition: Composition, epsilon: float) -> Bracket | None:
 
 
 def _rounded(mu: float) -> tuple[float, float]:
-    """Bounds on the exact mu: 1/sigma, its square, the count, the sum and the root each round once."""
+    """Return bounds on the exact mu: 1/sigma, its square, the count, the sum and the root each round once."""
     return mu * (1 - 5e-16), mu * (1 + 5e-16)
 
 
 @dataclass(frozen=True)
 class Single:
-    """The profile of one step, given L < infinity, with the accuracy of its closed form."""
+    """Privacy profile of one step, given L < infinity, with the accuracy of its closed form."""
 
     law: LossLaw
 
     def log_value(self, epsilon: float) -> float:
-        """Log delta to the nearest; -infinity if nothing is left beside L = infinity."""
+        """Return log delta, not rounded to a side; -infinity if the whole mass is at L = infinity."""
         return self.law.log_delta(epsilon) if self.law.infinity < 1 else -math.inf
 
     def bracket(self, epsilon: float) -> Bracket:
-        """(lower, upper) bounds: the closed form at an epsilon moved by the resolution of the losses.
+        """Return (lower, upper) bounds: the closed form at epsilon shifted by the resolution of the losses.
 
-        The upper end is positive below the largest loss, also where delta is below the smallest double.
+        The upper bound is positive below the largest loss, even where delta underflows.
         """
         top = self.law.ceiling
         shift = self.law.resolution * (max(epsilon, top) if math.isfinite(top) else epsilon)
@@ -85,7 +86,7 @@ class Single:
 
 
 def _responses(composition: Composition) -> Atoms | None:
-    """Atoms of a composition of plain randomised responses (T13, T14), if there are few enough."""
+    """Return the atoms of a composition of plain randomised responses (T13, T14), or None if there are too many."""
     counts: dict[float, int] = {}
     for law, count in composition.steps:
         if not isinstance(law, AtomicLoss) or len(law.losses) != 2 or law.losses[0] != -law.losses[1]:
@@ -98,7 +99,7 @@ def _responses(composition: Composition) -> Atoms | None:
 
 
 def _single_epsilon(single: Single, delta: float, high: float) -> Bracket:
-    """Root of one step's profile, both ends verified with the accuracy of the closed form."""
+    """Return the root of one step's profile as a bracket; both ends are verified with the closed form's accuracy."""
     if single.bracket(0.0)[1] <= delta:
         return 0.0, 0.0
     while high < single.law.ceiling and single.log_value(high) > math.log(delta):
@@ -108,7 +109,10 @@ def _single_epsilon(single: Single, delta: float, high: float) -> Bracket:
 
 
 def _verified(single: Single, root: float, delta: float, sign: int) -> float:
-    """A point beside the root at which the bound holds in spite of all rounding; 0 and the ceiling always do."""
+    """Return a point beside the root where the bound holds despite rounding.
+
+    Fall back to 0 below, the ceiling above.
+    """
     step = 1e-13
     while step < 1:
         point = root * (1 + sign * step)
@@ -120,7 +124,7 @@ def _verified(single: Single, root: float, delta: float, sign: int) -> float:
 
 
 def _falling_root(f: Callable[[float], float], high: float) -> float:
-    """Root of a falling function on [0, high] by the Illinois method, with bisection where f is -infinity."""
+    """Return the root of a falling function on [0, high]: Illinois method, bisection where f is -infinity."""
     low, f_low, f_high = 0.0, f(0.0), f(high)
     if f_high >= 0:
         return high

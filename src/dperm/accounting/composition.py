@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The composition of one direction: independent losses, each a number of times (T15, T23)."""
+"""Composition of one direction: independent losses with their repetition counts (T15, T23)."""
 
 import math
 from collections import Counter
@@ -13,13 +13,13 @@ from dperm.accounting.laws.law import LossLaw
 
 @dataclass(frozen=True)
 class Composition:
-    """Losses and how often each occurs. Equal laws are merged, and all Gaussian ones are one (T19)."""
+    """Loss laws with their repetition counts. Equal laws are merged, and all Gaussian laws become one (T19)."""
 
     steps: tuple[tuple[LossLaw, int], ...]
 
     @classmethod
     def of(cls, steps: Iterable[tuple[LossLaw, int]]) -> "Composition":
-        """Merge equal laws; a Gaussian is recognised by its offer to add its variance."""
+        """Merge equal laws, and combine all Gaussian laws by adding their variances."""
         merge = _Merge()
         for law, count in steps:
             law.place(count, merge)
@@ -47,12 +47,12 @@ class Composition:
 
     @property
     def count(self) -> int:
-        """Number of steps."""
+        """Total number of steps, repetitions included."""
         return sum(count for _, count in self.steps)
 
 
 class _Merge:
-    """Collects laws by kind (a `Parts`)."""
+    """Collector of laws by kind (a `Parts`)."""
 
     tail = 1e-40
 

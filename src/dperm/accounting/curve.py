@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The whole profile of a composition, for many questions at once.
+"""The whole profile of a composition, for many queries.
 
-A contour or a lattice that was made for one epsilon bounds delta at every epsilon, tightly in a neighbourhood. A curve
-keeps those that it made and reads new epsilons from them, and makes another one only where their bracket is too wide.
-Explanations and trade-off curves, which need delta at a hundred epsilons, then cost a few contours or lattices.
+A contour or a lattice built for one epsilon bounds delta at every epsilon, tightly in a neighbourhood. A curve stores
+these readers, answers new epsilons from them, and builds another only where the bracket is too wide. Within their
+brackets, the answers therefore depend on earlier queries. Explanations and trade-off curves need delta at about a
+hundred epsilons; they then cost only a few contours or lattices.
 """
 
 import math
@@ -32,13 +33,16 @@ GUESS_SPACING = 2.0  # of the logarithms of deltas at which a search begins
 
 @dataclass
 class DirectionCurve:
-    """The profile of one direction, with the readers made so far: (epsilon for which it was made, reader)."""
+    """Profile of one direction, with its readers so far as pairs (epsilon used to build the reader, reader)."""
 
     composition: Composition
     readers: list[tuple[float, Reader]] = field(default_factory=list)
 
     def bracket(self, epsilon: float, width: float, enough: float = 0.0) -> Bracket:
-        """Bounds on delta(epsilon) of relative width ``width``; wider if the upper end is at most ``enough``."""
+        """Return bounds on delta(epsilon) of relative width ``width``.
+
+        They may be wider if the upper bound is at most ``enough``, or if no engine reaches the width.
+        """
         composition = self.composition
         if epsilon >= composition.ceiling:
             return self._whole((0.0, 0.0))
@@ -62,21 +66,21 @@ class DirectionCurve:
         return self._whole((low, max(high, LEAST_DOUBLE)))
 
     def _wanted(self, epsilon: float, found: float, width: float) -> bool:
-        """Whether to make another reader: the bracket is too wide, and none was made for an epsilon nearby.
+        """Return whether to build another reader: the bracket is too wide, and no reader is nearby.
 
-        Where no engine gives the wanted width, a neighbour would be no better.
+        Where no engine reaches the requested width, a second reader nearby would not either.
         """
         apart = NEIGHBOURS if found < ROUGH else CLOSE_NEIGHBOURS
         near = any(abs(made - epsilon) <= apart * max(made, epsilon) for made, _ in self.readers)
         return found > width and not near and len(self.readers) < MOST_READERS
 
     def _narrowed(self, known: Bracket, found: Bracket, epsilon: float) -> Bracket:
-        """The intersection; bounds that contradict those of the single steps (T3, T11) are dropped."""
+        """Return the intersection; bounds contradicting the single steps' bounds (T3, T11) are replaced by them."""
         low, high = max(known[0], found[0]), min(known[1], found[1])
         return (low, high) if low <= high else basic.delta_bracket(self.composition, epsilon)
 
     def _whole(self, bracket: Bracket) -> Bracket:
-        """With the mass at infinity."""
+        """Return the bracket including the mass at infinity, at most 1."""
         low, high = self.composition.infinity_bracket
         upper = min(high + (1 - high) * bracket[1], 1.0)
         return low + (1 - low) * bracket[0], min(upper * (1 + 4e-16), 1.0)
@@ -84,18 +88,18 @@ class DirectionCurve:
 
 @dataclass
 class ProfileCurve:
-    """The larger of all directions (T22)."""
+    """Maximum of the profiles of all directions (T22)."""
 
     directions: tuple[DirectionCurve, ...]
     _guesses: dict[int, float] = field(default_factory=dict)
 
     @classmethod
     def of(cls, directions: tuple[Composition, ...]) -> "ProfileCurve":
-        """Without readers; equal directions count once."""
+        """Build the curve without readers; equal directions count once."""
         return cls(tuple(DirectionCurve(one) for one in dict.fromkeys(directions)))
 
     def delta_bracket(self, epsilon: float, width: float = WIDTH, enough: float = 0.0) -> Bracket:
-        """Bounds on delta(epsilon); of any width if the upper end is at most ``enough``."""
+        """Return bounds on delta(epsilon), of any width if the upper bound is at most ``enough``."""
         low, high = 0.0, 0.0
         for one in self.directions:
             below, above = one.bracket(epsilon, width, max(low, enough))
@@ -103,9 +107,9 @@ class ProfileCurve:
         return low, high
 
     def epsilon_bracket(self, delta: float, most: float) -> Bracket:
-        """Bounds on the smallest epsilon at ``delta`` > 0; ``most`` is the epsilon at delta = 0.
+        """Return bounds on the smallest epsilon at ``delta`` > 0; ``most`` is the epsilon at delta = 0.
 
-        The ends are epsilons at which the bounds on delta were read, so they hold whatever the search does.
+        Both ends are epsilons with known bounds on delta, so they hold regardless of the search's accuracy.
         """
         if self.delta_bracket(0.0)[1] <= delta:
             return 0.0, 0.0
@@ -126,10 +130,7 @@ class ProfileCurve:
         return self._below(high, delta), high
 
     def _guess(self, delta: float) -> float:
-        """The epsilon of a saddle point at a delta nearby, from a fixed grid; it only saves time.
-
-        The grid makes an answer independent of earlier questions.
-        """
+        """Return the saddle-point epsilon at a nearby delta on a fixed grid; used only as a starting point."""
         place = round(math.log(delta) / GUESS_SPACING)
         if place not in self._guesses:
             near = math.exp(max(GUESS_SPACING * place, -700.0))
@@ -137,13 +138,13 @@ class ProfileCurve:
         return self._guesses[place]
 
     def _excess(self, epsilon: float, delta: float, width: float = WIDTH) -> float:
-        """Log of the upper bound on delta(epsilon), relative to ``delta``: not positive where it holds."""
+        """Return log(upper bound on delta(epsilon) / ``delta``); at most 0 where the bound holds."""
         above = self.delta_bracket(epsilon, width)[1]
         excess = math.log(max(above, LEAST_DOUBLE)) - math.log(delta)
         return excess if above > delta else min(excess, 0.0)
 
     def _enclosed(self, guess: float, delta: float, most: float) -> Bracket:
-        """(low, high) around the root with high/low <= FACTOR^2, from rough readings; high may be infinite."""
+        """Return (low, high) around the root, from rough readings, at most a FACTOR apart; high may be infinite."""
         high = guess if guess > 0 else 1.0
         if self._excess(high, delta, ROUGH) > 0:
             while high < most and self._excess(high, delta, ROUGH) > 0:
@@ -156,7 +157,7 @@ class ProfileCurve:
         return high / FACTOR, high
 
     def _below(self, high: float, delta: float) -> float:
-        """An epsilon at which delta is certainly larger, from ``high`` downwards in growing steps."""
+        """Return an epsilon with delta at least ``delta``, searching downwards from ``high`` in growing steps."""
         step = SETTLED
         while step < 1:
             if self.delta_bracket(high * (1 - step))[0] >= delta:

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which engine answers: closed forms, then the contour, then the lattice; brackets are intersected.
+"""Choice of the engine: closed forms, then the contour, then the lattice; their brackets are intersected.
 
-The adjacency's directions are composed separately and the larger one counts (T22, T23). The second direction is only
-solved in full if it could matter: once delta of the other direction is at most the target at the first one's lower
-end, its epsilon is no larger.
+The adjacency's directions are composed separately and the larger result counts (T22, T23). The second direction is
+solved in full only if it could matter. If its delta at the first direction's lower epsilon is at most the target, its
+epsilon is no larger.
 """
 
 import math
@@ -27,18 +27,18 @@ CROSSED = "the engines' bounds contradict each other or a single step, so the st
 
 
 class Engine(Protocol):
-    """What both engines (modules) offer: brackets for one direction, finite losses."""
+    """Interface of both engine modules: brackets for one direction, over finite losses."""
 
     def epsilon_bracket(self, composition: Composition, delta: float, goal: float) -> tuple[float, float]:
-        """Bounds on the smallest epsilon at delta."""
+        """Return bounds on the smallest epsilon at delta."""
 
     def delta_bracket(self, composition: Composition, epsilon: float, goal: float) -> tuple[float, float]:
-        """Bounds on delta at epsilon."""
+        """Return bounds on delta at epsilon."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A bracket, the engine that gave it, and why that one."""
+    """A bracket, the name of the engine used, and the reason for using it."""
 
     lower: float
     upper: float
@@ -47,18 +47,18 @@ class Answer:
 
     @property
     def width(self) -> float:
-        """(upper - lower) / upper; 0 for equal ends."""
+        """Relative width (upper - lower) / upper; 0 for equal ends."""
         if self.upper == self.lower:
             return 0.0
         return (self.upper - self.lower) / self.upper if math.isfinite(self.upper) else math.inf
 
     def larger(self, other: "Answer") -> "Answer":
-        """The bracket of the maximum of two numbers, told by the one that sets its upper end."""
+        """Return the bracket of the maximum of two numbers, with the engine of the larger upper bound."""
         first, second = (self, other) if self.upper >= other.upper else (other, self)
         return Answer(max(first.lower, second.lower), first.upper, first.engine, first.why)
 
     def intersected(self, bracket: tuple[float, float]) -> "Answer":
-        """The intersection with bounds from the single steps (T3, T11), if these are better."""
+        """Return the intersection with bounds from the single steps (T3, T11), if these are tighter."""
         low, high = bracket
         if low <= self.lower and high >= self.upper:
             return self
@@ -68,7 +68,7 @@ class Answer:
 
 @lru_cache(maxsize=RECENT)
 def solve_epsilon(directions: tuple[Composition, ...], delta: float) -> Answer:
-    """Bracket of the smallest epsilon at delta over all directions."""
+    """Return the bracket of the smallest epsilon at delta over all directions."""
     if delta == 0:
         return _pure_epsilon(directions)
     best = _finite(_one_epsilon, directions[0], delta)
@@ -80,7 +80,7 @@ def solve_epsilon(directions: tuple[Composition, ...], delta: float) -> Answer:
 
 @lru_cache(maxsize=RECENT)
 def solve_delta(directions: tuple[Composition, ...], epsilon: float, goal: float = NARROW) -> Answer:
-    """Bracket of delta at epsilon over all directions."""
+    """Return the bracket of delta at epsilon over all directions."""
     best = _whole_delta(directions[0], epsilon, goal)
     for other in directions[1:]:
         if other != directions[0] and not _chernoff_below(other, epsilon, best.lower):
@@ -89,18 +89,18 @@ def solve_delta(directions: tuple[Composition, ...], epsilon: float, goal: float
 
 
 def estimate_epsilon(direction: Composition, delta: float) -> float:
-    """Epsilon of one direction, for searches: an upper end, but from a bracket of no stated width."""
+    """Return an upper bound on one direction's epsilon, for searches; its bracket has no stated width."""
     return _finite(lambda one, target: _one_epsilon(one, target, ROUGH), direction, delta).upper
 
 
 def _pure_epsilon(directions: tuple[Composition, ...]) -> Answer:
-    """Delta = 0: the largest loss; infinite if a loss is unbounded or may be infinite."""
+    """Return the largest loss, the epsilon at delta = 0; infinite if a loss is unbounded or may be infinite."""
     top = max(math.inf if one.infinity_bracket[1] > 0 else one.ceiling for one in directions)
     return Answer(top * (1 - 1e-13), top, "closed", "at delta = 0 epsilon is the largest possible loss")
 
 
 def _finite(solve: Callable[[Composition, float], Answer], composition: Composition, delta: float) -> Answer:
-    """Take the mass m at infinity out of the target: (delta - m)/(1 - m) is left for the finite losses."""
+    """Solve for the finite losses: with mass m at infinity, (delta - m)/(1 - m) is left as their target."""
     low, high = composition.infinity_bracket
     if high == 0:
         return solve(composition, delta)
@@ -126,7 +126,7 @@ def _whole_delta(composition: Composition, epsilon: float, goal: float = NARROW)
 
 
 def _one_epsilon(composition: Composition, delta: float, goal: float = NARROW) -> Answer:
-    """One direction, finite losses, delta > 0."""
+    """Return the bracket of epsilon for one direction, finite losses, delta > 0."""
     exact = closed.epsilon_bracket(composition, delta)
     if exact is not None:
         return Answer(*exact, "closed", "this composition has a closed form")
@@ -151,7 +151,7 @@ def _one_delta(composition: Composition, epsilon: float, goal: float) -> Answer:
 
 
 def _two_engines(ask: Callable[[Engine], tuple[float, float]], goal: float) -> Answer:
-    """The contour; the lattice where the contour does not close, or not tightly."""
+    """Return the contour's answer, combined with the lattice's where the contour fails or is not tight."""
     from dperm.accounting.contour import engine as contour
     from dperm.accounting.lattice import engine as lattice
 
@@ -168,7 +168,7 @@ def _two_engines(ask: Callable[[Engine], tuple[float, float]], goal: float) -> A
 
 
 def _no_larger(composition: Composition, epsilon: float, delta: float) -> bool:
-    """True if delta(epsilon) of this direction is at most delta, by Chernoff or by its own bracket."""
+    """Return True if this direction's delta(epsilon) is at most delta, by Chernoff or by its own bracket."""
     if composition.infinity_bracket[1] >= delta:
         return False
     if composition.ceiling <= epsilon:

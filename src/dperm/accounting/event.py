@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What was done to the data, as a value: events, their repetition and their composition.
+"""Events as values, with repetition and composition.
 
 An event is frozen, compares by value and can be written as JSON (`dperm.accounting.serialize`). **The meaning of an
-event never changes once published**; a new meaning gets a new name. A count lives in one place, `Repeated`:
-``step * 1000`` repeats, ``a + b`` composes.
+event never changes once published**; a new meaning gets a new name. Only `Repeated` stores a count: ``step * 1000``
+repeats, ``a + b`` composes.
 """
 
 from abc import ABC, abstractmethod
@@ -28,11 +28,11 @@ Orders = NDArray[np.float64]
 
 
 class Event(ABC):
-    """Something that touched the data. Adaptive choices between events are covered if they were declared beforehand."""
+    """An access to the data. Adaptive choices between events are covered if they were declared beforehand."""
 
     @abstractmethod
     def singles(self) -> "Iterator[tuple[SingleEvent, int]]":
-        """Every elementary event with its number of repetitions."""
+        """Yield every elementary event with its number of repetitions."""
 
     def __mul__(self, count: object) -> "Event":
         """Repeat the event ``count`` times, in sequence."""
@@ -42,7 +42,7 @@ class Event(ABC):
     __rmul__ = __mul__
 
     def __add__(self, other: object) -> "Event":
-        """Compose: the event, then ``other``."""
+        """Compose: this event, then ``other``."""
         if not isinstance(other, Event):
             raise ParameterError(
                 f"an event can only be composed with an event, got {shown(other)}. Use event * count to repeat it."
@@ -51,64 +51,64 @@ class Event(ABC):
 
 
 class SingleEvent(Event):
-    """An elementary event: it knows its own privacy loss in every direction in which one is proved."""
+    """Elementary event with its privacy loss in every direction covered by a theorem."""
 
     kind: ClassVar[str]
-    """Name in JSON; never reused for another meaning."""
+    """Type name in JSON; never reused for another meaning."""
 
     def singles(self) -> "Iterator[tuple[SingleEvent, int]]":
-        """Itself, once."""
+        """Yield this event, repeated once."""
         yield self, 1
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
-        """The adjacency under which the loss is taken: add/remove, then T4, where replace-one has no pair of its own.
+        """Return the adjacency used for the loss: add/remove (then T4) if replace-one has no pair of its own.
 
         Raises
         ------
         AdjacencyError
-            If nothing is proved about this event under ``adjacency``.
+            If no theorem covers this event under ``adjacency``.
         """
         return adjacency
 
     def unwrapped(self) -> "SingleEvent":
-        """The event that has exactly this one's privacy loss, where it has one: itself, unless it only wraps another.
+        """Return an event with exactly the same privacy loss: the wrapped event, or this event itself.
 
-        Budgets read exact costs off it, once `reading` has let the adjacency pass.
+        Budgets take exact costs from it, after `reading` has accepted the adjacency.
         """
         return self
 
     @abstractmethod
     def law(self, direction: Direction) -> LossLaw:
-        """Law of the privacy loss of a dominating pair in this direction."""
+        """Return the law of the privacy loss of a dominating pair in this direction."""
 
     @abstractmethod
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Renyi curve tau(alpha) at ``orders`` (T16), an upper bound."""
+        """Return an upper bound on the Rényi curve tau(alpha) at ``orders`` (T16)."""
 
     @abstractmethod
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """Theorem tags that the loss rests on."""
+        """Return the tags of the theorems behind the loss."""
 
     @abstractmethod
     def fields(self) -> Json:
-        """Its parameters, as JSON values."""
+        """Return the event's parameters as JSON values."""
 
 
 @dataclass(frozen=True)
 class Repeated(Event):
-    """One event a number of times."""
+    """One event, repeated a number of times."""
 
     event: Event
     count: int
 
     def __post_init__(self) -> None:
-        """Accept numpy integers, and nothing but events."""
+        """Check the event and the count; numpy integers are accepted."""
         _require_event(self.event)
         object.__setattr__(self, "count", checks.count("count", self.count, REPEATED, most=MOST_STEPS))
 
     @classmethod
     def of(cls, event: Event, count: int) -> Event:
-        """``event * count`` with counts multiplied and one repetition left as it is."""
+        """Return ``event * count``, multiplying nested counts; a count of 1 returns ``event`` unchanged."""
         if count == 1:
             return event
         if isinstance(event, Repeated):
@@ -116,19 +116,19 @@ class Repeated(Event):
         return cls(event, count)
 
     def singles(self) -> Iterator[tuple[SingleEvent, int]]:
-        """The inner event's, each ``count`` times as often."""
+        """Yield the inner event's elementary events, with counts multiplied by ``count``."""
         for single, times in self.event.singles():
             yield single, times * self.count
 
 
 @dataclass(frozen=True)
 class Composed(Event):
-    """Several events in sequence."""
+    """Several events run in sequence."""
 
     events: tuple[Event, ...]
 
     def __post_init__(self) -> None:
-        """Refuse an empty composition: nothing was done, so there is nothing to account."""
+        """Check that the composition is not empty and contains only events."""
         object.__setattr__(self, "events", tuple(self.events))
         if not self.events:
             raise ParameterError("a composition needs at least one event, got none.")
@@ -137,14 +137,14 @@ class Composed(Event):
 
     @classmethod
     def of(cls, *events: Event) -> "Composed":
-        """Flat composition."""
+        """Compose the events in order, flattening nested compositions."""
         flat: list[Event] = []
         for event in events:
             flat.extend(event.events if isinstance(event, Composed) else (event,))
         return cls(tuple(flat))
 
     def singles(self) -> Iterator[tuple[SingleEvent, int]]:
-        """All parts' in order."""
+        """Yield the elementary events of all parts, in order."""
         for event in self.events:
             yield from event.singles()
 
@@ -155,7 +155,10 @@ def _require_event(event: object) -> None:
 
 
 def elementary(event: Event) -> tuple[tuple[SingleEvent, int], ...]:
-    """Every elementary event with its count; refuses more than MOST_STEPS in all, however they are nested."""
+    """Return every elementary event with its count.
+
+    Raises ParameterError for more than MOST_STEPS steps in total, or for excessive nesting.
+    """
     try:
         singles = tuple(event.singles())
     except RecursionError:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The elementary events that are not sampled."""
+"""Elementary events without sampling: Gaussian, Laplace, declared guarantees and randomised response."""
 
 import math
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ LARGEST_EPSILON = 500.0
 
 
 def sensitivity(direction: Direction) -> float:
-    """Sensitivity in units of one record added or removed: replacing a record is one removal and one addition."""
+    """Return the sensitivity in units of one record added or removed: replacing is one removal and one addition."""
     return 2.0 if direction is Direction.REPLACE else 1.0
 
 
@@ -32,13 +32,19 @@ def _relative_sensitivity(adjacency: Adjacency) -> float:
 
 @dataclass(frozen=True)
 class Gaussian(SingleEvent):
-    """The Gaussian mechanism: N(0, (noise_multiplier * s)^2 I) on a statistic that one record moves by s in L2 (T6)."""
+    """Gaussian mechanism: noise N(0, (noise_multiplier * s)^2 I) on a statistic with L2 sensitivity s (T6).
+
+    Parameters
+    ----------
+    noise_multiplier
+        Standard deviation of the noise over the L2 sensitivity s to one record added or removed.
+    """
 
     noise_multiplier: float
     kind: ClassVar[str] = "gaussian"
 
     def __post_init__(self) -> None:
-        """Check and accept numpy scalars."""
+        """Check the noise multiplier; numpy scalars are accepted."""
         object.__setattr__(
             self,
             "noise_multiplier",
@@ -46,31 +52,37 @@ class Gaussian(SingleEvent):
         )
 
     def law(self, direction: Direction) -> GaussianLoss:
-        """T6 with mu = sensitivity / sigma."""
+        """Return the loss law of T6 with mu = sensitivity / sigma."""
         return GaussianLoss(sensitivity(direction) / self.noise_multiplier)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """T16."""
+        """Return the Rényi curve of Gaussian noise (T16)."""
         return rdp.gaussian_rdp(orders, self.noise_multiplier, _relative_sensitivity(adjacency))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """T6, T19."""
+        """Return the tags T6 and T19."""
         return ("T6", "T19")
 
     def fields(self) -> Json:
-        """The multiplier."""
+        """Return the noise multiplier as JSON."""
         return {"noise_multiplier": self.noise_multiplier}
 
 
 @dataclass(frozen=True)
 class Laplace(SingleEvent):
-    """The Laplace mechanism: scale noise_multiplier * s on a statistic that one record moves by s in L1 (T5)."""
+    """Laplace mechanism: noise of scale noise_multiplier * s on a statistic with L1 sensitivity s (T5).
+
+    Parameters
+    ----------
+    noise_multiplier
+        Scale of the noise over the L1 sensitivity s to one record added or removed.
+    """
 
     noise_multiplier: float
     kind: ClassVar[str] = "laplace"
 
     def __post_init__(self) -> None:
-        """Check and accept numpy scalars."""
+        """Check the noise multiplier; numpy scalars are accepted."""
         object.__setattr__(
             self,
             "noise_multiplier",
@@ -78,28 +90,41 @@ class Laplace(SingleEvent):
         )
 
     def law(self, direction: Direction) -> LaplaceLoss:
-        """T5 with epsilon = sensitivity / b: the one-dimensional shift dominates (the L1 ball's extreme points)."""
+        """Return the loss law of T5 with epsilon = sensitivity / b.
+
+        The one-dimensional shift dominates: it is an extreme point of the L1 ball.
+        """
         return LaplaceLoss(sensitivity(direction) / self.noise_multiplier)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """T16."""
+        """Return the Rényi curve of Laplace noise (T16)."""
         return rdp.laplace_rdp(orders, self.noise_multiplier, _relative_sensitivity(adjacency))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """T5."""
+        """Return the tag of the Laplace mechanism, T5."""
         return ("T5",)
 
     def fields(self) -> Json:
-        """The multiplier."""
+        """Return the noise multiplier as JSON."""
         return {"noise_multiplier": self.noise_multiplier}
 
 
 @dataclass(frozen=True)
 class Approximate(SingleEvent):
-    """Any (epsilon, delta)-DP mechanism, known only by its guarantee, under the adjacency for which that was proved.
+    """Any (epsilon, delta)-DP mechanism, known only by its guarantee under the declared adjacency.
 
-    It is accounted by the law that dominates all of them (T14). An add/remove guarantee is read under replace-one by
-    T4; a replace-one guarantee says nothing under add/remove.
+    It is accounted by the law dominating all such mechanisms (T14). T4 converts an add/remove guarantee to replace-one;
+    a
+    replace-one guarantee implies nothing under add/remove.
+
+    Parameters
+    ----------
+    epsilon
+        Epsilon of the guarantee, from 0 to 500.
+    delta
+        Delta of the guarantee, in [0, 1).
+    adjacency
+        Adjacency of the guarantee, "add_remove" or "replace_one".
     """
 
     epsilon: float
@@ -108,24 +133,27 @@ class Approximate(SingleEvent):
     kind: ClassVar[str] = "approximate"
 
     def __post_init__(self) -> None:
-        """Check and accept numpy scalars and the adjacency's string."""
+        """Check the parameters; numpy scalars and the adjacency's string are accepted."""
         object.__setattr__(self, "epsilon", checks.between("epsilon", self.epsilon, 0.0, LARGEST_EPSILON))
         object.__setattr__(self, "delta", checks.small_delta("delta", self.delta))
         object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
-        """Refuse the conversion that does not exist (T4)."""
+        """Return the adjacency; raise AdjacencyError for replace-one read under add/remove (T4)."""
         return _declared_reading(self, adjacency)
 
     def law(self, direction: Direction) -> AtomicLoss:
-        """T14; under replace-one from an add/remove guarantee (2 epsilon, delta (1 + e^epsilon)) by T4."""
+        """Return the loss law of T14.
+
+        T4 converts add/remove to (2 epsilon, delta (1 + e^epsilon)) under replace-one.
+        """
         if direction is Direction.REPLACE and self.adjacency is Adjacency.ADD_REMOVE:
             delta = min(self.delta * (1 + math.exp(self.epsilon)) * (1 + 1e-15), 1.0)  # 1: nothing is promised
             return response_loss(2 * self.epsilon, delta)
         return response_loss(self.epsilon, self.delta)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """Pure only (T16, T20)."""
+        """Return the Rényi curve of a pure guarantee (T16); raise ConversionError if delta > 0 (T20)."""
         if self.delta:
             raise ConversionError(
                 f"{self} has delta > 0: no RDP curve follows from it (T20). Use account(), which needs none, or a "
@@ -135,24 +163,32 @@ class Approximate(SingleEvent):
         return rdp.pure_rdp(orders, self.epsilon * (2 if doubled else 1))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """T14, and T4 where it is converted."""
+        """Return T14, and T4 if the guarantee is converted."""
         return ("T14",) if adjacency is self.adjacency else ("T14", "T4")
 
     def fields(self) -> Json:
-        """Both parameters and the adjacency."""
+        """Return epsilon, delta and the adjacency as JSON."""
         return {"epsilon": self.epsilon, "delta": self.delta, "adjacency": self.adjacency.value}
 
 
 @dataclass(frozen=True)
 class Pure(SingleEvent):
-    """Any epsilon-DP mechanism, known only by its guarantee (T13): `Approximate` with delta = 0."""
+    """Any epsilon-DP mechanism, known only by its guarantee (T13): `Approximate` with delta = 0.
+
+    Parameters
+    ----------
+    epsilon
+        Epsilon of the guarantee, from 0 to 500.
+    adjacency
+        Adjacency of the guarantee, "add_remove" or "replace_one".
+    """
 
     epsilon: float
     adjacency: Adjacency
     kind: ClassVar[str] = "pure"
 
     def __post_init__(self) -> None:
-        """Check and accept numpy scalars and the adjacency's string."""
+        """Check the parameters; numpy scalars and the adjacency's string are accepted."""
         object.__setattr__(self, "epsilon", checks.between("epsilon", self.epsilon, 0.0, LARGEST_EPSILON))
         object.__setattr__(self, "adjacency", Adjacency.of(self.adjacency))
 
@@ -161,23 +197,23 @@ class Pure(SingleEvent):
         return Approximate(self.epsilon, 0.0, self.adjacency)
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
-        """As for `Approximate`."""
+        """Return the adjacency; raise AdjacencyError for replace-one read under add/remove (T4)."""
         return _declared_reading(self, adjacency)
 
     def law(self, direction: Direction) -> AtomicLoss:
-        """Randomised response dominates (T13)."""
+        """Return the law of randomised response, which dominates every epsilon-DP mechanism (T13)."""
         return self._general.law(direction)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """T16."""
+        """Return the Rényi curve of the worst epsilon-DP mechanism (T16)."""
         return self._general.rdp(orders, adjacency)
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """T13, and T4 where it is converted."""
+        """Return T13, and T4 if the guarantee is converted."""
         return ("T13",) if adjacency is self.adjacency else ("T13", "T4")
 
     def fields(self) -> Json:
-        """Epsilon and the adjacency."""
+        """Return epsilon and the adjacency as JSON."""
         return {"epsilon": self.epsilon, "adjacency": self.adjacency.value}
 
 
@@ -193,21 +229,31 @@ def _declared_reading(event: Pure | Approximate, adjacency: Adjacency) -> Adjace
 
 @dataclass(frozen=True)
 class RandomizedResponse(SingleEvent):
-    """Each record is answered locally: kept with probability e^eps/(e^eps + k - 1), else another of k values (T9)."""
+    """Randomised response on k values: a record's value is kept with probability e^eps/(e^eps + k - 1) (T9).
+
+    Otherwise another value is answered. The mechanism is local, hence proved under replace-one only.
+
+    Parameters
+    ----------
+    epsilon
+        Epsilon of each answer, from 0 to 500.
+    values
+        Number k of possible values, at least 2.
+    """
 
     epsilon: float
     values: int = 2
     kind: ClassVar[str] = "randomized_response"
 
     def __post_init__(self) -> None:
-        """Check and accept numpy scalars."""
+        """Check the parameters; numpy scalars are accepted."""
         object.__setattr__(self, "epsilon", checks.between("epsilon", self.epsilon, 0.0, LARGEST_EPSILON))
         object.__setattr__(
             self, "values", checks.count("values", self.values, "It is the number of answers, at least 2.", least=2)
         )
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
-        """Local: the number of answers is the number of records, so it is public."""
+        """Return the adjacency; raise AdjacencyError for add/remove, as the number of answers makes n public."""
         if adjacency is Adjacency.ADD_REMOVE:
             raise AdjacencyError(
                 "randomized response is local: every record sends an answer, so their number is public and only "
@@ -216,17 +262,17 @@ class RandomizedResponse(SingleEvent):
         return adjacency
 
     def law(self, direction: Direction) -> AtomicLoss:
-        """T9."""
+        """Return the loss law of randomised response (T9)."""
         return randomized_response_loss(self.epsilon, self.values)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """T9."""
+        """Return the Rényi curve of randomised response (T9)."""
         return rdp.randomized_response_rdp(orders, self.epsilon, self.values)
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """T9."""
+        """Return the tag of randomised response, T9."""
         return ("T9",)
 
     def fields(self) -> Json:
-        """Epsilon and the number of values."""
+        """Return epsilon and the number of values as JSON."""
         return {"epsilon": self.epsilon, "values": self.values}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A budget in memory: for one process, as long as it lives."""
+"""An in-memory budget, for one process and its lifetime."""
 
 import os
 import secrets
@@ -22,46 +22,48 @@ from dperm.privacy.rounding import round_down, round_up
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the books; every line is charged, whatever its state."""
+    """One entry of the budget; it is charged in every state."""
 
     number: int
     event: str
-    """The event as JSON (`dperm.accounting.serialize`)."""
+    """Event as JSON (`dperm.accounting.serialize`)."""
     cost: tuple[tuple[str, float], ...]
-    """The filter's numbers by name, rounded up: what was charged."""
+    """Amounts charged, by name, rounded up."""
     state: State = State.RESERVED
     request_id: str | None = None
     digest: str | None = None
-    """Of what was released, once committed."""
+    """Digest of the release, once committed."""
     reason: str | None = None
-    """Why it was burned."""
+    """Reason for burning the reservation."""
     facts: Mapping[str, object] = field(default_factory=dict, hash=False)
-    """What the run said about itself."""
+    """Public facts supplied by the run."""
 
 
 @final
 class MemoryBudget:
-    """A limit that adaptively chosen events may be charged to until it is spent; thread-safe (a `Budget`).
+    """Thread-safe in-memory `Budget`: adaptively chosen events are charged until the limit is spent.
 
-    What is promised about everything charged here together is ``limit``, under its adjacency, however the events were
-    chosen and whenever they stopped: the sum of their costs never exceeds it (T14; `dperm.accounting.filters.rules`
-    has the rule of each kind of guarantee). Composing the profiles of adaptively chosen events and stopping when the
-    curve reaches the limit would **not** be valid. An event is declared as a whole before it runs, and inside it the
-    composition is exact: declare the thousand steps of a training as one event.
+    ``limit``, under its adjacency, is the guarantee for all charged events together, however they were chosen and
+    whenever
+    they stopped. The sum of their costs never exceeds it (T14; `dperm.accounting.filters.rules` has the rule of each
+    kind
+    of guarantee). Composing the profiles of adaptively chosen events and stopping at the limit would **not** be valid.
+    Declare each event as a whole before it runs, for example the thousand steps of a training as one event. Inside one
+    event the composition is exact.
 
-    Costs are doubles rounded up, and are added as exact fractions.
+    Costs are doubles, rounded up, and are added as exact fractions.
 
     Parameters
     ----------
     limit
-        PureDP, ApproxDP, ZCDP, GDP or RDP. Events are read under its adjacency.
+        PureDP, ApproxDP, ZCDP, GDP or RDP. Events are accounted under its adjacency.
     blocks
-        For ApproxDP, and only there: the number of events among which its delta is divided, each charged at
-        delta/blocks.
+        For ApproxDP only: the number of events sharing its delta; each is charged at delta/blocks.
     composition
-        For ApproxDP with delta > 0: "basic" adds the events' epsilons, "advanced" adds their squares at half of the
-        delta, and keeps the other half for that (T14a). Advanced admits more events if they are many and small, and
-        fewer if they are few.
+        For ApproxDP with delta > 0. "basic" adds the events' epsilons. "advanced" adds their squares at half of the
+        delta
+        and spends the other half on the composition (T14a); it admits more events if they are many and small, and fewer
+        if they are few.
 
     Examples
     --------
@@ -85,39 +87,39 @@ class MemoryBudget:
 
     @property
     def limit(self) -> AnyGuarantee:
-        """The guarantee of everything that is charged here, together."""
+        """Guarantee for all charged events together."""
         return self._limit
 
     @property
     def adjacency(self) -> Adjacency:
-        """The relation under which events are read."""
+        """Adjacency used to account the events."""
         return self._limit.adjacency
 
     @property
     def spent(self) -> dict[str, float]:
-        """The sums of the costs, rounded up: the reading of a meter.
+        """Sums of the costs, rounded up, by name.
 
-        Plain numbers on purpose. A reading that the events themselves depend on is not a guarantee (T14); ``limit`` is.
+        These are plain numbers on purpose. A total chosen adaptively is not a guarantee (T14); ``limit`` is.
         """
         return {name: round_up(used) for name, used in zip(self._filter.names, self._spent, strict=True)}
 
     @property
     def capacity(self) -> dict[str, float]:
-        """The limit on each of these sums, rounded down."""
+        """Limits on the sums of ``spent``, rounded down."""
         return {name: round_down(most) for name, most in zip(self._filter.names, self._filter.capacity, strict=True)}
 
     @property
     def remaining(self) -> AnyGuarantee:
-        """The largest guarantee that can still be charged, rounded down."""
+        """Largest guarantee still chargeable, rounded down."""
         return self._filter.within(left(self._filter, self._spent))
 
     @property
     def entries(self) -> tuple[Entry, ...]:
-        """The books, in the order of the charges."""
+        """Entries in the order of the charges."""
         return tuple(self._entries)
 
     def check(self, event: Event) -> None:
-        """Raise as ``reserve`` would now; charge nothing in any case."""
+        """Raise the errors of ``reserve`` if it would fail now; charge nothing."""
         self._require_this_process()
         cost = price(self._filter, event)
         require(self._filter, self._spent, cost, event)
@@ -125,14 +127,29 @@ class MemoryBudget:
     def reserve(
         self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
     ) -> "MemoryReservation":
-        """Charge ``event`` at once, or raise and charge nothing.
+        """Charge ``event`` immediately, or raise and charge nothing.
+
+        Parameters
+        ----------
+        event
+            Event to charge.
+        request_id
+            Identifier of the release. Repeating it with the same event returns the same reservation and charges
+            nothing.
+        facts
+            Public JSON data about the run, stored with the entry.
+
+        Returns
+        -------
+        MemoryReservation
+            The charged reservation, to commit or burn.
 
         Raises
         ------
         BudgetError
-            If the limit does not cover it, or ``request_id`` was used for another event.
+            If the limit does not cover the event, or ``request_id`` was used for another event.
         AdjacencyError, ConversionError
-            If the event has no cost under the budget's adjacency, or in its currency.
+            If the event has no cost under the budget's adjacency, or in its unit of cost.
         """
         self._require_this_process()
         if request_id is not None:
@@ -148,28 +165,28 @@ class MemoryBudget:
             return MemoryReservation(self, self._append(text, named, request_id, facts or {}))
 
     def __copy__(self) -> "MemoryBudget":
-        """The budget itself: a copy (sklearn's clone makes one for every fold) would be spent a second time."""
+        """Return the budget itself: a copy (sklearn's clone makes one for every fold) could be spent a second time."""
         return self
 
     def __deepcopy__(self, memo: dict[int, object]) -> "MemoryBudget":
-        """The budget itself, for the same reason."""
+        """Return the budget itself: a copy could be spent a second time."""
         return self
 
     def __reduce__(self) -> NoReturn:
-        """Refuse to be pickled: another process would spend its copy a second time."""
+        """Refuse pickling with BudgetError: another process would spend its copy a second time."""
         raise BudgetError(
             "a MemoryBudget cannot be pickled: another process would spend a copy of it. Charge it in the process that "
             "opened it (with joblib, use threads)."
         )
 
     def __repr__(self) -> str:
-        """The limit, and what is spent of it."""
+        """Return the limit and the amounts spent."""
         return f"MemoryBudget(limit={self._limit!r}, spent={self.spent!r})"
 
     def _append(
         self, event: str, cost: tuple[tuple[str, float], ...], request_id: str | None, facts: Mapping[str, object]
     ) -> int:
-        """Write a line of the books; the lock is held."""
+        """Append an entry and return its number; the caller holds the lock."""
         number = len(self._entries)
         self._entries.append(Entry(number, event, cost, request_id=request_id, facts=dict(facts)))
         if request_id is not None:
@@ -177,7 +194,7 @@ class MemoryBudget:
         return number
 
     def _find(self, request_id: str | None, event: str) -> int | None:
-        """The number of the entry with this request id, if there is one; the lock is held."""
+        """Return the number of the entry with this request id, or None; the caller holds the lock."""
         if request_id is None or request_id not in self._numbers:
             return None
         entry = self._entries[self._numbers[request_id]]
@@ -191,7 +208,7 @@ class MemoryBudget:
     def _close(
         self, number: int, state: State, holder: str, *, digest: str | None = None, reason: str | None = None
     ) -> None:
-        """Make the one change that an entry may see: from reserved to closed. Its cost is never touched."""
+        """Close a reserved entry, the only change allowed to an entry; its cost never changes."""
         with self._lock:
             entry = self._entries[number]
             if entry.state is State.RESERVED:
@@ -239,7 +256,7 @@ class MemoryBudget:
 @final
 @dataclass(frozen=True)
 class MemoryReservation:
-    """A line of a MemoryBudget's books (a `Reservation`); two of them are equal if they are the same line."""
+    """One entry of a MemoryBudget (a `Reservation`); two are equal if they refer to the same entry."""
 
     budget: MemoryBudget
     number: int
@@ -248,17 +265,17 @@ class MemoryReservation:
 
     @property
     def entry(self) -> Entry:
-        """The line as it stands now."""
+        """Current content of the entry."""
         return self.budget._entries[self.number]
 
     @property
     def state(self) -> State:
-        """Reserved, committed or burned."""
+        """Current state: reserved, committed or burned."""
         return self.entry.state
 
     @property
     def receipt(self) -> Mapping[str, object]:
-        """The number of the line, the limit, and what is spent of it by now."""
+        """Entry number, request id, digest, limit, capacity and current spent amounts, as JSON data."""
         return {
             "ledger": "in memory, gone with its process",
             "seq": self.number,
@@ -270,21 +287,21 @@ class MemoryReservation:
         }
 
     def commit(self, digest: str) -> None:
-        """Close it with the digest of what is released."""
+        """Close the reservation with the digest of the release."""
         self.budget._close(self.number, State.COMMITTED, self.holder, digest=checked_text("digest", digest))
 
     def burn(self, reason: str) -> None:
-        """Close it without a release; it stays charged."""
+        """Close the reservation without a release; it stays charged."""
         self.budget._close(self.number, State.BURNED, self.holder, reason=checked_text("reason", reason))
 
     def take_over(self, draws: int) -> int:
-        """Become the only holder; return the draws that count as made."""
+        """Become the only holder; return the number of draws counted as made."""
         return self.budget._take_over(self.number, self.holder, draws)
 
     def lease(self, draws: int) -> None:
-        """Allow this holder to draw until ``draws`` draws were made in all."""
+        """Allow this holder ``draws`` noise draws in total."""
         self.budget._lease(self.number, self.holder, draws)
 
     def check_holder(self) -> None:
-        """Check that no other object took over."""
+        """Check that no other object took over; raise SupersededError otherwise."""
         self.budget._require_holder(self.number, self.holder)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The smallest noise at which a loss that bounds objective perturbation meets its target (T43a)."""
+"""Search for the smallest noise at which objective perturbation's bounding loss meets its target (T43a)."""
 
 import math
 from collections.abc import Callable
@@ -15,42 +15,51 @@ from dperm.privacy.gaussian_profile import mu_for
 from dperm.privacy.rounding import raised
 
 MARGIN = 1e-10
-"""By how much less than delta the noise is calibrated to: the accountant's own allowance is 1e-11."""
+"""Relative margin below the target delta; the accountant's own allowance is 1e-11."""
 PUSHES = (0.0, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
 
 def certified_delta(bound: BoundingLoss, epsilon: float) -> float:
-    """The accountant's delta(epsilon) of one such event: never 0, as the loss is unbounded."""
+    """Return the accountant's delta(epsilon) for one such event: never 0, as the loss is unbounded."""
     return Single(bound.mirrored()).bracket(epsilon)[1]
 
 
 @dataclass(frozen=True)
 class NoiseSearch:
-    """A target, and the bounding loss as a function of the noise multiplier; its delta falls with the noise."""
+    """Target (epsilon, delta), and the bounding loss as a function of the noise multiplier.
+
+    Delta falls with the noise.
+    """
 
     epsilon: float
     delta: float
     bound: Callable[[float], BoundingLoss]
 
     def least(self, left: float) -> float:
-        """What one Gaussian loss needs of the epsilon that the determinant has ``left`` (T6): no bound needs less."""
+        """Return the noise multiplier of one Gaussian loss at epsilon ``left`` after the determinant (T6).
+
+        A lower bound.
+        """
         return raised(1 / mu_for(left, self.delta * (1 - MARGIN)), 4)
 
     def pushed(self, start: float) -> float:
-        """The first noise multiplier from ``start`` on, in small steps, that the accountant covers."""
+        """Return the first noise multiplier certified by the accountant, from ``start`` upwards in small steps."""
         for push in PUSHES:
             if self.covered(start * (1 + push)):
                 return start * (1 + push)
         raise AssumptionError("no noise near the exact one could be certified. Ask for a slightly larger epsilon.")
 
     def covered(self, noise_multiplier: float) -> bool:
-        """Whether the accountant's epsilon at delta is at most epsilon."""
+        """Return whether the accountant's epsilon at delta is at most the target epsilon."""
         alone = Composition(((self.bound(noise_multiplier).mirrored(), 1),))
         found = closed.epsilon_bracket(alone, self.delta)
         return found is not None and found[1] <= self.epsilon
 
     def root(self, least: float) -> float:
-        """Where log delta meets its target, in log noise, by the Illinois method from ``least`` noise upwards."""
+        """Return the noise multiplier at which delta meets its target.
+
+        Illinois method in log noise, from ``least`` upwards.
+        """
         low = high = math.log(least)
         above = below = self._excess(low)
         while below > 0:

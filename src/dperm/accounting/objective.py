@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The event of objective perturbation with Gaussian noise (T37, T39-T41); its noise is found in `objective_noise`."""
+"""Event of objective perturbation with Gaussian noise (T37, T39-T41); `objective_noise` calibrates its noise."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,15 +17,24 @@ from dperm.privacy.adjacency import Adjacency, Direction
 
 @dataclass(frozen=True)
 class PerturbedObjective(SingleEvent):
-    """The exact minimiser of sum_i f(x_i'theta, y_i) + r(theta) + (Lambda/2) ||theta||^2 + b'theta, b ~ N(0, sigma^2).
+    """Exact minimiser of sum_i f(x_i'theta, y_i) + r(theta) + (Lambda/2) ||theta||^2 + b'theta, b ~ N(0, sigma^2).
 
-    Each record's loss is convex, L-Lipschitz and beta-smooth in theta and depends on one linear function of it, so that
-    its Hessian has rank one; r is convex and public; Lambda > 0 (T42). ``noise_multiplier`` is sigma/L, ``curvature``
-    beta/Lambda. ``monotone``: the slope f' of a record has the same sign at every theta (T40); false for regression.
+    Each record's loss is convex, L-Lipschitz and beta-smooth in theta. It depends on one linear function of theta, so
+    its
+    Hessian has rank one. The regulariser r is convex and public; Lambda > 0 (T42).
 
     Under add/remove the privacy loss is bounded by T40, or by T39 if the losses are not monotone, with
-    c = log(1 + beta/Lambda) for the determinant (T37); under replace-one by T41, where c counts once. A solver that
-    stops early needs a second event (T43).
+    c = log(1 + beta/Lambda) for the determinant (T37). Under replace-one it is bounded by T41, with c counted once. A
+    solver stopping early needs a second event (T43).
+
+    Parameters
+    ----------
+    noise_multiplier
+        sigma/L, the noise's standard deviation over the Lipschitz constant of one record's loss.
+    curvature
+        beta/Lambda, the smoothness of one record's loss over the regularization strength.
+    monotone
+        Whether the slope f' of a record has the same sign at every theta (T40); false for regression.
 
     Examples
     --------
@@ -41,30 +50,30 @@ class PerturbedObjective(SingleEvent):
     kind: ClassVar[str] = "perturbed_objective"
 
     def __post_init__(self) -> None:
-        """Check and accept numpy scalars."""
+        """Check the parameters; numpy scalars are accepted."""
         object.__setattr__(self, "noise_multiplier", checked_multiplier(self.noise_multiplier))
         object.__setattr__(self, "curvature", checked_curvature(self.curvature))
         object.__setattr__(self, "monotone", checked_monotone(self.monotone))
 
     def bound(self, adjacency: Adjacency) -> BoundingLoss:
-        """The loss that bounds both orders of every neighbouring pair."""
+        """Return the loss bounding both orders of every neighbouring pair."""
         return bounding_loss(self.noise_multiplier, self.curvature, adjacency, self.monotone)
 
     def law(self, direction: Direction) -> MirroredLoss:
-        """The symmetric pair that dominates what T39, T40 or T41 bounds; the same when a record is added or removed."""
+        """Return the symmetric pair dominating the bound of T39, T40 or T41; adding and removing have the same law."""
         replaced = direction is Direction.REPLACE
         return self.bound(Adjacency.REPLACE_ONE if replaced else Adjacency.ADD_REMOVE).mirrored()
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """The moments of the bounding loss (T39, T40, T41)."""
+        """Return the Rényi curve from the moments of the bounding loss (T39, T40, T41)."""
         return rdp.moment_rdp(orders, self.bound(adjacency))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """T37, and the theorem of the bounding loss."""
+        """Return T37 and the theorem of the bounding loss."""
         if adjacency is Adjacency.REPLACE_ONE:
             return ("T37", "T41")
         return ("T37", "T40") if self.monotone else ("T37", "T39")
 
     def fields(self) -> Json:
-        """All three parameters."""
+        """Return noise multiplier, curvature and monotone as JSON."""
         return {"noise_multiplier": self.noise_multiplier, "curvature": self.curvature, "monotone": self.monotone}

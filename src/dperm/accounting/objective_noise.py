@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How much noise objective perturbation needs, in closed form: T37, T39-T41 and the recipe T43a."""
+"""Noise calibration for objective perturbation: T37, T39-T41 and the recipe T43a."""
 
 import math
 
@@ -25,22 +25,22 @@ LARGEST_CURVATURE = 1e100
 
 
 def checked_multiplier(value: object) -> float:
-    """sigma/L, in the range of every noise multiplier."""
+    """Return sigma/L if it is within the range of noise multipliers, else raise ParameterError."""
     return checks.between("noise_multiplier", value, *MULTIPLIERS, MULTIPLIER)
 
 
 def checked_curvature(value: object) -> float:
-    """beta/Lambda; 0 for linear losses."""
+    """Return beta/Lambda if it is in range (0 for linear losses), else raise ParameterError."""
     return checks.between("curvature", value, 0.0, LARGEST_CURVATURE, CURVATURE)
 
 
 def checked_monotone(value: object) -> bool:
-    """True or False, and nothing that only looks like it."""
+    """Return the value as a bool if it is a Python or numpy bool, else raise ParameterError."""
     return checks.truth("monotone", value, MONOTONE)
 
 
 def determinant_loss(curvature: float) -> float:
-    """The c = log(1 + curvature) that the Jacobian of the noise may add to the privacy loss, rounded up.
+    """Return c = log(1 + curvature), the largest loss due to the Jacobian of the noise, rounded up.
 
     Theorem T37. With a Hessian of rank one and eigenvalue at most beta,
         det(H + Lambda I + the record's) / det(H + Lambda I) <= 1 + beta/Lambda.
@@ -49,9 +49,9 @@ def determinant_loss(curvature: float) -> float:
 
 
 def bounding_loss(noise_multiplier: float, curvature: float, adjacency: Adjacency, monotone: bool) -> BoundingLoss:
-    """What bounds the privacy loss in both orders: T40 or T39 under add/remove, T41 (b) or (c) under replace-one.
+    """Return the loss bounding both orders: T40 or T39 under add/remove, T41 (b) or (c) under replace-one.
 
-    Adding a record costs no determinant (T37); the bound of removing one is used for both.
+    Adding a record costs no determinant (T37); the bound for removing one is used for both.
     """
     c, mu = determinant_loss(curvature), 1 / noise_multiplier
     if adjacency is Adjacency.REPLACE_ONE:
@@ -62,10 +62,11 @@ def bounding_loss(noise_multiplier: float, curvature: float, adjacency: Adjacenc
 def objective_delta(
     epsilon: float, noise_multiplier: float, curvature: float, adjacency: Adjacency | str, monotone: bool = True
 ) -> float:
-    """Upper bound on delta(epsilon) of one `PerturbedObjective`: T40 or T39 (add_remove), T41 (replace_one).
+    """Return an upper bound on delta(epsilon) of one `PerturbedObjective`: T40 or T39 (add_remove), T41 (replace_one).
 
-    The number of `account`, without an engine; at most 1, and never 0, as the loss is unbounded. For small epsilon it
-    is below the theorems' own: both orders are bounded, which leaves the tangent of `dperm.accounting.laws.objective`.
+    It equals `account`'s number, without an engine. It is at most 1 and never 0, as the loss is unbounded. For small
+    epsilon it is below the theorems' own bound. Both orders are bounded, so the tangent of
+    `dperm.accounting.laws.objective` applies.
     """
     epsilon, noise = checks.nonnegative("epsilon", epsilon), checked_multiplier(noise_multiplier)
     bound = bounding_loss(noise, curvature, Adjacency.of(adjacency), checked_monotone(monotone))
@@ -75,10 +76,13 @@ def objective_delta(
 def objective_noise_multiplier(
     epsilon: float, delta: float, curvature: float, adjacency: Adjacency | str, monotone: bool = True
 ) -> float:
-    """The smallest sigma/L, rounded up, at which one `PerturbedObjective` is (epsilon, delta)-DP by the accountant.
+    """Return the smallest sigma/L, rounded up, at which the accountant certifies (epsilon, delta)-DP.
 
-    Theorem T43a. Under add_remove, monotone: sigma/L = 1/mu(epsilon - c, delta) with mu of T6, the exact inverse of
-    T40; otherwise the root of T39 or T41, which grow with L/sigma. Checked at the very value that is returned.
+    Theorem T43a, for one `PerturbedObjective`. Under add_remove with monotone losses, sigma/L = 1/mu(epsilon - c,
+    delta)
+    with mu of T6, the exact inverse of T40. Otherwise it is the root of T39 or T41, which grow with L/sigma. The
+    returned
+    value itself is checked.
 
     Raises
     ------

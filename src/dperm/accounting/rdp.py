@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rényi differential privacy: a third view beside the exact engines.
 
-A curve is the array of tau(alpha) = sup D_alpha(M(D) || M(D')), over both orders of every neighbouring pair, at an
-array of orders alpha > 1 (T16). Curves of mechanisms that run one after the other add; ``rdp_epsilon`` and
-``rdp_delta`` turn the sum into (epsilon, delta) by T17. Every curve is rounded up.
+A curve is the array of tau(alpha) = sup D_alpha(M(D) || M(D')) at an array of orders alpha > 1 (T16). The supremum is
+over both orders of every neighbouring pair. Curves of mechanisms run in sequence add. ``rdp_epsilon`` and ``rdp_delta``
+convert the sum to (epsilon, delta) by T17. Every curve is rounded up.
 
 >>> step = poisson_gaussian_rdp(DEFAULT_ORDERS, 1.0, rate=0.01, adjacency="add_remove")
 >>> round(rdp_epsilon(1000 * step, delta=1e-5), 2)  # account() says 1.83
@@ -28,13 +28,13 @@ from dperm.privacy.rounding import ULP
 
 
 def _default_orders() -> Array:
-    """Steps of 4 % in alpha - 1, whole numbers from 16 on: epsilon is within 2e-4 of the best order's."""
+    """Return orders in steps of 4 % in alpha - 1, integers from 17 on: epsilon is within 2e-4 of the best order's."""
     low = 1 + np.geomspace(0.005, 15, 205)
     return np.asarray(np.concatenate([low, np.unique(np.rint(np.geomspace(17, 100_000, 222)))]))
 
 
 DEFAULT_ORDERS = _default_orders()
-"""From 1.005 (huge epsilons) to 100,000 (epsilons of 1e-4)."""
+"""Default orders, from 1.005 (huge epsilons) to 100,000 (epsilons of 1e-4); read-only."""
 DEFAULT_ORDERS.flags.writeable = False
 
 _LARGEST_SHIFT = 1e100
@@ -42,23 +42,52 @@ _LARGEST_SHIFT = 1e100
 
 
 def gaussian_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float = 1.0) -> Array:
-    """The curve of Gaussian noise with standard deviation ``noise_multiplier``: alpha Delta^2 / (2 sigma^2).
+    """Return the curve of Gaussian noise with standard deviation ``noise_multiplier``: alpha Delta^2 / (2 sigma^2).
 
-    Theorem T16 [Mironov 2017, Prop 7]. Under replace_one one record moves a clipped sum by two: give
-    ``sensitivity=2.0`` (the RDP accountant of dp-accounting 0.6 forgets it).
+    Theorem T16 [Mironov 2017, Prop 7]. Under replace_one, one record moves a clipped sum by two: give
+    ``sensitivity=2.0``
+    (the RDP accountant of dp-accounting 0.6 omits this factor).
+
+    Parameters
+    ----------
+    orders
+        Orders alpha > 1.
+    noise_multiplier
+        Standard deviation sigma of the noise.
+    sensitivity
+        L2 sensitivity Delta, in the same unit as the noise.
+
+    Returns
+    -------
+    array
+        tau(alpha) at ``orders``, rounded up.
     """
     alpha, shift = _orders(orders), _shift(noise_multiplier, sensitivity)
     return up_array(alpha * (shift * shift / 2)) if shift < _LARGEST_SHIFT else np.full(alpha.shape, np.inf)
 
 
 def laplace_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float = 1.0) -> Array:
-    """The curve of Laplace noise with scale b = ``noise_multiplier``, t = Delta/b.
+    """Return the curve of Laplace noise with scale b = ``noise_multiplier``, t = Delta/b.
 
     Theorem T16 [Mironov 2017, Prop 6].
         ln[alpha/(2 alpha-1) e^{(alpha-1) t} + (alpha-1)/(2 alpha-1) e^{-alpha t}] / (alpha - 1).
 
-    For small t the bracket is 1 + alpha (alpha-1) t^2/2 + ..., of which the formula keeps few digits; there
-    alpha t^2/2, which holds for every t-DP mechanism (T16), is the better upper bound, so the smaller is returned.
+    For small t the bracket is 1 + alpha (alpha-1) t^2/2 + ..., and the formula loses digits to cancellation. There
+    alpha t^2/2, valid for every t-DP mechanism (T16), is the better upper bound; the smaller one is returned.
+
+    Parameters
+    ----------
+    orders
+        Orders alpha > 1.
+    noise_multiplier
+        Scale b of the noise.
+    sensitivity
+        L1 sensitivity Delta, in the same unit as the noise.
+
+    Returns
+    -------
+    array
+        tau(alpha) at ``orders``, rounded up.
     """
     alpha, t = _orders(orders), _shift(noise_multiplier, sensitivity)
     if t > _LARGEST_SHIFT:
@@ -74,12 +103,12 @@ def laplace_rdp(orders: ArrayLike, noise_multiplier: float, sensitivity: float =
 
 
 def randomized_response_rdp(orders: ArrayLike, epsilon: float, values: int = 2) -> Array:
-    """The curve of randomised response on k = ``values`` values (local, hence replace_one).
+    """Return the curve of randomised response on k = ``values`` values (local, hence replace_one).
 
     Theorem T9: with p = e^eps/(e^eps + k - 1), q = 1/(e^eps + k - 1),
         ln[p^alpha q^{1-alpha} + q^alpha p^{1-alpha} + (k-2) q] / (alpha - 1).
 
-    The bracket is 1 + q (1 - e^{-(alpha-1) eps})(e^{alpha eps} - 1): no cancellation.
+    The bracket is 1 + q (1 - e^{-(alpha-1) eps})(e^{alpha eps} - 1), evaluated without cancellation.
     """
     alpha, epsilon = _orders(orders), checks.nonnegative("epsilon", epsilon)
     values = checks.count("values", values, least=2)
@@ -93,7 +122,7 @@ def randomized_response_rdp(orders: ArrayLike, epsilon: float, values: int = 2) 
 
 
 def pure_rdp(orders: ArrayLike, epsilon: float) -> Array:
-    """The smallest curve that holds for every epsilon-DP mechanism.
+    """Return the smallest curve valid for every epsilon-DP mechanism.
 
     Theorem T16: at most min(eps, alpha eps^2/2); binary randomised response (T9) is the exact worst case.
     """
@@ -103,20 +132,42 @@ def pure_rdp(orders: ArrayLike, epsilon: float) -> Array:
 def poisson_gaussian_rdp(
     orders: ArrayLike, noise_multiplier: float, *, rate: float, adjacency: Adjacency | str
 ) -> Array:
-    """The curve of one Gaussian step on a Poisson sample.
+    """Return the curve of one Gaussian step on a Poisson sample.
 
     Theorem T26 [Mironov, Talwar & Zhang 2019], add_remove, whole alpha.
         ln[sum_k C(alpha,k) (1-q)^{alpha-k} q^k e^{(k^2-k)/(2 sigma^2)}] / (alpha - 1).
-    Between whole orders, the smaller of two upper bounds, both proved (and both exact at whole orders): the chord, as
-    (alpha-1) tau(alpha) = ln E_Q[(P/Q)^alpha] is convex and zero at 1; and the binomial series cut where its next term
-    is negative, whose Lagrange remainder has the sign of that term. Never more than alpha/(2 sigma^2), no sampling.
+    Between whole orders, the smaller of two proved upper bounds is returned; both are exact at whole orders. The chord
+    is
+    one, as (alpha-1) tau(alpha) = ln E_Q[(P/Q)^alpha] is convex and zero at 1. The other is the binomial series cut
+    where
+    its next term is negative: its Lagrange remainder has the sign of that term. The curve never exceeds alpha/(2
+    sigma^2),
+    the value without sampling.
 
     Theorem T4 for replace_one [Mironov 2017, Prop 11], by Cauchy-Schwarz through the set without the record:
         tau'(alpha) <= (alpha - 1/2)/(alpha - 1) tau(2 alpha) + tau(2 alpha - 1),
     at most 2.5 tau(2 alpha) for alpha >= 2 (T4 states 3). Also tau'(alpha) <= tau(alpha) + ln 1/(1-q), because the
-    other set's law is at least (1-q) times the law without the record; and never more than 2 alpha/sigma^2, no
-    sampling. The smallest is returned: valid, but up to 50 times the exact pair of T25 at orders where tau(2 alpha)
-    has left its quadratic start and tau(alpha) has not; account() composes the exact pair.
+    other
+    set's law is at least (1-q) times the law without the record. The curve never exceeds 2 alpha/sigma^2, the value
+    without sampling. The smallest bound is returned. It is valid, but up to 50 times the exact pair of T25 at orders
+    where
+    tau(2 alpha) has left its quadratic start and tau(alpha) has not. account() composes the exact pair.
+
+    Parameters
+    ----------
+    orders
+        Orders alpha > 1.
+    noise_multiplier
+        Noise multiplier sigma, relative to one record added or removed.
+    rate
+        Sampling rate q, in (0, 1].
+    adjacency
+        "add_remove" or "replace_one".
+
+    Returns
+    -------
+    array
+        tau(alpha) at ``orders``, rounded up.
     """
     alpha, shift = _orders(orders), _shift(noise_multiplier, 1.0)
     rate, relation = checks.rate("rate", rate), Adjacency.of(adjacency)
@@ -127,13 +178,14 @@ def poisson_gaussian_rdp(
 
 
 def without_replacement_gaussian_rdp(orders: ArrayLike, noise_multiplier: float, *, rate: float) -> Array:
-    """The curve of one Gaussian step on a sample without replacement, under replace_one; m = 2/sigma.
+    """Return the curve of one Gaussian step on a sample without replacement, under replace_one; m = 2/sigma.
 
     Theorem T24a [Wang, Balle & Kasiviswanathan 2019, Thm 9], whole alpha, tau(j) = j m^2/2.
         ln[1 + q^2 C(alpha,2) min(4 (e^{tau(2)} - 1), 2 e^{tau(2)}) + sum_{j>=3} 2 q^j C(alpha,j) e^{(j-1) tau(j)}]
         / (alpha - 1).
-    Between whole orders the chord, as in ``poisson_gaussian_rdp``. Sampling never hurts (D_alpha is quasi-convex), so
-    the curve is cut at alpha m^2/2. Not proved under add_remove (T21).
+    Between whole orders the chord is used, as in ``poisson_gaussian_rdp``. Sampling never increases the loss (D_alpha
+    is
+    quasi-convex), so the curve is capped at alpha m^2/2. Not proved under add_remove (T21).
     """
     alpha, shift = _orders(orders), _shift(noise_multiplier, 2.0)
     rate = checks.rate("rate", rate)
@@ -151,10 +203,11 @@ def without_replacement_gaussian_rdp(orders: ArrayLike, noise_multiplier: float,
 
 
 def moment_rdp(orders: ArrayLike, bound: BoundingLoss) -> Array:
-    """The curve ln E e^{(alpha-1) U} / (alpha - 1) of a loss U that bounds the privacy loss (T16, T39-T41, T53a).
+    """Return the curve ln E e^{(alpha-1) U} / (alpha - 1) of a loss U bounding the privacy loss (T16, T39-T41, T53a).
 
-    D_alpha(P || Q) = ln E_P e^{(alpha-1) L} / (alpha - 1), and L <= U. The terms of the logarithm are of the sizes of
-    (alpha-1) U at its largest and 1, and are allowed for as such.
+    D_alpha(P || Q) = ln E_P e^{(alpha-1) L} / (alpha - 1), and L <= U. The rounding allowance scales with the logarithm
+    of
+    the moment plus 1.
     """
     alpha = _orders(orders)
     logs = bound.log_mgf_real(alpha - 1)
@@ -162,12 +215,27 @@ def moment_rdp(orders: ArrayLike, bound: BoundingLoss) -> Array:
 
 
 def rdp_epsilon(curve: ArrayLike, delta: float, orders: ArrayLike = DEFAULT_ORDERS) -> float:
-    """The epsilon of a Rényi curve at ``delta``, the smallest over the orders; rounded up, at least 0.
+    """Return the epsilon of a Rényi curve at ``delta``, the smallest over the orders; rounded up, at least 0.
 
     Theorem T17 [Canonne, Kamath & Steinke 2020, Prop 12].
         eps = tau + [ln(1/delta) + (alpha-1) ln(1 - 1/alpha) - ln alpha] / (alpha - 1) for every alpha > 1.
     Mironov's older tau + ln(1/delta)/(alpha-1) is larger. The best order may be chosen afterwards for a composition
-    fixed in advance; after adaptive stopping it may not (T14).
+    fixed
+    in advance; after adaptive stopping it may not (T14).
+
+    Parameters
+    ----------
+    curve
+        tau(alpha) at ``orders``; curves of steps in sequence add.
+    delta
+        Target delta, in (0, 1).
+    orders
+        Orders of the curve.
+
+    Returns
+    -------
+    float
+        Upper bound on epsilon.
     """
     alpha, tau = _curve(curve, orders)
     log_delta = math.log(checks.positive_delta("delta", delta))
@@ -177,9 +245,23 @@ def rdp_epsilon(curve: ArrayLike, delta: float, orders: ArrayLike = DEFAULT_ORDE
 
 
 def rdp_delta(curve: ArrayLike, epsilon: float, orders: ArrayLike = DEFAULT_ORDERS) -> float:
-    """The delta of a Rényi curve at ``epsilon``, the smallest over the orders; rounded up, at most 1.
+    """Return the delta of a Rényi curve at ``epsilon``, the smallest over the orders; rounded up, at most 1.
 
     Theorem T17: e^{(alpha-1)(tau - eps)} (1 - 1/alpha)^alpha / (alpha - 1) for every alpha > 1.
+
+    Parameters
+    ----------
+    curve
+        tau(alpha) at ``orders``; curves of steps in sequence add.
+    epsilon
+        Epsilon of the statement, at least 0.
+    orders
+        Orders of the curve.
+
+    Returns
+    -------
+    float
+        Upper bound on delta.
     """
     alpha, tau = _curve(curve, orders)
     epsilon = checks.nonnegative("epsilon", epsilon)
@@ -189,7 +271,7 @@ def rdp_delta(curve: ArrayLike, epsilon: float, orders: ArrayLike = DEFAULT_ORDE
 
 
 def _poisson_add_remove(alpha: Array, shift: float, rate: float) -> Array:
-    """T26 with 1/sigma = ``shift``."""
+    """Return the curve of T26 with 1/sigma = ``shift``."""
     if rate == 1 or shift > _LARGEST_SHIFT:
         return gaussian_rdp(alpha, 1.0, shift)
 
@@ -203,7 +285,7 @@ def _poisson_add_remove(alpha: Array, shift: float, rate: float) -> Array:
 
 
 def _poisson_replace_one(alpha: Array, shift: float, rate: float) -> Array:
-    """The two detours of T4, through the data set without the record."""
+    """Return the smaller of T4's two bounds through the data set without the record."""
     unsampled = -math.log1p(-rate)  # D_infinity of the law without the record against either neighbour's
     beta = np.maximum(alpha, 2.0)  # the curve grows with alpha; below 2 the factor would explode
     first = (beta - 0.5) / (beta - 1) * _poisson_add_remove(2 * beta, shift, rate)
@@ -212,12 +294,12 @@ def _poisson_replace_one(alpha: Array, shift: float, rate: float) -> Array:
 
 
 def _shift(noise_multiplier: float, sensitivity: float) -> float:
-    """Sensitivity over noise scale, rounded up."""
+    """Return sensitivity over noise scale, rounded up."""
     return quotient(checks.positive("sensitivity", sensitivity), checks.positive("noise_multiplier", noise_multiplier))
 
 
 def _orders(orders: ArrayLike) -> Array:
-    """The orders as floats, each finite and > 1."""
+    """Return the orders as floats; raise ParameterError unless each is finite and > 1."""
     alpha = np.asarray(orders)
     if alpha.dtype.kind not in "iuf" or alpha.size == 0 or not bool(np.all((alpha > 1) & (alpha < np.inf))):
         raise ParameterError(f"orders must be finite numbers > 1, got {shown(orders)}.")
@@ -225,7 +307,7 @@ def _orders(orders: ArrayLike) -> Array:
 
 
 def _curve(curve: ArrayLike, orders: ArrayLike) -> tuple[Array, Array]:
-    """Orders and curve, as many of the one as of the other; an infinite entry says nothing at its order."""
+    """Return orders and curve, of equal shape; an infinite entry gives no bound at its order."""
     alpha, tau = _orders(orders), np.asarray(curve)
     if tau.dtype.kind not in "iuf" or tau.shape != alpha.shape or not bool(np.all(tau >= 0)):
         raise ParameterError(

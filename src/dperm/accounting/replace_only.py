@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Noise calibrated to a sensitivity that is proved under replace-one and nowhere else."""
+"""Noise calibrated to a sensitivity proved under replace-one only."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -18,16 +18,22 @@ Noise = Gaussian | Laplace
 
 @dataclass(frozen=True)
 class ReplaceOneOnly(SingleEvent):
-    """Gaussian or Laplace noise on a statistic of public n whose sensitivity is proved for a replaced record only.
+    """Gaussian or Laplace noise on a statistic of public n, with a sensitivity proved for a replaced record only.
 
-    Let replacing one record move the statistic by at most D (in L2 for Gaussian, in L1 for Laplace noise), and let
-    sigma be the noise's standard deviation (Laplace: its scale). A noise multiplier is relative to one record added or
-    removed and is read under replace-one with twice that sensitivity, so D counts as two halves: the event is
-    ``ReplaceOneOnly(Gaussian(2 * sigma / D))``, with mu = 2 / (2 sigma / D) = D / sigma (T6; for Laplace noise that is
-    the pure epsilon, T5).
+    Let replacing one record move the statistic by at most D (in L2 for Gaussian, in L1 for Laplace noise). Let sigma be
+    the
+    noise's standard deviation (Laplace: its scale). A noise multiplier is relative to one record added or removed, and
+    replace-one doubles that sensitivity, so D counts as two halves. The event is ``ReplaceOneOnly(Gaussian(2 * sigma /
+    D))``
+    with mu = 2 / (2 sigma / D) = D / sigma (T6; for Laplace noise this is the pure epsilon, T5).
 
-    Without the mark the event would claim mu = D / (2 sigma) under add/remove. Nobody proved that D / 2 bounds what one
-    record added or removed does (the mean of n records even divides by another number), so add/remove is refused.
+    A plain event would claim mu = D / (2 sigma) under add/remove. There is no proof that D / 2 bounds the effect of one
+    record added or removed (the mean of n records even changes its divisor), so add/remove is refused.
+
+    Parameters
+    ----------
+    event
+        One `Gaussian` or `Laplace` event.
 
     Examples
     --------
@@ -42,7 +48,7 @@ class ReplaceOneOnly(SingleEvent):
     kind: ClassVar[str] = "replace_one_only"
 
     def __post_init__(self) -> None:
-        """Accept only the two events whose replace-one law is that of a sensitivity."""
+        """Check that the event is Gaussian or Laplace: their replace-one law depends on a sensitivity alone."""
         if not isinstance(self.event, Noise):
             raise ParameterError(
                 f"event must be one Gaussian or Laplace event, got {shown(self.event)}. Other mechanisms need no mark: "
@@ -51,31 +57,34 @@ class ReplaceOneOnly(SingleEvent):
             )
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
-        """Refuse add/remove: no sensitivity is proved there (T4 leads from add/remove to replace-one, not back)."""
+        """Return the adjacency; raise AdjacencyError for add/remove, which has no proved sensitivity.
+
+        T4 leads from add/remove to replace-one, not back.
+        """
         if adjacency is Adjacency.ADD_REMOVE:
             raise self._unproved("add_remove")
         return adjacency
 
     def law(self, direction: Direction) -> GaussianLoss | LaplaceLoss:
-        """The noise's own: T6 with mu = D / sigma, or T5 with epsilon = D / b."""
+        """Return the law of the noise: T6 with mu = D / sigma, or T5 with epsilon = D / b."""
         if direction is not Direction.REPLACE:
             raise self._unproved(direction.value)
         return self.event.law(direction)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """The noise's own (T16)."""
+        """Return the Rényi curve of the noise (T16)."""
         return self.event.rdp(orders, self.reading(adjacency))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """The noise's own."""
+        """Return the theorem tags of the noise."""
         return self.event.tags(self.reading(adjacency))
 
     def unwrapped(self) -> SingleEvent:
-        """The noise: it has the same loss wherever this event has one."""
+        """Return the noise event: it has the same loss under replace-one."""
         return self.event
 
     def fields(self) -> Json:
-        """None of its own; the noise is nested by the serialiser."""
+        """Return no fields; the serialiser nests the noise event."""
         return {}
 
     def _unproved(self, asked: str) -> AdjacencyError:

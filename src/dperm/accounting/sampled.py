@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Events on a secret random sample of the records.
 
-The theorems are about the sampler that is named, and no other: a shuffled loader is neither of these two (T27), and
-has no event here. Account its epochs without amplification: E epochs in which every record is in exactly one batch
-are a Gaussian with noise multiplier sigma / sqrt(E) (`dperm.accounting.theorems`).
+Each theorem holds for the named sampler only. A shuffled loader is neither of the two samplers here (T27) and has no
+event. Account its epochs without amplification: E epochs with every record in exactly one batch are a Gaussian with
+noise multiplier sigma / sqrt(E) (`dperm.accounting.theorems`).
 """
 
 import math
@@ -41,7 +41,7 @@ Base = Gaussian | Laplace | Pure | Approximate
 
 
 def _check_base(sampler: str, base: object, unmarked: str) -> None:
-    """One plain event. ``unmarked``: what to do about a ReplaceOneOnly, whose noise alone may claim too much."""
+    """Check that the base is one plain event; ``unmarked`` is the remedy for a ReplaceOneOnly."""
     if isinstance(base, ReplaceOneOnly):
         raise ParameterError(f"{sampler} cannot sample for {base}. {unmarked}")
     if not isinstance(base, Base):
@@ -52,7 +52,7 @@ def _check_base(sampler: str, base: object, unmarked: str) -> None:
 
 
 def _amplified(base: Pure | Approximate, rate: float) -> AtomicLoss:
-    """T21: (log(1 + q (e^eps - 1)), q delta), for the adjacency under which the base was declared."""
+    """Return T21's law, (log(1 + q (e^eps - 1)), q delta), for the base's declared adjacency."""
     delta = base.delta if isinstance(base, Approximate) else 0.0
     epsilon = math.log1p(rate * math.expm1(base.epsilon)) if base.epsilon < 700 else base.epsilon
     return response_loss(epsilon * (1 + 1e-15), math.nextafter(rate * delta, 1.0) if delta else 0.0)
@@ -60,9 +60,16 @@ def _amplified(base: Pure | Approximate, rate: float) -> AtomicLoss:
 
 @dataclass(frozen=True)
 class Poisson(SingleEvent):
-    """``event`` on a Poisson sample: every record is in it with probability ``rate``, independently, anew each time.
+    """``event`` on a fresh Poisson sample: each record is included independently with probability ``rate``.
 
     The normaliser and the number of steps are public; an empty sample still releases its noise (T22).
+
+    Parameters
+    ----------
+    event
+        One `Gaussian`, `Laplace`, `Pure` or `Approximate` event.
+    rate
+        Sampling rate, from 1e-12 to 1.
     """
 
     event: Base
@@ -70,12 +77,12 @@ class Poisson(SingleEvent):
     kind: ClassVar[str] = "poisson"
 
     def __post_init__(self) -> None:
-        """Check and accept numpy scalars."""
+        """Check the base event and the rate; numpy scalars are accepted."""
         _check_base("Poisson", self.event, POISSON_UNMARKED)
         object.__setattr__(self, "rate", checks.between("rate", self.rate, SMALLEST_RATE, 1.0, RATE))
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
-        """T22 under add/remove; T25 is proved for the Gaussian only, so others go through add/remove and T4."""
+        """Return the adjacency: T22 under add/remove, T25 for the Gaussian; other events use add/remove and T4."""
         if self.rate == 1:
             return self.event.reading(adjacency)
         if isinstance(self.event, Pure | Approximate) and self.event.adjacency is Adjacency.REPLACE_ONE:
@@ -86,7 +93,7 @@ class Poisson(SingleEvent):
         return adjacency if isinstance(self.event, Gaussian) else Adjacency.ADD_REMOVE
 
     def law(self, direction: Direction) -> LossLaw:
-        """T22, T25 (Gaussian), T22's pair with Laplace noise, T21 (pure and approximate)."""
+        """Return the loss law: T22, T25 (Gaussian), T22's pair with Laplace noise, T21 (pure and approximate)."""
         if self.rate == 1:
             return self.event.law(direction)
         if isinstance(self.event, Gaussian):
@@ -96,7 +103,7 @@ class Poisson(SingleEvent):
         return _amplified(self.event, self.rate)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """T26 for the Gaussian under add/remove, T4 on top of it under replace-one."""
+        """Return the Rényi curve of a Gaussian base: T26 under add/remove, with T4 under replace-one."""
         if self.rate == 1:
             return self.event.rdp(orders, adjacency)
         if not isinstance(self.event, Gaussian):
@@ -106,7 +113,7 @@ class Poisson(SingleEvent):
         return rdp.poisson_gaussian_rdp(orders, self.event.noise_multiplier, rate=self.rate, adjacency=adjacency)
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """T22, T25 or T21, and T4 where it is read through add/remove."""
+        """Return T22, T25 or T21, and T4 if the loss is converted from add/remove."""
         if self.rate == 1:
             return self.event.tags(adjacency)
         if isinstance(self.event, Gaussian):
@@ -115,20 +122,28 @@ class Poisson(SingleEvent):
         return own if adjacency is Adjacency.ADD_REMOVE else (*own, "T4")
 
     def unwrapped(self) -> SingleEvent:
-        """At rate 1, the event itself."""
+        """Return the base event at rate 1, else this event."""
         return self.event if self.rate == 1 else self
 
     def fields(self) -> Json:
-        """The rate; the base event is nested by the serialiser."""
+        """Return the rate; the serialiser nests the base event."""
         return {"rate": self.rate}
 
 
 @dataclass(frozen=True)
 class WithoutReplacement(SingleEvent):
-    """``event`` on a uniform sample of fixed public size m out of public n, ``rate`` = m / n, anew each time.
+    """``event`` on a fresh uniform sample of public size m out of public n, ``rate`` = m / n.
 
-    Proved under replace-one only (T21, T24). The pair of T24 is valid but not tight: a bracket brackets the pair's
-    epsilon, and the mechanism's own may be smaller.
+    Proved under replace-one only (T21, T24). The pair of T24 is valid but not tight. Brackets enclose the pair's
+    epsilon;
+    the mechanism's own may be smaller.
+
+    Parameters
+    ----------
+    event
+        One `Gaussian`, `Laplace`, `Pure` or `Approximate` event.
+    rate
+        Sampling rate m / n, from 1e-12 to 1.
     """
 
     event: Base
@@ -136,12 +151,17 @@ class WithoutReplacement(SingleEvent):
     kind: ClassVar[str] = "without_replacement"
 
     def __post_init__(self) -> None:
-        """Check and accept numpy scalars."""
+        """Check the base event and the rate; numpy scalars are accepted."""
         _check_base("WithoutReplacement", self.event, FIXED_UNMARKED)
         object.__setattr__(self, "rate", checks.between("rate", self.rate, SMALLEST_RATE, 1.0, RATE))
 
     def reading(self, adjacency: Adjacency) -> Adjacency:
-        """Refuse add/remove: the sample size would depend on the private n (T21, the mixed case)."""
+        """Return the adjacency.
+
+        Raise AdjacencyError for add/remove, where the sample size would depend on the private n.
+
+        This is the mixed case of T21. The base must be proved under replace-one.
+        """
         if adjacency is Adjacency.ADD_REMOVE:
             raise AdjacencyError(
                 'sampling without replacement is proved for adjacency="replace_one" (T21), got "add_remove". '
@@ -155,7 +175,7 @@ class WithoutReplacement(SingleEvent):
         return adjacency
 
     def law(self, direction: Direction) -> LossLaw:
-        """T24's splice (its proof needs only a symmetric base profile), or T21 for pure and approximate bases."""
+        """Return T24's splice (its proof needs only a symmetric base profile), or T21 for pure or approximate bases."""
         if self.rate == 1:
             return self.event.law(direction)
         if isinstance(self.event, Gaussian):
@@ -165,7 +185,7 @@ class WithoutReplacement(SingleEvent):
         return _amplified(self.event, self.rate)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """T24a, for the Gaussian."""
+        """Return the Rényi curve of T24a, for a Gaussian base only."""
         if self.rate == 1:
             return self.event.rdp(orders, adjacency)
         if not isinstance(self.event, Gaussian):
@@ -173,15 +193,15 @@ class WithoutReplacement(SingleEvent):
         return rdp.without_replacement_gaussian_rdp(orders, self.event.noise_multiplier, rate=self.rate)
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """T24 or T21."""
+        """Return T24, or T21 and T14 for pure and approximate bases."""
         if self.rate == 1:
             return self.event.tags(adjacency)
         return ("T24",) if isinstance(self.event, Gaussian | Laplace) else ("T21", "T14")
 
     def unwrapped(self) -> SingleEvent:
-        """At rate 1, the event itself."""
+        """Return the base event at rate 1, else this event."""
         return self.event if self.rate == 1 else self
 
     def fields(self) -> Json:
-        """The rate; the base event is nested by the serialiser."""
+        """Return the rate; the serialiser nests the base event."""
         return {"rate": self.rate}

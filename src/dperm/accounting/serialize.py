@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Events as JSON and back. The format is versioned; a reader refuses what it does not know and never guesses."""
+"""Conversion of events to and from JSON. The format is versioned; readers refuse unknown content and never guess."""
 
 import json
 from collections.abc import Mapping
@@ -20,24 +20,30 @@ _PLAIN: dict[str, type[SingleEvent]] = {
     e.kind: e for e in (Gaussian, Laplace, Pure, Approximate, RandomizedResponse, PerturbedObjective, PerturbedSoftmax)
 }
 _Nesting = Poisson | WithoutReplacement | ReplaceOneOnly
-"""Elementary events around another one."""
+"""Elementary events wrapping another event."""
 _NESTING: dict[str, type[_Nesting]] = {e.kind: e for e in (Poisson, WithoutReplacement, ReplaceOneOnly)}
 
 
 def event_to_json(event: Event) -> str:
-    """One line of standard JSON (no NaN, no Infinity)."""
+    """Return the event as one line of standard JSON (no NaN, no Infinity).
+
+    Raises
+    ------
+    ParameterError
+        If ``event`` is not an event.
+    """
     if not isinstance(event, Event):
         raise ParameterError(f"event must be an event such as Gaussian(1.0) * 10, got {shown(event)}.")
     return json.dumps({"dperm_event": VERSION, **_encode(event)}, allow_nan=False)
 
 
 def event_from_json(text: str) -> Event:
-    """The event that `event_to_json` wrote, or the event inside a record that `Record.to_json` wrote.
+    """Return the event written by `event_to_json`, or the event inside a record written by `Record.to_json`.
 
     Raises
     ------
     EventFormatError
-        If the text is not JSON, has another version, or holds something that is not an event.
+        If the text is not JSON, has another version, or does not hold a valid event.
     """
     try:
         data = json.loads(text, object_pairs_hook=_unique)
@@ -56,7 +62,7 @@ def event_from_json(text: str) -> Event:
 
 
 def _unique(pairs: list[tuple[str, object]]) -> Json:
-    """An object whose keys are all different: the last one winning would be a guess."""
+    """Return the object as a dict; raise EventFormatError for duplicate keys instead of guessing."""
     data = dict(pairs)
     if len(data) < len(pairs):
         raise EventFormatError("a stored event names the same field twice.")
@@ -102,7 +108,7 @@ def _make(kind: object, fields: Json) -> Event:
 
 
 def _parts(events: object) -> list[object]:
-    """What "composed" holds: a list, and not an empty one."""
+    """Return the list of a "composed" event; raise EventFormatError if it is not a non-empty list."""
     if not isinstance(events, list) or not events:
         raise EventFormatError(f'a stored composition has a list of "events", at least one, got {shown(events)}.')
     return events

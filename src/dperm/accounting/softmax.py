@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Objective perturbation of softmax regression with Gaussian noise: its event, and how much noise it needs (T53a)."""
+"""Objective perturbation of softmax regression with Gaussian noise: its event and its noise calibration (T53a)."""
 
 import math
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ MOST_CLASSES = 10**6
 
 
 def softmax_determinant_loss(curvature: float, classes: int) -> float:
-    """The c = (K-1) log(1 + curvature) that the Jacobian of the noise may add to the privacy loss, rounded up.
+    """Return c = (K-1) log(1 + curvature), the largest loss due to the Jacobian of the noise, rounded up.
 
-    Theorem T53a. A record's Hessian w (diag(p) - pp') (x) xx' has rank K-1 at most and trace at most w R^2 (1 - 1/K),
-    so with A >= Lambda I, and the mean of logarithms at most the logarithm of the mean,
+    Theorem T53a. A record's Hessian w (diag(p) - pp') (x) xx' has rank K-1 at most and trace at most w R^2 (1 - 1/K).
+    With A >= Lambda I, and the mean of logarithms at most the logarithm of the mean,
         log det(A + the record's) - log det A <= (K-1) log(1 + w R^2/(K Lambda)).
     """
     curvature, classes = _checked_curvature(curvature), _checked_classes(classes)
@@ -33,10 +33,10 @@ def softmax_determinant_loss(curvature: float, classes: int) -> float:
 
 
 def softmax_bound(noise_multiplier: float, curvature: float, classes: int, adjacency: Adjacency) -> BoundingLoss:
-    """What bounds the privacy loss in both orders (T53a): a gradient lies in the hull of 0 and K-1 vertices.
+    """Return the loss bounding both orders (T53a): a gradient lies in the hull of 0 and K-1 vertices.
 
-    Adding a record costs no determinant (T37); the bound of removing one is used for both. Replacing one is bounded by
-    the sharpened form, which counts distances between vertices, and is never above the printed one.
+    Adding a record costs no determinant (T37); the bound for removing one is used for both. Replacing a record uses the
+    sharpened form, based on distances between vertices; it never exceeds the printed one.
     """
     c, mu, vertices = softmax_determinant_loss(curvature, classes), 1 / noise_multiplier, classes - 1
     if adjacency is Adjacency.REPLACE_ONE:
@@ -46,14 +46,23 @@ def softmax_bound(noise_multiplier: float, curvature: float, classes: int, adjac
 
 @dataclass(frozen=True)
 class PerturbedSoftmax(SingleEvent):
-    """The exact minimiser of sum_i w_i f(W x_i, y_i) + r(W) + (Lambda/2) ||W||^2 + <b, W>, b ~ N(0, sigma^2).
+    """Exact minimiser of sum_i w_i f(W x_i, y_i) + r(W) + (Lambda/2) ||W||^2 + <b, W>, b ~ N(0, sigma^2).
 
     f is the softmax loss log sum_k e^{u_k} - u_y of K = ``classes`` >= 3 classes, not clipped; ||x|| <= R, w_i <= w, r
-    is convex and public, Lambda > 0. ``noise_multiplier`` is sigma/L with L = sqrt(2) w R, ``curvature`` is
-    w R^2/(K Lambda): the mean eigenvalue of a record's Hessian over its rank K-1, over Lambda.
+    is
+    convex and public, Lambda > 0.
 
-    The privacy loss is bounded by T53a, with c = (K-1) log(1 + curvature) for the determinant; a solver that stops
-    early needs a second event (T43).
+    The privacy loss is bounded by T53a, with c = (K-1) log(1 + curvature) for the determinant. A solver stopping early
+    needs a second event (T43).
+
+    Parameters
+    ----------
+    noise_multiplier
+        sigma/L with L = sqrt(2) w R.
+    curvature
+        w R^2/(K Lambda): the mean eigenvalue of a record's Hessian over its rank K-1, over Lambda.
+    classes
+        Number of classes K, at least 3.
 
     Examples
     --------
@@ -69,39 +78,41 @@ class PerturbedSoftmax(SingleEvent):
     kind: ClassVar[str] = "perturbed_softmax"
 
     def __post_init__(self) -> None:
-        """Check and accept numpy scalars."""
+        """Check the parameters; numpy scalars are accepted."""
         object.__setattr__(self, "noise_multiplier", checked_multiplier(self.noise_multiplier))
         object.__setattr__(self, "curvature", _checked_curvature(self.curvature))
         object.__setattr__(self, "classes", _checked_classes(self.classes))
 
     def bound(self, adjacency: Adjacency) -> BoundingLoss:
-        """The loss that bounds both orders of every neighbouring pair."""
+        """Return the loss bounding both orders of every neighbouring pair."""
         return softmax_bound(self.noise_multiplier, self.curvature, self.classes, adjacency)
 
     def law(self, direction: Direction) -> MirroredLoss:
-        """The symmetric pair that dominates what T53a bounds; the same when a record is added or removed."""
+        """Return the symmetric pair dominating the bound of T53a; adding and removing have the same law."""
         replaced = direction is Direction.REPLACE
         return self.bound(Adjacency.REPLACE_ONE if replaced else Adjacency.ADD_REMOVE).mirrored()
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
-        """The moments of the bounding loss (T53a)."""
+        """Return the Rényi curve from the moments of the bounding loss (T53a)."""
         return rdp.moment_rdp(orders, self.bound(adjacency))
 
     def tags(self, adjacency: Adjacency) -> tuple[str, ...]:
-        """T37, T53a."""
+        """Return the tags T37 and T53a."""
         return ("T37", "T53a")
 
     def fields(self) -> Json:
-        """All three parameters."""
+        """Return noise multiplier, curvature and classes as JSON."""
         return {"noise_multiplier": self.noise_multiplier, "curvature": self.curvature, "classes": self.classes}
 
 
 def softmax_delta(
     epsilon: float, noise_multiplier: float, curvature: float, classes: int, adjacency: Adjacency | str
 ) -> float:
-    """Upper bound on delta(epsilon) of one `PerturbedSoftmax` (T53a): the number of `account`, without an engine.
+    """Return an upper bound on delta(epsilon) of one `PerturbedSoftmax` (T53a), without an engine.
 
-    With m = L/sigma and x = epsilon - c it is, where the sum of tails is below 1 (elsewhere it is less),
+    It equals `account`'s number. With m = L/sigma and x = epsilon - c it is, where the sum of tails is below 1
+    (elsewhere
+    it is less),
         (K-1) delta_GDP(x; m) under add_remove, and under replace_one
         (K-1) delta_GDP(x; 2m) + (K-1)(K-2) delta_GDP(x; sqrt(3) m) + 2(K-1) delta_GDP(x; m).
     """
@@ -113,9 +124,10 @@ def softmax_delta(
 def softmax_noise_multiplier(
     epsilon: float, delta: float, curvature: float, classes: int, adjacency: Adjacency | str
 ) -> float:
-    """The smallest sigma/L, rounded up, at which one `PerturbedSoftmax` is (epsilon, delta)-DP by the accountant.
+    """Return the smallest sigma/L, rounded up, at which the accountant certifies (epsilon, delta)-DP.
 
-    Theorem T53a and the recipe T43a: the root of the bound, which falls with sigma; checked at the value returned.
+    Theorem T53a and the recipe T43a, for one `PerturbedSoftmax`: the root of the bound, which falls with sigma. The
+    returned value itself is checked.
 
     Raises
     ------

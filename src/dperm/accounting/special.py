@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Small special functions that several parts of the accountant need, each in its stable form."""
+"""Numerically stable special functions shared by the accountant's modules."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ Array = NDArray[np.float64]
 
 
 def log_kappa(c: Array) -> Array:
-    """Log of the Chernoff constant kappa(c) = max over u >= 0 of (1 - e^-u) e^{-cu} = c^c/(1+c)^{c+1}, c > 0.
+    """Return log kappa(c), the Chernoff constant max over u >= 0 of (1 - e^-u) e^{-cu} = c^c/(1+c)^{c+1}, c > 0.
 
     Written with log1p: c log c - (c+1) log(1+c) loses all digits for large c.
     """
@@ -17,5 +17,5 @@ def log_kappa(c: Array) -> Array:
 
 
 def log_expm1(x: Array) -> Array:
-    """log(e^x - 1) for x >= 0; at x = 0, where it is -infinity, a very small number."""
+    """Return log(e^x - 1) for x >= 0; at x = 0 a very negative number instead of -infinity."""
     return np.asarray(x + np.log(np.maximum(-np.expm1(-x), 1e-320)))

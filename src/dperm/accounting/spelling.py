@@ -11,12 +11,12 @@ from dperm.accounting.serialize import event_to_json
 
 
 def in_grammar(event: Event, adjacency: str = "") -> str:
-    """The event as text; ``adjacency`` is left out of guarantees that are declared under it."""
+    """Return the event as text; guarantees declared under ``adjacency`` omit it."""
     return spelled(json.loads(event_to_json(event)), adjacency)
 
 
 def spelled(event: Mapping[str, Any], adjacency: str) -> str:
-    """The same of a stored event; of one that is not known, its type."""
+    """Return a stored event (JSON data) as text, with its type and parameters."""
     match event:
         case {"type": "composed", "events": [*parts]}:
             return " + ".join(spelled(part, adjacency) for part in parts)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How small every error term is made, how much work may be spent, and the signal that it was not enough."""
+"""Error tolerances, limits on work, and the error raised if they do not suffice."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,12 @@ ROUNDING = 16.0  # safety factor of the floating-point model; factor 1 was seen 
 
 
 class NotClosedError(Exception):
-    """A contour could not be certified within its limits; never shown to a user."""
+    """A contour could not be certified within its limits; internal, never shown to a user."""
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Sizes relative to delta, and limits of work."""
+    """Error sizes relative to delta, and limits on work."""
 
     alias: float = 1e-10
     truncation: float = 1e-10

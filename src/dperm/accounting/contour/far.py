@@ -36,7 +36,7 @@ def _components(law: SubsampledGaussianLoss, under_q: bool) -> list[tuple[float,
 
 @dataclass(frozen=True)
 class Mark:
-    """A smooth edge on one law."""
+    """A smooth edge marking the far right of one law."""
 
     law: SubsampledGaussianLoss
     edge: float
@@ -47,7 +47,7 @@ class Mark:
         return math.hypot(self.law.sigma, self.width)
 
     def mass(self, under_q: bool = False) -> float:
-        """P(marked) or Q(marked)."""
+        """Return the probability of a mark, under P or Q."""
         s = self._spread
         return math.fsum(w * math.exp(log_ndtr((m - self.edge) / s)) for w, m in _components(self.law, under_q))
 
@@ -67,7 +67,7 @@ class Mark:
         return total
 
     def preimage(self, loss: float) -> float:
-        """X with L(x) = loss > 0."""
+        """Return the output x with L(x) = loss > 0."""
         v = self.law.sigma**2
         if self.law.direction is Direction.REPLACE:
             return self.law.output_at(loss)
@@ -111,7 +111,7 @@ class Far:
         return max(least - rounding, 0.0), upper + rounding + self.stray
 
     def remainder(self, epsilon: float) -> float:
-        """Bound on R."""
+        """Return an upper bound on the remainder R; infinite if none holds."""
         if self.slip >= 1 or epsilon + self.margin <= 0:
             return math.inf
         total = 0.0

@@ -30,7 +30,7 @@ STEEPER = np.array([1.02, 1.05, 1.1, 1.2, 1.35, 1.6, 2.0, 3.0, 5.0])  # candidat
 
 @dataclass
 class Contour:
-    """One line: it serves every epsilon near the one it was made for."""
+    """One line, usable for every epsilon near the one it was built for."""
 
     c: float
     start: float
@@ -50,7 +50,7 @@ class Contour:
         return 2 * math.pi / self.period
 
     def delta_and_slope(self, epsilon: float) -> tuple[float, float]:
-        """D(epsilon) and its derivative."""
+        """Return D(epsilon) and its derivative in epsilon."""
         terms = np.exp(self.kernel - 1j * (self.s.imag * epsilon))
         terms[0] *= 0.5
         scale = self.spacing / math.pi * self._scale(epsilon)

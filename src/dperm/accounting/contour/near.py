@@ -20,14 +20,17 @@ LEVELS = np.geomspace(0.9, 1e-5, 23)  # borders tried, as shares of epsilon
 
 @dataclass(frozen=True)
 class NearAtom:
-    """Chernoff bound on what "all steps left" adds to delta: e^{height - c eps}, plus mass left beyond its stop."""
+    """Chernoff bound on the part of delta due to "all steps left".
+
+    E^{height - c eps}, plus mass left beyond its stop.
+    """
 
     height: float
     c: float
     stray: float
 
     def bound(self, epsilon: float) -> float:
-        """Upper bound at epsilon."""
+        """Return an upper bound on the near-atom's part of delta(epsilon)."""
         return math.exp(min(self.height - self.c * epsilon, 0.0)) + self.stray
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A composition made ready for the contour: laws sorted by kind, far cuts placed."""
+"""A composition prepared for the contour: laws sorted by kind, far cuts placed."""
 
 import math
 from dataclasses import dataclass
@@ -39,7 +39,7 @@ class _Collect:
 
 @dataclass(frozen=True)
 class Problem:
-    """A composition, with the mass that may be cut from it."""
+    """A composition, with the mass allowed to be cut from it."""
 
     sampled: tuple[tuple[SubsampledGaussianLoss, int], ...]
     factors: Factors
@@ -81,6 +81,6 @@ class Problem:
 
 
 def plain(problem: Problem, width: float) -> tuple[PlainProduct, Far]:
-    """Every step with a far cut."""
+    """Return the product with a far cut on every step, and the cuts."""
     marks = problem.marks(width)
     return PlainProduct(problem.factors, problem.steps(marks)), Far(marks)

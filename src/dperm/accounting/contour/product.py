@@ -88,19 +88,19 @@ class Line:
 
 
 class Product(Protocol):
-    """F, as the contour needs it."""
+    """Moment generating function F in the form needed by the contour."""
 
     def log_real(self, c: Array) -> Array:
         """Log F at real c > 0, to search accuracy."""
 
     def prepare(self, c: float) -> None:
-        """Fix c; `log_decay` and `line` speak of it."""
+        """Fix c for later calls of `log_decay` and `line`."""
 
     def log_decay(self, t: float) -> float:
         """Log of a bound on sup over t' >= t of |F(c+it')|/F(c)."""
 
     def line(self, spacing: float, terms: int, tolerance: Tolerance) -> Line:
-        """F on the contour."""
+        """Return log F on the contour, with a bound on its error."""
 
 
 @dataclass
@@ -114,7 +114,7 @@ class PlainProduct:
     masses: list[float] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        """Sum every step once."""
+        """Tabulate the sums of every step once."""
         self.tables = [Table.of(step) for step, _ in self.steps]
 
     def cumulants(self, c: Array) -> tuple[Array, Array, Array]:
@@ -133,7 +133,7 @@ class PlainProduct:
         return out
 
     def prepare(self, c: float) -> None:
-        """Masses at c."""
+        """Store c and the log masses of all steps at c."""
         self.c = c
         self.masses = [float(table.log_mass(np.array([c]))[0]) for table in self.tables]
 
@@ -193,7 +193,7 @@ class SplitProduct:
     right_masses: list[float] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        """Sum every side once."""
+        """Tabulate the sums of both sides of every step once."""
         self.left_tables = [Table.of(step, 2.0) for step, _ in self.lefts]
         self.right_tables = [Table.of(step, 2.0) for step, _ in self.rights]
 
@@ -208,7 +208,7 @@ class SplitProduct:
         return out + log_expm1(rest)
 
     def prepare(self, c: float) -> None:
-        """Masses at c."""
+        """Store c and the log masses of both sides at c."""
         self.c = c
         self.left_masses = [float(table.log_mass(np.array([c]))[0]) for table in self.left_tables]
         self.right_masses = [float(table.log_mass(np.array([c]))[0]) for table in self.right_tables]

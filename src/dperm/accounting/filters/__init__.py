@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Valid filters for adaptively chosen events (T14): their rules, the price of an event, and the refusal."""
+"""Valid filters for adaptively chosen events (T14): rules, event costs, and refusals."""
 
 from dperm.accounting.filters.charge import left as left
 from dperm.accounting.filters.charge import price as price

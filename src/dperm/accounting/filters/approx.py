@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The two filters of an ApproxDP limit: the sum of epsilon_i (T11), and the sum of epsilon_i^2 (T14a).
+"""Two filters for an ApproxDP limit: the sum of epsilon_i (T11), and the sum of epsilon_i^2 (T14a).
 
-Either divides a delta among a number of events that is declared in advance, and charges each at its share.
+Each divides a delta among a number of events declared in advance, and charges each event at its share.
 """
 
 import math
@@ -22,10 +22,11 @@ from dperm.privacy.rounding import round_down, round_up
 
 @dataclass(frozen=True)
 class ApproxFilter:
-    """sum of epsilon_i <= epsilon and sum of delta_i <= delta (T11), every event at the same delta_i.
+    """Filter sum of epsilon_i <= epsilon and sum of delta_i <= delta (T11), with equal delta_i for all events.
 
-    The share delta_i = delta/blocks is fixed in advance, rounded down. An event costs its exact epsilon at this
-    share, or the sum of what its steps promise by themselves (T11), if that is less.
+    The share delta_i = delta/blocks is fixed in advance, rounded down. An event costs its exact epsilon at this share,
+    or
+    the sum of its steps' own guarantees (T11), if smaller.
     """
 
     limit: ApproxDP
@@ -35,16 +36,16 @@ class ApproxFilter:
 
     @property
     def share(self) -> float:
-        """The delta of every event."""
+        """Delta charged for every event, rounded down."""
         return round_down(Fraction(self.limit.delta) / self.blocks)
 
     @property
     def capacity(self) -> Amounts:
-        """Both parameters of the limit."""
+        """Epsilon and delta of the limit."""
         return Fraction(self.limit.epsilon), Fraction(self.limit.delta)
 
     def cost(self, event: Event) -> Cost:
-        """(epsilon_i, delta_i)."""
+        """Return the event's cost (epsilon_i, delta_i), rounded up."""
         share = self.share
         epsilon = _epsilon(event, self.limit.adjacency, share)
         if math.isinf(epsilon):
@@ -52,19 +53,21 @@ class ApproxFilter:
         return epsilon, share
 
     def within(self, amounts: Amounts) -> ApproxDP:
-        """Both parameters."""
+        """Return the amounts as an ApproxDP guarantee, rounded down."""
         return ApproxDP(round_down(amounts[0]), round_down(amounts[1]), self.limit.adjacency)
 
 
 @dataclass(frozen=True)
 class AdvancedFilter:
-    """sum of epsilon_i^2 <= S and sum of delta_i <= delta/2 (T14a), every event at the same delta_i.
+    """Filter sum of epsilon_i^2 <= S and sum of delta_i <= delta/2 (T14a), with equal delta_i for all events.
 
     Theorem T14a [Whitehouse, Ramdas, Rogers & Wu 2023].
         S/2-zCDP, up to events of probability sum of delta_i, holds for the whole however the events were chosen.
-    S/2 is the largest rho that T17 converts to epsilon at the slack, which is the other half of delta. An event costs
-    the square of its epsilon at its share, as `ApproxFilter` finds it, or 2 rho if it is zCDP and that is less:
-    mu^2 of a Gaussian.
+    S/2 is the largest rho converted by T17 to epsilon at the slack, the other half of delta. An event costs the square
+    of
+    its epsilon at its share, computed as in `ApproxFilter`. If it is zCDP with a smaller 2 rho, it costs 2 rho: mu^2
+    for a
+    Gaussian.
     """
 
     limit: ApproxDP
@@ -74,21 +77,21 @@ class AdvancedFilter:
 
     @property
     def slack(self) -> float:
-        """The half of delta that pays for adding squares: the delta at which S/2-zCDP becomes epsilon."""
+        """Half of delta spent on adding squares: the delta at which S/2-zCDP becomes epsilon."""
         return round_down(Fraction(self.limit.delta) / 2)
 
     @property
     def share(self) -> float:
-        """The delta of every event."""
+        """Delta charged for every event, rounded down."""
         return round_down(self._shared / self.blocks)
 
     @property
     def capacity(self) -> Amounts:
-        """S, and the half of delta that the events share."""
+        """S, and the half of delta shared by the events."""
         return 2 * Fraction(largest_rho(self.limit.epsilon, self.slack)), self._shared
 
     def cost(self, event: Event) -> Cost:
-        """(epsilon_i^2 or 2 rho_i, delta_i)."""
+        """Return the event's cost (epsilon_i^2 or 2 rho_i, delta_i), rounded up."""
         share = self.share
         epsilon = _epsilon(event, self.limit.adjacency, share)
         square = math.inf if math.isinf(epsilon) else round_up(Fraction(epsilon) ** 2)
@@ -98,7 +101,7 @@ class AdvancedFilter:
         return square, share
 
     def within(self, amounts: Amounts) -> ApproxDP:
-        """What one event may have: the root of what is left of S, and the delta."""
+        """Return the largest guarantee for one more event: the root of the remaining S, and the remaining delta."""
         return ApproxDP(root(amounts[0]), round_down(amounts[1]), self.limit.adjacency)
 
     @property
@@ -106,7 +109,7 @@ class AdvancedFilter:
         return Fraction(self.limit.delta) - Fraction(self.slack)
 
     def _twice_rho(self, event: Event) -> float:
-        """T18 inside the event, which needs no delta at all; infinite if one of its steps is not zCDP."""
+        """Return 2 rho by T18 inside the event, without a delta; infinite if a step is not zCDP."""
         try:
             parts = [count * costs.rho(one, self.limit.adjacency) for one, count in event.singles()]
         except ConversionError:
@@ -115,7 +118,7 @@ class AdvancedFilter:
 
 
 def _epsilon(event: Event, adjacency: Adjacency, share: float) -> float:
-    """The event's epsilon at its share of delta, rounded up; infinite if it has none."""
+    """Return the event's epsilon at its share of delta, rounded up; infinite if it has none."""
     epsilon = _sum_of_claims(event, adjacency, share)
     if share > 0:  # at delta = 0 the claims are exact
         epsilon = min(epsilon, account(event, adjacency).epsilon(share))
@@ -123,7 +126,10 @@ def _epsilon(event: Event, adjacency: Adjacency, share: float) -> float:
 
 
 def _sum_of_claims(event: Event, adjacency: Adjacency, share: float) -> float:
-    """T11 inside the event: exact where the accountant's rounding would refuse an event that just fits."""
+    """Return T11's epsilon inside the event.
+
+    Exact, so an event using up the limit exactly is not refused for rounding.
+    """
     epsilon, delta = Fraction(0), Fraction(0)
     for single, count in event.singles():
         own = costs.claim(single, adjacency)

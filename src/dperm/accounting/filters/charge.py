@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The price of an event under a filter, and what a budget says when it cannot be paid. No state is kept here."""
+"""Stateless pricing of an event under a filter, and the refusal if the budget does not cover it."""
 
 import math
 from fractions import Fraction
@@ -13,7 +13,7 @@ from dperm.privacy.rounding import few_digits_down, few_digits_up, round_down, r
 
 
 def price(rule: Filter, event: Event) -> Cost:
-    """The cost of ``event``, every number finite.
+    """Return the cost of ``event``, with every number finite.
 
     Raises
     ------
@@ -29,22 +29,22 @@ def price(rule: Filter, event: Event) -> Cost:
 
 
 def total(spent: Amounts, cost: Cost) -> Amounts:
-    """What is spent with ``cost`` on top: the exact sum of doubles."""
+    """Return the spent amounts plus ``cost``, as an exact sum of doubles."""
     return tuple(old + Fraction(new) for old, new in zip(spent, cost, strict=True))
 
 
 def left(rule: Filter, spent: Amounts) -> Amounts:
-    """What is left of each limit."""
+    """Return the remaining amount of each limit."""
     return tuple(most - used for most, used in zip(rule.capacity, spent, strict=True))
 
 
 def require(rule: Filter, spent: Amounts, cost: Cost, event: Event) -> None:
-    """Nothing, if the limit covers the cost on top of what is spent.
+    """Check that the limit covers the cost in addition to the spent amounts.
 
     Raises
     ------
     BudgetError
-        With what was asked, what remains and what to do.
+        With the requested cost, the remaining amount and a remedy.
     """
     for name, asked, most, used in zip(rule.names, cost, rule.capacity, spent, strict=True):
         if Fraction(asked) > most - used:
@@ -55,12 +55,12 @@ def require(rule: Filter, spent: Amounts, cost: Cost, event: Event) -> None:
 
 
 def is_rounding_error(asked: Fraction, remains: Fraction) -> bool:
-    """Whether a cost is above what remains by a relative error of rounding only."""
+    """Return whether a cost exceeds the remaining amount by less than 1e-9 of it, a rounding error."""
     return remains > 0 and asked - remains < remains / 10**9
 
 
 def shortage(name: str, asked: Fraction, remains: Fraction) -> str:
-    """Cost and remainder with few digits, the one rounded up and the other down; in full if they hardly differ."""
+    """Return the cost and the remainder as text with few digits, rounded up and down; in full if they hardly differ."""
     cost, rest = round_up(asked), round_down(remains)
     if not is_rounding_error(asked, remains):
         cost, rest = few_digits_up(cost), few_digits_down(rest)
@@ -68,7 +68,7 @@ def shortage(name: str, asked: Fraction, remains: Fraction) -> str:
 
 
 def request_less(name: str) -> str:
-    """The remedy for a cost in the currency ``name`` that is not covered."""
+    """Return the remedy for an uncovered cost called ``name``."""
     currency = name.partition("(")[0].removesuffix("_squared")
     return f"Request a smaller {currency}. Do not raise the limit because of earlier results."
 

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What one elementary event costs: pure epsilon, mu^2, rho, tau(alpha). Exact fractions, or rounded up (C0.6).
+"""Costs of one elementary event: pure epsilon, mu^2, rho, tau(alpha). Exact fractions, or rounded up (C0.6).
 
-Laws keep sensitivity / noise multiplier rounded to nearest. A filter must not lose half a unit per event, nor refuse
+Laws round sensitivity / noise multiplier to nearest. A filter must not lose half a unit per event, nor refuse
 Laplace(1.0) under a limit of 1, so here the quotient is exact.
 """
 
@@ -26,27 +26,28 @@ from dperm.privacy.guarantee import PureDP
 from dperm.privacy.rounding import raised, round_up
 
 _SLACK = Fraction(1, 2**42)
-"""Absolute error of a ceiling that is computed as a difference of logarithms, each at most 745."""
+"""Absolute error of a ceiling computed as a difference of logarithms, each at most 745."""
 
 
 @dataclass(frozen=True)
 class Claim:
-    """(epsilon, delta)-DP."""
+    """An (epsilon, delta)-DP guarantee in exact fractions."""
 
     epsilon: Fraction
     delta: Fraction
 
 
 def claim(single: SingleEvent, adjacency: Adjacency) -> Claim | None:
-    """What the event promises by itself: its largest finite loss, and the probability of an infinite one.
+    """Return the event's own guarantee: its largest finite loss, and the probability of an infinite loss.
 
-    None if its finite losses are unbounded. An event that is read through add/remove has 2 epsilon under replace-one
-    (T4), and no claim here if it has a delta too.
+    None if its finite losses are unbounded. An event converted from add/remove has 2 epsilon under replace-one (T4),
+    and
+    no claim here if it also has a delta.
 
     Raises
     ------
     AdjacencyError
-        If nothing is proved about the event under ``adjacency``.
+        If no theorem covers the event under ``adjacency``.
     """
     reading = single.reading(adjacency)
     laws = [single.law(direction) for direction in reading.directions]
@@ -57,13 +58,13 @@ def claim(single: SingleEvent, adjacency: Adjacency) -> Claim | None:
 
 
 def pure_epsilon(single: SingleEvent, adjacency: Adjacency) -> Fraction | None:
-    """The event's epsilon at delta = 0, or None if it is not pure."""
+    """Return the event's epsilon at delta = 0, or None if it is not pure."""
     own = claim(single, adjacency)
     return own.epsilon if own is not None and own.delta == 0 else None
 
 
 def gaussian_square(single: SingleEvent, adjacency: Adjacency) -> Fraction | None:
-    """The mu^2 of an event whose privacy loss is Gaussian (T19), else None; 2 mu where it is read by T4."""
+    """Return mu^2 of an event with Gaussian privacy loss (T19), else None; T4 doubles mu."""
     reading = single.reading(adjacency)
     inner = single.unwrapped()
     if isinstance(inner, Gaussian):
@@ -78,7 +79,10 @@ def gaussian_square(single: SingleEvent, adjacency: Adjacency) -> Fraction | Non
 
 
 def mu_square(single: SingleEvent, adjacency: Adjacency) -> Fraction:
-    """GDP: the Gaussian's own mu^2 (T19), or mu = 2 Phi^-1(e^eps/(1 + e^eps)) of a pure event (T20)."""
+    """Return the GDP cost.
+
+    The Gaussian's mu^2 (T19), or mu = 2 Phi^-1(e^eps/(1 + e^eps)) of a pure event, squared (T20).
+    """
     square = gaussian_square(single, adjacency)
     if square is not None:
         return square
@@ -86,7 +90,7 @@ def mu_square(single: SingleEvent, adjacency: Adjacency) -> Fraction:
 
 
 def rho(single: SingleEvent, adjacency: Adjacency) -> Fraction:
-    """zCDP: mu^2/2 of a Gaussian, eps^2/2 of a pure event (T18)."""
+    """Return the zCDP cost: mu^2/2 of a Gaussian, eps^2/2 of a pure event (T18)."""
     square = gaussian_square(single, adjacency)
     if square is not None:
         return square / 2
@@ -94,7 +98,10 @@ def rho(single: SingleEvent, adjacency: Adjacency) -> Fraction:
 
 
 def taus(single: SingleEvent, adjacency: Adjacency, orders: tuple[float, ...]) -> list[Fraction]:
-    """RDP: alpha mu^2/2 of a Gaussian, else the event's own curve, else that of every pure event (T16)."""
+    """Return the RDP cost.
+
+    Alpha mu^2/2 of a Gaussian, else the event's own curve, else the pure events' curve (T16).
+    """
     square = gaussian_square(single, adjacency)
     if square is not None:
         return [Fraction(alpha) * square / 2 for alpha in orders]
@@ -106,7 +113,7 @@ def taus(single: SingleEvent, adjacency: Adjacency, orders: tuple[float, ...]) -
 
 
 def _pure(single: SingleEvent, adjacency: Adjacency, kind: str, tags: str) -> PureDP:
-    """The pure guarantee that a conversion starts from, or a refusal in the name of ``kind``."""
+    """Return the pure guarantee used by a conversion; raise ConversionError naming ``kind`` if there is none."""
     epsilon = pure_epsilon(single, adjacency)
     if epsilon is None:
         raise no_cost(single, kind, tags)
@@ -114,7 +121,7 @@ def _pure(single: SingleEvent, adjacency: Adjacency, kind: str, tags: str) -> Pu
 
 
 def no_cost(single: SingleEvent, kind: str, tags: str) -> ConversionError:
-    """The refusal of an event that has no cost of this kind."""
+    """Return the error for an event without a cost of this kind."""
     sampled = isinstance(single, Poisson | WithoutReplacement)
     plain = " Or declare the step without its sampling, which never costs less." if sampled else ""
     return ConversionError(
@@ -130,17 +137,17 @@ def _finite(value: float, single: SingleEvent) -> Fraction:
 
 
 def _steps(reading: Adjacency, adjacency: Adjacency) -> int:
-    """T4: replacing a record is one removal and one addition."""
+    """Return T4's factor, 1 or 2: replacing a record is one removal and one addition."""
     return 1 if reading is adjacency else 2
 
 
 def _quotient(event: Gaussian | Laplace, reading: Adjacency) -> Fraction:
-    """Sensitivity over noise scale, exactly (T5, T6)."""
+    """Return sensitivity over noise scale, exactly (T5, T6)."""
     return Fraction(sensitivity(reading.directions[0])) / Fraction(event.noise_multiplier)
 
 
 def _ceiling(single: SingleEvent, laws: list[LossLaw], reading: Adjacency) -> Fraction:
-    """The largest finite loss: exact for Laplace, as declared where the loss is atomic, else with an allowance."""
+    """Return the largest finite loss: exact for Laplace, as declared for atomic losses, else with an allowance."""
     inner = single.unwrapped()
     if isinstance(inner, Laplace):
         return _quotient(inner, reading)
@@ -151,7 +158,7 @@ def _ceiling(single: SingleEvent, laws: list[LossLaw], reading: Adjacency) -> Fr
 
 
 def _own_delta(single: SingleEvent, lost: float) -> Fraction:
-    """The delta as declared; raised where T4 or T21 computed it."""
+    """Return the delta as declared; rounded up if T4 or T21 computed it."""
     inner = single.unwrapped()
     declared = inner.delta if isinstance(inner, Approximate) else 0.0
     return Fraction(lost if lost == declared else raised(lost))

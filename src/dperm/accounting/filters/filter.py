@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a filter is: a currency that adds up, and a limit on the sum."""
+"""Filter protocol: additive costs, and a limit on their sums."""
 
 from fractions import Fraction
 from typing import Protocol
@@ -15,23 +15,23 @@ Cost = tuple[float, ...]
 
 
 class Filter(Protocol):
-    """A currency of one or several numbers that add up, and a limit on each."""
+    """One or several additive costs, with a limit on each sum."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What each number is called."""
+        """Name of each cost, such as "epsilon"."""
 
     @property
     def capacity(self) -> Amounts:
-        """The limit on each number."""
+        """Limit on the sum of each cost."""
 
     def cost(self, event: Event) -> Cost:
-        """The event's numbers, rounded up; an infinite one refuses it."""
+        """Return the event's costs, rounded up; an infinite cost refuses the event."""
 
     def within(self, amounts: Amounts) -> AnyGuarantee:
-        """The weakest guarantee, in doubles, whose numbers are at most ``amounts``."""
+        """Return the weakest guarantee, in doubles, with costs of at most ``amounts``."""
 
 
 def in_brief(event: Event) -> str:
-    """The event for a message, not longer than a line or two."""
+    """Return the event as text for a message, at most about 160 characters."""
     return shortened(in_grammar(event), 160)

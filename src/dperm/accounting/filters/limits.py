@@ -13,11 +13,12 @@ from dperm.privacy.rounding import round_down
 
 @lru_cache(maxsize=64)
 def largest_rho(epsilon: float, delta: float) -> float:
-    """The largest double rho for which T17, at the best order and rounded up, proves (epsilon, delta)-DP (T18).
+    """Return the largest double rho for which T17, at the best order and rounded up, proves (epsilon, delta)-DP (T18).
 
-    By bisection, since T18's closed form, sqrt(rho) = epsilon / (sqrt(log(1/delta) + epsilon) + sqrt(log(1/delta))),
-    is smaller. A rho that passes is proved, and so is every smaller one, whether or not rounding has made the computed
-    bound rise and fall: only the size of the budget could suffer.
+    It is found by bisection, since T18's closed form,
+    sqrt(rho) = epsilon / (sqrt(log(1/delta) + epsilon) + sqrt(log(1/delta))), is smaller. A passing rho is proved, and
+    so
+    is every smaller one, even if rounding makes the computed bound non-monotone. Rounding can only reduce the budget.
     """
     low, high = 0.0, max(_simple_rho(epsilon, delta), sys.float_info.min)
     while _is_proved(high, epsilon, delta):
@@ -30,14 +31,14 @@ def largest_rho(epsilon: float, delta: float) -> float:
 
 
 def root(square: Fraction) -> float:
-    """The largest double whose square is at most ``square``."""
+    """Return the largest double with a square of at most ``square``."""
     near = math.sqrt(round_down(square))
     nearby = (math.nextafter(near, math.inf), near, math.nextafter(near, 0.0))
     return next(value for value in nearby if Fraction(value) ** 2 <= square)
 
 
 def _simple_rho(epsilon: float, delta: float) -> float:
-    """The rho with rho + 2 sqrt(rho log(1/delta)) = epsilon: where the search begins, no bound."""
+    """Return the rho with rho + 2 sqrt(rho log(1/delta)) = epsilon: a starting point, not a bound."""
     log = -math.log(delta)
     return (epsilon / (math.sqrt(log + epsilon) + math.sqrt(log))) ** 2
 

@@ -37,7 +37,7 @@ from dperm.privacy.rounding import round_down, round_up
 
 @dataclass(frozen=True)
 class PureFilter:
-    """sum of epsilon_i <= epsilon (T11); an event costs the sum of the largest losses of its steps."""
+    """Filter sum of epsilon_i <= epsilon (T11); an event costs the sum of the largest losses of its steps."""
 
     limit: PureDP
 
@@ -45,11 +45,11 @@ class PureFilter:
 
     @property
     def capacity(self) -> Amounts:
-        """The epsilon of the limit."""
+        """Epsilon of the limit, as an exact fraction."""
         return (Fraction(self.limit.epsilon),)
 
     def cost(self, event: Event) -> Cost:
-        """Pure events only: an unbounded loss has no epsilon at delta = 0."""
+        """Return the epsilon of a pure event; an unbounded loss has no epsilon at delta = 0 and is refused."""
         total = Fraction(0)
         for single, count in event.singles():
             epsilon = costs.pure_epsilon(single, self.limit.adjacency)
@@ -59,13 +59,13 @@ class PureFilter:
         return (round_up(total),)
 
     def within(self, amounts: Amounts) -> PureDP:
-        """The epsilon."""
+        """Return the amount as a PureDP guarantee, rounded down."""
         return PureDP(round_down(amounts[0]), self.limit.adjacency)
 
 
 @dataclass(frozen=True)
 class ZCDPFilter:
-    """sum of rho_i <= rho (T18)."""
+    """Filter sum of rho_i <= rho (T18)."""
 
     limit: ZCDP
 
@@ -77,18 +77,18 @@ class ZCDPFilter:
         return (Fraction(self.limit.rho),)
 
     def cost(self, event: Event) -> Cost:
-        """Gaussian and pure steps."""
+        """Return the sum of rho over Gaussian and pure steps."""
         parts = (count * costs.rho(one, self.limit.adjacency) for one, count in event.singles())
         return (round_up(sum(parts, Fraction(0))),)
 
     def within(self, amounts: Amounts) -> ZCDP:
-        """The rho."""
+        """Return the amount as a ZCDP guarantee, rounded down."""
         return ZCDP(round_down(amounts[0]), self.limit.adjacency)
 
 
 @dataclass(frozen=True)
 class GDPFilter:
-    """sum of mu_i^2 <= mu^2 (T19)."""
+    """Filter sum of mu_i^2 <= mu^2 (T19)."""
 
     limit: GDP
 
@@ -96,42 +96,45 @@ class GDPFilter:
 
     @property
     def capacity(self) -> Amounts:
-        """The square of the limit's mu, exactly."""
+        """Square of the limit's mu, exact."""
         return (Fraction(self.limit.mu) ** 2,)
 
     def cost(self, event: Event) -> Cost:
-        """Gaussian and pure steps."""
+        """Return the sum of mu^2 over Gaussian and pure steps."""
         parts = (count * costs.mu_square(one, self.limit.adjacency) for one, count in event.singles())
         return (round_up(sum(parts, Fraction(0))),)
 
     def within(self, amounts: Amounts) -> GDP:
-        """The root, rounded down."""
+        """Return the root of the amount as a GDP guarantee, rounded down."""
         return GDP(root(amounts[0]), self.limit.adjacency)
 
 
 @dataclass(frozen=True)
 class RDPFilter:
-    """sum of tau_i(alpha) <= tau(alpha) at every order of the limit, all fixed before the first event (T14, T16)."""
+    """Filter sum of tau_i(alpha) <= tau(alpha) at every order of the limit (T14, T16).
+
+    All orders are fixed before the first event.
+    """
 
     limit: RDP
 
     @property
     def orders(self) -> tuple[float, ...]:
-        """The limit's orders."""
+        """Rényi orders alpha of the limit."""
         return tuple(alpha for alpha, _ in self.limit.curve)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """One number for each order."""
+        """One name for each order."""
         return tuple(f"tau({alpha!r})" for alpha in self.orders)
 
     @property
     def capacity(self) -> Amounts:
-        """The limit's curve."""
+        """Values tau(alpha) of the limit's curve."""
         return tuple(Fraction(tau) for _, tau in self.limit.curve)
 
     def cost(self, event: Event) -> Cost:
-        """The event's curve at the limit's orders."""
+        """Return the event's curve at the limit's orders."""
         totals = [Fraction(0)] * len(self.orders)
         for single, count in event.singles():
             taus = costs.taus(single, self.limit.adjacency, self.orders)
@@ -139,22 +142,27 @@ class RDPFilter:
         return tuple(round_up(total) for total in totals)
 
     def within(self, amounts: Amounts) -> RDP:
-        """The curve."""
+        """Return the amounts as an RDP curve, rounded down."""
         curve = zip(self.orders, (round_down(amount) for amount in amounts), strict=True)
         return RDP(curve, self.limit.adjacency)
 
 
 def filter_of(limit: AnyGuarantee, blocks: int | None = None, composition: str = "basic") -> Filter:
-    """The rule for a limit.
+    """Return the filter for a limit.
 
     Parameters
     ----------
     limit
         PureDP, ApproxDP, ZCDP, GDP or RDP.
     blocks
-        For ApproxDP only: how many events share its delta, equally.
+        For ApproxDP only: the number of events sharing its delta equally.
     composition
         For ApproxDP with delta > 0, "basic" adds epsilons (T11) and "advanced" adds their squares (T14a).
+
+    Raises
+    ------
+    ParameterError
+        If ``limit`` is of another type, or an option does not apply to it.
     """
     if composition not in ("basic", "advanced"):
         raise ParameterError(f'composition must be "basic" or "advanced", got {shown(composition)}.')

@@ -28,9 +28,9 @@ NEGLIGIBLE = 1e-9
 
 @dataclass(frozen=True)
 class CoarseLaw:
-    """Losses (up to ``high``) and log P-masses of one step, and how often it occurs.
+    """Losses (up to ``high``) and log P-masses of one step, and its repetition count.
 
-    ``lost``: P-mass at +infinity, ``tail`` of which was cut off; ``window``: what was collapsed, if anything was.
+    ``lost``: P-mass at +infinity, of which ``tail`` was cut off; ``window``: the collapsed window, if any.
     """
 
     law: StepLaw
@@ -127,7 +127,7 @@ def _points(low: float, high: float, atoms: Sequence[float]) -> Array:
 
 @dataclass(frozen=True)
 class Coarse:
-    """The composition, coarsely."""
+    """Coarse upper laws of all steps of the composition."""
 
     laws: tuple[CoarseLaw, ...]
 
@@ -138,7 +138,7 @@ class Coarse:
         return np.asarray(sum(law.count * law.log_mgf(c) for law in self.laws) + rounding)
 
     def lost(self) -> float:
-        """P-mass at +infinity."""
+        """Return the P-mass at +infinity of the whole composition."""
         return -math.expm1(math.fsum(law.count * math.log1p(-min(law.lost, 1 - 1e-16)) for law in self.laws))
 
     def capped(self, epsilon: float, log_delta: float) -> "Coarse":

@@ -49,11 +49,11 @@ class Collapsed:
     window: Window
 
     def support(self, tail: float) -> tuple[float, float]:
-        """As before."""
+        """Return the support of the original law."""
         return self.window.law.support(tail)
 
     def atoms(self) -> tuple[tuple[float, float], ...]:
-        """Those outside the window, and the window itself."""
+        """Return the atoms outside the window, and the merged window."""
         low, high = self.window.low, self.window.high
         outside = ((loss, mass) for loss, mass in self.window.law.atoms() if not low <= loss <= high)
         return (*outside, (self.window.loss, self.window.p))

@@ -27,7 +27,10 @@ def high_share(p: Array, q: Array, low: Array, width: Array | float) -> Array:
 
 
 def mass_below(law: StepLaw, first: float) -> float:
-    """P-mass of the density below ``first``, all of it: what a law's support leaves out would be lost in every step."""
+    """Return the P-mass of the density below ``first``, including mass outside the law's support.
+
+    Leaving it out would lose it in every step.
+    """
     return float(law.masses(np.array([-math.inf, first]))[0][0])
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Where the lattice of a law lies: its atoms on lattice points, or just above them, if that can be."""
+"""Placement of a law's lattice: its atoms on lattice points, or just above them, where possible."""
 
 import math
 from dataclasses import dataclass
@@ -24,16 +24,17 @@ class Grid:
     double: bool
 
     def losses(self) -> Array:
-        """All lattice points."""
+        """Losses of all lattice points, in increasing order."""
         return np.asarray(self.start + self.spacing * np.arange(self.points))
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What decides a law's lattice.
+    """Properties of a law determining its lattice.
 
-    Where mass is kept, a loss that is a lattice point, the atoms with their tilted weights, their common measure,
-    whether there is nothing but atoms, and how many lattice steps a cell has (two if atoms are to lie on borders).
+    The range of mass kept, a loss on a lattice point, the atoms with their tilted weights, their common measure,
+    whether
+    the law is purely atomic, and the lattice steps per cell (two to put atoms on borders).
     """
 
     low: float

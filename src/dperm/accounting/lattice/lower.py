@@ -46,7 +46,7 @@ class Cells:
 class Merged:
     """A lattice law below a law: start and P-masses; density above the lattice (P-mass, log Q-mass) is kept apart.
 
-    ``cost`` is a first-order estimate of what did not fit, in eps per step.
+    ``cost`` is a first-order estimate of the misfit, in eps per step.
     """
 
     start: float

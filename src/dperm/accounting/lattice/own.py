@@ -17,7 +17,7 @@ FACTORS = (0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.5)
 
 
 def composed(measure: Measure, count: int) -> tuple[Measure, float]:
-    """The ``count``-fold convolution, and a bound on the total variation between it and what is returned."""
+    """Return the ``count``-fold convolution, and a bound on the total variation error of the result."""
     if count == 1:
         return measure, 0.0
     for sliver in SLIVERS:

@@ -51,7 +51,7 @@ def _target(coarse: Coarse, log_delta: float, epsilon: float, tilt: float) -> Ta
 
 @dataclass(frozen=True)
 class Candidate:
-    """A law with its shape, and what spacings cost it (in eps, to leading order)."""
+    """A law with its shape, and the cost of lattice spacings (in eps, to leading order)."""
 
     law: CoarseLaw
     shape: Shape
@@ -83,7 +83,7 @@ class Candidate:
         return self.curvature * spacings**2 + self.misfit(spacings)
 
     def moved(self, spacings: Array) -> Array:
-        """Cost of composing on an own lattice and moving the result: first order for what atoms are left."""
+        """Return the cost of composing on an own lattice and moving the result: first order for the remaining atoms."""
         return spacings * (0.5 * self.atoms**self.law.count + 1 / MERGED)
 
 
@@ -105,7 +105,7 @@ class LawPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything about one side."""
+    """Tilt, period and lattices for one side of the bracket."""
 
     target: Target
     laws: tuple[LawPlan, ...]

@@ -123,17 +123,17 @@ class Readout:
         return 4 * MASS + 16 * ULP * (abs(self.circle.log_scale) + self.tilt * abs(epsilon))
 
     def _far(self, epsilon: float) -> float:
-        """What the event that is not on the circle adds at least."""
+        """Return a lower bound on the contribution of the event outside the circle."""
         p, log_q = self.far
         return max(p * (1 - MASS) - bounded_exp(epsilon + self.shift + log_q) * (1 + MASS), 0.0) if p else 0.0
 
     def _left(self) -> float:
-        """Aliases of smaller losses."""
+        """Return a bound on the aliases of smaller losses."""
         fall = self.tilt * self.circle.spacing * len(self.circle.weights)
         return 0.0 if self.last is not None else math.exp(-fall) / -math.expm1(-fall)
 
     def _right(self, epsilon: float) -> float:
-        """Aliases of larger losses, or what is missing because they are not in the window."""
+        """Return a bound on the aliases of larger losses, or on the mass missing from the window."""
         fall = (self.beyond.tilt - self.tilt) * self.circle.spacing * len(self.circle.weights)
         if self.last is not None or fall <= 0:
             return 0.0 if self.last is not None else math.inf

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""From a plan to the two laws on the circle: one below the composition, one above it."""
+"""Construction of the two laws on the circle from a plan: one below the composition, one above it."""
 
 import math
 from collections.abc import Iterable
@@ -25,10 +25,11 @@ NEGLIGIBLE = -40.0  # log of a mass of which no two are seen together
 
 @dataclass(frozen=True)
 class Factor:
-    """A measure on the common lattice, how often it occurs, and what is known of its errors.
+    """A measure on the common lattice, its repetition count, and its known errors.
 
-    For all steps together: ``log_mgf_beyond``, log E e^{c2 L}; ``kept``, log of the P-mass that is not at +infinity
-    (upper laws); ``far``, log of the P-mass that is not far, and of the Q-mass that is, added up (lower laws).
+    For all steps together: ``log_mgf_beyond``, log E e^{c2 L}; ``kept``, log of the P-mass not at +infinity (upper
+    laws);
+    ``far``, logs of the P-mass not far and of the Q-mass far, added up (lower laws).
     """
 
     measure: Measure
@@ -40,13 +41,13 @@ class Factor:
 
 
 def lower_factors(plan: Plan) -> tuple[list[Factor], list[float]]:
-    """A law below the composition, and what did not fit the lattice of each step's law (in eps)."""
+    """Return a law below the composition, and the misfit of each step's law on its lattice (in eps)."""
     parts = [_below(law, plan) for law in plan.laws]
     return [factor for factor, _ in parts], [cost for _, cost in parts]
 
 
 def upper_factors(plan: Plan) -> list[Factor]:
-    """A law above the composition."""
+    """Return a law above the composition."""
     return [_above(law, plan) for law in plan.laws]
 
 
@@ -67,14 +68,14 @@ def _above(law: LawPlan, plan: Plan) -> Factor:
 
 
 def _raised(law: LawPlan, c: float) -> tuple[LawPlan, Measure, float]:
-    """The tilted upper law, and the P-mass that it sends to +infinity."""
+    """Return the tilted upper law, and its P-mass sent to +infinity."""
     grid = law.shape.grid(law.spacing)
     masses, lost = raised(law.coarse.law, grid, law.coarse.tail)
     return law, tilt(grid.start, grid.spacing, masses, c), lost
 
 
 def _merged(law: LawPlan, c: float) -> tuple[LawPlan, Measure, Merged]:
-    """The tilted lower law, and its parts."""
+    """Return the tilted lower law, and its parts."""
     grid = law.shape.grid(law.spacing)
     below = merged(law.coarse.law, grid, c, law.coarse.window)
     return law, tilt(below.start, grid.spacing, below.masses, c), below
@@ -98,12 +99,12 @@ def _below(law: LawPlan, plan: Plan) -> tuple[Factor, float]:
 
 
 def _log_rest(mass: float) -> float:
-    """Log(1 - mass)."""
+    """Return log(1 - mass); -infinity for mass 1."""
     return math.log1p(-mass) if mass < 1 else -math.inf
 
 
 def _together(log_rests: Iterable[float]) -> float:
-    """1 - prod e^{log_rest}."""
+    """Return 1 - prod e^{log_rest}, the mass of the union."""
     return -math.expm1(sum(log_rests))
 
 
@@ -115,12 +116,12 @@ def _log_some(log_mass: float, count: int) -> float:
 
 
 def _log_sum(logs: Iterable[float]) -> float:
-    """Log of sum e^log."""
+    """Return the log of sum e^log over all terms."""
     return float(np.logaddexp.reduce(list(logs)))
 
 
 def readout_of(factors: list[Factor], plan: Plan) -> Readout:
-    """Convolve the factors."""
+    """Convolve the factors on the circle and return the profile's readout."""
     log_mgf = math.fsum(factor.log_mgf_beyond for factor in factors)
     last = sum(factor.count * (len(factor.measure.weights) - 1) for factor in factors)
     sizes = [law.coarse.count * (1 + max(abs(law.shape.low), abs(law.shape.high))) for law in plan.laws]

@@ -60,7 +60,7 @@ def convolve(measures: Sequence[tuple[Measure, int]], length: int) -> Circle:
 
 
 def fold(weights: Array, length: int) -> Array:
-    """The weights modulo ``length``."""
+    """Return the weights folded modulo ``length``, padded if shorter."""
     if len(weights) <= length:
         return np.pad(weights, (0, length - len(weights)))
     return np.asarray(np.pad(weights, (0, -len(weights) % length)).reshape(-1, length).sum(axis=0))

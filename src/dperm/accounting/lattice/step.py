@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the lattice engine asks of a step: less than a whole `LossLaw`."""
+"""Interface of a step for the lattice engine: less than a whole `LossLaw`."""
 
 from typing import Protocol
 
@@ -20,7 +20,7 @@ class StepLaw(Protocol):
         """[low, high] with P(L > high) <= tail and P(L < low) <= tail (atoms inside)."""
 
     def atoms(self) -> tuple[tuple[float, float], ...]:
-        """(loss, P-mass) of every atom."""
+        """Return (loss, P-mass) of every atom."""
 
     def masses(self, borders: Array) -> tuple[Array, Array]:
         """P- and Q-mass of the continuous part between consecutive (increasing) borders of L."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The steps of a composition as the lattice wants them."""
+"""Steps of a composition prepared for the lattice engine."""
 
 import math
 

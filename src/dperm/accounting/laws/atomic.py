@@ -24,11 +24,11 @@ class AtomicLoss:
 
     @property
     def ceiling(self) -> float:
-        """Largest atom."""
+        """Largest atom, the supremum of the loss."""
         return max(self.losses)
 
     def delta(self, epsilon: float) -> float:
-        """The sum of T2 over the atoms, plus the mass at infinity."""
+        """Return the sum of T2 over the atoms, plus the mass at infinity."""
         return self.infinity + (1 - self.infinity) * self._finite_delta(epsilon)
 
     def _finite_delta(self, epsilon: float) -> float:
@@ -36,25 +36,25 @@ class AtomicLoss:
         return math.fsum(w * -math.expm1(epsilon - a) for a, w in above)
 
     def log_delta(self, epsilon: float) -> float:
-        """Logarithm of the sum of T2 over the atoms, without the mass at infinity."""
+        """Return the logarithm of the sum of T2 over the atoms, without the mass at infinity."""
         finite = self._finite_delta(epsilon)
         return math.log(finite) if finite > 0 else -math.inf
 
     def support(self, tail: float) -> tuple[float, float]:
-        """Smallest and largest atom."""
+        """Return the smallest and the largest atom."""
         return min(self.losses), max(self.losses)
 
     def atoms(self) -> tuple[tuple[float, float], ...]:
-        """All of them."""
+        """Return all (loss, P-mass) pairs."""
         return tuple(zip(self.losses, self.weights, strict=True))
 
     def masses(self, borders: Array) -> tuple[Array, Array]:
-        """No continuous part."""
+        """Return zeros: the law has no continuous part."""
         nothing = np.zeros(len(borders) - 1)
         return nothing, nothing
 
     def place(self, count: int, parts: Parts) -> None:
-        """A closed moment generating function."""
+        """Register as a law with a closed moment generating function."""
         parts.closed(self, count)
 
     def log_mgf(self, s: ComplexArray) -> tuple[ComplexArray, Array]:
@@ -67,23 +67,23 @@ class AtomicLoss:
         return s * top + np.log(total), error / np.maximum(np.abs(total) - error, 1e-300) + ULP * np.abs(s * top)
 
     def size(self, c: float, t: float) -> int:
-        """One term an atom."""
+        """Return the number of atoms, one term each."""
         return len(self.losses)
 
     def log_mgf_real(self, c: Array) -> Array:
-        """The same for real c."""
+        """Return the log of sum w e^{c a} for real c."""
         with np.errstate(divide="ignore"):  # a weight may have underflowed
             e = np.multiply.outer(c, np.array(self.losses)) + np.log(np.array(self.weights))
         top = e.max(axis=1)
         return np.asarray(top + np.log(np.exp(e - top[:, None]).sum(axis=1)))
 
     def modulus(self, c: float, t: float) -> float:
-        """Atoms do not decay."""
+        """Return 1: the modulus of a sum over atoms does not decay."""
         return 1.0
 
 
 def response_loss(epsilon: float, delta: float = 0.0) -> AtomicLoss:
-    """The law that dominates every (epsilon, delta)-DP mechanism (T13, T14).
+    """Return the law dominating every (epsilon, delta)-DP mechanism (T13, T14).
 
     Mass delta at +infinity, (1-delta) e^eps/(1+e^eps) at eps, (1-delta)/(1+e^eps) at -eps.
     """

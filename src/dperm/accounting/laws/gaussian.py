@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The privacy loss of the Gaussian mechanism."""
+"""Privacy loss of the Gaussian mechanism."""
 
 import math
 from dataclasses import dataclass
@@ -58,11 +58,11 @@ class GaussianLoss:
     ceiling = math.inf
 
     def delta(self, epsilon: float) -> float:
-        """Analytic Gaussian profile (T6)."""
+        """Return the analytic Gaussian profile (T6)."""
         return gaussian_delta(epsilon, self.mu)
 
     def log_delta(self, epsilon: float) -> float:
-        """Logarithm of the analytic Gaussian profile (T6)."""
+        """Return the logarithm of the analytic Gaussian profile (T6)."""
         return gaussian_log_delta(epsilon, self.mu)
 
     def support(self, tail: float) -> tuple[float, float]:
@@ -71,11 +71,11 @@ class GaussianLoss:
         return self.mu**2 / 2 - reach, self.mu**2 / 2 + reach
 
     def atoms(self) -> tuple[tuple[float, float], ...]:
-        """None."""
+        """Return no atoms: the law is continuous."""
         return ()
 
     def masses(self, borders: Array) -> tuple[Array, Array]:
-        """Normal masses with means +-mu^2/2."""
+        """Return normal masses with means mu^2/2 (P) and -mu^2/2 (Q)."""
         z = borders / self.mu
         return interval_mass(z - self.mu / 2), interval_mass(z + self.mu / 2)
 
@@ -92,5 +92,5 @@ class GaussianLoss:
         return self.log_density(np.clip(-(self.mu**2) / 2, low, high))
 
     def place(self, count: int, parts: Parts) -> None:
-        """Gaussian losses add their variances (T19)."""
+        """Register the variance: Gaussian losses add their variances (T19)."""
         parts.gaussian(count * self.mu**2)

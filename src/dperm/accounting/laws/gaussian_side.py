@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The loss U that bounds objective perturbation, above an edge: pieces of normal laws (T39, T40, T41, T53a)."""
+"""Upper part of the loss U bounding objective perturbation.
+
+Pieces of normal laws above an edge (T39, T40, T41, T53a).
+"""
 
 import math
 from dataclasses import dataclass
@@ -24,20 +27,20 @@ class GaussianSide:
 
     @property
     def edge(self) -> float:
-        """Where U starts."""
+        """Smallest value of U, determinant plus start."""
         return self.determinant + self.start
 
     @property
     def scale(self) -> float:
-        """Size of the steps in which a start is looked for."""
+        """Largest mu, the step size of searches for a start."""
         return max(mu for _, mu in self.pieces)
 
     def raised(self, start: float) -> "GaussianSide":
-        """The same above a larger start."""
+        """Return the side above a larger start."""
         return GaussianSide(self.determinant, start, self.pieces)
 
     def start_at(self, loss: float) -> float:
-        """The start that puts the edge at ``loss``."""
+        """Return the start with its edge at ``loss``."""
         return loss - self.determinant
 
     def delta(self, epsilon: float) -> float:
@@ -51,7 +54,7 @@ class GaussianSide:
         return float(np.logaddexp.reduce(logs))
 
     def above(self) -> tuple[float, float]:
-        """P-mass, and Q-mass E e^{-U}."""
+        """Return the P-mass, and the Q-mass E e^{-U}, above the edge."""
         p = math.fsum(weight * float(ndtr(mu / 2 - self.start / mu)) for weight, mu in self.pieces)
         q = math.fsum(weight * float(ndtr(-mu / 2 - self.start / mu)) for weight, mu in self.pieces)
         return p, q * math.exp(-self.determinant)
@@ -62,7 +65,7 @@ class GaussianSide:
         return math.fsum(heights) / math.sqrt(2 * math.pi)
 
     def reach(self, tail: float) -> float:
-        """A loss above which no more than ``tail`` of P lies."""
+        """Return a loss with P-mass of at most ``tail`` above it."""
         high = self.start
         for weight, mu in self.pieces:
             share = math.log(tail / (weight * len(self.pieces)))

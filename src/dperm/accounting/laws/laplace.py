@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The privacy loss of the Laplace mechanism."""
+"""Privacy loss of the Laplace mechanism."""
 
 import math
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class LaplaceLoss:
 
     @property
     def ceiling(self) -> float:
-        """Its pure epsilon."""
+        """Pure epsilon of the mechanism, rounded up."""
         return math.nextafter(self.top, math.inf)
 
     def delta(self, epsilon: float) -> float:
@@ -38,11 +38,11 @@ class LaplaceLoss:
         return math.log(self.delta(epsilon)) if epsilon < self.top else -math.inf
 
     def support(self, tail: float) -> tuple[float, float]:
-        """The loss is bounded."""
+        """Return [-top, top]: the loss is bounded."""
         return -self.top, self.top
 
     def atoms(self) -> tuple[tuple[float, float], ...]:
-        """Both ends."""
+        """Return the atoms at both ends, -top and top."""
         return ((-self.top, 0.5 * math.exp(-self.top)), (self.top, 0.5))
 
     def masses(self, borders: Array) -> tuple[Array, Array]:
@@ -58,15 +58,15 @@ class LaplaceLoss:
         return np.asarray(math.log(0.25) - (self.top + u) / 2)
 
     def growth(self, y: float) -> float:
-        """|e^{-iy/2}| = 1."""
+        """Return 0, as |e^{-iy/2}| = 1."""
         return 0.0
 
     def log_peak(self, low: Array, high: Array) -> Array:
-        """Largest log density on an interval: it falls."""
+        """Return the log density at the lower end: the density falls."""
         return self.log_density(low)
 
     def place(self, count: int, parts: Parts) -> None:
-        """A closed moment generating function."""
+        """Register as a law with a closed moment generating function."""
         parts.closed(self, count)
 
     def log_mgf(self, s: ComplexArray) -> tuple[ComplexArray, Array]:
@@ -76,11 +76,11 @@ class LaplaceLoss:
         return value, ULP * (16 + 8 * np.abs(s) * self.top)
 
     def size(self, c: float, t: float) -> int:
-        """A closed form."""
+        """Return 1: the closed form is one term."""
         return 1
 
     def log_mgf_real(self, c: Array) -> Array:
-        """The same for real c, mirrored at -1/2 where e^{-(2c+1) top} would overflow."""
+        """Return log E e^{cL} for real c, mirrored at -1/2 where e^{-(2c+1) top} would overflow."""
         c = np.abs(c + 0.5) - 0.5 + 1e-9  # E e^{cL} = E e^{(-1-c)L}: the pair is symmetric; 1e-9 keeps off r's pole
         r = 1 / (4 * c + 2)
         return c * self.top + np.log(0.5 + r + (0.5 - r) * np.exp(-(2 * c + 1) * self.top))

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What an engine asks of a privacy loss.
+"""Interface between a privacy loss and the engines.
 
-One ordered pair (P, Q) of output laws has the privacy loss L = log(dP/dQ) under P (T2). A composition adds
-independent losses (T15, T23), so everything an accountant needs is the law of one step's L, seen in three ways:
-the exact profile of a single step, masses between borders of L (lattice engine), and the moment generating function
-E_P e^{sL} (contour engine).
+One ordered pair (P, Q) of output laws has the privacy loss L = log(dP/dQ) under P (T2). A composition adds independent
+losses (T15, T23), so an accountant needs only the law of one step's L. It uses three views: the exact profile of a
+single step, masses between borders of L (lattice engine), and the moment generating function E_P e^{sL} (contour
+engine).
 """
 
 from typing import TYPE_CHECKING, Protocol
@@ -21,11 +21,11 @@ ComplexArray = NDArray[np.complex128]
 
 
 class Parts(Protocol):
-    """Where a law places itself for the engines: a visitor, so that no engine asks for types."""
+    """Visitor collecting laws by kind for an engine, so no engine inspects types."""
 
     @property
     def tail(self) -> float:
-        """P-mass per step that a law may cut off at the top; the engine adds it to delta."""
+        """P-mass per step a law may cut off at the top; the engine adds it to delta."""
 
     def gaussian(self, variance: float) -> None:
         """Add a loss N(variance/2, variance)."""
@@ -42,7 +42,7 @@ class LossLaw(Protocol):
 
     @property
     def infinity(self) -> float:
-        """P-mass at L = +infinity; everything else below speaks of the law given L < infinity."""
+        """P-mass at L = +infinity; all other members describe the law given L < infinity."""
 
     @property
     def ceiling(self) -> float:
@@ -68,13 +68,13 @@ class LossLaw(Protocol):
         """[low, high] with P(L > high) <= tail and P(L < low) <= tail (atoms inside)."""
 
     def atoms(self) -> tuple[tuple[float, float], ...]:
-        """(loss, P-mass) of every atom."""
+        """Return (loss, P-mass) of every atom."""
 
     def masses(self, borders: Array) -> tuple[Array, Array]:
         """P- and Q-mass of the continuous part between consecutive (increasing) borders of L."""
 
     def place(self, count: int, parts: Parts) -> None:
-        """Call the one method of ``parts`` that says what kind of law this is."""
+        """Call the one method of ``parts`` matching the kind of this law."""
 
 
 class ClosedLaw(LossLaw, Protocol):

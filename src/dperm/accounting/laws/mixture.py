@@ -24,7 +24,7 @@ class BasePair(LossLaw, AnalyticDensity, Protocol):
 
 
 class Kind(Enum):
-    """Which pair is made of the base pair."""
+    """Pair built from the base pair."""
 
     REMOVE = "remove"
     ADD = "add"
@@ -64,7 +64,7 @@ class MixtureLoss:
         return (-low if self.kind is Kind.ADD else high) * (1 + self.resolution)
 
     def delta(self, epsilon: float) -> float:
-        """T22 and T24, closed forms."""
+        """Return the profile from the closed forms of T22 and T24."""
         return math.exp(self.log_delta(epsilon))
 
     def log_delta(self, epsilon: float) -> float:
@@ -134,7 +134,7 @@ class MixtureLoss:
             return value, np.asarray(error / np.maximum(np.abs(total) - error, 1e-300))
 
     def size(self, c: float, t: float) -> int:
-        """Atoms and nodes."""
+        """Return the number of atoms and quadrature nodes."""
         return len(self._nodes(c, t)[0])
 
     def log_mgf_real(self, c: Array) -> Array:

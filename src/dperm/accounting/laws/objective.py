@@ -34,20 +34,20 @@ class BoundingLoss:
     atom: float = 0.0
 
     def log_mgf_real(self, c: Array) -> Array:
-        """Log of E e^{cU} at real c."""
+        """Return log E e^{cU} at real c."""
         if self.atom:
             return np.logaddexp(self.side.log_moment(c), c * self.side.edge + math.log(self.atom))
         return _raised_until_one(self.side, under_both=False).log_moment(c)
 
     def mirrored(self) -> "MirroredLoss":
-        """The symmetric law that dominates what U bounds in both orders."""
+        """Return the symmetric law dominating every pair bounded by U in both orders."""
         _, q = self.side.above()
         if not self.atom or self.atom < q:
             return MirroredLoss(_raised_until_one(self.side, under_both=True))
         return MirroredLoss(self.side, (self.atom - q) / (1 + math.exp(-self.side.edge)))
 
     def delta(self, epsilon: float) -> float:
-        """The profile of the mirrored law; its edge is only looked for if epsilon is below it."""
+        """Return the profile of the mirrored law; its edge is computed only if epsilon is below it."""
         here = self.side.raised(max(self.side.start_at(epsilon), self.side.start))
         p, q = here.above()
         return self.side.delta(epsilon) if epsilon >= self.side.edge and p + q < 1 else self.mirrored().delta(epsilon)
@@ -82,18 +82,18 @@ class MirroredLoss:
         return -high, high
 
     def atoms(self) -> tuple[tuple[float, float], ...]:
-        """The two at the edge and its image."""
+        """Return the atoms at the edge and its mirror image, if any."""
         edge = self.side.edge
         return ((-edge, self.atom * math.exp(-edge)), (edge, self.atom)) if self.atom else ()
 
     def masses(self, borders: Array) -> tuple[Array, Array]:
-        """The side's, and its own read backwards with P and Q exchanged."""
+        """Return the side's masses plus their mirror image, with P and Q exchanged."""
         p, q = self.side.masses(borders)
         mirrored_p, mirrored_q = self.side.masses(-borders[::-1])
         return p + mirrored_q[::-1], q + mirrored_p[::-1]
 
     def place(self, count: int, parts: Parts) -> None:
-        """A closed moment generating function."""
+        """Register as a law with a closed moment generating function."""
         parts.closed(self, count)
 
     def log_mgf(self, s: ComplexArray) -> tuple[ComplexArray, Array]:
@@ -108,7 +108,7 @@ class MirroredLoss:
         return 60
 
     def log_mgf_real(self, c: Array) -> Array:
-        """The same for real c."""
+        """Return log E e^{cL} for real c, from both sides and the atoms."""
         logs = [self.side.log_moment(c), self.side.log_moment(-1 - c)]
         logs.extend(c * loss + math.log(mass) for loss, mass in self.atoms())
         return np.asarray(np.logaddexp.reduce(logs, axis=0))

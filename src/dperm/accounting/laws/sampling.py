@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How sampling a record with probability q changes a loss: the algebra shared by every sampled law.
+"""Effect of sampling a record with probability q on a loss: the algebra shared by every sampled law.
 
 A base pair (P, Q) with loss u = log(dP/dQ) becomes A = (1-q) Q + q P against Q, with loss l(u) = log(1 - q + q e^u).
 """
@@ -26,7 +26,7 @@ def sampled_loss(u: Array, rate: float) -> Array:
 
 
 def _mostly_sampled(u: Array, rate: float) -> Array:
-    """The same for q >= 1/2, where 1 - q is exact: below log 1/2, 1 + q (e^u - 1) would lose the digits of 1 - q."""
+    """Return l(u) for q >= 1/2, where 1 - q is exact: below log 1/2, 1 + q (e^u - 1) would lose the digits of 1 - q."""
     deep = np.log((1 - rate) + rate * np.exp(np.minimum(u, 0.0)))
     return np.where(deep < -LOG_2, deep, np.log1p(np.maximum(rate * np.expm1(u), -0.6)))
 
@@ -41,7 +41,7 @@ def base_loss(loss: Array, rate: float) -> Array:
 
 
 def outwards(low: float, high: float) -> tuple[float, float]:
-    """The interval, a little longer than rounding could have made it shorter."""
+    """Return the interval, lengthened by more than its possible rounding error."""
     return low - 8 * ULP * abs(low) - LEAST, high + 8 * ULP * abs(high) + LEAST
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The privacy loss of one Poisson-sampled Gaussian step."""
+"""Privacy loss of one Poisson-sampled Gaussian step."""
 
 import math
 from dataclasses import dataclass
@@ -102,7 +102,7 @@ class SubsampledGaussianLoss:
         return outwards(float(ends.min()), float(ends.max()))
 
     def atoms(self) -> tuple[tuple[float, float], ...]:
-        """None."""
+        """Return no atoms: the law is continuous."""
         return ()
 
     def masses(self, borders: Array) -> tuple[Array, Array]:
@@ -122,5 +122,5 @@ class SubsampledGaussianLoss:
         return (1 - self.rate) * centre + self.rate * plus, (1 - self.rate) * centre + self.rate * minus
 
     def place(self, count: int, parts: Parts) -> None:
-        """An analytic function of Gaussian noise."""
+        """Register as an analytic function of Gaussian noise."""
         parts.smooth(self, count)
