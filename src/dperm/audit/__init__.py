@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""ATTACKS: lower bounds on epsilon at a stated confidence, exact privacy losses, membership, exposure, differencing."""
+"""Audits: statistical and exact lower bounds on epsilon, membership inference, exposure and differencing attacks."""
 
 from dperm.audit.finding import Finding
 from dperm.audit.lower_bound import LowerBound

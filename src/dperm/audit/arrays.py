@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Arrays that users give to an audit, checked: numbers and nothing else, in the shape that was asked for.
+"""Check the arrays passed to an audit: numeric dtype, expected number of dimensions, no NaN.
 
-Errors name the argument and never repeat a value, nor the error of a conversion that would: records are private.
+Errors name the argument but never repeat a value or chain a conversion error, because records are private.
 """
 
 import numpy as np
@@ -15,9 +15,10 @@ _SHAPES: dict[int | None, str] = {0: "a", 1: "a list of", 2: "a matrix of"}
 
 
 def numbers(name: str, values: object, *, dims: int | None = 1, finite: bool = True, remedy: str = "") -> Floats:
-    """``values`` as doubles; ``dims`` is None for any shape, and without ``finite`` only NaN is refused.
+    """Return ``values`` as an array of doubles.
 
-    Text, objects, complex numbers, and lists of unequal length are no numbers.
+    ``dims`` is the required number of dimensions, or None for any. With ``finite=False`` infinities are allowed, but
+    NaN is still an error. Text, objects, complex numbers and ragged lists are errors.
     """
     found = as_array(name, values)
     wrong = _wrong(found, dims, finite=finite)
@@ -28,7 +29,7 @@ def numbers(name: str, values: object, *, dims: int | None = 1, finite: bool = T
 
 
 def truths(name: str, values: object, *, dims: int | None = 1) -> Mask:
-    """``values`` as an array of True and False, if it is one already, or a list of whole numbers 1 and 0."""
+    """Return ``values`` as a boolean array; a one-dimensional list of integers 0 and 1 is accepted too."""
     found = as_array(name, values)
     if found.dtype.kind in "iu" and found.ndim == dims == 1 and np.isin(found, (0, 1)).all():
         found = found.astype(np.bool_)
@@ -41,7 +42,7 @@ def truths(name: str, values: object, *, dims: int | None = 1) -> Mask:
 
 
 def as_array(name: str, values: object) -> NDArray[np.generic]:
-    """``values`` as an array, if they can be one."""
+    """Convert ``values`` to an array; raise ``ParameterError``, without the original error, if the conversion fails."""
     try:
         return np.asarray(values)
     except Exception:
@@ -50,7 +51,7 @@ def as_array(name: str, values: object) -> NDArray[np.generic]:
 
 
 def _wrong(found: NDArray[np.generic], dims: int | None, *, finite: bool) -> str:
-    """What keeps an array from being numbers, if anything."""
+    """Describe the first reason for rejecting the array (dtype, shape, NaN, infinity), or return ""."""
     if found.dtype.kind not in "biuf":
         return f"an array of {_kind(found)}" if found.ndim else _kind(found)
     if dims not in (None, found.ndim):

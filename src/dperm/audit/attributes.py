@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Attribute inference: one attribute of a record, from a linear model, the rest of the record and its target.
+"""Attribute inference: infer one attribute of a record from a linear model, the other features and the target.
 
-Fredrikson et al. 2014 infer a genotype from a dosing model: of the values that the attribute can have, the one that is
-most probable given the marginals and how well the model then explains the known target (maximum a posteriori).
+Fredrikson et al. 2014 infer a genotype from a dosing model. The attack picks the attribute value with the largest
+posterior probability, given the marginals and the model's fit to the known target (maximum a posteriori).
 
-A model that is right about the population tells something about everybody, also about people it never saw, and no
-guarantee hides that. What differential privacy limits is what it tells *more* about those it learned from: attack
-records of the training data and others like them, and compare (`AttributeInference.beyond`).
+An accurate model reveals population-level facts about everybody, including people outside the training data. No privacy
+guarantee prevents this. Differential privacy limits the *additional* information about training records: attack
+training records and comparable other records, and compare (`AttributeInference.beyond`).
 """
 
 from dataclasses import asdict, dataclass
@@ -24,37 +24,43 @@ from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
 
 ONE = 1e-9
-"""How far marginals may be from adding up to 1."""
+"""Tolerance for the sum of the marginals, which must be 1."""
 
 
 class TargetLaw(Protocol):
-    """How probable targets are, given scores."""
+    """Conditional distribution of the targets given the scores."""
 
     def log_likelihoods(self, scores: Floats, targets: Floats) -> Floats:
-        """Of each target given its score, up to a constant."""
+        """Return the log-likelihood of each target given its score, up to an additive constant."""
 
 
 @dataclass(frozen=True)
 class GaussianTarget:
-    """Numbers, normal around the score with this deviation: the size of the model's residuals."""
+    """Normal distribution of a numeric target around its score.
+
+    Attributes
+    ----------
+    deviation
+        Standard deviation, of the size of the model's residuals.
+    """
 
     deviation: float
 
     def __post_init__(self) -> None:
-        """Check it."""
+        """Check that ``deviation`` is positive."""
         checks.positive("deviation", self.deviation)
 
     def log_likelihoods(self, scores: Floats, targets: Floats) -> Floats:
-        """-(y - score)^2 / 2 s^2."""
+        """Return -(y - score)^2 / 2 s^2 for each target y, with s the deviation."""
         return np.asarray(-(((targets - scores) / self.deviation) ** 2) / 2)
 
 
 @dataclass(frozen=True)
 class LogisticTarget:
-    """Classes -1 and +1, and no others, with the log odds of the score."""
+    """Logistic model for labels -1 and +1; the score is the log odds of +1."""
 
     def log_likelihoods(self, scores: Floats, targets: Floats) -> Floats:
-        """-log(1 + e^-y score)."""
+        """Return -log(1 + e^-y score) for each label y; raise ``ParameterError`` for labels other than -1 and +1."""
         if not (np.abs(targets) == 1).all():
             raise ParameterError("targets must be -1 or +1 for LogisticTarget. Of 0 and 1 give 2 * targets - 1.")
         return np.asarray(log_expit(targets * scores))
@@ -62,14 +68,24 @@ class LogisticTarget:
 
 @dataclass(frozen=True)
 class Attribute:
-    """What the attacker is after: a column, the values that it can have, and how frequent each is."""
+    """Attribute under attack.
+
+    Attributes
+    ----------
+    column
+        Index of the column, from 0.
+    values
+        Possible values: two or more distinct numbers.
+    marginals
+        Probability of each value; they add up to 1.
+    """
 
     column: int
     values: tuple[float, ...]
     marginals: tuple[float, ...]
 
     def __post_init__(self) -> None:
-        """Check values and marginals."""
+        """Check the column, the values and the marginals, and store both sequences as tuples of floats."""
         checks.count("column", self.column, least=0)
         values, shares = tuple(numbers("values", self.values).tolist()), numbers("marginals", self.marginals).tolist()
         shares = tuple(checks.rate("marginals", share) for share in shares)
@@ -81,20 +97,20 @@ class Attribute:
 
 @dataclass(frozen=True)
 class AttributeInference:
-    """How often the attack was right, against guessing the most frequent value.
+    """Accuracy of an attribute inference attack, compared with guessing the most frequent value.
 
     Attributes
     ----------
     records
-        How many were attacked.
+        Number of attacked records.
     correct
-        Of how many the attribute was found.
+        Number of records for which the attack infers the attribute correctly.
     baseline
-        Of how many the most frequent value is the right one.
+        Number of records with the most frequent value, correct for the baseline guess.
     gained, lost
-        On how many the attack is right and the baseline is not, and the other way round.
+        Number of records for which only the attack is correct, and for which only the baseline is correct.
     confidence
-        That of the intervals.
+        Confidence level of the intervals.
     """
 
     records: int
@@ -106,28 +122,28 @@ class AttributeInference:
 
     @property
     def advantage(self) -> float:
-        """(correct - baseline)/records: what the model adds to the marginals."""
+        """(correct - baseline)/records: accuracy gained from the model over the marginals alone."""
         return (self.gained - self.lost) / self.records
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the advantage lies, from intervals for the shares of records on which only one of the two is right.
+        """Confidence interval for the advantage, from the shares of records with only one correct guess of the two.
 
-        Each has two ends of Clopper and Pearson, and each end a quarter of 1 - confidence: the two shares come from
-        the same records, and the union bound does not mind.
+        Each share has a two-sided Clopper-Pearson interval; each end has error probability (1 - confidence)/4. Both
+        shares come from the same records; the union bound permits this dependence.
         """
         level = (1 - self.confidence) / 4
         gained, lost = (_ends(count, self.records, level) for count in (self.gained, self.lost))
         return gained[0] - lost[1], gained[1] - lost[0]
 
     def beyond(self, others: "AttributeInference") -> tuple[float, float]:
-        """By how much the accuracy exceeds that on ``others``, independent records: an interval (Clopper-Pearson)."""
+        """Return a Clopper-Pearson interval for the accuracy minus the accuracy on ``others``, independent records."""
         level = (1 - min(self.confidence, others.confidence)) / 4
         here, there = (_ends(one.correct, one.records, level) for one in (self, others))
         return here[0] - there[1], here[1] - there[0]
 
     def as_dict(self) -> dict[str, object]:
-        """Plain data, for JSON."""
+        """Return the counts, the advantage and its interval as JSON-serialisable data."""
         return {**asdict(self), "advantage": self.advantage, "interval": list(self.interval)}
 
 
@@ -140,9 +156,35 @@ def infer_attribute(
     law: TargetLaw,
     intercept: float = 0.0,
 ) -> Floats:
-    """For each record the value of the attribute of largest posterior probability; the column itself is not looked at.
+    """Return the attribute value with the largest posterior probability for each record.
 
-    argmax over v of log P(v) + log P(y | x with v in the column).
+    The inferred value is the argmax over v of log P(v) + log P(y | x with v in the column).
+
+    Parameters
+    ----------
+    coefficients
+        Coefficients of the linear model, one per column.
+    rows
+        Features of the attacked records; the entries in the attacked column are ignored.
+    targets
+        Known target of each record.
+    attribute
+        Attacked column, its possible values and their marginals.
+    law
+        Distribution of the target given the score: `GaussianTarget`, `LogisticTarget`, or an object with the same
+        method.
+    intercept
+        Intercept of the model.
+
+    Returns
+    -------
+    Floats
+        One of ``attribute.values`` for each record.
+
+    Raises
+    ------
+    ParameterError
+        If an argument has the wrong type, or the shapes do not match.
     """
     w, x, y = _checked(coefficients, rows, targets, attribute)
     if not callable(getattr(law, "log_likelihoods", None)):
@@ -166,7 +208,27 @@ def attribute_inference(
     intercept: float = 0.0,
     confidence: float = 0.95,
 ) -> AttributeInference:
-    """Attack records whose attribute is known to the auditor, and count."""
+    """Attack records with a known attribute, and count the correct guesses.
+
+    Parameters
+    ----------
+    coefficients, targets, attribute, law, intercept
+        As for `infer_attribute`.
+    rows
+        Features of the attacked records, with the true values in the attacked column.
+    confidence
+        Confidence level of the intervals of the result.
+
+    Returns
+    -------
+    AttributeInference
+        Counts of correct guesses for the attack and for the baseline.
+
+    Raises
+    ------
+    ParameterError
+        If the attacked column holds a value missing from ``attribute.values``.
+    """
     confidence = checks.positive_delta("confidence", confidence)
     found = infer_attribute(coefficients, rows, targets, attribute=attribute, law=law, intercept=intercept)
     truth = numbers("rows", rows, dims=2)[:, attribute.column]
@@ -199,5 +261,5 @@ def _checked(
 
 
 def _ends(count: int, total: int, level: float) -> tuple[float, float]:
-    """Clopper and Pearson's, each wrong with probability ``level`` at most."""
+    """Return both Clopper-Pearson bounds, each with error probability at most ``level``."""
     return float(clopper_pearson_lower(count, total, level)), float(clopper_pearson_upper(count, total, level))

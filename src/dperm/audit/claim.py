@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What an audit is held against: a guarantee, perhaps its whole curve, and a delta at which it promises something."""
+"""The claim tested by an audit: a guarantee, optionally its privacy profile, and the delta of the test."""
 
 import math
 
@@ -14,11 +14,11 @@ from dperm.privacy.profile import PrivacyProfile
 from dperm.privacy.worst_case import GaussianProfile
 
 SLACK = 1e-6
-"""Of a claimed epsilon: curves are rounded up, and more than once on the way from a goal to a plan's curve."""
+"""Relative tolerance for a claimed epsilon: a profile is rounded up several times between a goal and a plan's curve."""
 
 
 def checked_claim(claimed: object) -> AnyGuarantee:
-    """The guarantee, if it is one."""
+    """Return ``claimed`` if it is a guarantee; raise ``ParameterError`` otherwise."""
     if isinstance(claimed, AnyGuarantee):
         return claimed
     got = "and it is missing" if claimed is None else f"got {checks.shown(claimed)}"
@@ -29,7 +29,7 @@ def checked_claim(claimed: object) -> AnyGuarantee:
 
 
 def checked_curve(profile: object, claimed: AnyGuarantee) -> PrivacyProfile | None:
-    """The whole curve that is claimed, if there is one, and if it speaks of the same neighbours."""
+    """Return the claimed profile, or None; raise ``ParameterError`` if its adjacency differs from the claim's."""
     if profile is None:
         return None
     adjacency = getattr(profile, "adjacency", None)
@@ -43,9 +43,10 @@ def checked_curve(profile: object, claimed: AnyGuarantee) -> PrivacyProfile | No
 
 
 def claimed_epsilon(claimed: AnyGuarantee, delta: float, profile: PrivacyProfile | None = None) -> float:
-    """The epsilon that is claimed at ``delta``, rounded up; a curve that is given may not promise less than the claim.
+    """Return the epsilon claimed at ``delta``, rounded up, from ``profile`` if given and otherwise from ``claimed``.
 
-    Otherwise an audit would be held against something weaker than what is said.
+    Raise ``ParameterError`` if the profile is weaker than ``claimed``: the audit would test a weaker claim than the
+    stated one.
     """
     said = claimed.profile().epsilon(delta)
     if profile is None:
@@ -66,12 +67,15 @@ def delta_of(
     profile: PrivacyProfile | None = None,
     usual: float | None = None,
 ) -> float:
-    """The delta at which a claim is audited: ``delta``, or the claim's own, or ``usual`` where it has one at each.
+    """Return the delta for the audit: ``delta`` if given, else the claim's own, else ``usual``.
+
+    ``usual`` is the fallback for claims with an epsilon at each delta.
 
     Raises
     ------
     ParameterError
-        If the claim promises nothing there: its epsilon is infinite, and no measurement can contradict it.
+        If the claimed epsilon is infinite at the chosen delta, so no measurement can contradict it, or if no delta is
+        available.
     """
     chosen = _own(claimed, usual) if delta is None else checks.small_delta("delta", delta)
     if math.isinf(claimed_epsilon(claimed, chosen, profile)):
@@ -83,9 +87,10 @@ def delta_of(
 
 
 def is_gaussian(curve: PrivacyProfile) -> bool:
-    """Whether the curve is that of mu-GDP for some mu (T19): Gaussian mechanisms, composed, are.
+    """Whether the profile belongs to mu-GDP for some mu (T19), as for composed Gaussian mechanisms.
 
-    A test for a Gaussian trade-off refutes such a claim without further assumption: under it no attack is better.
+    A test for a Gaussian trade-off refutes such a claim without further assumptions: no attack beats the claimed
+    trade-off.
     """
     if not isinstance(curve, ComposedProfile):
         return isinstance(curve, GaussianProfile)

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The coins that decide which canaries are in the training set. They must be fair and independent.
+"""Independent fair coins for the inclusion of canaries in the training set.
 
-Whoever splits canaries into two halves makes coins that depend on each other: knowing all others, an attacker knows the
-last, and every bound that counts correct guesses is void. No test can tell a random half from coins that happened to
-fall so; therefore `coins` draws them, and `Canaries` cannot hold any others.
+A split of the canaries into two halves makes dependent coins: all other coins determine the last one. Every bound from
+correct guesses is then void. No test can distinguish a random half from independent coins with equal counts. Therefore
+`coins` draws them, and `Canaries` holds only coins derived from a seed.
 """
 
 from dataclasses import dataclass
@@ -29,39 +29,70 @@ _DRAW = "Draw them with dperm.audit.coins.coins(canaries), and keep the order."
 
 @dataclass(frozen=True)
 class Canaries:
-    """Independent fair coins for ``count`` canaries; two numbers tell them all.
+    """Independent fair coins for ``count`` canaries, determined by the count and a seed.
 
     Attributes
     ----------
     count
-        How many canaries there are.
+        Number of canaries.
     seed
-        From which the coins follow: keep it from whoever makes the guesses.
+        Seed of the coins; keep it secret from the attacker.
     """
 
     count: int
     seed: int
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check that ``count`` is positive and ``seed`` is not negative."""
         checks.count("count", self.count)
         checks.count("seed", self.seed, least=0)
 
     @cached_property
     def included(self) -> Truths:
-        """Train with canary i iff ``included[i]``."""
+        """Read-only boolean array: train with canary i iff ``included[i]``."""
         coins = generator(self.seed, _PURPOSE).integers(0, 2, size=self.count).astype(np.bool_)
         coins.flags.writeable = False
         return coins
 
 
 def coins(canaries: int, seed: int | None = None) -> Canaries:
-    """Flip a fair coin for each canary, each on its own; None takes a seed from the operating system."""
+    """Flip an independent fair coin for each canary.
+
+    Parameters
+    ----------
+    canaries
+        Number of canaries.
+    seed
+        Seed of the coins; None draws one from the operating system.
+
+    Returns
+    -------
+    Canaries
+        The coins, for training and for the one-run bounds.
+    """
     return Canaries(canaries, int(generator().integers(2**53)) if seed is None else seed)
 
 
 def inclusions(included: Canaries | ArrayLike, count: int) -> Truths:
-    """``included`` as an array of truth values, one for each of ``count`` scores."""
+    """Return ``included`` as a boolean array with one entry per score.
+
+    Parameters
+    ----------
+    included
+        Coins from `coins`, or a one-dimensional array of booleans, or of integers 0 and 1.
+    count
+        Number of scores.
+
+    Returns
+    -------
+    Truths
+        One boolean per score.
+
+    Raises
+    ------
+    ParameterError
+        If an entry is not 0 or 1, the length is not ``count``, or all entries are equal.
+    """
     values = included.included if isinstance(included, Canaries) else as_array("included", included)
     if values.dtype.kind not in "biu" or values.ndim != 1 or not np.isin(values, (0, 1)).all():
         raise ParameterError("included must be one True or False (1 or 0) per score, as an array of booleans.")
@@ -73,11 +104,31 @@ def inclusions(included: Canaries | ArrayLike, count: int) -> Truths:
 
 
 def fair_coins(included: Canaries | ArrayLike, count: int) -> Truths:
-    """The same, refused where fair and independent coins would fall so with a probability of 1e-9.
+    """Return ``included`` as `inclusions` does, and reject sequences too unlikely for independent fair coins.
 
-    Looked at are how many are True, and how often two at a distance of 1, ..., 8 differ, each of which is binomial: a
-    sorted, an alternating or a paired list is no list of coins in the order in which they were flipped. A random half
-    passes, as does every dependence at a greater distance: that coins are independent is for the user to see to.
+    Two kinds of binomial counts are tested: the number of True entries, and the number of differing pairs at distances
+    1, ..., 8. Each test rejects fair coins with probability at most 1e-9. Sorted, alternating and paired lists fail. A
+    random half passes, as does any dependence at a greater distance, so the caller remains responsible for
+    independence.
+
+    Parameters
+    ----------
+    included
+        Coins from `coins`, or one boolean per score in the order of the flips.
+    count
+        Number of scores.
+
+    Returns
+    -------
+    Truths
+        One boolean per score.
+
+    Raises
+    ------
+    AssumptionError
+        If a count is too unlikely.
+    ParameterError
+        If ``included`` is not a valid list of coins.
     """
     values = inclusions(included, count)
     ins = int(values.sum())
@@ -94,6 +145,6 @@ def fair_coins(included: Canaries | ArrayLike, count: int) -> Truths:
 
 
 def _surprising(heads: int, flips: int) -> bool:
-    """Whether so many heads, or as far off on the other side, have a probability below 1e-9."""
+    """Whether a count of heads at least this extreme (two-sided) has probability below 1e-9."""
     few = min(heads, flips - heads)
     return 2 * float(bdtr(few, flips, 0.5)) < _FALSE_ALARM

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reconstruction by differencing (A11): a record, features and target, read off exact coefficients.
+"""Reconstruction by differencing (A11): recover a record, features and target, from exact coefficients.
 
-Paige et al. 2020 reconstruct genotypes from risk scores that were published before and after a patient came. The
-attacker holds coefficients that were fitted without noise, and knows the others: of ridge regression their second
-moments, of logistic regression their records. Rows have a constant as their last entry (T54), which fixes the scale.
+Paige et al. 2020 reconstruct genotypes from risk scores published before and after a patient joined. The attacker holds
+coefficients fitted without noise, and knows the other records: their second moments for ridge regression, the records
+themselves for logistic regression. The last entry of each row is a constant (T54), and it fixes the scale.
 """
 
 from collections.abc import Sequence
@@ -21,29 +21,45 @@ from dperm.noise.arrays import Floats
 
 ULP = float(np.finfo(np.float64).eps)
 DIGITS = 100.0
-"""A record that the model fits so well that fewer than two digits of its part are left after rounding is not told."""
+"""Required ratio of signal to rounding error, two digits; below it, the record is reported as NaN."""
 FARTHEST = 1e6
-"""No feature is so many times as large as the root of the sum of the others' squares."""
+"""Largest plausible feature, as a multiple of the root of the sum of the other records' squares."""
 CONSTANT = "It is the last entry of every row: without it the scale of a record cannot be told."
 
 
 @dataclass(frozen=True)
 class Reconstruction:
-    """A record as the attacker has it; NaN where the coefficients say nothing, of one that the model fits anyway.
+    """Reconstructed record; NaN where the model already fits the record too well to reveal anything.
 
     Attributes
     ----------
     features
         The row without its constant.
     target
-        The number that was learned from, or the class, -1 or +1.
+        The numeric target, or the label -1 or +1.
     """
 
     features: Floats
     target: float
 
     def nearest(self, values: Sequence[float]) -> Floats:
-        """Each feature as the nearest of the ``values`` it can have, such as 0, 1, 2 of a genotype; NaN stays NaN."""
+        """Return each feature rounded to the nearest possible value; NaN stays NaN.
+
+        Parameters
+        ----------
+        values
+            Possible values of a feature, such as 0, 1, 2 for a genotype.
+
+        Returns
+        -------
+        Floats
+            One of ``values`` per feature, or NaN.
+
+        Raises
+        ------
+        ParameterError
+            If ``values`` is empty.
+        """
         known = numbers("values", values)
         if not len(known):
             raise ParameterError("values must hold one value at least that a feature can have, got none.")
@@ -52,23 +68,26 @@ class Reconstruction:
 
 
 def ridge_record(before: ArrayLike, after: ArrayLike, moments: ArrayLike, *, constant: float = 1.0) -> Reconstruction:
-    """The record that came between two ridge regressions: A (w2 - w1) = x (y - x'w2), A = X'X + Lambda I.
+    """Reconstruct the record added between two ridge regressions: A (w2 - w1) = x (y - x'w2), A = X'X + Lambda I.
 
     Parameters
     ----------
     before, after
-        Coefficients without and with the record, the constant's last.
+        Coefficients without and with the record; the last belongs to the constant.
     moments
-        A: second moments of the rows of the others plus the regularisation.
+        A: second moments of the other records' rows plus the regularisation.
     constant
         Last entry of every row.
 
-    Of equal models nothing is told: features and target are NaN.
+    Returns
+    -------
+    Reconstruction
+        The record; features and target are NaN if the two models are equal up to rounding.
 
     Raises
     ------
     ParameterError
-        If the features come out far beyond those of the others: then the last entry is not the constant.
+        If shapes do not match, or the features far exceed the other records' (the last entry is then not the constant).
     """
     constant = checks.positive("constant", constant, CONSTANT)
     first, second = numbers("before", before), numbers("after", after)
@@ -87,21 +106,31 @@ def ridge_record(before: ArrayLike, after: ArrayLike, moments: ArrayLike, *, con
 def logistic_record(
     coefficients: ArrayLike, rows: ArrayLike, signs: ArrayLike, *, regularization: float, constant: float = 1.0
 ) -> Reconstruction:
-    """The record beside known others of one logistic regression: at the minimum all gradients add up to 0.
+    """Reconstruct the only unknown record of a logistic regression from the zero gradient at the minimum.
 
-    -y s(-y x'w) x = -(sum over the others of -y_i s(-y_i x_i'w) x_i + Lambda w), s the logistic function; the sign of
-    the constant's entry is -y.
+    -y s(-y x'w) x = -(sum over the others of -y_i s(-y_i x_i'w) x_i + Lambda w), with s the logistic function. The sign
+    of the constant's entry is -y.
 
     Parameters
     ----------
     coefficients
-        The minimiser of sum_i log(1 + exp(-y_i x_i'w)) + (Lambda/2) ||w||^2, the constant's last.
+        The minimiser of sum_i log(1 + exp(-y_i x_i'w)) + (Lambda/2) ||w||^2; the last entry belongs to the constant.
     rows, signs
-        The others: rows with their constant, and labels -1 or +1.
+        The other records: rows including the constant, and labels -1 or +1.
     regularization
-        Lambda, in sum scale.
+        Lambda, for the sum (not the mean) of the losses.
     constant
         Last entry of every row.
+
+    Returns
+    -------
+    Reconstruction
+        The record; features and target are NaN if rounding dominates its gradient.
+
+    Raises
+    ------
+    ParameterError
+        If shapes do not match, or a label is not -1 or +1.
     """
     constant = checks.positive("constant", constant, CONSTANT)
     strength = checks.nonnegative("regularization", regularization)
@@ -120,7 +149,7 @@ def logistic_record(
 
 
 def _row(multiple: Floats, constant: float, rounding: float) -> tuple[Floats, float]:
-    """The row whose multiple this is, by its last entry, and the factor; NaN if that may be all rounding."""
+    """Divide a multiple of the row by its factor, found from the last entry; NaN if rounding could explain it."""
     factor = float(multiple[-1]) / constant
     if abs(float(multiple[-1])) <= DIGITS * rounding:
         return np.full(len(multiple), np.nan), np.nan
@@ -128,7 +157,7 @@ def _row(multiple: Floats, constant: float, rounding: float) -> tuple[Floats, fl
 
 
 def _check_constant(row: Floats, moments: Floats, constant: float) -> None:
-    """Refuse a record that no others are like: something else than the constant stands last."""
+    """Raise ``ParameterError`` for a record far larger than the others: its last entry is not the constant."""
     usual = np.sqrt(np.maximum(np.diagonal(moments), constant**2))
     if (np.abs(row) > FARTHEST * usual).any():
         raise ParameterError(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The outcome of an audit: what was claimed, what was measured, and whether the two can both be true."""
+"""Audit finding: the claim, the measured lower bounds, and the verdict on their compatibility."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -18,7 +18,7 @@ from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict
 from dperm.privacy.profile import PrivacyProfile
 
 ROUNDING = 1e-9
-"""Of a confidence: 1 - (1 - confidence) is not always the same."""
+"""Tolerance for confidences: in doubles, 1 - (1 - confidence) may differ from the confidence."""
 WITHIN_CLAIM = (
     "A lower bound above 0 is not a leak: the claim permits every value up to the claimed epsilon, and only a value "
     "above it refutes the claim. An attack that learns nothing shows 0."
@@ -31,31 +31,31 @@ ABOVE_CLAIM = (
 
 @dataclass(frozen=True)
 class Finding:
-    """Lower bounds from several statistics of one audit, beside the claim.
+    """Lower bounds from one or more statistics of an audit, compared with the claim.
 
-    All bounds hold together with ``confidence``: whoever looks at several statistics has paid for each (A5).
+    All bounds hold simultaneously with probability ``confidence``: each statistic has its own share of the error (A5).
 
-    A bound that assumes something refutes a claim only if the claim says the same: then both cannot be true. So a bound
-    by way of a Gaussian trade-off refutes a claim whose curve is Gaussian, and tells nothing for certain of any other.
+    A bound with an assumption refutes a claim only if the claim implies the assumption. For example, a bound for a
+    Gaussian trade-off refutes only claims with a Gaussian curve.
 
     Attributes
     ----------
     subject
-        What was attacked, in words.
+        Name of the attacked mechanism or training.
     claimed
-        The guarantee that it is said to have.
+        The claimed guarantee.
     bounds
-        For each statistic its lower bound, valid at the level that was paid for it.
+        Lower bound of each statistic, valid at the statistic's own level.
     confidence
-        The probability with which all of them are true.
+        Probability that all bounds hold.
     profile
-        The whole curve that is claimed, where it is known; otherwise that of ``claimed``. It may promise more than
-        ``claimed``, never less.
+        The claimed privacy profile, if known; by default the profile of ``claimed``. It may be stronger than
+        ``claimed``, never weaker.
     facts
         Public numbers of the audit: runs, neighbours, ....
     granted
-        What bounds may assume (`LowerBound.assumes`) since the claim says it too. That the trade-off is Gaussian is
-        seen by itself, from the curve.
+        Assumptions of bounds (`LowerBound.assumes`) implied by the claim. A Gaussian trade-off is detected from the
+        profile.
     """
 
     subject: str
@@ -67,7 +67,7 @@ class Finding:
     granted: Collection[str] = frozenset()
 
     def __post_init__(self) -> None:
-        """Check that claim, curve, bounds and confidence belong together."""
+        """Check that claim, profile, bounds and confidence are consistent."""
         checked_curve(self.profile, checked_claim(self.claimed))
         checks.rate("confidence", self.confidence)
         _check_bounds(self.bounds, self.confidence)
@@ -76,42 +76,56 @@ class Finding:
         self._claims  # noqa: B018  # a curve that promises less than the claim is refused
 
     def claimed_epsilon(self, delta: float) -> float:
-        """The epsilon that is claimed at ``delta``, rounded up."""
+        """Return the claimed epsilon at ``delta``, rounded up.
+
+        Parameters
+        ----------
+        delta
+            The delta of the claim.
+
+        Returns
+        -------
+        float
+            Epsilon of ``profile``, or of ``claimed`` without a profile; infinite where nothing is claimed.
+        """
         return claimed_epsilon(self.claimed, delta, self.profile)
 
     @cached_property
     def _claims(self) -> Mapping[float, float]:
-        """The claimed epsilon at the delta of each bound."""
+        """Claimed epsilon at the delta of each bound."""
         return {delta: self.claimed_epsilon(delta) for delta in {bound.delta for bound in self.bounds.values()}}
 
     @cached_property
     def strongest(self) -> str:
-        """The statistic whose bound refutes the claim, by most; if none does, the one that comes nearest to it."""
+        """Name of the statistic refuting the claim by the largest margin, or, if none does, of the closest one."""
         return max(self.bounds, key=lambda name: (self._refutes(self.bounds[name]), self._excess(self.bounds[name])))
 
     @property
     def bound(self) -> LowerBound:
-        """The bound of the strongest statistic."""
+        """Lower bound of the strongest statistic."""
         return self.bounds[self.strongest]
 
     @property
     def violation(self) -> bool:
-        """Whether a bound exceeds the claim: both cannot be true, up to 1 - ``confidence``.
+        """Whether a bound refutes the claim, with error probability at most 1 - ``confidence``.
 
-        A bound that assumes what the claim does not say is left out.
+        Bounds with an assumption not implied by the claim are ignored.
         """
         return any(map(self._refutes, self.bounds.values()))
 
     @property
     def tightness(self) -> float:
-        """Measured over claimed epsilon; above 1 it is a violation, unless the bound assumes what is not claimed."""
+        """Measured epsilon divided by claimed epsilon.
+
+        A value above 1 is a violation if the claim implies the bound's assumption.
+        """
         claimed = self._claims[self.bound.delta]
         if math.isinf(claimed) or self.bound.epsilon == 0:
             return 0.0
         return self.bound.epsilon / claimed if claimed > 0 else math.inf
 
     def _excess(self, bound: LowerBound) -> float:
-        """How far it lies above the claim; where none is made, as far below as can be."""
+        """Return the bound minus the claimed epsilon, or -inf where the claimed epsilon is infinite."""
         claimed = self._claims[bound.delta]
         return -math.inf if math.isinf(claimed) else bound.epsilon - claimed
 
@@ -119,13 +133,13 @@ class Finding:
         return self._excess(bound) > 0 and self._holds(bound.assumes)
 
     def _holds(self, assumed: str) -> bool:
-        """Whether the claim says so too."""
+        """Whether the claim implies the assumption; an empty assumption always holds."""
         if not assumed or assumed in self.granted:
             return True
         return assumed == GAUSSIAN and is_gaussian(self.claimed.profile() if self.profile is None else self.profile)
 
     def __str__(self) -> str:
-        """One sentence: "no violation found, epsilon >= x at 95 %" or "VIOLATION: claimed a, measured >= b"."""
+        """One sentence: "No violation found: epsilon >= x ..." or "VIOLATION: claimed epsilon a, measured >= b ..."."""
         level = "exactly" if self.confidence == 1 else f"at {100 * self.confidence:g} % confidence"
         at = f" at delta {self.bound.delta:g}" if self.bound.delta > 0 else ""
         claimed = claimed_digits(self._claims[self.bound.delta])
@@ -137,7 +151,7 @@ class Finding:
 
     @property
     def explanation(self) -> str:
-        """One sentence or two on how to read the bounds: against the claim, and against an attack without success."""
+        """Explanation of the bounds in one or two sentences, relative to the claim and to an uninformative attack."""
         if not self.violation:
             return WITHIN_CLAIM
         rarely = f"with probability at most {float(f'{100 * (1 - self.confidence):.4g}'):g} %"
@@ -145,14 +159,22 @@ class Finding:
 
     @property
     def _condition(self) -> str:
-        """What the strongest bound assumes, and whether that is claimed."""
+        """Assumption of the strongest bound as a phrase, noting whether the claim implies it; "" for none."""
         assumed = self.bound.assumes
         if not assumed:
             return ""
         return f"; {assumed}, as is claimed" if self._holds(assumed) else f"; only if {assumed}, which is not claimed"
 
     def as_dict(self) -> dict[str, object]:
-        """Plain data, as a statement carries it; beside each bound the claim at its delta, and the value of no leak."""
+        """Return JSON-serialisable data for a statement.
+
+        Each bound comes with the claimed epsilon at its delta and with the baseline of an uninformative attack.
+
+        Returns
+        -------
+        dict
+            Subject, result, explanation, violation, claim, confidence, bounds, and the entries of ``facts``.
+        """
         claims = {name: {"claimed_epsilon": self._claims[bound.delta]} for name, bound in self.bounds.items()}
         return {
             "subject": self.subject,
@@ -167,12 +189,12 @@ class Finding:
 
 
 def claimed_digits(epsilon: float) -> str:
-    """Four digits, rounded up."""
+    """Format an epsilon with four significant digits, rounded up."""
     return _digits(epsilon, ROUND_CEILING)
 
 
 def measured_digits(epsilon: float) -> str:
-    """Four digits, rounded down: what is measured is a floor."""
+    """Format an epsilon with four significant digits, rounded down, because a measured value is a lower bound."""
     return _digits(epsilon, ROUND_FLOOR)
 
 
@@ -183,7 +205,7 @@ def _digits(number: float, rounding: str) -> str:
 
 
 def _check_bounds(bounds: object, confidence: float) -> None:
-    """At least one, and none that is less certain than all of them are said to be."""
+    """Check that there is at least one bound, and none with a confidence below ``confidence``."""
     if not isinstance(bounds, Mapping):
         raise ParameterError(f"bounds must be a mapping from statistics to their bounds, got {checks.shown(bounds)}.")
     if not bounds:

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""From correct guesses of fair coins to a lower bound on epsilon: one binomial at full alpha (A4).
+"""Lower bounds on epsilon from correct guesses of fair coins: one binomial at full alpha (A4).
 
-An independent fair coin per run decides whether the record is in; the attacker guesses the coin by a rule fixed in
-advance. Conditionally on the run being guessed its guess is right with probability at most q, a function of the
-guarantee, so the number of right ones lies below Bin(guesses, q) and CP_lo(correct, guesses, alpha) <= q. One interval
-at alpha is tighter than the two at alpha/2 of A2 and A3. The coins must be independent: no stratified split.
+An independent fair coin per run decides whether the record is included; the attacker guesses the coin by a rule fixed
+in advance. Given a guess, it is correct with probability at most q, a function of the guarantee. The number of correct
+guesses is thus stochastically below Bin(guesses, q), and CP_lo(correct, guesses, alpha) <= q. One interval at alpha is
+tighter than the two at alpha/2 of A2 and A3. The coins must be independent: no stratified split.
 """
 
 from dperm import checks
@@ -15,10 +15,22 @@ from dperm.audit.lower_bound import LowerBound
 
 
 def pure_from_guesses(correct: int, guesses: int, *, confidence: float = 0.95) -> LowerBound:
-    """The epsilon that pure DP needs for so many right guesses; the attacker may abstain (A4).
+    """Return the smallest epsilon of pure DP consistent with the correct guesses; the attacker may abstain (A4).
 
-    P(right | guess) <= q = e^eps / (1 + e^eps), whatever set of outputs is guessed on, so eps >= logit(CP_lo).
-    900 of 1000 give 2.02123323.
+    P(right | guess) <= q = e^eps / (1 + e^eps), for any set of outputs with a guess, so eps >= logit(CP_lo). 900 of
+    1000 give 2.02123323.
+
+    Parameters
+    ----------
+    correct, guesses
+        Number of correct guesses and of all guesses; runs without a guess do not count.
+    confidence
+        Confidence level of the bound.
+
+    Returns
+    -------
+    LowerBound
+        Lower bound on epsilon at delta 0.
     """
     alpha = alpha_of(confidence)
     correct, guesses = counts(correct, guesses)
@@ -27,16 +39,28 @@ def pure_from_guesses(correct: int, guesses: int, *, confidence: float = 0.95) -
 
 
 def approximate_from_guesses(correct: int, guesses: int, *, delta: float, confidence: float = 0.95) -> LowerBound:
-    """The epsilon that (epsilon, delta)-DP needs, if EVERY run was guessed.
+    """Return the smallest epsilon of (epsilon, delta)-DP consistent with the guesses, given a guess in EVERY run.
 
     P(right) = (1 + advantage)/2 is at most (1 + TV)/2, and the total variation of an (eps, delta)-DP pair is at most
     1 - 2 (1 - delta)/(1 + e^eps), at the kink of its trade-off curve. So P(right) <= (e^eps + delta)/(1 + e^eps), and
-    eps >= log((CP_lo - delta) / (1 - CP_lo)). An attacker who abstains could wait for the delta: then use A2.
+    eps >= log((CP_lo - delta) / (1 - CP_lo)). An abstaining attacker could wait for the failure event of probability
+    delta: use A2 in this case.
 
     Parameters
     ----------
+    correct
+        Number of correct guesses.
     guesses
-        The number of all runs.
+        Number of all runs.
+    delta
+        The delta of the bound.
+    confidence
+        Confidence level of the bound.
+
+    Returns
+    -------
+    LowerBound
+        Lower bound on epsilon at ``delta``.
     """
     delta, alpha = checks.small_delta("delta", delta), alpha_of(confidence)
     correct, guesses = counts(correct, guesses)
@@ -45,15 +69,27 @@ def approximate_from_guesses(correct: int, guesses: int, *, delta: float, confid
 
 
 def gaussian_from_guesses(correct: int, guesses: int, *, delta: float, confidence: float = 0.95) -> LowerBound:
-    """The same under mu-GDP (T19), if EVERY run was guessed: tighter than A3.
+    """Return the smallest epsilon of mu-GDP (T19) consistent with the correct guesses, given a guess in EVERY run.
 
-    P(right) = (1 + advantage)/2 <= (1 + TV)/2. Total variation is 1 - min(x + G_mu(x)), attained where the trade-off
-    curve has slope -1: TV(N(0,1), N(mu,1)) = 2 Phi(mu/2) - 1. So P(right) <= Phi(mu/2), and mu >= 2 Phi^-1(CP_lo).
+    The bound is tighter than A3. P(right) = (1 + advantage)/2 <= (1 + TV)/2. Total variation is 1 - min(x + G_mu(x)),
+    attained where the trade-off curve has slope -1: TV(N(0,1), N(mu,1)) = 2 Phi(mu/2) - 1. So P(right) <= Phi(mu/2),
+    and mu >= 2 Phi^-1(CP_lo).
 
     Parameters
     ----------
+    correct
+        Number of correct guesses.
     guesses
-        The number of all runs.
+        Number of all runs.
+    delta
+        The delta of the bound, positive.
+    confidence
+        Confidence level of the bound.
+
+    Returns
+    -------
+    LowerBound
+        Lower bound on epsilon at ``delta``, valid for a Gaussian trade-off.
     """
     delta = gaussian_delta(delta)
     mu = gaussian_mu_from_guesses(correct, guesses, confidence=confidence)
@@ -62,7 +98,20 @@ def gaussian_from_guesses(correct: int, guesses: int, *, delta: float, confidenc
 
 
 def gaussian_mu_from_guesses(correct: int, guesses: int, *, confidence: float = 0.95) -> float:
-    """The lower bound on mu itself, 0 where the guesses show nothing."""
+    """Return the lower bound on mu of mu-GDP, given a guess in EVERY run; 0 if the guesses are uninformative.
+
+    Parameters
+    ----------
+    correct, guesses
+        Number of correct guesses and of all runs.
+    confidence
+        Confidence level of the bound.
+
+    Returns
+    -------
+    float
+        The lower bound, at least 0.
+    """
     alpha = alpha_of(confidence)
     wrong = _wrong(*counts(correct, guesses), alpha)
     return max(0.0, gaussian_separation(wrong, wrong))
@@ -73,5 +122,5 @@ def _right(correct: int, guesses: int, alpha: float) -> float:
 
 
 def _wrong(correct: int, guesses: int, alpha: float) -> float:
-    """1 minus the above, to full relative accuracy."""
+    """Return 1 - `_right`, the upper bound on the error rate, to full relative accuracy."""
     return float(clopper_pearson_upper(guesses - correct, guesses, alpha))

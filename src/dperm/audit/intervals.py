@@ -19,14 +19,14 @@ from dperm.privacy.rounding import ULP
 Floats = NDArray[np.float64]
 
 MOST_TRIALS = 10**12
-"""Beyond, the incomplete beta function itself loses its digits."""
+"""Largest supported number of trials; beyond it, the incomplete beta function loses accuracy."""
 
 _NEWTON_ROUNDS = 3
 _MARGIN = 8 * ULP  # the rounding of the incomplete beta function moves its root by less
 
 
 def clopper_pearson_lower(successes: ArrayLike, trials: ArrayLike, alpha: ArrayLike) -> Floats:
-    """BetaInv(alpha; k, n-k+1), rounded down: 0 for k = 0, alpha^(1/n) for k = n. Arrays broadcast."""
+    """Return BetaInv(alpha; k, n-k+1), rounded down: 0 for k = 0, alpha^(1/n) for k = n. Arrays broadcast."""
     k, n, level = _checked(successes, trials, alpha)
     inner = np.where((k == 0) | (k == n), 1.0, k)  # any shape will do where a closed form follows
     a, b = inner, np.maximum(n - inner + 1, 1.0)
@@ -37,9 +37,9 @@ def clopper_pearson_lower(successes: ArrayLike, trials: ArrayLike, alpha: ArrayL
 
 
 def clopper_pearson_upper(successes: ArrayLike, trials: ArrayLike, alpha: ArrayLike) -> Floats:
-    """BetaInv(1 - alpha; k+1, n-k), rounded up: 1 for k = n, 1 - alpha^(1/n) for k = 0. Arrays broadcast.
+    """Return BetaInv(1 - alpha; k+1, n-k), rounded up: 1 for k = n, 1 - alpha^(1/n) for k = 0. Arrays broadcast.
 
-    It is 1 minus the lower bound for n-k successes, computed so that a small one keeps its digits.
+    It equals 1 minus the lower bound for n-k successes, computed with full relative accuracy for small values.
     """
     k, n, level = _checked(successes, trials, alpha)
     inner = np.where((k == 0) | (k == n), 1.0, k)
@@ -61,7 +61,7 @@ def _checked(successes: ArrayLike, trials: ArrayLike, alpha: ArrayLike) -> tuple
 
 
 def _polished(p: Floats, level: Floats, tail: Callable[[Floats], Floats], shape: tuple[Floats, Floats]) -> Floats:
-    """Newton's method on log tail(p) = log level: scipy's inverse alone is off by 1e-8 for k = 1, n = 1e9."""
+    """Refine by Newton's method on log tail(p) = log level: scipy's inverse has error 1e-8 for k = 1, n = 1e9."""
     a, b = shape
     p = np.where(np.isnan(p), 0.5, p)
     sign = np.where(tail(np.asarray(0.0)) > 0.5, -1.0, 1.0)  # the upper bound's tail falls from 1
@@ -74,7 +74,7 @@ def _polished(p: Floats, level: Floats, tail: Callable[[Floats], Floats], shape:
 
 
 def _outwards(p: Floats, level: Floats, tail: Callable[[Floats], Floats], margin: float) -> Floats:
-    """``p`` moved by its share ``margin``, and on until its tail is at most ``level``."""
+    """Move ``p`` by the relative ``margin``, doubling the margin until the tail is at most ``level``."""
     p = np.clip(p * (1 + margin), 0.0, 1.0)
     while np.any(missed := tail(p) > level):
         margin *= 2

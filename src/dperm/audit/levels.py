@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What every bound does with its arguments and its result: check the level and the counts, round epsilon down."""
+"""Shared steps of all bounds: check the confidence and the counts, and round epsilon down."""
 
 import math
 
@@ -17,11 +17,11 @@ from dperm.privacy.rounding import ULP
 _USUAL = "0.95 is usual."
 
 GAUSSIAN = "the trade-off is Gaussian"
-"""What the bounds by way of mu-GDP (T19) assume."""
+"""Assumption of the bounds derived from mu-GDP (T19)."""
 
 
 def alpha_of(confidence: float) -> float:
-    """The level 1 - confidence of a test, between 0 and 1 also in doubles."""
+    """Return the level 1 - confidence of a test; raise ``ParameterError`` unless it lies in (0, 1) in doubles."""
     alpha = 1 - checks.positive_delta("confidence", confidence, _USUAL)
     if alpha == 1:
         raise ParameterError(
@@ -31,28 +31,28 @@ def alpha_of(confidence: float) -> float:
 
 
 def counts(correct: int, guesses: int) -> tuple[int, int]:
-    """Both, if 0 <= correct <= guesses."""
+    """Return both counts; raise ``ParameterError`` unless 0 <= correct <= guesses."""
     guesses = checks.count("guesses", guesses, least=0, most=MOST_TRIALS)
     return checks.count("correct", correct, f"It cannot exceed guesses={guesses}.", least=0, most=guesses), guesses
 
 
 def log_ratio(above: float, below: float) -> float:
-    """max(0, log(above / below)), rounded down; 0 where ``above`` is not positive. ``below`` is positive."""
+    """Return max(0, log(above / below)), rounded down; 0 for nonpositive ``above``. ``below`` must be positive."""
     return rounded_down(math.log(above) - math.log(below)) if above > below else 0.0
 
 
 def rounded_down(value: float) -> float:
-    """A little less than ``value``, and never less than 0."""
+    """Return ``value`` minus a rounding margin, at least 0."""
     return max(0.0, value - 8 * ULP * (1 + abs(value)))
 
 
 def gaussian_delta(delta: float) -> float:
-    """``delta``, if it is positive."""
+    """Return ``delta``; raise ``ParameterError`` unless it is positive."""
     return checks.positive_delta("delta", delta, "A Gaussian trade-off has a finite epsilon only at a positive delta.")
 
 
 def gaussian_separation(false_positive_rate: float, false_negative_rate: float) -> float:
-    """The mu of the Gaussian trade-off curve through a point (T19), rounded down; negative above the diagonal.
+    """Return the mu of the Gaussian trade-off curve through a point (T19), rounded down; negative above the diagonal.
 
     mu = Phi^-1(1 - FPR) - Phi^-1(FNR); -inf where a rate is 1.
     """
@@ -61,6 +61,6 @@ def gaussian_separation(false_positive_rate: float, false_negative_rate: float) 
 
 
 def gaussian_bound(mu: float, *, delta: float, confidence: float, method: str) -> LowerBound:
-    """The epsilon of mu-GDP at ``delta`` (A1, T6), rounded down."""
+    """Return the epsilon of mu-GDP at ``delta`` (A1, T6), rounded down, as a bound assuming a Gaussian trade-off."""
     epsilon = gaussian_profile.epsilon_bracket(mu, delta)[0]
     return LowerBound(epsilon, delta, confidence, method, assumes=GAUSSIAN)

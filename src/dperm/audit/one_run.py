@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bounds on epsilon from ONE training with many canaries (A6).
+"""Lower bounds on epsilon from ONE training run with many canaries (A6).
 
 Theorem A6 [Steinke, Nasr & Jagielski 2023, Thm 5.2].
-    Each of m canaries is in by an independent fair coin; of (eps, delta)-DP training the attacker sees everything, and
-    guesses r coins, r fixed in advance. Then v or more are right with probability at most
+    An independent fair coin decides the inclusion of each of m canaries. The attacker sees the whole output of (eps,
+    delta)-DP training and guesses r coins, r fixed in advance. Then v or more are right with probability at most
         p = beta + 2 m delta max_{1<=i<=v} P(v-i <= B <= v-1) / i,   B ~ Bin(r, 1/(1+e^-eps)),  beta = P(B >= v).
 
-The maximum is over means of the law of B in windows below v; the law has one peak, so a mean grows with the window as
-long as the next probability exceeds it, and a binary search finds the largest: any m and v take the same few steps.
-For p < 1/2 it grows with eps. Proof: write p = max_i E g_i(B), g_i = c = 2 m delta / i on the window, 1 above it.
-dE g_i/dq = r (c P(B' = v-i-1) + (1-c) P(B' = v-1)), B' ~ Bin(r-1, q), is >= 0 if c <= 1; if c > 1, p >= P(B >= v-i), so
-the median of B, hence the mode of B', is at most v-i-1 and the first probability is the larger.
+The maximum is over means of the law of B in windows below v. The law has one peak, so a mean grows with the window as
+long as the next probability exceeds it. A binary search finds the largest mean in O(log v) steps. For p < 1/2 the
+p-value grows with eps. Proof: write p = max_i E g_i(B), g_i = c = 2 m delta / i on the window, 1 above it. dE g_i/dq =
+r (c P(B' = v-i-1) + (1-c) P(B' = v-1)), B' ~ Bin(r-1, q), is >= 0 if c <= 1; if c > 1, p >= P(B >= v-i), so the median
+of B, hence the mode of B', is at most v-i-1 and the first probability is the larger.
 """
 
 import math
@@ -34,14 +34,21 @@ _BISECTIONS = 60
 
 
 def one_run(correct: int, guesses: int, canaries: int, *, delta: float = 0.0, confidence: float = 0.95) -> LowerBound:
-    """The smallest epsilon at which ``correct`` right guesses are no rarer than 1 - confidence (A6).
+    """Return the smallest epsilon at which ``correct`` right guesses have probability at least 1 - confidence (A6).
 
     Parameters
     ----------
     correct, guesses, canaries
         Right guesses, guesses made (a number fixed in advance), coins flipped: v <= r <= m.
     delta
-        At which epsilon is bounded; 0 for pure DP. A claim with a delta is held against the bound at its own.
+        The delta of the bound; 0 for pure DP. Compare a claim with the bound at the claim's own delta.
+    confidence
+        Confidence level of the bound.
+
+    Returns
+    -------
+    LowerBound
+        Lower bound on epsilon at ``delta``.
     """
     alpha = alpha_of(confidence)
     v, r, m = counted(correct, guesses, canaries)
@@ -57,7 +64,20 @@ def one_run(correct: int, guesses: int, canaries: int, *, delta: float = 0.0, co
 
 
 def one_run_p_value(correct: int, guesses: int, canaries: int, *, epsilon: float, delta: float) -> float:
-    """An upper bound on the probability that (epsilon, delta)-DP lets so many guesses be right (A6); at most 1."""
+    """Return an upper bound on the probability of so many right guesses under (epsilon, delta)-DP (A6), at most 1.
+
+    Parameters
+    ----------
+    correct, guesses, canaries
+        Right guesses, guesses made, coins flipped.
+    epsilon, delta
+        Parameters of the tested guarantee.
+
+    Returns
+    -------
+    float
+        The p-value, in [0, 1].
+    """
     sizes = counted(correct, guesses, canaries)
     return _p_value(checks.nonnegative("epsilon", epsilon), sizes, checks.small_delta("delta", delta))
 
@@ -72,19 +92,36 @@ def from_scores(
     confidence: float = 0.95,
     independent: bool = True,
 ) -> LowerBound:
-    """Guess "in" for the highest scores and "out" for the lowest, and count (A6).
+    """Guess "in" for the highest scores and "out" for the lowest, and bound epsilon from the right guesses (A6).
 
     Parameters
     ----------
     scores
-        One per canary, higher where it looks as if trained on; no NaN. Ties are broken by a fixed shuffle of positions,
-        which does not look at ``included``.
+        One per canary, higher for likely members; no NaN. A fixed shuffle of positions, independent of ``included``,
+        breaks ties.
     included
-        The `Canaries` that `coins` drew (the safe way), or one boolean per canary in the order of the flips.
+        The `Canaries` drawn by `coins` (recommended), or one boolean per canary in the order of the flips.
     guesses_in, guesses_out
-        How many guesses of each kind: fixed in advance. To try several and keep the best is no bound.
+        Number of guesses of each kind, fixed in advance. Trying several numbers and keeping the best invalidates the
+        bound.
+    delta
+        The delta of the bound.
+    confidence
+        Confidence level of the bound.
     independent
-        False says that the coins were not: a split into halves, one canary of each pair, .... It is refused.
+        Pass False for dependent coins, such as a split into halves or one canary of each pair; they are rejected.
+
+    Returns
+    -------
+    LowerBound
+        Lower bound on epsilon at ``delta``.
+
+    Raises
+    ------
+    AssumptionError
+        If the coins are dependent, or too unlikely for independent fair coins.
+    ParameterError
+        If even all guesses being right would show nothing.
     """
     return from_ranked(
         scores,
@@ -103,7 +140,22 @@ def from_ranked(
     guesses: tuple[int, int],
     independent: bool,
 ) -> LowerBound:
-    """The ``bound`` of (correct, guesses, canaries), if guesses that are all right could show anything at all."""
+    """Apply ``bound`` to (correct, guesses, canaries); raise ``ParameterError`` if even perfect guesses show nothing.
+
+    Parameters
+    ----------
+    scores, included, independent
+        As for `from_scores`.
+    bound
+        Function of (correct, guesses, canaries) returning a lower bound.
+    guesses
+        Number of guesses "in" and number of guesses "out".
+
+    Returns
+    -------
+    LowerBound
+        The bound for the observed number of right guesses.
+    """
     r = total(*guesses)
     values = checked_scores(scores, r)
     best = bound(r, r, len(values))
@@ -115,7 +167,7 @@ def from_ranked(
 
 
 def counted(correct: int, guesses: int, canaries: int) -> tuple[int, int, int]:
-    """The three, if 0 <= correct <= guesses <= canaries."""
+    """Return the three counts; raise ``ParameterError`` unless 0 <= correct <= guesses <= canaries."""
     m = checks.count("canaries", canaries, most=MOST_TRIALS)
     r = checks.count("guesses", guesses, f"There are {m} canaries to guess.", least=0, most=m)
     return *counts(correct, r), m
@@ -134,12 +186,12 @@ def _p_value(epsilon: float, sizes: tuple[int, int, int], delta: float) -> float
 
 
 def _tail(v: int, r: int, epsilon: float) -> float:
-    """P(B >= v), by way of the wrong guesses: their probability keeps its digits at any epsilon."""
+    """Return P(B >= v), computed from the wrong guesses to keep relative accuracy at any epsilon."""
     return float(betaincc(r - v + 1, v, expit(-epsilon))) if v > 0 else 1.0
 
 
 def _densest_window(v: int, r: int, epsilon: float) -> float:
-    """max_{1<=i<=v} P(v-i <= B <= v-1) / i."""
+    """Return max_{1<=i<=v} P(v-i <= B <= v-1) / i."""
     beta = _tail(v, r, epsilon)
 
     def mean(i: int) -> float:
@@ -154,6 +206,6 @@ def _densest_window(v: int, r: int, epsilon: float) -> float:
 
 
 def _probability(k: int, r: int, epsilon: float) -> float:
-    """P(B = k)."""
+    """Return P(B = k) for B ~ Bin(r, 1/(1+e^-eps))."""
     log_choices = -math.log(r + 1) - float(betaln(k + 1, r - k + 1))
     return math.exp(log_choices + k * float(log_expit(epsilon)) + (r - k) * float(log_expit(-epsilon)))

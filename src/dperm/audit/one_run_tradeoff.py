@@ -1,15 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bounds from ONE training with many canaries, for a Gaussian trade-off curve (A7).
+"""Lower bounds from ONE training run with many canaries, for a Gaussian trade-off curve (A7).
 
 Theorem A7 [Mahloujifar, Melis & Chaudhuri 2024, Algorithm 3].
-    m canaries, each in by an independent fair coin; r guesses, v of them right. Training is not mu-GDP, at level alpha,
-    if R + H > r/m at the end of:  R = alpha v/m; H = alpha (r-v)/m; for i = v-1, ..., 0:
+    m canaries, each included by an independent fair coin; r guesses, v of them right. Training is not mu-GDP, at level
+    alpha, if R + H > r/m at the end of:  R = alpha v/m; H = alpha (r-v)/m; for i = v-1, ..., 0:
         H' = max(H, Phi(Phi^-1(R) - mu));  R = min(1, R + i/(r-i) (H' - H));  H = H'.
 
-The theorem holds for any trade-off curve; here it is G_mu (T19), so the bound is one for mechanisms of that family.
-R and H only grow: the loop ends as soon as R + H is large enough, and, since nothing moves after it, at the first step
-with H' = H. To end it earlier could only lose a rejection. Few of the v steps are taken: some hundreds, 2e4 at worst.
+The theorem holds for any trade-off curve. Here the curve is G_mu (T19), so the bound applies to mechanisms of this
+family. R and H only grow, so the loop can stop once R + H is large enough. It also stops at the first step with H' = H,
+because nothing changes afterwards. Stopping earlier could only lose a rejection. The loop typically takes some hundreds
+of the v steps, 2e4 at worst.
 """
 
 import math
@@ -34,12 +35,21 @@ _QUANTILE = NormalDist().inv_cdf  # scipy's is as accurate, and slower on a sing
 def gaussian_one_run(
     correct: int, guesses: int, canaries: int, *, delta: float, confidence: float = 0.95
 ) -> LowerBound:
-    """The smallest epsilon at ``delta`` of a mu-GDP training that lets so many guesses be right (A7, A1).
+    """Return the smallest epsilon at ``delta`` of mu-GDP training consistent with the right guesses (A7, A1).
 
     Parameters
     ----------
     correct, guesses, canaries
         Right guesses, guesses made (a number fixed in advance), coins flipped: v <= r <= m.
+    delta
+        The delta of the bound, positive.
+    confidence
+        Confidence level of the bound.
+
+    Returns
+    -------
+    LowerBound
+        Lower bound on epsilon at ``delta``, valid for a Gaussian trade-off.
     """
     delta = gaussian_delta(delta)
     mu = gaussian_one_run_mu(correct, guesses, canaries, confidence=confidence)
@@ -47,7 +57,20 @@ def gaussian_one_run(
 
 
 def gaussian_one_run_mu(correct: int, guesses: int, canaries: int, *, confidence: float = 0.95) -> float:
-    """The lower bound on mu itself (A7): the largest mu found that is surely rejected, 0 if none is."""
+    """Return the lower bound on mu (A7): the largest rejected mu found by bisection, 0 if none is rejected.
+
+    Parameters
+    ----------
+    correct, guesses, canaries
+        Right guesses, guesses made, coins flipped.
+    confidence
+        Confidence level of the bound.
+
+    Returns
+    -------
+    float
+        The lower bound, at least 0.
+    """
     sizes, alpha = counted(correct, guesses, canaries), alpha_of(confidence)
     low, high = 0.0, 1.0
     if not _rejected(low, alpha, sizes):
@@ -70,7 +93,20 @@ def gaussian_from_scores(
     confidence: float = 0.95,
     independent: bool = True,
 ) -> LowerBound:
-    """As `dperm.audit.one_run.from_scores`, with the bound of A7: for a Gaussian trade-off only."""
+    """Bound epsilon from ranked scores as `dperm.audit.one_run.from_scores` does, for a Gaussian trade-off only (A7).
+
+    Parameters
+    ----------
+    scores, included, guesses_in, guesses_out, confidence, independent
+        As for `dperm.audit.one_run.from_scores`.
+    delta
+        The delta of the bound, positive.
+
+    Returns
+    -------
+    LowerBound
+        Lower bound on epsilon at ``delta``, valid for a Gaussian trade-off.
+    """
     return from_ranked(
         scores,
         included,
@@ -85,9 +121,21 @@ def _rejected(mu: float, alpha: float, sizes: tuple[int, int, int]) -> bool:
 
 
 def refuted(raise_to: Callable[[float], float], sizes: tuple[int, int, int], alpha: float) -> bool:
-    """Whether v of r right guesses on m canaries refute, at level alpha, a trade-off curve f (A7).
+    """Whether v of r right guesses on m canaries refute a trade-off curve f at level alpha (A7).
 
-    ``raise_to`` is R -> f(1 - R), the least H that goes with R; anything less than it is safe.
+    Parameters
+    ----------
+    raise_to
+        The function R -> f(1 - R), the least H for a given R; smaller values are conservative.
+    sizes
+        The counts (v, r, m).
+    alpha
+        Level of the test.
+
+    Returns
+    -------
+    bool
+        True if the curve is rejected.
     """
     v, r, m = sizes
     limit = r / m * _SURELY
@@ -102,7 +150,7 @@ def refuted(raise_to: Callable[[float], float], sizes: tuple[int, int, int], alp
 
 
 def _mirrored(x: float, mu: float) -> float:
-    """Phi(Phi^-1(x) - mu)."""
+    """Return Phi(Phi^-1(x) - mu); for mu = 0, or x outside (0, 1), return min(x, 1)."""
     if mu == 0 or not 0 < x < 1:
         return min(x, 1.0)
     return 0.5 * math.erfc((mu - _QUANTILE(x)) * _SQRT_HALF)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Guesses from the scores of many canaries: "in" for the highest, "out" for the lowest, none between."""
+"""Guesses from the scores of many canaries: "in" for the highest, "out" for the lowest, none in between."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ def ranked_guesses(
     guesses_out: int,
     independent: bool = True,
 ) -> int:
-    """How many of the guesses are right. Ties go by a lot that has not seen ``included``."""
+    """Return the number of right guesses; a random order independent of ``included`` breaks ties."""
     if not checks.truth("independent", independent):
         raise AssumptionError(
             "independent=False, but every bound from one run needs independent fair coins: a stratified or paired "
@@ -33,12 +33,12 @@ def ranked_guesses(
 
 
 def total(guesses_in: int, guesses_out: int) -> int:
-    """The number of guesses, which is fixed in advance."""
+    """Return the total number of guesses, fixed in advance."""
     return checks.count("guesses_in", guesses_in, least=0) + checks.count("guesses_out", guesses_out, least=0)
 
 
 def checked_scores(scores: ArrayLike, guesses: int) -> NDArray[np.float64]:
-    """``scores`` as an array without NaN, with at least as many entries as guesses."""
+    """Return ``scores`` as an array without NaN; raise ``ParameterError`` for fewer scores than guesses."""
     values = numbers("scores", scores, finite=False, remedy="Give one number per canary: score each of them.")
     if len(values) < max(guesses, 1):
         raise ParameterError(
@@ -48,7 +48,7 @@ def checked_scores(scores: ArrayLike, guesses: int) -> NDArray[np.float64]:
 
 
 def too_few(guesses: int, canaries: int, *, delta: float, confidence: float) -> ParameterError:
-    """The error for an audit that could not show anything."""
+    """Return the error for an audit unable to show anything, even with all guesses right."""
     return ParameterError(
         f"guesses_in + guesses_out = {guesses} of {canaries} canaries are too few at delta={delta:g} and "
         f"confidence={confidence:g}: even if all were right, nothing would be shown. Use more canaries and guesses, or "

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""From true and false positives of an attack with a rule fixed in advance to a lower bound on epsilon (A2, A3).
+"""Lower bounds on epsilon from true and false positives of an attack with a rule fixed in advance (A2, A3).
 
 Runs with the record are "members", runs without it "non-members"; all runs are independent. Two Clopper-Pearson
 intervals at alpha/2 hold together with probability 1 - alpha: TPR >= TPR_lo and FPR <= FPR_hi. Coins may be stratified.
@@ -21,11 +21,27 @@ def from_rates(
     delta: float,
     confidence: float = 0.95,
 ) -> LowerBound:
-    """The epsilon that (epsilon, delta)-DP needs for these rates, without further assumption (A2).
+    """Return the smallest epsilon of (epsilon, delta)-DP consistent with the rates, without further assumptions (A2).
 
     TPR <= e^eps FPR + delta and TNR <= e^eps FNR + delta, so
     eps >= max(0, log((TPR_lo - delta) / FPR_hi), log((1 - FPR_hi - delta) / (1 - TPR_lo))).
     900 of 1000 against 100 of 1000 at delta = 0 give 1.98970631.
+
+    Parameters
+    ----------
+    true_positives, members
+        Number of runs with the record classified as "in", and of all runs with it.
+    false_positives, non_members
+        Number of runs without the record classified as "in", and of all runs without it.
+    delta
+        The delta of the bound.
+    confidence
+        Confidence level of the bound.
+
+    Returns
+    -------
+    LowerBound
+        Lower bound on epsilon at ``delta``.
     """
     delta, alpha = checks.small_delta("delta", delta), alpha_of(confidence)
     tp, fp, n1, n0 = _counts(true_positives, members, false_positives, non_members)
@@ -44,10 +60,25 @@ def gaussian_from_rates(
     delta: float,
     confidence: float = 0.95,
 ) -> LowerBound:
-    """The same for mechanisms whose trade-off curve is G_mu (T19): Gaussian, composed Gaussian, full-batch DP-GD (A3).
+    """Return the smallest epsilon consistent with the rates for a trade-off curve G_mu (T19, A3).
 
-    mu >= max(0, Phi^-1(1 - FPR_hi) - Phi^-1(FNR_hi)), turned into epsilon at ``delta`` [Nasr et al. 2023]. For another
-    mechanism it is no bound on epsilon.
+    Such mechanisms are the Gaussian mechanism, its compositions, and full-batch DP-GD. mu >= max(0, Phi^-1(1 -
+    FPR_hi) - Phi^-1(FNR_hi)), converted to epsilon at ``delta`` [Nasr et al. 2023]. For other mechanisms the result is
+    not a bound on epsilon.
+
+    Parameters
+    ----------
+    true_positives, members, false_positives, non_members
+        As for `from_rates`.
+    delta
+        The delta of the bound, positive.
+    confidence
+        Confidence level of the bound.
+
+    Returns
+    -------
+    LowerBound
+        Lower bound on epsilon at ``delta``, valid for a Gaussian trade-off.
     """
     delta = gaussian_delta(delta)
     mu = gaussian_mu_from_rates(true_positives, members, false_positives, non_members, confidence=confidence)
@@ -57,7 +88,20 @@ def gaussian_from_rates(
 def gaussian_mu_from_rates(
     true_positives: int, members: int, false_positives: int, non_members: int, *, confidence: float = 0.95
 ) -> float:
-    """The lower bound on mu itself (A3), 0 where the rates show nothing; 900 and 100 of 1000 give 2.34709723."""
+    """Return the lower bound on mu (A3), 0 if the rates are uninformative; 900 and 100 of 1000 give 2.34709723.
+
+    Parameters
+    ----------
+    true_positives, members, false_positives, non_members
+        As for `from_rates`.
+    confidence
+        Confidence level of the bound.
+
+    Returns
+    -------
+    float
+        The lower bound, at least 0.
+    """
     alpha = alpha_of(confidence)
     tp, fp, n1, n0 = _counts(true_positives, members, false_positives, non_members)
     fpr, fnr = clopper_pearson_upper([fp, n1 - tp], [n0, n1], alpha / 2)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a threshold decides, and which bound is read from it: the five rules of `dperm.audit.thresholds` (A5)."""
+"""The five decision rules of `dperm.audit.thresholds`: guesses at a threshold, and the resulting bound (A5)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,16 +20,17 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FEWEST = 100
-"""With fewer guesses to select on, a threshold wins by luck: the bound then falls as runs are added (A5)."""
+"""Fewest guesses for selecting a threshold; with fewer, luck decides, and the bound falls as runs are added (A5)."""
 
 _NEARLY_ONE = 1 - 1e-12
 
 
 @dataclass(frozen=True)
 class Tally:
-    """Right and wrong guesses of either kind, one entry per threshold, and how many runs there were with and without.
+    """Counts of right and wrong guesses of either kind, one entry per threshold, and numbers of runs.
 
-    Each is a count: ``true_in`` are guesses "in" that are right.
+    ``true_in`` counts the right guesses "in". ``members`` and ``non_members`` are the numbers of runs with and without
+    the record.
     """
 
     true_in: Ints
@@ -42,20 +43,21 @@ class Tally:
 
 @dataclass(frozen=True)
 class Rule:
-    """How scores and a threshold become a bound.
+    """Decision rule turning scores and a threshold into a bound.
 
     Attributes
     ----------
     name
-        For messages.
+        Name used in messages.
     bound
-        (counts at one threshold, delta, confidence) to a lower bound.
+        Function of (counts at one threshold, delta, confidence) returning a lower bound.
     estimate
-        (counts at each threshold, delta) to the size of the effect, shrunk; -inf where guesses are too few.
+        Function of (counts at each threshold, delta) returning shrunken effect sizes; -inf for too few guesses.
     fair
-        Whether the runs' coins must be fair and independent.
+        Whether the coins of the runs must be fair and independent.
     both_tails
-        Guess "in" at a score >= t, "out" at one <= -t and pass between and at NaN; otherwise "in" at >= t, else "out".
+        If true, guess "in" for scores >= t, "out" for scores <= -t, and abstain in between and at NaN. Otherwise guess
+        "in" for scores >= t and "out" below.
     """
 
     name: str
@@ -65,7 +67,7 @@ class Rule:
     both_tails: bool = False
 
     def tally(self, scores: Floats, truths: Truths, thresholds: Floats) -> Tally:
-        """The counts at each threshold."""
+        """Return the counts at each threshold."""
         inside, outside = np.sort(scores[truths]), np.sort(scores[~truths])  # NaN, "no guess", are sorted last
         true_in, false_in = _at_least(inside, thresholds), _at_least(outside, thresholds)
         if self.both_tails:
@@ -82,13 +84,13 @@ def _at_least(ordered: Floats, thresholds: Floats) -> Ints:
 
 
 def _shrunk(right: Ints, wrong: Ints) -> tuple[Floats, Floats]:
-    """(v - sqrt(r)/2, r - v + sqrt(r)/2): one standard deviation less, against the winner's curse."""
+    """Return (v - sqrt(r)/2, r - v + sqrt(r)/2): one standard deviation less, against the winner's curse."""
     half = np.sqrt(right + wrong) / 2
     return np.maximum(right - half, 0.0), wrong + half
 
 
 def _log_ratios(right: Floats, wrong: Floats, guesses: Ints) -> Floats:
-    """log(right / wrong) where there are guesses enough."""
+    """Return log(right / wrong), or -inf for fewer than ``FEWEST`` guesses or nonpositive ``right``."""
     usable = (guesses >= FEWEST) & (right > 0)
     return np.asarray(
         np.where(usable, np.log(np.where(usable, right, 1.0)) - np.log(np.maximum(wrong, 1e-300)), -np.inf)
@@ -134,7 +136,7 @@ def _pure(t: Tally, delta: float, confidence: float) -> LowerBound:
 RATES = Rule(
     "RATES", lambda t, delta, level: from_rates(*_rates(t), delta=delta, confidence=level), _rate_estimate, fair=False
 )
-"""A2: nothing is assumed, of the coins neither."""
+"""A2: no assumptions, not even on the coins."""
 
 GAUSSIAN_RATES = Rule(
     "GAUSSIAN_RATES",
@@ -142,7 +144,7 @@ GAUSSIAN_RATES = Rule(
     _gaussian_estimate,
     fair=False,
 )
-"""A3: for a Gaussian trade-off."""
+"""A3: bound for a Gaussian trade-off."""
 
 PURE_GUESSES = Rule("PURE_GUESSES", _pure, _guess_estimate, fair=True, both_tails=True)
 """A4: pure DP, fair coins, guesses in both tails of a score around 0 such as a log-likelihood ratio."""
@@ -153,7 +155,7 @@ APPROXIMATE_GUESSES = Rule(
     _guess_estimate,
     fair=True,
 )
-"""A4 with a delta: fair coins, a guess in every run."""
+"""A4 at a positive delta: fair coins, a guess in every run."""
 
 GAUSSIAN_GUESSES = Rule(
     "GAUSSIAN_GUESSES",
@@ -165,7 +167,7 @@ GAUSSIAN_GUESSES = Rule(
 
 
 def checked_rule(rule: object) -> Rule:
-    """``rule``, if it is one."""
+    """Return ``rule`` if it is a `Rule`; raise ``ParameterError`` otherwise."""
     if not isinstance(rule, Rule):
         known = "RATES, GAUSSIAN_RATES, PURE_GUESSES, APPROXIMATE_GUESSES and GAUSSIAN_GUESSES of dperm.audit.rules"
         raise ParameterError(f"rule must be one of {known}, got {shown(rule)}. Import it; its name alone will not do.")

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Three honest ways to a threshold for the scores of runs with and without a record (A5).
+"""Three valid ways to choose a threshold for the scores of runs with and without a record (A5).
 
-A threshold that was looked at has to be paid for. It is fixed in advance (free), selected on a part of the runs that is
-then thrown away, or one of a grid fixed in advance, each of k at level alpha/k. There is no fourth function here: the
-best of all thresholds at the level of one exceeds the true epsilon far more often than it says.
+A threshold chosen from the data costs confidence. It is either fixed in advance (free), or selected on runs discarded
+afterwards, or one of k thresholds fixed in advance, each tested at level alpha/k. There is deliberately no fourth
+function: the best of all thresholds, at the level of one, exceeds the true epsilon far more often than stated.
 """
 
 import math
@@ -34,16 +34,27 @@ def fixed_threshold(
     confidence: float = 0.95,
     rule: Rule = RATES,
 ) -> LowerBound:
-    """The bound at a threshold that was fixed before the scores were seen, from theory or from other runs (A5).
+    """Return the bound at a threshold fixed before seeing the scores, from theory or from other runs (A5).
 
     Parameters
     ----------
     scores
-        One per run, higher where the record seems to be in; NaN, "no guess", is for PURE_GUESSES only.
+        One per run, higher for likely inclusion of the record; NaN ("no guess") is allowed for PURE_GUESSES only.
     included
-        Whether the record was in, one boolean per run.
+        Whether the record was included, one boolean per run.
+    threshold
+        The threshold, a finite number.
+    delta
+        The delta of the bound.
+    confidence
+        Confidence level of the bound.
     rule
-        What the threshold decides, and the bound that follows: `dperm.audit.rules`.
+        Decision rule with its bound, from `dperm.audit.rules`.
+
+    Returns
+    -------
+    LowerBound
+        Lower bound on epsilon at ``delta``.
     """
     checked_rule(rule)
     points = _grid([checks.real("threshold", threshold)], "threshold", rule)
@@ -61,7 +72,22 @@ def union_threshold(
     confidence: float = 0.95,
     rule: Rule = RATES,
 ) -> LowerBound:
-    """The best bound over k thresholds that were fixed before the scores were seen, each at level alpha/k (A5)."""
+    """Return the best bound over k thresholds fixed before seeing the scores, each tested at level alpha/k (A5).
+
+    Parameters
+    ----------
+    scores, included, delta, rule
+        As for `fixed_threshold`.
+    thresholds
+        The k thresholds; duplicates count once.
+    confidence
+        Simultaneous confidence level of all k bounds.
+
+    Returns
+    -------
+    LowerBound
+        Lower bound on epsilon at ``delta``.
+    """
     checked_rule(rule)
     points = _grid(thresholds, "thresholds", rule)
     values, truths = _runs(scores, included, rule)
@@ -81,16 +107,28 @@ def split_threshold(
     seed: int = 0,
     rule: Rule = RATES,
 ) -> LowerBound:
-    """Select the threshold on a ``share`` of the runs, and test it on the others (A5).
+    """Select the threshold on a ``share`` of the runs, and test it on the remaining runs (A5).
 
-    Selected is what maximises the estimate with v - sqrt(r)/2 in place of v right guesses of r, among r >= 100.
+    The selected threshold maximises the estimate with v - sqrt(r)/2 in place of v right guesses of r, among r >= 100.
 
     Parameters
     ----------
+    scores, included, delta, confidence, rule
+        As for `fixed_threshold`.
     share
-        Of the runs, those to select on: 0.1 to 0.3.
+        Share of the runs for the selection, 0.1 to 0.3.
     seed
-        Of the shuffle that chooses them. To try several seeds and keep the best is no bound.
+        Seed of the shuffle for the selection. Trying several seeds and keeping the best invalidates the bound.
+
+    Returns
+    -------
+    LowerBound
+        Lower bound on epsilon at ``delta``.
+
+    Raises
+    ------
+    ParameterError
+        If too few runs are available to select a threshold.
     """
     checked_rule(rule)
     delta, share = checks.small_delta("delta", delta), checks.between("share", share, 0.1, 0.3)
@@ -105,7 +143,7 @@ def split_threshold(
 
 
 def _selected(scores: Floats, truths: Truths, delta: float, rule: Rule) -> Floats:
-    """The threshold of the largest shrunk estimate."""
+    """Return the threshold with the largest shrunken estimate, as an array of length 1."""
     size = np.abs(scores) if rule.both_tails else scores
     points = np.unique(size[np.isfinite(size) & ((size > 0) | (not rule.both_tails))])
     points = points[np.linspace(0, max(len(points) - 1, 0), min(len(points), _CANDIDATES)).astype(np.int64)]

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""An order of scores in which ties go by lot.
+"""Sort order of scores with random tie-breaking.
 
-The lot is the same for everybody and known to nobody else: it follows from a stream of its own (a hash of its purpose),
-not from a small seed that somebody's coins may have come from. Not by position: lists of members and non-members joined
-end to end would turn ties into right guesses.
+The tie-breaking order is fixed, and drawn from a random stream of its own (a hash of its purpose). It does not depend
+on a small seed possibly shared with somebody's coins. Breaking ties by position is unsafe: concatenated lists of
+members and non-members would turn ties into right guesses.
 """
 
 import numpy as np
@@ -17,5 +17,5 @@ _PURPOSE = "the lot that breaks ties of scores"
 
 
 def in_order(scores: Floats) -> Integers:
-    """The places of the scores from the lowest to the highest, ties by a lot that has seen neither scores nor bits."""
+    """Return the indices sorting the scores in ascending order; ties are broken independently of membership."""
     return np.lexsort((generator(0, _PURPOSE).random(len(scores)), scores))

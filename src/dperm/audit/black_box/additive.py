@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Subjects that add noise to one of two values: mechanisms by themselves, and output perturbation."""
+"""Audit subjects adding noise to one of two values: additive mechanisms, and output perturbation."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,27 +27,27 @@ from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.profile import PrivacyProfile
 
 MAIN, BITS = 0.8, 0.2
-"""How alpha is shared between the likelihood ratio and the low-order bits."""
+"""Shares of alpha for the likelihood ratio and for the low-order bits."""
 
 
 @dataclass(frozen=True)
 class Additive:
-    """One of two values, plus the noise of ``mechanism``, drawn by its own sampler.
+    """One of two values plus the noise of ``mechanism``, drawn by its own sampler.
 
     Attributes
     ----------
     name
-        What it is, in words.
+        Name for the report.
     mechanism
-        The noise.
+        The additive mechanism.
     without, included
-        The value without and with the record.
+        Value without and with the record.
     claimed, profile
-        What is claimed.
+        Claimed guarantee and its privacy profile.
     facts
         Public numbers for the report.
     bits
-        Where randomness comes from.
+        Source of randomness.
     """
 
     name: str
@@ -61,12 +61,12 @@ class Additive:
 
     @cached_property
     def statistics(self) -> tuple[Statistic, ...]:
-        """The likelihood ratio, and the low-order bits."""
+        """Likelihood ratio and low-order bits."""
         ratio = additive_statistic(self.mechanism, self.without, self.included, share=MAIN)
         return ratio, low_order_bits(self.without, self.included, share=BITS)
 
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
-        """One row for each run."""
+        """Return one row of noisy values for each run."""
         values = np.where(included[:, np.newaxis], self.included, self.without)
         drawn = noisy_rows(self.mechanism, values, self.bits.stream())
         told(progress)
@@ -74,7 +74,22 @@ class Additive:
 
 
 def of_mechanism(mechanism: AdditiveMechanism, *, bits: Bits | None = None) -> Additive:
-    """Values as far apart as the mechanism's sensitivity allows, along the first axis."""
+    """Build an audit subject from an additive mechanism.
+
+    The two values differ by the mechanism's sensitivity along the first axis.
+
+    Parameters
+    ----------
+    mechanism
+        The calibrated additive mechanism.
+    bits
+        Source of the noise; None for the operating system.
+
+    Returns
+    -------
+    Additive
+        Subject for `audit`.
+    """
     if not isinstance(mechanism, AdditiveMechanism):
         raise ParameterError(
             f"mechanism must be one that adds noise, such as LaplaceMechanism.calibrate(...), got {shown(mechanism)}."
@@ -88,7 +103,7 @@ def of_mechanism(mechanism: AdditiveMechanism, *, bits: Bits | None = None) -> A
 
 
 def of_output(plan: OutputPlan, *, bits: Bits | None = None) -> Additive:
-    """Output perturbation: minimise once for each of two neighbours, then draw the noise of every run (T30, T32)."""
+    """Build an output perturbation subject: one minimisation per neighbour, fresh noise for every run (T30, T32)."""
     pair = farthest_minimisers(plan.spec, plan.adjacency)
     tolerance = plan.tolerance
     assert tolerance is not None  # output perturbation solves

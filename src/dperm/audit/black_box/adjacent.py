@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether two data sets are neighbours under the claimed adjacency, where that can be seen.
+"""Check that two data sets are neighbours under the claimed adjacency, as far as they can be compared.
 
-A claim says nothing about data sets that are no neighbours: what tells them apart refutes nothing. Errors tell sizes,
-never values.
+A claim covers only neighbouring data sets, so telling other data sets apart refutes nothing. Errors report sizes, never
+values.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from dperm.errors import ParameterError
 from dperm.privacy import Adjacency
 
 Rows = list[NDArray[np.generic]]
-"""The columns, or blocks of columns, of a data set; all of one length."""
+"""Columns, or blocks of columns, of a data set; all of the same length."""
 
 WORDS = {
     Adjacency.ADD_REMOVE: "one is the other without one of its records",
@@ -22,7 +22,7 @@ WORDS = {
 
 
 def require_neighbours(with_record: object, without_record: object, adjacency: Adjacency) -> None:
-    """Refuse what can be compared and is no pair of neighbours; the rest is taken as it is."""
+    """Raise ``ParameterError`` for comparable data sets that are not neighbours; accept incomparable ones unchecked."""
     one, other = rows_of(with_record), rows_of(without_record)
     if one is None or other is None or not _alike(one, other):
         return
@@ -39,10 +39,10 @@ def require_neighbours(with_record: object, without_record: object, adjacency: A
 
 
 def rows_of(data: object) -> Rows | None:
-    """The parts of a data set, or None if it has no records that can be compared.
+    """Return the parts of a data set, or None if its records cannot be compared.
 
-    An array or a list is one part; a tuple of arrays or lists of one length, such as (X, y), has several; a table (a
-    pandas DataFrame) has its values. A list of two lists may be either, and is not compared.
+    An array or a list is one part. A tuple of arrays or lists of equal length, such as (X, y), has several. A table (a
+    pandas DataFrame) has its values. A list of two lists is ambiguous and is not compared.
     """
     if isinstance(data, list) and len(data) == 2 and all(hasattr(part, "__len__") for part in data):
         return None
@@ -60,7 +60,7 @@ def rows_of(data: object) -> Rows | None:
 
 
 def _array(data: object) -> Rows | None:
-    """Nothing is raised: what went wrong may repeat private values."""
+    """Return the data as one array, or None; never raise, because the error may repeat private values."""
     try:
         found = np.asarray(data)
     except Exception:
@@ -69,7 +69,7 @@ def _array(data: object) -> Rows | None:
 
 
 def _alike(one: Rows, other: Rows) -> bool:
-    """Whether records have the same parts on both sides."""
+    """Whether records have the same parts and shapes in both data sets."""
     return len(one) == len(other) and all(a.shape[1:] == b.shape[1:] for a, b in zip(one, other, strict=True))
 
 
@@ -89,7 +89,7 @@ def _problem(one: Rows, other: Rows, adjacency: Adjacency) -> str:
 
 
 def _same(one: Rows, other: Rows) -> NDArray[np.bool_]:
-    """Which records are equal, NaN being equal to NaN."""
+    """Return a mask of equal records, with NaN equal to NaN."""
     found = np.ones(len(one[0]), dtype=np.bool_)
     for a, b in zip(one, other, strict=True):
         equal = np.asarray((a == b) | ((a != a) & (b != b)), dtype=np.bool_)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The black-box audit: a fair coin for each run, several statistics, each paid for."""
+"""Black-box audit: a fair coin for each run, and several statistics sharing alpha."""
 
 from collections.abc import Sequence
 
@@ -20,9 +20,9 @@ from dperm.noise.arrays import Floats
 from dperm.noise.simulation import generator
 
 USUAL_DELTA = 1e-5
-"""At which the curves of GDP, zCDP and RDP claims are read."""
+"""Default delta for GDP, zCDP and RDP claims."""
 LARGEST_SPLIT = 20
-"""Times the guesses that are needed, so many runs are named at most."""
+"""Largest suggested number of runs, as a multiple of the required guesses."""
 
 
 def audit(
@@ -35,30 +35,35 @@ def audit(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Finding:
-    """Run ``subject`` many times, with the record or without it by a fair coin, and guess which.
+    """Run ``subject`` many times, with or without the record by a fair coin, and guess the coins.
 
     Parameters
     ----------
     subject
-        What is attacked.
+        The attacked training or mechanism.
     runs
         Number of runs.
     statistics
-        What to look at; by default what the subject suggests. Alpha is shared out in proportion to their shares.
+        Statistics to test; by default the subject's own. They share alpha in proportion to their ``share``.
     confidence
-        With this probability all the bounds are true.
+        Simultaneous confidence level of all bounds.
     delta
-        At which epsilon is bounded; by default the claim's. The claim has to promise something there.
+        The delta of the bounds; by default the claim's. The claimed epsilon must be finite there.
     seed
-        Of the auditor's coins, never of the noise; None takes one from the operating system.
+        Seed of the auditor's coins, never of the noise; None draws one from the operating system.
     progress
-        Is told the share that is done.
+        Called with the finished share of the runs.
+
+    Returns
+    -------
+    Finding
+        Lower bounds on epsilon and the verdict on the claim.
 
     Raises
     ------
     ParameterError
-        If there is no claim, or none at ``delta``, no statistic, or too few runs to show anything; all before anything
-        is run. If scores are not numbers, one for each run.
+        Before any run: if there is no claim, none at ``delta``, no statistic, or too few runs to show anything. After
+        the runs: if a statistic does not return one number for each run.
     DataError
         If outputs are not numbers, or not one row for each run.
     """
@@ -85,13 +90,13 @@ def _check_kind(subject: object, progress: object) -> None:
 
 
 def _levels(statistics: tuple[Statistic, ...], alpha: float) -> list[float]:
-    """Each statistic's part of alpha (A5): in the sum no more."""
+    """Divide alpha among the statistics in proportion to their shares (A5)."""
     shares = [checks.positive(f"share of the statistic {one.name!r}", one.share) for one in statistics]
     return [alpha * share / sum(shares) for share in shares]
 
 
 def _bound(statistic: Statistic, sample: Sample, delta: float, alpha: float) -> LowerBound:
-    """What a statistic shows, if it is as certain as was asked: a statistic may be the user's own."""
+    """Return the statistic's bound; raise ``ParameterError`` if a custom one has too little confidence."""
     found = statistic.bound(sample, delta=delta, alpha=alpha)
     if isinstance(found, LowerBound) and found.confidence >= 1 - alpha - ROUNDING:
         return found
@@ -102,28 +107,30 @@ def _bound(statistic: Statistic, sample: Sample, delta: float, alpha: float) -> 
 
 
 def _enough(runs: int, statistics: tuple[Statistic, ...], levels: list[float]) -> int:
-    """The number of runs, if any of the statistics could show an epsilon above 0 with it."""
+    """Return ``runs``; raise ``ParameterError`` if no statistic could show an epsilon above 0 with so few."""
     pairs = list(zip(statistics, levels, strict=True))
     if not any(one.tested(runs) >= fewest_runs(level) for one, level in pairs):
         least = min(_fewest(one, fewest_runs(level)) for one, level in pairs)
         raise ParameterError(
-            f"runs must be at least {least} here: with fewer, not even guesses that are all right show an epsilon "
-            f"above 0 at this confidence, got {runs}. Use 1,000 or more; 100,000 come close to the truth."
+            argument="runs",
+            rule=f"must be at least {least} here: with fewer, even correct guesses in all runs show no epsilon above 0",
+            got=str(runs),
+            remedy="Use 1,000 or more; 100,000 come close to the true value.",
         )
     return runs
 
 
 def _fewest(statistic: Statistic, guesses: int) -> int:
-    """The least number of runs that leaves so many for guesses, as far as one looks."""
+    """Return the fewest runs leaving so many guesses, at most ``LARGEST_SPLIT`` times the guesses."""
     most = LARGEST_SPLIT * guesses
     return next((runs for runs in range(guesses, most) if statistic.tested(runs) >= guesses), most)
 
 
 def _sampled(subject: Subject, runs: int, seed: int | None, progress: Progress | None) -> Sample:
-    """Independent fair coins, then the runs.
+    """Draw independent fair coins, and run the subject.
 
-    The coins are a branch of the seed's generator: whoever simulates noise with the same seed has other numbers. What
-    is attacked gets a copy of them: the auditor's own are out of its reach.
+    The coins come from a branch of the seed's generator, so noise simulated with the same seed is different. The
+    subject gets a read-only copy and cannot change the auditor's coins.
     """
     included: Truths = generator(seed).spawn(1)[0].random(runs) < 0.5
     shown = included.copy()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What an auditor chose to look at, checked before any run."""
+"""Validation of the chosen statistics before any run."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ from dperm.errors import ParameterError
 
 
 def checked_statistics(statistics: object, *, delta: float = 1.0) -> tuple[Statistic, ...]:
-    """At least one, each with a name of its own, and none that ``delta`` is too small for."""
+    """Return the statistics; raise ``ParameterError`` for none, duplicate names, or a Gaussian statistic at delta 0."""
     if isinstance(statistics, str | Statistic) or not isinstance(statistics, Iterable):
         raise ParameterError(f"statistics must be a list, such as [projection()], got {checks.shown(statistics)}.")
     found = tuple(statistics)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Thresholds from theory: chosen on a rehearsal, simulated runs of the same law with random numbers of their own.
+"""Thresholds chosen on a rehearsal: simulated runs with the same distribution and separate random numbers.
 
-Whoever knows the law of the outputs needs no split: the audited runs are all guessed with, and the rehearsal, which has
-not seen them, may be as long as one likes (A5, "fixed in advance").
+With a known output distribution no split is needed. All audited runs yield guesses, and the rehearsal, independent of
+them, may be arbitrarily long (A5, "fixed in advance").
 """
 
 from collections.abc import Callable
@@ -19,27 +19,27 @@ from dperm.audit.lower_bound import LowerBound
 from dperm.noise.arrays import Floats
 
 LEAST_GUESSES = 200
-"""That are expected of the audited runs (or a tenth of the runs, if those are few), and made in the rehearsal."""
+"""Fewest guesses expected in the audited runs (or a tenth of few runs), and fewest made in the rehearsal."""
 DEVIATIONS = 2.0
-"""So many standard deviations fewer right guesses are counted on: audits then end much alike, whatever their seed."""
+"""Safety margin for right guesses, in standard deviations; it makes audits with different seeds end alike."""
 TAILS: Floats = np.array([1 / 1024, 1 / 512, 1 / 256, 1 / 128])
-"""Quantiles to look at besides the even ones."""
+"""Additional tail quantiles among the candidates."""
 
 
 @dataclass(frozen=True)
 class Foreseen:
-    """A score whose law is known, and thresholds that promise the largest bound for the number of runs at hand.
+    """Score with a known distribution, with thresholds for the largest expected bound at the given number of runs.
 
     Attributes
     ----------
     name
-        What it is, in words.
+        Name for the report.
     score
-        From outputs to a number for each run.
+        Function from outputs to a number for each run.
     rehearsal
-        Gives simulated runs, independent of the audited ones.
+        Function returning simulated runs, independent of the audited ones.
     share
-        Weight when alpha is shared out.
+        Weight in the division of alpha.
     """
 
     name: str
@@ -48,15 +48,15 @@ class Foreseen:
     share: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check the name, the share and the score function."""
         check_statistic(self.name, self.share, self.score)
 
     def tested(self, runs: int) -> int:
-        """All of them."""
+        """Return ``runs``: every run is available for guesses."""
         return runs
 
     def bound(self, sample: Sample, *, delta: float, alpha: float) -> LowerBound:
-        """From the guesses of all runs."""
+        """Choose thresholds on the rehearsal, and return the bound from the guesses of all runs."""
         first = self.rehearsal()
         scores, audience = scored(self.score, first), Audience(len(sample), delta, alpha)
         low, high = foreseen(scores, first.included, audience)[1]
@@ -65,7 +65,7 @@ class Foreseen:
 
 @dataclass(frozen=True)
 class Audience:
-    """Whom thresholds are chosen for: an audit of so many ``runs``, at ``delta``, with ``alpha`` to spend."""
+    """Audit for choosing thresholds: number of ``runs``, ``delta``, and available ``alpha``."""
 
     runs: int
     delta: float
@@ -73,10 +73,10 @@ class Audience:
 
 
 def foreseen(scores: Floats, included: Truths, audience: Audience) -> tuple[float, tuple[float, float]]:
-    """(epsilon, (low, high)): the largest bound that luck hardly spoils, and where to guess "out" and "in" for it.
+    """Return (epsilon, (low, high)): the largest conservatively expected bound, and the thresholds for "out" and "in".
 
-    Candidates are pairs of quantiles of the rehearsal. Of v right guesses out of r there, v - sqrt(r)/2 are believed:
-    who takes the best of many estimates takes a lucky one (A5).
+    Candidates are pairs of quantiles of the rehearsal. Of v right guesses out of r, only v - sqrt(r)/2 are counted,
+    because the best of many estimates is partly luck (A5).
     """
     lows, highs = candidates(scores, TAILS)
     below, above = tallies(scores, included, lows, highs)
@@ -89,7 +89,7 @@ def foreseen(scores: Floats, included: Truths, audience: Audience) -> tuple[floa
 
 
 def _expected(right: Floats, guesses: Floats, rehearsed: int, audience: Audience) -> Floats:
-    """log((q - delta/g) / (1 - q)), q the lower end of Clopper & Pearson if luck is bad."""
+    """Return log((q - delta/g) / (1 - q)), with q the Clopper-Pearson lower bound for unlucky runs."""
     least = min(LEAST_GUESSES, max(1, audience.runs // 10))
     some = np.maximum(guesses, 1.0)
     believed = np.clip(right - np.sqrt(some) / 2, 1e-9, None) / some

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Gradient perturbation as a subject: the noisy gradients of all steps, on a line, for many runs at once (T45).
+"""Gradient perturbation as an audit subject: noisy gradients of all steps, on a line, for many runs at once (T45).
 
-What the guarantee is about is the sequence of noisy gradients, (runs, steps, 1) numbers here; the coefficients that a
-plan releases are a function of it. In more dimensions the other coordinates are noise that depends on no data.
+The guarantee covers the sequence of noisy gradients, here (runs, steps, 1) numbers. The released coefficients are a
+function of this sequence. In more dimensions, the other coordinates are noise independent of the data.
 """
 
 from collections.abc import Callable, Mapping
@@ -25,12 +25,12 @@ from dperm.noise.simulation import generator
 
 MAIN, DIFFERENCES, BITS = 0.8, 0.1, 0.1
 TRIALS, TRIED, SEED = 32, 150, 0
-"""Runs, and steps of each, with which neighbours are tried out."""
+"""Number of simulated runs, steps per run, and seed for comparing candidate neighbours."""
 
 
 @dataclass(frozen=True)
 class Descended(OnALine):
-    """The noisy gradients of a plan's descent, for data along the first axis; each step's noise is the mechanism's."""
+    """Noisy gradients of a plan's descent for data along the first axis, with the mechanism's noise in each step."""
 
     plan: GradientPlan
     pair: Neighbours
@@ -38,17 +38,17 @@ class Descended(OnALine):
 
     @property
     def name(self) -> str:
-        """With the number of steps."""
+        """Method name with the number of steps."""
         return f"gradient perturbation ({self.plan.descent.steps} steps)"
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """The neighbours, and the steps."""
+        """Neighbours, dimension and number of steps."""
         return {**super().facts, "steps": self.plan.descent.steps}
 
     @cached_property
     def statistics(self) -> tuple[Statistic, ...]:
-        """The likelihood ratio of all steps, differences between steps, and the low-order bits of the first step."""
+        """Likelihood ratio of all steps, differences between steps, and low-order bits of the first step."""
         ratio = Fixed("likelihood ratio", self.log_ratio, share=MAIN, gaussian=True)
         zero = np.zeros(1)
         first = low_order_bits(self.pair.excluded.gradient(zero), self.pair.included.gradient(zero), share=BITS)
@@ -58,7 +58,7 @@ class Descended(OnALine):
         return ratio, step_differences(share=DIFFERENCES), bits
 
     def log_ratio(self, outputs: Floats) -> Floats:
-        """Of Gaussians around the gradients with and without the record, at the iterates that the outputs lead to."""
+        """Return the Gaussian log-likelihood ratio, with against without the record, along the iterates."""
         total, variance = np.zeros(len(outputs)), self.plan.mechanism.scale**2
 
         def gradient(step: int, theta: Floats) -> Floats:
@@ -71,7 +71,7 @@ class Descended(OnALine):
         return total
 
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
-        """The noisy gradients."""
+        """Return the noisy gradients, of shape (runs, steps, 1)."""
         stream, steps = self.bits.stream(), self.plan.descent.steps
         found = np.empty((len(included), steps, 1))
 
@@ -85,11 +85,11 @@ class Descended(OnALine):
         return found
 
     def released(self, outputs: Floats) -> Floats:
-        """The coefficient that the plan releases after these noisy gradients (T3)."""
+        """Return the coefficient released by the plan after these noisy gradients (T3)."""
         return self.walked(lambda step, theta: outputs[:, step, 0], len(outputs))
 
     def walked(self, gradient: Callable[[int, Floats], Floats], runs: int, *, most: int = MOST_STEPS) -> Floats:
-        """The descent of `dperm.methods.descent.descend`, a coordinate for each run: the mean of the last iterates."""
+        """Run `dperm.methods.descent.descend` with one coordinate per run; return the mean of the last iterates."""
         descent, normaliser = self.plan.descent, public_normaliser(self.plan.spec)
         strength = self.plan.spec.regularization or 0.0
         theta, before, total = np.zeros(runs), np.zeros(runs), np.zeros(runs)
@@ -103,10 +103,10 @@ class Descended(OnALine):
 
 
 def of_gradient(plan: GradientPlan, *, bits: Bits | None = None) -> Descended:
-    """The neighbours, among the usual candidates, whose gradients stay farthest apart on the way.
+    """Build a gradient perturbation subject with the candidate neighbours of the most distant gradients.
 
-    That is tried out with simulated noise, before any run: a crowd may keep the iterates where a record's gradient is
-    longest. Steps that are short against margins need none.
+    Simulated noise compares the candidates before any run. A crowd may keep the iterates where a record's gradient is
+    longest. Steps that are short relative to margins need no crowd.
     """
     stand_in = generator(SEED).normal(0.0, plan.mechanism.scale, (min(plan.descent.steps, TRIED), TRIALS))
 
@@ -118,7 +118,7 @@ def of_gradient(plan: GradientPlan, *, bits: Bits | None = None) -> Descended:
 
 
 def _distance(subject: Descended, stand_in: Floats) -> float:
-    """The root of the sum over steps of the squared distances between the gradients, in the mean of trial runs."""
+    """Return the root of the summed squared distances between gradients over the steps, averaged over trial runs."""
     total, included = 0.0, np.arange(TRIALS) % 2 == 0
 
     def gradient(step: int, theta: Floats) -> Floats:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""From guesses to a lower bound on epsilon, also where the attacker passes and where there is a delta (A4)."""
+"""Lower bounds on epsilon from guesses, including abstentions and a positive delta (A4)."""
 
 import math
 from dataclasses import dataclass, replace
@@ -14,12 +14,12 @@ from dperm.audit.lower_bound import LowerBound
 from dperm.noise.arrays import Floats
 
 RATE_SHARE = 0.1
-"""Of alpha, for the interval of how often a guess is made, where delta > 0."""
+"""Share of alpha for the interval of the guessing rate, if delta > 0."""
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many of the runs were guessed, and how many rightly."""
+    """Number of correct guesses, of all guesses, and of all runs."""
 
     correct: int
     guesses: int
@@ -27,7 +27,7 @@ class Counts:
 
 
 def counted(scores: Floats, included: Truths, *, low: float, high: float) -> Counts:
-    """Guess "in" at a score of at least ``high``, "out" at one of at most ``low``, and pass between and at NaN."""
+    """Guess "in" for scores of at least ``high``, "out" for at most ``low``; abstain in between and at NaN."""
     guessed_in, guessed_out = scores >= high, scores <= low
     guessed_out &= ~guessed_in
     correct = np.count_nonzero(guessed_in & included) + np.count_nonzero(guessed_out & ~included)
@@ -35,15 +35,15 @@ def counted(scores: Floats, included: Truths, *, low: float, high: float) -> Cou
 
 
 def bounded(counts: Counts, *, delta: float, alpha: float) -> LowerBound:
-    """The lower bound on epsilon at ``delta`` of any mechanism; a coin for each run decides about the record.
+    """Return the lower bound on epsilon at ``delta`` for any mechanism, with a fair coin per run for the record.
 
-    Theorem A4. Let g be the probability that a run is guessed, and q that such a guess is right. Under
+    Theorem A4. Let g be the probability of a guess in a run, and q the probability of a guess being right. Under
         (epsilon, delta)-DP g q <= e^epsilon g (1 - q) + delta, so epsilon >= log((q - delta/g) / (1 - q)).
-    Proof: given the record the guess is "in" with probability at most e^epsilon times that without it, plus delta, and
-    the other way round for "out"; add both and halve.
+    Proof: with the record, the guess is "in" with probability at most e^epsilon times the probability without it, plus
+    delta, and vice versa for "out"; add both and halve.
 
-    Given their number, the right guesses are binomial: one interval with all of alpha for delta = 0. Otherwise a tenth
-    of alpha goes to a lower end of g.
+    Given their number, the right guesses are binomial. For delta = 0 one interval uses all of alpha. Otherwise a tenth
+    of alpha goes to a lower bound on g.
     """
     correct, guesses = counts.correct, counts.guesses
     if not guesses:
@@ -61,10 +61,10 @@ def bounded(counts: Counts, *, delta: float, alpha: float) -> LowerBound:
 
 
 def gaussian_bounded(counts: Counts, *, delta: float, alpha: float) -> LowerBound:
-    """The same for a Gaussian trade-off: every run has to be guessed."""
+    """Return the lower bound on epsilon for a Gaussian trade-off; every run must have a guess."""
     return gaussian_from_guesses(counts.correct, counts.guesses, delta=delta, confidence=1 - alpha)
 
 
 def fewest_runs(alpha: float) -> int:
-    """The least number of guesses that show anything: alpha^(1/r) > 1/2, all of them right."""
+    """Return the least number of guesses able to show anything if all are right: alpha^(1/r) > 1/2."""
     return math.floor(math.log(alpha) / math.log(0.5)) + 1

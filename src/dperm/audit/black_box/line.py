@@ -11,27 +11,27 @@ from dperm.erm.spec import ProblemSpec
 from dperm.noise.arrays import Floats
 
 Row = tuple[float, float, int]
-"""A bounded row's one entry, its target (a sign, or a number in [-1, 1]), and how many of it there are."""
+"""Entry of a bounded row, its target (a sign, or a number in [-1, 1]), and its multiplicity."""
 Rows = tuple[Row, ...]
 HALVINGS = 64
 
 
 @dataclass(frozen=True)
 class Line:
-    """The problem of ``spec`` on rows along one axis; every record has the largest weight."""
+    """Problem of ``spec`` on rows along one axis; every record has the largest weight."""
 
     spec: ProblemSpec
     rows: Rows
 
     def gradient(self, theta: Floats) -> Floats:
-        """The sum of the records' clipped gradients (T44), without the regulariser, at each theta."""
+        """Return the sum of the records' clipped gradients (T44) at each theta, without the regulariser."""
         total = np.zeros_like(theta)
         for x, target, count in self.rows:
             total += count * self.spec.weight * x * self.spec.loss.slopes(x * theta, np.full(1, target), self._limit(x))
         return total
 
     def curvature(self, theta: Floats) -> Floats:
-        """Its derivative almost everywhere."""
+        """Return the derivative of `gradient` at each theta, defined almost everywhere."""
         total = np.zeros_like(theta)
         for x, target, count in self.rows:
             bends = self.spec.loss.bends(x * theta, np.full(1, target), self._limit(x))
@@ -39,7 +39,7 @@ class Line:
         return total
 
     def minimiser(self, linear: Floats) -> Floats:
-        """Of Lambda theta^2 / 2 + losses + linear theta, by halving: its derivative rises, between known ends."""
+        """Minimise Lambda theta^2 / 2 + losses + linear theta by bisection of its increasing derivative."""
         strength = self.spec.strength
         pull = sum(count for x, _, count in self.rows if x) * self.spec.lipschitz
         low, high = (-linear - pull) / strength, (-linear + pull) / strength
@@ -51,5 +51,5 @@ class Line:
         return np.asarray((low + high) / 2)
 
     def _limit(self, x: float) -> Limits:
-        """The largest slope of a row: clip / ||x||."""
+        """Return the largest slope of a row, clip / ||x||, or None without clipping."""
         return None if self.spec.clip is None or not x else np.full(1, self.spec.clip / abs(x))

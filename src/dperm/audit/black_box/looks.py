@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What to look at when the law of the outputs is not known: a direction, differences between steps, the lowest bits.
+"""Statistics for an unknown output distribution: a direction, differences between steps, the lowest bits.
 
-Each is learnt on the runs that thresholds are chosen with (`Selected`). The sum of all steps misses noise that is
-reused in every step, their differences do not; raw floating point is seen in the lowest bits alone (A12).
+Each statistic is learnt on the runs reserved for choosing thresholds (`Selected`). The sum of all steps misses noise
+reused in every step; their differences detect it. Raw floating-point noise is visible in the lowest bits only (A12).
 """
 
 import numpy as np
@@ -15,29 +15,67 @@ from dperm.errors import ParameterError
 from dperm.noise.arrays import Floats
 
 RIDGE = 1e-9
-"""Of the mean variance: noise that cancels leaves a covariance without an inverse."""
+"""Ridge relative to the mean variance; cancelling noise leaves a singular covariance."""
 
 
 def projection(*, share: float = 1.0, split: float = SPLIT, gaussian: bool = False) -> Selected:
-    """Outputs along the direction that tells the two kinds of runs apart best, by Fisher's discriminant.
+    """Return the projection onto the best separating direction, found by Fisher's discriminant.
 
-    ``gaussian`` assumes that the trade-off is Gaussian, which the report says.
+    Parameters
+    ----------
+    share
+        Weight in the division of alpha.
+    split
+        Share of the runs for learning the direction and the threshold.
+    gaussian
+        Assume a Gaussian trade-off; the report states this assumption.
+
+    Returns
+    -------
+    Selected
+        Statistic for `audit`.
     """
     return Selected("projection", _along_outputs, share, split, gaussian)
 
 
 def step_differences(*, share: float = 1.0, split: float = SPLIT) -> Selected:
-    """Differences of what consecutive steps release, outputs being (runs, steps, ...): noise that repeats cancels."""
+    """Return the differences between consecutive steps, for outputs (runs, steps, ...): repeated noise cancels.
+
+    Parameters
+    ----------
+    share
+        Weight in the division of alpha.
+    split
+        Share of the runs for learning the direction and the threshold.
+
+    Returns
+    -------
+    Selected
+        Statistic for `audit`.
+    """
     return Selected("differences between steps", _along_differences, share, split)
 
 
 def low_bits(*, share: float = 1.0, split: float = SPLIT) -> Selected:
-    """How fine the finest output is: the exponent of the lowest bit that is set, over the coordinates (A12)."""
+    """Return the exponent of the lowest bit set in any coordinate of an output, a measure of resolution (A12).
+
+    Parameters
+    ----------
+    share
+        Weight in the division of alpha.
+    split
+        Share of the runs for learning the sign and the threshold.
+
+    Returns
+    -------
+    Selected
+        Statistic for `audit`.
+    """
     return Selected("lowest bit", _lowest, share, split)
 
 
 def fisher(sample: Sample) -> Floats:
-    """The direction S^-1 (mean with the record - mean without), S the covariance within both kinds, slightly raised."""
+    """Return S^-1 (mean with the record - mean without), S the within-group covariance plus a small ridge."""
     flat, included = sample.flat, sample.included
     if included.all() or not included.any():
         return np.ones(flat.shape[1])
@@ -62,7 +100,7 @@ def _along_differences(first: Sample) -> Score:
 
 
 def _differences(outputs: Floats) -> Floats:
-    """The first axis is that of the runs, the second that of the steps."""
+    """Return differences between steps; the axes of ``outputs`` are runs, steps, and coordinates."""
     if outputs.ndim < 2 or outputs.shape[1] < 2:
         raise ParameterError(
             f"step_differences() is for outputs of two steps at least, an array (runs, steps, ...), got one of shape "
@@ -73,7 +111,7 @@ def _differences(outputs: Floats) -> Floats:
 
 
 def _lowest(first: Sample) -> Score:
-    """Finer without the record, or finer with it: the selecting runs tell."""
+    """Learn from the selecting runs whether outputs with the record have lower or higher lowest bits."""
     found = lowest_bits(first.outputs)
     sides = [found[first.included == side] for side in (False, True)]
     sign = -1.0 if all(map(len, sides)) and sides[1].mean() < sides[0].mean() else 1.0

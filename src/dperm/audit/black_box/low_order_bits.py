@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The low-order bits of a sum tell its summands (Mironov 2012): two ways to look at them (A12)."""
+"""Two tests of low-order bits, revealing the summands of a floating-point sum (Mironov 2012, A12)."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,18 +10,30 @@ from dperm.audit.black_box.statistics import Fixed
 from dperm.noise.arrays import Floats
 
 NO_BIT = 1100.0
-"""The exponent that stands for the lowest bit of 0: above all doubles."""
+"""Exponent representing the lowest bit of 0, above those of all doubles."""
 
 
 def low_order_bits(without: ArrayLike, included: ArrayLike, *, share: float = 1.0) -> Fixed:
-    """Whether an output w can be a sum s + noise, s being the noiseless output without or with the record (A12).
+    """Return a test whether an output w can be a sum s + noise, s the noiseless output of either side (A12).
 
-    A sum of doubles often has fl(fl(w - s) + s) = w, the other sum often not. So the guess is "out" if w fails this
-    for the s with the record alone, "in" if it fails for the s without it alone; else there is none. Nothing is chosen:
-    the rule is fixed in advance. It sees the size of the output, too: doubles near the farther s are coarser, and a
-    correct mechanism shows a bound above 0, as it may, below its claim. Only a bound above the claim is a leak. Raw
-    Laplace noise at s = 0 and 1 fails in a fifth of the runs without the record, and
-    in none with it. Noise on a grid gives nothing away beyond its claim.
+    A sum of doubles often satisfies fl(fl(w - s) + s) = w; a sum with another s often does not. The guess is "out" if w
+    fails only for the s with the record, and "in" if w fails only for the s without it. Otherwise there is no guess.
+    The rule is fixed in advance. It also reacts to the size of the output: doubles near the farther s are coarser. A
+    correct mechanism may therefore show a bound above 0, but below its claim. Only a bound above the claim is a leak.
+    Raw Laplace noise at s = 0 and 1 fails in a fifth of the runs without the record, and in none with it. Noise on a
+    grid reveals nothing beyond its claim.
+
+    Parameters
+    ----------
+    without, included
+        Noiseless output without and with the record.
+    share
+        Weight in the division of alpha.
+
+    Returns
+    -------
+    Fixed
+        Statistic for `audit`.
     """
     values = [numbers(*given, dims=None).ravel() for given in (("without", without), ("included", included))]
 
@@ -34,12 +46,12 @@ def low_order_bits(without: ArrayLike, included: ArrayLike, *, share: float = 1.
 
 
 def is_odd(outputs: Floats, value: Floats) -> "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]":
-    """Which rows hold an entry that changes when the value is taken off and put back."""
+    """Return a mask of rows with an entry changed by subtracting and adding back ``value``."""
     return np.asarray(((outputs - value) + value != outputs).any(axis=1))
 
 
 def lowest_bits(outputs: Floats) -> Floats:
-    """The exponent of the lowest bit that is set in any entry of a row."""
+    """Return the exponent of the lowest set bit over the entries of each row."""
     flat = outputs.reshape(len(outputs), -1)
     fractions, exponents = np.frexp(flat)
     whole = np.ldexp(np.abs(fractions), 53).astype(np.int64)

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Neighbouring data sets on which a method has hardly any privacy to spare.
+"""Neighbouring data sets close to the worst case of a method.
 
-All rows lie along the first axis: one dimension is the worst case for most methods, and what noise does in the others
-only hides. Whoever stays may be nobody (rows of zeros), or a crowd that moves the model to where a record counts most:
-of the longest rows, or of short ones, which push and hardly bend the objective (T30).
+All rows lie along the first axis. One dimension is the worst case for most methods, because noise in other dimensions
+only hides the signal. The other records may be rows of zeros, or a crowd moving the model to the most sensitive point.
+A crowd has rows of the largest norm, or short rows, shifting the minimiser with little added curvature (T30).
 """
 
 from collections.abc import Callable, Iterator
@@ -24,25 +24,25 @@ from dperm.privacy import Adjacency
 
 CROWDS = (1, 4, 40, 1000)
 SHORT = (0.01, 0.03, 0.1)
-"""Lengths of the rows of a crowd that pushes, in radii; there are as many as in the exact audit."""
+"""Row lengths of a shifting crowd, in radii; their number is the same as in the exact audit."""
 
 
 @dataclass(frozen=True)
 class Neighbours:
-    """A problem on a line, with the record and without it; under replace_one another record is in its place.
+    """Problem on a line with and without a record; under replace_one, another record takes its place.
 
     Attributes
     ----------
     spec
         The problem.
     adjacency
-        Which data sets are neighbours.
+        Neighbouring relation.
     record
-        The record in question.
+        The record under attack.
     other
-        The one in its place; None if there is none.
+        The replacement record; None under add_remove.
     rest
-        Those who stay.
+        The remaining records.
     """
 
     spec: ProblemSpec
@@ -53,18 +53,18 @@ class Neighbours:
 
     @property
     def included(self) -> Line:
-        """With the record."""
+        """Problem including the record under attack."""
         return Line(self.spec, (self.record, *self.rest))
 
     @property
     def excluded(self) -> Line:
-        """Without it."""
+        """Problem without the record, or with its replacement."""
         return Line(self.spec, self.rest if self.other is None else (self.other, *self.rest))
 
     def data(self, included: bool) -> BoundedData:
-        """As what a plan learns from: the first of ``dim`` columns, and rows of zeros.
+        """Return training data for a plan: values in the first of ``dim`` columns, and rows of zeros.
 
-        So many zeros that there are n rows where n is public; under add_remove one, on both sides.
+        If n is public, rows of zeros fill up to n rows; under add_remove there is one row of zeros on both sides.
         """
         rows = (self.included if included else self.excluded).rows
         values = np.array([(x, target) for x, target, count in rows for _ in range(count)]).reshape(-1, 2)
@@ -79,14 +79,14 @@ class Neighbours:
 
     @property
     def words(self) -> str:
-        """For a report."""
+        """Description of the neighbours for a report."""
         crowd = sum(count for *_, count in self.rest)
         other = "none" if self.other is None else f"x = {self.other[0]:g}, y = {self.other[1]:g}"
         return f"x = {self.record[0]:g}, y = {self.record[1]:g} against {other}; {crowd} others that are not 0"
 
 
 def require_line(spec: ProblemSpec, method: str) -> None:
-    """Refuse losses of several scores: their worst neighbours are not on a line."""
+    """Raise ``AssumptionError`` for losses of several scores: their worst neighbours are not on a line."""
     if spec.outputs > 1:
         raise AssumptionError(
             f"neighbours for method={method!r} are known for losses of one score, got the loss {spec.loss.name!r}. "
@@ -95,9 +95,9 @@ def require_line(spec: ProblemSpec, method: str) -> None:
 
 
 def family(spec: ProblemSpec, adjacency: Adjacency) -> Iterator[Neighbours]:
-    """Candidates: the record and the other at either end of the range or between, and every crowd.
+    """Yield candidates: record and replacement at either end of the range or between, with every crowd.
 
-    Which of two records is called the other does not matter: the attacker guesses both ways.
+    The order of the two records does not matter, because the attacker guesses both ways.
     """
     for rest in _crowds(spec, adjacency):
         if adjacency is Adjacency.ADD_REMOVE:
@@ -110,13 +110,13 @@ def family(spec: ProblemSpec, adjacency: Adjacency) -> Iterator[Neighbours]:
 def worst(
     spec: ProblemSpec, adjacency: Adjacency, value: Callable[[Neighbours], float], *, method: str = "audit"
 ) -> Neighbours:
-    """The candidates of the largest value; the first of them, and so the plainest, among equals."""
+    """Return the candidate with the largest value; among equals the first, hence the simplest."""
     require_line(spec, method)
     return max(family(spec, adjacency), key=value)
 
 
 def farthest_minimisers(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
-    """For output perturbation: the minimisers lie farthest apart (T30); at best 2L/Lambda, or L/Lambda."""
+    """Return the neighbours with the most distant minimisers (T30), at most 2L/Lambda or L/Lambda apart."""
     found: dict[Rows, float] = {}
 
     def minimiser(line: Line) -> float:
@@ -131,14 +131,14 @@ def farthest_minimisers(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
 
 
 def opposite(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
-    """For any method: the longest record, against its opposite or against none, and nobody else."""
+    """Return the longest record against its opposite or against none, without other records, for any method."""
     require_line(spec, "audit")
     record, other = _records(spec)[:2]
     return Neighbours(spec, adjacency, record, None if adjacency is Adjacency.ADD_REMOVE else other)
 
 
 def _records(spec: ProblemSpec) -> tuple[Row, ...]:
-    """A margin depends on y x alone, so that y = 1 says all there is to say of classes."""
+    """Return candidate records; for classes y = 1 suffices, because a margin depends on y x only."""
     radius = spec.radius / (1 + 2.0**-50)
     if spec.loss.labels is Kind.SIGN:
         return ((radius, 1.0, 1), (-radius, 1.0, 1), (radius / 2, 1.0, 1))
@@ -146,7 +146,7 @@ def _records(spec: ProblemSpec) -> tuple[Row, ...]:
 
 
 def _crowds(spec: ProblemSpec, adjacency: Adjacency) -> Iterator[Rows]:
-    """Nobody first; not more than n - 1 where n is public."""
+    """Yield crowds, the empty one first; at most n - 1 records if n is public."""
     yield ()
     radius = spec.radius / (1 + 2.0**-50)
     most = CROWD if spec.n is None or adjacency is Adjacency.ADD_REMOVE else spec.n - 1

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The noise of many independent releases, by the samplers of the mechanisms and of linear terms."""
+"""Noise of many independent releases, drawn by the samplers of the mechanisms and of linear terms."""
 
 from dataclasses import replace
 
@@ -17,9 +17,9 @@ from dperm.noise.gamma_norm_rows import gamma_norm_rows
 
 
 def noisy_rows(mechanism: AdditiveMechanism, values: Floats, stream: Stream) -> Floats:
-    """Each row of ``values`` plus noise of its own.
+    """Return each row of ``values`` plus independent noise.
 
-    Where a mechanism draws its coordinates independently, all rows are one long vector.
+    For mechanisms with independent coordinates, all rows are drawn as one long vector.
     """
     if isinstance(mechanism, GaussianMechanism | LaplaceMechanism | DiscreteLaplaceMechanism):
         return mechanism.noisy(values.ravel(), stream).reshape(values.shape)
@@ -30,7 +30,7 @@ def noisy_rows(mechanism: AdditiveMechanism, values: Floats, stream: Stream) -> 
 
 
 def linear_rows(term: LinearTerm, runs: int, stream: Stream) -> Floats:
-    """The linear term b of each run, rounded to its grid."""
+    """Return the linear term b of each run, rounded to its grid."""
     if isinstance(term, GaussianTerm):
         return replace(term, dim=runs * term.dim).draw(stream).reshape(runs, term.dim)
     steps = gamma_norm_rows(term.scale / term.grid.step, term.dim, runs, stream)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Objective perturbation as a subject: the exact likelihood ratio, on a line, for many runs at once (T35, T36a)."""
+"""Objective perturbation as an audit subject: exact likelihood ratio, on a line, for many runs at once (T35, T36a)."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -24,15 +24,15 @@ from dperm.privacy.guarantee import ApproxDP
 
 MAIN, BITS = 0.9, 0.1
 TRIED = 20_000
-"""Simulated runs with which neighbours are tried out, as if for an audit of the usual size."""
+"""Number of simulated runs for comparing candidate neighbours, as if for an audit of the usual size."""
 USUAL_RUNS, USUAL_ALPHA = 100_000, 0.05
 
 
 @dataclass(frozen=True)
 class PerturbedLine(OnALine):
-    """The minimiser of a perturbed objective plus the noise on it, of data along the first axis.
+    """Minimiser of a perturbed objective plus output noise, for data along the first axis.
 
-    b is drawn by the plan's sampler; its minimiser is found by halving, to more digits than the plan's tolerance.
+    The plan's sampler draws b. Bisection finds the minimiser, more accurately than the plan's tolerance.
     """
 
     plan: ObjectivePlan
@@ -41,24 +41,24 @@ class PerturbedLine(OnALine):
 
     @property
     def name(self) -> str:
-        """With its loss and its noise."""
+        """Method name with its loss and its noise."""
         return f"objective perturbation ({self.plan.spec.loss.name}, {self.plan.linear_term.name} noise)"
 
     @cached_property
     def statistics(self) -> tuple[Statistic, ...]:
-        """The likelihood ratio, with thresholds from simulated runs, and the low-order bits."""
+        """Likelihood ratio, with thresholds from simulated runs, and low-order bits."""
         values = (line.minimiser(np.zeros(1)) for line in (self.pair.excluded, self.pair.included))
         ratio = Foreseen("likelihood ratio", self.log_ratio, lambda: Rehearsal(self.plan).sample(self.pair), MAIN)
         return ratio, low_order_bits(*(_along(value, self.plan.spec.dim) for value in values), share=BITS)
 
     def log_ratio(self, outputs: Floats) -> Floats:
-        """The logarithm of p(theta | with the record) / p(theta | without), p being nu(-grad J) det(J'') (T35)."""
+        """Return log p(theta | with the record) / p(theta | without), with p = nu(-grad J) det(J'') (T35)."""
         sides = (self.pair.included, self.pair.excluded)
         one, two = (log_density(self.plan, line, outputs) for line in sides)
         return np.asarray(one - two)
 
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
-        """One row for each run."""
+        """Return one row of noisy coefficients for each run."""
         stream = self.bits.stream()
         b = linear_rows(self.plan.linear_term, len(included), stream)
         told(progress, 0.4)
@@ -70,14 +70,14 @@ class PerturbedLine(OnALine):
 
 
 def of_objective(plan: ObjectivePlan, *, bits: Bits | None = None) -> PerturbedLine:
-    """The neighbours, among the usual candidates, of which the likelihood ratio promises the largest bound."""
+    """Build an objective perturbation subject with the candidate neighbours of the largest expected bound."""
     runs = Rehearsal(plan, TRIED)
     pair = worst(plan.spec, plan.adjacency, lambda pair: round(runs.promised(pair), 3), method="objective")
     return PerturbedLine(plan, pair, bits or SystemBits())
 
 
 def log_density(plan: ObjectivePlan, line: Line, outputs: Floats) -> Floats:
-    """Of the exact minimiser, up to a constant; the noise on the coefficients is left out (it is tiny)."""
+    """Return the log-density of the exact minimiser, up to a constant, ignoring the tiny noise on the coefficients."""
     strength, first = plan.spec.strength, outputs[:, 0]
     b = strength * outputs
     b[:, 0] += line.gradient(first)
@@ -89,26 +89,26 @@ def log_density(plan: ObjectivePlan, line: Line, outputs: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """Simulated runs of a plan, from theory alone: b is the same for all neighbours, and has seen no audit."""
+    """Simulated runs of a plan from theory alone; all neighbours share the same b, independent of any audit."""
 
     plan: ObjectivePlan
     runs: int = REHEARSED
     known: dict[Rows, Floats] = field(default_factory=dict)
 
     def sample(self, pair: Neighbours) -> Sample:
-        """The minimisers with the record, and without it."""
+        """Return the minimisers with and without the record as a sample."""
         both = [self.minimisers(line) for line in (pair.included, pair.excluded)]
         return Sample(np.concatenate(both), np.repeat([True, False], self.runs // 2))
 
     def promised(self, pair: Neighbours) -> float:
-        """The epsilon that the likelihood ratio of these neighbours promises to an audit of many runs."""
+        """Return the expected epsilon of the likelihood ratio for these neighbours in an audit of the usual size."""
         runs = self.sample(pair)
         sides = (log_density(self.plan, line, runs.outputs) for line in (pair.included, pair.excluded))
         delta = self.plan.goal.delta if isinstance(self.plan.goal, ApproxDP) else 0.0
         return foreseen(np.subtract(*sides), runs.included, Audience(USUAL_RUNS, delta, USUAL_ALPHA))[0]
 
     def minimisers(self, line: Line) -> Floats:
-        """At each b; each line is solved once."""
+        """Return the minimiser at each b; each line is solved once and cached."""
         if line.rows not in self.known:
             theta = -self.noise / self.plan.spec.strength
             theta[:, 0] = line.minimiser(self.noise[:, 0])
@@ -117,7 +117,7 @@ class Rehearsal:
 
     @cached_property
     def noise(self) -> Floats:
-        """b, half as often as there are runs; each with its mirror image."""
+        """Linear terms b, half as many as runs; each occurs with its mirror image."""
         term = self.plan.linear_term
         ahead = normal_ahead if isinstance(term, GaussianTerm) else lengths_ahead
         half = ahead("a rehearsal of objective perturbation", (self.runs // 4, term.dim))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The worst-case instance of any plan, as a subject."""
+"""Worst-case audit subject for any plan."""
 
 from dperm import checks
 from dperm.audit.black_box.additive import of_output
@@ -21,26 +21,31 @@ from dperm.noise.bits import Bits, SystemBits
 
 
 def of_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Subject:
-    """The plan on neighbours chosen for its method, drawn as it draws.
+    """Build an audit subject from a plan, on neighbours chosen for its method, with the plan's own noise.
 
-    Output, objective and gradient perturbation are run on a line, 100,000 runs in seconds, and the likelihood ratio is
-    known: bounds come close to the claim where the theorem is tight. Plans in more dimensions are looked at along one
-    axis; pure noise hides more there, and bounds are weaker. All other plans are run as they are, run by run, on a
-    record against its opposite: a weaker attack.
+    Output, objective and gradient perturbation run on a line, 100,000 runs in seconds, with a known likelihood ratio.
+    Their bounds come close to the claim where the theorem is tight. Plans in more dimensions are tested along one axis;
+    pure-DP noise hides more there, and bounds are weaker. All other plans run unchanged, one run at a time, on a record
+    against its opposite: a weaker attack.
 
     Parameters
     ----------
     plan
         A plan of dperm.methods for a loss of one score.
     bits
-        Where the noise comes from; None for the operating system, as in earnest.
+        Source of the noise; None for the operating system, as in production.
     workers
-        Processes for plans that are run one by one; 1 for bits with a seed.
+        Number of processes for plans run one at a time; must be 1 for seeded bits.
+
+    Returns
+    -------
+    Subject
+        Subject for `audit`.
 
     Raises
     ------
     AssumptionError
-        If the loss has several scores, or it is no plan.
+        If the loss has several scores, or ``plan`` is not a plan.
     ParameterError
         If several processes would draw the same noise.
     """
@@ -60,7 +65,7 @@ def of_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Subjec
 
 
 def run_by_run(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Repeated:
-    """The plan's own ``learn``, once for each run."""
+    """Build a subject calling the plan's own ``learn`` once for each run."""
     source, pair = bits or SystemBits(), opposite(plan.spec, plan.adjacency)
     workers = checks.count("workers", workers, "It is the number of processes.", most=MOST_WORKERS)
     if workers > 1 and not source.is_private:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What every subject says that runs a plan on neighbours along a line."""
+"""Common properties of subjects running a plan on neighbours along a line."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -12,22 +12,22 @@ from dperm.privacy.profile import PrivacyProfile
 
 
 class OnALine(Protocol):
-    """A plan and neighbours for it: the claim is the plan's, and so is its curve."""
+    """Plan with its neighbours; claim and profile are the plan's."""
 
     plan: Plan
     pair: Neighbours
 
     @property
     def claimed(self) -> AnyGuarantee:
-        """The plan's goal."""
+        """Claimed guarantee: the plan's goal."""
         return self.plan.goal
 
     @property
     def profile(self) -> PrivacyProfile:
-        """The plan's whole curve."""
+        """Privacy profile of the plan."""
         return self.plan.facts.profile
 
     @property
     def facts(self) -> Mapping[str, object]:
-        """The neighbours."""
+        """Neighbours and dimension, for the report."""
         return {"neighbours": self.pair.words, "dim": self.plan.spec.dim}

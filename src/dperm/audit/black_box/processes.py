@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Runs in several processes: each with randomness of its own, all ended when one fails or the user interrupts."""
+"""Runs in several processes with separate random numbers; a failure or an interrupt terminates all of them."""
 
 import multiprocessing
 import os
@@ -21,17 +21,17 @@ from dperm.errors import DataError, ParameterError
 from dperm.noise.arrays import Floats
 
 _inherited: dict[str, Trainings] = {}
-"""What this process trains with: set once, as it starts."""
+"""Trainings of this process, set once at its start."""
 _first: dict[str, Floats | Failure] = {}
-"""The first trainings of this process, by which repetitions are known."""
+"""First outputs of this process, for detecting repeated random numbers."""
 Part = tuple[int, Floats | Failure, Floats | Failure]
-"""The process, its first trainings, and the outputs of a part of the runs."""
+"""Process id, its first outputs, and the outputs of a part of the runs."""
 
 
 def in_processes(
     trainings: Trainings, parts: Sequence[Truths], *, workers: int, progress: Progress | None = None
 ) -> list[Floats]:
-    """The outputs of each part, in order."""
+    """Run the parts in ``workers`` processes, and return the outputs of each part in order."""
     context = _context(trainings)
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(workers, context, _started, (trainings,))
@@ -46,7 +46,7 @@ def in_processes(
 
 
 def _finished(futures: list["Future[Part]"], progress: Progress | None) -> list[Floats]:
-    """The results as they come; the first failure raises, and so does the first repetition."""
+    """Collect results as they arrive; raise on the first failure or the first repeated random numbers."""
     left, firsts = set(futures), Firsts()
     while left:
         done, left = wait(left, return_when=FIRST_COMPLETED)
@@ -59,9 +59,9 @@ def _finished(futures: list["Future[Part]"], progress: Progress | None) -> list[
 
 
 def _end(pool: ProcessPoolExecutor, others: set[BaseProcess]) -> None:
-    """Leave no process behind: those of a pool that has finished are gone, the others are ended.
+    """Terminate all remaining processes of the pool; a finished pool has none.
 
-    The pool itself waits for them: two who wait for one process may both miss it.
+    Only the pool waits for its processes, because two concurrent waits for one process may both miss its end.
     """
     for child in set(multiprocessing.active_children()) - others:
         child.terminate()
@@ -69,7 +69,7 @@ def _end(pool: ProcessPoolExecutor, others: set[BaseProcess]) -> None:
 
 
 def _context(trainings: Trainings) -> BaseContext:
-    """Forking hands over any function; elsewhere it has to be picklable."""
+    """Return the fork context if available; otherwise spawn, requiring picklable trainings."""
     if "fork" in multiprocessing.get_all_start_methods():
         return multiprocessing.get_context("fork")
     try:
@@ -83,10 +83,10 @@ def _context(trainings: Trainings) -> BaseContext:
 
 
 def _started(trainings: Trainings) -> None:
-    """In a new process: the parent answers interrupts, and generators of modules are seeded anew.
+    """Initialise a new process: leave interrupts to the parent, and reseed the modules' global generators.
 
-    Noise of dperm is keyed anew after a fork by itself. Generators that are objects of the user's go on as their
-    parent's would, in every process: those are found out by the first trainings.
+    The noise of dperm rekeys itself after a fork. Generator objects owned by the user continue identically in every
+    process; the first outputs reveal such copies.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_parent, daemon=True).start()
@@ -99,7 +99,7 @@ def _started(trainings: Trainings) -> None:
 
 
 def _end_with_parent() -> None:
-    """A parent that is killed ends nobody."""
+    """Exit when the parent ends; a killed parent does not terminate its children."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

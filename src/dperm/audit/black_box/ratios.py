@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Likelihood ratios of additive noise, and the statistic that goes with each."""
+"""Likelihood ratios of additive noise, and their statistics."""
 
 import numpy as np
 
@@ -16,11 +16,11 @@ from dperm.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from dperm.noise.arrays import Floats
 
 SLACK = 1e-6
-"""Below the largest ratio, relatively: for rounding, and far below what any number of runs can tell."""
+"""Relative margin below the largest ratio, for rounding; too small to be detected by any number of runs."""
 
 
 def log_ratio(mechanism: AdditiveMechanism, without: Floats, included: Floats) -> Score:
-    """The logarithm of p(output | with the record) / p(output | without), of ideal noise around the two values."""
+    """Return the function log p(output | with the record) / p(output | without), for ideal noise."""
     norm = _lengths(mechanism)
     scale = mechanism.scale
 
@@ -31,11 +31,11 @@ def log_ratio(mechanism: AdditiveMechanism, without: Floats, included: Floats) -
 
 
 def additive_statistic(mechanism: AdditiveMechanism, without: Floats, included: Floats, *, share: float) -> Statistic:
-    """The likelihood ratio of two values with noise, and its rule.
+    """Return the likelihood ratio of two values with noise, with its decision rule.
 
-    Gaussian noise: every run is guessed (the trade-off is Gaussian, T6). Pure noise in one dimension: outside of the
-    interval between the values the ratio is as large as it gets, so the threshold is known in advance (A4). Else it is
-    chosen on simulated runs.
+    For Gaussian noise, every run gets a guess (the trade-off is Gaussian, T6). For pure-DP noise in one dimension, the
+    ratio is maximal outside the interval between the values, so the threshold is known in advance (A4). Otherwise
+    simulated runs determine it.
     """
     score, name = log_ratio(mechanism, without, included), "likelihood ratio"
     if isinstance(mechanism, GaussianMechanism):
@@ -47,7 +47,7 @@ def additive_statistic(mechanism: AdditiveMechanism, without: Floats, included: 
 
 
 def _rehearsal(mechanism: AdditiveMechanism, without: Floats, included: Floats) -> Sample:
-    """Ideal noise around the two values."""
+    """Simulate runs with ideal noise around the two values."""
     truths, size, purpose = coins_ahead(), (REHEARSED, len(without)), "a rehearsal of added noise"
     ahead = lengths_ahead if isinstance(mechanism, GammaNormMechanism) else laplace_ahead
     noise = mechanism.scale * ahead(purpose, size)
@@ -55,7 +55,7 @@ def _rehearsal(mechanism: AdditiveMechanism, without: Floats, included: Floats) 
 
 
 def _lengths(mechanism: AdditiveMechanism) -> Score:
-    """Minus the logarithm of the density of rows in units of the scale, up to a constant; times the scale."""
+    """Return minus the log-density of rows, up to a constant, multiplied by the scale."""
     match mechanism:
         case GaussianMechanism():
             return lambda rows: np.asarray((rows * rows).sum(axis=1) / (2 * mechanism.scale))

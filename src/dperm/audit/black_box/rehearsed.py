@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Simulated coins and noise to choose thresholds by, before any run: never noise that protects anybody."""
+"""Simulated coins and noise for choosing thresholds before any run; never used as protective noise."""
 
 import numpy as np
 
@@ -10,26 +10,26 @@ from dperm.noise.simulation import generator
 
 SEED = 0
 REHEARSED = 100_000
-"""Simulated runs."""
+"""Number of simulated runs."""
 
 
 def coins_ahead(runs: int = REHEARSED) -> Truths:
-    """In and out, one after the other: a rehearsal has no need of chance here."""
+    """Return alternating coins: a rehearsal needs no randomness here."""
     return np.asarray(np.arange(runs) % 2 == 0)
 
 
 def normal_ahead(purpose: str, size: tuple[int, int]) -> Floats:
-    """Standard normal numbers; always the same, so that thresholds are a function of the plan alone."""
+    """Return standard normal numbers, always the same, so thresholds are a function of the plan alone."""
     return generator(SEED, purpose).standard_normal(size)
 
 
 def laplace_ahead(purpose: str, size: tuple[int, int]) -> Floats:
-    """Of density proportional to e^-|x|."""
+    """Return numbers with density proportional to e^-|x|, always the same."""
     return generator(SEED, purpose).laplace(size=size)
 
 
 def lengths_ahead(purpose: str, size: tuple[int, int]) -> Floats:
-    """Rows of density proportional to e^-||x||: uniform directions, lengths of a gamma law."""
+    """Return rows with density proportional to e^-||x||: uniform directions, gamma-distributed lengths."""
     drawn = generator(SEED, purpose)
     directions = drawn.standard_normal(size)
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)

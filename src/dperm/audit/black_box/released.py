@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The numbers that a training released, from whatever it returned."""
+"""Conversion of a training's return value to the released numbers."""
 
 import numpy as np
 
@@ -13,10 +13,10 @@ FITTED = ("coef_", "intercept_")
 
 
 def numbers(returned: object) -> Floats:
-    """Of an array or number; of a `Release`, its value; of a fitted model, ``coef_`` and ``intercept_`` as one vector.
+    """Return the released numbers of an array, a number, a `Release`, or a fitted model.
 
-    An array of (steps, ...) keeps its shape: what iterations release can be looked at step by step. Errors name types
-    alone: whatever went wrong while reading may repeat data.
+    A fitted model gives ``coef_`` and ``intercept_`` as one vector. An array of (steps, ...) keeps its shape, so
+    statistics can compare steps. Errors name types only, because the original error may repeat data.
     """
     if isinstance(returned, Release):
         return numbers(returned.value)
@@ -34,7 +34,7 @@ def numbers(returned: object) -> Floats:
 
 
 def _read(returned: object) -> Floats | None:
-    """None if it cannot be read as numbers."""
+    """Return the numbers, or None if the object cannot be read as numbers."""
     try:
         parts = [getattr(returned, name, None) for name in FITTED]
     except Exception:  # a property may fail, in words of its data

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Any training as a subject: run again and again on two data sets, in several processes if wanted."""
+"""Any training function as an audit subject: run repeatedly on two data sets, optionally in several processes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,12 +26,12 @@ from dperm.privacy.profile import PrivacyProfile
 USUAL: tuple[Statistic, ...] = (projection(share=0.8), low_bits(share=0.2))
 MOST_WORKERS = 1024
 CHUNKS = 64
-"""Parts of the runs for each process, and so of the progress."""
+"""Number of parts per process, and thus of progress reports."""
 
 
 @dataclass(frozen=True)
 class Repeated:
-    """A training and two data sets; see `repeated`."""
+    """Training function with two data sets; see `repeated`."""
 
     trainings: Trainings
     claimed: AnyGuarantee | None
@@ -42,7 +42,7 @@ class Repeated:
     facts: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
-        """One training for each run."""
+        """Run one training for each entry of ``included``, and return one row per run."""
         size = max(1, len(included) // (CHUNKS * self.workers))
         parts = [included[start : start + size] for start in range(0, len(included), size)]
         if self.workers > 1:
@@ -65,31 +65,41 @@ def repeated(
     profile: PrivacyProfile | None = None,
     name: str = "training",
 ) -> Repeated:
-    """A subject from any function that trains: ``audit(repeated(...), runs=1000)``.
+    """Build an audit subject from any training function: ``audit(repeated(...), runs=1000)``.
 
     Parameters
     ----------
     train
-        ``train(data)`` returns what is released: numbers, a `Release`, or a model with ``coef_`` and ``intercept_``. It
-        must draw its noise anew in every call: whatever does not change from call to call is no noise.
+        ``train(data)`` returns the release: numbers, a `Release`, or a model with ``coef_`` and ``intercept_``. It must
+        draw fresh noise in every call: values constant across calls are not noise.
     with_record, without_record
-        Neighbouring data sets, handed to ``train`` as they are: (X, y), say. The worse they are for the method, the
-        more is shown. Lists, arrays, (X, y) and tables that are no neighbours under the claim's adjacency are refused;
-        what cannot be compared is taken as it is.
+        Neighbouring data sets, passed to ``train`` unchanged, such as (X, y). Data sets close to the method's worst
+        case give stronger bounds. Lists, arrays, (X, y) and tables must be neighbours under the claim's adjacency;
+        other objects are not compared.
     claimed
-        The guarantee that ``train`` is said to have, under an adjacency that makes the two neighbours.
+        The claimed guarantee of ``train``, under an adjacency for which the two data sets are neighbours.
     workers
-        Number of processes. They are forked where the system can: then ``train`` need not be picklable; elsewhere it
-        and the data have to be. Every process must have random numbers of its own. Noise of dperm, and the global
-        generators of random, numpy and torch, see to it; a generator that ``train`` holds would be copied: make it
-        inside, without a seed, or use one process. Each process begins with 6 to 38 trainings that do not count, and
-        copies are refused. Who mixes copied with fresh numbers is not found out.
+        Number of processes. They are forked where possible; elsewhere ``train`` and the data must be picklable. Every
+        process needs its own random numbers. The noise of dperm, and the global generators of random, numpy and torch,
+        ensure this. A generator held by ``train`` would be copied: create it inside ``train``, without a seed, or use
+        one process. Each process begins with 6 to 38 trainings excluded from the audit, and copies are rejected. A
+        mixture of copied and fresh numbers is not detected.
     statistics
-        What to look at; by default the best direction, and the lowest bits.
+        Statistics to test; by default the best direction, and the lowest bits.
     profile
-        The whole curve that is claimed, where it is known.
+        The claimed privacy profile, if known.
     name
-        For the report.
+        Name for the report.
+
+    Returns
+    -------
+    Repeated
+        Subject for `audit`.
+
+    Raises
+    ------
+    ParameterError
+        If ``train`` is not callable, or the data sets are comparable but not neighbours.
 
     Examples
     --------
@@ -112,7 +122,7 @@ def repeated(
 
 
 def _joined(parts: Sequence[Floats]) -> Floats:
-    """All runs, if all released as many numbers."""
+    """Concatenate the parts; raise ``DataError`` if runs released different numbers of values."""
     shapes = {part.shape[1:] for part in parts}
     if len(shapes) > 1:
         raise different(shapes)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What an auditor has after the runs: the outputs, and the coins that decided about the record."""
+"""Sample of an audit: outputs of the runs, and coins for the inclusion of the record."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,39 +12,39 @@ from dperm.noise.arrays import Floats
 
 Truths = NDArray[np.bool_]
 Progress = Callable[[float], None]
-"""Is told the share that is done."""
+"""Callback receiving the finished share, in [0, 1]."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Outputs, one row for each run, and whether the run had the record."""
+    """Outputs, one row for each run, and whether the run included the record."""
 
     outputs: Floats
     included: Truths
 
     def __len__(self) -> int:
-        """Number of runs."""
+        """Number of runs in the sample."""
         return len(self.included)
 
     @property
     def flat(self) -> Floats:
-        """The outputs as a matrix."""
+        """Outputs as a matrix with one row per run."""
         return self.outputs.reshape(len(self), -1)
 
     def split(self, share: float) -> tuple["Sample", "Sample"]:
-        """The first runs, to choose with, and the others, to test with: no run is in both (A5)."""
+        """Split into the first runs, for choosing thresholds, and the remaining ones, for testing; disjoint (A5)."""
         first = round(share * len(self))
         return self[:first], self[first:]
 
     def __getitem__(self, runs: slice) -> "Sample":
-        """Some of the runs."""
+        """Return a slice of the runs as a sample."""
         return Sample(self.outputs[runs], self.included[runs])
 
 
 def real_numbers(values: object) -> Floats | None:
-    """``values`` as an array of doubles; None for text, objects, complex numbers, or lists of unequal length.
+    """Return ``values`` as an array of doubles; None for text, objects, complex numbers, or ragged lists.
 
-    Nothing is raised: what went wrong may repeat private values.
+    The function never raises, because the error may repeat private values.
     """
     try:
         found = np.asarray(values)
@@ -54,6 +54,6 @@ def real_numbers(values: object) -> Floats | None:
 
 
 def told(progress: Progress | None, share: float = 1.0) -> None:
-    """Say how much is done, to whoever wants to know."""
+    """Report the finished share to ``progress``, if given."""
     if progress is not None:
         progress(share)

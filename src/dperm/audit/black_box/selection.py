@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Choosing thresholds on runs that are not used again (A5)."""
+"""Choice of thresholds on runs excluded from the test (A5)."""
 
 import numpy as np
 
@@ -8,23 +8,23 @@ from dperm.audit.black_box.sample import Truths
 from dperm.noise.arrays import Floats
 
 LEAST_GUESSES = 100
-"""With fewer in the selecting runs an estimate is luck."""
+"""Fewest guesses in the selecting runs; with fewer, an estimate is luck."""
 CANDIDATES = 64
 SLACK = 1e-6
-"""Of the scores' deviation: where many scores are equal but for rounding, a threshold lies beside them."""
+"""Margin of thresholds relative to the scores' deviation, for scores equal up to rounding."""
 
 
 def thresholds(scores: Floats, included: Truths, *, delta: float = 0.0) -> tuple[float, float]:
-    """(low, high) of the largest bound that can be expected."""
+    """Return the thresholds (low, high) with the largest expected bound."""
     return promised(scores, included, delta=delta)[1]
 
 
 def promised(scores: Floats, included: Truths, *, delta: float = 0.0) -> tuple[float, tuple[float, float]]:
-    """(epsilon, (low, high)): guess "out" up to low and "in" from high on for the largest bound to be expected.
+    """Return (epsilon, (low, high)) of the largest expected bound: guess "out" up to low and "in" from high on.
 
-    Candidates are quantiles, and none at all on either side. Each pair's estimate is shrunk, by one right guess and two
-    standard deviations, and has at least 100 guesses (or a tenth of the runs, if those are few): who takes the best of
-    many estimates takes a lucky one.
+    Candidates are quantiles, and no guesses on either side. Each pair's estimate is shrunk by one right guess and two
+    standard deviations. It needs at least 100 guesses (or a tenth of few runs), because the best of many estimates is
+    partly luck.
     """
     known = ~np.isnan(scores)
     lows, highs = candidates(scores[known])
@@ -38,13 +38,13 @@ def promised(scores: Floats, included: Truths, *, delta: float = 0.0) -> tuple[f
 
 
 def beside(scores: Floats, low: float, high: float) -> tuple[float, float]:
-    """The thresholds, a little nearer to each other: many scores may be equal to one but for rounding."""
+    """Return the thresholds moved slightly towards each other, to include scores equal up to rounding."""
     slack = SLACK * float(scores.std()) if len(scores) else 0.0
     return low + slack, high - slack
 
 
 def candidates(scores: Floats, tails: Floats | None = None) -> tuple[Floats, Floats]:
-    """Quantiles, with more of them in the ``tails``, and none at all on either side."""
+    """Return quantiles as low and high thresholds, more in the ``tails``, and infinities for no guesses."""
     if not len(scores):
         return np.array([-np.inf]), np.array([np.inf])
     levels = np.linspace(0, 1, CANDIDATES + 1)
@@ -57,7 +57,7 @@ def candidates(scores: Floats, tails: Floats | None = None) -> tuple[Floats, Flo
 def tallies(
     scores: Floats, included: Truths, lows: Floats, highs: Floats
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-    """(right, guesses) below each low and above each high."""
+    """Return (right, guesses) below each low and above each high."""
     ins, outs = np.sort(scores[included]), np.sort(scores[~included])
     below = [np.searchsorted(side, lows, side="right").astype(float) for side in (outs, ins)]
     above = [(len(side) - np.searchsorted(side, highs, side="left")).astype(float) for side in (ins, outs)]
@@ -65,7 +65,7 @@ def tallies(
 
 
 def _promise(right: Floats, guesses: Floats, runs: int, delta: float) -> Floats:
-    """The shrunk estimate of log((q - delta/g) / (1 - q))."""
+    """Return the shrunken estimate of log((q - delta/g) / (1 - q))."""
     least = min(LEAST_GUESSES, max(1, runs // 10))
     some = np.maximum(guesses, 1.0)
     q = (right - 1 - 2 * np.sqrt(right * (some - right) / some)) / some

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics: a number for each run, a rule that turns it into a guess, and the bound that the guesses prove (A4, A5).
+"""Statistics: a score for each run, a decision rule for guesses, and the resulting bound (A4, A5).
 
-Thresholds are fixed in advance (`Fixed`), or chosen on a part of the runs that is not used again (`Selected`).
+Thresholds are fixed in advance (`Fixed`), or chosen on a part of the runs excluded from the test (`Selected`).
 """
 
 import math
@@ -21,48 +21,49 @@ from dperm.errors import ParameterError
 from dperm.noise.arrays import Floats
 
 Score = Callable[[Floats], Floats]
-"""From outputs to a number for each run: bigger, more likely "in"; NaN, no guess."""
+"""Function from outputs to a number for each run: larger for likely "in", NaN for no guess."""
 
 SPLIT = 0.2
 
 
 @runtime_checkable
 class Statistic(Protocol):
-    """Something to look at."""
+    """Statistic of an audit: a decision rule with a lower bound."""
 
     @property
     def name(self) -> str:
-        """What it is, in words."""
+        """Name for the report."""
 
     @property
     def share(self) -> float:
-        """Its weight when alpha is shared out among the statistics of an audit."""
+        """Weight in the division of alpha among the statistics of an audit."""
 
     def tested(self, runs: int) -> int:
-        """How many of the runs are left for guesses."""
+        """Return the number of runs available for guesses."""
 
     def bound(self, sample: Sample, *, delta: float, alpha: float) -> LowerBound:
-        """The lower bound on epsilon at ``delta``, false with probability ``alpha`` at most."""
+        """Return the lower bound on epsilon at ``delta``, false with probability at most ``alpha``."""
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """A score and thresholds that were fixed before any run.
+    """Score with thresholds fixed before any run.
 
     Attributes
     ----------
     name
-        What it is, in words.
+        Name for the report.
     score
-        From outputs to a number for each run.
+        Function from outputs to a number for each run.
     threshold
-        Guess "in" from it on, "out" up to ``lower``, pass between. 0 guesses every run.
+        Guess "in" for scores of at least ``threshold``, "out" for at most ``lower``, abstain in between. 0 guesses
+        every run.
     lower
-        By default minus the threshold.
+        Threshold for "out"; by default minus ``threshold``.
     share
-        Weight when alpha is shared out.
+        Weight in the division of alpha.
     gaussian
-        The trade-off is known to be Gaussian: then every run is guessed, and the bound goes through mu (A1).
+        Whether the trade-off is known to be Gaussian: then every run gets a guess, and the bound uses mu (A1).
     """
 
     name: str
@@ -73,7 +74,7 @@ class Fixed:
     gaussian: bool = False
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check the name, the share, the score function and the thresholds."""
         check_statistic(self.name, self.share, self.score)
         _check_place("threshold", self.threshold)
         _check_place("lower", self.low)
@@ -84,15 +85,15 @@ class Fixed:
 
     @property
     def low(self) -> float:
-        """Up to it the guess is "out"."""
+        """Threshold for "out": scores up to it."""
         return -self.threshold if self.lower is None else self.lower
 
     def tested(self, runs: int) -> int:
-        """All of them."""
+        """Return ``runs``: every run is available for guesses."""
         return runs
 
     def bound(self, sample: Sample, *, delta: float, alpha: float) -> LowerBound:
-        """From the guesses of all runs."""
+        """Return the bound from the guesses of all runs."""
         scores = scored(self.score, sample)
         if not self.gaussian:
             counts = counted(scores, sample.included, low=self.low, high=self.threshold)
@@ -104,20 +105,20 @@ class Fixed:
 
 @dataclass(frozen=True)
 class Selected:
-    """A score that is learnt, and thresholds that are chosen, on the first runs; the others are guessed (A5).
+    """Score and thresholds learnt on the first runs, and tested on the remaining ones (A5).
 
     Attributes
     ----------
     name
-        What it is, in words.
+        Name for the report.
     learned
-        From the selecting runs to a score.
+        Function from the selecting runs to a score.
     share
-        Weight when alpha is shared out.
+        Weight in the division of alpha.
     split
-        Share of the runs to choose with.
+        Share of the runs for learning and selection.
     gaussian
-        The trade-off is assumed to be Gaussian: every run is guessed, at the threshold that was most often right.
+        Whether to assume a Gaussian trade-off: every run gets a guess, at a threshold half-way between the medians.
     """
 
     name: str
@@ -127,16 +128,16 @@ class Selected:
     gaussian: bool = False
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check the name, the share, the function and the split."""
         check_statistic(self.name, self.share, self.learned)
         checks.between("split", self.split, 0.01, 0.9, "It is the share of the runs to choose thresholds with.")
 
     def tested(self, runs: int) -> int:
-        """The others."""
+        """Return the number of runs left after the selection."""
         return runs - round(self.split * runs)
 
     def bound(self, sample: Sample, *, delta: float, alpha: float) -> LowerBound:
-        """From the guesses of the runs that nothing was chosen with."""
+        """Return the bound from the guesses of the runs not used for the selection."""
         first, rest = sample.split(self.split)
         score = self.learned(first)
         low, high = self._thresholds(scored(score, first), first, delta)
@@ -151,7 +152,7 @@ class Selected:
 
 
 def scored(score: Score, sample: Sample) -> Floats:
-    """The scores, checked: one for each run, NaN where it is to pass."""
+    """Return the scores; raise ``ParameterError`` unless there is one per run (NaN for no guess)."""
     if not callable(score):
         raise ParameterError(f"learned must give a function from outputs to scores, got {checks.shown(score)}.")
     returned = score(sample.outputs)
@@ -163,7 +164,7 @@ def scored(score: Score, sample: Sample) -> Floats:
 
 
 def check_statistic(name: object, share: object, function: object) -> None:
-    """Refuse a statistic without a name, a share and a function."""
+    """Raise ``ParameterError`` unless the statistic has a name, a positive share and a function."""
     if not isinstance(name, str):
         raise ParameterError(f"name must be words, got {checks.shown(name)}.")
     checks.positive("share", share)
@@ -172,13 +173,13 @@ def check_statistic(name: object, share: object, function: object) -> None:
 
 
 def _check_place(name: str, value: object) -> None:
-    """A number, or an end of the line."""
+    """Check that a threshold is a real number or an infinity."""
     if not isinstance(value, float) or not math.isinf(value):
         checks.real(name, value)
 
 
 def _middle(scores: Floats, sample: Sample) -> float:
-    """Half-way between the medians of the two kinds of runs."""
+    """Return the midpoint between the median scores of runs with and without the record."""
     sides = [scores[sample.included == side] for side in (False, True)]
     known = [side[~np.isnan(side)] for side in sides]
     return float(np.mean([np.median(side) for side in known])) if all(map(len, known)) else 0.0

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is attacked: something that releases numbers, with or without one record, and claims a guarantee."""
+"""Audit subject: a training or mechanism run with or without one record, and its claimed guarantee."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,51 +16,51 @@ from dperm.privacy.profile import PrivacyProfile
 
 @runtime_checkable
 class Subject(Protocol):
-    """Two neighbouring data sets and whatever learns from them; the attacker sees one row of numbers for each run."""
+    """Training on two neighbouring data sets; the attacker sees one row of numbers for each run."""
 
     @property
     def name(self) -> str:
-        """What it is, in words."""
+        """Name for the report."""
 
     @property
     def claimed(self) -> AnyGuarantee | None:
-        """The guarantee that it is said to have."""
+        """Claimed guarantee of the subject."""
 
     @property
     def profile(self) -> PrivacyProfile | None:
-        """The whole curve that is claimed, where it is known."""
+        """Claimed privacy profile, or None if unknown."""
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
-        """What to look at, unless the auditor says otherwise."""
+        """Default statistics for an audit."""
 
     @property
     def facts(self) -> Mapping[str, object]:
         """Public numbers for the report: neighbours, sizes."""
 
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
-        """One row of released numbers for each run; run i has the record iff ``included[i]``.
+        """Return one row of released numbers for each run; run i includes the record iff ``included[i]``.
 
-        Runs are independent of each other: fresh noise for each.
+        Runs are independent, with fresh noise for each.
         """
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A subject whose runs are drawn all at once by a function.
+    """Subject with a function drawing all runs at once.
 
     Attributes
     ----------
     name
-        What it is, in words.
+        Name for the report.
     claimed
-        The guarantee that it is said to have.
+        Claimed guarantee.
     draw
-        From the coins to the outputs, one row for each run.
+        Function from the coins to the outputs, one row for each run.
     statistics
-        What to look at.
+        Default statistics.
     profile
-        The whole curve that is claimed, where it is known.
+        Claimed privacy profile, if known.
     facts
         Public numbers for the report.
     """
@@ -73,7 +73,7 @@ class Drawn:
     facts: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
-        """One row of released numbers for each run."""
+        """Return one row of released numbers for each run."""
         drawn = self.draw(included)
         told(progress)
         return drawn

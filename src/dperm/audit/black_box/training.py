@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Some runs of a training, in this process: their outputs, or what went wrong, without a word of the data."""
+"""Runs of a training in this process: outputs, or a failure description without any data."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from dperm.noise.arrays import Floats
 
 @dataclass(frozen=True)
 class Trainings:
-    """What is run, and on what."""
+    """Training function with its two data sets."""
 
     train: Callable[[Any], object]
     with_record: object
@@ -26,13 +26,13 @@ class Trainings:
 
 @dataclass(frozen=True)
 class Failure:
-    """What the auditor is told of a training that failed: never the message of its error, which may repeat data."""
+    """Description of a failed training, without the error message, because the message may repeat data."""
 
     words: str
 
 
 def trained(trainings: Trainings, included: Truths) -> Floats | Failure:
-    """One row for each run, or the first failure."""
+    """Return one row for each run, or the first failure."""
     rows: list[Floats] = []
     for side in included.tolist():
         found = _once(trainings, side)
@@ -44,7 +44,7 @@ def trained(trainings: Trainings, included: Truths) -> Floats | Failure:
 
 
 def _once(trainings: Trainings, side: bool) -> Floats | Failure:
-    """One run: what was released, or what to say."""
+    """Run one training, and return the released numbers or a failure."""
     try:
         returned = trainings.train(trainings.with_record if side else trainings.without_record)
     except Exception as error:
@@ -56,19 +56,19 @@ def _once(trainings: Trainings, side: bool) -> Floats | Failure:
 
 
 def succeeded(found: Floats | Failure) -> Floats:
-    """The outputs, unless a run failed."""
+    """Return the outputs; raise ``DataError`` for a failure."""
     if isinstance(found, Failure):
         raise DataError(found.words)
     return found
 
 
 def different(shapes: set[tuple[int, ...]]) -> DataError:
-    """The refusal of runs that release different amounts of numbers."""
+    """Return the error for runs releasing different numbers of values."""
     return DataError(f"train must release as many numbers in every run, got arrays of the shapes {sorted(shapes)}.")
 
 
 def _failure(error: Exception) -> Failure:
-    """The type of an error of ``train``, and the innermost place that is known."""
+    """Describe an error of ``train`` by its type and its innermost known location."""
     frames = [(frame.f_code.co_name, line) for frame, line in walk_tb(error.__traceback__)]
     name, line = frames[-1]
     return Failure(

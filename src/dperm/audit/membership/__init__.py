@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""MEMBERSHIP: was this record in the training data? Attacks, their ROC curves, and the ceiling of a guarantee."""
+"""Membership inference: attacks, their ROC curves, and the largest rates allowed by a guarantee."""
 
 from dperm.audit.membership.ceiling import area_ceiling, rate_ceiling
 from dperm.audit.membership.lira import lira, lira_against, lira_logistic, lira_on_scores

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Anderson's acceleration of a fixed-point iteration, of many models at once."""
+"""Anderson acceleration of a fixed-point iteration, for many models at once."""
 
 from dataclasses import dataclass, field
 
@@ -11,23 +11,23 @@ Reals = NDArray[np.floating]
 
 MEMORY = 5
 RIDGE = 1e-12
-"""Beside the trace, added to normal equations whose columns may be parallel."""
+"""Relative ridge, times the trace, added to normal equations with possibly parallel columns."""
 
 
 @dataclass
 class Anderson:
-    """Points W and their steps R(W), one column per model, where W - R(W) is the plain iteration.
+    """Recent points W and their steps R(W), one column per model; W - R(W) is the plain iteration.
 
-    The combination of the last steps that is shortest is found for each model, and its point taken: for linear problems
-    this is GMRES (Walker & Ni 2011), which halves the number of passes where the plain iteration converges, and
-    converges where that one creeps.
+    For each model, the accelerated point combines the last steps into the shortest step. For linear problems this is
+    GMRES (Walker & Ni 2011). It halves the number of passes where the plain iteration converges, and converges where
+    the plain iteration is very slow.
     """
 
     points: list[Reals] = field(default_factory=list)
     steps: list[Reals] = field(default_factory=list)
 
     def after(self, point: Reals, step: Reals) -> Reals:
-        """Where to go from ``point``, at which the step is ``step``."""
+        """Return the accelerated next point after ``point`` with plain step ``step``, and store both."""
         self.points, self.steps = [*self.points[-MEMORY:], point], [*self.steps[-MEMORY:], step]
         if len(self.points) == 1:
             return point - step
@@ -38,7 +38,7 @@ class Anderson:
 
 
 def _least_squares(turns: Reals, step: Reals) -> Reals:
-    """For each model the shares of ``turns`` (q, columns, models) whose sum is nearest to ``step``."""
+    """Return, for each model, the coefficients of ``turns`` (q, columns, models) with the sum nearest to ``step``."""
     columns = turns.transpose(2, 0, 1).astype(np.float64)
     normal = columns @ columns.transpose(0, 2, 1)
     trace = np.trace(normal, axis1=1, axis2=2)[:, np.newaxis, np.newaxis]

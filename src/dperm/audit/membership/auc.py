@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The area under a ROC curve, with an interval."""
+"""Area under a ROC curve, with a confidence interval."""
 
 import math
 
@@ -13,7 +13,7 @@ _BISECTIONS = 60
 
 
 def placements(members: Floats, non_members: Floats) -> tuple[Floats, Floats]:
-    """For each member the share of non-members below it, for each non-member the share of members above it.
+    """Return the share of non-members below each member, and the share of members above each non-member.
 
     A tie counts one half. The mean of either is the area (Mann & Whitney), and their variances are DeLong's.
     """
@@ -24,16 +24,16 @@ def placements(members: Floats, non_members: Floats) -> tuple[Floats, Floats]:
 
 
 def area(members: Floats, non_members: Floats) -> float:
-    """P(member's score > non-member's) + P(equal)/2, of the scores at hand."""
+    """Return P(member's score > non-member's) + P(equal)/2 for the given scores."""
     return float(placements(members, non_members)[0].mean())
 
 
 def area_interval(members: Floats, non_members: Floats, confidence: float) -> tuple[float, float]:
-    """A two-sided interval for the area, of independent scores and approximate: DeLong, on the logit scale.
+    """Return an approximate two-sided interval for the area, for independent scores: DeLong, on the logit scale.
 
-    DeLong, DeLong & Clarke-Pearson 1988: var = var(placements of members)/n_1 + var(those of non-members)/n_0. The
-    logit keeps the ends within (0, 1) and the coverage near the edges. Where all scores are separated or tied
-    (variance 0) DeLong has nothing to say, and Hanley & McNeil's variance is inverted (Newcombe 2006, method 5).
+    DeLong, DeLong & Clarke-Pearson 1988: var = var(placements of members)/n_1 + var(placements of non-members)/n_0. The
+    logit keeps the ends within (0, 1) and the coverage near the edges. For completely separated or tied scores
+    (variance 0), the function inverts Hanley & McNeil's variance instead (Newcombe 2006, method 5).
     """
     above, beneath = placements(members, non_members)
     found, z = float(above.mean()), float(ndtri(0.5 + confidence / 2))
@@ -45,7 +45,7 @@ def area_interval(members: Floats, non_members: Floats, confidence: float) -> tu
 
 
 def _inverted(found: float, z: float, members: int, non_members: int) -> tuple[float, float]:
-    """Areas whose distance from ``found`` is z of their own standard deviations."""
+    """Return the two areas at a distance of z of their own standard deviations from ``found``."""
 
     def deviation(a: float) -> float:
         middle = (members + non_members) / 2 - 1

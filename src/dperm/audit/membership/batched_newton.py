@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Newton's method with a line search for many logistic regressions of the same records, a Hessian for each."""
+"""Newton's method with a line search for many logistic regressions of the same records, each with its own Hessian."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,11 @@ MOST_STEPS = 200
 MOST_HALVINGS = 40
 DECREASE = 1e-4
 ROUNDING = 1e-14
-"""Of values, relative: the last steps decrease them by less."""
+"""Relative rounding error of objective values; the last steps decrease them by less."""
 PRECISION = 1e-20
-"""The square of the last Newton step in the norm of the Hessian, beside the value: rounding is reached."""
+"""Convergence limit: squared Newton step in the norm of the Hessian, relative to the value; rounding level."""
 HESSIAN_BYTES = 2**26
-"""Hessians that are held at a time."""
+"""Memory limit for simultaneously stored Hessians, in bytes."""
 
 
 def newton(
@@ -24,8 +24,8 @@ def newton(
 ) -> Floats:
     """Minimise sum_i weights_ik log(1 + exp(-s_i x_i.w)) + strength |w|^2 / 2 for all k, from ``start``.
 
-    Damped Newton's method: each problem is smooth and strongly convex, so it converges from anywhere, on separable
-    records and with little regularisation too; a step is halved until it decreases its own objective.
+    Damped Newton's method: each problem is smooth and strongly convex, so it converges from any start, even for
+    separable records and weak regularisation. Each model halves its step until its own objective decreases.
     """
     found = start.astype(np.float64)
     size = max(1, HESSIAN_BYTES // (8 * X.shape[1] ** 2))
@@ -54,7 +54,7 @@ def _descend(
 def _steps(
     X: Floats, signs: Floats, weights: Floats | Mask, strength: float, W: Floats
 ) -> tuple[Floats, NDArray[np.float64]]:
-    """Newton steps, and the squares of their lengths in the norms of the Hessians."""
+    """Return the Newton steps, and their squared lengths in the norms of the Hessians."""
     half = np.tanh(0.5 * (X @ W))
     gradient = X.T @ (0.5 * weights * (half - signs[:, np.newaxis])) + strength * W
     curvature = 0.25 * weights * (1 - half**2)
@@ -67,7 +67,7 @@ def _steps(
 def _shares(
     X: Floats, signs: Floats, weights: Floats | Mask, strength: float, *, at: Floats, step: Floats, slope: Floats
 ) -> tuple[Floats, Floats]:
-    """For each model the largest of 1, 1/2, 1/4, ... that decreases its objective enough (0 if none), and its value."""
+    """Return the largest of 1, 1/2, 1/4, ... with sufficient decrease per model (0 if none), and its old value."""
     margins, moves = signs[:, np.newaxis] * (X @ at), signs[:, np.newaxis] * (X @ step)
 
     def values(share: Floats) -> Floats:

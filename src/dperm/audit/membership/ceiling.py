@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The most that any membership attack can reach against a guarantee."""
+"""Upper bounds on the success of any membership inference attack under a guarantee."""
 
 import math
 
@@ -15,13 +15,13 @@ from dperm.privacy.profile import PrivacyProfile
 _DELTAS = (0.0, 1e-8, 1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.2, 0.3)
 _GRID = 16
 _LARGEST = 600.0
-"""Beyond, e^epsilon is no double; lines of smaller epsilons are bounds too."""
+"""Largest epsilon used, because e^epsilon overflows beyond; lines of smaller epsilons are valid bounds too."""
 _PANELS = 4096
 _ROUNDING = 1e-12
 
 
 def profile_of(guarantee: Guarantee | PrivacyProfile) -> PrivacyProfile:
-    """The curve of a guarantee, or the curve itself."""
+    """Return the profile of a guarantee, or the profile itself if given one."""
     if isinstance(guarantee, Guarantee):
         return guarantee.profile()
     if not callable(getattr(guarantee, "tradeoff", None)):
@@ -32,17 +32,42 @@ def profile_of(guarantee: Guarantee | PrivacyProfile) -> PrivacyProfile:
 
 
 def rate_ceiling(guarantee: Guarantee | PrivacyProfile, false_positive_rate: float) -> float:
-    """No attack on one record has a higher true-positive rate: 1 - f(FPR), f the trade-off curve, rounded up."""
+    """Return the largest true-positive rate of any attack on one record: 1 - f(FPR), rounded up.
+
+    f is the trade-off curve of the guarantee.
+
+    Parameters
+    ----------
+    guarantee
+        Guarantee or privacy profile.
+    false_positive_rate
+        False-positive rate of the attack, in [0, 1].
+
+    Returns
+    -------
+    float
+        Upper bound on the true-positive rate.
+    """
     rate = checks.probability("false_positive_rate", false_positive_rate)
     missed = profile_of(guarantee).tradeoff(rate)
     return min(1.0, math.nextafter(1 - missed, math.inf))
 
 
 def area_ceiling(guarantee: Guarantee | PrivacyProfile) -> float:
-    """No attack on one record has a larger area under its ROC curve: 1 - integral of f, rounded up.
+    """Return the largest area under the ROC curve of any attack on one record: 1 - integral of f, rounded up.
 
     f is at least the largest of the lines of Dong, Roth & Su 2019, Prop 2.12, at any finite set of epsilons. Their
     maximum is convex, and the midpoint rule integrates convex functions from below.
+
+    Parameters
+    ----------
+    guarantee
+        Guarantee or privacy profile.
+
+    Returns
+    -------
+    float
+        Upper bound on the area, at most 1.
     """
     epsilons, deltas = _points(profile_of(guarantee))
     x = ((np.arange(_PANELS) + 0.5) / _PANELS)[:, np.newaxis]
@@ -52,7 +77,7 @@ def area_ceiling(guarantee: Guarantee | PrivacyProfile) -> float:
 
 
 def _points(profile: PrivacyProfile) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], ...]:
-    """Epsilons where the curve has come down to a few deltas, some in between, and their deltas."""
+    """Return a grid of epsilons, including the profile's epsilons at a few deltas, and the delta at each epsilon."""
     found = [profile.epsilon(delta) for delta in _DELTAS]
     reached = [min(epsilon, _LARGEST) for epsilon in found if epsilon < math.inf]
     end = max(reached, default=_LARGEST)

@@ -16,26 +16,26 @@ from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
 
 FEW_MODELS = 64
-"""With fewer models a variance for each record is too noisy, and one for all records serves better (Carlini et al.)."""
+"""Below this number of models, per-record variances are too noisy, and all records share one (Carlini et al.)."""
 LARGEST = 1e50
-"""Squares of larger scores, beside the least variance, are no doubles."""
+"""Largest allowed score: squares of larger scores, divided by the smallest variance, overflow."""
 
 
 def ratios_of_each(scores: Reals, mask: Mask, *, pooled: bool | None = None) -> Floats:
-    """LLR of each record (rows) for each model (columns) as the target, by the other models.
+    """Return the LLR of each record (rows) for each model (columns) as the target, from the other models.
 
-    The target's complement is left out, too: it has seen exactly the records that the target has not (A9). Every record
-    is in one model of each pair, so both models of a pair share their moments: those of all other pairs, which depend,
-    to the last bit, neither on the scores of this pair nor on its coins.
+    The target's complement is left out too: it was trained on exactly the records missing from the target (A9). Every
+    record is in one model of each pair, so both models of a pair share the same moments. These come from all other
+    pairs and do not depend, to the last bit, on the scores or coins of this pair.
 
     Parameters
     ----------
     scores
         (n, K), larger for better fits.
     mask
-        Who is in which model; columns 2j and 2j + 1 are complements.
+        Membership of each record in each model; columns 2j and 2j + 1 are complements.
     pooled
-        One variance for all records; None: for fewer than 64 models.
+        Whether all records share one variance; None means True for fewer than 64 models.
     """
     values, bits = checked_scores(scores, mask)
     check_pairs(bits)
@@ -48,7 +48,7 @@ def ratios_of_each(scores: Reals, mask: Mask, *, pooled: bool | None = None) -> 
 
 
 def of_other_pairs(scores: Floats, mask: Mask, *, pooled: bool | None = None) -> tuple[Moments, Moments]:
-    """For each pair of models (rows) and each record (columns) the moments in the other pairs: with it, and without."""
+    """Return the moments in the other pairs, with and without the record, per pair (rows) and record (columns)."""
     few = scores.shape[1] < FEW_MODELS if pooled is None else pooled
     first, even, odd = (np.ascontiguousarray(part.T) for part in (mask[:, ::2], scores[:, ::2], scores[:, 1::2]))
     inside = moments_without_each(np.where(first, even, odd), pooled=few)
@@ -56,7 +56,7 @@ def of_other_pairs(scores: Floats, mask: Mask, *, pooled: bool | None = None) ->
 
 
 def ratios_against(target: Floats, scores: Reals, mask: Mask, *, pooled: bool | None = None) -> Floats:
-    """LLR of each record for a target that is none of the models: its scores (n,), those of the models (n, K)."""
+    """Return each record's LLR for a target outside the models, from its scores (n,) and the models' (n, K)."""
     values, bits = checked_scores(scores, mask)
     own = _within("target", numbers("target", target))
     if own.shape != values.shape[:1]:
@@ -69,7 +69,7 @@ def ratios_against(target: Floats, scores: Reals, mask: Mask, *, pooled: bool | 
 
 
 def checked_scores(scores: object, mask: object) -> tuple[Floats, Mask]:
-    """Scores (n, K) as doubles and the mask, if they fit together and are numbers and truth values."""
+    """Return scores (n, K) as doubles and the mask as booleans; raise ``ParameterError`` if their shapes differ."""
     values, bits = numbers("scores", scores, dims=2), truths("mask", mask, dims=2)
     if values.shape != bits.shape or not values.size:
         raise ParameterError(f"scores and mask must have one shape, got {values.shape} and {bits.shape}.")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""LiRA, the likelihood-ratio attack (Carlini et al. 2022), on models of any kind and on many logistic regressions."""
+"""LiRA, the likelihood-ratio attack (Carlini et al. 2022), on any models and on batches of logistic regressions."""
 
 from collections.abc import Callable
 
@@ -35,23 +35,32 @@ def lira(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> MembershipResult:
-    """How well LiRA attacks models that ``make`` makes, on halves of these records.
+    """Attack models made by ``make`` and trained on halves of the records, with LiRA.
 
-    ``models`` are trained, each record in half of them; each in turn is the target and the others, without its
-    complement, are the attacker's. Pooled over targets, scores depend on each other, so ``roc`` is descriptive. The
-    first model alone, under add_remove, is a one-run audit: its coins are independent and fair, and neither the other
-    models' coins nor their moments have seen them.
+    The function trains ``models`` models, each record in half of them. Each model in turn is the target; the attacker
+    uses the others except the target's complement. Scores pooled over targets are dependent, so ``roc`` is descriptive.
+    The first model alone, under add_remove, is a one-run audit: its coins are independent and fair, and independent of
+    the other pairs' coins and moments.
 
     Parameters
     ----------
     make
-        Gives a fresh model: anything with ``fit`` and ``predict_proba``, ``decision_function`` or ``predict``.
+        Function returning a fresh model with ``fit`` and ``predict_proba``, ``decision_function`` or ``predict``.
     X, y
-        Records, from which models are trained on halves.
+        Records; each model is trained on a half.
     models
-        How many to train; an even number. With fewer than 64 all records share one variance.
+        Number of models to train; an even number. With fewer than 64, all records share one variance.
     adjacency
         "add_remove": independent coins. "replace_one": every model has exactly half of the records.
+    seed
+        Seed of the halves; None draws one from the operating system.
+    progress
+        Called with the finished share of the training, in (0, 1].
+
+    Returns
+    -------
+    MembershipResult
+        ROC curves of the attack and of a single threshold for all records.
     """
     rows, labels = records("X, y", X, y)
     kind = Adjacency.of(adjacency)
@@ -69,7 +78,26 @@ def lira_logistic(
     dtype: Precision = "float32",
     seed: int | None = None,
 ) -> MembershipResult:
-    """The same for logistic regression of two classes, with all models trained at once (A9); 256 take a moment."""
+    """Attack binary logistic regression with LiRA, training all models at once (A9); 256 models take a moment.
+
+    Parameters
+    ----------
+    X, y
+        Records with labels of two classes.
+    C
+        Inverse strength of the regularisation, as in scikit-learn.
+    models
+        Number of models to train; an even number.
+    dtype
+        Floating-point precision of the training.
+    seed
+        Seed of the halves; None draws one from the operating system.
+
+    Returns
+    -------
+    MembershipResult
+        ROC curves of the attack and of a single threshold for all records.
+    """
     rows, labels = records("X, y", X, y)
     signs, mask = signs_of(labels), paired_coins(len(rows), models, seed=seed)
     scores = signs[:, np.newaxis] * (rows.astype(dtype) @ shadow_logistic(rows, signs, mask, C=C, dtype=dtype))
@@ -77,9 +105,21 @@ def lira_logistic(
 
 
 def lira_on_scores(scores: Reals, mask: Mask, *, adjacency: Adjacency | str = "add_remove") -> MembershipResult:
-    """The same from scores (n, K) of K models whose columns 2j and 2j + 1 of ``mask`` are complements.
+    """Attack K models with LiRA from their scores (n, K), for models trained elsewhere with `paired_coins`.
 
-    For models trained elsewhere, with the coins of `paired_coins`.
+    Parameters
+    ----------
+    scores
+        Score of each record (rows) under each model (columns), larger for better fits.
+    mask
+        Membership of each record in each model; columns 2j and 2j + 1 are complements.
+    adjacency
+        The adjacency passed to `paired_coins`.
+
+    Returns
+    -------
+    MembershipResult
+        ROC curves of the attack and of a single threshold for all records.
     """
     kind, (scores, mask) = Adjacency.of(adjacency), checked_scores(scores, mask)
     ratios = ratios_of_each(scores, mask)
@@ -105,24 +145,34 @@ def lira_against(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> MembershipResult:
-    """Attack one model that was trained on the records that ``member`` says, with shadow models of the attacker's own.
+    """Attack one model trained on the records marked by ``member``, with the attacker's own shadow models.
 
-    A private ``target`` may be attacked with shadow models that are not: they are quicker, and bounds stay
-    valid.
+    The shadow models of a private ``target`` may be non-private: training is faster, and the bounds stay valid.
 
     Parameters
     ----------
     target
         The fitted model.
     make
-        Gives a fresh model for the attacker to train.
+        Function returning a fresh model for the attacker to train.
     X, y
         Records, members and others.
     member
-        Which of them the target was trained on.
+        Whether the target was trained on each record.
+    models
+        Number of shadow models; an even number.
     independent_coins
-        Whether each of ``member`` was decided by a fair coin of its own: then the attack is a one-run audit, and may
-        contradict a guarantee under add_remove. A split into two halves is not that.
+        Whether an independent fair coin decided each entry of ``member``. If so, the attack is a one-run audit, and may
+        refute a guarantee under add_remove. A split into two halves does not qualify.
+    seed
+        Seed of the shadow models' halves; None draws one from the operating system.
+    progress
+        Called with the finished share of the training, in (0, 1].
+
+    Returns
+    -------
+    MembershipResult
+        ROC curves of the attack and of a single threshold for all records.
     """
     rows, labels = records("X, y", X, y)
     bits = truths("member", member)
@@ -142,7 +192,7 @@ def lira_against(
 
 
 def _trained(make: Make, X: Floats, y: Labels, mask: Mask, *, progress: Progress | None) -> Floats:
-    """Scores of all records under models of the halves in the columns of ``mask``."""
+    """Train a model on each column of ``mask``, and return the scores of all records under each model."""
     if not callable(make) or (hasattr(make, "fit") and not isinstance(make, type)):
         raise ParameterError(
             f"make must be a function that makes a new model, such as LogisticRegression or lambda: "

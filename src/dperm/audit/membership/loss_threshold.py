@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The simplest attack: records that a model fits well were in its training data."""
+"""Loss-threshold attack: well-fitted records are classified as members."""
 
 import numpy as np
 
@@ -11,19 +11,24 @@ from dperm.audit.membership.scoring import scores_of
 
 
 def loss_threshold(model: object, members: Pair, non_members: Pair) -> MembershipResult:
-    """One threshold on the loss for all records (Yeom, Giacomelli, Fredrikson & Jha 2018).
+    """Attack with one loss threshold for all records (Yeom, Giacomelli, Fredrikson & Jha 2018).
 
-    Its AUC is above 1/2 as far as the model fits its training data better than fresh data. All scores come from one
-    model: they depend on each other, and intervals are descriptive.
+    The AUC exceeds 1/2 if the model fits its training data better than fresh data. All scores come from one model, so
+    they are dependent, and intervals are descriptive.
 
     Parameters
     ----------
     model
-        Fitted: a classifier with ``predict_proba`` or ``decision_function``, or a regression with ``predict``.
+        Fitted classifier with ``predict_proba`` or ``decision_function``, or regression with ``predict``.
     members
-        (X, y) of records that it was trained on.
+        (X, y) of training records.
     non_members
-        (X, y) of records of the same kind that it was not trained on.
+        (X, y) of records from the same population, not used in training.
+
+    Returns
+    -------
+    MembershipResult
+        ROC curve of the attack.
     """
     inside, outside = pair("members", members), pair("non_members", non_members)
     found = [scores_of(model, *inside), scores_of(model, *outside)]

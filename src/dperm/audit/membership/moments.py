@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Means and variances of the scores of records, in some models and in all but one pair of them."""
+"""Means and variances of records' scores, over some models, or over all models except one pair."""
 
 from typing import NamedTuple
 
@@ -10,24 +10,24 @@ from dperm.audit.membership.anderson import Reals
 from dperm.data.arrays import Floats, Mask
 
 _LEAST_VARIANCE = 1e-12
-"""Beside the mean square: scores that never vary would give infinite ratios."""
+"""Smallest variance relative to the mean square; constant scores would give infinite ratios."""
 _LEAST = 1e-200
 
 
 class Moments(NamedTuple):
-    """Mean and variance of scores of records."""
+    """Mean and variance of the scores of each record."""
 
     mean: Floats
     variance: Floats
 
     def log_density(self, scores: Reals) -> Floats:
-        """The logarithm of N(scores; mean, variance), up to the constant that cancels."""
+        """Return the logarithm of N(scores; mean, variance), up to a constant; it cancels in likelihood ratios."""
         density: Floats = -0.5 * (np.log(self.variance) + (scores - self.mean) ** 2 / self.variance)
         return density
 
 
 def moments_of(scores: Floats, chosen: Mask, *, pooled: bool) -> Moments:
-    """Of the chosen entries of each row."""
+    """Return the moments of the chosen entries of each row."""
     count = chosen.sum(axis=1)
     mean = np.where(chosen, scores, 0.0).sum(axis=1) / count
     squares = np.where(chosen, scores - mean[:, np.newaxis], 0.0) ** 2
@@ -36,11 +36,11 @@ def moments_of(scores: Floats, chosen: Mask, *, pooled: bool) -> Moments:
 
 
 def moments_without_each(values: Floats, *, pooled: bool) -> Moments:
-    """Row k: of each column without its k-th entry, which is *not* taken out of a sum again.
+    """Return in row k the moments of each column without its k-th entry, computed without subtraction from a total.
 
-    A difference of sums keeps the rounding of what was taken out, and an attacker who divides by a tiny variance reads
-    the coin of his target from it. Here the moments of what comes before and of what comes after are put together
-    (Chan, Golub & LeVeque 1983): sums of terms that are never negative, without cancellation.
+    A difference of sums keeps the rounding error of the removed entry. With a tiny variance, an attacker could read the
+    target's coin from this error. Instead, the function merges the moments of the entries before and after (Chan, Golub
+    & LeVeque 1983). All summed squares are nonnegative, without cancellation.
     """
     before, after = _running(values), _running(values[::-1])
     left, squares = len(values) - 1, (values**2).mean(axis=1)
@@ -56,7 +56,7 @@ def moments_without_each(values: Floats, *, pooled: bool) -> Moments:
 
 
 def _running(values: Floats) -> list[Moments]:
-    """Of each column the mean and the sum of squared deviations of the first 0, 1, 2, ... entries (Welford 1962)."""
+    """Return per column the mean and the sum of squared deviations of the first 0, 1, 2, ... entries (Welford 1962)."""
     found = [Moments(np.zeros(values.shape[1]), np.zeros(values.shape[1]))]
     for place, row in enumerate(values[:-1]):
         mean, squares = found[-1]
@@ -66,7 +66,7 @@ def _running(values: Floats) -> list[Moments]:
 
 
 def _steadied(variance: Floats, scale: Floats | float, *, pooled: bool) -> Floats:
-    """Variances that are not too small, and, if ``pooled``, the same for all records (rows) of a model."""
+    """Return variances bounded below and, if ``pooled``, averaged over all records (rows) of a model."""
     shown = np.broadcast_to(variance.mean(axis=0), variance.shape) if pooled else variance
     steadied: Floats = np.maximum(shown, _LEAST_VARIANCE * scale + _LEAST)
     return steadied

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Who is in which model: the coins of membership attacks."""
+"""Random membership of records in shadow models."""
 
 import numpy as np
 
@@ -11,20 +11,36 @@ from dperm.noise.simulation import generator
 from dperm.privacy.adjacency import Adjacency
 
 LEAST_MODELS = 6
-"""Without the target's pair, two values are left for each mean and variance."""
+"""Fewest models: without the target's pair, two values remain for each mean and variance."""
 
 
 def paired_coins(
     records: int, models: int, *, adjacency: Adjacency | str = "add_remove", seed: int | None = None
 ) -> Mask:
-    """Which of ``records`` (rows) are in which of ``models`` (columns); columns 2j and 2j + 1 are complements (A9).
+    """Assign ``records`` (rows) to ``models`` (columns) at random; columns 2j and 2j + 1 are complements (A9).
 
-    So each record is in exactly half of the models, and what it does to a model can be estimated for each one.
+    Each record is in exactly half of the models, so its effect on a model can be estimated.
 
     Under add_remove the coins of a column are independent and fair: a column is the design of a one-run audit (A6).
-    Under replace_one every model has half of the records: "in" and "out" then differ in one record replaced, averaged
-    over the others, and its guarantee bounds the attack on each record (hockey-stick divergences are jointly convex);
-    but the coins of one column depend on each other.
+    Under replace_one every model has half of the records: "in" and "out" then differ in one replaced record, averaged
+    over the others. The guarantee still bounds the attack on each record (hockey-stick divergences are jointly convex),
+    but the coins of one column are dependent.
+
+    Parameters
+    ----------
+    records
+        Number of records, at least 2; even for replace_one.
+    models
+        Number of models, even and at least 6.
+    adjacency
+        "add_remove" or "replace_one".
+    seed
+        Seed of the coins; None draws one from the operating system.
+
+    Returns
+    -------
+    Mask
+        Booleans of shape (records, models).
     """
     records, models = checks.count("records", records, least=2), even("models", models)
     coins = generator(seed, "halves of shadow models, in pairs")
@@ -39,7 +55,7 @@ def paired_coins(
 
 
 def even(name: str, models: int) -> int:
-    """``models``, if it is an even number that leaves something to estimate from."""
+    """Return ``models``; raise ``ParameterError`` unless it is even and at least 6."""
     models = checks.count(name, models, least=LEAST_MODELS)
     if models % 2:
         raise ParameterError(f"{name} must be even, got {models}: models are trained in complementary pairs.")
@@ -47,7 +63,7 @@ def even(name: str, models: int) -> int:
 
 
 def check_pairs(mask: Mask) -> None:
-    """Refuse a mask whose columns 2j and 2j + 1 are not complements of each other."""
+    """Raise ``ParameterError`` unless columns 2j and 2j + 1 of the mask are complements."""
     even("the number of columns of mask", mask.shape[1])
     if not np.array_equal(mask[:, ::2], ~mask[:, 1::2]):
         raise ParameterError(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Records that attacks are given."""
+"""Validation of the records passed to membership attacks."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -10,12 +10,12 @@ from dperm.data.arrays import Floats
 from dperm.errors import ParameterError
 
 Pair = tuple[ArrayLike, ArrayLike]
-"""(X, y)."""
+"""Records as a pair (X, y)."""
 Labels = NDArray[np.generic]
 
 
 def records(name: str, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Labels]:
-    """X and y as arrays, if there are as many labels as rows and all of X is finite."""
+    """Return X and y as arrays; raise ``ParameterError`` unless X is finite and has as many rows as labels."""
     first, second = ("X", "y") if name == "X, y" else (f"X of {name}", f"y of {name}")
     rows, labels = numbers(first, X, dims=None), as_array(second, y)
     if rows.ndim != 2 or labels.shape != rows.shape[:1]:
@@ -38,14 +38,14 @@ def _sortable(labels: Labels) -> bool:
 
 
 def pair(name: str, given: Pair) -> tuple[Floats, Labels]:
-    """The same of a pair (X, y)."""
+    """Return X and y of a pair as `records` does; raise ``ParameterError`` unless it is a pair."""
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise ParameterError(f"{name} must be a pair (X, y), got an object of type {type(given).__name__}.")
     return records(name, *given)
 
 
 def signs_of(y: Labels) -> Floats:
-    """-1 and +1 for labels of two kinds, in sorted order."""
+    """Map two classes, in sorted order, to -1 and +1; raise ``ParameterError`` for any other number of classes."""
     kinds = np.unique(y)
     if len(kinds) != 2:
         raise ParameterError(

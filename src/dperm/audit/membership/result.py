@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a membership attack has found."""
+"""Result of a membership inference attack."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -18,20 +18,20 @@ NOT_COVERED = "not covered by the guarantee: computed from the private records"
 
 @dataclass(frozen=True, repr=False)
 class MembershipResult:
-    """ROC curves of an attack; **not covered by any guarantee**, since they are computed from the private records.
+    """ROC curves of an attack, **not covered by any guarantee**, because they are computed from the private records.
 
     Attributes
     ----------
     attack
-        Its name.
+        Name of the attack.
     roc
         All trials: of one model, or of each model in turn.
     one_run
-        Of one model, with independent coins: what a verdict on a guarantee may rest on (A6). None if there is none.
+        Trials of one model with independent coins, the basis for a verdict on a guarantee (A6). None if unavailable.
     baseline
         The same models attacked by one threshold for all records, for comparison.
     adjacency
-        How "in" and "out" differ; None where nobody knows (a model and records that were given).
+        Neighbouring relation between "in" and "out"; None if unknown (for a given model and given records).
     facts
         Numbers of the attack: models, records, ....
     """
@@ -44,28 +44,66 @@ class MembershipResult:
     facts: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
     def __repr__(self) -> str:
-        """One line, without scores and bits: those are private."""
+        """One-line summary without the private scores and bits."""
         known = f"{self.facts['records']} records, " if "records" in self.facts else ""
         hint = f" {self.roc.hint}" if self.roc.hint else ""
         return f"<{self.attack}: {known}{self.roc.summary}; {PRIVATE}{hint}>"
 
     def finding(self, claimed: AnyGuarantee, *, delta: float | None = None, confidence: float = 0.95) -> Finding:
-        """Whether the attack contradicts a claim, at a stated confidence; see `dperm.audit.membership.verdict`."""
+        """Test whether the attack refutes a claim at the stated confidence; see `dperm.audit.membership.verdict`.
+
+        Parameters
+        ----------
+        claimed
+            The claimed guarantee.
+        delta
+            The delta of the bounds; None takes the claim's own.
+        confidence
+            Simultaneous confidence level of all bounds.
+
+        Returns
+        -------
+        Finding
+            Lower bounds on epsilon and the verdict.
+        """
         comparable(self.adjacency, claim(claimed))
         roc = self.roc if self.one_run is None else self.one_run
         return finding_of(roc, claimed, delta=delta, confidence=confidence, subject=f"membership, {self.attack}")
 
     def ceilings(self, claimed: AnyGuarantee) -> dict[str, float]:
-        """The largest area and true-positive rates that the claim allows.
+        """Return the largest area and true-positive rates allowed by the claim.
 
-        For the rates of all records together, too: if each point (FPR_i, TPR_i) lies under a concave curve, so does
-        their mean.
+        The limits also hold for rates over all records: if each point (FPR_i, TPR_i) lies under a concave curve, so
+        does their mean.
+
+        Parameters
+        ----------
+        claimed
+            The claimed guarantee.
+
+        Returns
+        -------
+        dict
+            Limits under names such as "AUC" and "TPR at FPR 1 %".
         """
         comparable(self.adjacency, claim(claimed))
         return self.roc.ceilings(claimed)
 
     def as_dict(self, claimed: AnyGuarantee | None = None, *, confidence: float = 0.95) -> dict[str, object]:
-        """Plain data for statements and JSON, with the ceilings of ``claimed`` beside what was measured."""
+        """Return JSON-serialisable data for statements, with the limits allowed by ``claimed`` if given.
+
+        Parameters
+        ----------
+        claimed
+            The claimed guarantee, or None.
+        confidence
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        dict
+            Attack, facts, rates with intervals, and limits.
+        """
         found: dict[str, object] = {"attack": self.attack, "label": NOT_COVERED, **self.facts}
         if self.adjacency is not None:
             found["adjacency"] = self.adjacency.value

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""ROC curves of membership attacks: rates and areas with intervals, beside the ceiling of a guarantee."""
+"""ROC curves of membership attacks: rates and areas with intervals, compared with the limits of a guarantee."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,24 +24,24 @@ from dperm.privacy.guarantee import AnyGuarantee, Guarantee
 from dperm.privacy.profile import PrivacyProfile
 
 RATES = (0.001, 0.01, 0.1)
-"""False-positive rates that are reported: attacks matter where they rarely accuse falsely (Carlini et al. 2022)."""
+"""Reported false-positive rates; attacks matter most at low false-positive rates (Carlini et al. 2022)."""
 PRIVATE = "not for publication."
 EXPLANATION = (
     "By guessing, the AUC is 0.5 and the true-positive rate equals the false-positive rate; an attack learns something "
     "only as far as it exceeds these values."
 )
 TURNED = 0.999
-"""Confidence that an area is below 1/2."""
+"""Confidence level for reporting an area below 1/2."""
 LEAST_OF_EACH = 10
-"""Fewer members or non-members make no curve."""
+"""Fewest members, and fewest non-members, for a curve."""
 
 
 @dataclass(frozen=True)
 class Rate:
-    """A point of a ROC curve, with two-sided intervals at the confidence asked for."""
+    """Point of a ROC curve, with two-sided intervals at the requested confidence."""
 
     threshold: float
-    """Scores above it are called members."""
+    """Scores above the threshold are classified as members."""
     false_positive_rate: float
     false_positive_interval: tuple[float, float]
     true_positive_rate: float
@@ -50,20 +50,20 @@ class Rate:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Roc:
-    """How well scores tell members from non-members, over all thresholds.
+    """ROC curve of membership scores over all thresholds.
 
     Attributes
     ----------
     scores
-        One per trial; larger says "member".
+        One per trial; larger for likely members.
     member
         Whether the record of the trial was in the training data.
     trials
-        What is independent of what. Intervals are confidence intervals for independent trials only: scores of the
-        records of *one* model depend on each other through the model, and then intervals are descriptive.
+        Dependence between trials. Intervals are confidence intervals for independent trials only. Scores of records of
+        *one* model depend on each other through the model, and their intervals are descriptive.
     adjacency
-        How "in" and "out" differ. A record in the data or not is added or removed; it is replaced only if another one
-        of its own stood in its place. None for dependent trials, of which nobody may know.
+        Neighbouring relation between "in" and "out": a present or absent record is added or removed. It is replaced
+        only if another record takes its place. None for dependent trials with an unknown relation.
     """
 
     scores: Floats
@@ -72,7 +72,7 @@ class Roc:
     adjacency: Adjacency | None = None
 
     def __post_init__(self) -> None:
-        """Trials that a verdict may rest on have an adjacency."""
+        """Set the adjacency of one-run and independent trials to add_remove by default."""
         if self.adjacency is None and self.trials is not Trials.DEPENDENT:
             object.__setattr__(self, "adjacency", Adjacency.ADD_REMOVE)
 
@@ -85,7 +85,23 @@ class Roc:
         trials: Trials | str = Trials.DEPENDENT,
         adjacency: Adjacency | str | None = None,
     ) -> "Roc":
-        """From scores and membership bits, of any shape; without ``adjacency`` records were added or removed.
+        """Build a curve from scores and membership bits of any shape.
+
+        Parameters
+        ----------
+        scores
+            One per trial; larger for likely members.
+        member
+            Membership bit of each trial.
+        trials
+            Dependence between trials, as `Trials` or its name.
+        adjacency
+            Neighbouring relation; by default add_remove, and unknown for dependent trials.
+
+        Returns
+        -------
+        Roc
+            The curve.
 
         Raises
         ------
@@ -109,7 +125,7 @@ class Roc:
 
     @cached_property
     def curve(self) -> tuple[Floats, Floats]:
-        """(false-positive rates, true-positive rates), from (0, 0) to (1, 1), at each threshold that matters."""
+        """(false-positive rates, true-positive rates), from (0, 0) to (1, 1), at each distinct score."""
         thresholds = np.unique(self.scores)[::-1]
         false = np.searchsorted(-self.non_members, -thresholds, "right") / len(self.non_members)
         true = np.searchsorted(-self.members, -thresholds, "right") / len(self.members)
@@ -117,27 +133,52 @@ class Roc:
 
     @cached_property
     def auc(self) -> float:
-        """The area under the curve."""
+        """Area under the curve, with ties counted one half."""
         return area(self.members, self.non_members)
 
     def auc_interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """A two-sided interval for the area: DeLong on the logit scale, approximate, for independent trials."""
+        """Return a two-sided interval for the area: DeLong on the logit scale, approximate, for independent trials."""
         return area_interval(self.members, self.non_members, checks.positive_delta("confidence", confidence))
 
     def at(self, false_positive_rate: float, confidence: float = 0.95) -> Rate:
-        """The true-positive rate at the lowest threshold with at most this false-positive rate.
+        """Return the point at the lowest threshold with at most this false-positive rate.
 
-        The threshold is a score of a non-member, and says nothing about members: given it, the true positives are
-        binomial, and Clopper-Pearson holds for them. The true false-positive rate above the j-th largest of n_0
-        scores is Beta(j, n_0 - j + 1) if there are no ties, and Clopper-Pearson's upper end is its exact quantile. Both
-        for independent trials.
+        The threshold is a non-member's score, independent of the members. Given it, the true positives are binomial,
+        and Clopper-Pearson applies. Without ties, the true false-positive rate above the j-th largest of n_0 scores is
+        Beta(j, n_0 - j + 1), and Clopper-Pearson's upper end is its exact quantile. Both statements require independent
+        trials.
+
+        Parameters
+        ----------
+        false_positive_rate
+            Largest false-positive rate, in [0, 1].
+        confidence
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        Rate
+            Threshold and rates with intervals.
         """
         rate = checks.probability("false_positive_rate", false_positive_rate)
         allowed = min(int(rate * len(self.non_members) * (1 + 1e-12)), len(self.non_members) - 1)
         return self.above(float(self.non_members[allowed]), confidence)
 
     def above(self, threshold: float, confidence: float = 0.95) -> Rate:
-        """The rates of calling members whose scores exceed a ``threshold`` that was fixed beforehand."""
+        """Return the rates of classifying scores above a ``threshold`` fixed in advance as members.
+
+        Parameters
+        ----------
+        threshold
+            The threshold; infinity is allowed.
+        confidence
+            Confidence level of the intervals.
+
+        Returns
+        -------
+        Rate
+            Threshold and rates with intervals.
+        """
         confidence = checks.positive_delta("confidence", confidence)
         threshold = float(numbers("threshold", threshold, dims=0, finite=False))
         false, true = int((self.non_members > threshold).sum()), int((self.members > threshold).sum())
@@ -150,45 +191,45 @@ class Roc:
         )
 
     def tpr_at(self, false_positive_rate: float) -> float:
-        """The true-positive rate at the lowest threshold with at most this false-positive rate."""
+        """Return the true-positive rate at the lowest threshold with at most this false-positive rate."""
         return self.at(false_positive_rate).true_positive_rate
 
     def ceilings(self, guarantee: Guarantee | PrivacyProfile, rates: Sequence[float] = RATES) -> dict[str, float]:
-        """The largest area and true-positive rates that the guarantee allows, under names such as "TPR at FPR 1 %"."""
+        """Return the largest area and true-positive rates allowed by the guarantee, keyed by names as in `as_dict`."""
         comparable(self.adjacency, profile_of(guarantee))
         found = {named(rate): rate_ceiling(guarantee, rate) for rate in rates}
         return {"AUC": area_ceiling(guarantee), **found}
 
     def finding(self, claimed: AnyGuarantee, *, delta: float | None = None, confidence: float = 0.95) -> Finding:
-        """The claim beside lower bounds on epsilon; see `dperm.audit.membership.verdict.finding_of`."""
+        """Compare lower bounds on epsilon with the claim; see `dperm.audit.membership.verdict.finding_of`."""
         return finding_of(self, claimed, delta=delta, confidence=confidence)
 
     def exceeds(self, claimed: AnyGuarantee, *, delta: float | None = None, confidence: float = 0.95) -> bool:
-        """Whether the attack is better than the guarantee allows: wrongly so with probability at most 1 - confidence.
+        """Test whether the attack refutes the guarantee; the error probability is at most 1 - confidence.
 
-        A curve that crosses the ceiling somewhere proves nothing: every look has to be paid for (A5).
+        A curve crossing the limit at some point proves nothing: every tested point costs confidence (A5).
         """
         return self.finding(claimed, delta=delta, confidence=confidence).violation
 
     @property
     def hint(self) -> str:
-        """What to look at if scores are lower for members than for others, clearly; "" otherwise."""
+        """Advice for scores clearly lower for members than for non-members; "" otherwise."""
         if self.auc_interval(TURNED)[1] >= 0.5:
             return ""
         return "The AUC is below 0.5: larger scores must mean members. Are they turned round?"
 
     @property
     def summary(self) -> str:
-        """Area and true-positive rates, in one line."""
+        """One-line summary of the area and the true-positive rates."""
         rates = ", ".join(f"{100 * self.tpr_at(rate):.3g} % at FPR {100 * rate:g} %" for rate in RATES[:2])
         return f"{len(self.scores)} trials, AUC {self.auc:.3f} (guessing: 0.5), TPR {rates} (guessing: TPR = FPR)"
 
     def __repr__(self) -> str:
-        """One line, without scores and bits: those are private."""
+        """One-line summary without the private scores and bits."""
         return f"<Roc: {self.summary}; {PRIVATE}{' ' * bool(self.hint)}{self.hint}>"
 
     def as_dict(self, confidence: float = 0.95, *, rates: Sequence[float] = RATES) -> dict[str, object]:
-        """Plain data: area and rates with intervals, and what these are worth."""
+        """Return JSON-serialisable data: area and rates with intervals, and the interpretation of the intervals."""
         points = {named(rate): self.at(rate, confidence) for rate in rates}
         return {
             "members": len(self.members),
@@ -205,12 +246,12 @@ class Roc:
 
 
 def guessing(rates: Sequence[float] = RATES) -> dict[str, float]:
-    """Area and true-positive rates of an attacker who guesses, under the names of `Roc.as_dict`."""
+    """Return the area and true-positive rates of random guessing, under the names of `Roc.as_dict`."""
     return {"AUC": 0.5, **{named(rate): rate for rate in rates}}
 
 
 def named(rate: float) -> str:
-    """Such as "TPR at FPR 0.1 %"."""
+    """Return a name such as "TPR at FPR 0.1 %"."""
     return f"TPR at FPR {100 * rate:g} %"
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How well a model fits a record, as attackers see it: logit scores of classifiers, residuals of regressions."""
+"""Membership scores from a model's fit to a record: logit scores of classifiers, residuals of regressions."""
 
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
@@ -13,55 +13,72 @@ from dperm.data.arrays import Floats
 from dperm.errors import ParameterError
 
 _LEAST = 1e-15
-"""Probabilities are kept so far from 0 and 1: one that was rounded to 1 has no finite logit."""
+"""Smallest distance of probabilities from 0 and 1; a probability rounded to 1 has no finite logit."""
 
 
 class Model(Protocol):
-    """Whatever learns from records, as estimators of scikit-learn do; those of dperm too."""
+    """Model with a ``fit`` method, such as estimators of scikit-learn and dperm."""
 
     def fit(self, X: Any, y: Any) -> Any:
-        """Learn."""
+        """Fit the model to the records (X, y)."""
 
 
 @runtime_checkable
 class Probabilistic(Protocol):
-    """A classifier that gives probabilities."""
+    """Classifier with class probabilities (``predict_proba``)."""
 
     classes_: Any
 
     def predict_proba(self, X: Any) -> Any:
-        """One column per class."""
+        """Return class probabilities, one column per class."""
 
 
 @runtime_checkable
 class Deciding(Protocol):
-    """A classifier that gives scores of its own scale."""
+    """Classifier with scores on its own scale (``decision_function``)."""
 
     classes_: Any
 
     def decision_function(self, X: Any) -> Any:
-        """One number per record for two classes, else one column per class."""
+        """Return one number per record for two classes, otherwise one column per class."""
 
 
 @runtime_checkable
 class Predicting(Protocol):
-    """A regression."""
+    """Regression model with a ``predict`` method."""
 
     def predict(self, X: Any) -> Any:
-        """One number per record."""
+        """Return one predicted number per record."""
 
 
 Make = Callable[[], Model]
-"""Makes a fresh model, to be fitted: the attacker trains shadow models with it."""
+"""Function returning a fresh, unfitted model; the attacker trains shadow models with it."""
 
 
 def scores_of(model: object, X: ArrayLike, y: ArrayLike) -> Floats:
-    """One score per record, larger for a better fit.
+    """Return one score per record, larger for a better fit.
 
     * two classes and ``decision_function``: the margin y f(x), for logistic regression log(p_y / (1 - p_y));
-    * ``predict_proba``: log(p_y / (1 - p_y)), Carlini et al.'s logit score, an increasing function of -log p_y;
-    * several classes and ``decision_function``: f_y - log sum of e^f over the others, the same of a softmax;
+    * ``predict_proba``: log(p_y / (1 - p_y)), Carlini et al.'s logit score, an increasing function of log p_y;
+    * several classes and ``decision_function``: f_y - log sum of e^f over the others, the logit score of a softmax;
     * else ``predict``: minus the squared residual.
+
+    Parameters
+    ----------
+    model
+        Fitted model with one of these methods.
+    X, y
+        Records and their labels or targets.
+
+    Returns
+    -------
+    Floats
+        One score per record.
+
+    Raises
+    ------
+    ParameterError
+        If the model has none of the methods, returns NaN, or has not seen a label of ``y``.
     """
     if isinstance(model, Deciding) and len(model.classes_) == 2:
         margins = np.asarray(model.decision_function(X), dtype=np.float64)
@@ -79,7 +96,7 @@ def scores_of(model: object, X: ArrayLike, y: ArrayLike) -> Floats:
 
 
 def confidences(model: object, X: ArrayLike) -> Floats:
-    """Probabilities of all classes, one column each, a little away from 0 and 1."""
+    """Return class probabilities, one column per class, clipped away from 0 and 1."""
     if isinstance(model, Probabilistic):
         given = np.asarray(model.predict_proba(X), dtype=np.float64)
     elif isinstance(model, Deciding):
@@ -90,7 +107,7 @@ def confidences(model: object, X: ArrayLike) -> Floats:
 
 
 def labels_of(model: Probabilistic | Deciding, y: ArrayLike) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
-    """The place of each label among the classes of the model."""
+    """Return the index of each label among the model's classes; raise ``ParameterError`` for unknown labels."""
     classes, labels = np.asarray(model.classes_), np.asarray(y)
     places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     if not (classes[places] == labels).all():

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Many logistic regressions at once, each on its own half of the same records: the shadow models of an attack (A9)."""
+"""Batched logistic regressions, each on its own half of the same records: the shadow models of an attack (A9)."""
 
 from collections.abc import Callable
 from typing import Literal
@@ -19,37 +19,42 @@ Precision = Literal["float32", "float64"]
 Preconditioner = Callable[[Reals], Reals]
 
 ROW_BLOCK = 1024
-"""Scores of so many rows under 256 models fit into the cache of a core."""
+"""Rows per block: the scores of one block under 256 models fit into a core's cache."""
 ERROR = {"float32": 1e-4, "float64": 1e-9}
-"""Largest error of a coefficient before the last step, as estimated, beside the largest coefficient (or 1)."""
+"""Largest estimated error of a coefficient before the last step, relative to the largest coefficient (or 1)."""
 MOST_STEPS = 60
 PATIENCE = 6
-"""Steps that have not halved in so many passes are not worth more: Newton with own Hessians takes over."""
+"""Passes allowed for halving the step; slower models switch to Newton's method with their own Hessians."""
 ROUGHLY = 1e-7
 SLOWEST = 0.999
 TINY = 1e-30
 
 
 def shadow_logistic(X: Floats, signs: Floats, mask: Mask, *, C: float = 1.0, dtype: Precision = "float32") -> Reals:
-    """Coefficients (columns x models) of ``sum_i mask_ik log(1 + exp(-s_i x_i.w)) + |w|^2 / (2 C)`` (A9).
+    """Return the minimisers (columns x models) of ``sum_i mask_ik log(1 + exp(-s_i x_i.w)) + |w|^2 / (2 C)`` (A9).
 
-    Quasi-Newton with one Hessian for all models, that of the whole data with weights 1/2, from the minimum of that: two
-    products with X and a tanh per step, and Anderson's acceleration. A half of many records is much like the other
-    half, so steps shrink quickly. Models for which they do not (few records, little regularisation) end in Newton's
-    method with Hessians of their own, in doubles.
+    The method is quasi-Newton with one shared Hessian for all models, with Anderson acceleration. It uses the Hessian
+    of the whole data with weights 1/2, and starts at the minimum of this weighted problem. A step costs two products
+    with X and a tanh. Halves of many records are similar, so steps shrink quickly. Slower models (few records, weak
+    regularisation) finish with Newton's method and their own Hessians, in doubles.
 
     Parameters
     ----------
     X
-        Records, (n, d). All coefficients are penalised: for a penalised intercept give a column of ones.
+        Records, (n, d). All coefficients are penalised; for a penalised intercept, add a column of ones.
     signs
         Labels -1 and +1.
     mask
-        Who is in which model, (n, K).
+        Membership of each record in each model, (n, K).
     C
-        Inverse strength of the regularisation, in sum scale as in scikit-learn.
+        Inverse strength of the regularisation, for the sum of losses as in scikit-learn.
     dtype
-        Precision of the quick steps, and of what is returned.
+        Precision of the quasi-Newton steps and of the result.
+
+    Returns
+    -------
+    Reals
+        Coefficients, (d, K).
     """
     X, signs, mask = check_problem(X, signs, mask)
     strength = 1 / checks.between("C", C, 1e-12, 1e12, "Beyond, nothing is learnt, or nothing regularised.")
@@ -67,7 +72,7 @@ def shadow_logistic(X: Floats, signs: Floats, mask: Mask, *, C: float = 1.0, dty
 
 
 def check_problem(X: object, signs: object, mask: object) -> tuple[Floats, Floats, Mask]:
-    """X and signs as doubles and the mask, if they fit together and are finite."""
+    """Return X and signs as doubles and the mask as booleans; raise ``ParameterError`` if any is invalid."""
     X, signs, mask = numbers("X", X, dims=2), numbers("signs", signs), truths("mask", mask, dims=2)
     if signs.shape != X.shape[:1] or len(mask) != len(X) or not mask.size:
         raise ParameterError("X must be (n, d), signs (n,) and mask (n, models) of truth values, with the same n.")
@@ -77,7 +82,7 @@ def check_problem(X: object, signs: object, mask: object) -> tuple[Floats, Float
 
 
 def _shared(X: Floats, center: Floats, strength: float) -> Preconditioner:
-    """The inverse of X' D X / 2 + strength I at the minimum of the whole data, applied to a matrix of gradients."""
+    """Return the inverse of X' D X / 2 + strength I, at the minimum of the whole data, as a function of gradients."""
     curvature = 0.125 * (1 - np.tanh(0.5 * (X @ center)) ** 2)
     hessian = X.T @ (curvature[:, np.newaxis] * X)
     hessian[np.diag_indices_from(hessian)] += strength
@@ -88,9 +93,9 @@ def _shared(X: Floats, center: Floats, strength: float) -> Preconditioner:
 def _quick(
     X: Reals, signs: Reals, mask: Mask, strength: float, *, start: Reals, solve: Preconditioner
 ) -> tuple[Reals, Mask]:
-    """Steps with the shared Hessian until all models have converged or stall; who has converged.
+    """Iterate with the shared Hessian until all models converge or stall; return the points and a convergence mask.
 
-    Models that have not are returned where their steps were shortest.
+    Models without convergence are returned at the point after their shortest step.
     """
     W, path, sizes, first = start, Anderson(), [], np.ones(1)
     best, shortest = start.copy(), np.full(start.shape[1], np.inf)
@@ -111,10 +116,10 @@ def _quick(
 
 
 def _condition(shrunk: Reals, steps: int) -> Reals:
-    """By how much an error may exceed the step: the condition of P^-1 H, from how quickly steps have shrunk.
+    """Estimate the ratio of error to step: the condition number of P^-1 H, from the observed rate of shrinkage.
 
-    Accelerated steps shrink by rho = (sqrt(kappa) - 1)/(sqrt(kappa) + 1) each. Where own Hessians are much smaller than
-    the shared one, short steps say little, but then they shrink slowly.
+    Accelerated steps shrink by rho = (sqrt(kappa) - 1)/(sqrt(kappa) + 1) each. If a model's own Hessian is much smaller
+    than the shared one, short steps are uninformative, but then they shrink slowly.
     """
     rho = np.minimum(shrunk ** (1 / max(1, steps)), SLOWEST)
     kappa: Reals = ((1 + rho) / (1 - rho)) ** 2
@@ -122,14 +127,14 @@ def _condition(shrunk: Reals, steps: int) -> Reals:
 
 
 def _stalls(sizes: list[float]) -> bool:
-    """Of the median: a few late models are left to Newton's method, and do not stop the others."""
+    """Whether the median step has stopped shrinking; a few slow models are left to Newton's method."""
     return len(sizes) > PATIENCE and not sizes[-1] <= 0.5 * sizes[-1 - PATIENCE]
 
 
 def gradients(X: Reals, signs: Reals, mask: Mask, W: Reals) -> Reals:
-    """The gradients of the sums of losses: X' (mask * (sigma(X W) - y)), by blocks of rows.
+    """Return the gradients of the sums of losses, X' (mask * (sigma(X W) - y)), by blocks of rows.
 
-    sigma(z) - y = (tanh(z/2) - s)/2 for y = (1 + s)/2, and a tanh in place is a vector instruction.
+    sigma(z) - y = (tanh(z/2) - s)/2 for y = (1 + s)/2, and an in-place tanh is a vector instruction.
     """
     half, total = 0.5 * W, np.zeros_like(W)
     for start in range(0, len(X), ROW_BLOCK):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Shadow models (Shokri et al. 2017): see how models of the same kind treat their own records, and learn to tell."""
+"""Shadow-model attack (Shokri et al. 2017): learn to detect members from models trained like the target."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from dperm.errors import ParameterError
 from dperm.noise.simulation import generator
 
 STRENGTH = 1.0
-"""Regularisation of the attack, in sum scale."""
+"""Strength of the attack model's regularisation, for the sum of losses."""
 LEAST_OF_A_CLASS = 10
 
 
@@ -36,22 +36,31 @@ def shadow_models(
 ) -> MembershipResult:
     """Attack a fitted classifier with one attack model per class (Shokri, Stronati, Song & Shmatikov 2017).
 
-    Each shadow model is trained on half of a ``population`` of the attacker's own; its confidence vectors on both
-    halves, with their bits, train a logistic regression for each class, which then scores the target's. All scores come
-    from one target: they depend on each other, and intervals are descriptive.
+    Each shadow model is trained on half of a ``population`` owned by the attacker. Its confidence vectors on both
+    halves, with the membership bits, train a logistic regression for each class. These regressions then score the
+    target's confidence vectors. All scores come from one target, so they are dependent, and intervals are descriptive.
 
     Parameters
     ----------
     make
-        Gives a fresh model of the target's kind.
+        Function returning a fresh model of the target's kind.
     target
-        The classifier, fitted.
+        The fitted classifier.
     members, non_members
-        (X, y) of records that it was trained on, and was not.
+        (X, y) of the target's training records, and of other records.
     population
-        (X, y) of other records of the same kind.
+        (X, y) of further records from the same distribution.
     shadows
-        How many models to train.
+        Number of shadow models to train.
+    seed
+        Seed of the halves; None draws one from the operating system.
+    progress
+        Called with the finished share of the training, in (0, 1].
+
+    Returns
+    -------
+    MembershipResult
+        ROC curve of the attack.
     """
     inside, outside, own = pair("members", members), pair("non_members", non_members), pair("population", population)
     attack = _learned(make, own, checks.count("shadows", shadows), seed=seed, progress=progress)
@@ -62,7 +71,7 @@ def shadow_models(
 
 @dataclass(frozen=True)
 class _ClassAttack:
-    """The attack on records of one label: log-odds of membership, linear in features that are standardised."""
+    """Attack on records of one label: log-odds of membership, linear in standardised features."""
 
     mean: Floats
     deviation: Floats
@@ -70,7 +79,7 @@ class _ClassAttack:
 
     @classmethod
     def learned(cls, features: Floats, member: Mask) -> "_ClassAttack":
-        """Logistic regression, by Newton's method."""
+        """Fit a logistic regression of the membership bits by Newton's method."""
         mean, deviation = features.mean(axis=0), features.std(axis=0) + 1e-12
         design = _design((features - mean) / deviation)
         signs = np.where(member, 1.0, -1.0)
@@ -78,7 +87,7 @@ class _ClassAttack:
         return cls(mean, deviation, newton(design, signs, ones, STRENGTH, start=np.zeros((design.shape[1], 1)))[:, 0])
 
     def scores(self, features: Floats) -> Floats:
-        """Log-odds."""
+        """Return the log-odds of membership for each row of features."""
         odds: Floats = _design((features - self.mean) / self.deviation) @ self.weights
         return odds
 
@@ -88,7 +97,7 @@ class _Attack:
     by_label: dict[object, _ClassAttack]
 
     def scores(self, model: object, X: Floats, y: Labels) -> Floats:
-        """Log-odds of membership of each record in the data of ``model``."""
+        """Return the log-odds of each record's membership in the training data of ``model``."""
         features, found = _features(model, X), np.empty(len(y))
         for label in np.unique(y):
             if label.item() not in self.by_label:
@@ -105,7 +114,7 @@ def _learned(
     seed: int | None,
     progress: Callable[[float], None] | None,
 ) -> _Attack:
-    """Train shadow models, and on their confidences the attacks, one per class."""
+    """Train shadow models, and fit one attack per class to their confidences."""
     X, y = population
     if not callable(make):
         raise ParameterError(f"make must be a function that gives a fresh model, got {checks.shown(make)}.")
@@ -126,7 +135,7 @@ def _learned(
 
 
 def _features(model: object, X: Floats) -> Floats:
-    """Logits of confidences and their squares: models that know theirs by heart are sure of other records, too."""
+    """Return logits of the confidences and their squares: overfitted models are also overconfident on other records."""
     logits = logit(confidences(model, X))
     return np.column_stack([logits, logits**2])
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is independent of what in an attack, and hence what may be concluded from it."""
+"""Dependence between the trials of an attack, and the valid conclusions."""
 
 from enum import Enum
 
@@ -12,18 +12,18 @@ from dperm.privacy.profile import PrivacyProfile
 
 
 class Trials(Enum):
-    """How scores and membership bits came about."""
+    """Sampling design of scores and membership bits."""
 
     INDEPENDENT = "independent"
-    """Each trial had a training run of its own, with its own coin: rates are binomial (A2)."""
+    """Each trial had its own training run and its own coin: rates are binomial (A2)."""
     ONE_RUN = "one_run"
-    """One training run; each record was in it by an independent fair coin that no score has seen (A6)."""
+    """One training run; an independent fair coin, unknown to the scoring, decided each record's inclusion (A6)."""
     DEPENDENT = "dependent"
-    """Anything else, such as the records of several models: descriptive only."""
+    """Any other design, such as records of several models: descriptive only."""
 
     @classmethod
     def of(cls, trials: "Trials | str") -> "Trials":
-        """From its name."""
+        """Return the member with this name; raise ``ParameterError`` for unknown names."""
         try:
             return cls(trials)
         except ValueError:
@@ -32,21 +32,21 @@ class Trials(Enum):
 
     @property
     def words(self) -> str:
-        """What intervals of rates and areas are worth."""
+        """Interpretation of the intervals of rates and areas, as a phrase."""
         if self is Trials.INDEPENDENT:
             return "confidence intervals (rates: Clopper-Pearson; AUC: DeLong, approximate)"
         return "descriptive only: scores of records of the same model depend on each other"
 
 
 def claim(claimed: object) -> AnyGuarantee:
-    """``claimed``, if it is a guarantee."""
+    """Return ``claimed`` if it is a guarantee; raise ``ParameterError`` otherwise."""
     if not isinstance(claimed, AnyGuarantee):
         raise ParameterError(f'claimed must be a guarantee such as PureDP(1.0, "add_remove"), got {shown(claimed)}.')
     return claimed
 
 
 def comparable(adjacency: Adjacency | None, claimed: Guarantee | PrivacyProfile) -> None:
-    """Refuse a claim about other neighbours than those that "in" and "out" are; None where nobody knows them."""
+    """Raise ``AdjacencyError`` if attack and claim have different adjacencies; None, an unknown adjacency, passes."""
     if adjacency not in (None, claimed.adjacency):
         raise AdjacencyError(
             f'the attack has coins for adjacency="{adjacency.value}", and the guarantee speaks of '

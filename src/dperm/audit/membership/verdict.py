@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a membership attack contradicts a guarantee: lower bounds on epsilon, every look paid for (A5).
+"""Tests of a guarantee by membership attacks: simultaneous lower bounds on epsilon (A5).
 
-What can be concluded depends on what is independent (`Trials`). Of independent trials, true positives at a few
-false-positive rates that are fixed in advance give bounds by A2. The threshold of such a rate is an order statistic of
-the non-members' scores: given it the true positives are binomial, and the false-positive rate above the j-th largest of
-n_0 scores is Beta(j, n_0 - j + 1), whose quantile is Clopper-Pearson's upper end for j - 1 of n_0. Ties are broken by
-lot, which makes scores continuous. Of one run with independent coins, the highest and lowest scores, as many as are
-fixed in advance, give bounds by A6. Anything else is descriptive.
+The valid conclusions depend on the independence of the trials (`Trials`). For independent trials, true positives at a
+few false-positive rates fixed in advance give bounds by A2. The threshold of such a rate is an order statistic of the
+non-members' scores: given it, the true positives are binomial. The false-positive rate above the j-th largest of n_0
+scores is Beta(j, n_0 - j + 1); its quantile is Clopper-Pearson's upper end for j - 1 of n_0. Random tie-breaking makes
+the scores continuous. For one run with independent coins, the highest and lowest scores, in numbers fixed in advance,
+give bounds by A6. All other designs are descriptive.
 """
 
 from typing import TYPE_CHECKING
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from dperm.audit.membership.roc import Roc
 
 RATES = (0.001, 0.01, 0.1, 0.5)
-"""False-positive rates at which independent trials are judged."""
+"""False-positive rates used to test independent trials."""
 SHARES = (0.02, 0.1, 0.5)
-"""Shares of the records that are guessed in one run: half of them the highest scores, half the lowest."""
+"""Shares of the records guessed in one run: half of each share for the highest scores, half for the lowest."""
 
 
 def finding_of(
@@ -44,23 +44,32 @@ def finding_of(
     confidence: float = 0.95,
     subject: str = "membership",
 ) -> Finding:
-    """The claim beside lower bounds on epsilon that all hold together with ``confidence``.
+    """Compare the claim with lower bounds on epsilon, simultaneously valid with probability ``confidence``.
 
     Parameters
     ----------
     roc
-        Scores and bits of an attack; its ``trials`` say what may be concluded.
+        Scores and bits of an attack; its ``trials`` determine the valid bounds.
     claimed
         The guarantee under attack.
     delta
-        At which the bounds hold; None takes that of ``claimed``.
+        The delta of the bounds; None takes the delta of ``claimed``.
+    confidence
+        Simultaneous confidence level of all bounds.
+    subject
+        Name of the attack, for the report.
+
+    Returns
+    -------
+    Finding
+        Lower bounds and the verdict.
 
     Raises
     ------
     AssumptionError
         If trials depend on each other in an unknown way.
     AdjacencyError
-        If the claim is about other neighbours than the trials: a record that is in or out is added or removed.
+        If the claim has another adjacency than the trials: an included or excluded record is added or removed.
     """
     comparable(roc.adjacency, claim(claimed))
     delta = delta_of(claimed, delta)
@@ -76,7 +85,7 @@ def finding_of(
 
 
 def _independent(roc: "Roc", delta: float, alpha: float) -> dict[str, LowerBound]:
-    """A2 at each of the rates, a share of alpha for each."""
+    """Return the A2 bound at each rate, each with an equal share of alpha."""
     ranks, paid = _ranks(roc.scores), 1 - alpha / len(RATES)
     members, non_members = ranks[roc.member], np.sort(ranks[~roc.member])[::-1]
     found = {}
@@ -89,7 +98,7 @@ def _independent(roc: "Roc", delta: float, alpha: float) -> dict[str, LowerBound
 
 
 def _one_run(roc: "Roc", delta: float, alpha: float) -> dict[str, LowerBound]:
-    """A6 for each share of guesses, a share of alpha for each."""
+    """Return the A6 bound for each share of guesses, each with an equal share of alpha."""
     ordered = fair_coins(roc.member, len(roc.member))[in_order(roc.scores)]
     paid, m = 1 - alpha / len(SHARES), len(ordered)
     found = {}
@@ -101,7 +110,7 @@ def _one_run(roc: "Roc", delta: float, alpha: float) -> dict[str, LowerBound]:
 
 
 def _ranks(scores: Floats) -> Floats:
-    """Places in increasing order; ties by a lot that has not seen the bits."""
+    """Return ranks in increasing order of score; ties are broken independently of the bits."""
     ranks = np.empty(len(scores))
     ranks[in_order(scores)] = np.arange(len(scores))
     return ranks
