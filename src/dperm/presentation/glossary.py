@@ -1,0 +1,57 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Terms: readable names of keys and methods, and one-sentence definitions."""
+
+TERMS = {
+    "after": "releases before the change",
+    "false_positive_rate": "false-positive rate",
+    "feature_norm": "bound on the norm of the features",
+    "gdp_mu": "nearest Gaussian mu (an approximation, not a guarantee)",
+    "hash": "entry hash",
+    "limit_changes": "limit changes",
+    "most_groups": "largest number of groups the noise covers",
+    "most_rows": "largest number of records the noise covers",
+    "n": "number of records",
+    "n_features": "number of features",
+    "n_groups": "number of groups",
+    "opening_limit": "initial limit",
+    "physical_batch_size": "records per micro-batch",
+    "releases": "releases so far",
+    "seq": "entry",
+    "true_positive_rate": "largest true-positive rate",
+    "true_positive_rates": "attacks",
+}
+"""Readable names of keys in records and statements; other keys are shown with spaces for underscores."""
+
+METHODS = {
+    "bolt_on": "output perturbation after a fixed number of descent steps",
+    "finite": "exponential mechanism over a finite class of models",
+    "gradient": "noisy gradient descent",
+    "none": "no noise",
+    "objective": "objective perturbation: a random linear term in the minimised objective",
+    "output": "output perturbation: noise added to the fitted coefficients",
+    "posterior": "a sample from a posterior distribution",
+    "sgd": "noisy gradient descent on random samples (DP-SGD)",
+    "sufficient": "noise added to the sums of squares and products",
+}
+"""Methods of private learning."""
+
+DEFINITIONS = {
+    "adjacency": "Relation between data sets that differ in one record: one added or removed, or one replaced.",
+    "delta": "Probability bound of the event that the privacy loss exceeds epsilon.",
+    "epsilon": "Bound on the privacy loss of one record; smaller is more private.",
+    "guarantee": "Statement about the privacy loss, with its adjacency.",
+    "privacy profile": "Smallest delta for every epsilon.",
+    "sensitivity": "Largest change of a statistic between neighbouring data sets.",
+}
+"""One-sentence definitions of the terms a statement uses."""
+
+
+def term(key: object) -> str:
+    """Return the readable name of a key, such as "number of records" for ``n``."""
+    return TERMS.get(str(key), str(key).replace("_", " "))
+
+
+def method_description(name: object) -> str:
+    """Return the description of a method or mechanism, such as "noisy gradient descent" for ``gradient``."""
+    return METHODS.get(str(name), term(name))
