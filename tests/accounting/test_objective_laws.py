@@ -30,6 +30,7 @@ from dperm.accounting.laws.objective import (
     vertex_bound,
     vertex_pair_bound,
 )
+from dperm.privacy.gaussian_profile import mills_ratio
 
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 with mp.workdps(40):
