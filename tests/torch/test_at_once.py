@@ -10,13 +10,11 @@ from torch_training import KINDS, attached, loss_of, model_of, plan_of
 from dperm.errors import AssumptionError
 from dperm.noise.bits import SystemBits
 from dperm.torch.at_once import AtOnce, at_once
-from dperm.torch.engine.clipping import Clipping
-from dperm.torch.engine.factors import Dense, Outer, OuterSequence
-from dperm.torch.engine.gradients import Unclipped
-from dperm.torch.engine.rows import Rows
-from dperm.torch.engine.rules.blocks import Stacked
-from dperm.torch.engine.sums import Onto
-from dperm.torch.engine.tied import Tied
+from dperm.torch.gradients.clipping import Clipping
+from dperm.torch.gradients.embedding_factors import Rows, Tied
+from dperm.torch.gradients.factors import Dense, Outer, OuterSequence, Stacked
+from dperm.torch.gradients.per_example import Unclipped
+from dperm.torch.gradients.weighted_sums import Onto
 from dperm.torch.noise import FastNoise
 
 pytestmark = pytest.mark.usefixtures("both_ways")

@@ -18,7 +18,7 @@ from dperm.noise.floating import floating_gaussian
 from dperm.noise.pool import FloatingPool
 from dperm.torch.compiled import CompiledNoise, CompiledStep, CompiledSum, steps
 from dperm.torch.compiled.noise import pairs_of
-from dperm.torch.engine.gradients import PerExampleGradients
+from dperm.torch.gradients.per_example import PerExampleGradients
 
 BATCH = 6
 

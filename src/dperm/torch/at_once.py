@@ -16,11 +16,11 @@ from torch._C._nn import unflatten_dense_tensors
 from dperm.errors import AssumptionError
 from dperm.noise.bits import Stream
 from dperm.noise.pool import MOST
-from dperm.torch.engine.fused import Bases, clipped
-from dperm.torch.engine.gradients import Unclipped
-from dperm.torch.engine.precision import plain_arithmetic
-from dperm.torch.engine.scratch import Scratch
-from dperm.torch.engine.sums import Onto
+from dperm.torch.gradients.fused_clipping import Bases, clipped
+from dperm.torch.gradients.per_example import Unclipped
+from dperm.torch.gradients.precision import plain_arithmetic
+from dperm.torch.gradients.scratch import Scratch
+from dperm.torch.gradients.weighted_sums import Onto
 from dperm.torch.noise import FastNoise, StepNoise
 
 UNKNOWN = (

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from dperm.errors import DpermWarning
-from dperm.torch.engine.synthetic import Examples
-from dperm.torch.engine.untouched import seeded, untouched
+from dperm.torch.model_checks.model_state import seeded, untouched
+from dperm.torch.model_checks.synthetic_inputs import Examples
 
 HUGE = 1e5
 """Parameters beyond this number are warned of."""

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from dperm.checks import shown
 from dperm.errors import DpermError, ParameterError
-from dperm.torch.engine.untouched import untouched
+from dperm.torch.model_checks.model_state import untouched
 from dperm.torch.records import Batch, Records
 
 Loss = Callable[..., Any]

@@ -39,11 +39,11 @@ from dperm.errors import AssumptionError, DpermWarning, ParameterError
 from dperm.noise.bits import Stream, SystemBits
 from dperm.noise.choice import integer_below
 from dperm.torch.compared_constants import ComparedConstants
-from dperm.torch.engine.check import check_losses
-from dperm.torch.engine.factors import Factor
-from dperm.torch.engine.gradients import PerExampleGradients
-from dperm.torch.engine.tape import refuse_second_backward
-from dperm.torch.engine.untouched import has_dropout, without_dropout
+from dperm.torch.gradients.factors import Factor
+from dperm.torch.gradients.per_example import PerExampleGradients
+from dperm.torch.gradients.tape import refuse_second_backward
+from dperm.torch.model_checks.check import check_losses
+from dperm.torch.model_checks.model_state import has_dropout, without_dropout
 from dperm.torch.random_numbers import RandomStates, RecordedNumbers, SharedRandomNumbers, same_states
 from dperm.torch.records import Batch
 from dperm.torch.trial_batches import (

@@ -31,10 +31,10 @@ from dperm.torch.checkpoint import resumed
 from dperm.torch.condition import Condition
 from dperm.torch.digest import model_digest
 from dperm.torch.divergence import warn_of_divergence
-from dperm.torch.engine.check import check_losses
-from dperm.torch.engine.describe import Description, describe
-from dperm.torch.engine.gradients import PerExampleGradients, Unclipped, checked_losses, summed
-from dperm.torch.engine.scratch import keep_freed_memory
+from dperm.torch.gradients.per_example import PerExampleGradients, Unclipped, checked_losses, summed
+from dperm.torch.gradients.scratch import keep_freed_memory
+from dperm.torch.model_checks.check import check_losses
+from dperm.torch.model_checks.description import Description, describe
 from dperm.torch.model_facts import model_facts
 from dperm.torch.native.kernels import in_words, kernels
 from dperm.torch.options import Options

@@ -17,7 +17,7 @@ from dperm.errors import AssumptionError, LeakError, ParameterError
 from dperm.noise.bits import Stream
 from dperm.torch.adam import AdamBC, tell_noise
 from dperm.torch.at_once import UNKNOWN, at_once
-from dperm.torch.engine.gradients import Unclipped
+from dperm.torch.gradients.per_example import Unclipped
 from dperm.torch.plain_sgd import plain_step
 
 if TYPE_CHECKING:

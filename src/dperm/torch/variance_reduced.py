@@ -18,11 +18,11 @@ from dperm.privacy import Release
 from dperm.torch.adam import tell_noise
 from dperm.torch.digest import model_digest
 from dperm.torch.divergence import warn_of_divergence
-from dperm.torch.engine.check import check_losses
-from dperm.torch.engine.clipping import Clipping
-from dperm.torch.engine.gradients import PerExampleGradients, Sums, summed, weighed
-from dperm.torch.engine.tied import united
+from dperm.torch.gradients.clipping import Clipping
+from dperm.torch.gradients.embedding_factors import united
+from dperm.torch.gradients.per_example import PerExampleGradients, Sums, summed, weighed
 from dperm.torch.loss_functions import Loss, PerExample, check_loss, losses_of, per_example
+from dperm.torch.model_checks.check import check_losses
 from dperm.torch.model_facts import model_facts
 from dperm.torch.noise import StepNoise
 from dperm.torch.options import Options

@@ -12,12 +12,12 @@ from torch_kernels import WAYS, take
 from torch_naive import assert_same_sums, engine_clipped_sum, wavy_losses
 
 from dperm.noise.simulation import NotPrivateBits
-from dperm.torch.engine.clipping import Clipping
-from dperm.torch.engine.factors import Dense, Factor, Outer, affine
-from dperm.torch.engine.fused import MOST_UNSEEN, NARROW, SMALL, Bases, clipped, fused_weights
-from dperm.torch.engine.gradients import PerExampleGradients, weighed
-from dperm.torch.engine.sums import Onto
 from dperm.torch.gaussian import torch_gaussian
+from dperm.torch.gradients.clipping import Clipping
+from dperm.torch.gradients.factors import Dense, Factor, Outer, affine
+from dperm.torch.gradients.fused_clipping import MOST_UNSEEN, NARROW, SMALL, Bases, clipped, fused_weights
+from dperm.torch.gradients.per_example import PerExampleGradients, weighed
+from dperm.torch.gradients.weighted_sums import Onto
 from dperm.torch.native import kernels
 
 

@@ -15,8 +15,8 @@ from dperm.noise.pool import MOST
 from dperm.torch.compiled.inductor import Compiled, compiled
 from dperm.torch.compiled.noise import noisy, pairs_of
 from dperm.torch.compiled.sums import CompiledSum
-from dperm.torch.engine.precision import plain_arithmetic
 from dperm.torch.gaussian import floating_pool
+from dperm.torch.gradients.precision import plain_arithmetic
 
 
 class CompiledStep:

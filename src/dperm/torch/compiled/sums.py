@@ -12,9 +12,9 @@ from dperm.checks import shown
 from dperm.errors import AssumptionError, ParameterError
 from dperm.torch.compiled.inductor import Compiled, compiled
 from dperm.torch.compiled.tracing import Loss, traced
-from dperm.torch.engine.clipping import Clipping
-from dperm.torch.engine.gradients import PerExampleGradients, Sums
-from dperm.torch.engine.precision import plain_arithmetic
+from dperm.torch.gradients.clipping import Clipping
+from dperm.torch.gradients.per_example import PerExampleGradients, Sums
+from dperm.torch.gradients.precision import plain_arithmetic
 
 AGREEMENT = 1e-3
 """Share of the largest entry by which a compiled sum may differ from the engine's when it is checked at the start."""

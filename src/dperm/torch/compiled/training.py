@@ -16,7 +16,7 @@ from dperm.torch.compiled.inductor import Compiled, compiled
 from dperm.torch.compiled.steps import CompiledStep
 from dperm.torch.compiled.sums import CompiledSum
 from dperm.torch.compiled.tracing import Loss
-from dperm.torch.engine.check import check_losses
+from dperm.torch.model_checks.check import check_losses
 from dperm.torch.sampling import MicroBatch
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ namespace {
 enum Kind : int64_t { SQUARES, ROWS, OUTER, OUTER_WITH_BIAS };
 
 // A layer: what it adds to the squared norms of the examples, and where its weighted sums go, as
-// dperm.torch.engine.fused packs it.
+// dperm.torch.gradients.fused_clipping packs it.
 struct Layer {
     Kind kind;
     const float *rows;  // squares (examples), rows or inputs (examples, wide)
@@ -23,7 +23,7 @@ struct Layer {
     float *matrix, *vector;  // sums of outer products of grads and inputs, and of grads; null where not wanted
 };
 
-constexpr float TINY = 0x1p-108f;  // as in dperm.torch.engine.factors
+constexpr float TINY = 0x1p-108f;  // as in dperm.torch.gradients.factors
 
 inline float no_less(float square, float least) { return square < least ? least : square; }  // NaN stays
 
@@ -37,7 +37,7 @@ inline float square_of(const Layer &layer, int64_t i) {
 }
 
 constexpr int64_t FEW = 256;  // examples at a time
-constexpr int64_t MOST_UNSEEN = 4096;  // as in dperm.torch.engine.fused
+constexpr int64_t MOST_UNSEEN = 4096;  // as in dperm.torch.gradients.fused_clipping
 
 // The weighted grads of some examples, for 4 rows of the sum from `high` on.
 inline int64_t weigh(const Layer &layer, const float *weights, int64_t from, int64_t stop, int64_t high,

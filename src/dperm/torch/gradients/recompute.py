@@ -1,0 +1,346 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""A module run again with one example at a time: the rule of layers that have none of their own."""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, vjp, vmap
+from torch.utils._pytree import TreeSpec, keystr, tree_flatten, tree_flatten_with_path, tree_leaves, tree_unflatten
+
+from dperm.errors import AssumptionError
+from dperm.torch.gradients.factors import Dense
+from dperm.torch.gradients.layers import in_words
+from dperm.torch.gradients.precision import Precision
+from dperm.torch.gradients.tape import Tape, Uses
+
+Rows = Mapping[str, bool | None]
+"""By name, whether an argument has a row for each example; None if it has in some calls only."""
+
+
+def names_of(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> list[str]:
+    """A name for each leaf of the arguments: where it is."""
+    try:
+        return [keystr(path) for path, _ in tree_flatten_with_path(arguments)[0]]
+    except ValueError:  # a structure without names of its own
+        return [str(number) for number in range(len(tree_leaves(arguments)))]
+
+
+@dataclass
+class Manner:
+    """How a module is run again.
+
+    Attributes
+    ----------
+    rows
+        Which arguments have a row for each example, if probes have shown it; without them there may be one such
+        argument only.
+    looped
+        Whether vmap has failed.
+    """
+
+    rows: Rows | None = None
+    looped: bool = False
+
+
+Values = dict[str, Tensor]
+
+
+class Loopable(Protocol):
+    """Remembers that vmap has failed."""
+
+    looped: bool
+
+
+@dataclass(frozen=True)
+class Recompute:
+    """The rule of one call of a module, for one of its outputs.
+
+    Attributes
+    ----------
+    constants, spec, places
+        The flattened arguments without tensors, their structure, and where the tensors belong.
+    batched
+        For each of the tensors whether it has a row for each example; others are the same for all of them.
+    dtypes, dtype
+        Of the tensors and of the output: the module runs in its own precision, also where sums are in double.
+    output
+        Place of the output among all.
+    precision
+        The autocast under which the module has run.
+    """
+
+    name: str
+    tape: Tape
+    manner: Loopable
+    constants: tuple[Any, ...]
+    spec: TreeSpec
+    places: tuple[int, ...]
+    batched: tuple[bool, ...]
+    dtypes: tuple[torch.dtype, ...]
+    dtype: torch.dtype
+    output: int
+    precision: Precision
+
+    def __call__(self, module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
+        """The gradients of all trained parameters of the module and of its children."""
+        tensors = tuple(value.to(dtype) for value, dtype in zip(inputs, self.dtypes, strict=True))
+        trained = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
+        values = {name: parameter.detach() for name, parameter in trained.items()}
+        with _unnoticed(module, self.tape), _without_chance(self.name):
+            found = self._gradients(module, values, tensors, grad.to(self.dtype))
+        return [(trained[name], Dense(value.to(grad.dtype))) for name, value in found.items()]
+
+    def _gradients(self, module: nn.Module, values: Values, tensors: tuple[Tensor, ...], grad: Tensor) -> Values:
+        if not self.manner.looped:
+            try:
+                return self._mapped(module, values, tensors, grad)
+            except Exception as error:
+                if "random" in str(error):
+                    raise _random(self.name) from None
+                self.manner.looped = True
+        try:
+            return self._looped(module, values, tensors, grad)
+        except Exception:
+            raise AssumptionError(
+                f"{in_words(self.name)} cannot run with one example alone, so that its per-example gradients cannot "
+                f"be found. Write its forward pass for batches of any size, examples first."
+            ) from None
+
+    def _mapped(self, module: nn.Module, values: Values, tensors: tuple[Tensor, ...], grad: Tensor) -> Values:
+        """All examples at once."""
+
+        def gradients(parts: tuple[Tensor, ...], upstream: Tensor) -> Values:
+            pairs = zip(parts, self.batched, strict=True)
+            # Copies: a module that works in place would overwrite what a second output needs.
+            alone = [part.unsqueeze(0).clone() if batched else part.clone() for part, batched in pairs]
+            (found,) = vjp(lambda changed: self._result(module, changed, alone).squeeze(0), values)[1](upstream)
+            return found  # type: ignore[no-any-return]
+
+        dims = tuple(0 if batched else None for batched in self.batched)
+        return vmap(gradients, in_dims=(dims, 0))(tensors, grad)
+
+    def _looped(self, module: nn.Module, values: Values, tensors: tuple[Tensor, ...], grad: Tensor) -> Values:
+        """One example after the other."""
+        rows = []
+        for row in range(len(grad)):
+            pairs = zip(tensors, self.batched, strict=True)
+            alone = [part[row : row + 1].clone() if batched else part.clone() for part, batched in pairs]
+            with torch.enable_grad():
+                own = {name: value.clone().requires_grad_() for name, value in values.items()}
+                result = self._result(module, own, alone)
+                found = _grads(result, list(own.values()), grad[row : row + 1])
+            rows.append(found)
+        return {
+            name: torch.stack([row[i] for row in rows]) if rows else value.new_zeros((0, *value.shape))
+            for i, (name, value) in enumerate(values.items())
+        }
+
+    def _result(self, module: nn.Module, values: Values, tensors: list[Tensor]) -> Tensor:
+        """The output of the module with these values of its parameters."""
+        leaves = list(self.constants)
+        for place, tensor in zip(self.places, tensors, strict=True):
+            leaves[place] = tensor
+        args, kwargs = tree_unflatten(leaves, self.spec)
+        with self.precision.again():
+            results = tree_leaves(functional_call(module, values, args, kwargs))
+        return results[self.output]  # type: ignore[no-any-return]
+
+
+def _grads(result: Tensor, values: list[Tensor], upstream: Tensor) -> list[Tensor]:
+    if not result.requires_grad:
+        return [torch.zeros_like(value) for value in values]
+    found = torch.autograd.grad(result, values, upstream, allow_unused=True)
+    return [torch.zeros_like(v) if g is None else g for v, g in zip(values, found, strict=True)]
+
+
+@contextmanager
+def _unnoticed(module: nn.Module, tape: Tape) -> Iterator[None]:
+    """Nothing of a second run is noted, and tensors that it leaves on modules are taken away again."""
+    kept = [(vars(inner), dict(vars(inner))) for inner in module.modules()]
+    tape.paused += 1
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="There is a performance drop")  # `describe` says what is slow.
+            yield
+    finally:
+        tape.paused -= 1
+        for now, before in kept:
+            for key in [key for key, value in now.items() if isinstance(value, Tensor) and key not in before]:
+                del now[key]
+            now.update({key: value for key, value in before.items() if value is None or isinstance(value, Tensor)})
+
+
+@contextmanager
+def _without_chance(name: str) -> Iterator[None]:
+    """A second run that draws random numbers draws others than the first."""
+    before = _states()
+    try:
+        yield
+    finally:
+        after = _states()
+        moved = any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
+        if moved:
+            _restore(before)
+    if moved:
+        raise _random(name)
+
+
+def _states() -> list[Tensor]:
+    cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []
+    return [torch.get_rng_state(), *cuda]
+
+
+def _restore(states: list[Tensor]) -> None:
+    torch.set_rng_state(states[0])
+    if len(states) > 1:
+        torch.cuda.set_rng_state_all(states[1:])
+
+
+def _random(name: str) -> AssumptionError:
+    return AssumptionError(
+        f"{in_words(name)} has no rule and is run twice, but its forward pass is random, so that both runs differ. "
+        f"Write dropout as nn.Dropout modules and put those inside it into eval mode (or p=0), or apply dropout "
+        f"outside of this layer. If it looks up positions once for all examples, as pos(torch.arange(T)), use "
+        f"pos(torch.arange(T).expand(len(x), T)): then it has a rule."
+    )
+
+
+@dataclass
+class _Visit:
+    """One call of the module: its arguments as they came, and the versions of its buffers."""
+
+    leaves: list[Any]
+    names: list[str]
+    spec: TreeSpec
+    buffers: list[tuple[str, Tensor, int]]
+
+
+@dataclass
+class _Watch:
+    """Hooks that note the calls of one module, and let nothing below it be noted."""
+
+    name: str
+    manner: Manner
+    tape: Tape
+    visits: list[_Visit | None] = field(default_factory=list)
+
+    def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Keep the arguments: copies, for the module or what comes after it may overwrite them."""
+        self.visits.append(None)
+        self.tape.paused += 1
+        if self.tape.paused == 1 and torch.is_grad_enabled():
+            leaves, spec = tree_flatten((args, kwargs))
+            kept = [leaf.detach().clone() if isinstance(leaf, Tensor) else leaf for leaf in leaves]
+            self.visits[-1] = _Visit(kept, names_of((args, kwargs)), spec, _buffers(module))
+
+    def after(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
+        """Note the call, once for each of the outputs."""
+        visit = self.visits.pop()
+        self.tape.paused -= 1
+        if visit is None or output is None:
+            return None
+        _check_buffers(self.name, module, visit.buffers)
+        results, spec = tree_flatten(output)
+        places = [i for i, value in enumerate(results) if isinstance(value, Tensor) and value.requires_grad]
+        if not places and not all(isinstance(value, Tensor | int | float | str | None) for value in results):
+            raise AssumptionError(
+                f"{in_words(self.name)} returns an object in which tensors cannot be found. Return tensors, in tuples, "
+                f"lists or dicts."
+            )
+        examples = self._examples([results[place] for place in places])
+        for place in places:
+            # A gradient must arrive from outside the module only, and survive operations in place on views of it.
+            if len(places) > 1 or results[place]._is_view():
+                results[place] = results[place].clone()
+            self._record(module, visit, results[place], place, examples)
+        return tree_unflatten(results, spec)
+
+    def _record(self, module: nn.Module, visit: _Visit, output: Tensor, place: int, examples: int) -> None:
+        at = [i for i, leaf in enumerate(visit.leaves) if isinstance(leaf, Tensor)]
+        tensors = tuple(visit.leaves[i] for i in at)
+        batched = tuple(self._has_rows(visit.names[i], visit.leaves[i], examples) for i in at)
+        if self.manner.rows is None and sum(batched) > 1:
+            raise _unknown(self.name)
+        constants = tuple(None if isinstance(leaf, Tensor) else leaf for leaf in visit.leaves)
+        dtypes = tuple(tensor.dtype for tensor in tensors)
+        rule = Recompute(
+            self.name,
+            self.tape,
+            self.manner,
+            constants,
+            visit.spec,
+            tuple(at),
+            batched,
+            dtypes,
+            output.dtype,
+            place,
+            Precision.now(output.device.type),
+        )
+        self.tape.record(rule, module, tensors, output)
+
+    def _has_rows(self, name: str, tensor: Tensor, examples: int) -> bool:
+        """Whether an argument has a row for each example, as probes have seen it."""
+        fits = tensor.dim() > 0 and len(tensor) == examples
+        known = self.manner.rows
+        if known is None or tensor.dim() == 0:
+            return fits
+        if name not in known or (fits and known[name] is None):
+            raise _unknown(self.name)
+        return fits and bool(known[name])
+
+    def _examples(self, outputs: list[Tensor]) -> int:
+        """How many examples the outputs hold."""
+        sizes = {len(output) if output.dim() else -1 for output in outputs}
+        if -1 in sizes or len(sizes) > 1:
+            raise AssumptionError(
+                f"the outputs of {in_words(self.name)} must have the examples as their first dimension, each of them, "
+                f"so that every example has its own gradient. Return one row for each example."
+            )
+        return next(iter(sizes), 0)
+
+
+def vmap_site(name: str, module: nn.Module, manner: Manner) -> Callable[[Tape], Callable[[], None]]:
+    """What notes the uses of ``module`` on a tape."""
+
+    def install(tape: Tape) -> Callable[[], None]:
+        watch = _Watch(name, manner, tape)
+        # The arguments are kept as they are before other hooks, which the second run meets again.
+        first = module.register_forward_pre_hook(watch.before, prepend=True, with_kwargs=True)
+        last = module.register_forward_hook(watch.after, with_kwargs=True, always_call=True)
+
+        def undo() -> None:
+            first.remove()
+            last.remove()
+
+        return undo
+
+    return install
+
+
+def _unknown(name: str) -> AssumptionError:
+    return AssumptionError(
+        f"{in_words(name)} is called with tensors of which it is not known whether they have a row for each example. "
+        f"Give example_inputs (for check_model: inputs) with all arguments that the model is called with, in the same "
+        f"way, by place or by keyword."
+    )
+
+
+def _buffers(module: nn.Module) -> list[tuple[str, Tensor, int]]:
+    return [(name, buffer, buffer._version) for name, buffer in module.named_buffers()]
+
+
+def _check_buffers(name: str, module: nn.Module, before: list[tuple[str, Tensor, int]]) -> None:
+    """Refuse a module that has changed a buffer: it could not be run again, and the buffer mixes the examples."""
+    for (buffer, value, version), (_, now, later) in zip(before, _buffers(module), strict=False):
+        if now is not value or later != version:
+            full = f"{name}.{buffer}" if name else buffer
+            raise AssumptionError(
+                f"the buffer {full!r} was changed by the forward pass, so it holds private data of all examples "
+                f"without noise. Use a layer without running statistics, or put it into eval mode."
+            )

@@ -1,0 +1,240 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Attention layers, `torch.nn.MultiheadAttention`: their projections are linear layers that torch never calls."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from dperm.errors import AssumptionError
+from dperm.torch.gradients.factors import Dense, Factor, Stacked, outer
+from dperm.torch.gradients.rules.linear import linear_rule, matrix_uses
+from dperm.torch.gradients.rules.recurrent import in_training
+from dperm.torch.gradients.tape import Tape, Uses
+
+
+class _Joined(torch.autograd.Function):
+    """Tensors (examples, time, width) as they are; the marker gets all their gradients, in one row for each example."""
+
+    @staticmethod
+    def forward(ctx: Any, marker: Tensor, *parts: Tensor) -> tuple[Tensor, ...]:
+        return tuple(part.view_as(part) for part in parts)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, ...]:
+        return torch.cat([grad.flatten(1) for grad in grads], 1), *grads
+
+
+def joined(*parts: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+    """A marker at which the gradients of all parts arrive, and the parts."""
+    width = sum(part[0].numel() for part in parts)
+    marker = parts[0].new_zeros(1).expand(len(parts[0]), width).requires_grad_()
+    return marker, _Joined.apply(marker, *parts)  # type: ignore[no-untyped-call]
+
+
+def separated(grad: Tensor, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
+    """The gradients of the parts, by their shapes without examples."""
+    sizes = [steps * width for steps, width in shapes]
+    return [part.view(len(grad), *shape) for part, shape in zip(grad.split(sizes, 1), shapes, strict=True)]
+
+
+def projections(
+    module: nn.MultiheadAttention, tape: Tape, query: Tensor, key: Tensor, value: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Queries, keys and values (examples, heads, time, width of a head) of inputs as the layer takes them."""
+    if module.in_proj_weight is not None and query is key and key is value:
+        packed = F.linear(query, module.in_proj_weight, module.in_proj_bias)
+        tape.record(_PACKED[module.batch_first], module, (query,), packed)
+        heads = packed.unflatten(-1, (3, module.num_heads, module.head_dim)).unbind(2)
+        return heads_first(heads[0], module), heads_first(heads[1], module), heads_first(heads[2], module)
+    inputs = [values if module.batch_first else values.transpose(0, 1) for values in (query, key, value)]
+    weights, biases = _separate(module)
+    parts = [F.linear(*triple) for triple in zip(inputs, weights, biases, strict=True)]
+    trained = [weight for weight in (*weights, module.in_proj_bias) if weight is not None and weight.requires_grad]
+    if trained:
+        marker, found = joined(*parts)
+        tape.record(_Separate(tuple((part.shape[1], part.shape[2]) for part in parts)), module, tuple(inputs), marker)
+        parts = list(found)
+    return tuple(part.unflatten(-1, (module.num_heads, module.head_dim)).transpose(1, 2) for part in parts)
+
+
+def heads_first(values: Tensor, module: nn.MultiheadAttention) -> Tensor:
+    """(examples, heads, time, width) of values with examples and time as the layer has them."""
+    return values.permute(0, 2, 1, 3) if module.batch_first else values.permute(1, 2, 0, 3)
+
+
+def _separate(module: nn.MultiheadAttention) -> tuple[tuple[Tensor, ...], tuple[Tensor | None, ...]]:
+    """Matrices and what is added to their products, for queries, keys and values."""
+    bias = module.in_proj_bias
+    biases: tuple[Tensor | None, ...] = (None, None, None) if bias is None else bias.chunk(3)
+    if module.in_proj_weight is not None:
+        return module.in_proj_weight.chunk(3), biases
+    return (module.q_proj_weight, module.k_proj_weight, module.v_proj_weight), biases
+
+
+def _batch_first(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
+    assert isinstance(module, nn.MultiheadAttention)
+    return matrix_uses(module.in_proj_weight, module.in_proj_bias, inputs[0], grad)
+
+
+def _time_first(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
+    return _batch_first(module, (inputs[0].transpose(0, 1),), grad.transpose(0, 1))
+
+
+_PACKED = {True: _batch_first, False: _time_first}
+
+
+@dataclass(frozen=True)
+class _Separate:
+    """The rule of three projections, by the shapes (time, width) of their results."""
+
+    shapes: tuple[tuple[int, int], ...]
+
+    def __call__(self, module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
+        assert isinstance(module, nn.MultiheadAttention)
+        grads = separated(grad, self.shapes)
+        width = module.embed_dim
+
+        def factor(number: int) -> Factor:
+            values = inputs[number]
+            return outer(values, grads[number], (width, values.shape[-1]))
+
+        if module.in_proj_weight is not None:
+            if module.in_proj_weight.requires_grad:
+                yield module.in_proj_weight, Stacked(tuple(factor(number) for number in range(3)))
+        else:
+            for number, weight in enumerate((module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)):
+                if weight.requires_grad:
+                    yield weight, factor(number)
+        if module.in_proj_bias is not None and module.in_proj_bias.requires_grad:
+            yield module.in_proj_bias, Dense(torch.cat([part.sum(1) for part in grads], 1))
+
+
+def attention(module: nn.MultiheadAttention, tape: Tape) -> Callable[..., Any]:
+    """The forward pass that notes the uses of the projections."""
+    original = module.forward
+    _check_module(module)
+
+    def forward(
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        key_padding_mask: Tensor | None = None,
+        need_weights: bool = True,
+        attn_mask: Tensor | None = None,
+        average_attn_weights: bool = True,
+        is_causal: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
+        # torch has a message for a causal hint without a mask
+        if not in_training(module) or (is_causal and attn_mask is None):
+            return original(
+                query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal
+            )
+        _check_inputs(query, key, value)
+        q, k, v = projections(module, tape, query, key, value)
+        k, v = _with_bias(module, tape, k, v)
+        causal = is_causal and key_padding_mask is None and not need_weights
+        mask = None if causal else _mask(attn_mask, key_padding_mask, q, k)
+        values, weights = _attend(module, q, k, v, mask, causal=causal, need_weights=need_weights)
+        if weights is not None and average_attn_weights:
+            weights = weights.mean(1)
+        return _output(module, tape, values), weights
+
+    return forward
+
+
+def _attend(
+    module: nn.MultiheadAttention,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None,
+    *,
+    causal: bool,
+    need_weights: bool,
+) -> tuple[Tensor, Tensor | None]:
+    """softmax(q k' / sqrt(width) + mask) v, and the weights if they are asked for."""
+    dropout = module.dropout if module.training else 0.0
+    if not need_weights:
+        return F.scaled_dot_product_attention(q, k, v, mask, dropout, causal), None
+    scores = (q * math.sqrt(1 / module.head_dim)) @ k.transpose(2, 3)
+    weights = (scores if mask is None else scores + mask).softmax(-1)
+    if dropout:
+        weights = F.dropout(weights, dropout)
+    return weights @ v, weights
+
+
+def _output(module: nn.MultiheadAttention, tape: Tape, values: Tensor) -> Tensor:
+    """The projection of (examples, heads, time, width), with the dimensions as the layer has them."""
+    merged = values.transpose(1, 2).flatten(2)
+    found = F.linear(merged, module.out_proj.weight, module.out_proj.bias)
+    tape.record(linear_rule, module.out_proj, (merged,), found)
+    return found if module.batch_first else found.transpose(0, 1)
+
+
+def _with_bias(module: nn.MultiheadAttention, tape: Tape, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """Keys and values, and the learned ones and those of zeros that the layer adds to each sequence."""
+    found = []
+    for values, bias in ((k, module.bias_k), (v, module.bias_v)):
+        parts = [values]
+        if isinstance(bias, nn.Parameter):
+            copies = bias.reshape(1, module.num_heads, 1, module.head_dim).repeat(len(values), 1, 1, 1)
+            tape.record(_Copied(bias), module, (), copies)
+            parts.append(copies)
+        if module.add_zero_attn:
+            parts.append(values.new_zeros(*values.shape[:2], 1, values.shape[3]))
+        found.append(torch.cat(parts, 2) if len(parts) > 1 else values)
+    return found[0], found[1]
+
+
+@dataclass(frozen=True)
+class _Copied:
+    """The rule of a parameter of which every example has a copy."""
+
+    parameter: nn.Parameter
+
+    def __call__(self, module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
+        return [(self.parameter, Dense(grad.reshape(len(grad), *self.parameter.shape)))]
+
+
+def _mask(mask: Tensor | None, padding: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
+    """What is added to the scores (examples, heads, time, time of keys); added keys are never masked."""
+    found = None
+    if mask is not None:
+        found = _added(mask, q, k)
+        found = found.view(*q.shape[:2], *found.shape[1:]) if found.dim() == 3 else found[None, None]
+    if padding is not None:
+        hidden = _added(padding, q, k)[:, None, None]
+        found = hidden if found is None else found + hidden
+    return found
+
+
+def _added(mask: Tensor, q: Tensor, k: Tensor) -> Tensor:
+    """The mask as numbers, with zeros for added keys."""
+    if mask.dtype is torch.bool:
+        mask = torch.zeros_like(mask, dtype=q.dtype).masked_fill_(mask, -math.inf)
+    more = k.shape[2] - mask.shape[-1]
+    return F.pad(mask, (0, more)) if more else mask
+
+
+def _check_inputs(*inputs: Tensor) -> None:
+    if any(values.dim() != 3 for values in inputs):
+        raise AssumptionError(
+            "MultiheadAttention got a sequence without a batch dimension, so there is one example only. Give inputs "
+            "of three dimensions."
+        )
+
+
+def _check_module(module: nn.MultiheadAttention) -> None:
+    if not isinstance(module.out_proj.weight, nn.Parameter):
+        raise AssumptionError(
+            "MultiheadAttention has an out_proj whose weight is computed from other parameters, so their gradients are "
+            "not known. Remove the parametrization of out_proj."
+        )

@@ -1,0 +1,194 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Convolutions are products with patches: the output at place t is W a_t + b, with a_t the patch of the input there.
+
+So the gradient of W is sum_t g_t a_t', as for a linear layer. A transposed convolution is the adjoint of a convolution:
+its input meets the patches of the gradient at its output.
+"""
+
+import math
+from collections.abc import Sequence
+from struct import pack
+from typing import NamedTuple, cast
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils._python_dispatch import is_in_torch_dispatch_mode
+
+from dperm.torch.gradients.factors import Arranged, Dense, Factor, OuterSequence, pays, row_squares
+from dperm.torch.gradients.layers import check_examples, trained
+from dperm.torch.gradients.rules.patches import Windows
+from dperm.torch.gradients.scratch import Scratch
+from dperm.torch.gradients.tape import Uses
+from dperm.torch.native.kernels import is_plain, kernels, serves
+
+ROOM, LANES = 2**15, 16
+"""Numbers of the patches that are held at a time, and up to how many more a row of them may take."""
+
+
+class Found(NamedTuple):
+    """Gradients (examples, channels, entries), their squared norms, and sums of values over places."""
+
+    grads: Tensor
+    squares: Tensor
+    sums: Tensor
+
+
+def one_pass(
+    windows: Windows, images: Tensor, values: Tensor, margins: tuple[int, ...], scratch: Scratch
+) -> Found | None:
+    """What ``values`` (examples, channels, ...) make of the patches of ``images``, if a kernel can do it.
+
+    Parameters
+    ----------
+    margins
+        Zeros around the images, in the order of ``pad``.
+    scratch
+        For the gradients.
+    """
+    native, dims = kernels(), len(windows.sizes)
+    if native is None or dims > 2 or len(images) != len(values) or is_in_torch_dispatch_mode():
+        return None
+    images, values = images.contiguous(), values.contiguous()
+    examples, high = values.shape[:2]
+    entries, places = windows.channels * math.prod(windows.sizes), math.prod(windows.places)
+    if not (entries and places and is_plain(images) and is_plain(values) and serves(examples * places * entries)):
+        return None
+    packed = _packed(windows, images, margins)
+    room = max(ROOM, entries + LANES)
+    held = torch.empty(windows.channels * packed[5] * packed[6] + room, dtype=torch.float32, device="cpu")
+    found = Found(
+        scratch.empty(examples, high, entries),
+        torch.empty(examples, dtype=torch.float32, device="cpu"),
+        torch.empty(examples, high, dtype=torch.float32, device="cpu"),
+    )
+    native.convolution(
+        images.data_ptr(),
+        values.data_ptr(),
+        examples,
+        high,
+        pack("15q", *packed),
+        held.data_ptr(),
+        room,
+        *[value.data_ptr() for value in found],
+    )
+    return found
+
+
+def _packed(windows: Windows, images: Tensor, margins: tuple[int, ...]) -> tuple[int, ...]:
+    """The numbers of ``Windows`` in ``convolution.cpp``; one dimension of space is the second of two."""
+    left, right, top, bottom = (*margins, 0, 0, 0, 0)[:4]
+    high, wide = _two(tuple(images.shape[2:]))
+    return (
+        windows.channels,
+        *(high, wide, top, left, high + top + bottom, wide + left + right),
+        *(
+            number
+            for pair in (windows.sizes, windows.strides, windows.dilations, windows.places)
+            for number in _two(pair)
+        ),
+    )
+
+
+def _two(numbers: tuple[int, ...]) -> tuple[int, int]:
+    return (1, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
+
+
+Convolution = nn.Conv1d | nn.Conv2d | nn.Conv3d | nn.ConvTranspose1d | nn.ConvTranspose2d | nn.ConvTranspose3d
+_SCRATCH: WeakKeyDictionary[nn.Module, Scratch] = WeakKeyDictionary()
+FEW = 2**18
+"""Numbers in the patches that are held at a time: memory that is used again, and stays in the cache (measured)."""
+
+
+def convolution_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
+    """The rule of ``nn.Conv1d``, ``nn.Conv2d`` and ``nn.Conv3d``."""
+    layer = cast(nn.Conv2d, module)
+    check_examples(layer, inputs[0], dims=2 + len(layer.kernel_size))
+    mode, sums = "constant" if layer.padding_mode == "zeros" else layer.padding_mode, None
+    if (weight := trained(layer, "weight")) is not None:
+        factor, sums = _met(layer, inputs[0], grad, mode)
+        yield weight, factor
+    yield from _bias(layer, grad, sums)
+
+
+def transposed_convolution_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
+    """The rule of ``nn.ConvTranspose1d``, ``nn.ConvTranspose2d`` and ``nn.ConvTranspose3d``."""
+    layer = cast(nn.ConvTranspose2d, module)
+    check_examples(layer, inputs[0], dims=2 + len(layer.kernel_size))
+    if (weight := trained(layer, "weight")) is not None:
+        yield weight, _met(layer, grad, inputs[0], "constant")[0]
+    yield from _bias(layer, grad, None)
+
+
+def _met(layer: Convolution, images: Tensor, values: Tensor, mode: str) -> tuple[Factor, Tensor | None]:
+    """The gradient of the weight: ``values`` (examples, channels, ...) have met the patches of ``images``.
+
+    With it their sums over places, if these were found on the way.
+    """
+    windows = Windows(images.shape[1], layer.kernel_size, layer.stride, layer.dilation, tuple(values.shape[2:]))
+    margins, shape = tuple(_margins(layer)), tuple(layer.weight.shape)
+    if mode != "constant":
+        images, margins = _padded(images, margins, mode), ()
+    windows.check(images, margins)
+    if layer.groups == 1 and pays(math.prod(windows.places), math.prod(shape[1:]), shape[0]):
+        found = one_pass(windows, images, values, margins, _SCRATCH.setdefault(layer, Scratch(1)))
+        if found is not None:
+            return Dense(found.grads.view(-1, *shape), found.squares), found.sums
+    return _by_torch(layer, windows, _padded(images, margins, "constant"), values.flatten(2)), None
+
+
+def _by_torch(layer: Convolution, windows: Windows, padded: Tensor, values: Tensor) -> Factor:
+    """The gradient of the weight, in operations of torch."""
+    shape = tuple(layer.weight.shape)
+    if layer.groups > 1:
+        values = values.unflatten(1, (layer.groups, -1))
+        patches = windows.places_last(padded).unflatten(1, (layer.groups, -1))
+        return Dense(torch.matmul(values, patches.transpose(2, 3)).reshape(len(values), *shape))
+    order = (0, *(1 + dim for dim in windows.order))
+    arranged = tuple(shape[dim] for dim in order)
+    if pays(values.shape[2], math.prod(shape[1:]), shape[0]):
+        found, squares = _instantiated(layer, windows, padded, values)
+        factor: Factor = Dense(found.reshape(len(values), *arranged), squares)
+    else:
+        factor = OuterSequence(windows.patches(padded), values.transpose(1, 2), arranged)
+    same = tuple(range(len(order)))
+    return factor if order == same else Arranged(factor, tuple(order.index(dim) for dim in same))
+
+
+def _instantiated(layer: Convolution, windows: Windows, padded: Tensor, values: Tensor) -> tuple[Tensor, Tensor | None]:
+    """The gradients of all examples, for a few at a time: patches take several times the memory of an image.
+
+    With them their squared norms, while they are in the cache.
+    """
+    if is_in_torch_dispatch_mode() or not values.is_cpu:
+        # A trace has all of them at once: a graph of many small products takes minutes to compile.
+        return torch.bmm(values, windows.patches(padded)), None
+    entries = windows.channels * math.prod(windows.sizes)
+    held = _SCRATCH.setdefault(layer, Scratch(1))
+    found = held.empty(len(values), values.shape[1], entries, dtype=values.dtype)
+    few, squares = max(1, FEW // max(1, entries * values.shape[2])), []
+    for some, at, to in zip(padded.split(few), values.split(few), found.split(few), strict=True):
+        torch.bmm(at, windows.patches(some), out=to)
+        squares.append(row_squares(to.flatten(1)))
+    return found, torch.cat(squares)
+
+
+def _padded(values: Tensor, margins: Sequence[int], mode: str) -> Tensor:
+    return functional.pad(values, list(margins), mode=mode) if any(margins) else values
+
+
+def _margins(layer: Convolution) -> Sequence[int]:
+    """What is added around the input, in the order of ``pad``: the last dimension first."""
+    if layer.padding == "valid":
+        return []
+    if layer.padding == "same":
+        totals = [step * (size - 1) for size, step in zip(layer.kernel_size, layer.dilation, strict=True)]
+        return [side for total in reversed(totals) for side in (total // 2, total - total // 2)]
+    return [side for side in reversed(cast(tuple[int, ...], layer.padding)) for _ in range(2)]
+
+
+def _bias(layer: Convolution, grad: Tensor, sums: Tensor | None) -> Uses:
+    if (bias := trained(layer, "bias")) is not None:
+        yield bias, Dense(grad.flatten(2).sum(2) if sums is None else sums)

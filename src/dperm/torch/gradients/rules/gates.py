@@ -1,0 +1,137 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Gates of recurrent layers: sums of products with matrices, whose gradient arrives at a marker that stands for them.
+
+A scan over time is one operation of autograd, and what it computes inside has no gradient edge. A *marker* is a tensor
+of zeros in the shape of the gates that the scan takes as an argument: the gradient that the scan returns for it is the
+gradient at the gates. In a backward pass that goes on beyond it, as in ordinary training, the matrices get theirs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from dperm.torch.gradients.factors import Dense, outer
+from dperm.torch.gradients.tape import Tape, Uses
+
+Matrix = tuple[nn.Parameter, nn.Parameter | None]
+"""A matrix and what is added to its products."""
+
+
+class _Mark(torch.autograd.Function):
+    """Zeros for gates sum_j W_j a_j + b_j; the inputs a_j are known after the scan."""
+
+    @staticmethod
+    def forward(ctx: Any, shape: tuple[int, ...], inputs: list[Tensor], *weights: Any) -> Tensor:
+        ctx.inputs = inputs
+        return weights[0].new_zeros(1).expand(shape)  # type: ignore[no-any-return]
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        flat = grads[0].flatten(0, -2)
+        found: list[Tensor | None] = []
+        for number, values in enumerate(ctx.inputs):
+            weight, bias = ctx.needs_input_grad[2 + 2 * number : 4 + 2 * number]
+            found += [flat.t() @ values.flatten(0, -2) if weight else None, flat.sum(0) if bias else None]
+        return None, None, *found
+
+
+@dataclass(frozen=True)
+class Marker:
+    """The marker of gates of ``shape`` (time, examples, width) or (examples, width), products with ``matrices``."""
+
+    matrices: tuple[Matrix, ...]
+    inputs: list[Tensor]
+    gates: Tensor
+
+    @classmethod
+    def of(cls, shape: Sequence[int], *matrices: Matrix) -> "Marker":
+        """A new marker, which has a gradient if any of the matrices is trained."""
+        inputs: list[Tensor] = []
+        weights = [weight for matrix in matrices for weight in matrix]
+        return cls(matrices, inputs, _Mark.apply(tuple(shape), inputs, *weights))  # type: ignore[no-untyped-call]
+
+    def record(self, tape: Tape, module: nn.Module, *inputs: Tensor) -> None:
+        """Note what each of the matrices met, time first as the gates."""
+        self.inputs.extend(value.detach() for value in inputs)
+        tape.record(self._rule, module, inputs, self.gates)
+
+    def _rule(self, module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
+        """Sequence layers, examples first."""
+        grad, total = _examples_first(grad), None
+        for (weight, bias), values in zip(self.matrices, inputs, strict=True):
+            if weight.requires_grad:
+                yield weight, outer(_examples_first(values), grad, weight.shape)
+            if bias is not None and bias.requires_grad:
+                total = Dense(grad if grad.dim() == 2 else grad.sum(1)) if total is None else total
+                yield bias, total
+
+
+def _examples_first(values: Tensor) -> Tensor:
+    return values.transpose(0, 1) if values.dim() == 3 else values
+
+
+@dataclass(frozen=True)
+class Direction:
+    """One layer in one direction of time: the matrices that meet the inputs, and the states before each step.
+
+    ``ended`` (T, B, 1) says where sequences of different lengths are over, if they are read forwards.
+    """
+
+    inputs: Matrix
+    states: Matrix
+    reverse: bool
+    projection: nn.Parameter | None = None
+    ended: Tensor | None = None
+
+    @classmethod
+    def of(cls, module: nn.RNNBase, layer: int, *, reverse: bool) -> "Direction":
+        """The matrices by their names in ``module``."""
+        end = f"_l{layer}_reverse" if reverse else f"_l{layer}"
+        inputs, states = (
+            (getattr(module, f"weight_{side}{end}"), getattr(module, f"bias_{side}{end}", None))
+            for side in ("ih", "hh")
+        )
+        return cls(inputs, states, reverse, getattr(module, f"weight_hr{end}", None))
+
+    def in_order(self, values: Tensor) -> list[Tensor]:
+        """The slices along time, in the order in which they are visited."""
+        slices = list(values.unbind(0))
+        return slices[::-1] if self.reverse else slices
+
+    def trail(self, start: Tensor, steps: int) -> Tensor:
+        """Room for the states from ``start`` on, in the order of time: those of T steps, and one more at an end."""
+        room = start.new_empty(steps + 1, *start.shape)
+        room[-1 if self.reverse else 0] = start
+        return room
+
+    def stop(self, step: int, gates: Tensor) -> None:
+        """Zeros, in place, for sequences that are over: what grew beyond all numbers there would meet gradients 0."""
+        if self.ended is not None:
+            gates.masked_fill_(self.ended[step], 0)
+
+    def living(self, values: Tensor) -> Tensor:
+        """Values (T, B, D) with zeros for sequences that are over."""
+        return values if self.ended is None else values.masked_fill(self.ended, 0)
+
+    def after(self, trail: Tensor) -> Tensor:
+        """The states after each step."""
+        return trail[:-1] if self.reverse else trail[1:]
+
+    def before(self, trail: Tensor) -> Tensor:
+        """The states before each step."""
+        return trail[1:] if self.reverse else trail[:-1]
+
+
+def products(matrix: Matrix, values: Tensor, *more: Tensor | None) -> Tensor:
+    """W a + b for all steps (T, B, d), where b may be a sum."""
+    weight, bias = matrix[0].detach(), matrix[1]
+    added = [part.detach() for part in (bias, *more) if part is not None]
+    flat = values.flatten(0, 1)
+    found = torch.addmm(sum(added[1:], added[0]), flat, weight.t()) if added else flat @ weight.t()
+    return found.view(*values.shape[:2], -1)

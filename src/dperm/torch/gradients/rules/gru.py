@@ -1,0 +1,114 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""The scan of a GRU: only h W' is done step by step, most else for all steps at once.
+
+With a = W x + b and s = U h_{t-1} + c:  r = sigmoid(a_r + s_r), z = sigmoid(a_z + s_z), n = tanh(a_n + r s_n) and
+h_t = n + z (h_{t-1} - n). Backward, with d the gradient at h_t:  da_n = d (1 - z)(1 - n^2), ds_n = da_n r,
+da_r = ds_r = da_n s_n r(1 - r), da_z = ds_z = d (h_{t-1} - n) z(1 - z), and d z + U' ds for the step before.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from dperm.torch.gradients.rules.gates import Direction, Marker, products
+from dperm.torch.gradients.tape import Tape
+
+
+def gru_scan(
+    way: Direction, inputs: Tensor, states: tuple[Tensor, ...], module: nn.RNNBase, tape: Tape
+) -> tuple[Tensor, ...]:
+    """Hidden states after each step."""
+    shape = (*inputs.shape[:2], 3 * module.hidden_size)
+    at_inputs, at_states = (Marker.of(shape, matrix) for matrix in (way.inputs, way.states))
+    found = _GRUScan.apply(at_inputs.gates, at_states.gates, inputs, states[0], way)  # type: ignore[no-untyped-call]
+    at_inputs.record(tape, module, inputs)
+    at_states.record(tape, module, way.living(found[1]))
+    return (found[0],)
+
+
+class _GRUScan(torch.autograd.Function):
+    """Hidden states (T, B, H) of inputs (T, B, D), and those before each step; two markers, for a and for s."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, at_inputs: Tensor, at_states: Tensor, inputs: Tensor, start: Tensor, way: Direction
+    ) -> tuple[Tensor, Tensor]:
+        gates = products(way.inputs, inputs, _shared(way, start.shape[1]))
+        hidden = way.trail(start, len(inputs))
+        inner = torch.empty_like(way.after(hidden))
+        _forward(gates, hidden, inner, way)
+        ctx.way = way
+        ctx.save_for_backward(gates, hidden, inner)
+        before = way.before(hidden)
+        ctx.mark_non_differentiable(before)
+        return way.after(hidden), before
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor | None, ...]:
+        gates, hidden, inner = ctx.saved_tensors
+        way = ctx.way
+        at_states, new = _local(gates, way.before(hidden), inner)
+        update = gates[..., new.shape[2] : 2 * new.shape[2]]
+        end, along = _backward(at_states, update, grads[0], way)
+        at_inputs = at_states.clone()
+        torch.mul(new, along, out=at_inputs[..., 2 * new.shape[2] :])
+        found = at_inputs @ way.inputs[0].detach() if ctx.needs_input_grad[2] else None
+        return at_inputs, at_states, found, end, None
+
+
+def _shared(way: Direction, width: int) -> Tensor | None:
+    """The vector c without its last third, which is inside the product with r."""
+    bias = way.states[1]
+    return None if bias is None else torch.cat([bias.detach()[: 2 * width], bias.new_zeros(width)])
+
+
+def _forward(gates: Tensor, hidden: Tensor, inner: Tensor, way: Direction) -> None:
+    """Fill the room, and turn products with inputs into gates; ``inner`` is s_n."""
+    width = hidden.shape[2]
+    weight, bias = way.states[0].detach(), way.states[1]
+    soft, fresh = weight[: 2 * width].t().contiguous(), weight[2 * width :].t().contiguous()
+    added = hidden.new_zeros(width) if bias is None else bias.detach()[2 * width :]
+    both = way.in_order(gates[..., : 2 * width])
+    r, z, n = (way.in_order(part) for part in gates.split(width, 2))
+    h, s = way.in_order(hidden), way.in_order(inner)
+    for t in range(len(both)):
+        both[t].addmm_(h[t], soft)
+        way.stop(t, both[t])
+        both[t].sigmoid_()
+        torch.addmm(added, h[t], fresh, out=s[t])
+        way.stop(t, s[t])
+        n[t].addcmul_(r[t], s[t]).tanh_()
+        torch.lerp(n[t], h[t], z[t], out=h[t + 1])
+
+
+def _local(gates: Tensor, before: Tensor, inner: Tensor) -> tuple[Tensor, Tensor]:
+    """What d is multiplied by to give ds, and to give da_n, for all steps."""
+    reset, update, new = gates.split(inner.shape[2], 2)
+    local = torch.addcmul(gates, gates, gates, value=-1)
+    at_reset, at_update, at_new = local.split(inner.shape[2], 2)
+    at_update.mul_(before - new)
+    fresh = torch.mul(new, new).neg_().add_(1)
+    fresh.addcmul_(fresh, update, value=-1)
+    torch.mul(fresh, reset, out=at_new)
+    at_reset.mul_(inner).mul_(fresh)
+    return local, fresh
+
+
+def _backward(local: Tensor, update: Tensor, grad: Tensor, way: Direction) -> tuple[Tensor, Tensor]:
+    """Turn ``local`` into gradients ds; the gradient at the first state, and those at all later ones."""
+    steps, examples, width = update.shape
+    weight = way.states[0].detach()
+    into, z = way.in_order(local), way.in_order(update)
+    three = way.in_order(local.view(steps, examples, 3, width))
+    along = torch.empty_like(update, memory_format=torch.contiguous_format)
+    d, outside = way.in_order(along), way.in_order(grad)
+    d[-1].copy_(outside[-1])
+    for t in range(steps - 1, 0, -1):
+        three[t].mul_(d[t][:, None])
+        torch.addcmul(outside[t - 1], d[t], z[t], out=d[t - 1]).addmm_(into[t], weight)
+    three[0].mul_(d[0][:, None])
+    return (d[0] * z[0]).addmm_(into[0], weight), along

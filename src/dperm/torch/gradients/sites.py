@@ -1,0 +1,185 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Where in a model parameters are used, and how their per-example gradients are found there.
+
+A module whose forward pass is one that dperm knows has a *rule*, or a *substitute* for its forward pass where the
+original does not show what a rule needs. Parameters that a module of another kind uses itself are *lifted*, if a probe
+has shown that it uses them in ways that are known, and else the whole module is differentiated once more under *vmap*.
+The last resort is that for the model.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor, nn
+
+from dperm.torch.gradients.lifting import Script, lifted_site
+from dperm.torch.gradients.recompute import Manner, Rows, vmap_site
+from dperm.torch.gradients.rules import RULES, SUBSTITUTES
+from dperm.torch.gradients.tape import Rule, Tape
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The result of a probe.
+
+    Attributes
+    ----------
+    scripts
+        Of the modules that can be lifted.
+    again
+        The modules that must be run again, with the reason.
+    rows
+        By module, which arguments have a row for each example.
+    met
+        Identities of the parameters that are used bare.
+    """
+
+    scripts: dict[nn.Module, Script] = field(default_factory=dict)
+    again: dict[nn.Module, str] = field(default_factory=dict)
+    rows: dict[nn.Module, Rows] = field(default_factory=dict)
+    met: frozenset[int] = frozenset()
+
+
+Undo = Callable[[], None]
+UNSEEN = "it has parameters, but no rule"
+"""Why a module is run again whose uses of its own parameters no probe has shown."""
+
+
+@dataclass(frozen=True)
+class Site:
+    """A module and how it is treated.
+
+    Attributes
+    ----------
+    name
+        Of the module in the model; "" for the model itself.
+    method
+        "rule", "substitute", "lifted" or "vmap".
+    install
+        Begins to write on a tape, and returns what ends it.
+    why
+        The reason, if it is not that dperm knows the layer.
+    manner
+        How a module without a rule is run again.
+    """
+
+    name: str
+    module: nn.Module
+    method: str
+    install: Callable[[Tape], Undo]
+    why: str = ""
+    manner: Manner | None = None
+
+
+def sites_of(model: nn.Module, findings: Findings | None = None) -> list[Site]:
+    """The sites of all trained parameters; without findings nothing is lifted.
+
+    A module that is run again is above its children, whose own sites count where they are called from elsewhere.
+    """
+    findings = findings or Findings()
+    found = list(_below("", model, findings, set()))
+    return [_shielded(site, findings, found) for site in found]
+
+
+def whole_model(model: nn.Module, why: str, *, findings: Findings | None = None) -> list[Site]:
+    """The last resort: the model as one site."""
+    manner = Manner(None if findings is None else findings.rows.get(model))
+    return [Site("", model, "vmap", vmap_site("", model, manner), why, manner)]
+
+
+def opaque(module: nn.Module) -> bool:
+    """Whether a module treats its own parameters, so that nobody looks into it."""
+    forward = known_forward(module)
+    return forward in SUBSTITUTES or forward in RULES or computed_weights(module)
+
+
+def known_forward(module: nn.Module) -> Callable[..., Any] | None:
+    """The function that is the module's forward pass; None if an instance has another one, or weights are computed."""
+    if "forward" in vars(module) or computed_weights(module):
+        return None
+    return type(module).forward
+
+
+def computed_weights(module: nn.Module) -> bool:
+    """Whether what the module uses as weights are functions of parameters: parametrizations, weight norm, pruning."""
+    own = [(name, value) for name, value in vars(module).items() if isinstance(value, Tensor)]
+    names = tuple(module._parameters)
+    return "parametrizations" in module._modules or any(
+        value.requires_grad or any(other.startswith(f"{name}_") for other in names) for name, value in own
+    )
+
+
+def _below(name: str, module: nn.Module, findings: Findings, seen: set[nn.Module]) -> Iterator[Site]:
+    if module in seen or not any(parameter.requires_grad for parameter in module.parameters()):
+        return
+    seen.add(module)
+    yield from _sites(name, module, findings)
+    if not opaque(module):
+        for child, inner in module.named_children():
+            yield from _below(f"{name}.{child}" if name else child, inner, findings, seen)
+
+
+def _sites(name: str, module: nn.Module, findings: Findings) -> Iterator[Site]:
+    forward = known_forward(module)
+    if forward in SUBSTITUTES:
+        yield Site(name, module, "substitute", _substituted(module, SUBSTITUTES[forward]))
+    elif forward in RULES:
+        yield Site(name, module, "rule", _hooked(module, RULES[forward]))
+    elif module in findings.again:
+        yield _again(name, module, findings.again[module], findings)
+    elif module in findings.scripts:
+        yield Site(name, module, "lifted", lifted_site(name, module, findings.scripts[module], ()))
+    elif computed_weights(module):
+        yield _again(name, module, "its weights are computed from parameters", findings)
+    elif any(p.requires_grad and id(p) not in findings.met for p in module.parameters(recurse=False)):
+        yield _again(name, module, UNSEEN, findings)
+
+
+def _again(name: str, module: nn.Module, why: str, findings: Findings) -> Site:
+    manner = Manner(findings.rows.get(module))
+    return Site(name, module, "vmap", vmap_site(name, module, manner), why, manner)
+
+
+def _shielded(site: Site, findings: Findings, found: list[Site]) -> Site:
+    """A lifted site that leaves other sites of its parameters alone."""
+    if site.method != "lifted":
+        return site
+    script = findings.scripts[site.module]
+    own = {id(parameter) for parameter in script.parameters}
+    others = [one.module for one in found if own & {id(parameter) for parameter in one.module.parameters()}]
+    below = set(site.module.modules())
+    apart = [other for other in others if other in below or site.module not in set(other.modules())]
+    install = lifted_site(site.name, site.module, script, apart)
+    return Site(site.name, site.module, site.method, install, "it uses parameters itself, in known ways")
+
+
+def _hooked(module: nn.Module, rule: Rule) -> Callable[[Tape], Undo]:
+    def install(tape: Tape) -> Undo:
+        def hook(layer: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], output: Tensor) -> None:
+            if named or len(inputs) != 1:
+                inputs = tuple([value for value in (*inputs, *named.values()) if isinstance(value, Tensor)])
+            tape.record(rule, layer, inputs, output)
+
+        # First of all hooks: others may return something else in place of the output.
+        return module.register_forward_hook(hook, prepend=True, with_kwargs=True).remove
+
+    return install
+
+
+def _substituted(module: nn.Module, substitute: Callable[[Any, Tape], Callable[..., Any]]) -> Callable[[Tape], Undo]:
+    def install(tape: Tape) -> Undo:
+        original, changed = module.forward, substitute(module, tape)
+
+        def forward(*args: Any, **kwargs: Any) -> Any:
+            return original(*args, **kwargs) if tape.paused else changed(*args, **kwargs)
+
+        module.forward = forward
+
+        def undo() -> None:
+            del module.forward
+
+        return undo
+
+    return install

@@ -1,0 +1,269 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Whether examples influence each other in a forward pass, and where this begins.
+
+One example is replaced, and what the model makes of the others must not move. All runs have the same shapes, so that
+the same kernels run, and the same random numbers; a kernel that treats rows alike returns the same bits, or nearly so.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
+
+from dperm.errors import AssumptionError
+from dperm.torch.gradients.layers import in_words
+from dperm.torch.model_checks.model_state import seeded, without_dropout
+from dperm.torch.model_checks.synthetic_inputs import EXAMPLES, Call, Examples, is_large
+from dperm.torch.model_checks.trials import Trial
+
+ROUNDINGS = 2.0**8
+"""Of kernels that do not treat rows alike."""
+KERNELS = 2.0**14
+"""The same for batches of different sizes, which other kernels may treat, with sums in another order."""
+GAP = 10
+"""Between exponents of numbers of different kinds."""
+
+
+def near(one: Tensor, two: Tensor, roundings: float = ROUNDINGS) -> bool:
+    """Whether two tensors agree but for rounding; what is not finite must be the same."""
+    if one.shape != two.shape or not one.is_floating_point():
+        return torch.equal(one, two)
+    if torch.equal(one, two):
+        return True
+    finite = one.isfinite()
+    same = (one == two) | (one.isnan() & two.isnan())
+    near = (one - two).abs() <= roundings * torch.finfo(one.dtype).eps * _scales(one)
+    return bool((same | (near & finite & two.isfinite())).all())
+
+
+def _scales(values: Tensor) -> Tensor:
+    """For each entry the largest one of its kind: entries of -1e9 beside logits say nothing about their rounding.
+
+    Of another kind is what is larger than all smaller entries by a factor of 2^10.
+    """
+    counts = values.isfinite() & (values != 0)
+    if not bool(counts.any()):
+        return torch.zeros_like(values)
+    exponents = torch.where(counts, values, 1).frexp().exponent.long()
+    present: list[int] = sorted(exponents[counts].unique().tolist())
+    exponents = torch.where(counts, exponents, present[0])
+    tops: dict[int, int] = {}
+    for exponent, above in zip(reversed(present), [None, *reversed(present)], strict=False):
+        tops[exponent] = exponent if above is None or above - exponent > GAP else tops[above]
+    kinds = torch.tensor([2.0 ** tops[exponent] for exponent in present], dtype=torch.float64, device=values.device)
+    return kinds[torch.searchsorted(torch.tensor(present, device=values.device), exponents)].to(values.dtype)
+
+
+SIZES = (EXAMPLES, EXAMPLES + 2, 1)
+"""Of batches that a model must know: samples are of any size, and one without examples is padded to one row."""
+
+
+@dataclass
+class Trace:
+    """What goes into modules and comes out, in the order of the run: (module, its parent, whether into it, values)."""
+
+    events: list[tuple[nn.Module, nn.Module | None, bool, list[Tensor]]] = field(default_factory=list)
+    stack: list[nn.Module] = field(default_factory=list)
+
+    def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A module begins."""
+        self.events.append((module, self.stack[-1] if self.stack else None, True, _rows((args, kwargs))))
+        self.stack.append(module)
+
+    def after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        """It ends."""
+        self.stack.pop()
+        self.events.append((module, self.stack[-1] if self.stack else None, False, _rows(output)))
+
+
+def check_influence(model: nn.Module, trial: Trial) -> None:
+    """Refuse a model in which one example moves what comes out for another, or what its layers make of it."""
+    examples = trial.examples
+    call = examples.batch(EXAMPLES)
+    brief = is_large(model)
+    base = _traced(model, call)
+    larger = None if brief and trial.elsewhere else _tried(model, examples.batch(SIZES[1]))
+    rows = ((0, 2) if trial.elsewhere else (1,)) if brief else range(EXAMPLES)
+    for row in rows:
+        changes = [examples.changed(EXAMPLES, row)]
+        changes += [examples.put(call, row, other.batch(EXAMPLES)) for other in trial.others]
+        if row == 1 and not examples.public:
+            changes.append(examples.spoiled(call, row))
+        for change in changes:
+            other = _tried(model, change)
+            if other is None:
+                continue
+            if _moved(base.events[-1][3], other.events[-1][3], row) or _moved_inside(base, other, larger):
+                raise _refusal(model, base, other, row)
+
+
+def shared_lookup(model: nn.Module, examples: Examples) -> str:
+    """Of an embedding that is looked up once for all examples, what is slow about it; empty if there is none."""
+    names = {module: name for name, module in model.named_modules()}
+    for module, _, into, values in _traced(model, examples.batch(EXAMPLES)).events:
+        if (
+            into
+            and isinstance(module, nn.Embedding)
+            and values
+            and (values[0].dim() == 0 or len(values[0]) != EXAMPLES)
+        ):
+            return (
+                f"{in_words(names[module])} is looked up once for all examples; a row of indices for each, as in "
+                f"pos(torch.arange(T).expand(len(x), T)), is quick"
+            )
+    return ""
+
+
+def outputs(model: nn.Module, examples: Examples, size: int) -> list[Tensor]:
+    """All tensors that the model returns for a batch of this size."""
+    return results(model, examples.batch(size))
+
+
+def results(model: nn.Module, call: Call) -> list[Tensor]:
+    """All tensors that the model returns for a call."""
+    seeded()
+    return [leaf for leaf in tree_leaves(model(*call[0], **call[1])) if isinstance(leaf, Tensor)]
+
+
+def _traced(model: nn.Module, call: Call) -> Trace:
+    trace = Trace()
+    hooks: list[Any] = []
+    for module in model.modules():
+        hooks.append(module.register_forward_pre_hook(trace.before, with_kwargs=True))
+        hooks.append(module.register_forward_hook(trace.after))
+    try:
+        seeded()
+        model(*call[0], **call[1])
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return trace
+
+
+def _tried(model: nn.Module, call: Call) -> Trace | None:
+    """The same, or None: such rows are not for this model, which says so."""
+    try:
+        return _traced(model, call)
+    except Exception:  # anything that a forward pass may raise
+        return None
+
+
+def _rows(values: Any) -> list[Tensor]:
+    """Copies of all tensors: modules may overwrite what they are given."""
+    return [leaf.detach().clone() for leaf in tree_leaves(values) if isinstance(leaf, Tensor)]
+
+
+def _moved(base: list[Tensor], other: list[Tensor], row: int) -> bool:
+    """Whether rows other than the one that was changed differ; tensors without a row for each example do not count."""
+    if len(base) != len(other):
+        return True
+    return any(_differs(one, two, row) for one, two in zip(base, other, strict=True))
+
+
+def _differs(one: Tensor, two: Tensor, row: int) -> bool:
+    if one.dim() == 0 or len(one) != EXAMPLES or one.shape != two.shape:
+        return one.shape != two.shape
+    keep = [i for i in range(EXAMPLES) if i != row]
+    return not near(one[keep], two[keep])
+
+
+def _moved_inside(base: Trace, other: Trace, larger: Trace | None) -> bool:
+    """Whether a row more than the changed one is another somewhere inside, where the three runs do the same.
+
+    What has the length of the batch in both sizes has a row for each example, in any order: a model may sort them.
+    """
+    if larger is None:
+        return False
+    steps = [[(module, into, len(values)) for module, _, into, values in run.events] for run in (base, other, larger)]
+    if not steps[0] == steps[1] == steps[2]:
+        return False
+    for (_, _, _, one), (_, _, _, two), (_, _, _, more) in zip(base.events, other.events, larger.events, strict=True):
+        for mine, its, sized in zip(one, two, more, strict=True):
+            rows = mine.dim() > 0 and sized.dim() > 0 and (len(mine), len(sized)) == SIZES[:2]
+            if rows and mine.shape == its.shape and mine.is_floating_point() and _kept(mine, its) < EXAMPLES - 1:
+                return True
+    return False
+
+
+def _kept(one: Tensor, two: Tensor) -> int:
+    """How many rows of the first are rows of the second."""
+    same = int((one == two).flatten(1).all(1).sum()) if one.dim() > 1 else int((one == two).sum())
+    if same >= EXAMPLES - 1:  # mostly, and quick
+        return same
+    return sum(any(near(row, its) for its in two) for row in one)
+
+
+def _refusal(model: nn.Module, base: Trace, other: Trace, row: int) -> AssumptionError:
+    """The refusal, with the first place at which another example moves."""
+    names = {module: name for name, module in model.named_modules()}
+    where, culprit = in_words(""), model
+    for (module, parent, into, one), (_, _, _, two) in zip(base.events, other.events, strict=False):
+        if _moved(one, two, row):
+            culprit = (parent or model) if into else module
+            where = in_words(names[culprit])
+            if into and parent is not None:
+                where = f"the forward pass of {where}, before {in_words(names[module])}"
+            break
+    return AssumptionError(
+        f"the output for an example depends on other examples of the batch, from {where} "
+        f"({type(culprit).__name__}) on: no example has a gradient of its own, and clipping would bound nothing. "
+        f"{_remedy(culprit)}"
+    )
+
+
+def _remedy(module: nn.Module) -> str:
+    if getattr(module, "batch_first", None) is False:
+        return "It takes the second dimension for the examples: use batch_first=True."
+    return (
+        "Work along other dimensions than the first, that of the examples: means, norms and softmax within an example."
+    )
+
+
+MANY, LARGEST = 40, 2**17
+"""Examples of a larger batch, if it has no more numbers than that: some models begin to mix only there."""
+
+
+def check_sizes(model: nn.Module, examples: Examples) -> None:
+    """Refuse a model whose output for an example is another in a smaller batch; random ones cannot be compared."""
+    with without_dropout(model):
+        seeded()
+        state = torch.get_rng_state()
+        one = examples.batch(1)
+        numbers = sum(leaf.numel() for leaf in tree_leaves((one, results(model, one))) if isinstance(leaf, Tensor))
+        brief = is_large(model)
+        size = MANY if MANY * numbers <= LARGEST and not brief else SIZES[1]
+        call = examples.batch(size)
+        whole = [leaf.detach() for leaf in results(model, call)]
+        found = {rows: results(model, examples.picked(call, rows)) for rows in _orders(size, brief=brief)}
+        if not torch.equal(torch.get_rng_state(), state):
+            return
+    for rows, parts in found.items():
+        pairs = [(one[list(rows)], two.detach()) for one, two in zip(whole, parts, strict=True) if two.requires_grad]
+        if not all(near(one, two, KERNELS) for one, two in pairs):
+            raise _size_refusal(first=rows == tuple(range(len(rows))))
+
+
+def _orders(size: int, *, brief: bool) -> list[tuple[int, ...]]:
+    """Rows of a batch: fewer of them, one alone, without the first, in another order, one of them many times.
+
+    The last is for models in which the room for examples of one kind may run out.
+    """
+    if brief:
+        return [(0,), (1, 2, 3), (size - 1, 3, 1, 0), (0,) * size]
+    return [(0, 1, 2), (0,), (1, 2, 3), (size - 1, 3, 1, 0), (0,) * size, (1,) * size]
+
+
+def _size_refusal(*, first: bool) -> AssumptionError:
+    if first:
+        return AssumptionError(
+            "the output for an example depends on the number of examples in the batch, which is private. Divide by "
+            "nothing that has this size, and write the forward pass for each example alone."
+        )
+    return AssumptionError(
+        "the output for an example depends on its place among the examples of the batch: when one is left out, or they "
+        "come in another order, others get another output. Use no number of a row (x[::2], arange(len(x)), roll, "
+        "cumsum), and write the forward pass for each example alone."
+    )

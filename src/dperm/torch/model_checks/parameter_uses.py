@@ -1,0 +1,315 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""How a model uses bare parameters, seen on synthetic inputs: what is not understood is never lifted.
+
+The model runs twice, with 3 and with 5 examples: what has 3 rows and then 5 has one for each example, and what is the
+same size both times has not. Every function of torch that meets a trained parameter outside of a layer with a rule is
+applied with copies of the parameter as well, and both results are compared.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+from torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
+
+from dperm.torch.gradients.lifting import (
+    ALONE,
+    BATCHED,
+    CONSTANT,
+    MIXED,
+    NO_GRADIENT,
+    PARAMETER,
+    REPEATS,
+    SHARED,
+    SPREAD,
+    Script,
+    Step,
+    agrees,
+    gradless,
+    in_place,
+    lifted,
+    out_of_place,
+)
+from dperm.torch.gradients.recompute import Rows, names_of
+from dperm.torch.gradients.sites import Findings
+
+
+def rows_of(calls: Iterable[tuple[list[str], list[Any], list[Any]]]) -> dict[str, bool | None]:
+    """Which arguments have rows, from pairs of calls: names, and whether each argument has one for each example.
+
+    In a pair, a second number of examples tells rows from what has that length by chance. None stands for what is no
+    tensor.
+    """
+    found: dict[str, bool | None] = {}
+    for names, first, second in calls:
+        for name, one, two in zip(names, first, second, strict=False):
+            if one is not None and two is not None:
+                rows = bool(one and two)
+                found[name] = rows if found.get(name, rows) is rows else None
+    return found
+
+
+def is_row(leaf: Any, examples: int) -> bool | None:
+    """Whether a leaf has the length of the batch; None if it is no tensor, or a single number."""
+    if not isinstance(leaf, Tensor) or leaf.dim() == 0:
+        return None
+    return len(leaf) == examples
+
+
+@dataclass
+class Frame:
+    """One call of a module.
+
+    Attributes
+    ----------
+    above
+        The modules in whose calls it happened, the nearest first.
+    batched, whole
+        For each flattened argument whether it has a row for each example; whether all outputs with gradient have.
+    names, rows
+        The names of the arguments, and for each of them the same, or None if it is no tensor.
+    steps, met
+        What it did with bare parameters, and with which.
+    why
+        Why this cannot be lifted; empty if it can.
+    """
+
+    module: nn.Module
+    above: tuple[nn.Module, ...]
+    batched: tuple[bool, ...]
+    whole: bool = False
+    names: list[str] = field(default_factory=list)
+    rows: list[bool | None] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    met: dict[int, nn.Parameter] = field(default_factory=dict)
+    why: str = ""
+
+
+class Recorder(TorchFunctionMode):
+    """Watches one run of a model with a known number of examples."""
+
+    def __init__(self, model: nn.Module, examples: int, opaque: Callable[[nn.Module], bool]) -> None:
+        super().__init__()
+        self.examples, self.opaque = examples, opaque
+        self.frames: list[Frame] = []
+        self.closed: list[Frame] = []
+        self._model = model
+        self._parameters = {id(p): p for p in model.parameters() if p.requires_grad}
+        self._stack: list[Frame | None] = []
+        self._lifts: dict[int, tuple[Tensor, Tensor, Frame]] = {}
+
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The outputs of the model; calls of its modules are in ``frames``, or ``closed`` if opaque."""
+        hooks: list[Any] = []
+        for module in self._model.modules():
+            hooks.append(module.register_forward_pre_hook(self._before, prepend=True, with_kwargs=True))
+            hooks.append(module.register_forward_hook(self._after, always_call=True))
+        try:
+            with self:
+                return self._model(*args, **kwargs)
+        finally:
+            for hook in hooks:
+                hook.remove()
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Any function of torch."""
+        frame = self._stack[-1] if self._stack else None
+        if frame is None or gradless(func):
+            return func(*args, **(kwargs or {}))
+        leaves, spec = tree_flatten((args, kwargs or {}))
+        if not any(self._tracked(leaf) for leaf in leaves):
+            return func(*args, **(kwargs or {}))
+        return self._step(frame, func, leaves, spec)
+
+    def _step(self, frame: Frame, func: Callable[..., Any], leaves: list[Any], spec: Any) -> Any:
+        self._note(frame, leaves)
+        roles = tuple(self._role(leaf) for leaf in leaves)
+        before = [
+            leaf.clone() if in_place(func) and role == BATCHED else leaf
+            for leaf, role in zip(leaves, roles, strict=True)
+        ]
+        args, kwargs = tree_unflatten(leaves, spec)
+        result = func(*args, **kwargs)
+        found = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor) and leaf.requires_grad]
+        if not found and not in_place(func):
+            frame.steps.append(Step(func, roles, NO_GRADIENT))
+            return result
+        step = Step(func, roles, self._kind(func, roles, found))
+        frame.steps.append(step)
+        frame.why = frame.why or self._obstacle(step, leaves, kwargs) or self._tried(frame, step, before, spec, result)
+        return result
+
+    def _note(self, frame: Frame, leaves: list[Any]) -> None:
+        """Note which parameters are met, and tensors of another module's making."""
+        for leaf in leaves:
+            if id(leaf) in self._parameters:
+                frame.met[id(leaf)] = self._parameters[id(leaf)]
+            elif id(leaf) in self._lifts and self._lifts[id(leaf)][2] is not frame:
+                self._lifts[id(leaf)][2].why = frame.why = "a function of parameters leaves the module"
+
+    def _tried(self, frame: Frame, step: Step, leaves: list[Any], spec: Any, result: Any) -> str:
+        """Apply the step to lifts, and compare."""
+        lifts = [self._lift(frame, leaf) for leaf, role in zip(leaves, step.roles, strict=True) if role == PARAMETER]
+        name = getattr(step.function, "__name__", "a function")
+        try:
+            with torch.no_grad():
+                values = lifted(step, [_detached(leaf) for leaf in leaves], spec, lifts)
+                if step.kind == ALONE:
+                    for value, lift in zip(tree_leaves(result), tree_leaves(values), strict=True):
+                        self._lifts[id(value)] = (value, lift, frame)
+                    values = torch.utils._pytree.tree_map(lambda lift: lift[0], values)
+                if agrees(values, result):
+                    return ""
+        except Exception:  # whatever vmap cannot do
+            return f"{name} cannot be applied to one example alone"
+        return f"{name} mixes the examples, or has them not first"
+
+    def _obstacle(self, step: Step, leaves: list[Any], kwargs: dict[str, Any]) -> str:
+        name = getattr(step.function, "__name__", "a function")
+        if kwargs.get("out") is not None or (in_place(step.function) and out_of_place(step.function) is None):
+            return f"{name} works in place"
+        if in_place(step.function) and step.roles[0] != BATCHED:
+            return f"{name} changes a parameter in place"
+        if any(role == SHARED and leaf.requires_grad for leaf, role in zip(leaves, step.roles, strict=True)):
+            return f"{name} meets a tensor with gradient that belongs to no example"
+        return ""
+
+    def _kind(self, func: Callable[..., Any], roles: tuple[str, ...], found: list[Tensor]) -> str:
+        if BATCHED in roles:
+            return MIXED
+        return SPREAD if func in REPEATS and all(self._is_batched(value) for value in found) else ALONE
+
+    def _role(self, leaf: Any) -> str:
+        if not isinstance(leaf, Tensor):
+            return CONSTANT
+        if self._tracked(leaf):
+            return PARAMETER
+        return BATCHED if self._is_batched(leaf) else SHARED
+
+    def _is_batched(self, leaf: Any) -> bool:
+        if not isinstance(leaf, Tensor) or isinstance(leaf, nn.Parameter):
+            return False
+        return leaf.dim() > 0 and len(leaf) == self.examples
+
+    def _tracked(self, leaf: Any) -> bool:
+        return isinstance(leaf, Tensor) and (id(leaf) in self._parameters or id(leaf) in self._lifts)
+
+    def _lift(self, frame: Frame, tensor: Tensor) -> Tensor:
+        if id(tensor) in self._lifts:
+            return self._lifts[id(tensor)][1]
+        return tensor.detach().expand(self.examples, *tensor.shape)
+
+    def _before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        leaves = tree_leaves((args, kwargs))
+        frame = self._stack[-1] if self._stack else None
+        if frame is not None and any(self._tracked(leaf) for leaf in leaves):
+            self._note(frame, leaves)
+            frame.why = "a parameter is handed to another layer"
+        if self._stack and frame is None:
+            self._stack.append(None)
+            return
+        above = tuple(one.module for one in reversed(self._stack) if one is not None)
+        call = Frame(module, above, tuple(self._is_batched(leaf) for leaf in leaves), names=names_of((args, kwargs)))
+        call.rows = [is_row(leaf, self.examples) for leaf in leaves]
+        if self.opaque(module):
+            self.closed.append(call)
+            self._stack.append(None)
+        else:
+            self._stack.append(call)
+
+    def _after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
+        frame = self._stack.pop()
+        if frame is None:
+            return
+        leaves = [leaf for leaf in tree_leaves(output) if isinstance(leaf, Tensor)]
+        frame.whole = all(self._is_batched(leaf) for leaf in leaves if leaf.requires_grad)
+        if any(self._tracked(leaf) for leaf in leaves):
+            self._note(frame, leaves)
+            frame.why = "it returns a parameter, or a function of parameters alone"
+        self.frames.append(frame)
+
+
+def _detached(leaf: Any) -> Any:
+    return leaf.detach() if isinstance(leaf, Tensor) else leaf
+
+
+SIZES = (3, 5)
+"""Examples of the two runs: what has that many rows both times has one for each example."""
+Make = Callable[[int], tuple[tuple[Any, ...], dict[str, Any]]]
+"""From a number of examples to arguments of the model."""
+
+
+def probed(model: nn.Module, make: Make, opaque: Callable[[nn.Module], bool]) -> Findings:
+    """The findings of runs with arguments from ``make``; nobody looks into modules that are ``opaque``."""
+    runs, closed = [], []
+    for examples in SIZES:
+        recorder = Recorder(model, examples, opaque)
+        args, kwargs = make(examples)
+        recorder.run(args, kwargs)
+        runs.append(_by_module(recorder.frames))
+        closed.append(_by_module(recorder.closed))
+    return _findings(model, runs, {**_rows(closed), **_rows(runs)})
+
+
+def _by_module(frames: Iterable[Frame]) -> dict[nn.Module, list[Frame]]:
+    found: dict[nn.Module, list[Frame]] = {}
+    for frame in frames:
+        found.setdefault(frame.module, []).append(frame)
+    return found
+
+
+def _findings(model: nn.Module, runs: Sequence[dict[nn.Module, list[Frame]]], rows: dict[nn.Module, Rows]) -> Findings:
+    frames = {module: [call for run in runs for call in run.get(module, ())] for module in {**runs[0], **runs[1]}}
+    scripts: dict[nn.Module, Script] = {}
+    again: dict[nn.Module, str] = {}
+    for module, calls in frames.items():
+        met = {key: parameter for call in calls for key, parameter in call.met.items()}
+        if not met:
+            continue
+        script, why = _script(calls, tuple(met.values()))
+        if script is not None:
+            scripts[module] = script
+        else:
+            for call in calls:
+                again.setdefault(_host(model, call, frames, met), why)
+    keys = frozenset(key for calls in frames.values() for call in calls for key in call.met)
+    return Findings({m: s for m, s in scripts.items() if m not in again}, again, rows, keys)
+
+
+def _script(calls: Sequence[Frame], parameters: tuple[nn.Parameter, ...]) -> tuple[Script | None, str]:
+    """The script that all calls follow, or why there is none."""
+    why = next((call.why for call in calls if call.why), "")
+    if why:
+        return None, why
+    if any(call.steps != calls[0].steps for call in calls):
+        return None, "it uses its parameters in different ways"
+    places = [place for place in range(min(len(c.batched) for c in calls)) if all(c.batched[place] for c in calls)]
+    if not places:
+        return None, "no argument of it has the examples first"
+    return Script(parameters, tuple(calls[0].steps), places[0]), ""
+
+
+def _host(model: nn.Module, call: Frame, frames: dict[nn.Module, list[Frame]], met: Iterable[int]) -> nn.Module:
+    """The nearest module that can be run again for what a call did: it holds the parameters, with rows in and out."""
+    wanted = set(met)
+    for module in (call.module, *call.above):
+        fits = all(any(one.batched) and one.whole for one in frames[module])
+        if fits and wanted <= {id(parameter) for parameter in module.parameters()}:
+            return module
+    return model
+
+
+def _rows(runs: Sequence[dict[nn.Module, list[Frame]]]) -> dict[nn.Module, Rows]:
+    """By module, which arguments have a row for each example."""
+    return {
+        module: rows_of(
+            (one.names, one.rows, two.rows) for one, two in zip(calls, runs[1].get(module, ()), strict=False)
+        )
+        for module, calls in runs[0].items()
+    }

@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""On which inputs, and at which parameters, a model is tried out.
+
+A model whose last layer is zero, or whose branches are scaled by zero, shows nothing of what it does before; one that
+sorts equal lengths does not sort. So there are two trials: the parameters as they are on inputs of one size, and others
+of a fixed pattern, on rows of different sizes. What a model cannot do in the second trial is no fault of it.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+from torch.utils._pytree import tree_leaves
+
+from dperm.torch.model_checks.model_state import seeded
+from dperm.torch.model_checks.synthetic_inputs import Examples, pattern
+
+RANGES = ((1, 4), (1, 3), (1, 2), (0, 2), (0, 1), (1, 1))
+"""Lowest integer and how many there are, until the model runs: lengths that differ, then indices."""
+LARGEST = 5
+"""Examples of a run that shows whether a trial is possible."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Examples for the model, and parameters with which it runs.
+
+    Attributes
+    ----------
+    examples, others
+        The batch, and examples that may replace one of its rows.
+    values
+        Values of all parameters; without them the parameters stay as they are.
+    """
+
+    examples: Examples
+    others: tuple[Examples, ...] = ()
+    values: tuple[Tensor, ...] = ()
+
+    @property
+    def elsewhere(self) -> bool:
+        """Whether the parameters have other values than the model's own."""
+        return bool(self.values)
+
+    @contextmanager
+    def of(self, model: nn.Module) -> Iterator[None]:
+        """A block in which the model has the parameters of the trial."""
+        if not self.elsewhere:
+            yield
+            return
+        kept = [(parameter, parameter.data) for parameter in model.parameters()]
+        try:
+            for (parameter, _), values in zip(kept, self.values, strict=True):
+                parameter.data = values
+            yield
+        finally:
+            for parameter, values in kept:
+                parameter.data = values
+
+
+def trials(model: nn.Module, examples: Examples) -> Sequence[Trial]:
+    """The trials of a model that runs on ``examples``; only inside of `untouched`."""
+    varied = _varied(model, examples)
+    first = Trial(examples, () if varied is None else (varied,))
+    values = tuple(_moderate(parameter, number) for number, parameter in enumerate(model.parameters()))
+    possible = [Trial(examples if varied is None else varied, (examples,), values)]
+    if varied is not None:
+        possible += [Trial(examples, (varied,), values), Trial(varied, (examples,))]
+    second = next((trial for trial in possible if _runs(model, trial)), None)
+    return [first] if second is None else [first, second]
+
+
+def _varied(model: nn.Module, examples: Examples) -> Examples | None:
+    """Rows of different sizes on which the model runs."""
+    if examples.public:
+        return None
+    tried = (Examples(examples.inputs, integers=count, lowest=low, varied=True) for low, count in RANGES)
+    return next((one for one in tried if _runs(model, Trial(one))), None)
+
+
+def _runs(model: nn.Module, trial: Trial) -> bool:
+    """Whether the model runs in a trial, and says something finite."""
+    try:
+        with trial.of(model):
+            seeded()
+            args, kwargs = trial.examples.batch(LARGEST)
+            found = [leaf for leaf in tree_leaves(model(*args, **kwargs)) if isinstance(leaf, Tensor)]
+        return all(bool(leaf.isfinite().any()) for leaf in found if leaf.requires_grad)
+    except Exception:  # anything that a forward pass may raise
+        return False
+
+
+def _moderate(parameter: nn.Parameter, number: int) -> Tensor:
+    """Values in place of a parameter: activations keep their size in a matrix, and vectors have no zero."""
+    if not parameter.is_floating_point():
+        return parameter.data
+    values = pattern(tuple(parameter.shape), parameter, shift=number + 1)
+    if parameter.dim() < 2:
+        return 0.75 + 0.25 * values
+    return values.mul_(math.sqrt(3 * len(parameter) / max(parameter.numel(), 1)))
