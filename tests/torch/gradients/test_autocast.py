@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from dperm.torch.gradients.per_example import PerExampleGradients
-from dperm.torch.gradients.precision import Precision, without_autocast
+from dperm.torch.gradients.precision import AutocastState, without_autocast
 from dperm.torch.model_checks.check import check_model
 
 
@@ -80,9 +80,9 @@ def test_gradients_under_autocast_are_clipped_in_single_precision(case: str, ins
 
 
 def test_precision_is_found_again() -> None:
-    assert Precision.now("cpu").dtype is None
+    assert AutocastState.now("cpu").dtype is None
     with torch.autocast("cpu", dtype=torch.float16):
-        precision = Precision.now("cpu")
+        precision = AutocastState.now("cpu")
         with without_autocast("cpu"):
             assert not torch.is_autocast_enabled("cpu")
             with precision.again():

@@ -22,7 +22,7 @@ def test_contributions_are_at_most_one(width, steps):
     direction = torch.randn(steps // 2, width).repeat(2, 1) * signs
     with PerExampleGradients(layer) as gradients:
         losses = (layer(inputs) * direction).flatten(1).sum(1)
-        found = gradients.unclipped(losses, Clipping.FLAT, 1e-3).weighed()
+        found = gradients.unclipped(losses, Clipping.FLAT, 1e-3).weigh()
     ((_, _, weights),) = found
     exact = torch.einsum("ntp,ntd->npd", direction.double().expand(60, -1, -1), inputs.double())
     worst = float((exact.flatten(1).norm(dim=1) * weights.double()).max())

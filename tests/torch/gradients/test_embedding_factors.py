@@ -5,17 +5,17 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dperm.torch.gradients.embedding_factors import Rows, joined
+from dperm.torch.gradients.embedding_factors import TableRows, join_tables
 from dperm.torch.gradients.factors import Dense
 
 
-def made(examples: int, places: int, *, rows: int, width: int, seed: int = 0) -> Rows:
+def made(examples: int, places: int, *, rows: int, width: int, seed: int = 0) -> TableRows:
     generator = torch.Generator().manual_seed(seed)
     grads = torch.randn(examples, places, width, generator=generator, dtype=torch.float64)
-    return Rows(torch.randint(0, rows, (examples, places), generator=generator), grads, (rows, width))
+    return TableRows(torch.randint(0, rows, (examples, places), generator=generator), grads, (rows, width))
 
 
-def assert_agrees_with_dense(rows: Rows) -> None:
+def assert_agrees_with_dense(rows: TableRows) -> None:
     dense, examples = Dense(rows.dense()), len(rows.indices)
     weights = torch.linspace(0.5, 2, examples, dtype=torch.float64)
     keep = torch.arange(examples) % 2 == 0
@@ -45,7 +45,7 @@ def test_gradients_are_those_that_a_loop_adds_up():
 
 def test_no_totals_are_made_where_no_index_repeats(monkeypatch):
     rows = made(3, 4, rows=9, width=2)
-    once = Rows(torch.tensor([[3, 1, 2, 0], [5, 6, 8, 7], [4, 0, 3, 8]]), rows.grads, rows.shape)
+    once = TableRows(torch.tensor([[3, 1, 2, 0], [5, 6, 8, 7], [4, 0, 3, 8]]), rows.grads, rows.shape)
     monkeypatch.setattr("dperm.torch.gradients.embedding_factors._squares_of_totals", None)
     torch.testing.assert_close(once.squared_norms(), Dense(once.dense()).squared_norms())
 
@@ -67,6 +67,6 @@ def test_long_sums_are_cut(monkeypatch):
 @pytest.mark.parametrize("number", [1, 3])
 def test_lookups_of_one_table_are_joined(number):
     parts = [made(3, 2 + place, rows=4, width=2, seed=place) for place in range(number)]
-    found = joined(parts)
+    found = join_tables(parts)
     torch.testing.assert_close(found.dense(), sum(part.dense() for part in parts))
     assert_agrees_with_dense(found)

@@ -9,18 +9,18 @@ import torch
 from torch import Tensor
 
 from dperm.errors import ParameterError
-from dperm.torch.gradients.clipping import LONGEST_CLIP, SHORTEST_CLIP, Clipping, Lengths, weights
+from dperm.torch.gradients.clipping import LONGEST_CLIP, SHORTEST_CLIP, Clipping, GradientNorms, clipping_weights
 from dperm.torch.gradients.factors import (
     LONGEST_GRAM,
     WIDEST_GRAM,
     Dense,
-    Factor,
+    GradientFactor,
     Outer,
     OuterSequence,
     affine,
-    combined,
+    combine,
     outer,
-    pays,
+    prefers_dense,
 )
 from dperm.torch.gradients.weighted_sums import weighted_products, weighted_rows
 
@@ -48,7 +48,7 @@ def pairs(*middle: int) -> tuple[Tensor, Tensor]:
     return normal(EXAMPLES, *middle, WIDE), normal(EXAMPLES, *middle, HIGH, seed=1)
 
 
-def factors() -> dict[str, tuple[Factor, Tensor]]:
+def factors() -> dict[str, tuple[GradientFactor, Tensor]]:
     """Every kind of factor, and its gradients."""
     flat, few, many, image = pairs(), pairs(2), pairs(9), pairs(2, 2)
     values, shape = normal(EXAMPLES, 2, 3, seed=2), (HIGH, WIDE)
@@ -69,9 +69,9 @@ def factors() -> dict[str, tuple[Factor, Tensor]]:
         "affine bias": (bias, flat[1]),
         "affine weight of a sequence": (sequence_weight, brute(*many)),
         "affine bias of a sequence": (sequence_bias, many[1].sum(1)),
-        "two uses": (combined([Outer(*flat, shape), OuterSequence(*few, shape)]), brute(*flat) + brute(*few)),
-        "mixed uses": (combined([Outer(*flat, shape), Dense(brute(*few))]), brute(*flat) + brute(*few)),
-        "one use": (combined([Outer(*flat, shape)]), brute(*flat)),
+        "two uses": (combine([Outer(*flat, shape), OuterSequence(*few, shape)]), brute(*flat) + brute(*few)),
+        "mixed uses": (combine([Outer(*flat, shape), Dense(brute(*few))]), brute(*flat) + brute(*few)),
+        "one use": (combine([Outer(*flat, shape)]), brute(*flat)),
     }
 
 
@@ -179,9 +179,9 @@ KINDS = [torch.float32, torch.float64]
 every_precision = pytest.mark.parametrize("dtype", KINDS, ids=["single", "double"])
 
 
-def contribution(factor: Factor, clip_norm: float) -> float:
+def contribution(factor: GradientFactor, clip_norm: float) -> float:
     """The norm of what one example adds, in fast sums."""
-    (weight,) = weights(Clipping.FLAT, clip_norm, [Lengths(factor.squared_norms())]).layers
+    (weight,) = clipping_weights(Clipping.FLAT, clip_norm, [GradientNorms(factor.squared_norms())]).layers
     return float(factor.weighted(weight).double().norm())
 
 
@@ -220,9 +220,9 @@ def test_sequences_that_cancel_are_not_taken_for_short(dtype: torch.dtype) -> No
 
 
 def test_gram_matrices_are_small_enough_for_their_bound() -> None:
-    assert pays(LONGEST_GRAM + 1, 2**16, 2**16)
-    assert not pays(LONGEST_GRAM, 2**16, 2**16)
-    assert pays(2, 1, WIDEST_GRAM)
+    assert prefers_dense(LONGEST_GRAM + 1, 2**16, 2**16)
+    assert not prefers_dense(LONGEST_GRAM, 2**16, 2**16)
+    assert prefers_dense(2, 1, WIDEST_GRAM)
     assert isinstance(outer(normal(1, LONGEST_GRAM + 1, 1), normal(1, LONGEST_GRAM + 1, 1), (1, 1)), Dense)
 
 

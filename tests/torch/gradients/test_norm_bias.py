@@ -13,10 +13,10 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from dperm.torch.compiled.tracing import squared_norms as branchless
-from dperm.torch.gradients.clipping import Clipping, Lengths, weights
-from dperm.torch.gradients.embedding_factors import Rows, Tied
-from dperm.torch.gradients.factors import Dense, Factor, Outer, OuterSequence
+from dperm.torch.compiled.tracing import branchless_squared_norms as branchless
+from dperm.torch.gradients.clipping import Clipping, GradientNorms, clipping_weights
+from dperm.torch.gradients.embedding_factors import TableRows, TiedTable
+from dperm.torch.gradients.factors import Dense, GradientFactor, Outer, OuterSequence
 from dperm.torch.gradients.per_example import PerExampleGradients
 
 pytestmark = pytest.mark.usefixtures("both_ways")
@@ -57,50 +57,52 @@ def signs(width: int, steps: int) -> Tensor:
     return torch.cat([half, -half])[None]
 
 
-def exact_norm(factor: Factor) -> float:
+def exact_norm(factor: GradientFactor) -> float:
     """The norm of the first example's gradient, from the stored numbers in double precision."""
     match factor:
         case OuterSequence() | Outer():
             inputs, grads = (part[0].reshape(-1, part.shape[-1]).double() for part in (factor.inputs, factor.grads))
             return math.sqrt(sum(float((grads.T @ part).square().sum()) for part in inputs.split(2**14, 1)))
-        case Rows():
-            return float(Rows(factor.indices[:1], factor.grads[:1].double(), factor.shape).dense().norm())
-        case Tied():
-            rows = Rows(factor.rows.indices, factor.rows.grads.double(), factor.shape)
+        case TableRows():
+            return float(TableRows(factor.indices[:1], factor.grads[:1].double(), factor.shape).dense().norm())
+        case TiedTable():
+            rows = TableRows(factor.rows.indices, factor.rows.grads.double(), factor.shape)
             rest = OuterSequence(factor.rest.inputs.double(), factor.rest.grads.double(), factor.shape)
             return float((rows.dense() + rest.dense()).norm())
     return float(factor.dense()[:1].double().norm())
 
 
-def contribution(factor: Factor, norms: Callable[[Factor], Tensor] = lambda factor: factor.squared_norms()) -> float:
+def contribution(
+    factor: GradientFactor, norms: Callable[[GradientFactor], Tensor] = lambda factor: factor.squared_norms()
+) -> float:
     """The norm of an example's clipped gradient, in clip norms."""
-    (weight,) = weights(Clipping.FLAT, CLIP, [Lengths(norms(factor))]).layers
+    (weight,) = clipping_weights(Clipping.FLAT, CLIP, [GradientNorms(norms(factor))]).layers
     return float(weight[0].double()) * exact_norm(factor)
 
 
-def sequence(kind: str, size: int, steps: int, kept: float) -> Factor:
+def sequence(kind: str, size: int, steps: int, kept: float) -> GradientFactor:
     return OuterSequence(cancelling(ROWS[kind](size), steps, kept), signs(4, steps), (4, size))
 
 
-def table(kind: str, size: int, steps: int, kept: float) -> Factor:
+def table(kind: str, size: int, steps: int, kept: float) -> GradientFactor:
     """One word with a large gradient, many that vanish beside it, and one that takes back most of the first."""
     grads = torch.full((1, steps, size), 2.0**-25) * ROWS[kind](size).sign()
     grads[0, 0], grads[0, -1] = ROWS[kind](size), (kept - 1) * ROWS[kind](size)
-    return Rows(torch.zeros(1, steps, dtype=torch.long), grads, (2, size))
+    return TableRows(torch.zeros(1, steps, dtype=torch.long), grads, (2, size))
 
 
-def tied(kind: str, size: int, steps: int, kept: float) -> Factor:
+def tied(kind: str, size: int, steps: int, kept: float) -> GradientFactor:
     """The gradient as a table takes back most of that as a matrix."""
     row, at = ROWS[kind](size), torch.zeros(1, steps, dtype=torch.long)
     matrix = OuterSequence(row.repeat(steps, 1)[None], torch.ones(1, steps, 1), (1, size))
-    return Tied(Rows(at, ((kept - 1) * row).repeat(steps, 1)[None], (1, size)), matrix)
+    return TiedTable(TableRows(at, ((kept - 1) * row).repeat(steps, 1)[None], (1, size)), matrix)
 
 
-def row(kind: str, size: int, steps: int, kept: float) -> Factor:
+def row(kind: str, size: int, steps: int, kept: float) -> GradientFactor:
     return Dense(ROWS[kind](size)[None])
 
 
-def pair(kind: str, size: int, steps: int, kept: float) -> Factor:
+def pair(kind: str, size: int, steps: int, kept: float) -> GradientFactor:
     return Outer(ROWS[kind](size)[None], ROWS[kind](4)[None], (4, size))
 
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from dperm.torch.gradients import weighted_sums
-from dperm.torch.gradients.clipping import Clipping, Lengths, weights
-from dperm.torch.gradients.embedding_factors import Rows
+from dperm.torch.gradients.clipping import Clipping, GradientNorms, clipping_weights
+from dperm.torch.gradients.embedding_factors import TableRows
 from dperm.torch.gradients.factors import Dense, Outer, OuterSequence
 from dperm.torch.noise import sum_error
 
@@ -38,7 +38,7 @@ def factor_of(kind: str):
     if kind == "sequence of one input":
         return OuterSequence(inputs[:, :1].expand(-1, STEPS, -1).double(), grads.double(), (2, 3))
     if kind == "rows":
-        return Rows(torch.tensor([[0, 1, 0, 2, 0]] * EXAMPLES), grads.double(), (3, 2))
+        return TableRows(torch.tensor([[0, 1, 0, 2, 0]] * EXAMPLES), grads.double(), (3, 2))
     return Dense(numbers(EXAMPLES, 4, seed=3).double())
 
 
@@ -47,7 +47,7 @@ def exact_gradient(factor, example: int) -> list[Fraction]:
     if isinstance(factor, Dense):
         return [Fraction(value) for value in factor.values[example].flatten().tolist()]
     total = [[Fraction(0)] * factor.shape[1] for _ in range(factor.shape[0])]
-    if isinstance(factor, Rows):
+    if isinstance(factor, TableRows):
         for place, grad in zip(factor.indices[example].tolist(), factor.grads[example].tolist(), strict=True):
             for column, value in enumerate(grad):
                 total[place][column] += Fraction(value)
@@ -72,7 +72,7 @@ KINDS = ["outer", "sequence", "sequence of one input", "rows", "dense"]
 def test_contributions_have_norm_one_and_their_sum_the_stated_error(kind, clipping, monkeypatch):
     monkeypatch.setattr(weighted_sums, "LONGEST", 6)  # sums are cut, as long ones are
     factor = factor_of(kind)
-    own = weights(clipping, 1e-3, [Lengths(factor.squared_norms(), factor.spread())]).layers[0]
+    own = clipping_weights(clipping, 1e-3, [GradientNorms(factor.squared_norms(), factor.spread())]).layers[0]
     gradients = [exact_gradient(factor, example) for example in range(EXAMPLES)]
     kept = [[Fraction(float(own[k])) * value for value in gradients[k]] for k in range(EXAMPLES)]
     assert all(square(vector) <= 1 for vector in kept)

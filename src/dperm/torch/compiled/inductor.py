@@ -13,13 +13,13 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicO
 from torch.fx import GraphModule
 
 from dperm.errors import AssumptionError, DpermError
-from dperm.torch.compiled.tracing import data_dependent
+from dperm.torch.compiled.tracing import data_dependence_error
 
 Compiled = Callable[[list[Tensor]], Sequence[Tensor]]
 """From a list of inputs, which it empties, to the outputs; to be called without gradients."""
 
 
-def compiled(graph: GraphModule, inputs: Sequence[Tensor]) -> Compiled:
+def compile_graph(graph: GraphModule, inputs: Sequence[Tensor]) -> Compiled:
     """The graph as machine code, for inputs of the shapes, strides and types of ``inputs``."""
     try:
         with torch.no_grad(), warnings.catch_warnings():
@@ -28,7 +28,7 @@ def compiled(graph: GraphModule, inputs: Sequence[Tensor]) -> Compiled:
             warnings.filterwarnings("ignore", category=FutureWarning)
             return _compiled(graph, [value.detach() for value in inputs])
     except Exception as error:
-        raise _in_words(error) from None
+        raise _translate_error(error) from None
 
 
 def _compiled(graph: GraphModule, inputs: list[Tensor]) -> Compiled:
@@ -51,12 +51,12 @@ def _compiled(graph: GraphModule, inputs: list[Tensor]) -> Compiled:
     return lambda values: outer(*values)
 
 
-def _in_words(error: Exception) -> DpermError:
+def _translate_error(error: Exception) -> DpermError:
     from torch._inductor.exc import CppCompileError, InvalidCxxCompiler
 
     causes = list(_causes(error))
     if any(isinstance(cause, DynamicOutputShapeException | DataDependentOutputException) for cause in causes):
-        return data_dependent()
+        return data_dependence_error()
     if any(isinstance(cause, InvalidCxxCompiler | CppCompileError) for cause in causes):
         return AssumptionError(
             "a compiled step needs a C++ compiler that works, and torch has found none or it failed. Install g++ or "

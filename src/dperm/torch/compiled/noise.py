@@ -12,7 +12,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from dperm.errors import ParameterError
 from dperm.noise.bits import Stream
-from dperm.torch.compiled.inductor import Compiled, compiled
+from dperm.torch.compiled.inductor import Compiled, compile_graph
 
 PIECE = 2.0**16
 
@@ -30,7 +30,7 @@ class CompiledNoise:
         What makes a graph runnable; the default compiles it.
     """
 
-    def __init__(self, sums: Sequence[Tensor], scale: float, *, code: Callable[..., Compiled] = compiled) -> None:
+    def __init__(self, sums: Sequence[Tensor], scale: float, *, code: Callable[..., Compiled] = compile_graph) -> None:
         self._pairs = pairs_of(sums)
         self._scale, self._factor = torch.tensor(scale), torch.tensor(1.0)
         self._last = 1.0

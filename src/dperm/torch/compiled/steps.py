@@ -12,7 +12,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from dperm.noise.bits import Stream
 from dperm.noise.pool import MOST
-from dperm.torch.compiled.inductor import Compiled, compiled
+from dperm.torch.compiled.inductor import Compiled, compile_graph
 from dperm.torch.compiled.noise import noisy, pairs_of
 from dperm.torch.compiled.sums import CompiledSum
 from dperm.torch.gaussian import floating_pool
@@ -40,7 +40,7 @@ class CompiledStep:
         parameters: Sequence[nn.Parameter],
         *,
         scale: float,
-        code: Callable[..., Compiled] = compiled,
+        code: Callable[..., Compiled] = compile_graph,
     ) -> None:
         self._sums, self.parameters = sums, list(parameters)
         self._pairs = pairs_of(self.parameters)
@@ -82,7 +82,7 @@ class CompiledStep:
                 if observe is not None:
                     observe(weights)
                 return found
-            sums = self._sums.by_engine(batch, keep, observe)
+            sums = self._sums.without_compilation(batch, keep, observe)
             totals = [sums.get(value, torch.zeros_like(value)) for value in self.parameters]
             return noisy(totals, bits, self._scale, self._factor)
 

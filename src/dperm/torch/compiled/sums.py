@@ -10,8 +10,8 @@ from torch import Tensor
 
 from dperm.checks import shown
 from dperm.errors import AssumptionError, ParameterError
-from dperm.torch.compiled.inductor import Compiled, compiled
-from dperm.torch.compiled.tracing import Loss, traced
+from dperm.torch.compiled.inductor import Compiled, compile_graph
+from dperm.torch.compiled.tracing import Loss, trace_sum
 from dperm.torch.gradients.clipping import Clipping
 from dperm.torch.gradients.per_example import PerExampleGradients, Sums
 from dperm.torch.gradients.precision import plain_arithmetic
@@ -53,17 +53,17 @@ class CompiledSum:
         *,
         clip_norm: float = 1.0,
         clipping: Clipping | str = Clipping.FLAT,
-        code: Callable[..., Compiled] = compiled,
+        code: Callable[..., Compiled] = compile_graph,
     ) -> None:
         self._gradients, self._loss, self._clipping = gradients, loss, Clipping.of(clipping)
         batch = [part.contiguous() for part in batch]
         keep = torch.ones(len(batch[0]), dtype=torch.bool)
         self._clip_norm = clip_norm
         self._clip = torch.tensor(clip_norm, dtype=_precision(gradients))
-        trace = traced(gradients, loss, batch, keep=keep, clip_norm=self._clip, clipping=self._clipping)
-        self.trace, self._held, self._parameters = trace, trace.held, trace.parameters
+        trace = trace_sum(gradients, loss, batch, keep=keep, clip_norm=self._clip, clipping=self._clipping)
+        self.trace, self._held, self._parameters = trace, trace.state, trace.parameters
         self._expected = [(part.shape, part.dtype) for part in (*batch, keep)]
-        self._state = self._found_state()
+        self._state = self._current_state()
         self.examples = [*self._held, *batch, keep, self._clip]
         self._code = code(trace.graph, self.examples)
         if not trace.is_random:
@@ -94,7 +94,7 @@ class CompiledSum:
         with plain_arithmetic("cpu"):
             *sums, total, weights = self._code(inputs)
         if not math.isfinite(total.item()):
-            return self.by_engine(batch, keep, observe)
+            return self.without_compilation(batch, keep, observe)
         if observe is not None:
             observe(weights)
         return dict(zip(self._parameters, sums, strict=True))
@@ -108,10 +108,12 @@ class CompiledSum:
             self._clip.fill_(self._clip_norm)
         return [*self._held, *batch, keep, self._clip]
 
-    def by_engine(self, batch: Sequence[Tensor], keep: Tensor, observe: Callable[[Tensor], None] | None = None) -> Sums:
+    def without_compilation(
+        self, batch: Sequence[Tensor], keep: Tensor, observe: Callable[[Tensor], None] | None = None
+    ) -> Sums:
         """The same without compiled code: rare, so that it may be slow."""
         model, loss = self._gradients.model, self._loss
-        self._gradients.tape.taken()
+        self._gradients.tape.take()
         with torch.enable_grad():
             losses = loss(model(batch[0]), *batch[1:])
         return self._gradients.clipped_sum(
@@ -121,7 +123,7 @@ class CompiledSum:
     def _check(self, batch: Sequence[Tensor]) -> None:
         """Other values in the same places must give what the engine gives: nothing of the example is in the code."""
         other, keep = [part.flip(0) for part in batch], torch.arange(len(batch[0])) % 3 > 0
-        sums, truth = self(other, keep), self.by_engine(other, keep)
+        sums, truth = self(other, keep), self.without_compilation(other, keep)
         if sums.keys() == truth.keys() and all(_close(sums[key], truth[key]) for key in truth):
             return
         raise AssumptionError(
@@ -132,16 +134,16 @@ class CompiledSum:
     def _check_inputs(self, inputs: list[Tensor]) -> None:
         if [(part.shape, part.dtype) for part in inputs] != self._expected:
             raise ParameterError(
-                f"a compiled step takes batches as it was compiled for, {_in_words(self._expected)}, got "
-                f"{_in_words([(part.shape, part.dtype) for part in inputs])}. Pad short batches, with keep=False there."
+                f"a compiled step takes batches as it was compiled for, {_describe_parts(self._expected)}, got "
+                f"{_describe_parts([(part.shape, part.dtype) for part in inputs])}. Pad short batches, with keep=False there."
             )
-        if self._found_state() != self._state:
+        if self._current_state() != self._state:
             raise ParameterError(
                 "the model is not as it was compiled: it is in another mode, of another precision, or other parameters "
                 "are trained. Compile it after such changes, and evaluate without gradients outside of it."
             )
 
-    def _found_state(self) -> tuple[bool, list[tuple[torch.dtype, bool]]]:
+    def _current_state(self) -> tuple[bool, list[tuple[torch.dtype, bool]]]:
         return self._gradients.model.training, [(value.dtype, value.requires_grad) for value in self._held]
 
 
@@ -159,5 +161,5 @@ def _precision(gradients: PerExampleGradients) -> torch.dtype:
     return next((value.dtype for value in gradients.model.parameters() if value.requires_grad), torch.float32)
 
 
-def _in_words(parts: list[tuple[torch.Size, torch.dtype]]) -> str:
+def _describe_parts(parts: list[tuple[torch.Size, torch.dtype]]) -> str:
     return ", ".join(f"{tuple(shape)} {str(dtype).removeprefix('torch.')}" for shape, dtype in parts)

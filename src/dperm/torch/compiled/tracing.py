@@ -14,29 +14,29 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from dperm.errors import AssumptionError, ParameterError
 from dperm.torch.gradients.clipping import LONGEST_SQUARE, SLACK, STABLE, Clipping
-from dperm.torch.gradients.embedding_factors import Rows, Tied, spread_of_rows
-from dperm.torch.gradients.factors import Dense, Factor, floored, in_double
+from dperm.torch.gradients.embedding_factors import TableRows, TiedTable, spread_of_rows
+from dperm.torch.gradients.factors import Dense, GradientFactor, floor_norms, in_double
 from dperm.torch.gradients.per_example import PerExampleGradients
 
 
-def squared_norms(factor: Factor) -> Tensor:
+def branchless_squared_norms(factor: GradientFactor) -> Tensor:
     """The squared norm of every example's gradient."""
     match factor:
-        case Rows():
+        case TableRows():
             return in_double(_squared_rows, factor.grads, factor.indices)
-        case Tied():
-            return factor.squared_norms(squared_norms)
+        case TiedTable():
+            return factor.squared_norms(branchless_squared_norms)
     return factor.squared_norms()
 
 
-def weighted(factor: Factor, weights: Tensor) -> Tensor:
+def branchless_sum(factor: GradientFactor, weights: Tensor) -> Tensor:
     """The weighted sum; that of gradients as they are is no product of matrices, so that it joins what is around it."""
     if isinstance(factor, Dense):
         return (factor.values * weights.reshape(-1, *[1] * (factor.values.dim() - 1))).sum(0)
     return factor.weighted(weights)
 
 
-def clipping_weights(
+def branchless_weights(
     clipping: Clipping, clip_norm: Tensor, squares: Sequence[Tensor], layers: list[int]
 ) -> list[Tensor]:
     """A weight for every example, for each of the parameters, whose layers have numbers; 0 in all if not finite."""
@@ -63,7 +63,7 @@ def _squared_rows(grads: Tensor, indices: Tensor) -> Tensor:
     """The sums of gradients of the same index, squared; of k places with one index each has a share of 1/k."""
     same = (indices[:, :, None] == indices[:, None, :]).to(grads.dtype)
     totals = torch.bmm(same, grads)
-    return floored((totals.square().sum(2) / same.sum(2)).sum(1), spread_of_rows(grads))
+    return floor_norms((totals.square().sum(2) / same.sum(2)).sum(1), spread_of_rows(grads))
 
 
 def _added(parts: Sequence[Tensor]) -> Tensor:
@@ -77,7 +77,7 @@ Loss = Callable[..., Tensor]
 
 
 @dataclass(frozen=True)
-class Trace:
+class TracedSum:
     """A graph and what its inputs and outputs are.
 
     Attributes
@@ -92,7 +92,7 @@ class Trace:
     """
 
     graph: GraphModule
-    held: list[Tensor]
+    state: list[Tensor]
     parameters: list[nn.Parameter]
 
     @property
@@ -102,7 +102,7 @@ class Trace:
         return any(torch.Tag.nondeterministic_seeded in getattr(target, "tags", ()) for target in targets)
 
 
-def traced(
+def trace_sum(
     gradients: PerExampleGradients,
     loss: Loss,
     batch: Sequence[Tensor],
@@ -110,38 +110,38 @@ def traced(
     keep: Tensor,
     clip_norm: Tensor,
     clipping: Clipping,
-) -> Trace:
+) -> TracedSum:
     """The trace of a sum for batches of these shapes."""
     model = gradients.model
-    held: list[Tensor] = [*model.parameters(), *model.buffers()]
+    state: list[Tensor] = [*model.parameters(), *model.buffers()]
     found: list[nn.Parameter] = []
 
     def step(*inputs: Tensor) -> list[Tensor]:
         *rest, kept, clip = inputs  # what is held is the model's own, which the trace knows again
-        first, *targets = rest[len(held) :]
+        first, *targets = rest[len(state) :]
         factors = gradients.factors(loss(model(first), *targets))
         found[:] = [parameter for parameter, _ in factors]
         if not factors:
             raise ParameterError("nothing is trained: the losses do not depend on a parameter inside the with block.")
         with torch.no_grad():
-            squares = [squared_norms(factor) for _, factor in factors]
-            weights = clipping_weights(clipping, clip, squares, [gradients.layers[parameter] for parameter in found])
+            squares = [branchless_squared_norms(factor) for _, factor in factors]
+            weights = branchless_weights(clipping, clip, squares, [gradients.layers[parameter] for parameter in found])
             weights = [torch.where(kept, weight, 0) for weight in weights]
-            sums = [weighted(factor, weight) for (_, factor), weight in zip(factors, weights, strict=True)]
+            sums = [branchless_sum(factor, weight) for (_, factor), weight in zip(factors, weights, strict=True)]
             return [*sums, torch.stack([total.sum() for total in sums]).sum(), weights[0]]
 
     try:
-        graph = make_fx(step)(*held, *batch, keep, clip_norm)
+        graph = make_fx(step)(*state, *batch, keep, clip_norm)
     except RuntimeError as error:
         if "tracing tensor" not in str(error):
             raise
-        raise data_dependent() from None
+        raise data_dependence_error() from None
     finally:
-        gradients.tape.taken()
-    return Trace(graph, held, found)
+        gradients.tape.take()
+    return TracedSum(graph, state, found)
 
 
-def data_dependent() -> AssumptionError:
+def data_dependence_error() -> AssumptionError:
     """What to say of a model that looks at its data."""
     return AssumptionError(
         "a compiled step needs a model and a loss that do the same whatever the data are, but an operation here "

@@ -12,7 +12,7 @@ from torch.nn.functional import pad
 
 from dperm.checks import shown
 from dperm.errors import ParameterError
-from dperm.torch.compiled.inductor import Compiled, compiled
+from dperm.torch.compiled.inductor import Compiled, compile_graph
 from dperm.torch.compiled.steps import CompiledStep
 from dperm.torch.compiled.sums import CompiledSum
 from dperm.torch.compiled.tracing import Loss
@@ -45,7 +45,9 @@ class CompiledTraining:
         What makes a graph runnable; the default compiles it.
     """
 
-    def __init__(self, training: "PrivateTraining", loss: Loss, *, code: Callable[..., Compiled] = compiled) -> None:
+    def __init__(
+        self, training: "PrivateTraining", loss: Loss, *, code: Callable[..., Compiled] = compile_graph
+    ) -> None:
         if training.plan.noise.double:
             raise ParameterError(
                 'grade must be "fast" for a compiled step: its sums are in the precision of the model. Leave '

@@ -54,7 +54,7 @@ class Clipping(StrEnum):
             ) from None
 
 
-class Lengths(NamedTuple):  # made for every parameter in every step: a tuple is made quicker than a dataclass
+class GradientNorms(NamedTuple):  # made for every parameter in every step: a tuple is made quicker than a dataclass
     """Squared norms and spreads of one layer's gradients, an entry for each example.
 
     Without ``spread``, it was not asked for, or is the norm itself.
@@ -70,20 +70,20 @@ class Lengths(NamedTuple):  # made for every parameter in every step: a tuple is
         return self.squares + GRAM_SLACK * self.spread.square()
 
 
-class Weights(NamedTuple):
+class ClippingWeights(NamedTuple):
     """A weight for every example, for each layer; and which examples are finite, or None if all are."""
 
     layers: list[Tensor]
     finite: Tensor | None
 
 
-def together(parts: Sequence[Lengths]) -> Lengths:
+def combine_norms(parts: Sequence[GradientNorms]) -> GradientNorms:
     """Squares and spreads of several parameters as those of one layer."""
     spreads = [part.spread for part in parts if part.spread is not None]
-    return Lengths(_added([part.squares for part in parts]), _added(spreads) if spreads else None)
+    return GradientNorms(_added([part.squares for part in parts]), _added(spreads) if spreads else None)
 
 
-def weights(clipping: Clipping, clip_norm: float, layers: Sequence[Lengths]) -> Weights:
+def clipping_weights(clipping: Clipping, clip_norm: float, layers: Sequence[GradientNorms]) -> ClippingWeights:
     """A weight for every example, for each of the layers; 0 in all of them where a gradient is not finite."""
     squares = [layer.squares if layer.spread is None else layer.bounded() for layer in layers]
     total = _added(squares)
@@ -97,12 +97,12 @@ def weights(clipping: Clipping, clip_norm: float, layers: Sequence[Lengths]) -> 
         found = [_weights(clipping, clip_norm, total, layers)] * len(layers)
     # One number is looked at in each step. Only if it is too large, or not a number, rows are looked at one by one.
     if not total.shape[0] or torch.linalg.vector_norm(total, math.inf).item() < LONGEST_SQUARE:
-        return Weights(found, None)
+        return ClippingWeights(found, None)
     finite = total.abs() < LONGEST_SQUARE
-    return Weights([torch.where(finite, weight, 0) for weight in found], finite)
+    return ClippingWeights([torch.where(finite, weight, 0) for weight in found], finite)
 
 
-def _weights(clipping: Clipping, clip_norm: float, squares: Tensor, layers: Sequence[Lengths]) -> Tensor:
+def _weights(clipping: Clipping, clip_norm: float, squares: Tensor, layers: Sequence[GradientNorms]) -> Tensor:
     """Weights for the norm over all of ``layers``, whose square is given."""
     if clipping is Clipping.NORMALIZED:
         found = squares.clamp(min=0).sqrt_().add_(STABLE * clip_norm).reciprocal_()

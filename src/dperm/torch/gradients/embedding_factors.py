@@ -14,12 +14,21 @@ from operator import methodcaller
 import torch
 from torch import Tensor
 
-from dperm.torch.gradients.factors import Dense, Factor, Outer, OuterSequence, combined, floored, in_double, row_squares
-from dperm.torch.gradients.weighted_sums import Onto, added, is_short, pieces
+from dperm.torch.gradients.factors import (
+    Dense,
+    GradientFactor,
+    Outer,
+    OuterSequence,
+    combine,
+    floor_norms,
+    in_double,
+    row_squares,
+)
+from dperm.torch.gradients.weighted_sums import Accumulator, is_short, split_terms, sum_parts
 
 
 @dataclass(frozen=True)
-class Rows:
+class TableRows:
     """Gradients g_t of the rows ``indices`` (examples, T) of a table: ``grads`` (examples, T, d)."""
 
     indices: Tensor
@@ -45,10 +54,10 @@ class Rows:
         grads, indices = (self.grads * weights[:, None, None]).flatten(0, 1), self.indices.flatten()
         if is_short(grads):
             return grads.new_zeros(self.shape).index_add_(0, indices, grads)
-        parts = zip(pieces(grads), pieces(indices), strict=True)
-        return added(grads.new_zeros(self.shape).index_add_(0, at, some) for some, at in parts)
+        parts = zip(split_terms(grads), split_terms(indices), strict=True)
+        return sum_parts(grads.new_zeros(self.shape).index_add_(0, at, some) for some, at in parts)
 
-    def add_weighted(self, weights: Tensor, onto: Onto) -> None:
+    def add_weighted(self, weights: Tensor, onto: Accumulator) -> None:
         """The same, added to what is there."""
         onto.total(self.weighted(weights))
 
@@ -60,9 +69,9 @@ class Rows:
         found.index_add_(0, (self.indices + starts).flatten(), self.grads.flatten(0, 1))
         return found.reshape(examples, *self.shape)
 
-    def masked(self, keep: Tensor) -> "Rows":
+    def masked(self, keep: Tensor) -> "TableRows":
         """Zeros where not kept."""
-        return Rows(self.indices, torch.where(keep[:, None, None], self.grads, 0), self.shape)
+        return TableRows(self.indices, torch.where(keep[:, None, None], self.grads, 0), self.shape)
 
 
 def _squares_of_totals(grads: Tensor, numbers: Tensor) -> Tensor:
@@ -70,7 +79,7 @@ def _squares_of_totals(grads: Tensor, numbers: Tensor) -> Tensor:
     examples, places, width = grads.shape
     numbers = numbers + places * torch.arange(examples, device=numbers.device)[:, None]
     totals = grads.new_zeros(examples * places, width).index_add_(0, numbers.flatten(), grads.flatten(0, 1))
-    return floored(row_squares(totals.reshape(examples, -1)), spread_of_rows(grads))
+    return floor_norms(row_squares(totals.reshape(examples, -1)), spread_of_rows(grads))
 
 
 def spread_of_rows(grads: Tensor) -> Tensor:
@@ -79,29 +88,29 @@ def spread_of_rows(grads: Tensor) -> Tensor:
     return norms.sum(1)
 
 
-def joined(parts: Sequence[Rows]) -> Rows:
+def join_tables(parts: Sequence[TableRows]) -> TableRows:
     """One table that is looked up several times: the places of all uses, one after the other."""
     indices, grads = torch.cat([part.indices for part in parts], 1), torch.cat([part.grads for part in parts], 1)
-    return Rows(indices, grads, parts[0].shape)
+    return TableRows(indices, grads, parts[0].shape)
 
 
-SQUARED_NORMS: Callable[[Factor], Tensor] = methodcaller("squared_norms")
+SQUARED_NORMS: Callable[[GradientFactor], Tensor] = methodcaller("squared_norms")
 """The squared norms of a factor by its own method."""
 
 
 @dataclass(frozen=True)
-class Tied:
+class TiedTable:
     """Gradients that are the sum of those of ``rows`` and of ``rest``."""
 
-    rows: Rows
-    rest: Factor
+    rows: TableRows
+    rest: GradientFactor
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Shape of the parameter."""
         return self.rest.shape
 
-    def squared_norms(self, norms: Callable[[Factor], Tensor] = SQUARED_NORMS) -> Tensor:
+    def squared_norms(self, norms: Callable[[GradientFactor], Tensor] = SQUARED_NORMS) -> Tensor:
         """Both squares and twice the product, in double precision: both may cancel. Not below 1/128 of the spread.
 
         Parameters
@@ -111,7 +120,7 @@ class Tied:
         """
 
         def squares(grads: Tensor, indices: Tensor, *rest: Tensor) -> Tensor:
-            own = Tied(Rows(indices, grads, self.rows.shape), _with_tensors(self.rest, rest))
+            own = TiedTable(TableRows(indices, grads, self.rows.shape), _with_tensors(self.rest, rest))
             return own._squares(norms(own.rows), norms(own.rest))
 
         return in_double(squares, self.rows.grads, self.rows.indices, *_tensors(self.rest))
@@ -119,7 +128,7 @@ class Tied:
     def _squares(self, rows: Tensor, rest: Tensor) -> Tensor:
         """The squared norms, from those of both parts."""
         products = (rows_at(self.rest, self.rows.indices) * self.rows.grads).sum(2).sum(1)
-        return floored(rows + rest + 2 * products, self._spread(rest))
+        return floor_norms(rows + rest + 2 * products, self._spread(rest))
 
     def spread(self) -> Tensor:
         """The sum of both."""
@@ -136,7 +145,7 @@ class Tied:
         """The sum of both."""
         return self.rows.weighted(weights) + self.rest.weighted(weights)
 
-    def add_weighted(self, weights: Tensor, onto: Onto) -> None:
+    def add_weighted(self, weights: Tensor, onto: Accumulator) -> None:
         """The same, added to what is there."""
         onto.total(self.weighted(weights))
 
@@ -144,27 +153,27 @@ class Tied:
         """The sum of both."""
         return self.rows.dense() + self.rest.dense()
 
-    def masked(self, keep: Tensor) -> "Tied":
+    def masked(self, keep: Tensor) -> "TiedTable":
         """Zeros where not kept."""
-        return Tied(self.rows.masked(keep), self.rest.masked(keep))
+        return TiedTable(self.rows.masked(keep), self.rest.masked(keep))
 
 
-def united(factors: Sequence[Factor]) -> Factor:
+def unite(factors: Sequence[GradientFactor]) -> GradientFactor:
     """The factor of a parameter that is used several times, lookups among them: gradients of its uses added."""
-    rows = [factor for factor in factors if isinstance(factor, Rows)]
-    rest = [factor for factor in factors if not isinstance(factor, Rows)]
+    rows = [factor for factor in factors if isinstance(factor, TableRows)]
+    rest = [factor for factor in factors if not isinstance(factor, TableRows)]
     if not rows:
-        return combined(rest)
-    table = joined(rows) if len(rows) > 1 else rows[0]
-    return Tied(table, combined(rest)) if rest else table
+        return combine(rest)
+    table = join_tables(rows) if len(rows) > 1 else rows[0]
+    return TiedTable(table, combine(rest)) if rest else table
 
 
-def _tensors(factor: Factor) -> tuple[Tensor, ...]:
+def _tensors(factor: GradientFactor) -> tuple[Tensor, ...]:
     """The tensors of a factor, each with the examples first; those of `_with_tensors`."""
     return (factor.inputs, factor.grads) if isinstance(factor, Outer | OuterSequence) else (factor.dense(),)
 
 
-def _with_tensors(factor: Factor, tensors: Sequence[Tensor]) -> Factor:
+def _with_tensors(factor: GradientFactor, tensors: Sequence[Tensor]) -> GradientFactor:
     """The same kind of factor for other examples or in another precision."""
     match factor:
         case OuterSequence():
@@ -174,7 +183,7 @@ def _with_tensors(factor: Factor, tensors: Sequence[Tensor]) -> Factor:
     return Dense(tensors[0])
 
 
-def rows_at(factor: Factor, indices: Tensor) -> Tensor:
+def rows_at(factor: GradientFactor, indices: Tensor) -> Tensor:
     """(examples, T, d): for every example the rows ``indices`` (examples, T) of its gradient, in new memory."""
     match factor:
         case OuterSequence():

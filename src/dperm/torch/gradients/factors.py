@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
-from dperm.torch.gradients.weighted_sums import Onto, weighted_products, weighted_rows
+from dperm.torch.gradients.weighted_sums import Accumulator, weighted_products, weighted_rows
 
 LARGEST = 1.625
 """Gradients of all examples of a sequence take at most this many times the memory of its inputs and gradients. More
@@ -41,7 +41,7 @@ TINY = {torch.float32: 2.0**-108, torch.float64: 2.0**-960}
 """Squares of entries that are far from underflow: a shorter vector counts as one of such entries."""
 
 
-class Factor(Protocol):
+class GradientFactor(Protocol):
     """The gradients of one parameter, one for each example of a batch."""
 
     @property
@@ -57,13 +57,13 @@ class Factor(Protocol):
     def weighted(self, weights: Tensor) -> Tensor:
         """The sum of the gradients, each times its weight, in the shape of the parameter."""
 
-    def add_weighted(self, weights: Tensor, onto: Onto) -> None:
+    def add_weighted(self, weights: Tensor, onto: Accumulator) -> None:
         """The same sum, added to what is there; single precision only."""
 
     def dense(self) -> Tensor:
         """The gradients themselves: examples first, then the shape of the parameter."""
 
-    def masked(self, keep: Tensor) -> "Factor":
+    def masked(self, keep: Tensor) -> "GradientFactor":
         """The same with zeros for the examples that are not kept, also where they are not finite."""
 
 
@@ -96,7 +96,7 @@ class Dense:
             return weighted_rows(weights, self.values)
         return weighted_rows(weights, _flat(self.values)).reshape(self.shape)
 
-    def add_weighted(self, weights: Tensor, onto: Onto) -> None:
+    def add_weighted(self, weights: Tensor, onto: Accumulator) -> None:
         """The same, added to what is there."""
         onto.rows(weights, self.values if self.values.dim() == 2 else _flat(self.values))
 
@@ -138,7 +138,7 @@ class Outer:
         """One product, as in ordinary training."""
         return _shaped(weighted_products(weights, self.grads, self.inputs), self.shape)
 
-    def add_weighted(self, weights: Tensor, onto: Onto) -> None:
+    def add_weighted(self, weights: Tensor, onto: Accumulator) -> None:
         """The same, added to what is there."""
         onto.products(weights, self.grads, self.inputs)
 
@@ -178,7 +178,7 @@ class OuterSequence:
         """One product, as in ordinary training."""
         return _shaped(weighted_products(weights, self.grads, self.inputs), self.shape)
 
-    def add_weighted(self, weights: Tensor, onto: Onto) -> None:
+    def add_weighted(self, weights: Tensor, onto: Accumulator) -> None:
         """The same, added to what is there."""
         onto.products(weights, self.grads, self.inputs)
 
@@ -191,7 +191,7 @@ class OuterSequence:
         return OuterSequence(_masked(self.inputs, keep), _masked(self.grads, keep), self.shape)
 
 
-def outer(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> Factor:
+def outer(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> GradientFactor:
     """The cheapest factor for a matrix: (examples, ..., d) met by (examples, ..., p)."""
     if inputs.dim() == 2:
         return Outer(inputs, grads, tuple(shape))
@@ -199,10 +199,10 @@ def outer(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> Factor:
     sequence = OuterSequence(
         inputs.reshape(examples, steps, inputs.shape[-1]), grads.reshape(examples, steps, grads.shape[-1]), tuple(shape)
     )
-    return Dense(sequence.dense()) if pays(steps, inputs.shape[-1], grads.shape[-1]) else sequence
+    return Dense(sequence.dense()) if prefers_dense(steps, inputs.shape[-1], grads.shape[-1]) else sequence
 
 
-def affine(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> tuple[Factor, Factor]:
+def affine(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> tuple[GradientFactor, GradientFactor]:
     """The factors of W and b in y_t = W a_t + b; that of W knows the other one, for their norms are found together."""
     if inputs.dim() == 2:
         bias = Dense(grads)
@@ -210,7 +210,7 @@ def affine(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> tuple[Factor,
     return outer(inputs, grads, shape), Dense(grads.flatten(1, -2).sum(1))
 
 
-def pays(steps: int, wide: int, high: int) -> bool:
+def prefers_dense(steps: int, wide: int, high: int) -> bool:
     """Whether to make the gradients of all examples of a sequence, once for norms and sum: quicker, and not too large.
 
     The Gram matrices take T^2 (d + p) multiplications, and the sum is a product of its own; gradients of all examples
@@ -223,7 +223,7 @@ def pays(steps: int, wide: int, high: int) -> bool:
     return entries <= LARGEST * steps * ends and steps * steps * ends >= TRAFFIC * entries
 
 
-def combined(factors: Sequence[Factor]) -> Factor:
+def combine(factors: Sequence[GradientFactor]) -> GradientFactor:
     """The factor of a parameter that is used several times: gradients of its uses added, example by example."""
     if len(factors) == 1:
         return factors[0]
@@ -257,7 +257,7 @@ def _long_row_squares(rows: Tensor) -> Tensor:
     return squares.float()
 
 
-def floored(squares: Tensor, spread: Tensor) -> Tensor:
+def floor_norms(squares: Tensor, spread: Tensor) -> Tensor:
     """Squared norms, none of them below 1/128 of its spread: what is left of terms that cancel may be rounding."""
     return torch.maximum(squares, spread.mul(1 / SPREAD).square_())
 
@@ -294,7 +294,7 @@ def _sequence_squares(inputs: Tensor, grads: Tensor) -> Tensor:
     """Squared norms of sums of outer products, floored."""
     products = _gram(inputs).mul_(_gram(grads))
     spread = products.diagonal(dim1=1, dim2=2).sqrt().sum(1)
-    return floored(products.sum((1, 2)), spread)
+    return floor_norms(products.sum((1, 2)), spread)
 
 
 def _gram(rows: Tensor) -> Tensor:
@@ -309,7 +309,7 @@ def _no_less(squares: Tensor, rows: Tensor) -> Tensor:
     return squares.clamp_min_(rows.shape[-1] * TINY.get(rows.dtype, 0.0))
 
 
-def _as_sequence(factor: Factor) -> tuple[Tensor, Tensor] | None:
+def _as_sequence(factor: GradientFactor) -> tuple[Tensor, Tensor] | None:
     """Inputs and gradients of an outer factor, as sequences."""
     if isinstance(factor, Outer):
         return factor.inputs[:, None, :], factor.grads[:, None, :]
@@ -332,10 +332,10 @@ def _flat(values: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class Arranged:
+class Permuted:
     """The gradients of ``factor``: dimension i of the parameter is dimension ``order[i]`` of what it holds."""
 
-    factor: Factor
+    factor: GradientFactor
     order: tuple[int, ...]
 
     @property
@@ -355,7 +355,7 @@ class Arranged:
         """The sum, rearranged."""
         return self.factor.weighted(weights).permute(self.order).contiguous()
 
-    def add_weighted(self, weights: Tensor, onto: Onto) -> None:
+    def add_weighted(self, weights: Tensor, onto: Accumulator) -> None:
         """The same, added to what is there."""
         onto.total(self.weighted(weights))
 
@@ -363,16 +363,16 @@ class Arranged:
         """All of them rearranged, as a view."""
         return self.factor.dense().permute(0, *[1 + dim for dim in self.order])
 
-    def masked(self, keep: Tensor) -> "Arranged":
+    def masked(self, keep: Tensor) -> "Permuted":
         """Zeros where not kept."""
-        return Arranged(self.factor.masked(keep), self.order)
+        return Permuted(self.factor.masked(keep), self.order)
 
 
 @dataclass(frozen=True)
-class Stacked:
+class StackedBlocks:
     """Gradients whose rows are those of several factors, one below the other."""
 
-    parts: tuple[Factor, ...]
+    parts: tuple[GradientFactor, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -395,7 +395,7 @@ class Stacked:
         """Weighted sums of the parts."""
         return torch.cat([part.weighted(weights) for part in self.parts])
 
-    def add_weighted(self, weights: Tensor, onto: Onto) -> None:
+    def add_weighted(self, weights: Tensor, onto: Accumulator) -> None:
         """The same, added to what is there."""
         onto.total(self.weighted(weights))
 
@@ -403,6 +403,6 @@ class Stacked:
         """The gradients of all examples."""
         return torch.cat([part.dense() for part in self.parts], 1)
 
-    def masked(self, keep: Tensor) -> "Stacked":
+    def masked(self, keep: Tensor) -> "StackedBlocks":
         """Zeros where not kept."""
-        return Stacked(tuple(part.masked(keep) for part in self.parts))
+        return StackedBlocks(tuple(part.masked(keep) for part in self.parts))

@@ -15,8 +15,8 @@ from torch import Tensor
 from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
 from dperm.torch.gradients.clipping import LONGEST_SQUARE, STABLE, Clipping
-from dperm.torch.gradients.factors import Dense, Factor, Outer
-from dperm.torch.native.kernels import is_plain, kernels, serves
+from dperm.torch.gradients.factors import Dense, GradientFactor, Outer
+from dperm.torch.native.kernels import is_faster, is_plain, kernels
 
 SQUARES, ROWS, OUTER, OUTER_WITH_BIAS = range(4)
 """Kinds of layers, by what they add to squared norms, as in ``clipping.cpp``."""
@@ -28,7 +28,7 @@ NOWHERE = (0, 0)
 """The addresses of sums that are not taken here."""
 
 
-class Bases(NamedTuple):
+class Accumulators(NamedTuple):
     """What the sums of the factors are added to: each tensor becomes scale tensor + times sum.
 
     They are contiguous and of single precision.
@@ -39,14 +39,20 @@ class Bases(NamedTuple):
     times: float
 
 
-def fused_weights(factors: Sequence[Factor], clipping: Clipping, clip_norm: float, examples: int) -> Tensor | None:
+def kernel_weights(
+    factors: Sequence[GradientFactor], clipping: Clipping, clip_norm: float, examples: int
+) -> Tensor | None:
     """The weights of all examples in single precision; None if not all are finite, or it cannot be done."""
-    found = clipped(factors, clipping, clip_norm, examples)
+    found = clip_fused(factors, clipping, clip_norm, examples)
     return None if found is None else found[0]
 
 
-def clipped(
-    factors: Sequence[Factor], clipping: Clipping, clip_norm: float, examples: int, onto: Bases | None = None
+def clip_fused(
+    factors: Sequence[GradientFactor],
+    clipping: Clipping,
+    clip_norm: float,
+    examples: int,
+    onto: Accumulators | None = None,
 ) -> tuple[Tensor | None, list[int]] | None:
     """The weights of all examples, if they are needed, and the places of the factors whose sums are left to torch.
 
@@ -60,19 +66,19 @@ def clipped(
     held: list[Tensor] = []  # what was made for it has to stay
     left: list[int] = []
     while place < len(factors):
-        united = 2 if _has_bias(factors, place) else 1
-        kind, rows, grads = _term(factors[place], united == 2)
+        unite = 2 if _has_bias(factors, place) else 1
+        kind, rows, grads = _term(factors[place], unite == 2)
         if not (rows.shape[0] == examples == grads.shape[0] and is_plain(rows) and is_plain(grads)):
             return None
         wide, high = rows.numel() // examples, grads.numel() // examples
-        to = NOWHERE if onto is None else _addresses(kind, rows, wide, high, onto.tensors[place : place + united])
+        to = NOWHERE if onto is None else _addresses(kind, rows, wide, high, onto.tensors[place : place + unite])
         if to is NOWHERE:
-            left += range(place, place + united)
+            left += range(place, place + unite)
         packed.extend((kind, rows.data_ptr(), wide, grads.data_ptr(), high, *to))
         size += examples * (wide + high)
         held += rows, grads
-        place += united
-    if not serves(size):
+        place += unite
+    if not is_faster(size):
         return None
     seen = left or onto is None or examples > MOST_UNSEEN
     found = torch.empty(examples, dtype=torch.float32, device="cpu") if seen else None
@@ -83,7 +89,7 @@ def clipped(
     return None if beyond else (found, left)
 
 
-def _has_bias(factors: Sequence[Factor], place: int) -> bool:
+def _has_bias(factors: Sequence[GradientFactor], place: int) -> bool:
     """Whether the next factor is the bias of this one, and belongs to nothing else: they are taken together.
 
     Where a matrix or its bias is used elsewhere too, and was united with that, each counts by itself.
@@ -94,10 +100,10 @@ def _has_bias(factors: Sequence[Factor], place: int) -> bool:
     return factors[place + 1] is factor.bias
 
 
-def _term(factor: Factor, united: bool) -> tuple[int, Tensor, Tensor]:
+def _term(factor: GradientFactor, unite: bool) -> tuple[int, Tensor, Tensor]:
     """What adds to the squared norms: of a matrix, maybe united with its bias, or of anything else."""
     if isinstance(factor, Outer):
-        return OUTER_WITH_BIAS if united else OUTER, factor.inputs, factor.grads
+        return OUTER_WITH_BIAS if unite else OUTER, factor.inputs, factor.grads
     if isinstance(factor, Dense) and factor.squares is None and factor.values.dim() > 0:
         return ROWS, factor.values, factor.values
     squares = factor.squared_norms()
@@ -117,12 +123,12 @@ def _addresses(kind: int, rows: Tensor, wide: int, high: int, bases: Sequence[Te
     return (base.data_ptr(), bias.data_ptr()) if bias.numel() == high else NOWHERE
 
 
-def with_biases(factors: Sequence[Factor]) -> list[tuple[Factor, Factor | None]]:
+def with_biases(factors: Sequence[GradientFactor]) -> list[tuple[GradientFactor, GradientFactor | None]]:
     """Each factor with its bias, if it has one; then that does not come again."""
-    found: list[tuple[Factor, Factor | None]] = []
+    found: list[tuple[GradientFactor, GradientFactor | None]] = []
     place = 0
     while place < len(factors):
-        united = _has_bias(factors, place)
-        found.append((factors[place], factors[place + 1] if united else None))
-        place += 2 if united else 1
+        unite = _has_bias(factors, place)
+        found.append((factors[place], factors[place + 1] if unite else None))
+        place += 2 if unite else 1
     return found

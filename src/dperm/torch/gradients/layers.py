@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from dperm.errors import AssumptionError
 
 
-def trained(layer: nn.Module, name: str) -> nn.Parameter | None:
+def trained_parameter(layer: nn.Module, name: str) -> nn.Parameter | None:
     """The parameter of that name; None if there is none, or if it is frozen."""
     parameter = layer._parameters.get(name)
     return parameter if parameter is not None and parameter.requires_grad else None
@@ -22,6 +22,6 @@ def check_examples(layer: nn.Module, values: Tensor, *, dims: int) -> None:
         )
 
 
-def in_words(name: str) -> str:
+def describe_layer(name: str) -> str:
     """The layer of that name, or the model."""
     return f"layer {name!r}" if name else "the model"

@@ -20,7 +20,7 @@ from torch.utils._pytree import TreeSpec, tree_flatten, tree_leaves, tree_unflat
 
 from dperm.errors import AssumptionError
 from dperm.torch.gradients.factors import outer
-from dperm.torch.gradients.layers import in_words
+from dperm.torch.gradients.layers import describe_layer
 from dperm.torch.gradients.rules.linear import matrix_uses
 from dperm.torch.gradients.tape import Tape, Uses
 
@@ -40,7 +40,7 @@ GRADLESS_GETTERS = frozenset(
 
 
 @dataclass(frozen=True)
-class Step:
+class LiftStep:
     """A function, the roles of its flattened arguments, and its kind."""
 
     function: Callable[..., Any]
@@ -59,7 +59,7 @@ class Step:
         return self.function in MATMULS and self.roles == (BATCHED, PARAMETER)
 
 
-def lifted(step: Step, leaves: Sequence[Any], spec: TreeSpec, lifts: Sequence[Tensor]) -> Any:
+def apply_lifted(step: LiftStep, leaves: Sequence[Any], spec: TreeSpec, lifts: Sequence[Tensor]) -> Any:
     """The results of ``step`` with the lifts in place of the parameters, in the order of these.
 
     Of kind alone they are lifts; of the other kinds they are what the function itself would give.
@@ -94,7 +94,7 @@ def out_of_place(function: Callable[..., Any]) -> Callable[..., Any] | None:
     return None
 
 
-def in_place(function: Callable[..., Any]) -> bool:
+def is_in_place(function: Callable[..., Any]) -> bool:
     """Whether the function works in place, by its name."""
     name = getattr(function, "__name__", "")
     return (
@@ -127,7 +127,7 @@ def _for_one(leaves: Sequence[Any]) -> list[Any]:
     return found
 
 
-def gradless(function: Callable[..., Any]) -> bool:
+def is_gradless(function: Callable[..., Any]) -> bool:
     """Whether a function lets no gradient through whatever it is given, by its name: sizes and the like."""
     name = getattr(function, "__name__", "")
     if name == "__get__":
@@ -136,11 +136,11 @@ def gradless(function: Callable[..., Any]) -> bool:
 
 
 @dataclass(frozen=True)
-class Script:
+class LiftScript:
     """What a module does with bare parameters: the steps of a call, and the place of an argument with the examples."""
 
     parameters: tuple[nn.Parameter, ...]
-    steps: tuple[Step, ...]
+    steps: tuple[LiftStep, ...]
     place: int
 
 
@@ -168,7 +168,7 @@ class _Product:
 class Lifting(TorchFunctionMode):
     """Follows a script through one call of a module."""
 
-    def __init__(self, name: str, module: nn.Module, script: Script, *, tape: Tape, examples: int) -> None:
+    def __init__(self, name: str, module: nn.Module, script: LiftScript, *, tape: Tape, examples: int) -> None:
         super().__init__()
         self.name, self.module, self.script, self.tape, self.examples = name, module, script, tape, examples
         self.shielded = 0
@@ -196,9 +196,9 @@ class Lifting(TorchFunctionMode):
         lifts = [self._lift(leaf) for leaf, own in zip(leaves, met, strict=True) if own]
         if step.kind == ALONE:
             return self._alone(step, leaves, spec, lifts)
-        if in_place(func):  # The function may need what it overwrites for its gradient.
-            return leaves[0].copy_(lifted(step, [leaves[0].clone(), *leaves[1:]], spec, lifts))
-        return lifted(step, leaves, spec, lifts)
+        if is_in_place(func):  # The function may need what it overwrites for its gradient.
+            return leaves[0].copy_(apply_lifted(step, [leaves[0].clone(), *leaves[1:]], spec, lifts))
+        return apply_lifted(step, leaves, spec, lifts)
 
     def _meets(self, values: Iterable[Any]) -> bool:
         """Whether a parameter or a function of parameters is among the values: most functions meet none."""
@@ -209,21 +209,21 @@ class Lifting(TorchFunctionMode):
                 return True
         return False
 
-    def _next(self, function: Callable[..., Any], met: list[bool]) -> Step | None:
+    def _next(self, function: Callable[..., Any], met: list[bool]) -> LiftStep | None:
         """The step of the script that this function is; None for sizes and the like."""
-        if gradless(function):
+        if is_gradless(function):
             return None
         steps = self.script.steps
         step = steps[self._at] if self._at < len(steps) else None
         if step is None or step.function != function or [role == PARAMETER for role in step.roles] != met:
             raise AssumptionError(
-                f"{in_words(self.name)} uses its parameters in another way than when it was checked. Do the same for "
+                f"{describe_layer(self.name)} uses its parameters in another way than when it was checked. Do the same for "
                 f"all inputs in its forward pass, and check the model in the mode in which it is trained."
             )
         self._at += 1
         return step
 
-    def _direct(self, step: Step, leaves: list[Any]) -> _Linear | _Product | None:
+    def _direct(self, step: LiftStep, leaves: list[Any]) -> _Linear | _Product | None:
         """The rule of a product with a parameter itself, which needs no copies."""
         weight = self._parameters.get(id(leaves[1])) if len(leaves) > 1 else None
         if step.linear and weight is not None and leaves[0].dim() > 1:
@@ -237,11 +237,11 @@ class Lifting(TorchFunctionMode):
             return None if weight is None else _Product(weight)
         return None
 
-    def _alone(self, step: Step, leaves: list[Any], spec: Any, lifts: list[Tensor]) -> Any:
+    def _alone(self, step: LiftStep, leaves: list[Any], spec: Any, lifts: list[Tensor]) -> Any:
         """A function of parameters: its result, whose lift is remembered."""
         args, kwargs = torch.utils._pytree.tree_unflatten(leaves, spec)
         result = step.function(*args, **kwargs)
-        for value, lift in zip(tree_leaves(result), tree_leaves(lifted(step, leaves, spec, lifts)), strict=True):
+        for value, lift in zip(tree_leaves(result), tree_leaves(apply_lifted(step, leaves, spec, lifts)), strict=True):
             self._lifts[id(value)] = (value, lift)
             if step.function in TRANSPOSES and id(leaves[0]) in self._parameters and value.dim() == 2:
                 self._transposed[id(value)] = self._parameters[id(leaves[0])]
@@ -261,7 +261,7 @@ class _Watch:
     """Hooks that have a script followed in every call of a module that is noted on the tape."""
 
     name: str
-    script: Script
+    script: LiftScript
     tape: Tape
     calls: list[Lifting | None] = field(default_factory=list)
 
@@ -292,7 +292,7 @@ class _Watch:
 
 
 def lifted_site(
-    name: str, module: nn.Module, script: Script, others: Iterable[nn.Module]
+    name: str, module: nn.Module, script: LiftScript, others: Iterable[nn.Module]
 ) -> Callable[[Tape], Callable[[], None]]:
     """What has the script followed; ``others`` treat parameters of the script in their own way."""
     apart = [other for other in others if other is not module]

@@ -16,20 +16,28 @@ from torch import Tensor, nn
 
 from dperm import checks
 from dperm.errors import AssumptionError, ParameterError
-from dperm.torch.gradients.clipping import LONGEST_CLIP, SHORTEST_CLIP, Clipping, Lengths, Weights, together, weights
-from dperm.torch.gradients.factors import Factor, Outer
-from dperm.torch.gradients.fused_clipping import fused_weights, with_biases
+from dperm.torch.gradients.clipping import (
+    LONGEST_CLIP,
+    SHORTEST_CLIP,
+    Clipping,
+    ClippingWeights,
+    GradientNorms,
+    clipping_weights,
+    combine_norms,
+)
+from dperm.torch.gradients.factors import GradientFactor, Outer
+from dperm.torch.gradients.fused_clipping import kernel_weights, with_biases
 from dperm.torch.gradients.precision import plain_arithmetic
 from dperm.torch.gradients.sites import Site, sites_of
-from dperm.torch.gradients.tape import Tape, uses
-from dperm.torch.gradients.unsupported_layers import Guard, check_compiled, watched_layers
+from dperm.torch.gradients.tape import Tape, collect_factors
+from dperm.torch.gradients.unsupported_layers import ParameterGuard, check_compiled, watched_layers
 
 Sums = dict[nn.Parameter, Tensor]
-Weighed = tuple[nn.Parameter, Factor, Tensor]
+WeightedFactor = tuple[nn.Parameter, GradientFactor, Tensor]
 """A parameter, the gradients of the examples, and their weights."""
 
 
-class Unclipped(NamedTuple):
+class UnclippedGradients(NamedTuple):
     """The gradients of the examples of a micro-batch, and how they are to be clipped.
 
     Attributes
@@ -44,7 +52,7 @@ class Unclipped(NamedTuple):
         Where they are.
     """
 
-    factors: list[tuple[nn.Parameter, Factor]]
+    factors: list[tuple[nn.Parameter, GradientFactor]]
     examples: int
     layers: dict[nn.Parameter, int]
     clipping: Clipping
@@ -52,10 +60,12 @@ class Unclipped(NamedTuple):
     double: bool = False
     device: str = "cpu"
 
-    def weighed(self, *, keep: Tensor | None = None, observe: Callable[[Tensor], None] | None = None) -> list[Weighed]:
+    def weigh(
+        self, *, keep: Tensor | None = None, observe: Callable[[Tensor], None] | None = None
+    ) -> list[WeightedFactor]:
         """The gradients with their weights: of each parameter, what is added up."""
         with plain_arithmetic(self.device):
-            return weighed(
+            return weigh(
                 self.factors,
                 self.layers,
                 clip_norm=self.clip_norm,
@@ -104,7 +114,7 @@ class PerExampleGradients:
         self._undo.append(self._outputs_kept.remove)
         self._undo.append(watched_layers(self.model))
         if not self._checked:
-            self._undo.append(Guard(self.model, [site.module for site in self.sites]).remove)
+            self._undo.append(ParameterGuard(self.model, [site.module for site in self.sites]).remove)
         return self
 
     def __exit__(
@@ -143,16 +153,16 @@ class PerExampleGradients:
             Called with the weights of the examples, of flat clipping.
         """
         found = self.unclipped(checked_losses(losses), Clipping.of(clipping), clip_norm, double=double)
-        return dict(summed(found.weighed(keep=keep, observe=observe)))
+        return dict(sum_weighted(found.weigh(keep=keep, observe=observe)))
 
     def unclipped(
         self, losses: Tensor, clipping: Clipping, clip_norm: float = 1.0, *, double: bool = False
-    ) -> Unclipped:
+    ) -> UnclippedGradients:
         """The gradients of examples whose ``losses`` were checked, before they are clipped."""
         device = losses.device.type
         with plain_arithmetic(device):
             factors = self._factors(losses, double=double)
-        return Unclipped(factors, losses.shape[0], self.layers, clipping, clip_norm, double, device)
+        return UnclippedGradients(factors, losses.shape[0], self.layers, clipping, clip_norm, double, device)
 
     @property
     def was_run(self) -> bool:
@@ -171,25 +181,25 @@ class PerExampleGradients:
 
     def forget(self) -> None:
         """Forget the forward passes since the last call."""
-        self.tape.taken()
+        self.tape.take()
         self.outputs = []
 
-    def factors(self, losses: Tensor, *, double: bool = False) -> list[tuple[nn.Parameter, Factor]]:
+    def factors(self, losses: Tensor, *, double: bool = False) -> list[tuple[nn.Parameter, GradientFactor]]:
         """The per-example gradients of every parameter that the losses depend on."""
         with plain_arithmetic(checked_losses(losses).device.type):
             return self._factors(losses, double=double)
 
-    def _factors(self, losses: Tensor, *, double: bool) -> list[tuple[nn.Parameter, Factor]]:
+    def _factors(self, losses: Tensor, *, double: bool) -> list[tuple[nn.Parameter, GradientFactor]]:
         self.outputs = []
-        return uses(self.tape.taken(), losses, double=double)
+        return collect_factors(self.tape.take(), losses, double=double)
 
     def _keep_output(self, module: nn.Module, inputs: object, output: object) -> None:
         if torch.is_grad_enabled() and not self.tape.paused:
             self.outputs.append(output)
 
 
-def weighed(
-    factors: list[tuple[nn.Parameter, Factor]],
+def weigh(
+    factors: list[tuple[nn.Parameter, GradientFactor]],
     layers: dict[nn.Parameter, int],
     *,
     clip_norm: float,
@@ -198,7 +208,7 @@ def weighed(
     double: bool = False,
     observe: Callable[[Tensor], None] | None = None,
     examples: int | None = None,
-) -> list[Weighed]:
+) -> list[WeightedFactor]:
     """Norms and weights; ``examples`` is the number of losses, and must be that of the gradients."""
     if not SHORTEST_CLIP <= clip_norm <= LONGEST_CLIP:
         checks.between("clip_norm", clip_norm, SHORTEST_CLIP, LONGEST_CLIP, "1 is a good start.")
@@ -214,23 +224,23 @@ def weighed(
 
 
 def _weights(
-    factors: list[tuple[nn.Parameter, Factor]],
+    factors: list[tuple[nn.Parameter, GradientFactor]],
     layers: dict[nn.Parameter, int],
     clip_norm: float,
     clipping: Clipping,
     *,
     double: bool,
     examples: int | None,
-) -> Weights:
+) -> ClippingWeights:
     """A weight for every example, for each of the parameters."""
     if not double and examples is not None:
-        fused = fused_weights([factor for _, factor in factors], clipping, clip_norm, examples)
+        fused = kernel_weights([factor for _, factor in factors], clipping, clip_norm, examples)
         if fused is not None:
-            return Weights([fused] * len(factors), None)
+            return ClippingWeights([fused] * len(factors), None)
     if double or clipping is Clipping.PER_LAYER:
-        lengths = [Lengths(factor.squared_norms(), factor.spread() if double else None) for _, factor in factors]
+        lengths = [GradientNorms(factor.squared_norms(), factor.spread() if double else None) for _, factor in factors]
     else:
-        lengths = [Lengths(squares) for squares in _squares(factors)]
+        lengths = [GradientNorms(squares) for squares in _squares(factors)]
     if examples is not None and any([length[0].shape[0] != examples for length in lengths]):
         raise AssumptionError(
             "a layer has seen another number of rows than there are losses, so that its gradients are not those of "
@@ -239,11 +249,11 @@ def _weights(
         )
     if clipping is Clipping.PER_LAYER:
         return _layer_weights(clip_norm, lengths, [layers[parameter] for parameter, _ in factors])
-    found = weights(clipping, clip_norm, lengths)
-    return Weights(found.layers[:1] * len(factors), found.finite)
+    found = clipping_weights(clipping, clip_norm, lengths)
+    return ClippingWeights(found.layers[:1] * len(factors), found.finite)
 
 
-def summed(found: list[Weighed]) -> list[tuple[nn.Parameter, Tensor]]:
+def sum_weighted(found: list[WeightedFactor]) -> list[tuple[nn.Parameter, Tensor]]:
     """The clipped sums."""
     if not found:
         return []
@@ -251,7 +261,7 @@ def summed(found: list[Weighed]) -> list[tuple[nn.Parameter, Tensor]]:
         return [(parameter, factor.weighted(weight)) for parameter, factor, weight in found]
 
 
-def _squares(factors: list[tuple[nn.Parameter, Factor]]) -> Iterator[Tensor]:
+def _squares(factors: list[tuple[nn.Parameter, GradientFactor]]) -> Iterator[Tensor]:
     """Squared norms that add up to those of the whole gradients: of a matrix and its bias at once, if it has one."""
     for factor, bias in with_biases([factor for _, factor in factors]):
         if isinstance(factor, Outer) and bias is not None:
@@ -274,13 +284,13 @@ def checked_losses(losses: object) -> Tensor:
     if not isinstance(losses, Tensor) or losses.dim() != 1 or not losses.requires_grad:
         raise ParameterError(
             f"losses must be a tensor with one loss for each example, shape (batch,), from a forward pass with "
-            f'gradients, got {_in_words(losses)}. Use reduction="none", and for several losses of an example their '
+            f'gradients, got {_describe_losses(losses)}. Use reduction="none", and for several losses of an example their '
             f"mean: losses.flatten(1).mean(1)."
         )
     return losses
 
 
-def _in_words(losses: object) -> str:
+def _describe_losses(losses: object) -> str:
     if not isinstance(losses, Tensor):
         return checks.shown(losses)
     if losses.dim() == 0:
@@ -288,13 +298,13 @@ def _in_words(losses: object) -> str:
     return f"{losses.dim()} dimensions" if losses.dim() > 1 else "losses without gradient"
 
 
-def _layer_weights(clip_norm: float, lengths: list[Lengths], layers: list[int]) -> Weights:
+def _layer_weights(clip_norm: float, lengths: list[GradientNorms], layers: list[int]) -> ClippingWeights:
     """Weights by layer, for each of the parameters."""
     order = sorted(set(layers))
     members = [[length for length, own in zip(lengths, layers, strict=True) if own == layer] for layer in order]
-    found = weights(Clipping.PER_LAYER, clip_norm, [together(own) for own in members])
+    found = clipping_weights(Clipping.PER_LAYER, clip_norm, [combine_norms(own) for own in members])
     by_layer = dict(zip(order, found.layers, strict=True))
-    return Weights([by_layer[layer] for layer in layers], found.finite)
+    return ClippingWeights([by_layer[layer] for layer in layers], found.finite)
 
 
 def _layers(model: nn.Module) -> dict[nn.Parameter, int]:

@@ -39,14 +39,14 @@ class plain_arithmetic:  # it reads as a function: with plain_arithmetic(device)
 
 
 @dataclass(frozen=True)
-class Precision:
+class AutocastState:
     """The autocast under which a module has run; None: none."""
 
     device: str
     dtype: torch.dtype | None
 
     @classmethod
-    def now(cls, device: str) -> "Precision":
+    def now(cls, device: str) -> "AutocastState":
         """That of this moment."""
         return cls(device, torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None)
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,15 +15,15 @@ from torch.utils._pytree import TreeSpec, keystr, tree_flatten, tree_flatten_wit
 
 from dperm.errors import AssumptionError
 from dperm.torch.gradients.factors import Dense
-from dperm.torch.gradients.layers import in_words
-from dperm.torch.gradients.precision import Precision
+from dperm.torch.gradients.layers import describe_layer
+from dperm.torch.gradients.precision import AutocastState
 from dperm.torch.gradients.tape import Tape, Uses
 
-Rows = Mapping[str, bool | None]
+BatchedArguments = Mapping[str, bool | None]
 """By name, whether an argument has a row for each example; None if it has in some calls only."""
 
 
-def names_of(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> list[str]:
+def argument_names(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> list[str]:
     """A name for each leaf of the arguments: where it is."""
     try:
         return [keystr(path) for path, _ in tree_flatten_with_path(arguments)[0]]
@@ -32,7 +32,7 @@ def names_of(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> list[str]:
 
 
 @dataclass
-class Manner:
+class RecomputeMode:
     """How a module is run again.
 
     Attributes
@@ -44,21 +44,15 @@ class Manner:
         Whether vmap has failed.
     """
 
-    rows: Rows | None = None
+    rows: BatchedArguments | None = None
     looped: bool = False
 
 
 Values = dict[str, Tensor]
 
 
-class Loopable(Protocol):
-    """Remembers that vmap has failed."""
-
-    looped: bool
-
-
 @dataclass(frozen=True)
-class Recompute:
+class RecomputeRule:
     """The rule of one call of a module, for one of its outputs.
 
     Attributes
@@ -77,7 +71,7 @@ class Recompute:
 
     name: str
     tape: Tape
-    manner: Loopable
+    manner: RecomputeMode
     constants: tuple[Any, ...]
     spec: TreeSpec
     places: tuple[int, ...]
@@ -85,7 +79,7 @@ class Recompute:
     dtypes: tuple[torch.dtype, ...]
     dtype: torch.dtype
     output: int
-    precision: Precision
+    precision: AutocastState
 
     def __call__(self, module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
         """The gradients of all trained parameters of the module and of its children."""
@@ -108,7 +102,7 @@ class Recompute:
             return self._looped(module, values, tensors, grad)
         except Exception:
             raise AssumptionError(
-                f"{in_words(self.name)} cannot run with one example alone, so that its per-example gradients cannot "
+                f"{describe_layer(self.name)} cannot run with one example alone, so that its per-example gradients cannot "
                 f"be found. Write its forward pass for batches of any size, examples first."
             ) from None
 
@@ -204,7 +198,7 @@ def _restore(states: list[Tensor]) -> None:
 
 def _random(name: str) -> AssumptionError:
     return AssumptionError(
-        f"{in_words(name)} has no rule and is run twice, but its forward pass is random, so that both runs differ. "
+        f"{describe_layer(name)} has no rule and is run twice, but its forward pass is random, so that both runs differ. "
         f"Write dropout as nn.Dropout modules and put those inside it into eval mode (or p=0), or apply dropout "
         f"outside of this layer. If it looks up positions once for all examples, as pos(torch.arange(T)), use "
         f"pos(torch.arange(T).expand(len(x), T)): then it has a rule."
@@ -226,7 +220,7 @@ class _Watch:
     """Hooks that note the calls of one module, and let nothing below it be noted."""
 
     name: str
-    manner: Manner
+    manner: RecomputeMode
     tape: Tape
     visits: list[_Visit | None] = field(default_factory=list)
 
@@ -237,7 +231,7 @@ class _Watch:
         if self.tape.paused == 1 and torch.is_grad_enabled():
             leaves, spec = tree_flatten((args, kwargs))
             kept = [leaf.detach().clone() if isinstance(leaf, Tensor) else leaf for leaf in leaves]
-            self.visits[-1] = _Visit(kept, names_of((args, kwargs)), spec, _buffers(module))
+            self.visits[-1] = _Visit(kept, argument_names((args, kwargs)), spec, _buffers(module))
 
     def after(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
         """Note the call, once for each of the outputs."""
@@ -250,7 +244,7 @@ class _Watch:
         places = [i for i, value in enumerate(results) if isinstance(value, Tensor) and value.requires_grad]
         if not places and not all(isinstance(value, Tensor | int | float | str | None) for value in results):
             raise AssumptionError(
-                f"{in_words(self.name)} returns an object in which tensors cannot be found. Return tensors, in tuples, "
+                f"{describe_layer(self.name)} returns an object in which tensors cannot be found. Return tensors, in tuples, "
                 f"lists or dicts."
             )
         examples = self._examples([results[place] for place in places])
@@ -269,7 +263,7 @@ class _Watch:
             raise _unknown(self.name)
         constants = tuple(None if isinstance(leaf, Tensor) else leaf for leaf in visit.leaves)
         dtypes = tuple(tensor.dtype for tensor in tensors)
-        rule = Recompute(
+        rule = RecomputeRule(
             self.name,
             self.tape,
             self.manner,
@@ -280,7 +274,7 @@ class _Watch:
             dtypes,
             output.dtype,
             place,
-            Precision.now(output.device.type),
+            AutocastState.now(output.device.type),
         )
         self.tape.record(rule, module, tensors, output)
 
@@ -299,13 +293,13 @@ class _Watch:
         sizes = {len(output) if output.dim() else -1 for output in outputs}
         if -1 in sizes or len(sizes) > 1:
             raise AssumptionError(
-                f"the outputs of {in_words(self.name)} must have the examples as their first dimension, each of them, "
+                f"the outputs of {describe_layer(self.name)} must have the examples as their first dimension, each of them, "
                 f"so that every example has its own gradient. Return one row for each example."
             )
         return next(iter(sizes), 0)
 
 
-def vmap_site(name: str, module: nn.Module, manner: Manner) -> Callable[[Tape], Callable[[], None]]:
+def vmap_site(name: str, module: nn.Module, manner: RecomputeMode) -> Callable[[Tape], Callable[[], None]]:
     """What notes the uses of ``module`` on a tape."""
 
     def install(tape: Tape) -> Callable[[], None]:
@@ -325,7 +319,7 @@ def vmap_site(name: str, module: nn.Module, manner: Manner) -> Callable[[Tape], 
 
 def _unknown(name: str) -> AssumptionError:
     return AssumptionError(
-        f"{in_words(name)} is called with tensors of which it is not known whether they have a row for each example. "
+        f"{describe_layer(name)} is called with tensors of which it is not known whether they have a row for each example. "
         f"Give example_inputs (for check_model: inputs) with all arguments that the model is called with, in the same "
         f"way, by place or by keyword."
     )

@@ -14,14 +14,14 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from dperm.torch.gradients.lifting import Script, lifted_site
-from dperm.torch.gradients.recompute import Manner, Rows, vmap_site
+from dperm.torch.gradients.lifting import LiftScript, lifted_site
+from dperm.torch.gradients.recompute import BatchedArguments, RecomputeMode, vmap_site
 from dperm.torch.gradients.rules import RULES, SUBSTITUTES
-from dperm.torch.gradients.tape import Rule, Tape
+from dperm.torch.gradients.tape import LayerRule, Tape
 
 
 @dataclass(frozen=True)
-class Findings:
+class ParameterUses:
     """The result of a probe.
 
     Attributes
@@ -36,10 +36,10 @@ class Findings:
         Identities of the parameters that are used bare.
     """
 
-    scripts: dict[nn.Module, Script] = field(default_factory=dict)
-    again: dict[nn.Module, str] = field(default_factory=dict)
-    rows: dict[nn.Module, Rows] = field(default_factory=dict)
-    met: frozenset[int] = frozenset()
+    scripts: dict[nn.Module, LiftScript] = field(default_factory=dict)
+    recomputed: dict[nn.Module, str] = field(default_factory=dict)
+    rows: dict[nn.Module, BatchedArguments] = field(default_factory=dict)
+    bare_parameters: frozenset[int] = frozenset()
 
 
 Undo = Callable[[], None]
@@ -70,39 +70,39 @@ class Site:
     method: str
     install: Callable[[Tape], Undo]
     why: str = ""
-    manner: Manner | None = None
+    manner: RecomputeMode | None = None
 
 
-def sites_of(model: nn.Module, findings: Findings | None = None) -> list[Site]:
+def sites_of(model: nn.Module, findings: ParameterUses | None = None) -> list[Site]:
     """The sites of all trained parameters; without findings nothing is lifted.
 
     A module that is run again is above its children, whose own sites count where they are called from elsewhere.
     """
-    findings = findings or Findings()
+    findings = findings or ParameterUses()
     found = list(_below("", model, findings, set()))
     return [_shielded(site, findings, found) for site in found]
 
 
-def whole_model(model: nn.Module, why: str, *, findings: Findings | None = None) -> list[Site]:
+def whole_model(model: nn.Module, why: str, *, findings: ParameterUses | None = None) -> list[Site]:
     """The last resort: the model as one site."""
-    manner = Manner(None if findings is None else findings.rows.get(model))
+    manner = RecomputeMode(None if findings is None else findings.rows.get(model))
     return [Site("", model, "vmap", vmap_site("", model, manner), why, manner)]
 
 
-def opaque(module: nn.Module) -> bool:
+def is_opaque(module: nn.Module) -> bool:
     """Whether a module treats its own parameters, so that nobody looks into it."""
     forward = known_forward(module)
-    return forward in SUBSTITUTES or forward in RULES or computed_weights(module)
+    return forward in SUBSTITUTES or forward in RULES or has_computed_weights(module)
 
 
 def known_forward(module: nn.Module) -> Callable[..., Any] | None:
     """The function that is the module's forward pass; None if an instance has another one, or weights are computed."""
-    if "forward" in vars(module) or computed_weights(module):
+    if "forward" in vars(module) or has_computed_weights(module):
         return None
     return type(module).forward
 
 
-def computed_weights(module: nn.Module) -> bool:
+def has_computed_weights(module: nn.Module) -> bool:
     """Whether what the module uses as weights are functions of parameters: parametrizations, weight norm, pruning."""
     own = [(name, value) for name, value in vars(module).items() if isinstance(value, Tensor)]
     names = tuple(module._parameters)
@@ -111,38 +111,38 @@ def computed_weights(module: nn.Module) -> bool:
     )
 
 
-def _below(name: str, module: nn.Module, findings: Findings, seen: set[nn.Module]) -> Iterator[Site]:
+def _below(name: str, module: nn.Module, findings: ParameterUses, seen: set[nn.Module]) -> Iterator[Site]:
     if module in seen or not any(parameter.requires_grad for parameter in module.parameters()):
         return
     seen.add(module)
     yield from _sites(name, module, findings)
-    if not opaque(module):
+    if not is_opaque(module):
         for child, inner in module.named_children():
             yield from _below(f"{name}.{child}" if name else child, inner, findings, seen)
 
 
-def _sites(name: str, module: nn.Module, findings: Findings) -> Iterator[Site]:
+def _sites(name: str, module: nn.Module, findings: ParameterUses) -> Iterator[Site]:
     forward = known_forward(module)
     if forward in SUBSTITUTES:
         yield Site(name, module, "substitute", _substituted(module, SUBSTITUTES[forward]))
     elif forward in RULES:
         yield Site(name, module, "rule", _hooked(module, RULES[forward]))
-    elif module in findings.again:
-        yield _again(name, module, findings.again[module], findings)
+    elif module in findings.recomputed:
+        yield _recompute_site(name, module, findings.recomputed[module], findings)
     elif module in findings.scripts:
         yield Site(name, module, "lifted", lifted_site(name, module, findings.scripts[module], ()))
-    elif computed_weights(module):
-        yield _again(name, module, "its weights are computed from parameters", findings)
-    elif any(p.requires_grad and id(p) not in findings.met for p in module.parameters(recurse=False)):
-        yield _again(name, module, UNSEEN, findings)
+    elif has_computed_weights(module):
+        yield _recompute_site(name, module, "its weights are computed from parameters", findings)
+    elif any(p.requires_grad and id(p) not in findings.bare_parameters for p in module.parameters(recurse=False)):
+        yield _recompute_site(name, module, UNSEEN, findings)
 
 
-def _again(name: str, module: nn.Module, why: str, findings: Findings) -> Site:
-    manner = Manner(findings.rows.get(module))
+def _recompute_site(name: str, module: nn.Module, why: str, findings: ParameterUses) -> Site:
+    manner = RecomputeMode(findings.rows.get(module))
     return Site(name, module, "vmap", vmap_site(name, module, manner), why, manner)
 
 
-def _shielded(site: Site, findings: Findings, found: list[Site]) -> Site:
+def _shielded(site: Site, findings: ParameterUses, found: list[Site]) -> Site:
     """A lifted site that leaves other sites of its parameters alone."""
     if site.method != "lifted":
         return site
@@ -155,7 +155,7 @@ def _shielded(site: Site, findings: Findings, found: list[Site]) -> Site:
     return Site(site.name, site.module, site.method, install, "it uses parameters itself, in known ways")
 
 
-def _hooked(module: nn.Module, rule: Rule) -> Callable[[Tape], Undo]:
+def _hooked(module: nn.Module, rule: LayerRule) -> Callable[[Tape], Undo]:
     def install(tape: Tape) -> Undo:
         def hook(layer: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any], output: Tensor) -> None:
             if named or len(inputs) != 1:

@@ -13,10 +13,10 @@ from torch.autograd.graph import GradientEdge, _engine_run_backward, get_gradien
 from torch.autograd.variable import Variable
 
 from dperm.errors import AssumptionError, ParameterError
-from dperm.torch.gradients.embedding_factors import united
-from dperm.torch.gradients.factors import Dense, Factor
+from dperm.torch.gradients.embedding_factors import unite
+from dperm.torch.gradients.factors import Dense, GradientFactor
 
-Uses = Iterable[tuple[nn.Parameter, Factor]]
+Uses = Iterable[tuple[nn.Parameter, GradientFactor]]
 _VERSION = attrgetter("_version")
 PARTS = (
     "a layer was used several times with different numbers of rows since the last step. Every forward pass has to see "
@@ -24,7 +24,7 @@ PARTS = (
 )
 
 
-class Rule(Protocol):
+class LayerRule(Protocol):
     """The mathematics of one kind of layer: from inputs and the gradient at the output to gradients of parameters."""
 
     def __call__(self, module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
@@ -32,10 +32,10 @@ class Rule(Protocol):
 
 
 @dataclass(slots=True)
-class Entry:
+class TapeEntry:
     """One use of a layer: ``edge`` is where the gradient at its output arrives, maybe in another ``shape``."""
 
-    rule: Rule
+    rule: LayerRule
     module: nn.Module
     inputs: tuple[Tensor, ...]
     edge: GradientEdge | Tensor
@@ -59,25 +59,25 @@ class Entry:
 class Tape:
     """The entries of the forward passes since the last step; nothing is noted while ``paused``, counted by depth."""
 
-    entries: list[Entry] = field(default_factory=list)
+    entries: list[TapeEntry] = field(default_factory=list)
     paused: int = 0
 
-    def record(self, rule: Rule, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
+    def record(self, rule: LayerRule, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
         """Note a use whose result is ``output``. Passes without gradient are no part of training."""
         if output.requires_grad and torch.is_grad_enabled() and not self.paused:
             kept = tuple(map(Tensor.detach, inputs))
             versions = tuple(map(_VERSION, kept))
             base = _whole_base(output) if output._is_view() else None
             if base is None:
-                self.entries.append(Entry(rule, module, kept, _edge(output), versions))
+                self.entries.append(TapeEntry(rule, module, kept, _edge(output), versions))
             else:
-                self.entries.append(Entry(rule, module, kept, _edge(base), versions, output.shape))
+                self.entries.append(TapeEntry(rule, module, kept, _edge(base), versions, output.shape))
 
     def lift(self, parameter: nn.Parameter, expanded: Tensor) -> None:
         """Note that ``expanded``, a leaf with the examples first, stands for ``parameter`` in the forward pass."""
-        self.entries.append(Entry(_Lifted(parameter), nn.Module(), (), expanded, ()))
+        self.entries.append(TapeEntry(_Lifted(parameter), nn.Module(), (), expanded, ()))
 
-    def taken(self) -> list[Entry]:
+    def take(self) -> list[TapeEntry]:
         """The entries, which the tape forgets."""
         entries, self.entries = self.entries, []
         return entries
@@ -101,7 +101,9 @@ def _edge(output: Tensor) -> GradientEdge:
     return GradientEdge(node, output.output_nr)
 
 
-def uses(entries: list[Entry], losses: Tensor, *, double: bool) -> list[tuple[nn.Parameter, Factor]]:
+def collect_factors(
+    entries: list[TapeEntry], losses: Tensor, *, double: bool
+) -> list[tuple[nn.Parameter, GradientFactor]]:
     """The factors of all parameters that the losses depend on: one backward pass, through activations only.
 
     To be called under ``torch.no_grad()``: no rule has to be differentiated.
@@ -110,8 +112,8 @@ def uses(entries: list[Entry], losses: Tensor, *, double: bool) -> list[tuple[nn
         return []
     edges: Any = [entry.edge for entry in entries]
     grads = list(_backward(losses, edges))
-    found: dict[int, tuple[nn.Parameter, Factor]] = {}
-    several: dict[int, list[Factor]] = {}
+    found: dict[int, tuple[nn.Parameter, GradientFactor]] = {}
+    several: dict[int, list[GradientFactor]] = {}
     entries.reverse()
     grads.reverse()
     while entries:  # popped, so that memory is freed that a factor does not need
@@ -128,14 +130,14 @@ def uses(entries: list[Entry], losses: Tensor, *, double: bool) -> list[tuple[nn
                 else:
                     found[key] = parameter, factor
     for key, factors in several.items():
-        found[key] = found[key][0], _united(factors)
+        found[key] = found[key][0], _unite_uses(factors)
     return list(found.values())
 
 
-def _united(factors: list[Factor]) -> Factor:
+def _unite_uses(factors: list[GradientFactor]) -> GradientFactor:
     """The gradients of all uses of a parameter, each of which has to see all examples."""
     try:
-        return united(factors)
+        return unite(factors)
     except RuntimeError as error:
         if "size" not in str(error).lower():
             raise

@@ -14,8 +14,8 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
 from dperm.errors import AssumptionError
-from dperm.torch.gradients.layers import in_words
-from dperm.torch.gradients.lifting import gradless
+from dperm.torch.gradients.layers import describe_layer
+from dperm.torch.gradients.lifting import is_gradless
 from dperm.torch.gradients.rules.embedding import check_table
 
 
@@ -25,7 +25,7 @@ def check_compiled(model: nn.Module) -> None:
         is_made = type(module).__name__ == "OptimizedModule" and "_orig_mod" in module._modules
         if is_made or getattr(module, "_compiled_call_impl", None) is not None:
             raise AssumptionError(
-                f"{in_words(name)} is compiled by torch.compile, and what goes on inside cannot be seen. Give the "
+                f"{describe_layer(name)} is compiled by torch.compile, and what goes on inside cannot be seen. Give the "
                 f"model itself; private.compiled(loss) compiles the whole private step."
             )
 
@@ -91,13 +91,13 @@ def _check_layer(name: str, module: nn.Module) -> None:
         check_table(module)
     if isinstance(module, _BatchNorm) and (module.training or module.running_mean is None):
         raise AssumptionError(
-            f"{in_words(name)} ({kind}) normalizes with statistics of the whole batch, so that no example has a "
+            f"{describe_layer(name)} ({kind}) normalizes with statistics of the whole batch, so that no example has a "
             f"gradient of its own. Replace it by nn.GroupNorm (nn.LayerNorm for vectors), or put it into eval "
             f"mode, with running statistics that do not come from the private data."
         )
     if isinstance(module, _InstanceNorm) and module.training and module.track_running_stats:
         raise AssumptionError(
-            f"{in_words(name)} ({kind}) keeps running statistics of the private data, which would be published without "
+            f"{describe_layer(name)} ({kind}) keeps running statistics of the private data, which would be published without "
             f"noise. Use track_running_stats=False."
         )
 
@@ -111,7 +111,7 @@ def _type(dtype: torch.dtype) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-class Guard(TorchFunctionMode):
+class ParameterGuard(TorchFunctionMode):
     """Watches the first forward pass of a model, outside of the modules that treat their own parameters."""
 
     def __init__(self, model: nn.Module, modules: Iterable[nn.Module]) -> None:
@@ -133,7 +133,7 @@ class Guard(TorchFunctionMode):
     ) -> Any:
         """Any function of torch."""
         result = func(*args, **(kwargs or {}))
-        if self._inside or gradless(func):
+        if self._inside or is_gradless(func):
             return result
         met = [
             leaf for leaf in tree_leaves((args, kwargs or {})) if isinstance(leaf, Tensor) and id(leaf) in self._names

@@ -22,7 +22,7 @@ def weighted_rows(weights: Tensor, rows: Tensor) -> Tensor:
     """sum_i w_i r_i for ``rows`` (examples, k)."""
     if is_short(rows):
         return weights @ rows
-    return added(w @ r for w, r in zip(pieces(weights), pieces(rows), strict=True))
+    return sum_parts(w @ r for w, r in zip(split_terms(weights), split_terms(rows), strict=True))
 
 
 def weighted_products(weights: Tensor, grads: Tensor, inputs: Tensor) -> Tensor:
@@ -30,10 +30,10 @@ def weighted_products(weights: Tensor, grads: Tensor, inputs: Tensor) -> Tensor:
     grads, inputs = _scaled(weights, grads, inputs)
     if is_short(grads):
         return grads.t() @ inputs
-    return added(g.t() @ a for g, a in zip(pieces(grads), pieces(inputs), strict=True))
+    return sum_parts(g.t() @ a for g, a in zip(split_terms(grads), split_terms(inputs), strict=True))
 
 
-class Onto(NamedTuple):
+class Accumulator(NamedTuple):
     """Where the sums of single precision of a step are added to: ``base`` becomes scale base + times sum.
 
     Noise that is there before the sum costs one operation and no memory of its own.
@@ -73,7 +73,7 @@ def is_short(terms: Tensor) -> bool:
     return terms.dtype is not torch.float64 or terms.shape[0] <= LONGEST
 
 
-def pieces(terms: Tensor) -> Sequence[Tensor]:
+def split_terms(terms: Tensor) -> Sequence[Tensor]:
     """The terms of sums that are taken at once; more of them than one sum of results may have are refused."""
     if terms.shape[0] > LONGEST**2:
         raise ParameterError(
@@ -83,7 +83,7 @@ def pieces(terms: Tensor) -> Sequence[Tensor]:
     return torch.split(terms, LONGEST)
 
 
-def added(parts: Iterable[Tensor]) -> Tensor:
+def sum_parts(parts: Iterable[Tensor]) -> Tensor:
     """The sum of results, one after the other: memory for two of them."""
     total: Tensor | None = None
     for part in parts:

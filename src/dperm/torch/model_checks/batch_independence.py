@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from dperm.errors import AssumptionError
-from dperm.torch.gradients.layers import in_words
-from dperm.torch.model_checks.model_state import seeded, without_dropout
+from dperm.torch.gradients.layers import describe_layer
+from dperm.torch.model_checks.model_state import reseed, without_dropout
 from dperm.torch.model_checks.synthetic_inputs import EXAMPLES, Call, Examples, is_large
 from dperm.torch.model_checks.trials import Trial
 
@@ -27,7 +27,7 @@ GAP = 10
 """Between exponents of numbers of different kinds."""
 
 
-def near(one: Tensor, two: Tensor, roundings: float = ROUNDINGS) -> bool:
+def nearly_equal(one: Tensor, two: Tensor, roundings: float = ROUNDINGS) -> bool:
     """Whether two tensors agree but for rounding; what is not finite must be the same."""
     if one.shape != two.shape or not one.is_floating_point():
         return torch.equal(one, two)
@@ -35,8 +35,8 @@ def near(one: Tensor, two: Tensor, roundings: float = ROUNDINGS) -> bool:
         return True
     finite = one.isfinite()
     same = (one == two) | (one.isnan() & two.isnan())
-    near = (one - two).abs() <= roundings * torch.finfo(one.dtype).eps * _scales(one)
-    return bool((same | (near & finite & two.isfinite())).all())
+    nearly_equal = (one - two).abs() <= roundings * torch.finfo(one.dtype).eps * _scales(one)
+    return bool((same | (nearly_equal & finite & two.isfinite())).all())
 
 
 def _scales(values: Tensor) -> Tensor:
@@ -62,7 +62,7 @@ SIZES = (EXAMPLES, EXAMPLES + 2, 1)
 
 
 @dataclass
-class Trace:
+class ModuleTrace:
     """What goes into modules and comes out, in the order of the run: (module, its parent, whether into it, values)."""
 
     events: list[tuple[nn.Module, nn.Module | None, bool, list[Tensor]]] = field(default_factory=list)
@@ -70,40 +70,42 @@ class Trace:
 
     def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """A module begins."""
-        self.events.append((module, self.stack[-1] if self.stack else None, True, _rows((args, kwargs))))
+        self.events.append((module, self.stack[-1] if self.stack else None, True, _tensor_copies((args, kwargs))))
         self.stack.append(module)
 
     def after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
         """It ends."""
         self.stack.pop()
-        self.events.append((module, self.stack[-1] if self.stack else None, False, _rows(output)))
+        self.events.append((module, self.stack[-1] if self.stack else None, False, _tensor_copies(output)))
 
 
-def check_influence(model: nn.Module, trial: Trial) -> None:
+def check_independent_outputs(model: nn.Module, trial: Trial) -> None:
     """Refuse a model in which one example moves what comes out for another, or what its layers make of it."""
     examples = trial.examples
     call = examples.batch(EXAMPLES)
     brief = is_large(model)
-    base = _traced(model, call)
-    larger = None if brief and trial.elsewhere else _tried(model, examples.batch(SIZES[1]))
-    rows = ((0, 2) if trial.elsewhere else (1,)) if brief else range(EXAMPLES)
+    base = _trace(model, call)
+    larger = None if brief and trial.replaces_parameters else _trace_or_none(model, examples.batch(SIZES[1]))
+    rows = ((0, 2) if trial.replaces_parameters else (1,)) if brief else range(EXAMPLES)
     for row in rows:
-        changes = [examples.changed(EXAMPLES, row)]
-        changes += [examples.put(call, row, other.batch(EXAMPLES)) for other in trial.others]
+        changes = [examples.with_other_row(EXAMPLES, row)]
+        changes += [examples.replace_row(call, row, other.batch(EXAMPLES)) for other in trial.others]
         if row == 1 and not examples.public:
-            changes.append(examples.spoiled(call, row))
+            changes.append(examples.with_nan_row(call, row))
         for change in changes:
-            other = _tried(model, change)
+            other = _trace_or_none(model, change)
             if other is None:
                 continue
-            if _moved(base.events[-1][3], other.events[-1][3], row) or _moved_inside(base, other, larger):
-                raise _refusal(model, base, other, row)
+            if _other_rows_differ(base.events[-1][3], other.events[-1][3], row) or _inner_rows_differ(
+                base, other, larger
+            ):
+                raise _dependence_error(model, base, other, row)
 
 
-def shared_lookup(model: nn.Module, examples: Examples) -> str:
+def describe_shared_lookup(model: nn.Module, examples: Examples) -> str:
     """Of an embedding that is looked up once for all examples, what is slow about it; empty if there is none."""
     names = {module: name for name, module in model.named_modules()}
-    for module, _, into, values in _traced(model, examples.batch(EXAMPLES)).events:
+    for module, _, into, values in _trace(model, examples.batch(EXAMPLES)).events:
         if (
             into
             and isinstance(module, nn.Embedding)
@@ -111,7 +113,7 @@ def shared_lookup(model: nn.Module, examples: Examples) -> str:
             and (values[0].dim() == 0 or len(values[0]) != EXAMPLES)
         ):
             return (
-                f"{in_words(names[module])} is looked up once for all examples; a row of indices for each, as in "
+                f"{describe_layer(names[module])} is looked up once for all examples; a row of indices for each, as in "
                 f"pos(torch.arange(T).expand(len(x), T)), is quick"
             )
     return ""
@@ -119,23 +121,23 @@ def shared_lookup(model: nn.Module, examples: Examples) -> str:
 
 def outputs(model: nn.Module, examples: Examples, size: int) -> list[Tensor]:
     """All tensors that the model returns for a batch of this size."""
-    return results(model, examples.batch(size))
+    return output_tensors(model, examples.batch(size))
 
 
-def results(model: nn.Module, call: Call) -> list[Tensor]:
+def output_tensors(model: nn.Module, call: Call) -> list[Tensor]:
     """All tensors that the model returns for a call."""
-    seeded()
+    reseed()
     return [leaf for leaf in tree_leaves(model(*call[0], **call[1])) if isinstance(leaf, Tensor)]
 
 
-def _traced(model: nn.Module, call: Call) -> Trace:
-    trace = Trace()
+def _trace(model: nn.Module, call: Call) -> ModuleTrace:
+    trace = ModuleTrace()
     hooks: list[Any] = []
     for module in model.modules():
         hooks.append(module.register_forward_pre_hook(trace.before, with_kwargs=True))
         hooks.append(module.register_forward_hook(trace.after))
     try:
-        seeded()
+        reseed()
         model(*call[0], **call[1])
     finally:
         for hook in hooks:
@@ -143,20 +145,20 @@ def _traced(model: nn.Module, call: Call) -> Trace:
     return trace
 
 
-def _tried(model: nn.Module, call: Call) -> Trace | None:
+def _trace_or_none(model: nn.Module, call: Call) -> ModuleTrace | None:
     """The same, or None: such rows are not for this model, which says so."""
     try:
-        return _traced(model, call)
+        return _trace(model, call)
     except Exception:  # anything that a forward pass may raise
         return None
 
 
-def _rows(values: Any) -> list[Tensor]:
+def _tensor_copies(values: Any) -> list[Tensor]:
     """Copies of all tensors: modules may overwrite what they are given."""
     return [leaf.detach().clone() for leaf in tree_leaves(values) if isinstance(leaf, Tensor)]
 
 
-def _moved(base: list[Tensor], other: list[Tensor], row: int) -> bool:
+def _other_rows_differ(base: list[Tensor], other: list[Tensor], row: int) -> bool:
     """Whether rows other than the one that was changed differ; tensors without a row for each example do not count."""
     if len(base) != len(other):
         return True
@@ -167,10 +169,10 @@ def _differs(one: Tensor, two: Tensor, row: int) -> bool:
     if one.dim() == 0 or len(one) != EXAMPLES or one.shape != two.shape:
         return one.shape != two.shape
     keep = [i for i in range(EXAMPLES) if i != row]
-    return not near(one[keep], two[keep])
+    return not nearly_equal(one[keep], two[keep])
 
 
-def _moved_inside(base: Trace, other: Trace, larger: Trace | None) -> bool:
+def _inner_rows_differ(base: ModuleTrace, other: ModuleTrace, larger: ModuleTrace | None) -> bool:
     """Whether a row more than the changed one is another somewhere inside, where the three runs do the same.
 
     What has the length of the batch in both sizes has a row for each example, in any order: a model may sort them.
@@ -183,29 +185,34 @@ def _moved_inside(base: Trace, other: Trace, larger: Trace | None) -> bool:
     for (_, _, _, one), (_, _, _, two), (_, _, _, more) in zip(base.events, other.events, larger.events, strict=True):
         for mine, its, sized in zip(one, two, more, strict=True):
             rows = mine.dim() > 0 and sized.dim() > 0 and (len(mine), len(sized)) == SIZES[:2]
-            if rows and mine.shape == its.shape and mine.is_floating_point() and _kept(mine, its) < EXAMPLES - 1:
+            if (
+                rows
+                and mine.shape == its.shape
+                and mine.is_floating_point()
+                and _matching_rows(mine, its) < EXAMPLES - 1
+            ):
                 return True
     return False
 
 
-def _kept(one: Tensor, two: Tensor) -> int:
+def _matching_rows(one: Tensor, two: Tensor) -> int:
     """How many rows of the first are rows of the second."""
     same = int((one == two).flatten(1).all(1).sum()) if one.dim() > 1 else int((one == two).sum())
     if same >= EXAMPLES - 1:  # mostly, and quick
         return same
-    return sum(any(near(row, its) for its in two) for row in one)
+    return sum(any(nearly_equal(row, its) for its in two) for row in one)
 
 
-def _refusal(model: nn.Module, base: Trace, other: Trace, row: int) -> AssumptionError:
+def _dependence_error(model: nn.Module, base: ModuleTrace, other: ModuleTrace, row: int) -> AssumptionError:
     """The refusal, with the first place at which another example moves."""
     names = {module: name for name, module in model.named_modules()}
-    where, culprit = in_words(""), model
+    where, culprit = describe_layer(""), model
     for (module, parent, into, one), (_, _, _, two) in zip(base.events, other.events, strict=False):
-        if _moved(one, two, row):
+        if _other_rows_differ(one, two, row):
             culprit = (parent or model) if into else module
-            where = in_words(names[culprit])
+            where = describe_layer(names[culprit])
             if into and parent is not None:
-                where = f"the forward pass of {where}, before {in_words(names[module])}"
+                where = f"the forward pass of {where}, before {describe_layer(names[module])}"
             break
     return AssumptionError(
         f"the output for an example depends on other examples of the batch, from {where} "
@@ -226,24 +233,26 @@ MANY, LARGEST = 40, 2**17
 """Examples of a larger batch, if it has no more numbers than that: some models begin to mix only there."""
 
 
-def check_sizes(model: nn.Module, examples: Examples) -> None:
+def check_batch_size_independence(model: nn.Module, examples: Examples) -> None:
     """Refuse a model whose output for an example is another in a smaller batch; random ones cannot be compared."""
     with without_dropout(model):
-        seeded()
+        reseed()
         state = torch.get_rng_state()
         one = examples.batch(1)
-        numbers = sum(leaf.numel() for leaf in tree_leaves((one, results(model, one))) if isinstance(leaf, Tensor))
+        numbers = sum(
+            leaf.numel() for leaf in tree_leaves((one, output_tensors(model, one))) if isinstance(leaf, Tensor)
+        )
         brief = is_large(model)
         size = MANY if MANY * numbers <= LARGEST and not brief else SIZES[1]
         call = examples.batch(size)
-        whole = [leaf.detach() for leaf in results(model, call)]
-        found = {rows: results(model, examples.picked(call, rows)) for rows in _orders(size, brief=brief)}
+        whole = [leaf.detach() for leaf in output_tensors(model, call)]
+        found = {rows: output_tensors(model, examples.select_rows(call, rows)) for rows in _orders(size, brief=brief)}
         if not torch.equal(torch.get_rng_state(), state):
             return
     for rows, parts in found.items():
         pairs = [(one[list(rows)], two.detach()) for one, two in zip(whole, parts, strict=True) if two.requires_grad]
-        if not all(near(one, two, KERNELS) for one, two in pairs):
-            raise _size_refusal(first=rows == tuple(range(len(rows))))
+        if not all(nearly_equal(one, two, KERNELS) for one, two in pairs):
+            raise _size_dependence_error(first=rows == tuple(range(len(rows))))
 
 
 def _orders(size: int, *, brief: bool) -> list[tuple[int, ...]]:
@@ -256,7 +265,7 @@ def _orders(size: int, *, brief: bool) -> list[tuple[int, ...]]:
     return [(0, 1, 2), (0,), (1, 2, 3), (size - 1, 3, 1, 0), (0,) * size, (1,) * size]
 
 
-def _size_refusal(*, first: bool) -> AssumptionError:
+def _size_dependence_error(*, first: bool) -> AssumptionError:
     if first:
         return AssumptionError(
             "the output for an example depends on the number of examples in the batch, which is private. Divide by "

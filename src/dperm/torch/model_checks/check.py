@@ -15,21 +15,27 @@ from torch.utils._pytree import tree_leaves
 
 from dperm.errors import AssumptionError, DpermError, ParameterError
 from dperm.torch.gradients.per_example import PerExampleGradients
-from dperm.torch.gradients.sites import Findings, Site, opaque, sites_of, whole_model
+from dperm.torch.gradients.sites import ParameterUses, Site, is_opaque, sites_of, whole_model
 from dperm.torch.gradients.tape import PARTS, refuse_second_backward
 from dperm.torch.gradients.unsupported_layers import check_layers, check_parameters
 from dperm.torch.model_checks.batch_independence import (
-    EXAMPLES,
     SIZES,
-    check_influence,
-    check_sizes,
+    check_batch_size_independence,
+    check_independent_outputs,
+    describe_shared_lookup,
     outputs,
-    shared_lookup,
 )
-from dperm.torch.model_checks.gradient_agreement import check_company, wrong_parameters
-from dperm.torch.model_checks.model_state import Held, check_kept, check_registered, seeded, untouched, without_dropout
-from dperm.torch.model_checks.parameter_uses import probed
-from dperm.torch.model_checks.synthetic_inputs import Examples, Inputs, is_large
+from dperm.torch.model_checks.gradient_agreement import check_gradient_independence, wrong_parameters
+from dperm.torch.model_checks.model_state import (
+    ModelSnapshot,
+    check_no_retained_data,
+    check_unchanged_buffers,
+    preserve_state,
+    reseed,
+    without_dropout,
+)
+from dperm.torch.model_checks.parameter_uses import probe_parameter_uses
+from dperm.torch.model_checks.synthetic_inputs import EXAMPLES, Examples, Inputs, is_large
 from dperm.torch.model_checks.trials import Trial, trials
 
 OPEN = "its layers alone do not show how it uses its parameters"
@@ -67,20 +73,20 @@ def check_model(model: nn.Module, inputs: Inputs, *, public: bool = False) -> li
     check_parameters(model)
     check_layers(model)
     brief = is_large(model)
-    with untouched(model) as start, torch.enable_grad():
-        examples = _usable(model, Examples(inputs, public), start)
-        check_kept(model, examples, start)
+    with preserve_state(model) as start, torch.enable_grad():
+        examples = _usable_examples(model, Examples(inputs, public), start)
+        check_no_retained_data(model, examples, start)
         _check_run(model, examples, EXAMPLES, start)
         tried = trials(model, examples)
-        check_influence(model, tried[0])
+        check_independent_outputs(model, tried[0])
         for size in SIZES[2:] if brief else SIZES[1:]:
             _check_run(model, examples, size, start)
-        check_sizes(model, examples)
+        check_batch_size_independence(model, examples)
         for trial in tried[1:]:
-            with trial.of(model):
-                check_influence(model, trial)
+            with trial.applied_to(model):
+                check_independent_outputs(model, trial)
                 if not brief:
-                    check_sizes(model, trial.examples)
+                    check_batch_size_independence(model, trial.examples)
         return _sites(model, tried)
 
 
@@ -127,9 +133,9 @@ def check_losses(losses: Tensor, gradients: PerExampleGradients) -> bool:
     return True
 
 
-def _usable(model: nn.Module, examples: Examples, start: Held) -> Examples:
+def _usable_examples(model: nn.Module, examples: Examples, start: ModelSnapshot) -> Examples:
     """Examples on which the model runs: integers may be indices, lengths or anything."""
-    if examples.public and not examples.telling(EXAMPLES):
+    if examples.public and not examples.has_distinct_rows(EXAMPLES):
         raise ParameterError(
             "example_inputs that are public must hold two or more rows, each of them another one than the next: from "
             "equal ones nothing can be seen."
@@ -140,7 +146,7 @@ def _usable(model: nn.Module, examples: Examples, start: Held) -> Examples:
         try:
             if found is not None:
                 start.restore()
-            seeded()
+            reseed()
             args, kwargs = one.batch(EXAMPLES)
             model(*args, **kwargs)
         except DpermError:
@@ -150,23 +156,23 @@ def _usable(model: nn.Module, examples: Examples, start: Held) -> Examples:
             continue
         return one
     raise ParameterError(
-        f"the model cannot be checked: it does not run on {_which(examples)} ({_in_a_line(found)}). If it needs "
+        f"the model cannot be checked: it does not run on {_describe_inputs(examples)} ({_format_error(found)}). If it needs "
         f"others, give public or invented ones on which it runs as example_inputs, and public_inputs=True (for "
         f"check_model: inputs, and public=True)."
     ) from found
 
 
-def _which(examples: Examples) -> str:
+def _describe_inputs(examples: Examples) -> str:
     return "the public inputs" if examples.public else "made-up inputs of the shapes and types of the given ones"
 
 
-def _in_a_line(error: Exception | None) -> str:
+def _format_error(error: Exception | None) -> str:
     """What was raised on public or made-up inputs, which holds nothing private."""
     words = " ".join(str(error).split())
     return f"{type(error).__name__}: {words if len(words) <= LONGEST else words[:LONGEST] + ' ...'}"
 
 
-def _check_run(model: nn.Module, examples: Examples, size: int, start: Held) -> None:
+def _check_run(model: nn.Module, examples: Examples, size: int, start: ModelSnapshot) -> None:
     """Buffers stay, and outputs have the examples first."""
     try:
         leaves = outputs(model, examples, size)
@@ -175,7 +181,7 @@ def _check_run(model: nn.Module, examples: Examples, size: int, start: Held) -> 
             "the model does not run on batches of any size: samples are of random sizes, and may be a single example. "
             "Take the number of examples from the input."
         ) from None
-    check_registered(model, start)
+    check_unchanged_buffers(model, start)
     trained = [leaf for leaf in leaves if leaf.requires_grad]
     if not trained:
         raise AssumptionError(
@@ -192,15 +198,15 @@ def _check_run(model: nn.Module, examples: Examples, size: int, start: Held) -> 
 
 def _sites(model: nn.Module, tries: Sequence[Trial]) -> list[Site]:
     """The sites whose gradients are those of a loop: by layers, or else by the whole model."""
-    seeded()
+    reseed()
     examples = tries[0].examples
-    findings = probed(model, examples.batch, opaque)
+    findings = probe_parameter_uses(model, examples.batch, is_opaque)
     refusal: DpermError | None = None
     wrong: list[str] = []
     for by_layer in (True, False):
-        sites = sites_of(model, findings) if by_layer else _by_whole_model(model, examples, findings)
+        sites = sites_of(model, findings) if by_layer else _whole_model_sites(model, examples, findings)
         try:
-            found = _wrong(model, sites, tries)
+            found = _wrong_parameters(model, sites, tries)
         except DpermError as error:
             refusal = refusal or error
             continue
@@ -218,21 +224,21 @@ def _sites(model: nn.Module, tries: Sequence[Trial]) -> list[Site]:
     )
 
 
-def _by_whole_model(model: nn.Module, examples: Examples, findings: Findings) -> list[Site]:
-    return whole_model(model, shared_lookup(model, examples) or OPEN, findings=findings)
+def _whole_model_sites(model: nn.Module, examples: Examples, findings: ParameterUses) -> list[Site]:
+    return whole_model(model, describe_shared_lookup(model, examples) or OPEN, findings=findings)
 
 
-def _wrong(model: nn.Module, sites: list[Site], tries: Sequence[Trial]) -> list[str]:
+def _wrong_parameters(model: nn.Module, sites: list[Site], tries: Sequence[Trial]) -> list[str]:
     """Parameters whose gradients are wrong; substitutes may draw other random numbers, so dropout is left out then.
 
     Of a large model one trial is enough, the last one that shows something.
     """
     is_substituted, brief = any(site.method == "substitute" for site in sites), is_large(model)
     for trial in reversed(tries) if brief else tries:
-        with trial.of(model), without_dropout(model) if is_substituted else nullcontext():
+        with trial.applied_to(model), without_dropout(model) if is_substituted else nullcontext():
             found = wrong_parameters(model, sites, trial)
             if not found:
-                check_company(model, sites, trial)
+                check_gradient_independence(model, sites, trial)
         if found or (brief and found is not None):
             return found
     return []

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from torch import nn
 
-from dperm.torch.gradients.sites import UNSEEN, Site, opaque, sites_of
+from dperm.torch.gradients.sites import UNSEEN, Site, is_opaque, sites_of
 from dperm.torch.gradients.unsupported_layers import refusal_of
 from dperm.torch.model_checks.check import check_model
 from dperm.torch.model_checks.synthetic_inputs import Inputs
@@ -18,7 +18,7 @@ NUMBERS = HEADER[2:4]
 
 
 @dataclass(frozen=True)
-class Row:
+class LayerDescription:
     """One layer that holds parameters, or is refused.
 
     Attributes
@@ -55,7 +55,7 @@ class Description:
     ``kernels`` says whether native kernels take part in a training, if it is one that is described.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[LayerDescription, ...]
     kernels: str = ""
 
     @property
@@ -111,7 +111,7 @@ def _unprobed(site: Site) -> Site:
     return replace(site, method="known with inputs", why="it uses parameters itself: describe(model, inputs) tells how")
 
 
-def _rows(model: nn.Module, sites: Sequence[Site]) -> Iterator[Row]:
+def _rows(model: nn.Module, sites: Sequence[Site]) -> Iterator[LayerDescription]:
     by_module = {site.module: site for site in sites}
     again = [site for site in sites if site.method == "vmap"]
     seen: set[int] = set()
@@ -134,7 +134,9 @@ def _rows(model: nn.Module, sites: Sequence[Site]) -> Iterator[Row]:
         if refusal:
             method, why = "refused", refusal
         counts = (sum(p.numel() for p in new), sum(p.numel() for p in new if p.requires_grad))
-        yield Row(name or "(model)", type(module).__name__, *counts, method, "; ".join(filter(None, (why, tied))))
+        yield LayerDescription(
+            name or "(model)", type(module).__name__, *counts, method, "; ".join(filter(None, (why, tied)))
+        )
 
 
 def _method(
@@ -165,4 +167,4 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def _is_open(module: nn.Module) -> bool:
     """Whether the children of a module are layers of their own."""
-    return not opaque(module)
+    return not is_opaque(module)

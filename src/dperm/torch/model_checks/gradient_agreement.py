@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from dperm.errors import AssumptionError, DpermError, ParameterError
-from dperm.torch.gradients.factors import Factor
+from dperm.torch.gradients.factors import GradientFactor
 from dperm.torch.gradients.per_example import PerExampleGradients
 from dperm.torch.gradients.sites import Site
-from dperm.torch.model_checks.model_state import seeded, without_dropout
+from dperm.torch.model_checks.model_state import reseed, without_dropout
 from dperm.torch.model_checks.synthetic_inputs import Call, is_large, pattern
 from dperm.torch.model_checks.trials import Trial
 
@@ -43,7 +43,7 @@ def wrong_parameters(model: nn.Module, sites: Sequence[Site], trial: Trial) -> l
         raise AssumptionError("a layer has seen another number of rows than there are examples.")
     total = torch.stack([value.norm().double() for value in expected.values()]).norm()
     if not bool(torch.isfinite(total)):
-        if trial.elsewhere or examples.varied:
+        if trial.replaces_parameters or examples.varied:
             return None
         raise ParameterError(
             "the model cannot be checked: on made-up inputs its gradients are not finite. Give public or invented ones "
@@ -78,7 +78,7 @@ def losses_of(model: nn.Module, call: Call, rows: Sequence[int] = range(EXAMPLES
 
     What is infinite is left out.
     """
-    seeded()
+    reseed()
     args, kwargs = call
     leaves = tree_leaves(model(*args, **kwargs))
     trained = [leaf for leaf in leaves if isinstance(leaf, Tensor) and leaf.requires_grad]
@@ -96,44 +96,44 @@ OTHER, ALONE = (4, 2, 1, 3), (2,)
 """Rows in other company: the first of them is replaced too."""
 FEW_OTHER = (3, 1, 2)
 """The same for large models, with larger losses in the same run."""
-Gradients = dict[nn.Parameter, Factor]
+Gradients = dict[nn.Parameter, GradientFactor]
 
 
-def check_company(model: nn.Module, sites: Sequence[Site], trial: Trial) -> None:
+def check_gradient_independence(model: nn.Module, sites: Sequence[Site], trial: Trial) -> None:
     """Refuse a model in which an example's gradient depends on others, or is not in proportion to its loss."""
     examples, brief = trial.examples, is_large(model)
     rows = range(FEW if brief else EXAMPLES)
     call = examples.batch(len(rows))
     with without_dropout(model):
-        seeded()
+        reseed()
         before = torch.get_rng_state()
         base = _gradients(model, sites, call, rows)
         is_steady = torch.equal(torch.get_rng_state(), before)  # else random numbers belong to places in the batch
         if brief and is_steady:
-            other = _beside_another(model, sites, trial, call, FEW_OTHER, factor=FACTOR)
-            _check(model, base, other, FEW_OTHER, first=1, factor=FACTOR)
+            other = _gradients_with_other_row(model, sites, trial, call, FEW_OTHER, factor=FACTOR)
+            _compare(model, base, other, FEW_OTHER, first=1, factor=FACTOR)
             return
-        _check(model, base, _gradients(model, sites, call, rows, factor=FACTOR), rows, first=0, factor=FACTOR)
+        _compare(model, base, _gradients(model, sites, call, rows, factor=FACTOR), rows, first=0, factor=FACTOR)
         if is_steady:
-            _check(model, base, _gradients(model, sites, examples.picked(call, ALONE), ALONE), ALONE, first=0)
-            _check(model, base, _beside_another(model, sites, trial, call, OTHER), OTHER, first=1)
+            _compare(model, base, _gradients(model, sites, examples.select_rows(call, ALONE), ALONE), ALONE, first=0)
+            _compare(model, base, _gradients_with_other_row(model, sites, trial, call, OTHER), OTHER, first=1)
 
 
-def _beside_another(
+def _gradients_with_other_row(
     model: nn.Module, sites: Sequence[Site], trial: Trial, call: Call, rows: Sequence[int], *, factor: float = 1.0
 ) -> Gradients:
     """Gradients of ``rows``, with another example in place of the first, if the model runs on it."""
     examples, size = trial.examples, len(tree_leaves(call)[0])
     kinds = [other.batch(size) for other in trial.others]
     for kind in (*kinds, examples.batch(size, shift=1)):
-        changed = examples.picked(examples.put(call, rows[0], kind), rows)
+        changed = examples.select_rows(examples.replace_row(call, rows[0], kind), rows)
         try:
             return _gradients(model, sites, changed, rows, factor=factor)
         except DpermError:
             raise
         except Exception:  # such a row is not for this model
             continue
-    return _gradients(model, sites, examples.picked(call, rows), rows, factor=factor)
+    return _gradients(model, sites, examples.select_rows(call, rows), rows, factor=factor)
 
 
 def _gradients(
@@ -144,7 +144,7 @@ def _gradients(
         return dict(gradients.factors(factor * losses_of(model, call, rows), double=True))
 
 
-def _check(
+def _compare(
     model: nn.Module, base: Gradients, other: Gradients, rows: Sequence[int], *, first: int, factor: float = 1.0
 ) -> None:
     """Refuse gradients that differ, from the ``first`` row on: in their norms, and for small models in their sum."""
@@ -159,8 +159,8 @@ def _check(
         tolerance = 2 * RELATIVE * (mine + WHOLE * total)
         same = bool(((mine - its).abs() <= tolerance)[counts].all())
         if same and not is_large(model) and bool(counts.any()):
-            apart = _combined(base.get(parameter), rows, counts, parameter)
-            apart = apart - _combined(other.get(parameter), range(len(rows)), counts, parameter) / factor
+            apart = _weighted_total(base.get(parameter), rows, counts, parameter)
+            apart = apart - _weighted_total(other.get(parameter), range(len(rows)), counts, parameter) / factor
             same = float(apart.norm()) <= float(tolerance[counts].sum())
         if not same:
             raise AssumptionError(
@@ -170,11 +170,13 @@ def _check(
             )
 
 
-def _norms(gradients: Factor) -> Tensor:
+def _norms(gradients: GradientFactor) -> Tensor:
     return gradients.squared_norms().detach().double().clamp(min=0).sqrt().cpu()
 
 
-def _combined(gradients: Factor | None, rows: Sequence[int], counts: Tensor, parameter: nn.Parameter) -> Tensor:
+def _weighted_total(
+    gradients: GradientFactor | None, rows: Sequence[int], counts: Tensor, parameter: nn.Parameter
+) -> Tensor:
     """The sum of the gradients of ``rows`` that count, each with a weight of its own."""
     if gradients is None:
         return torch.zeros_like(parameter, dtype=torch.float64)

@@ -28,7 +28,7 @@ VALUES = (str, bytes, torch.device, torch.dtype, torch.layout)
 
 
 @dataclass(frozen=True)
-class Held:
+class ModelSnapshot:
     """A copy of what a model holds, from which it can be restored.
 
     Attributes
@@ -45,7 +45,7 @@ class Held:
     containers: list[tuple[Any, Any]] = field(default_factory=list)
 
     @classmethod
-    def by(cls, model: nn.Module, *, attributes_only: bool = False) -> "Held":
+    def of(cls, model: nn.Module, *, attributes_only: bool = False) -> "ModelSnapshot":
         """What ``model`` holds now."""
         held = cls()
         for name, value in () if attributes_only else _registered(model):
@@ -55,32 +55,34 @@ class Held:
             held.containers.extend([(own, dict(own)), *((own[key], own[key].copy()) for key in REGISTERED)])
             for key, value in own.items():
                 if key not in INTERNAL:
-                    held.plain[f"{name}.{key}" if name else key] = held._print(value, 0)
+                    held.plain[f"{name}.{key}" if name else key] = held._fingerprint(value, 0)
         return held
 
     def restore(self) -> None:
         """Make everything what it was."""
         for now, before in self.containers:
-            _refill(now, before)
+            _restore_container(now, before)
         with torch.no_grad():
             for tensor, value in self.tensors.values():
-                if not same(tensor, value):
+                if not same_values(tensor, value):
                     tensor.copy_(value)
 
-    def changed(self, model: nn.Module) -> str | None:
+    def first_change(self, model: nn.Module) -> str | None:
         """The name of a parameter or buffer that is not what it was, or is new."""
         now = dict(_registered(model))
         names = {**self.registered, **now}
         return next((name for name in names if not self._has(name, now.get(name))), None)
 
-    def differing(self, other: "Held") -> str | None:
+    def first_difference(self, other: "ModelSnapshot") -> str | None:
         """The name of an attribute that is another one in ``other``."""
         names = {**self.plain, **other.plain}
-        return next((name for name in names if not _alike(self.plain.get(name), other.plain.get(name))), None)
+        return next(
+            (name for name in names if not _same_fingerprint(self.plain.get(name), other.plain.get(name))), None
+        )
 
     def _has(self, name: str, value: Tensor | None) -> bool:
         before = self.registered.get(name)
-        return before is not None and value is not None and same(value, before)
+        return before is not None and value is not None and same_values(value, before)
 
     def _copy(self, value: Tensor) -> Tensor:
         if id(value) not in self.tensors:
@@ -89,7 +91,7 @@ class Held:
             self.tensors[id(value)] = (value, copy)
         return self.tensors[id(value)][1]
 
-    def _print(self, value: Any, depth: int) -> Any:
+    def _fingerprint(self, value: Any, depth: int) -> Any:
         """A copy of what matters of an attribute; None for numbers, and for what is not looked at."""
         if isinstance(value, Tensor):
             return value if isinstance(value, nn.Parameter) else self._copy(value)
@@ -97,13 +99,13 @@ class Held:
             if not isinstance(value, tuple | frozenset):
                 self.containers.append((value, value.copy()))
             inner = value.values() if isinstance(value, dict) else () if isinstance(value, set | frozenset) else value
-            return (len(value), [self._print(part, depth + 1) for part in inner])
+            return (len(value), [self._fingerprint(part, depth + 1) for part in inner])
         if value is None or isinstance(value, Number | nn.Module) or callable(value):
             return None
         return value
 
 
-def same(one: Tensor, other: Tensor) -> bool:
+def same_values(one: Tensor, other: Tensor) -> bool:
     """Whether two tensors hold the same values, NaN where NaN."""
     if one is other:
         return True
@@ -119,16 +121,16 @@ def _registered(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
     yield from model.named_parameters()
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _same_fingerprint(one: Any, other: Any) -> bool:
     """Whether two prints are the same; objects that are neither tensors nor values have to be identical."""
     if isinstance(one, Tensor) and isinstance(other, Tensor):
-        return same(one, other)
+        return same_values(one, other)
     if isinstance(one, tuple) and isinstance(other, tuple):
-        return bool(one[0] == other[0]) and all(map(_alike, one[1], other[1]))
+        return bool(one[0] == other[0]) and all(map(_same_fingerprint, one[1], other[1]))
     return one is other or (isinstance(one, VALUES) and type(one) is type(other) and bool(one == other))
 
 
-def _refill(now: Any, before: Any) -> None:
+def _restore_container(now: Any, before: Any) -> None:
     """The contents of a container as they were; nothing is done if they are."""
     if isinstance(now, set):
         same_parts = now == before
@@ -146,10 +148,10 @@ SEED = 20_260_101
 
 
 @contextmanager
-def untouched(model: nn.Module) -> Iterator[Held]:
+def preserve_state(model: nn.Module) -> Iterator[ModelSnapshot]:
     """Restore what runs of the model change: torch's generators, parameters, buffers, and its attributes."""
     devices = sorted({p.device.index or 0 for p in model.parameters() if p.device.type == "cuda"})
-    held = Held.by(model)
+    held = ModelSnapshot.of(model)
     with torch.random.fork_rng(devices):
         try:
             yield held
@@ -184,7 +186,7 @@ def _dropout_rates(model: nn.Module) -> Iterator[tuple[nn.Module, str, float]]:
             yield module, name, value
 
 
-def seeded() -> None:
+def reseed() -> None:
     """Begin again with the same random numbers; only inside of `untouched`."""
     torch.default_generator.manual_seed(SEED)
     if torch.cuda.is_initialized():
@@ -192,17 +194,17 @@ def seeded() -> None:
             generator.manual_seed(SEED)
 
 
-def check_kept(model: nn.Module, examples: Examples, start: Held) -> None:
+def check_no_retained_data(model: nn.Module, examples: Examples, start: ModelSnapshot) -> None:
     """Refuse a model that keeps something of examples; ``start`` is what it held before it was run at all."""
-    one = _left(model, examples, start, shift=0)
-    other = _left(model, examples, start, shift=1)
-    seeded()
+    one = _snapshot_after_run(model, examples, start, shift=0)
+    other = _snapshot_after_run(model, examples, start, shift=1)
+    reseed()
     args, kwargs = examples.batch(EXAMPLES)
     model(*args, **kwargs)
-    again = Held.by(model, attributes_only=True)
+    again = ModelSnapshot.of(model, attributes_only=True)
     # Where the rows of both batches are not all different, nothing is shown by what they leave.
-    before = other if examples.telling(EXAMPLES) else start
-    name = before.differing(one) or other.differing(again)
+    before = other if examples.has_distinct_rows(EXAMPLES) else start
+    name = before.first_difference(one) or other.first_difference(again)
     if name is not None:
         raise AssumptionError(
             f"the attribute {name!r} is changed by the forward pass (a tensor, or a list or dict with other contents): "
@@ -211,9 +213,9 @@ def check_kept(model: nn.Module, examples: Examples, start: Held) -> None:
         )
 
 
-def check_registered(model: nn.Module, start: Held) -> None:
+def check_unchanged_buffers(model: nn.Module, start: ModelSnapshot) -> None:
     """Refuse a model whose parameters or buffers are not what they were."""
-    name = start.changed(model)
+    name = start.first_change(model)
     if name is not None:
         raise AssumptionError(
             f"the buffer or parameter {name!r} is changed by the forward pass: it would hold private data, without "
@@ -222,11 +224,11 @@ def check_registered(model: nn.Module, start: Held) -> None:
         )
 
 
-def _left(model: nn.Module, examples: Examples, start: Held, *, shift: int) -> Held:
+def _snapshot_after_run(model: nn.Module, examples: Examples, start: ModelSnapshot, *, shift: int) -> ModelSnapshot:
     """What a run leaves behind."""
     start.restore()
-    seeded()
+    reseed()
     args, kwargs = examples.batch(EXAMPLES, shift=shift)
     model(*args, **kwargs)
-    check_registered(model, start)
-    return Held.by(model, attributes_only=True)
+    check_unchanged_buffers(model, start)
+    return ModelSnapshot.of(model, attributes_only=True)

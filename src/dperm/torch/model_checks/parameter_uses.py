@@ -26,19 +26,19 @@ from dperm.torch.gradients.lifting import (
     REPEATS,
     SHARED,
     SPREAD,
-    Script,
-    Step,
+    LiftScript,
+    LiftStep,
     agrees,
-    gradless,
-    in_place,
-    lifted,
+    apply_lifted,
+    is_gradless,
+    is_in_place,
     out_of_place,
 )
-from dperm.torch.gradients.recompute import Rows, names_of
-from dperm.torch.gradients.sites import Findings
+from dperm.torch.gradients.recompute import BatchedArguments, argument_names
+from dperm.torch.gradients.sites import ParameterUses
 
 
-def rows_of(calls: Iterable[tuple[list[str], list[Any], list[Any]]]) -> dict[str, bool | None]:
+def batched_arguments(calls: Iterable[tuple[list[str], list[Any], list[Any]]]) -> dict[str, bool | None]:
     """Which arguments have rows, from pairs of calls: names, and whether each argument has one for each example.
 
     In a pair, a second number of examples tells rows from what has that length by chance. None stands for what is no
@@ -53,7 +53,7 @@ def rows_of(calls: Iterable[tuple[list[str], list[Any], list[Any]]]) -> dict[str
     return found
 
 
-def is_row(leaf: Any, examples: int) -> bool | None:
+def has_batch_length(leaf: Any, examples: int) -> bool | None:
     """Whether a leaf has the length of the batch; None if it is no tensor, or a single number."""
     if not isinstance(leaf, Tensor) or leaf.dim() == 0:
         return None
@@ -61,7 +61,7 @@ def is_row(leaf: Any, examples: int) -> bool | None:
 
 
 @dataclass
-class Frame:
+class ModuleCall:
     """One call of a module.
 
     Attributes
@@ -84,23 +84,23 @@ class Frame:
     whole: bool = False
     names: list[str] = field(default_factory=list)
     rows: list[bool | None] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
-    met: dict[int, nn.Parameter] = field(default_factory=dict)
+    steps: list[LiftStep] = field(default_factory=list)
+    bare_parameters: dict[int, nn.Parameter] = field(default_factory=dict)
     why: str = ""
 
 
-class Recorder(TorchFunctionMode):
+class UseRecorder(TorchFunctionMode):
     """Watches one run of a model with a known number of examples."""
 
-    def __init__(self, model: nn.Module, examples: int, opaque: Callable[[nn.Module], bool]) -> None:
+    def __init__(self, model: nn.Module, examples: int, is_opaque: Callable[[nn.Module], bool]) -> None:
         super().__init__()
-        self.examples, self.opaque = examples, opaque
-        self.frames: list[Frame] = []
-        self.closed: list[Frame] = []
+        self.examples, self.is_opaque = examples, is_opaque
+        self.frames: list[ModuleCall] = []
+        self.closed: list[ModuleCall] = []
         self._model = model
         self._parameters = {id(p): p for p in model.parameters() if p.requires_grad}
-        self._stack: list[Frame | None] = []
-        self._lifts: dict[int, tuple[Tensor, Tensor, Frame]] = {}
+        self._stack: list[ModuleCall | None] = []
+        self._lifts: dict[int, tuple[Tensor, Tensor, ModuleCall]] = {}
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The outputs of the model; calls of its modules are in ``frames``, or ``closed`` if opaque."""
@@ -120,46 +120,46 @@ class Recorder(TorchFunctionMode):
     ) -> Any:
         """Any function of torch."""
         frame = self._stack[-1] if self._stack else None
-        if frame is None or gradless(func):
+        if frame is None or is_gradless(func):
             return func(*args, **(kwargs or {}))
         leaves, spec = tree_flatten((args, kwargs or {}))
         if not any(self._tracked(leaf) for leaf in leaves):
             return func(*args, **(kwargs or {}))
-        return self._step(frame, func, leaves, spec)
+        return self._note_step(frame, func, leaves, spec)
 
-    def _step(self, frame: Frame, func: Callable[..., Any], leaves: list[Any], spec: Any) -> Any:
+    def _note_step(self, frame: ModuleCall, func: Callable[..., Any], leaves: list[Any], spec: Any) -> Any:
         self._note(frame, leaves)
         roles = tuple(self._role(leaf) for leaf in leaves)
         before = [
-            leaf.clone() if in_place(func) and role == BATCHED else leaf
+            leaf.clone() if is_in_place(func) and role == BATCHED else leaf
             for leaf, role in zip(leaves, roles, strict=True)
         ]
         args, kwargs = tree_unflatten(leaves, spec)
         result = func(*args, **kwargs)
         found = [leaf for leaf in tree_leaves(result) if isinstance(leaf, Tensor) and leaf.requires_grad]
-        if not found and not in_place(func):
-            frame.steps.append(Step(func, roles, NO_GRADIENT))
+        if not found and not is_in_place(func):
+            frame.steps.append(LiftStep(func, roles, NO_GRADIENT))
             return result
-        step = Step(func, roles, self._kind(func, roles, found))
+        step = LiftStep(func, roles, self._kind(func, roles, found))
         frame.steps.append(step)
         frame.why = frame.why or self._obstacle(step, leaves, kwargs) or self._tried(frame, step, before, spec, result)
         return result
 
-    def _note(self, frame: Frame, leaves: list[Any]) -> None:
+    def _note(self, frame: ModuleCall, leaves: list[Any]) -> None:
         """Note which parameters are met, and tensors of another module's making."""
         for leaf in leaves:
             if id(leaf) in self._parameters:
-                frame.met[id(leaf)] = self._parameters[id(leaf)]
+                frame.bare_parameters[id(leaf)] = self._parameters[id(leaf)]
             elif id(leaf) in self._lifts and self._lifts[id(leaf)][2] is not frame:
                 self._lifts[id(leaf)][2].why = frame.why = "a function of parameters leaves the module"
 
-    def _tried(self, frame: Frame, step: Step, leaves: list[Any], spec: Any, result: Any) -> str:
+    def _tried(self, frame: ModuleCall, step: LiftStep, leaves: list[Any], spec: Any, result: Any) -> str:
         """Apply the step to lifts, and compare."""
         lifts = [self._lift(frame, leaf) for leaf, role in zip(leaves, step.roles, strict=True) if role == PARAMETER]
         name = getattr(step.function, "__name__", "a function")
         try:
             with torch.no_grad():
-                values = lifted(step, [_detached(leaf) for leaf in leaves], spec, lifts)
+                values = apply_lifted(step, [_detached(leaf) for leaf in leaves], spec, lifts)
                 if step.kind == ALONE:
                     for value, lift in zip(tree_leaves(result), tree_leaves(values), strict=True):
                         self._lifts[id(value)] = (value, lift, frame)
@@ -170,11 +170,11 @@ class Recorder(TorchFunctionMode):
             return f"{name} cannot be applied to one example alone"
         return f"{name} mixes the examples, or has them not first"
 
-    def _obstacle(self, step: Step, leaves: list[Any], kwargs: dict[str, Any]) -> str:
+    def _obstacle(self, step: LiftStep, leaves: list[Any], kwargs: dict[str, Any]) -> str:
         name = getattr(step.function, "__name__", "a function")
-        if kwargs.get("out") is not None or (in_place(step.function) and out_of_place(step.function) is None):
+        if kwargs.get("out") is not None or (is_in_place(step.function) and out_of_place(step.function) is None):
             return f"{name} works in place"
-        if in_place(step.function) and step.roles[0] != BATCHED:
+        if is_in_place(step.function) and step.roles[0] != BATCHED:
             return f"{name} changes a parameter in place"
         if any(role == SHARED and leaf.requires_grad for leaf, role in zip(leaves, step.roles, strict=True)):
             return f"{name} meets a tensor with gradient that belongs to no example"
@@ -200,7 +200,7 @@ class Recorder(TorchFunctionMode):
     def _tracked(self, leaf: Any) -> bool:
         return isinstance(leaf, Tensor) and (id(leaf) in self._parameters or id(leaf) in self._lifts)
 
-    def _lift(self, frame: Frame, tensor: Tensor) -> Tensor:
+    def _lift(self, frame: ModuleCall, tensor: Tensor) -> Tensor:
         if id(tensor) in self._lifts:
             return self._lifts[id(tensor)][1]
         return tensor.detach().expand(self.examples, *tensor.shape)
@@ -215,9 +215,11 @@ class Recorder(TorchFunctionMode):
             self._stack.append(None)
             return
         above = tuple(one.module for one in reversed(self._stack) if one is not None)
-        call = Frame(module, above, tuple(self._is_batched(leaf) for leaf in leaves), names=names_of((args, kwargs)))
-        call.rows = [is_row(leaf, self.examples) for leaf in leaves]
-        if self.opaque(module):
+        call = ModuleCall(
+            module, above, tuple(self._is_batched(leaf) for leaf in leaves), names=argument_names((args, kwargs))
+        )
+        call.rows = [has_batch_length(leaf, self.examples) for leaf in leaves]
+        if self.is_opaque(module):
             self.closed.append(call)
             self._stack.append(None)
         else:
@@ -245,44 +247,46 @@ Make = Callable[[int], tuple[tuple[Any, ...], dict[str, Any]]]
 """From a number of examples to arguments of the model."""
 
 
-def probed(model: nn.Module, make: Make, opaque: Callable[[nn.Module], bool]) -> Findings:
+def probe_parameter_uses(model: nn.Module, make: Make, is_opaque: Callable[[nn.Module], bool]) -> ParameterUses:
     """The findings of runs with arguments from ``make``; nobody looks into modules that are ``opaque``."""
     runs, closed = [], []
     for examples in SIZES:
-        recorder = Recorder(model, examples, opaque)
+        recorder = UseRecorder(model, examples, is_opaque)
         args, kwargs = make(examples)
         recorder.run(args, kwargs)
         runs.append(_by_module(recorder.frames))
         closed.append(_by_module(recorder.closed))
-    return _findings(model, runs, {**_rows(closed), **_rows(runs)})
+    return _parameter_uses(model, runs, {**_rows(closed), **_rows(runs)})
 
 
-def _by_module(frames: Iterable[Frame]) -> dict[nn.Module, list[Frame]]:
-    found: dict[nn.Module, list[Frame]] = {}
+def _by_module(frames: Iterable[ModuleCall]) -> dict[nn.Module, list[ModuleCall]]:
+    found: dict[nn.Module, list[ModuleCall]] = {}
     for frame in frames:
         found.setdefault(frame.module, []).append(frame)
     return found
 
 
-def _findings(model: nn.Module, runs: Sequence[dict[nn.Module, list[Frame]]], rows: dict[nn.Module, Rows]) -> Findings:
+def _parameter_uses(
+    model: nn.Module, runs: Sequence[dict[nn.Module, list[ModuleCall]]], rows: dict[nn.Module, BatchedArguments]
+) -> ParameterUses:
     frames = {module: [call for run in runs for call in run.get(module, ())] for module in {**runs[0], **runs[1]}}
-    scripts: dict[nn.Module, Script] = {}
-    again: dict[nn.Module, str] = {}
+    scripts: dict[nn.Module, LiftScript] = {}
+    recomputed: dict[nn.Module, str] = {}
     for module, calls in frames.items():
-        met = {key: parameter for call in calls for key, parameter in call.met.items()}
-        if not met:
+        bare_parameters = {key: parameter for call in calls for key, parameter in call.bare_parameters.items()}
+        if not bare_parameters:
             continue
-        script, why = _script(calls, tuple(met.values()))
+        script, why = _script(calls, tuple(bare_parameters.values()))
         if script is not None:
             scripts[module] = script
         else:
             for call in calls:
-                again.setdefault(_host(model, call, frames, met), why)
-    keys = frozenset(key for calls in frames.values() for call in calls for key in call.met)
-    return Findings({m: s for m, s in scripts.items() if m not in again}, again, rows, keys)
+                recomputed.setdefault(_host(model, call, frames, bare_parameters), why)
+    keys = frozenset(key for calls in frames.values() for call in calls for key in call.bare_parameters)
+    return ParameterUses({m: s for m, s in scripts.items() if m not in recomputed}, recomputed, rows, keys)
 
 
-def _script(calls: Sequence[Frame], parameters: tuple[nn.Parameter, ...]) -> tuple[Script | None, str]:
+def _script(calls: Sequence[ModuleCall], parameters: tuple[nn.Parameter, ...]) -> tuple[LiftScript | None, str]:
     """The script that all calls follow, or why there is none."""
     why = next((call.why for call in calls if call.why), "")
     if why:
@@ -292,12 +296,14 @@ def _script(calls: Sequence[Frame], parameters: tuple[nn.Parameter, ...]) -> tup
     places = [place for place in range(min(len(c.batched) for c in calls)) if all(c.batched[place] for c in calls)]
     if not places:
         return None, "no argument of it has the examples first"
-    return Script(parameters, tuple(calls[0].steps), places[0]), ""
+    return LiftScript(parameters, tuple(calls[0].steps), places[0]), ""
 
 
-def _host(model: nn.Module, call: Frame, frames: dict[nn.Module, list[Frame]], met: Iterable[int]) -> nn.Module:
+def _host(
+    model: nn.Module, call: ModuleCall, frames: dict[nn.Module, list[ModuleCall]], bare_parameters: Iterable[int]
+) -> nn.Module:
     """The nearest module that can be run again for what a call did: it holds the parameters, with rows in and out."""
-    wanted = set(met)
+    wanted = set(bare_parameters)
     for module in (call.module, *call.above):
         fits = all(any(one.batched) and one.whole for one in frames[module])
         if fits and wanted <= {id(parameter) for parameter in module.parameters()}:
@@ -305,10 +311,10 @@ def _host(model: nn.Module, call: Frame, frames: dict[nn.Module, list[Frame]], m
     return model
 
 
-def _rows(runs: Sequence[dict[nn.Module, list[Frame]]]) -> dict[nn.Module, Rows]:
+def _rows(runs: Sequence[dict[nn.Module, list[ModuleCall]]]) -> dict[nn.Module, BatchedArguments]:
     """By module, which arguments have a row for each example."""
     return {
-        module: rows_of(
+        module: batched_arguments(
             (one.names, one.rows, two.rows) for one, two in zip(calls, runs[1].get(module, ()), strict=False)
         )
         for module, calls in runs[0].items()

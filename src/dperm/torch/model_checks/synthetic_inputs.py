@@ -68,11 +68,11 @@ class Examples:
         found = [self._leaf(leaf, size, examples, shift) for leaf in leaves]
         return tree_unflatten(found, spec)  # type: ignore[no-any-return]
 
-    def changed(self, examples: int, row: int) -> Call:
+    def with_other_row(self, examples: int, row: int) -> Call:
         """The same with another example in one row."""
-        return self.put(self.batch(examples), row, self.batch(examples, shift=1))
+        return self.replace_row(self.batch(examples), row, self.batch(examples, shift=1))
 
-    def put(self, call: Call, row: int, other: Call) -> Call:
+    def replace_row(self, call: Call, row: int, other: Call) -> Call:
         """The call with one row of the other one, in the same place."""
         leaves, spec = tree_flatten(call)
         for place, its in enumerate(tree_flatten(other)[0]):
@@ -81,13 +81,13 @@ class Examples:
                 leaves[place][row] = its[row]
         return tree_unflatten(leaves, spec)  # type: ignore[no-any-return]
 
-    def picked(self, call: Call, rows: Sequence[int]) -> Call:
+    def select_rows(self, call: Call, rows: Sequence[int]) -> Call:
         """The call with these of its rows, in this order."""
         leaves, spec = tree_flatten(call)
         chosen = [leaf[list(rows)] if own else leaf for leaf, own in zip(leaves, self._batched(), strict=True)]
         return tree_unflatten(chosen, spec)  # type: ignore[no-any-return]
 
-    def spoiled(self, call: Call, row: int) -> Call:
+    def with_nan_row(self, call: Call, row: int) -> Call:
         """The call with numbers in one row that are none."""
         leaves, spec = tree_flatten(call)
         for place, own in enumerate(self._batched()):
@@ -102,7 +102,7 @@ class Examples:
         size = self._size(given)
         return [_is_batched(leaf, size) for leaf in given]
 
-    def telling(self, examples: int) -> bool:
+    def has_distinct_rows(self, examples: int) -> bool:
         """Whether each row of a batch, of one of its tensors at least, is another one for the next shift."""
         given, _ = tree_flatten(arguments(self.inputs))
         size = self._size(given)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
-from dperm.torch.model_checks.model_state import seeded
+from dperm.torch.model_checks.model_state import reseed
 from dperm.torch.model_checks.synthetic_inputs import Examples, pattern
 
 RANGES = ((1, 4), (1, 3), (1, 2), (0, 2), (0, 1), (1, 1))
@@ -41,14 +41,14 @@ class Trial:
     values: tuple[Tensor, ...] = ()
 
     @property
-    def elsewhere(self) -> bool:
+    def replaces_parameters(self) -> bool:
         """Whether the parameters have other values than the model's own."""
         return bool(self.values)
 
     @contextmanager
-    def of(self, model: nn.Module) -> Iterator[None]:
+    def applied_to(self, model: nn.Module) -> Iterator[None]:
         """A block in which the model has the parameters of the trial."""
-        if not self.elsewhere:
+        if not self.replaces_parameters:
             yield
             return
         kept = [(parameter, parameter.data) for parameter in model.parameters()]
@@ -65,7 +65,7 @@ def trials(model: nn.Module, examples: Examples) -> Sequence[Trial]:
     """The trials of a model that runs on ``examples``; only inside of `untouched`."""
     varied = _varied(model, examples)
     first = Trial(examples, () if varied is None else (varied,))
-    values = tuple(_moderate(parameter, number) for number, parameter in enumerate(model.parameters()))
+    values = tuple(_trial_values(parameter, number) for number, parameter in enumerate(model.parameters()))
     possible = [Trial(examples if varied is None else varied, (examples,), values)]
     if varied is not None:
         possible += [Trial(examples, (varied,), values), Trial(varied, (examples,))]
@@ -84,8 +84,8 @@ def _varied(model: nn.Module, examples: Examples) -> Examples | None:
 def _runs(model: nn.Module, trial: Trial) -> bool:
     """Whether the model runs in a trial, and says something finite."""
     try:
-        with trial.of(model):
-            seeded()
+        with trial.applied_to(model):
+            reseed()
             args, kwargs = trial.examples.batch(LARGEST)
             found = [leaf for leaf in tree_leaves(model(*args, **kwargs)) if isinstance(leaf, Tensor)]
         return all(bool(leaf.isfinite().any()) for leaf in found if leaf.requires_grad)
@@ -93,7 +93,7 @@ def _runs(model: nn.Module, trial: Trial) -> bool:
         return False
 
 
-def _moderate(parameter: nn.Parameter, number: int) -> Tensor:
+def _trial_values(parameter: nn.Parameter, number: int) -> Tensor:
     """Values in place of a parameter: activations keep their size in a matrix, and vectors have no zero."""
     if not parameter.is_floating_point():
         return parameter.data

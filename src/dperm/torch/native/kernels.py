@@ -30,12 +30,12 @@ class Kernels(NamedTuple):
 
 def kernels() -> Kernels | None:
     """The kernels; None where torch does their work."""
-    return _found()[0]
+    return _load()[0]
 
 
-def in_words() -> str:
+def describe_kernels() -> str:
     """Whether there are kernels, and if not, why."""
-    found, why = _found()
+    found, why = _load()
     return f"no native kernels: {why}" if found is None else "native kernels"
 
 
@@ -52,13 +52,13 @@ def is_plain(value: Tensor) -> bool:
     )
 
 
-def serves(numbers: int) -> bool:
+def is_faster(numbers: int) -> bool:
     """Whether a kernel is quicker than torch with all its threads."""
     return numbers <= LITTLE or torch.get_num_threads() <= MOST_THREADS
 
 
 @lru_cache(maxsize=1)
-def _found() -> tuple[Kernels | None, str]:
+def _load() -> tuple[Kernels | None, str]:
     if (asked := os.environ.get(SWITCH, "").strip().lower()) in ("0", "no", "off", "false"):
         return None, f"{SWITCH} is {asked}"
     try:

@@ -15,7 +15,7 @@ from torch_naive import (
 )
 
 from dperm.errors import AssumptionError
-from dperm.torch.gradients.factors import Arranged, Dense
+from dperm.torch.gradients.factors import Dense, Permuted
 from dperm.torch.gradients.per_example import PerExampleGradients
 from dperm.torch.gradients.rules import convolution
 from dperm.torch.gradients.rules.patches import Windows
@@ -174,7 +174,7 @@ def test_a_small_kernel_is_instantiated_and_a_large_one_is_not():
     def kind(layer: nn.Module, size: int) -> object:
         with PerExampleGradients(layer) as gradients:
             ((_, factor),) = gradients.factors(wavy_losses(layer, torch.randn(2, layer.in_channels, size, size)))
-        return type(factor.factor if isinstance(factor, Arranged) else factor)
+        return type(factor.factor if isinstance(factor, Permuted) else factor)
 
     assert kind(nn.Conv2d(1, 2, 3, bias=False), 9) is Dense
     assert kind(nn.Conv2d(32, 64, 3, bias=False), 4) is not Dense

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 from torch_naive import assert_bad_rows_count_nothing, assert_engine_is_naive, scaled_losses, wavy_losses
 
-from dperm.torch.compiled.tracing import squared_norms as branchless
-from dperm.torch.gradients.clipping import Clipping, Lengths, weights
-from dperm.torch.gradients.embedding_factors import Rows, Tied, united
+from dperm.torch.compiled.tracing import branchless_squared_norms as branchless
+from dperm.torch.gradients.clipping import Clipping, GradientNorms, clipping_weights
+from dperm.torch.gradients.embedding_factors import TableRows, TiedTable, unite
 from dperm.torch.gradients.factors import Dense, Outer, OuterSequence
 from dperm.torch.gradients.per_example import PerExampleGradients
 
@@ -50,7 +50,7 @@ def test_the_gradient_of_a_tied_table_is_not_instantiated():
     with PerExampleGradients(model) as gradients:
         factors = dict(gradients.factors(wavy_losses(model, words(2, 3, rows=50))))
     factor = factors[model.table.weight]
-    assert isinstance(factor, Tied)
+    assert isinstance(factor, TiedTable)
     assert isinstance(factor.rest, OuterSequence)
 
 
@@ -74,8 +74,8 @@ RESTS = {
 @pytest.mark.parametrize("name", RESTS)
 def test_factors_agree_with_their_gradients(name):
     rest = RESTS[name]
-    parts = [Rows(words(3, 6), normal(3, 6, 4), (5, 4)), rest, Rows(words(3, 1), normal(3, 1, 4), (5, 4))]
-    tied = united(parts)
+    parts = [TableRows(words(3, 6), normal(3, 6, 4), (5, 4)), rest, TableRows(words(3, 1), normal(3, 1, 4), (5, 4))]
+    tied = unite(parts)
     dense = Dense(sum(part.dense() for part in parts))
     weights, keep = normal(3), torch.tensor([True, False, True])
     assert tied.shape == (5, 4)
@@ -87,9 +87,9 @@ def test_factors_agree_with_their_gradients(name):
 
 
 def test_one_use_is_left_as_it_is():
-    rows = Rows(words(3, 6), normal(3, 6, 4), (5, 4))
-    assert united([rows]) is rows
-    assert united([RESTS["outer"]]) is RESTS["outer"]
+    rows = TableRows(words(3, 6), normal(3, 6, 4), (5, 4))
+    assert unite([rows]) is rows
+    assert unite([RESTS["outer"]]) is RESTS["outer"]
 
 
 @pytest.mark.parametrize("double", [False, True], ids=["fast", "exact"])
@@ -102,19 +102,21 @@ def test_uses_that_cancel_are_not_taken_for_short(dtype, double):
         inputs, little = (torch.randn(1, 2, 8, dtype=dtype, generator=generator) for _ in range(2))
         grads = torch.zeros(1, 2, 4, dtype=dtype)
         grads[:, :, 0] = large
-        rows = Rows(torch.zeros(1, 2, dtype=torch.long), -large * (inputs + tail * little), (4, 8))
-        factor = Tied(rows, OuterSequence(inputs, grads, (4, 8)))
-        weight = weights(Clipping.FLAT, 1.0, [Lengths(factor.squared_norms(), factor.spread() if double else None)])
-        for same in (factor, Tied(rows, Dense(factor.rest.dense()))):
+        rows = TableRows(torch.zeros(1, 2, dtype=torch.long), -large * (inputs + tail * little), (4, 8))
+        factor = TiedTable(rows, OuterSequence(inputs, grads, (4, 8)))
+        weight = clipping_weights(
+            Clipping.FLAT, 1.0, [GradientNorms(factor.squared_norms(), factor.spread() if double else None)]
+        )
+        for same in (factor, TiedTable(rows, Dense(factor.rest.dense()))):
             assert float(same.weighted(weight.layers[0]).norm()) <= 1 + 1e-6
         assert branchless(factor).allclose(factor.squared_norms(), rtol=1e-4)
 
 
-@pytest.mark.parametrize("norms", [Rows.squared_norms, branchless], ids=["eager", "branchless"])
+@pytest.mark.parametrize("norms", [TableRows.squared_norms, branchless], ids=["eager", "branchless"])
 def test_one_word_twice_with_gradients_that_cancel(norms):
     for seed in range(20):
         generator = torch.Generator().manual_seed(seed)
         grad, little = (torch.randn(1, 1, 8, generator=generator) for _ in range(2))
-        rows = Rows(torch.tensor([[1, 1]]), 1e6 * torch.cat([grad, 1e-4 * little - grad], 1), (4, 8))
-        (weight,) = weights(Clipping.FLAT, 1.0, [Lengths(norms(rows))]).layers
+        rows = TableRows(torch.tensor([[1, 1]]), 1e6 * torch.cat([grad, 1e-4 * little - grad], 1), (4, 8))
+        (weight,) = clipping_weights(Clipping.FLAT, 1.0, [GradientNorms(norms(rows))]).layers
         assert float(rows.weighted(weight).norm()) <= 1 + 1e-6

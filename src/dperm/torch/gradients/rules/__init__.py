@@ -17,9 +17,9 @@ from dperm.torch.gradients.rules.linear import bilinear_rule, linear_rule, prelu
 from dperm.torch.gradients.rules.lstm import lstm_scan
 from dperm.torch.gradients.rules.normalization import group_norm_rule, instance_norm, layer_norm_rule, rms_norm_rule
 from dperm.torch.gradients.rules.recurrent import recurrent
-from dperm.torch.gradients.tape import Rule, Tape
+from dperm.torch.gradients.tape import LayerRule, Tape
 
-RULES: dict[Callable[..., Any] | None, Rule] = {
+RULES: dict[Callable[..., Any] | None, LayerRule] = {
     nn.Linear.forward: linear_rule,
     nn.Bilinear.forward: bilinear_rule,
     nn.Conv1d.forward: convolution_rule,

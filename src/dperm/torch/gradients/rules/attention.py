@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from dperm.errors import AssumptionError
-from dperm.torch.gradients.factors import Dense, Factor, Stacked, outer
+from dperm.torch.gradients.factors import Dense, GradientFactor, StackedBlocks, outer
 from dperm.torch.gradients.rules.linear import linear_rule, matrix_uses
 from dperm.torch.gradients.rules.recurrent import in_training
 from dperm.torch.gradients.tape import Tape, Uses
@@ -32,14 +32,14 @@ class _Joined(torch.autograd.Function):
         return torch.cat([grad.flatten(1) for grad in grads], 1), *grads
 
 
-def joined(*parts: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
+def join_with_marker(*parts: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
     """A marker at which the gradients of all parts arrive, and the parts."""
     width = sum(part[0].numel() for part in parts)
     marker = parts[0].new_zeros(1).expand(len(parts[0]), width).requires_grad_()
     return marker, _Joined.apply(marker, *parts)  # type: ignore[no-untyped-call]
 
 
-def separated(grad: Tensor, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
+def split_joined(grad: Tensor, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
     """The gradients of the parts, by their shapes without examples."""
     sizes = [steps * width for steps, width in shapes]
     return [part.view(len(grad), *shape) for part, shape in zip(grad.split(sizes, 1), shapes, strict=True)]
@@ -59,7 +59,7 @@ def projections(
     parts = [F.linear(*triple) for triple in zip(inputs, weights, biases, strict=True)]
     trained = [weight for weight in (*weights, module.in_proj_bias) if weight is not None and weight.requires_grad]
     if trained:
-        marker, found = joined(*parts)
+        marker, found = join_with_marker(*parts)
         tape.record(_Separate(tuple((part.shape[1], part.shape[2]) for part in parts)), module, tuple(inputs), marker)
         parts = list(found)
     return tuple(part.unflatten(-1, (module.num_heads, module.head_dim)).transpose(1, 2) for part in parts)
@@ -99,16 +99,16 @@ class _Separate:
 
     def __call__(self, module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
         assert isinstance(module, nn.MultiheadAttention)
-        grads = separated(grad, self.shapes)
+        grads = split_joined(grad, self.shapes)
         width = module.embed_dim
 
-        def factor(number: int) -> Factor:
+        def factor(number: int) -> GradientFactor:
             values = inputs[number]
             return outer(values, grads[number], (width, values.shape[-1]))
 
         if module.in_proj_weight is not None:
             if module.in_proj_weight.requires_grad:
-                yield module.in_proj_weight, Stacked(tuple(factor(number) for number in range(3)))
+                yield module.in_proj_weight, StackedBlocks(tuple(factor(number) for number in range(3)))
         else:
             for number, weight in enumerate((module.q_proj_weight, module.k_proj_weight, module.v_proj_weight)):
                 if weight.requires_grad:

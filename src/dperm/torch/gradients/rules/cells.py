@@ -14,11 +14,11 @@ from dperm.torch.gradients.rules.linear import matrix_uses
 from dperm.torch.gradients.rules.recurrent import in_training
 from dperm.torch.gradients.tape import Tape, Uses
 
-Step = Callable[[Tensor, Tensor, tuple[Tensor, ...], nn.RNNCellBase], tuple[Tensor, ...]]
+CellStep = Callable[[Tensor, Tensor, tuple[Tensor, ...], nn.RNNCellBase], tuple[Tensor, ...]]
 """From products with inputs and with the state, and the states, to the next states."""
 
 
-def cell(step: Step) -> Callable[[Any, Tape], Callable[..., Any]]:
+def cell(step: CellStep) -> Callable[[Any, Tape], Callable[..., Any]]:
     """The maker of forward passes for cells with this step."""
 
     def make(module: nn.RNNCellBase, tape: Tape) -> Callable[..., Any]:

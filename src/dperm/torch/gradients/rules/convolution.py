@@ -17,18 +17,18 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
-from dperm.torch.gradients.factors import Arranged, Dense, Factor, OuterSequence, pays, row_squares
-from dperm.torch.gradients.layers import check_examples, trained
+from dperm.torch.gradients.factors import Dense, GradientFactor, OuterSequence, Permuted, prefers_dense, row_squares
+from dperm.torch.gradients.layers import check_examples, trained_parameter
 from dperm.torch.gradients.rules.patches import Windows
 from dperm.torch.gradients.scratch import Scratch
 from dperm.torch.gradients.tape import Uses
-from dperm.torch.native.kernels import is_plain, kernels, serves
+from dperm.torch.native.kernels import is_faster, is_plain, kernels
 
 ROOM, LANES = 2**15, 16
 """Numbers of the patches that are held at a time, and up to how many more a row of them may take."""
 
 
-class Found(NamedTuple):
+class ConvolutionGradients(NamedTuple):
     """Gradients (examples, channels, entries), their squared norms, and sums of values over places."""
 
     grads: Tensor
@@ -36,9 +36,9 @@ class Found(NamedTuple):
     sums: Tensor
 
 
-def one_pass(
+def kernel_gradients(
     windows: Windows, images: Tensor, values: Tensor, margins: tuple[int, ...], scratch: Scratch
-) -> Found | None:
+) -> ConvolutionGradients | None:
     """What ``values`` (examples, channels, ...) make of the patches of ``images``, if a kernel can do it.
 
     Parameters
@@ -54,12 +54,12 @@ def one_pass(
     images, values = images.contiguous(), values.contiguous()
     examples, high = values.shape[:2]
     entries, places = windows.channels * math.prod(windows.sizes), math.prod(windows.places)
-    if not (entries and places and is_plain(images) and is_plain(values) and serves(examples * places * entries)):
+    if not (entries and places and is_plain(images) and is_plain(values) and is_faster(examples * places * entries)):
         return None
     packed = _packed(windows, images, margins)
     room = max(ROOM, entries + LANES)
     held = torch.empty(windows.channels * packed[5] * packed[6] + room, dtype=torch.float32, device="cpu")
-    found = Found(
+    found = ConvolutionGradients(
         scratch.empty(examples, high, entries),
         torch.empty(examples, dtype=torch.float32, device="cpu"),
         torch.empty(examples, high, dtype=torch.float32, device="cpu"),
@@ -107,8 +107,8 @@ def convolution_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor
     layer = cast(nn.Conv2d, module)
     check_examples(layer, inputs[0], dims=2 + len(layer.kernel_size))
     mode, sums = "constant" if layer.padding_mode == "zeros" else layer.padding_mode, None
-    if (weight := trained(layer, "weight")) is not None:
-        factor, sums = _met(layer, inputs[0], grad, mode)
+    if (weight := trained_parameter(layer, "weight")) is not None:
+        factor, sums = _weight_gradients(layer, inputs[0], grad, mode)
         yield weight, factor
     yield from _bias(layer, grad, sums)
 
@@ -117,12 +117,14 @@ def transposed_convolution_rule(module: nn.Module, inputs: tuple[Tensor, ...], g
     """The rule of ``nn.ConvTranspose1d``, ``nn.ConvTranspose2d`` and ``nn.ConvTranspose3d``."""
     layer = cast(nn.ConvTranspose2d, module)
     check_examples(layer, inputs[0], dims=2 + len(layer.kernel_size))
-    if (weight := trained(layer, "weight")) is not None:
-        yield weight, _met(layer, grad, inputs[0], "constant")[0]
+    if (weight := trained_parameter(layer, "weight")) is not None:
+        yield weight, _weight_gradients(layer, grad, inputs[0], "constant")[0]
     yield from _bias(layer, grad, None)
 
 
-def _met(layer: Convolution, images: Tensor, values: Tensor, mode: str) -> tuple[Factor, Tensor | None]:
+def _weight_gradients(
+    layer: Convolution, images: Tensor, values: Tensor, mode: str
+) -> tuple[GradientFactor, Tensor | None]:
     """The gradient of the weight: ``values`` (examples, channels, ...) have met the patches of ``images``.
 
     With it their sums over places, if these were found on the way.
@@ -132,14 +134,14 @@ def _met(layer: Convolution, images: Tensor, values: Tensor, mode: str) -> tuple
     if mode != "constant":
         images, margins = _padded(images, margins, mode), ()
     windows.check(images, margins)
-    if layer.groups == 1 and pays(math.prod(windows.places), math.prod(shape[1:]), shape[0]):
-        found = one_pass(windows, images, values, margins, _SCRATCH.setdefault(layer, Scratch(1)))
+    if layer.groups == 1 and prefers_dense(math.prod(windows.places), math.prod(shape[1:]), shape[0]):
+        found = kernel_gradients(windows, images, values, margins, _SCRATCH.setdefault(layer, Scratch(1)))
         if found is not None:
             return Dense(found.grads.view(-1, *shape), found.squares), found.sums
     return _by_torch(layer, windows, _padded(images, margins, "constant"), values.flatten(2)), None
 
 
-def _by_torch(layer: Convolution, windows: Windows, padded: Tensor, values: Tensor) -> Factor:
+def _by_torch(layer: Convolution, windows: Windows, padded: Tensor, values: Tensor) -> GradientFactor:
     """The gradient of the weight, in operations of torch."""
     shape = tuple(layer.weight.shape)
     if layer.groups > 1:
@@ -148,13 +150,13 @@ def _by_torch(layer: Convolution, windows: Windows, padded: Tensor, values: Tens
         return Dense(torch.matmul(values, patches.transpose(2, 3)).reshape(len(values), *shape))
     order = (0, *(1 + dim for dim in windows.order))
     arranged = tuple(shape[dim] for dim in order)
-    if pays(values.shape[2], math.prod(shape[1:]), shape[0]):
+    if prefers_dense(values.shape[2], math.prod(shape[1:]), shape[0]):
         found, squares = _instantiated(layer, windows, padded, values)
-        factor: Factor = Dense(found.reshape(len(values), *arranged), squares)
+        factor: GradientFactor = Dense(found.reshape(len(values), *arranged), squares)
     else:
         factor = OuterSequence(windows.patches(padded), values.transpose(1, 2), arranged)
     same = tuple(range(len(order)))
-    return factor if order == same else Arranged(factor, tuple(order.index(dim) for dim in same))
+    return factor if order == same else Permuted(factor, tuple(order.index(dim) for dim in same))
 
 
 def _instantiated(layer: Convolution, windows: Windows, padded: Tensor, values: Tensor) -> tuple[Tensor, Tensor | None]:
@@ -190,5 +192,5 @@ def _margins(layer: Convolution) -> Sequence[int]:
 
 
 def _bias(layer: Convolution, grad: Tensor, sums: Tensor | None) -> Uses:
-    if (bias := trained(layer, "bias")) is not None:
+    if (bias := trained_parameter(layer, "bias")) is not None:
         yield bias, Dense(grad.flatten(2).sum(2) if sums is None else sums)

@@ -8,18 +8,18 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from dperm.torch.gradients.rules.gates import Direction, Marker, products
+from dperm.torch.gradients.rules.gates import Marker, ScanDirection, products
 from dperm.torch.gradients.tape import Tape
 
 
 def elman_scan(
-    way: Direction, inputs: Tensor, states: tuple[Tensor, ...], module: nn.RNNBase, tape: Tape
+    way: ScanDirection, inputs: Tensor, states: tuple[Tensor, ...], module: nn.RNNBase, tape: Tape
 ) -> tuple[Tensor, ...]:
     """Hidden states after each step."""
     marker = Marker.of((*inputs.shape[:2], module.hidden_size), way.inputs, way.states)
     bent = module.mode == "RNN_TANH"
     hidden, before = _ElmanScan.apply(marker.gates, inputs, states[0], way, bent)  # type: ignore[no-untyped-call]
-    marker.record(tape, module, inputs, way.living(before))
+    marker.record(tape, module, inputs, way.mask_padding(before))
     return (hidden,)
 
 
@@ -28,15 +28,15 @@ class _ElmanScan(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, marker: Tensor, inputs: Tensor, start: Tensor, way: Direction, bent: bool
+        ctx: Any, marker: Tensor, inputs: Tensor, start: Tensor, way: ScanDirection, bent: bool
     ) -> tuple[Tensor, Tensor]:
-        gates = way.in_order(products(way.inputs, inputs, way.states[1]))
+        gates = way.time_slices(products(way.inputs, inputs, way.states[1]))
         weight = way.states[0].detach().t().contiguous()
-        hidden = way.trail(start, len(inputs))
-        h = way.in_order(hidden)
+        hidden = way.allocate_states(start, len(inputs))
+        h = way.time_slices(hidden)
         for t, gate in enumerate(gates):
             torch.addmm(gate, h[t], weight, out=h[t + 1])
-            way.stop(t, h[t + 1])
+            way.mask_padding_(t, h[t + 1])
             h[t + 1].tanh_() if bent else h[t + 1].relu_()
         ctx.way, ctx.bent = way, bent
         ctx.save_for_backward(hidden)
@@ -50,7 +50,7 @@ class _ElmanScan(torch.autograd.Function):
         way, states = ctx.way, ctx.way.after(ctx.saved_tensors[0])
         local = torch.mul(states, states).neg_().add_(1) if ctx.bent else (states > 0).to(states.dtype)
         weight = way.states[0].detach()
-        into, outside = way.in_order(local), way.in_order(grads[0])
+        into, outside = way.time_slices(local), way.time_slices(grads[0])
         d = outside[-1]
         for t in range(len(into) - 1, -1, -1):
             into[t].mul_(d)

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from dperm.errors import AssumptionError
-from dperm.torch.gradients.embedding_factors import Rows
-from dperm.torch.gradients.layers import check_examples, trained
+from dperm.torch.gradients.embedding_factors import TableRows
+from dperm.torch.gradients.layers import check_examples, trained_parameter
 from dperm.torch.gradients.tape import Tape, Uses
 
 
@@ -53,8 +53,8 @@ def embedding_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) 
     indices, grads = indices.reshape(examples, places), grad.reshape(examples, places, grad.shape[-1])
     if layer.padding_idx is not None:
         grads = torch.where((indices == layer.padding_idx)[:, :, None], 0, grads)
-    if (weight := trained(layer, "weight")) is not None:
-        yield weight, Rows(indices, grads, tuple(weight.shape))
+    if (weight := trained_parameter(layer, "weight")) is not None:
+        yield weight, TableRows(indices, grads, tuple(weight.shape))
 
 
 def embedding_bag_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
@@ -67,8 +67,8 @@ def embedding_bag_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tens
         grads = (grad / counts.sum(1, keepdim=True).clamp(min=1))[:, None, :]
     else:
         grads = grad[:, None, :] * (inputs[1][:, :, None] if len(inputs) > 1 else 1)
-    if (weight := trained(layer, "weight")) is not None:
-        yield weight, Rows(indices, torch.where(counts[:, :, None], grads, 0), tuple(weight.shape))
+    if (weight := trained_parameter(layer, "weight")) is not None:
+        yield weight, TableRows(indices, torch.where(counts[:, :, None], grads, 0), tuple(weight.shape))
 
 
 def _of_largest(table: Tensor, indices: Tensor, counts: Tensor, grad: Tensor) -> Tensor:

@@ -77,7 +77,7 @@ def _examples_first(values: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True)
-class Direction:
+class ScanDirection:
     """One layer in one direction of time: the matrices that meet the inputs, and the states before each step.
 
     ``ended`` (T, B, 1) says where sequences of different lengths are over, if they are read forwards.
@@ -87,10 +87,10 @@ class Direction:
     states: Matrix
     reverse: bool
     projection: nn.Parameter | None = None
-    ended: Tensor | None = None
+    padding: Tensor | None = None
 
     @classmethod
-    def of(cls, module: nn.RNNBase, layer: int, *, reverse: bool) -> "Direction":
+    def of(cls, module: nn.RNNBase, layer: int, *, reverse: bool) -> "ScanDirection":
         """The matrices by their names in ``module``."""
         end = f"_l{layer}_reverse" if reverse else f"_l{layer}"
         inputs, states = (
@@ -99,25 +99,25 @@ class Direction:
         )
         return cls(inputs, states, reverse, getattr(module, f"weight_hr{end}", None))
 
-    def in_order(self, values: Tensor) -> list[Tensor]:
+    def time_slices(self, values: Tensor) -> list[Tensor]:
         """The slices along time, in the order in which they are visited."""
         slices = list(values.unbind(0))
         return slices[::-1] if self.reverse else slices
 
-    def trail(self, start: Tensor, steps: int) -> Tensor:
+    def allocate_states(self, start: Tensor, steps: int) -> Tensor:
         """Room for the states from ``start`` on, in the order of time: those of T steps, and one more at an end."""
         room = start.new_empty(steps + 1, *start.shape)
         room[-1 if self.reverse else 0] = start
         return room
 
-    def stop(self, step: int, gates: Tensor) -> None:
+    def mask_padding_(self, step: int, gates: Tensor) -> None:
         """Zeros, in place, for sequences that are over: what grew beyond all numbers there would meet gradients 0."""
-        if self.ended is not None:
-            gates.masked_fill_(self.ended[step], 0)
+        if self.padding is not None:
+            gates.masked_fill_(self.padding[step], 0)
 
-    def living(self, values: Tensor) -> Tensor:
+    def mask_padding(self, values: Tensor) -> Tensor:
         """Values (T, B, D) with zeros for sequences that are over."""
-        return values if self.ended is None else values.masked_fill(self.ended, 0)
+        return values if self.padding is None else values.masked_fill(self.padding, 0)
 
     def after(self, trail: Tensor) -> Tensor:
         """The states after each step."""

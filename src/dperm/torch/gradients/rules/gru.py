@@ -13,19 +13,19 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from dperm.torch.gradients.rules.gates import Direction, Marker, products
+from dperm.torch.gradients.rules.gates import Marker, ScanDirection, products
 from dperm.torch.gradients.tape import Tape
 
 
 def gru_scan(
-    way: Direction, inputs: Tensor, states: tuple[Tensor, ...], module: nn.RNNBase, tape: Tape
+    way: ScanDirection, inputs: Tensor, states: tuple[Tensor, ...], module: nn.RNNBase, tape: Tape
 ) -> tuple[Tensor, ...]:
     """Hidden states after each step."""
     shape = (*inputs.shape[:2], 3 * module.hidden_size)
     at_inputs, at_states = (Marker.of(shape, matrix) for matrix in (way.inputs, way.states))
     found = _GRUScan.apply(at_inputs.gates, at_states.gates, inputs, states[0], way)  # type: ignore[no-untyped-call]
     at_inputs.record(tape, module, inputs)
-    at_states.record(tape, module, way.living(found[1]))
+    at_states.record(tape, module, way.mask_padding(found[1]))
     return (found[0],)
 
 
@@ -34,10 +34,10 @@ class _GRUScan(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, at_inputs: Tensor, at_states: Tensor, inputs: Tensor, start: Tensor, way: Direction
+        ctx: Any, at_inputs: Tensor, at_states: Tensor, inputs: Tensor, start: Tensor, way: ScanDirection
     ) -> tuple[Tensor, Tensor]:
         gates = products(way.inputs, inputs, _shared(way, start.shape[1]))
-        hidden = way.trail(start, len(inputs))
+        hidden = way.allocate_states(start, len(inputs))
         inner = torch.empty_like(way.after(hidden))
         _forward(gates, hidden, inner, way)
         ctx.way = way
@@ -60,27 +60,27 @@ class _GRUScan(torch.autograd.Function):
         return at_inputs, at_states, found, end, None
 
 
-def _shared(way: Direction, width: int) -> Tensor | None:
+def _shared(way: ScanDirection, width: int) -> Tensor | None:
     """The vector c without its last third, which is inside the product with r."""
     bias = way.states[1]
     return None if bias is None else torch.cat([bias.detach()[: 2 * width], bias.new_zeros(width)])
 
 
-def _forward(gates: Tensor, hidden: Tensor, inner: Tensor, way: Direction) -> None:
+def _forward(gates: Tensor, hidden: Tensor, inner: Tensor, way: ScanDirection) -> None:
     """Fill the room, and turn products with inputs into gates; ``inner`` is s_n."""
     width = hidden.shape[2]
     weight, bias = way.states[0].detach(), way.states[1]
     soft, fresh = weight[: 2 * width].t().contiguous(), weight[2 * width :].t().contiguous()
     added = hidden.new_zeros(width) if bias is None else bias.detach()[2 * width :]
-    both = way.in_order(gates[..., : 2 * width])
-    r, z, n = (way.in_order(part) for part in gates.split(width, 2))
-    h, s = way.in_order(hidden), way.in_order(inner)
+    both = way.time_slices(gates[..., : 2 * width])
+    r, z, n = (way.time_slices(part) for part in gates.split(width, 2))
+    h, s = way.time_slices(hidden), way.time_slices(inner)
     for t in range(len(both)):
         both[t].addmm_(h[t], soft)
-        way.stop(t, both[t])
+        way.mask_padding_(t, both[t])
         both[t].sigmoid_()
         torch.addmm(added, h[t], fresh, out=s[t])
-        way.stop(t, s[t])
+        way.mask_padding_(t, s[t])
         n[t].addcmul_(r[t], s[t]).tanh_()
         torch.lerp(n[t], h[t], z[t], out=h[t + 1])
 
@@ -98,14 +98,14 @@ def _local(gates: Tensor, before: Tensor, inner: Tensor) -> tuple[Tensor, Tensor
     return local, fresh
 
 
-def _backward(local: Tensor, update: Tensor, grad: Tensor, way: Direction) -> tuple[Tensor, Tensor]:
+def _backward(local: Tensor, update: Tensor, grad: Tensor, way: ScanDirection) -> tuple[Tensor, Tensor]:
     """Turn ``local`` into gradients ds; the gradient at the first state, and those at all later ones."""
     steps, examples, width = update.shape
     weight = way.states[0].detach()
-    into, z = way.in_order(local), way.in_order(update)
-    three = way.in_order(local.view(steps, examples, 3, width))
+    into, z = way.time_slices(local), way.time_slices(update)
+    three = way.time_slices(local.view(steps, examples, 3, width))
     along = torch.empty_like(update, memory_format=torch.contiguous_format)
-    d, outside = way.in_order(along), way.in_order(grad)
+    d, outside = way.time_slices(along), way.time_slices(grad)
     d[-1].copy_(outside[-1])
     for t in range(steps - 1, 0, -1):
         three[t].mul_(d[t][:, None])

@@ -7,7 +7,7 @@ from typing import cast
 from torch import Tensor, nn
 
 from dperm.torch.gradients.factors import Dense, affine, outer
-from dperm.torch.gradients.layers import check_examples, trained
+from dperm.torch.gradients.layers import check_examples, trained_parameter
 from dperm.torch.gradients.tape import Uses
 
 
@@ -32,7 +32,7 @@ def prelu_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> U
     """The rule of ``nn.PReLU``, y = max(x, 0) + w min(x, 0): the gradient of w adds up g min(x, 0)."""
     layer, values = cast(nn.PReLU, module), inputs[0]
     check_examples(layer, values, dims=1 if layer.num_parameters == 1 else 2)
-    if (weight := trained(layer, "weight")) is not None:
+    if (weight := trained_parameter(layer, "weight")) is not None:
         products = grad * values.clamp(max=0)
         products = products.reshape(len(products), layer.num_parameters, -1)
         yield weight, Dense(products.sum(2))

@@ -13,12 +13,12 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from dperm.torch.gradients.rules.gates import Direction, Marker, products
+from dperm.torch.gradients.rules.gates import Marker, ScanDirection, products
 from dperm.torch.gradients.tape import Tape
 
 
 def projected_scan(
-    way: Direction, inputs: Tensor, states: tuple[Tensor, ...], module: nn.RNNBase, tape: Tape
+    way: ScanDirection, inputs: Tensor, states: tuple[Tensor, ...], module: nn.RNNBase, tape: Tape
 ) -> tuple[Tensor, ...]:
     """Hidden and cell states after each step."""
     projection = way.projection
@@ -29,9 +29,9 @@ def projected_scan(
     hidden, before, wide, cells = [], [], [], []
     h, c = states
     fixed = products(way.inputs, inputs, way.states[1]) + gates.gates
-    for step, (gate, output) in enumerate(zip(way.in_order(fixed), way.in_order(outputs.gates), strict=True)):
-        if way.ended is not None:
-            h, c = h.masked_fill(way.ended[step], 0), c.masked_fill(way.ended[step], 0)
+    for step, (gate, output) in enumerate(zip(way.time_slices(fixed), way.time_slices(outputs.gates), strict=True)):
+        if way.padding is not None:
+            h, c = h.masked_fill(way.padding[step], 0), c.masked_fill(way.padding[step], 0)
         before.append(h)
         i, f, g, o = (gate + h @ way.states[0].detach().t()).chunk(4, 1)
         c = f.sigmoid() * c + i.sigmoid() * g.tanh()
@@ -50,11 +50,11 @@ class _LSTMScan(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, marker: Tensor, inputs: Tensor, start: Tensor, cell: Tensor, way: Direction
+        ctx: Any, marker: Tensor, inputs: Tensor, start: Tensor, cell: Tensor, way: ScanDirection
     ) -> tuple[Tensor, Tensor, Tensor]:
         steps, width = inputs.shape[0], start.shape[1]
         gates = products(way.inputs, inputs, way.states[1])
-        hidden, cells = way.trail(start, steps), way.trail(cell, steps)
+        hidden, cells = way.allocate_states(start, steps), way.allocate_states(cell, steps)
         tanhs = torch.empty_like(way.after(cells))
         _forward(gates, hidden, cells, tanhs, way)
         ctx.way, ctx.width = way, width
@@ -77,17 +77,17 @@ class _LSTMScan(torch.autograd.Function):
         return local, None if found is None else found.view(*local.shape[:2], -1), *ends, None
 
 
-def _forward(gates: Tensor, hidden: Tensor, cells: Tensor, tanhs: Tensor, way: Direction) -> None:
+def _forward(gates: Tensor, hidden: Tensor, cells: Tensor, tanhs: Tensor, way: ScanDirection) -> None:
     """Fill the room, and turn products with inputs into gates."""
     width = hidden.shape[2]
     weight = way.states[0].detach().t().contiguous()
-    gate = way.in_order(gates)
-    soft = way.in_order(gates[..., : 2 * width])
-    i, f, g, o = (way.in_order(part) for part in gates.split(width, 2))
-    h, c, tanh = way.in_order(hidden), way.in_order(cells), way.in_order(tanhs)
+    gate = way.time_slices(gates)
+    soft = way.time_slices(gates[..., : 2 * width])
+    i, f, g, o = (way.time_slices(part) for part in gates.split(width, 2))
+    h, c, tanh = way.time_slices(hidden), way.time_slices(cells), way.time_slices(tanhs)
     for t in range(len(gate)):
         gate[t].addmm_(h[t], weight)
-        way.stop(t, gate[t])
+        way.mask_padding_(t, gate[t])
         soft[t].sigmoid_()
         g[t].tanh_()
         o[t].sigmoid_()
@@ -111,17 +111,17 @@ def _local(gates: Tensor, hidden: Tensor, before: Tensor) -> Tensor:
 
 
 def _backward(
-    local: Tensor, through: Tensor, forget: Tensor, hidden: Tensor | None, cells: Tensor | None, way: Direction
+    local: Tensor, through: Tensor, forget: Tensor, hidden: Tensor | None, cells: Tensor | None, way: ScanDirection
 ) -> tuple[Tensor, Tensor]:
     """Turn ``local`` into gradients at the gates; the gradients at the first states."""
     steps, examples, width = through.shape
     weight = way.states[0].detach()
-    into = way.in_order(local)
-    three = way.in_order(local.view(steps, examples, 4, width)[:, :, :3])
-    last = way.in_order(local[..., 3 * width :])
-    through_, forget_ = way.in_order(through), way.in_order(forget)
-    at_hidden = way.in_order(hidden) if hidden is not None else None
-    at_cells = way.in_order(cells) if cells is not None else None
+    into = way.time_slices(local)
+    three = way.time_slices(local.view(steps, examples, 4, width)[:, :, :3])
+    last = way.time_slices(local[..., 3 * width :])
+    through_, forget_ = way.time_slices(through), way.time_slices(forget)
+    at_hidden = way.time_slices(hidden) if hidden is not None else None
+    at_cells = way.time_slices(cells) if cells is not None else None
     d = at_hidden[-1] if at_hidden is not None else through.new_zeros(examples, width)
     e = through.new_zeros(examples, width)
     spread = e[:, None]
@@ -137,12 +137,12 @@ def _backward(
 
 
 def lstm_scan(
-    way: Direction, inputs: Tensor, states: tuple[Tensor, ...], module: nn.RNNBase, tape: Tape
+    way: ScanDirection, inputs: Tensor, states: tuple[Tensor, ...], module: nn.RNNBase, tape: Tape
 ) -> tuple[Tensor, ...]:
     """Hidden and cell states after each step."""
     if module.proj_size:
         return projected_scan(way, inputs, states, module, tape)
     marker = Marker.of((*inputs.shape[:2], 4 * module.hidden_size), way.inputs, way.states)
     hidden, cells, before = _LSTMScan.apply(marker.gates, inputs, *states, way)  # type: ignore[no-untyped-call]
-    marker.record(tape, module, inputs, way.living(before))
+    marker.record(tape, module, inputs, way.mask_padding(before))
     return hidden, cells

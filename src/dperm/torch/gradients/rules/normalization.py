@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from dperm.errors import AssumptionError
 from dperm.torch.gradients.factors import Dense
-from dperm.torch.gradients.layers import check_examples, trained
+from dperm.torch.gradients.layers import check_examples, trained_parameter
 from dperm.torch.gradients.tape import Tape, Uses
 
 
@@ -23,10 +23,10 @@ def layer_norm_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor)
     layer, values = cast(nn.LayerNorm, module), inputs[0]
     shape = list(layer.normalized_shape)
     check_examples(layer, values, dims=1 + len(shape))
-    if (weight := trained(layer, "weight")) is not None:
+    if (weight := trained_parameter(layer, "weight")) is not None:
         z = functional.layer_norm(values, shape, eps=layer.eps)
         yield weight, _last_dims(grad * z, len(shape))
-    if (bias := trained(layer, "bias")) is not None:
+    if (bias := trained_parameter(layer, "bias")) is not None:
         yield bias, _last_dims(grad, len(shape))
 
 
@@ -35,7 +35,7 @@ def rms_norm_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -
     layer, values = cast(nn.RMSNorm, module), inputs[0]
     shape = list(layer.normalized_shape)
     check_examples(layer, values, dims=1 + len(shape))
-    if (weight := trained(layer, "weight")) is not None:
+    if (weight := trained_parameter(layer, "weight")) is not None:
         # The default depends on the precision, which may be higher here than in the model.
         eps = torch.finfo(weight.dtype).eps if layer.eps is None else layer.eps
         yield weight, _last_dims(grad * functional.rms_norm(values, shape, eps=eps), len(shape))
@@ -81,9 +81,9 @@ def instance_norm(module: nn.InstanceNorm2d, tape: Tape) -> Callable[[Tensor], T
 
 def _channels(layer: nn.GroupNorm | nn.InstanceNorm2d, normalized: Callable[[], Tensor], grad: Tensor) -> Uses:
     """Uses of a weight and a bias of the channels, dimension 1."""
-    if (weight := trained(layer, "weight")) is not None:
+    if (weight := trained_parameter(layer, "weight")) is not None:
         yield weight, Dense(_by_channel(grad * normalized()))
-    if (bias := trained(layer, "bias")) is not None:
+    if (bias := trained_parameter(layer, "bias")) is not None:
         yield bias, Dense(_by_channel(grad))
 
 

@@ -17,17 +17,17 @@ from torch.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_
 
 from dperm.errors import AssumptionError
 from dperm.torch.gradients.precision import without_autocast
-from dperm.torch.gradients.rules.gates import Direction
+from dperm.torch.gradients.rules.gates import ScanDirection
 from dperm.torch.gradients.tape import Tape
 
 
-def unpacked(packed: PackedSequence) -> tuple[Tensor, Tensor]:
+def unpack(packed: PackedSequence) -> tuple[Tensor, Tensor]:
     """Values (T, B, D) in the order of the batch, and lengths."""
     values, lengths = pad_packed_sequence(packed)
     return values, lengths.to(values.device)
 
 
-def packed_again(values: Tensor, lengths: Tensor, like: PackedSequence) -> PackedSequence:
+def repack(values: Tensor, lengths: Tensor, like: PackedSequence) -> PackedSequence:
     """Values (T, B, D) packed in the order of ``like``."""
     if like.sorted_indices is not None:
         values, lengths = values.index_select(1, like.sorted_indices), lengths[like.sorted_indices]
@@ -35,19 +35,19 @@ def packed_again(values: Tensor, lengths: Tensor, like: PackedSequence) -> Packe
     return PackedSequence(data, like.batch_sizes, like.sorted_indices, like.unsorted_indices)
 
 
-def ended(values: Tensor, lengths: Tensor) -> Tensor:
+def padding_mask(values: Tensor, lengths: Tensor) -> Tensor:
     """(T, B, 1): where sequences of values (T, B, D) are over."""
     return (torch.arange(len(values), device=values.device)[:, None] >= lengths)[:, :, None]
 
 
-def turned(values: Tensor, lengths: Tensor) -> Tensor:
+def reverse_sequences(values: Tensor, lengths: Tensor) -> Tensor:
     """Values (T, B, D) with each sequence read backwards."""
     time = torch.arange(len(values), device=values.device)[:, None]
     index = torch.where(time < lengths, lengths - 1 - time, time)
     return values.gather(0, index[:, :, None].expand_as(values))
 
 
-def state_at(states: Tensor, lengths: Tensor) -> Tensor:
+def last_states(states: Tensor, lengths: Tensor) -> Tensor:
     """The last states of the sequences, of states (T, B, H)."""
     return states.gather(0, (lengths - 1)[None, :, None].expand(1, -1, states.shape[2]))[0]
 
@@ -56,7 +56,7 @@ class Scan(Protocol):
     """One layer in one direction of time, that notes the uses of its matrices."""
 
     def __call__(
-        self, way: Direction, inputs: Tensor, states: tuple[Tensor, ...], module: nn.RNNBase, tape: Tape
+        self, way: ScanDirection, inputs: Tensor, states: tuple[Tensor, ...], module: nn.RNNBase, tape: Tape
     ) -> tuple[Tensor, ...]:
         """The states after each step (T, B, H): the output first."""
 
@@ -77,9 +77,9 @@ def recurrent(scan: Scan) -> Callable[[Any, Tape], Callable[..., Any]]:
                 return original(input, hx)
             given = _states(hx)
             if isinstance(input, PackedSequence):
-                values, lengths = unpacked(input)
+                values, lengths = unpack(input)
                 output, states = _run(scan, module, tape, values, given, lengths)
-                return packed_again(output, lengths, input), states
+                return repack(output, lengths, input), states
             _check(module, input)
             values = input.transpose(0, 1) if module.batch_first else input
             output, states = _run(scan, module, tape, values, given, None)
@@ -134,7 +134,7 @@ def _layers(
     for layer in range(module.num_layers):
         outputs = []
         for reverse in (False, True) if module.bidirectional else (False,):
-            way = Direction.of(module, layer, reverse=reverse)
+            way = ScanDirection.of(module, layer, reverse=reverse)
             first = tuple(state[len(ends)] for state in states)
             output, last = _one(scan, way, values, first, lengths, module, tape)
             outputs.append(output)
@@ -150,7 +150,7 @@ def _layers(
 
 def _one(
     scan: Scan,
-    way: Direction,
+    way: ScanDirection,
     values: Tensor,
     first: tuple[Tensor, ...],
     lengths: Tensor | None,
@@ -162,11 +162,11 @@ def _one(
         found = scan(way, values, first, module, tape)
         return found[0], tuple(states[0 if way.reverse else -1] for states in found)
     # a packed sequence is turned within its own length, and then read forwards
-    onward = replace(way, reverse=False, ended=ended(values, lengths))
-    values = onward.living(values)
-    found = scan(onward, turned(values, lengths) if way.reverse else values, first, module, tape)
-    output = turned(found[0], lengths) if way.reverse else found[0]
-    return output, tuple(state_at(states, lengths) for states in found)
+    onward = replace(way, reverse=False, padding=padding_mask(values, lengths))
+    values = onward.mask_padding(values)
+    found = scan(onward, reverse_sequences(values, lengths) if way.reverse else values, first, module, tape)
+    output = reverse_sequences(found[0], lengths) if way.reverse else found[0]
+    return output, tuple(last_states(states, lengths) for states in found)
 
 
 def _widths(module: nn.RNNBase) -> tuple[int, ...]:
