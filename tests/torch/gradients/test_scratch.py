@@ -93,5 +93,5 @@ def test_gradients_that_are_kept_stay_as_they_are():
 def test_patches_beyond_the_image_are_refused():
     windows = Windows(1, (3, 3), (2, 2), (1, 1), (4, 4))
     windows.check(torch.zeros(2, 1, 9, 9))
-    with pytest.raises(AssumptionError, match="more places than its input has patches"):
+    with pytest.raises(AssumptionError, match="more positions than its input has patches"):
         windows.check(torch.zeros(2, 1, 9, 8))

@@ -290,7 +290,7 @@ def test_a_model_that_needs_real_inputs_is_checked_on_public_ones() -> None:
 
 @pytest.mark.parametrize("rows", [1, 3])
 def test_public_inputs_that_are_all_the_same_show_nothing(rows: int) -> None:
-    with pytest.raises(ParameterError, match="two or more rows"):
+    with pytest.raises(ParameterError, match="two or more different rows"):
         check_model(chain(Centered()), torch.ones(rows, 4), public=True)
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A compiled sum with the noise of grade `fast` in the same graph: for samples that are one micro-batch."""
+"""A compiled sum with noise of grade `fast` in the same graph, for samples of one micro-batch."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -20,18 +20,18 @@ from dperm.torch.gradients.precision import plain_arithmetic
 
 
 class CompiledStep:
-    """From a sample to its private gradient: (sum + noise) times a public number.
+    """Computes the private gradient of a sample: (sum + noise) times a public factor.
 
     Parameters
     ----------
     sums
-        What the sum is: its graph is compiled once more, with noise.
+        Compiled sum. Its graph is compiled once more, with noise.
     parameters
-        All that are trained: those that no loss depends on get noise too.
+        All trained parameters. Parameters without influence on the losses also receive noise.
     scale
-        Standard deviation, in units of the clip norm.
+        Standard deviation in units of the clipping norm.
     code
-        What makes a graph runnable; the default compiles it.
+        Makes a graph executable; the default compiles it.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class CompiledStep:
         clip_norm: float | None = None,
         observe: Callable[[Tensor], None] | None = None,
     ) -> list[Tensor]:
-        """The private gradients of all parameters, as `CompiledSum` and `CompiledNoise` one after the other."""
+        """Return the private gradients of all parameters: `CompiledSum` followed by `CompiledNoise`."""
         inputs = self._sums.inputs(batch, keep, clip_norm)
         if factor != self._last:
             self._last = factor
@@ -87,7 +87,7 @@ class CompiledStep:
             return noisy(totals, bits, self._scale, self._factor)
 
     def _bits(self, stream: Stream) -> Tensor:
-        """What the noise is made of: words, or for a small model normals that were drawn ahead."""
+        """Return words for the noise or, for a small model, normals drawn in advance."""
         if self._is_small:
             return torch.from_numpy(floating_pool(stream).take(2 * self._pairs))
         return torch.from_numpy(stream.words(self._pairs).view(np.int32))

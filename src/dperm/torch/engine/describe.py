@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Old path of `dperm.torch.model_checks.description`."""
+"""Old path of `dperm.torch.model_checks.description`, deprecated."""
 
 from dperm.deprecation import deprecated_names
 

@@ -1,10 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A table that is looked up and also multiplied with: the weight that an embedding shares with the last linear layer.
+"""Per-example gradients of lookup tables: embeddings, and tables shared with a linear layer.
 
-With R the gradient as a table and G that as a matrix, |R + G|^2 = |R|^2 + |G|^2 + 2 sum_t <G[i_t], r_t>, where r_t is
-the gradient of the row i_t that was looked up at place t. Only the rows of G that an example looks up are needed: no
-example needs memory for the whole weight.
+An example uses a few rows of the table. The gradient of row v is the sum of g_t over the positions t with index v, so
+no example needs memory for the whole table.
+
+A *tied* table is both looked up and multiplied: an embedding shares its weight with the last linear layer. With R the
+gradient as a table and G the gradient as a matrix, |R + G|^2 = |R|^2 + |G|^2 + 2 sum_t <G[i_t], r_t>, where r_t is the
+gradient of the row i_t looked up at position t. This needs only the rows of G with an index of the example.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,7 +39,7 @@ class TableRows:
     shape: tuple[int, ...]
 
     def squared_norms(self) -> Tensor:
-        """Sums of squares, after the gradients of an index that an example has several times are added."""
+        """Return the sums of squares after adding gradients with the same index in an example."""
         rows, order = self.indices.sort(dim=1)
         new = torch.ones_like(rows, dtype=torch.bool)
         new[:, 1:] = rows[:, 1:] != rows[:, :-1]
@@ -46,11 +49,11 @@ class TableRows:
         return in_double(_squares_of_totals, self.grads, numbers)
 
     def spread(self) -> Tensor:
-        """sum_t |g_t|."""
+        """Return sum_t |g_t| for each example."""
         return spread_of_rows(self.grads)
 
     def weighted(self, weights: Tensor) -> Tensor:
-        """Weighted gradients added to their rows."""
+        """Return a table with the weighted gradients added to their rows."""
         grads, indices = (self.grads * weights[:, None, None]).flatten(0, 1), self.indices.flatten()
         if is_short(grads):
             return grads.new_zeros(self.shape).index_add_(0, indices, grads)
@@ -58,11 +61,11 @@ class TableRows:
         return sum_parts(grads.new_zeros(self.shape).index_add_(0, at, some) for some, at in parts)
 
     def add_weighted(self, weights: Tensor, onto: Accumulator) -> None:
-        """The same, added to what is there."""
+        """Add the weighted table to an existing tensor."""
         onto.total(self.weighted(weights))
 
     def dense(self) -> Tensor:
-        """The gradients of all examples: memory for a table each."""
+        """Return the gradients of all examples; needs memory for one table per example."""
         examples, rows = len(self.indices), self.shape[0]
         starts = rows * torch.arange(examples, device=self.indices.device)[:, None]
         found = self.grads.new_zeros(examples * rows, *self.shape[1:])
@@ -70,12 +73,12 @@ class TableRows:
         return found.reshape(examples, *self.shape)
 
     def masked(self, keep: Tensor) -> "TableRows":
-        """Zeros where not kept."""
+        """Return rows with zeros outside ``keep``."""
         return TableRows(self.indices, torch.where(keep[:, None, None], self.grads, 0), self.shape)
 
 
 def _squares_of_totals(grads: Tensor, numbers: Tensor) -> Tensor:
-    """Squared norms, floored, of the totals of ``grads`` (examples, T, d) at places of the same number (0 to T - 1)."""
+    """Return floored squared norms of the totals of ``grads`` (examples, T, d) over positions with equal numbers."""
     examples, places, width = grads.shape
     numbers = numbers + places * torch.arange(examples, device=numbers.device)[:, None]
     totals = grads.new_zeros(examples * places, width).index_add_(0, numbers.flatten(), grads.flatten(0, 1))
@@ -83,40 +86,40 @@ def _squares_of_totals(grads: Tensor, numbers: Tensor) -> Tensor:
 
 
 def spread_of_rows(grads: Tensor) -> Tensor:
-    """sum_t |g_t|."""
+    """Return sum_t |g_t| for each example."""
     norms: Tensor = torch.linalg.vector_norm(grads, dim=2)
     return norms.sum(1)
 
 
 def join_tables(parts: Sequence[TableRows]) -> TableRows:
-    """One table that is looked up several times: the places of all uses, one after the other."""
+    """Return one factor for a table with several lookups: the positions of all uses in sequence."""
     indices, grads = torch.cat([part.indices for part in parts], 1), torch.cat([part.grads for part in parts], 1)
     return TableRows(indices, grads, parts[0].shape)
 
 
 SQUARED_NORMS: Callable[[GradientFactor], Tensor] = methodcaller("squared_norms")
-"""The squared norms of a factor by its own method."""
+"""Default function for the squared norms of a factor."""
 
 
 @dataclass(frozen=True)
 class TiedTable:
-    """Gradients that are the sum of those of ``rows`` and of ``rest``."""
+    """Gradients of a tied table: the sum of ``rows`` (lookups) and ``rest`` (products)."""
 
     rows: TableRows
     rest: GradientFactor
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the parameter."""
+        """Shape of the parameter, without the example dimension."""
         return self.rest.shape
 
     def squared_norms(self, norms: Callable[[GradientFactor], Tensor] = SQUARED_NORMS) -> Tensor:
-        """Both squares and twice the product, in double precision: both may cancel. Not below 1/128 of the spread.
+        """Return |R|^2 + |G|^2 + 2 <R, G> in double precision, at least the square of 1/128 of the spread.
 
         Parameters
         ----------
         norms
-            Finds the squared norms of both parts; a trace needs another way.
+            Computes the squared norms of both parts; a trace needs a branchless variant.
         """
 
         def squares(grads: Tensor, indices: Tensor, *rest: Tensor) -> Tensor:
@@ -126,40 +129,43 @@ class TiedTable:
         return in_double(squares, self.rows.grads, self.rows.indices, *_tensors(self.rest))
 
     def _squares(self, rows: Tensor, rest: Tensor) -> Tensor:
-        """The squared norms, from those of both parts."""
+        """Return the squared norms of the sum from the squared norms of both parts."""
         products = (rows_at(self.rest, self.rows.indices) * self.rows.grads).sum(2).sum(1)
         return floor_norms(rows + rest + 2 * products, self._spread(rest))
 
     def spread(self) -> Tensor:
-        """The sum of both."""
+        """Return the sum of the spreads of both parts."""
         return self._spread(None)
 
     def _spread(self, squares: Tensor | None) -> Tensor:
-        """The sum of both, for the squared norms of the rest, if they are known."""
+        """Return the sum of both spreads, given the squared norms of ``rest`` if known."""
         rest = self.rest.spread()
         if rest is None:
             rest = (self.rest.squared_norms() if squares is None else squares).sqrt()
         return self.rows.spread() + rest
 
     def weighted(self, weights: Tensor) -> Tensor:
-        """The sum of both."""
+        """Return the sum of both weighted sums."""
         return self.rows.weighted(weights) + self.rest.weighted(weights)
 
     def add_weighted(self, weights: Tensor, onto: Accumulator) -> None:
-        """The same, added to what is there."""
+        """Add the weighted sum to an existing tensor."""
         onto.total(self.weighted(weights))
 
     def dense(self) -> Tensor:
-        """The sum of both."""
+        """Return the added gradients of both parts."""
         return self.rows.dense() + self.rest.dense()
 
     def masked(self, keep: Tensor) -> "TiedTable":
-        """Zeros where not kept."""
+        """Return a tied table with zeros outside ``keep``."""
         return TiedTable(self.rows.masked(keep), self.rest.masked(keep))
 
 
 def unite(factors: Sequence[GradientFactor]) -> GradientFactor:
-    """The factor of a parameter that is used several times, lookups among them: gradients of its uses added."""
+    """Return the factor of a parameter with several uses, lookups among them.
+
+    The gradients of all uses are added example by example.
+    """
     rows = [factor for factor in factors if isinstance(factor, TableRows)]
     rest = [factor for factor in factors if not isinstance(factor, TableRows)]
     if not rows:
@@ -169,12 +175,12 @@ def unite(factors: Sequence[GradientFactor]) -> GradientFactor:
 
 
 def _tensors(factor: GradientFactor) -> tuple[Tensor, ...]:
-    """The tensors of a factor, each with the examples first; those of `_with_tensors`."""
+    """Return the tensors of a factor, examples first, as expected by `_with_tensors`."""
     return (factor.inputs, factor.grads) if isinstance(factor, Outer | OuterSequence) else (factor.dense(),)
 
 
 def _with_tensors(factor: GradientFactor, tensors: Sequence[Tensor]) -> GradientFactor:
-    """The same kind of factor for other examples or in another precision."""
+    """Return a factor of the same kind for other examples or another precision."""
     match factor:
         case OuterSequence():
             return OuterSequence(tensors[0], tensors[1], factor.shape)
@@ -184,7 +190,7 @@ def _with_tensors(factor: GradientFactor, tensors: Sequence[Tensor]) -> Gradient
 
 
 def rows_at(factor: GradientFactor, indices: Tensor) -> Tensor:
-    """(examples, T, d): for every example the rows ``indices`` (examples, T) of its gradient, in new memory."""
+    """Return the rows ``indices`` (examples, T) of each example's gradient, shape (examples, T, d), in new memory."""
     match factor:
         case OuterSequence():
             found = factor.grads.gather(2, indices[:, None, :].expand(-1, factor.grads.shape[1], -1))

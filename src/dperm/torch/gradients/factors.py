@@ -1,16 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Per-example gradients of one parameter, kept in the form in which they are cheapest.
+"""Per-example gradients of one parameter, stored in their cheapest form.
 
-The gradient of a matrix W in y_t = W a_t is, for one example, sum_t g_t a_t' with g_t the gradient of the loss at y_t:
-it is determined by the input and by the gradient at the output, and its norm needs no gradient of the shape of W. A
-*factor* holds such a pair, or the gradients themselves, for all examples of a batch. It knows three things:
+The gradient of a matrix W in y_t = W a_t is, for one example, sum_t g_t a_t' with g_t the gradient of the loss at y_t.
+Inputs and output gradients determine it, and its norm needs no tensor of the shape of W. A *factor* holds such a pair,
+or the gradients themselves, for all examples of a batch. It provides three quantities:
 
-- the squared norm of every example's gradient,
-- the sum of all examples' gradients with one weight each: what clipping makes of them,
-- the *spread*, a bound on the norm of a gradient that adds up absolute values: rounding errors are shares of it (T46b).
+- the squared norm of each example's gradient,
+- the weighted sum of all gradients with one weight per example, as used for clipping,
+- the *spread*, an upper bound on the norm obtained by adding absolute values. Rounding errors are bounded by a fraction
+  of the spread (T46b).
 
-Where a parameter is used more than once, its gradient is the sum of those of its uses (`combined`).
+The gradient of a parameter with several uses is the sum over its uses (`combine`).
 """
 
 import math
@@ -25,53 +26,94 @@ from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 from dperm.torch.gradients.weighted_sums import Accumulator, weighted_products, weighted_rows
 
 LARGEST = 1.625
-"""Gradients of all examples of a sequence take at most this many times the memory of its inputs and gradients. More
-would need more than twice the memory of ordinary training for a transformer; less would be slower (measured)."""
+"""Largest memory of the dense gradients of a sequence, as a multiple of the memory of its inputs and output gradients.
+
+A larger value would more than double the memory of ordinary training of a transformer; a smaller one is slower
+(measured).
+"""
 TRAFFIC = 13
-"""Multiplications that take as long as to write a number of such a gradient and to read it twice (measured)."""
+"""Multiplications in the time of writing one entry of a dense gradient and reading it twice (measured)."""
 SPREAD = 2.0**7
-"""A norm counts as at least this part of its spread: rounding errors of sums then have a public bound (T46b)."""
+"""A norm counts as at least 1/SPREAD of its spread, so the rounding errors of sums have a public bound (T46b)."""
 LONGEST_ROW, SHORT_ROW = 2**20, 2**12
-"""Terms of one sum of squares, in double and in single precision."""
+"""Largest number of terms in one sum of squares, in double and in single precision."""
 LONGEST_GRAM, WIDEST_GRAM = 2**12, 2**23
-"""Steps of a sequence, and entries of its inputs and gradients together, up to which Gram matrices are right (T46b)."""
+"""Largest number of sequence steps, and of entries of inputs and gradients together, for Gram matrices with a proved
+error bound (T46b).
+"""
 PIECE = 2**18
-"""Numbers that are converted to double precision at a time (measured)."""
+"""Numbers converted to double precision at a time (measured)."""
 TINY = {torch.float32: 2.0**-108, torch.float64: 2.0**-960}
-"""Squares of entries that are far from underflow: a shorter vector counts as one of such entries."""
+"""Squares of entries far from underflow. A shorter vector counts as one with such entries."""
 
 
 class GradientFactor(Protocol):
-    """The gradients of one parameter, one for each example of a batch."""
+    """Gradients of one parameter, one for each example of a batch."""
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the parameter."""
+        """Shape of the parameter, without the example dimension."""
 
     def squared_norms(self) -> Tensor:
-        """The squared norm of every example's gradient; not to be changed in place."""
+        """Return the squared norm of each example's gradient.
+
+        Callers must not change the result in place.
+
+        Notes
+        -----
+        *Guarantees.* In double precision, the result plus `dperm.torch.gradients.clipping.GRAM_SLACK` times the squared
+        spread is at least the exact squared norm of the stored values (T46b). In single precision, the relative error
+        of the square is at most 2^-11.
+
+        *Edge cases.*
+
+        | gradient | squared norm |
+        |---|---|
+        | all zeros | 0, or the square of a vector of tiny entries |
+        | underflowing squares | at least the square of a vector of tiny entries |
+        | an infinite or NaN entry | infinite or NaN; clipping gives the example weight 0 |
+        | empty batch | a tensor of shape (0,) |
+        """
 
     def spread(self) -> Tensor | None:
-        """For every example a bound on the sum of the norms of what is added up; None if it is the norm itself."""
+        """Return an upper bound on the sum of the norms of the added terms, one number per example.
+
+        None means "equal to the norm": each example adds a single term.
+        """
 
     def weighted(self, weights: Tensor) -> Tensor:
-        """The sum of the gradients, each times its weight, in the shape of the parameter."""
+        """Return the sum of the gradients, each multiplied by its weight, in the shape of the parameter.
+
+        Notes
+        -----
+        *Guarantees.* In double precision each sum has at most 2^13 terms at a time, so its rounding error obeys the
+        bound of T46b. The caller supplies weights from `dperm.torch.gradients.clipping.clipping_weights`; this method
+        does not clip.
+
+        *Edge cases.*
+
+        | input | result |
+        |---|---|
+        | weight 0 and a finite gradient | the example adds 0 |
+        | weight 0 and an infinite or NaN gradient | NaN: call `masked` first |
+        | empty batch | zeros |
+        """
 
     def add_weighted(self, weights: Tensor, onto: Accumulator) -> None:
-        """The same sum, added to what is there; single precision only."""
+        """Add the sum of `weighted` to an existing tensor. Single precision only."""
 
     def dense(self) -> Tensor:
-        """The gradients themselves: examples first, then the shape of the parameter."""
+        """Return the gradients themselves: examples first, then the shape of the parameter."""
 
     def masked(self, keep: Tensor) -> "GradientFactor":
-        """The same with zeros for the examples that are not kept, also where they are not finite."""
+        """Return a factor with zeros for all examples outside ``keep``, even where they are not finite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """The gradients themselves: ``values`` has the examples first, then the shape of the parameter.
+    """Stored gradients: ``values`` has the examples first, then the shape of the parameter.
 
-    ``squares`` are the squared norms, if somebody knows them already.
+    ``squares`` holds the squared norms if they are known already.
     """
 
     values: Tensor
@@ -79,41 +121,41 @@ class Dense:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the parameter."""
+        """Shape of the parameter, without the example dimension."""
         return tuple(self.values.shape[1:])
 
     def squared_norms(self) -> Tensor:
-        """Sums of squares."""
+        """Return the sums of squares of each row."""
         return row_squares(_flat(self.values)) if self.squares is None else self.squares
 
     def spread(self) -> None:
-        """Every example is added once."""
+        """Return None: each example adds one term."""
         return None
 
     def weighted(self, weights: Tensor) -> Tensor:
-        """One product of the weights with the gradients."""
+        """Return one product of the weights with the gradients."""
         if self.values.dim() == 2:
             return weighted_rows(weights, self.values)
         return weighted_rows(weights, _flat(self.values)).reshape(self.shape)
 
     def add_weighted(self, weights: Tensor, onto: Accumulator) -> None:
-        """The same, added to what is there."""
+        """Add the weighted sum to an existing tensor."""
         onto.rows(weights, self.values if self.values.dim() == 2 else _flat(self.values))
 
     def dense(self) -> Tensor:
-        """As they are."""
+        """Return the stored gradients without a copy."""
         return self.values
 
     def masked(self, keep: Tensor) -> "Dense":
-        """Zeros where not kept."""
+        """Return gradients with zeros outside ``keep``."""
         return Dense(_masked(self.values, keep))
 
 
 @dataclass(frozen=True, slots=True)
 class Outer:
-    """Gradients g a' of a matrix that every example meets once: ``inputs`` (examples, d), ``grads`` (examples, p).
+    """Gradients g a' of a matrix used once per example: ``inputs`` (examples, d), ``grads`` (examples, p).
 
-    ``bias`` are the gradients g of what is added to the product, if that is trained too.
+    ``bias`` holds the gradients g of the added vector if it is trained too.
     """
 
     inputs: Tensor
@@ -122,32 +164,32 @@ class Outer:
     bias: Dense | None = None
 
     def squared_norms(self) -> Tensor:
-        """|a|^2 |g|^2, where none of both is so small that it may have been lost: the other one may be large."""
+        """Return |a|^2 |g|^2. Neither factor underflows to 0, because the other one may be large."""
         return _no_less(row_squares(self.inputs), self.inputs).mul_(self._grad_squares())
 
     def squared_norms_with_bias(self) -> Tensor:
-        """(|a|^2 + 1) |g|^2, those of both together; an |a|^2 that was lost is nothing beside 1."""
+        """Return (|a|^2 + 1) |g|^2, for matrix and bias together. An underflowed |a|^2 is negligible beside 1."""
         grads = self._grad_squares()
         return torch.addcmul(grads, row_squares(self.inputs), grads)
 
     def spread(self) -> None:
-        """Every example is added once."""
+        """Return None: each example adds one term."""
         return None
 
     def weighted(self, weights: Tensor) -> Tensor:
-        """One product, as in ordinary training."""
+        """Return one matrix product, as in ordinary training."""
         return _shaped(weighted_products(weights, self.grads, self.inputs), self.shape)
 
     def add_weighted(self, weights: Tensor, onto: Accumulator) -> None:
-        """The same, added to what is there."""
+        """Add the weighted product to an existing tensor."""
         onto.products(weights, self.grads, self.inputs)
 
     def dense(self) -> Tensor:
-        """All outer products."""
+        """Return the outer product of each example."""
         return (self.grads[:, :, None] * self.inputs[:, None, :]).reshape(-1, *self.shape)
 
     def masked(self, keep: Tensor) -> "Outer":
-        """Zeros where not kept."""
+        """Return a pair with zeros outside ``keep``."""
         return Outer(_masked(self.inputs, keep), _masked(self.grads, keep), self.shape)
 
     def _grad_squares(self) -> Tensor:
@@ -163,36 +205,36 @@ class OuterSequence:
     shape: tuple[int, ...]
 
     def squared_norms(self) -> Tensor:
-        """sum_st (a_s a_t)(g_s g_t), by two Gram matrices, in double precision in every grade (T46b).
+        """Return sum_st (a_s a_t)(g_s g_t), from two Gram matrices in double precision in every grade (T46b).
 
-        Where the terms cancel, rounding errors remain, so a norm counts as at least 1/128 of its spread.
+        Cancellation leaves rounding errors, so a norm counts as at least 1/128 of its spread.
         """
         return in_double(_sequence_squares, self.inputs, self.grads, extra=2 * self.inputs.shape[1] ** 2)
 
     def spread(self) -> Tensor:
-        """sum_t |a_t| |g_t|."""
+        """Return sum_t |a_t| |g_t| for each example."""
         lengths: Tensor = torch.linalg.vector_norm(self.inputs, dim=2) * torch.linalg.vector_norm(self.grads, dim=2)
         return lengths.sum(1)
 
     def weighted(self, weights: Tensor) -> Tensor:
-        """One product, as in ordinary training."""
+        """Return one matrix product, as in ordinary training."""
         return _shaped(weighted_products(weights, self.grads, self.inputs), self.shape)
 
     def add_weighted(self, weights: Tensor, onto: Accumulator) -> None:
-        """The same, added to what is there."""
+        """Add the weighted product to an existing tensor."""
         onto.products(weights, self.grads, self.inputs)
 
     def dense(self) -> Tensor:
-        """The gradients of all examples."""
+        """Return the summed outer products of each example."""
         return torch.bmm(self.grads.transpose(1, 2), self.inputs).reshape(-1, *self.shape)
 
     def masked(self, keep: Tensor) -> "OuterSequence":
-        """Zeros where not kept."""
+        """Return sequences with zeros outside ``keep``."""
         return OuterSequence(_masked(self.inputs, keep), _masked(self.grads, keep), self.shape)
 
 
 def outer(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> GradientFactor:
-    """The cheapest factor for a matrix: (examples, ..., d) met by (examples, ..., p)."""
+    """Return the cheapest factor of a matrix with inputs (examples, ..., d) and output gradients (examples, ..., p)."""
     if inputs.dim() == 2:
         return Outer(inputs, grads, tuple(shape))
     examples, steps = inputs.shape[0], math.prod(inputs.shape[1:-1])
@@ -203,7 +245,10 @@ def outer(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> GradientFactor
 
 
 def affine(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> tuple[GradientFactor, GradientFactor]:
-    """The factors of W and b in y_t = W a_t + b; that of W knows the other one, for their norms are found together."""
+    """Return the factors of W and b in y_t = W a_t + b.
+
+    The factor of W refers to the factor of b, because their norms are computed together.
+    """
     if inputs.dim() == 2:
         bias = Dense(grads)
         return Outer(inputs, grads, tuple(shape), bias), bias
@@ -211,11 +256,11 @@ def affine(inputs: Tensor, grads: Tensor, shape: Sequence[int]) -> tuple[Gradien
 
 
 def prefers_dense(steps: int, wide: int, high: int) -> bool:
-    """Whether to make the gradients of all examples of a sequence, once for norms and sum: quicker, and not too large.
+    """Return whether storing the gradients of a sequence is faster than Gram matrices and fits in memory.
 
-    The Gram matrices take T^2 (d + p) multiplications, and the sum is a product of its own; gradients of all examples
-    take the multiplications of that product, but d p numbers are written and read twice. Beyond the sizes for which
-    Gram matrices are known to be right there is no choice.
+    Gram matrices take T^2 (d + p) multiplications, and the weighted sum is a second product. Stored gradients take only
+    the multiplications of one product, but write d p numbers and read them twice. Beyond the sizes with a proved error
+    bound for Gram matrices the answer is always True.
     """
     entries, ends = wide * high, wide + high
     if steps > LONGEST_GRAM or ends > WIDEST_GRAM:
@@ -224,7 +269,7 @@ def prefers_dense(steps: int, wide: int, high: int) -> bool:
 
 
 def combine(factors: Sequence[GradientFactor]) -> GradientFactor:
-    """The factor of a parameter that is used several times: gradients of its uses added, example by example."""
+    """Return the factor of a parameter with several uses: the gradients of its uses, added example by example."""
     if len(factors) == 1:
         return factors[0]
     pairs = [pair for factor in factors if (pair := _as_sequence(factor))]
@@ -235,11 +280,23 @@ def combine(factors: Sequence[GradientFactor]) -> GradientFactor:
 
 
 def row_squares(rows: Tensor) -> Tensor:
-    """Squared norms of rows; one pass, where squares and their sums would be two.
+    """Return the squared norms of rows, computed in one pass.
 
-    Very long rows are cut: a sum of 2^20 squares in any order is right to 2^-32 in double precision (T46b). In single
-    precision they are cut at 2^12, and the parts are added in double precision, as the kernels do it: a sum of 2^20
-    would lose up to half a percent of a record that is made for it.
+    Very long rows are split. In double precision, a sum of 2^20 squares in any order has a relative error of at most
+    2^-32 (T46b). In single precision rows are split at 2^12 entries, and the partial sums are added in double
+    precision, as in the native kernels. A single-precision sum of 2^20 squares could lose half a percent on an
+    adversarial record.
+
+    Parameters
+    ----------
+    rows
+        Shape (examples, k).
+
+    Returns
+    -------
+    Tensor
+        Shape (examples,), in the precision of ``rows``. NaN and infinite entries give NaN or infinity; rows without
+        entries give 0.
     """
     if rows.dtype is torch.float32 and rows.shape[1] > SHORT_ROW:
         return _long_row_squares(rows)
@@ -258,23 +315,26 @@ def _long_row_squares(rows: Tensor) -> Tensor:
 
 
 def floor_norms(squares: Tensor, spread: Tensor) -> Tensor:
-    """Squared norms, none of them below 1/128 of its spread: what is left of terms that cancel may be rounding."""
+    """Return squared norms raised to at least (spread / 128)^2.
+
+    A smaller rest of cancelled terms may be rounding error.
+    """
     return torch.maximum(squares, spread.mul(1 / SPREAD).square_())
 
 
 def in_double(function: Callable[..., Tensor], *parts: Tensor, extra: int = 0) -> Tensor:
     """Return ``function(*parts)`` computed in double precision, in the precision of the first part.
 
-    Sums of products that cancel need double precision in every grade: an error that is a small share of the spread may
-    be larger than the norm (T46b). The examples, the first dimension of every part, are taken a few at a time to save
-    memory, but for a trace.
+    Sums with cancellation need double precision in every grade: an error of a small fraction of the spread may exceed
+    the norm (T46b). The examples, the first dimension of each part, are processed in small groups to save memory. A
+    trace processes all of them at once.
 
     Parameters
     ----------
     function
         Returns one number for each example.
     extra
-        Numbers that ``function`` needs for each example, beside copies of the parts.
+        Numbers needed by ``function`` for each example, in addition to copies of the parts.
     """
     dtype = parts[0].dtype
     if is_in_torch_dispatch_mode():
@@ -291,100 +351,103 @@ def _as_double(part: Tensor) -> Tensor:
 
 
 def _sequence_squares(inputs: Tensor, grads: Tensor) -> Tensor:
-    """Squared norms of sums of outer products, floored."""
+    """Return the squared norms of sums of outer products, after `floor_norms`."""
     products = _gram(inputs).mul_(_gram(grads))
     spread = products.diagonal(dim1=1, dim2=2).sqrt().sum(1)
     return floor_norms(products.sum((1, 2)), spread)
 
 
 def _gram(rows: Tensor) -> Tensor:
-    """Gram matrices (examples, T, T) of ``rows`` (examples, T, k), with squared norms that are not too small."""
+    """Return the Gram matrices (examples, T, T) of ``rows`` (examples, T, k), with a lower limit on the diagonal."""
     products = torch.bmm(rows, rows.transpose(1, 2))
     _no_less(products.diagonal(dim1=1, dim2=2), rows)
     return products
 
 
 def _no_less(squares: Tensor, rows: Tensor) -> Tensor:
-    """Squared norms of ``rows``, in place: at least those of rows of tiny entries. Of longer rows they are right."""
+    """Raise squared norms in place to at least those of rows of tiny entries. Longer rows are not changed."""
     return squares.clamp_min_(rows.shape[-1] * TINY.get(rows.dtype, 0.0))
 
 
 def _as_sequence(factor: GradientFactor) -> tuple[Tensor, Tensor] | None:
-    """Inputs and gradients of an outer factor, as sequences."""
+    """Return inputs and gradients of an outer factor as sequences, or None for other factors."""
     if isinstance(factor, Outer):
         return factor.inputs[:, None, :], factor.grads[:, None, :]
     return (factor.inputs, factor.grads) if isinstance(factor, OuterSequence) else None
 
 
 def _shaped(matrix: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """The matrix in the shape of its parameter; mostly it has it."""
+    """Return the matrix in the shape of its parameter."""
     return matrix if matrix.shape == shape else matrix.reshape(shape)
 
 
 def _masked(values: Tensor, keep: Tensor) -> Tensor:
-    """Zeros for the examples that are not kept; a product would keep what is not a number."""
+    """Return ``values`` with zeros outside ``keep``. A product with 0 would keep NaN."""
     return torch.where(keep.reshape(-1, *[1] * (values.dim() - 1)), values, 0)
 
 
 def _flat(values: Tensor) -> Tensor:
-    """One row for each example, also of a parameter that is a single number."""
+    """Return one row for each example, also for a parameter with a single number."""
     return values.flatten(1) if values.dim() > 1 else values[:, None]
 
 
 @dataclass(frozen=True, slots=True)
 class Permuted:
-    """The gradients of ``factor``: dimension i of the parameter is dimension ``order[i]`` of what it holds."""
+    """Gradients with permuted dimensions: dimension i of the parameter is dimension ``order[i]`` of ``factor``."""
 
     factor: GradientFactor
     order: tuple[int, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the parameter."""
+        """Shape of the parameter, without the example dimension."""
         return tuple(self.factor.shape[dim] for dim in self.order)
 
     def squared_norms(self) -> Tensor:
-        """The same in any order."""
+        """Return the squared norms of ``factor``; the order does not matter."""
         return self.factor.squared_norms()
 
     def spread(self) -> Tensor | None:
-        """The same in any order."""
+        """Return the spread of ``factor``; the order does not matter."""
         return self.factor.spread()
 
     def weighted(self, weights: Tensor) -> Tensor:
-        """The sum, rearranged."""
+        """Return the weighted sum, permuted to the order of the parameter."""
         return self.factor.weighted(weights).permute(self.order).contiguous()
 
     def add_weighted(self, weights: Tensor, onto: Accumulator) -> None:
-        """The same, added to what is there."""
+        """Add the permuted weighted sum to an existing tensor."""
         onto.total(self.weighted(weights))
 
     def dense(self) -> Tensor:
-        """All of them rearranged, as a view."""
+        """Return a permuted view of the gradients."""
         return self.factor.dense().permute(0, *[1 + dim for dim in self.order])
 
     def masked(self, keep: Tensor) -> "Permuted":
-        """Zeros where not kept."""
+        """Return a permuted factor with zeros outside ``keep``."""
         return Permuted(self.factor.masked(keep), self.order)
 
 
 @dataclass(frozen=True)
 class StackedBlocks:
-    """Gradients whose rows are those of several factors, one below the other."""
+    """Gradients made of several factors, stacked along the first dimension of the parameter.
+
+    Attention layers store queries, keys and values in one such parameter.
+    """
 
     parts: tuple[GradientFactor, ...]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the parameter."""
+        """Shape of the parameter, without the example dimension."""
         return sum(part.shape[0] for part in self.parts), *self.parts[0].shape[1:]
 
     def squared_norms(self) -> Tensor:
-        """Sum of those of the parts."""
+        """Return the sum of the squared norms of the parts."""
         return torch.stack([part.squared_norms() for part in self.parts]).sum(0)
 
     def spread(self) -> Tensor | None:
-        """Sum of those of the parts, where the norm stands for one that is none."""
+        """Return the sum of the spreads of the parts. A part without a spread counts with its norm."""
         spreads = [part.spread() for part in self.parts]
         if all(spread is None for spread in spreads):
             return None
@@ -392,17 +455,17 @@ class StackedBlocks:
         return torch.stack([part.squared_norms().sqrt() if own is None else own for part, own in found]).sum(0)
 
     def weighted(self, weights: Tensor) -> Tensor:
-        """Weighted sums of the parts."""
+        """Return the stacked weighted sums of the parts."""
         return torch.cat([part.weighted(weights) for part in self.parts])
 
     def add_weighted(self, weights: Tensor, onto: Accumulator) -> None:
-        """The same, added to what is there."""
+        """Add the stacked weighted sums to an existing tensor."""
         onto.total(self.weighted(weights))
 
     def dense(self) -> Tensor:
-        """The gradients of all examples."""
+        """Return the stacked gradients of all examples."""
         return torch.cat([part.dense() for part in self.parts], 1)
 
     def masked(self, keep: Tensor) -> "StackedBlocks":
-        """Zeros where not kept."""
+        """Return stacked factors with zeros outside ``keep``."""
         return StackedBlocks(tuple(part.masked(keep) for part in self.parts))

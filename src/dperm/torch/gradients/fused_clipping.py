@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Norms, weights and small sums of a batch by one call of a native kernel, where there is one.
+"""Norms, clipping weights and small sums of a batch in one call of a native kernel.
 
-The arithmetic is that of `dperm.torch.engine.clipping` and `dperm.torch.engine.sums`. Whatever is not finite is left
-to them.
+The arithmetic is that of `dperm.torch.gradients.clipping` and `dperm.torch.gradients.weighted_sums`, which also handle
+all batches with values that are not finite.
 """
 
 from array import array
@@ -19,19 +19,19 @@ from dperm.torch.gradients.factors import Dense, GradientFactor, Outer
 from dperm.torch.native.kernels import is_faster, is_plain, kernels
 
 SQUARES, ROWS, OUTER, OUTER_WITH_BIAS = range(4)
-"""Kinds of layers, by what they add to squared norms, as in ``clipping.cpp``."""
+"""Kinds of layers by their contribution to squared norms, as in ``clipping.cpp``."""
 SMALL, NARROW = 2**13, 2**6
-"""Numbers of a matrix, and of a vector, up to which a sum is taken here: then it is mostly overhead."""
+"""Largest matrix and largest vector, in numbers, for sums in the kernel. The cost of larger sums is not overhead."""
 MOST_UNSEEN = 4096
-"""Examples whose weights a kernel keeps to itself, if nobody else needs them; as in ``clipping.cpp``."""
+"""Largest number of examples with weights kept inside the kernel, as in ``clipping.cpp``."""
 NOWHERE = (0, 0)
-"""The addresses of sums that are not taken here."""
+"""Addresses of sums left to torch."""
 
 
 class Accumulators(NamedTuple):
-    """What the sums of the factors are added to: each tensor becomes scale tensor + times sum.
+    """Targets for the sums of the factors: each tensor becomes scale * tensor + times * sum.
 
-    They are contiguous and of single precision.
+    All tensors are contiguous and of single precision.
     """
 
     tensors: Sequence[Tensor]
@@ -42,7 +42,7 @@ class Accumulators(NamedTuple):
 def kernel_weights(
     factors: Sequence[GradientFactor], clipping: Clipping, clip_norm: float, examples: int
 ) -> Tensor | None:
-    """The weights of all examples in single precision; None if not all are finite, or it cannot be done."""
+    """Return the weights of all examples in single precision, or None if a value is not finite or no kernel applies."""
     found = clip_fused(factors, clipping, clip_norm, examples)
     return None if found is None else found[0]
 
@@ -54,16 +54,44 @@ def clip_fused(
     examples: int,
     onto: Accumulators | None = None,
 ) -> tuple[Tensor | None, list[int]] | None:
-    """The weights of all examples, if they are needed, and the places of the factors whose sums are left to torch.
+    """Return the weights of all examples, if needed, and the positions of the factors left to torch.
 
-    The other sums were added to ``onto``, if that is given. None if not all examples are finite, or it cannot be done:
-    then nothing was added.
+    Parameters
+    ----------
+    factors
+        Gradients of each parameter.
+    clipping
+        Flat or normalized; per-layer clipping returns None.
+    clip_norm
+        Clipping norm C.
+    examples
+        Number of examples in the batch.
+    onto
+        Targets for the sums of small factors.
+
+    Returns
+    -------
+    tuple or None
+        None if a gradient is not finite or no kernel applies. Then nothing was added to ``onto``.
+
+    Notes
+    -----
+    *Guarantees.* The weights and sums are those of `dperm.torch.gradients.clipping.clipping_weights` in single
+    precision: each example contributes a norm of at most 1 + 2^-11 (T46b).
+
+    *Edge cases.*
+
+    | input | result |
+    |---|---|
+    | zero gradient | weight 1/C with flat clipping, 100/C with normalized clipping |
+    | a squared norm that is infinite, NaN or too large | None |
+    | no examples, or a factor with another number of rows | None |
     """
     native = kernels()
     if native is None or clipping is Clipping.PER_LAYER or not examples or is_in_torch_dispatch_mode():
         return None
     packed, size, place = array("q"), 0, 0
-    held: list[Tensor] = []  # what was made for it has to stay
+    held: list[Tensor] = []  # keeps temporary tensors alive during the call
     left: list[int] = []
     while place < len(factors):
         unite = 2 if _has_bias(factors, place) else 1
@@ -90,9 +118,9 @@ def clip_fused(
 
 
 def _has_bias(factors: Sequence[GradientFactor], place: int) -> bool:
-    """Whether the next factor is the bias of this one, and belongs to nothing else: they are taken together.
+    """Return whether the next factor is the bias of this one and has no other use. Then both are processed together.
 
-    Where a matrix or its bias is used elsewhere too, and was united with that, each counts by itself.
+    A matrix or bias with other uses was united with them, and counts separately.
     """
     factor = factors[place]
     if not isinstance(factor, Outer) or factor.bias is None or place + 1 == len(factors):
@@ -101,7 +129,7 @@ def _has_bias(factors: Sequence[GradientFactor], place: int) -> bool:
 
 
 def _term(factor: GradientFactor, unite: bool) -> tuple[int, Tensor, Tensor]:
-    """What adds to the squared norms: of a matrix, maybe united with its bias, or of anything else."""
+    """Return kind, inputs and gradients of a contribution to the squared norms."""
     if isinstance(factor, Outer):
         return OUTER_WITH_BIAS if unite else OUTER, factor.inputs, factor.grads
     if isinstance(factor, Dense) and factor.squares is None and factor.values.dim() > 0:
@@ -111,7 +139,7 @@ def _term(factor: GradientFactor, unite: bool) -> tuple[int, Tensor, Tensor]:
 
 
 def _addresses(kind: int, rows: Tensor, wide: int, high: int, bases: Sequence[Tensor]) -> tuple[int, int]:
-    """Where the sums of a matrix and of a vector go, if they are small and their bases as large."""
+    """Return the addresses for the sums of a matrix and a vector, if both are small and match their targets."""
     base = bases[0]
     if kind == ROWS:
         return (0, base.data_ptr()) if rows.dim() == 2 and high <= NARROW and base.numel() == high else NOWHERE
@@ -124,7 +152,7 @@ def _addresses(kind: int, rows: Tensor, wide: int, high: int, bases: Sequence[Te
 
 
 def with_biases(factors: Sequence[GradientFactor]) -> list[tuple[GradientFactor, GradientFactor | None]]:
-    """Each factor with its bias, if it has one; then that does not come again."""
+    """Return each factor with its bias, or with None. A bias paired in this way is not listed again."""
     found: list[tuple[GradientFactor, GradientFactor | None]] = []
     place = 0
     while place < len(factors):

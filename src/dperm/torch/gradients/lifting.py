@@ -1,10 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bare parameters: each example meets its own copy of them, and the gradient of the copy is the example's gradient.
+"""Bare parameters: each example uses its own copy, and the gradient of the copy is the example's gradient.
 
-While a module that uses parameters itself runs, every function of torch that meets one of them is replaced by the same
-function with copies (`bare`). Which functions these are, and which of their arguments have a row for each example, has
-been seen on synthetic inputs (`probing`); the script of that is followed, and nothing is guessed.
+A *bare* parameter is used directly in a forward pass, outside a layer with a rule. Its *lift* is a tensor with one copy
+for each example. While the module runs, each torch function of a bare parameter is replaced by the same function of the
+copies, applied to one example's row at a time under vmap. A function of parameters alone returns a lift again.
+
+Probes on synthetic inputs determine these functions and their batched arguments
+(`dperm.torch.model_checks.parameter_uses`). The module must follow this script in every run; nothing is guessed.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,23 +28,27 @@ from dperm.torch.gradients.rules.linear import matrix_uses
 from dperm.torch.gradients.tape import Tape, Uses
 
 PARAMETER, BATCHED, SHARED, CONSTANT = "parameter", "batched", "shared", "constant"
-"""Roles of arguments: with a lift, with a row for each example, the same for all without gradient, no tensor."""
+"""Roles of arguments: with a lift, with one row per example, shared by all examples without gradient, no tensor."""
 ALONE, SPREAD, MIXED, NO_GRADIENT = "alone", "spread", "mixed", "no gradient"
-"""Kinds: of parameters alone; of parameters alone, repeated for each example; of parameters and rows of the batch;
-and functions whose results have no gradient."""
+"""Kinds of steps: parameters alone; parameters repeated for each example; parameters and batch rows; no gradient."""
 REPEATS = (Tensor.expand, Tensor.repeat, Tensor.broadcast_to, torch.broadcast_to)
+"""Functions with one copy of their input per example."""
 MATMULS = (torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.mm, Tensor.mm)
+"""Matrix products with a direct rule."""
 TRANSPOSES = (Tensor.t, torch.t, Tensor.T.__get__, Tensor.mT.__get__)  # type: ignore[attr-defined]
+"""Transposes of a matrix, recognized by `Lifting`."""
 GRADLESS = frozenset({"detach", "size", "dim", "numel", "stride", "zeros_like", "ones_like", "empty_like", "full_like"})
+"""Names of functions without gradient."""
 GRADLESS_GETTERS = frozenset(
     {"shape", "dtype", "device", "ndim", "requires_grad", "is_leaf", "grad", "grad_fn", "data", "layout", "_version"}
     | {"names", "is_cuda", "is_sparse", "is_nested", "is_quantized", "is_meta", "is_mkldnn", "is_mps", "is_cpu"}
 )
+"""Names of tensor attributes without gradient."""
 
 
 @dataclass(frozen=True)
 class LiftStep:
-    """A function, the roles of its flattened arguments, and its kind."""
+    """A torch function, the roles of its flattened arguments, and its kind."""
 
     function: Callable[..., Any]
     roles: tuple[str, ...]
@@ -49,20 +56,20 @@ class LiftStep:
 
     @property
     def linear(self) -> bool:
-        """Whether it is x W' + b with W and b parameters."""
+        """Whether the step is x W' + b with parameters W and b."""
         leading = self.roles[:2] == (BATCHED, PARAMETER)
         return self.function is functional.linear and leading and BATCHED not in self.roles[2:]
 
     @property
     def matmul(self) -> bool:
-        """Whether it is x W."""
+        """Whether the step is x W with a parameter W."""
         return self.function in MATMULS and self.roles == (BATCHED, PARAMETER)
 
 
 def apply_lifted(step: LiftStep, leaves: Sequence[Any], spec: TreeSpec, lifts: Sequence[Tensor]) -> Any:
-    """The results of ``step`` with the lifts in place of the parameters, in the order of these.
+    """Return the results of ``step`` with the lifts in place of the parameters.
 
-    Of kind alone they are lifts; of the other kinds they are what the function itself would give.
+    Steps of kind ALONE return lifts. Steps of other kinds return the ordinary results of the function.
     """
     places = [i for i, role in enumerate(step.roles) if role in (PARAMETER, BATCHED)]
     batched = [step.roles[i] == BATCHED for i in places]
@@ -85,7 +92,7 @@ def apply_lifted(step: LiftStep, leaves: Sequence[Any], spec: TreeSpec, lifts: S
 
 
 def out_of_place(function: Callable[..., Any]) -> Callable[..., Any] | None:
-    """The function with the same result as one that works in place; None for all others."""
+    """Return the out-of-place version of an in-place function; None for all other functions."""
     name = getattr(function, "__name__", "")
     if name.startswith("__i") and hasattr(Tensor, f"__r{name[3:]}"):
         return getattr(Tensor, f"__{name[3:]}", None)
@@ -95,7 +102,7 @@ def out_of_place(function: Callable[..., Any]) -> Callable[..., Any] | None:
 
 
 def is_in_place(function: Callable[..., Any]) -> bool:
-    """Whether the function works in place, by its name."""
+    """Return whether a function works in place, judged by its name."""
     name = getattr(function, "__name__", "")
     return (
         name == "__setitem__" or (name.endswith("_") and not name.endswith("__")) or out_of_place(function) is not None
@@ -103,7 +110,7 @@ def is_in_place(function: Callable[..., Any]) -> bool:
 
 
 def agrees(found: Any, expected: Any) -> bool:
-    """Whether two results are equal up to rounding: another order of sums, of at most a few thousand terms."""
+    """Return whether two results are equal up to the rounding of sums of a few thousand terms."""
     pairs = list(zip(tree_leaves(found), tree_leaves(expected), strict=True))
     return all(_close(one, other) for one, other in pairs)
 
@@ -119,7 +126,7 @@ def _close(found: Tensor, expected: Tensor) -> bool:
 
 
 def _for_one(leaves: Sequence[Any]) -> list[Any]:
-    """Arguments of a repetition with 1 instead of the number of examples, which is the first of the sizes."""
+    """Return the arguments of a repetition for one example: 1 in place of the first size, the number of examples."""
     found, first = list(leaves), True
     for place, leaf in enumerate(leaves):
         if first and isinstance(leaf, int) and not isinstance(leaf, bool):
@@ -128,7 +135,7 @@ def _for_one(leaves: Sequence[Any]) -> list[Any]:
 
 
 def is_gradless(function: Callable[..., Any]) -> bool:
-    """Whether a function lets no gradient through whatever it is given, by its name: sizes and the like."""
+    """Return whether a function never has a gradient, judged by its name: sizes and the like."""
     name = getattr(function, "__name__", "")
     if name == "__get__":
         return getattr(getattr(function, "__self__", None), "__name__", "") in GRADLESS_GETTERS
@@ -137,7 +144,7 @@ def is_gradless(function: Callable[..., Any]) -> bool:
 
 @dataclass(frozen=True)
 class LiftScript:
-    """What a module does with bare parameters: the steps of a call, and the place of an argument with the examples."""
+    """Uses of bare parameters by a module: the steps of a call, and the position of an argument with the examples."""
 
     parameters: tuple[nn.Parameter, ...]
     steps: tuple[LiftStep, ...]
@@ -146,7 +153,7 @@ class LiftScript:
 
 @dataclass(frozen=True)
 class _Linear:
-    """The rule of y = x W' + b."""
+    """Rule of y = x W' + b."""
 
     weight: nn.Parameter
     bias: nn.Parameter | None
@@ -157,7 +164,7 @@ class _Linear:
 
 @dataclass(frozen=True)
 class _Product:
-    """The rule of y = x W: the gradient of W is sum_t a_t g_t'."""
+    """Rule of y = x W: the gradient of W is sum_t a_t g_t'."""
 
     weight: nn.Parameter
 
@@ -166,21 +173,21 @@ class _Product:
 
 
 class Lifting(TorchFunctionMode):
-    """Follows a script through one call of a module."""
+    """Mode of torch functions during one call of a module, following a script."""
 
     def __init__(self, name: str, module: nn.Module, script: LiftScript, *, tape: Tape, examples: int) -> None:
         super().__init__()
         self.name, self.module, self.script, self.tape, self.examples = name, module, script, tape, examples
         self.shielded = 0
         self._parameters = {id(parameter): parameter for parameter in script.parameters}
-        self._lifts: dict[int, tuple[Tensor, Tensor]] = {}  # The tensors are kept, so that no other has their id.
+        self._lifts: dict[int, tuple[Tensor, Tensor]] = {}  # keeps the tensors alive, so that their ids stay unique
         self._transposed: dict[int, nn.Parameter] = {}
         self._at = 0
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Any function of torch."""
+        """Apply a torch function, to copies if it uses a bare parameter."""
         if self.shielded or not (self._meets(args) or (kwargs and self._meets(kwargs.values()))):
             return func(*args, **(kwargs or {}))
         leaves, spec = tree_flatten((args, kwargs or {}))
@@ -196,12 +203,12 @@ class Lifting(TorchFunctionMode):
         lifts = [self._lift(leaf) for leaf, own in zip(leaves, met, strict=True) if own]
         if step.kind == ALONE:
             return self._alone(step, leaves, spec, lifts)
-        if is_in_place(func):  # The function may need what it overwrites for its gradient.
+        if is_in_place(func):  # the gradient may need the overwritten values
             return leaves[0].copy_(apply_lifted(step, [leaves[0].clone(), *leaves[1:]], spec, lifts))
         return apply_lifted(step, leaves, spec, lifts)
 
     def _meets(self, values: Iterable[Any]) -> bool:
-        """Whether a parameter or a function of parameters is among the values: most functions meet none."""
+        """Return whether a bare parameter, or a function of one, is among the values."""
         for value in values:
             if id(value) in self._parameters or id(value) in self._lifts:
                 return True
@@ -210,21 +217,22 @@ class Lifting(TorchFunctionMode):
         return False
 
     def _next(self, function: Callable[..., Any], met: list[bool]) -> LiftStep | None:
-        """The step of the script that this function is; None for sizes and the like."""
+        """Return the next step of the script for this function; None for functions without gradient."""
         if is_gradless(function):
             return None
         steps = self.script.steps
         step = steps[self._at] if self._at < len(steps) else None
         if step is None or step.function != function or [role == PARAMETER for role in step.roles] != met:
             raise AssumptionError(
-                f"{describe_layer(self.name)} uses its parameters in another way than when it was checked. Do the same for "
-                f"all inputs in its forward pass, and check the model in the mode in which it is trained."
+                f"{describe_layer(self.name)} uses its parameters in another way than during the check.",
+                remedy="Use the same operations for all inputs in its forward pass, and check the model in the mode of "
+                "training.",
             )
         self._at += 1
         return step
 
     def _direct(self, step: LiftStep, leaves: list[Any]) -> _Linear | _Product | None:
-        """The rule of a product with a parameter itself, which needs no copies."""
+        """Return the rule of a product with a parameter itself; it needs no copies."""
         weight = self._parameters.get(id(leaves[1])) if len(leaves) > 1 else None
         if step.linear and weight is not None and leaves[0].dim() > 1:
             bias = leaves[2] if len(leaves) > 2 else None
@@ -238,7 +246,7 @@ class Lifting(TorchFunctionMode):
         return None
 
     def _alone(self, step: LiftStep, leaves: list[Any], spec: Any, lifts: list[Tensor]) -> Any:
-        """A function of parameters: its result, whose lift is remembered."""
+        """Return the result of a function of parameters alone, and store its lift."""
         args, kwargs = torch.utils._pytree.tree_unflatten(leaves, spec)
         result = step.function(*args, **kwargs)
         for value, lift in zip(tree_leaves(result), tree_leaves(apply_lifted(step, leaves, spec, lifts)), strict=True):
@@ -248,7 +256,7 @@ class Lifting(TorchFunctionMode):
         return result
 
     def _lift(self, tensor: Tensor) -> Tensor:
-        """One copy of the parameter for each example, the same ones for all its uses in this call."""
+        """Return one copy of the parameter per example; all uses in a call share the copies."""
         if id(tensor) not in self._lifts:
             lift = tensor.detach().expand(self.examples, *tensor.shape).requires_grad_()
             self.tape.lift(self._parameters[id(tensor)], lift)
@@ -258,7 +266,7 @@ class Lifting(TorchFunctionMode):
 
 @dataclass
 class _Watch:
-    """Hooks that have a script followed in every call of a module that is noted on the tape."""
+    """Hooks to follow a script in every recorded call of a module."""
 
     name: str
     script: LiftScript
@@ -266,7 +274,7 @@ class _Watch:
     calls: list[Lifting | None] = field(default_factory=list)
 
     def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Begin to follow the script."""
+        """Start following the script in this call."""
         self.calls.append(None)
         if torch.is_grad_enabled() and not self.tape.paused:
             examples = len(tree_leaves((args, kwargs))[self.script.place])
@@ -275,18 +283,18 @@ class _Watch:
             self.calls[-1] = call
 
     def after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        """End with it."""
+        """Stop following the script in this call."""
         call = self.calls.pop()
         if call is not None:
             call.__exit__(None, None, None)  # type: ignore[no-untyped-call]
 
     def shield(self, *_: Any) -> None:
-        """A layer begins that treats its parameters itself."""
+        """Suspend the script while a layer with its own method runs."""
         if self.calls and self.calls[-1] is not None:
             self.calls[-1].shielded += 1
 
     def unshield(self, *_: Any) -> None:
-        """It ends."""
+        """Resume the script after such a layer."""
         if self.calls and self.calls[-1] is not None:
             self.calls[-1].shielded -= 1
 
@@ -294,7 +302,7 @@ class _Watch:
 def lifted_site(
     name: str, module: nn.Module, script: LiftScript, others: Iterable[nn.Module]
 ) -> Callable[[Tape], Callable[[], None]]:
-    """What has the script followed; ``others`` treat parameters of the script in their own way."""
+    """Return a function to install the hooks for a script; ``others`` have their own methods for its parameters."""
     apart = [other for other in others if other is not module]
 
     def install(tape: Tape) -> Callable[[], None]:

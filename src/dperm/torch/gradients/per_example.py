@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Sums of clipped per-example gradients in one forward and one backward pass: book-keeping (T46).
+"""Sums of clipped per-example gradients in one forward and one backward pass, by book-keeping (T46).
 
-While it is on, hooks note what goes into every layer and where the gradient at its output will arrive. One backward
-pass through activations finds these gradients; norms follow from pairs of inputs and gradients, weights from norms, and
-one weighted product for each layer is the clipped sum. The products are as many as in ordinary training.
+Inside the ``with`` block, hooks record the input of each layer and the location of its output gradient. One backward
+pass through the activations computes these gradients. Norms follow from pairs of inputs and gradients, weights follow
+from norms, and one weighted product per layer gives the clipped sum. The number of products is that of ordinary
+training.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -27,29 +28,35 @@ from dperm.torch.gradients.clipping import (
 )
 from dperm.torch.gradients.factors import GradientFactor, Outer
 from dperm.torch.gradients.fused_clipping import kernel_weights, with_biases
+from dperm.torch.gradients.layers import SITES_REMEDY
 from dperm.torch.gradients.precision import plain_arithmetic
 from dperm.torch.gradients.sites import Site, sites_of
 from dperm.torch.gradients.tape import Tape, collect_factors
 from dperm.torch.gradients.unsupported_layers import ParameterGuard, check_compiled, watched_layers
 
 Sums = dict[nn.Parameter, Tensor]
+"""Clipped sums by parameter."""
 WeightedFactor = tuple[nn.Parameter, GradientFactor, Tensor]
-"""A parameter, the gradients of the examples, and their weights."""
+"""Parameter, gradients of the examples, and their weights."""
 
 
 class UnclippedGradients(NamedTuple):
-    """The gradients of the examples of a micro-batch, and how they are to be clipped.
+    """Gradients of a micro-batch before clipping, with the clipping options.
 
     Attributes
     ----------
+    factors
+        Parameters with the gradients of the examples.
     examples
-        The number of losses, and of gradients.
+        Number of losses, equal to the number of gradients.
     layers
-        The number of the layer that each parameter belongs to.
+        Layer number of each parameter.
+    clipping, clip_norm
+        Norm to bound, and clipping norm C.
     double
-        Whether norms and sums are in double precision.
+        Whether norms and sums use double precision.
     device
-        Where they are.
+        Device type of the gradients.
     """
 
     factors: list[tuple[nn.Parameter, GradientFactor]]
@@ -63,7 +70,7 @@ class UnclippedGradients(NamedTuple):
     def weigh(
         self, *, keep: Tensor | None = None, observe: Callable[[Tensor], None] | None = None
     ) -> list[WeightedFactor]:
-        """The gradients with their weights: of each parameter, what is added up."""
+        """Return the factors of each parameter with the clipping weights of the examples."""
         with plain_arithmetic(self.device):
             return weigh(
                 self.factors,
@@ -78,22 +85,29 @@ class UnclippedGradients(NamedTuple):
 
 
 class PerExampleGradients:
-    """Per-example gradients of a model, which is not changed beyond hooks that `close` takes away again.
+    """Per-example gradients of a model.
+
+    The model is not changed except for hooks, removed at the end of the ``with`` block.
 
     Parameters
     ----------
     model
-        Any module; parameters that do not require gradients are left alone.
+        Any module. Frozen parameters are ignored.
     sites
-        How its layers are treated, as found by `check_model`; without it, layers that dperm does not know are
-        differentiated once more under vmap, and nothing is checked.
+        Method for each layer, as returned by ``check_model(model, inputs)`` from `dperm.torch.model_checks`. By
+        default, layers without a rule are differentiated once more under vmap, and nothing is checked.
 
     Attributes
     ----------
     outputs
-        What the model has returned since the last call of `clipped_sum`.
+        Model outputs since the last call of `clipped_sum`.
     layers
-        The number of the layer that each trained parameter belongs to.
+        Layer number of each trained parameter.
+
+    Notes
+    -----
+    *Guarantees.* For a model accepted by ``check_model``, each example contributes a vector of norm at most 1 to the
+    sums of `clipped_sum` (T46, T46b). The sums contain no noise: they are not private by themselves.
     """
 
     def __init__(self, model: nn.Module, *, sites: Sequence[Site] | None = None) -> None:
@@ -107,7 +121,7 @@ class PerExampleGradients:
         self._undo: list[Callable[[], None]] = []
 
     def __enter__(self) -> Self:
-        """Hook the layers."""
+        """Register the hooks of all layers."""
         for site in self.sites:
             self._undo.append(site.install(self.tape))
         self._outputs_kept = self.model.register_forward_hook(self._keep_output)
@@ -120,7 +134,7 @@ class PerExampleGradients:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Take the hooks away."""
+        """Remove all hooks and forget recorded passes."""
         while self._undo:
             self._undo.pop()()
         self.forget()
@@ -135,22 +149,49 @@ class PerExampleGradients:
         double: bool = False,
         observe: Callable[[Tensor], None] | None = None,
     ) -> Sums:
-        """The sum of clipped gradients, in units of the clip norm: each example adds a vector of norm 1 at most.
+        """Return the sum of clipped gradients in units of the clipping norm.
 
         Parameters
         ----------
         losses
-            One loss for each example, from forward passes since the last call.
+            One loss per example, from forward passes since the last call.
         clip_norm
-            C.
+            Clipping norm C.
         clipping
-            Which norm is bounded.
+            Norm to bound.
         keep
-            For each example whether it counts; padding does not.
+            Mask of the examples to include; False for padding.
         double
-            Whether norms and sums are in double precision, with the error bound of T46b.
+            Whether norms and sums use double precision, with the error bound of T46b.
         observe
-            Called with the weights of the examples, of flat clipping.
+            Called with the clipping weights of the examples (flat clipping).
+
+        Returns
+        -------
+        dict[nn.Parameter, Tensor]
+            Sums for all parameters used by the losses.
+
+        Raises
+        ------
+        ParameterError
+            If ``losses`` has a wrong shape or no gradient, or ``clip_norm`` is out of range.
+        AssumptionError
+            If a layer received another number of rows than there are losses.
+
+        Notes
+        -----
+        *Guarantees.* Each example contributes a vector of norm at most 1, over all parameters together: exactly 1 in
+        double precision, 1 + 2^-11 in single precision (T46b). ``clip_norm`` may depend on earlier releases (T46a).
+
+        *Edge cases.*
+
+        | example or argument | result |
+        |---|---|
+        | zero gradient | adds zeros |
+        | infinite or NaN gradient, or squared norm above 2^126 | adds zeros |
+        | ``keep`` is False | adds zeros |
+        | no example, or no parameter used by the losses | empty dictionary or zeros |
+        | ``clip_norm`` 0, infinite or NaN | `ParameterError` |
         """
         found = self.unclipped(checked_losses(losses), Clipping.of(clipping), clip_norm, double=double)
         return dict(sum_weighted(found.weigh(keep=keep, observe=observe)))
@@ -158,7 +199,7 @@ class PerExampleGradients:
     def unclipped(
         self, losses: Tensor, clipping: Clipping, clip_norm: float = 1.0, *, double: bool = False
     ) -> UnclippedGradients:
-        """The gradients of examples whose ``losses`` were checked, before they are clipped."""
+        """Return the unclipped gradients for losses accepted by `checked_losses`."""
         device = losses.device.type
         with plain_arithmetic(device):
             factors = self._factors(losses, double=double)
@@ -166,16 +207,16 @@ class PerExampleGradients:
 
     @property
     def was_run(self) -> bool:
-        """Whether a forward pass with gradients was noted since the last call."""
+        """Whether a forward pass with gradients was recorded since the last call."""
         return bool(self.tape.entries)
 
     def lifted(self) -> set[int]:
-        """The ids of parameters that were replaced by copies since the last call: backward() does not reach them."""
+        """Return the ids of the parameters replaced by copies since the last call. backward() does not reach them."""
         rules = [entry.rule for entry in self.tape.entries if isinstance(entry.edge, Tensor)]
         return {id(getattr(rule, "parameter", None)) for rule in rules}
 
     def keep_no_outputs(self) -> None:
-        """Stop to note what the model returns, once the losses have been looked at."""
+        """Stop storing model outputs, once the losses have been checked."""
         self._outputs_kept.remove()
         self.outputs = []
 
@@ -185,7 +226,7 @@ class PerExampleGradients:
         self.outputs = []
 
     def factors(self, losses: Tensor, *, double: bool = False) -> list[tuple[nn.Parameter, GradientFactor]]:
-        """The per-example gradients of every parameter that the losses depend on."""
+        """Return the per-example gradients of all parameters used by the losses."""
         with plain_arithmetic(checked_losses(losses).device.type):
             return self._factors(losses, double=double)
 
@@ -209,16 +250,56 @@ def weigh(
     observe: Callable[[Tensor], None] | None = None,
     examples: int | None = None,
 ) -> list[WeightedFactor]:
-    """Norms and weights; ``examples`` is the number of losses, and must be that of the gradients."""
+    """Return each factor with the clipping weights of its examples.
+
+    Parameters
+    ----------
+    factors
+        Parameters with the gradients of the examples.
+    layers
+        Layer number of each parameter, for per-layer clipping.
+    clip_norm, clipping
+        Clipping norm C between 1e-15 and 1e15, and the norm to bound.
+    keep
+        Mask of the examples to include.
+    double
+        Whether to bound rounding errors by the spread (T46b).
+    observe
+        Called with the weights of the first layer.
+    examples
+        Number of losses; must equal the number of gradients.
+
+    Raises
+    ------
+    ParameterError
+        If ``clip_norm`` is out of range.
+    AssumptionError
+        If a layer has another number of rows than ``examples``.
+
+    Notes
+    -----
+    *Guarantees.* Each weighted gradient has norm at most 1, or 1 + 2^-11 in single precision, for every ``clip_norm``
+    (T46a, T46b). Gradients with infinite or NaN entries are replaced by zeros.
+
+    *Edge cases.*
+
+    | input | result |
+    |---|---|
+    | no factors | empty list |
+    | zero gradient | weight 1/C (flat, per layer) or 100/C (normalized) |
+    | infinite or NaN gradient | weight 0 and a masked factor |
+    | ``keep`` is False | weight 0 |
+    | ``clip_norm`` 0, infinite or NaN | `ParameterError` |
+    """
     if not SHORTEST_CLIP <= clip_norm <= LONGEST_CLIP:
-        checks.between("clip_norm", clip_norm, SHORTEST_CLIP, LONGEST_CLIP, "1 is a good start.")
+        checks.between("clip_norm", clip_norm, SHORTEST_CLIP, LONGEST_CLIP, "Start with 1.")
     if not factors:
         return []
     found = _weights(factors, layers, clip_norm, clipping, double=double, examples=examples)
     kept = _kept(found.layers, keep)
     if observe is not None:
         observe(kept[0])
-    if found.finite is not None:  # what is not finite would survive a product with 0
+    if found.finite is not None:  # NaN and infinity would survive a product with 0
         factors = [(parameter, factor.masked(found.finite)) for parameter, factor in factors]
     return [(parameter, factor, weight) for (parameter, factor), weight in zip(factors, kept, strict=True)]
 
@@ -232,7 +313,7 @@ def _weights(
     double: bool,
     examples: int | None,
 ) -> ClippingWeights:
-    """A weight for every example, for each of the parameters."""
+    """Return the clipping weights of each example, for each parameter."""
     if not double and examples is not None:
         fused = kernel_weights([factor for _, factor in factors], clipping, clip_norm, examples)
         if fused is not None:
@@ -243,9 +324,10 @@ def _weights(
         lengths = [GradientNorms(squares) for squares in _squares(factors)]
     if examples is not None and any([length[0].shape[0] != examples for length in lengths]):
         raise AssumptionError(
-            "a layer has seen another number of rows than there are losses, so that its gradients are not those of "
-            "examples. Keep the examples as the first dimension of every layer's input (no flattening of sequences "
-            "into rows), or give PerExampleGradients(model, sites=check_model(model, inputs))."
+            "a layer received another number of rows than there are losses, so its gradients are not per-example "
+            "gradients.",
+            remedy="Keep the examples as the first dimension of every layer's input, without flattening sequences into "
+            f"rows. {SITES_REMEDY}",
         )
     if clipping is Clipping.PER_LAYER:
         return _layer_weights(clip_norm, lengths, [layers[parameter] for parameter, _ in factors])
@@ -254,7 +336,11 @@ def _weights(
 
 
 def sum_weighted(found: list[WeightedFactor]) -> list[tuple[nn.Parameter, Tensor]]:
-    """The clipped sums."""
+    """Return the clipped sum of each parameter, in units of the clipping norm.
+
+    The sums obey the bounds of `weigh` and, in double precision, the rounding bound of T46b. An empty list gives an
+    empty list.
+    """
     if not found:
         return []
     with plain_arithmetic(found[0][2].device.type):
@@ -262,7 +348,10 @@ def sum_weighted(found: list[WeightedFactor]) -> list[tuple[nn.Parameter, Tensor
 
 
 def _squares(factors: list[tuple[nn.Parameter, GradientFactor]]) -> Iterator[Tensor]:
-    """Squared norms that add up to those of the whole gradients: of a matrix and its bias at once, if it has one."""
+    """Yield squared norms with the squared norm of the whole gradient as their sum.
+
+    A matrix and its bias count together.
+    """
     for factor, bias in with_biases([factor for _, factor in factors]):
         if isinstance(factor, Outer) and bias is not None:
             yield factor.squared_norms_with_bias()
@@ -271,7 +360,7 @@ def _squares(factors: list[tuple[nn.Parameter, GradientFactor]]) -> Iterator[Ten
 
 
 def _kept(found: list[Tensor], keep: Tensor | None) -> list[Tensor]:
-    """The weights of examples that count; where all layers have the same weights, they are made once."""
+    """Return the weights of the included examples. Weights shared by all layers are masked once."""
     if keep is None:
         return found
     if all(weight is found[0] for weight in found):
@@ -280,12 +369,19 @@ def _kept(found: list[Tensor], keep: Tensor | None) -> list[Tensor]:
 
 
 def checked_losses(losses: object) -> Tensor:
-    """``losses``, if it is one number for each example that depends on trained parameters."""
+    """Return ``losses`` if it holds one number with gradient per example.
+
+    Raises
+    ------
+    ParameterError
+        For other shapes, other types, or losses without gradient.
+    """
     if not isinstance(losses, Tensor) or losses.dim() != 1 or not losses.requires_grad:
         raise ParameterError(
-            f"losses must be a tensor with one loss for each example, shape (batch,), from a forward pass with "
-            f'gradients, got {_describe_losses(losses)}. Use reduction="none", and for several losses of an example their '
-            f"mean: losses.flatten(1).mean(1)."
+            argument="losses",
+            rule="must be a tensor with one loss for each example, shape (batch,), from a forward pass with gradients",
+            got=_describe_losses(losses),
+            remedy='Use reduction="none"; for several losses per example, take their mean: losses.flatten(1).mean(1).',
         )
     return losses
 
@@ -299,7 +395,7 @@ def _describe_losses(losses: object) -> str:
 
 
 def _layer_weights(clip_norm: float, lengths: list[GradientNorms], layers: list[int]) -> ClippingWeights:
-    """Weights by layer, for each of the parameters."""
+    """Return the per-layer weights of each parameter."""
     order = sorted(set(layers))
     members = [[length for length, own in zip(lengths, layers, strict=True) if own == layer] for layer in order]
     found = clipping_weights(Clipping.PER_LAYER, clip_norm, [combine_norms(own) for own in members])
@@ -308,7 +404,7 @@ def _layer_weights(clip_norm: float, lengths: list[GradientNorms], layers: list[
 
 
 def _layers(model: nn.Module) -> dict[nn.Parameter, int]:
-    """The number of the layer that each trained parameter belongs to: of the first module that holds it."""
+    """Return the layer number of each trained parameter: the number of the first module with this parameter."""
     found: dict[nn.Parameter, int] = {}
     for number, module in enumerate(model.modules()):
         for parameter in module.parameters(recurse=False):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Models that run under ``torch.autocast``: what is done with their gradients is in single precision or better."""
+"""Arithmetic for models run under ``torch.autocast``: gradients are processed in single precision or better."""
 
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -12,12 +12,15 @@ _AS_IT_IS = nullcontext()
 
 
 def without_autocast(device: str) -> AbstractContextManager[object]:
-    """A block in which norms and sums are in the precision of what they are made of: half would break their bounds."""
+    """Return a context manager for norms and sums in the precision of their inputs.
+
+    Half precision would break their bounds.
+    """
     return torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else _AS_IT_IS
 
 
-class plain_arithmetic:  # it reads as a function: with plain_arithmetic(device): ...
-    """A block without gradients and without autocast, which costs a third of what ``torch.no_grad()`` does."""
+class plain_arithmetic:  # lower case, because it is used like a function
+    """Context manager without gradients and without autocast, at a third of the cost of ``torch.no_grad()``."""
 
     __slots__ = ("_cast", "_grad")
 
@@ -25,14 +28,14 @@ class plain_arithmetic:  # it reads as a function: with plain_arithmetic(device)
         self._cast = torch.autocast(device, enabled=False) if torch.is_autocast_enabled(device) else None
 
     def __enter__(self) -> None:
-        """Both off."""
+        """Turn gradients and autocast off."""
         if self._cast is not None:
             self._cast.__enter__()
         self._grad = torch.is_grad_enabled()
         torch._C._set_grad_enabled(False)
 
     def __exit__(self, *error: Any) -> None:
-        """As it was."""
+        """Restore the previous state of both."""
         torch._C._set_grad_enabled(self._grad)
         if self._cast is not None:
             self._cast.__exit__(*error)
@@ -40,18 +43,21 @@ class plain_arithmetic:  # it reads as a function: with plain_arithmetic(device)
 
 @dataclass(frozen=True)
 class AutocastState:
-    """The autocast under which a module has run; None: none."""
+    """Autocast data type during a forward pass, or None without autocast."""
 
     device: str
     dtype: torch.dtype | None
 
     @classmethod
     def now(cls, device: str) -> "AutocastState":
-        """That of this moment."""
+        """Return the current state for a device type."""
         return cls(device, torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None)
 
     def again(self) -> AbstractContextManager[object]:
-        """A block in which it is as it was; casts are not kept, for they may belong to one example."""
+        """Return a context manager with the same state.
+
+        It caches no casts, because a cast may belong to one example.
+        """
         if self.dtype is None:
             return _AS_IT_IS
         return torch.autocast(self.device, dtype=self.dtype, cache_enabled=False)

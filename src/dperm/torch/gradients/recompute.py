@@ -1,6 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A module run again with one example at a time: the rule of layers that have none of their own."""
+"""Modules without a rule: per-example gradients from a second run of the module under vmap.
+
+The second run computes a vector-Jacobian product for one example at a time, vectorized over all examples, including the
+children of the module. Where torch cannot vectorize it, a loop over the examples replaces vmap. A module with several
+outputs has one tape entry per output, because gradients are linear in the output gradients.
+"""
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
@@ -20,11 +25,15 @@ from dperm.torch.gradients.precision import AutocastState
 from dperm.torch.gradients.tape import Tape, Uses
 
 BatchedArguments = Mapping[str, bool | None]
-"""By name, whether an argument has a row for each example; None if it has in some calls only."""
+"""For each argument name, whether the argument has one row per example; None if only in some calls.
+
+Probes determine this, never a length: a mask of shape (T, T) shared by all examples has as many rows as a batch of T
+examples.
+"""
 
 
 def argument_names(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> list[str]:
-    """A name for each leaf of the arguments: where it is."""
+    """Return a name for each leaf of the arguments, made of its position."""
     try:
         return [keystr(path) for path, _ in tree_flatten_with_path(arguments)[0]]
     except ValueError:  # a structure without names of its own
@@ -33,13 +42,13 @@ def argument_names(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> list[st
 
 @dataclass
 class RecomputeMode:
-    """How a module is run again.
+    """Options for the second run of a module.
 
     Attributes
     ----------
     rows
-        Which arguments have a row for each example, if probes have shown it; without them there may be one such
-        argument only.
+        Arguments with one row per example, as determined by probes. Without probes, only one such argument is
+        supported.
     looped
         Whether vmap has failed.
     """
@@ -49,24 +58,25 @@ class RecomputeMode:
 
 
 Values = dict[str, Tensor]
+"""Tensors by parameter name."""
 
 
 @dataclass(frozen=True)
 class RecomputeRule:
-    """The rule of one call of a module, for one of its outputs.
+    """Rule of one call of a module, for one of its outputs.
 
     Attributes
     ----------
     constants, spec, places
-        The flattened arguments without tensors, their structure, and where the tensors belong.
+        The flattened arguments without tensors, their structure, and the positions of the tensors.
     batched
-        For each of the tensors whether it has a row for each example; others are the same for all of them.
+        For each tensor, whether it has one row per example; the others are shared by all examples.
     dtypes, dtype
-        Of the tensors and of the output: the module runs in its own precision, also where sums are in double.
+        Types of the tensors and of the output. The module runs in its own precision, even if sums use double precision.
     output
-        Place of the output among all.
+        Position of the output among all outputs.
     precision
-        The autocast under which the module has run.
+        Autocast state of the first run.
     """
 
     name: str
@@ -82,7 +92,7 @@ class RecomputeRule:
     precision: AutocastState
 
     def __call__(self, module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-        """The gradients of all trained parameters of the module and of its children."""
+        """Return the gradients of all trained parameters of the module and its children."""
         tensors = tuple(value.to(dtype) for value, dtype in zip(inputs, self.dtypes, strict=True))
         trained = {name: parameter for name, parameter in module.named_parameters() if parameter.requires_grad}
         values = {name: parameter.detach() for name, parameter in trained.items()}
@@ -102,16 +112,16 @@ class RecomputeRule:
             return self._looped(module, values, tensors, grad)
         except Exception:
             raise AssumptionError(
-                f"{describe_layer(self.name)} cannot run with one example alone, so that its per-example gradients cannot "
-                f"be found. Write its forward pass for batches of any size, examples first."
+                f"{describe_layer(self.name)} cannot run with one example alone, so it has no per-example gradients.",
+                remedy="Write its forward pass for batches of any size, examples first.",
             ) from None
 
     def _mapped(self, module: nn.Module, values: Values, tensors: tuple[Tensor, ...], grad: Tensor) -> Values:
-        """All examples at once."""
+        """Compute the gradients of all examples at once, under vmap."""
 
         def gradients(parts: tuple[Tensor, ...], upstream: Tensor) -> Values:
             pairs = zip(parts, self.batched, strict=True)
-            # Copies: a module that works in place would overwrite what a second output needs.
+            # Copies, because an in-place operation would overwrite the input of a second output.
             alone = [part.unsqueeze(0).clone() if batched else part.clone() for part, batched in pairs]
             (found,) = vjp(lambda changed: self._result(module, changed, alone).squeeze(0), values)[1](upstream)
             return found  # type: ignore[no-any-return]
@@ -120,7 +130,7 @@ class RecomputeRule:
         return vmap(gradients, in_dims=(dims, 0))(tensors, grad)
 
     def _looped(self, module: nn.Module, values: Values, tensors: tuple[Tensor, ...], grad: Tensor) -> Values:
-        """One example after the other."""
+        """Compute the gradients of one example after the other."""
         rows = []
         for row in range(len(grad)):
             pairs = zip(tensors, self.batched, strict=True)
@@ -136,7 +146,7 @@ class RecomputeRule:
         }
 
     def _result(self, module: nn.Module, values: Values, tensors: list[Tensor]) -> Tensor:
-        """The output of the module with these values of its parameters."""
+        """Return the output of the module for these parameter values."""
         leaves = list(self.constants)
         for place, tensor in zip(self.places, tensors, strict=True):
             leaves[place] = tensor
@@ -155,12 +165,12 @@ def _grads(result: Tensor, values: list[Tensor], upstream: Tensor) -> list[Tenso
 
 @contextmanager
 def _unnoticed(module: nn.Module, tape: Tape) -> Iterator[None]:
-    """Nothing of a second run is noted, and tensors that it leaves on modules are taken away again."""
+    """Pause the tape during a second run, and remove tensors left on the modules by it."""
     kept = [(vars(inner), dict(vars(inner))) for inner in module.modules()]
     tape.paused += 1
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message="There is a performance drop")  # `describe` says what is slow.
+            warnings.filterwarnings("ignore", message="There is a performance drop")  # `describe` reports slow layers
             yield
     finally:
         tape.paused -= 1
@@ -172,7 +182,7 @@ def _unnoticed(module: nn.Module, tape: Tape) -> Iterator[None]:
 
 @contextmanager
 def _without_chance(name: str) -> Iterator[None]:
-    """A second run that draws random numbers draws others than the first."""
+    """Refuse a second run with random numbers: they would differ from the first run."""
     before = _states()
     try:
         yield
@@ -198,16 +208,16 @@ def _restore(states: list[Tensor]) -> None:
 
 def _random(name: str) -> AssumptionError:
     return AssumptionError(
-        f"{describe_layer(name)} has no rule and is run twice, but its forward pass is random, so that both runs differ. "
-        f"Write dropout as nn.Dropout modules and put those inside it into eval mode (or p=0), or apply dropout "
-        f"outside of this layer. If it looks up positions once for all examples, as pos(torch.arange(T)), use "
-        f"pos(torch.arange(T).expand(len(x), T)): then it has a rule."
+        f"{describe_layer(name)} has no rule and is run twice, but its forward pass is random, so the two runs differ.",
+        remedy="Write dropout as nn.Dropout modules and put the ones inside it into eval mode (or p=0), or apply "
+        "dropout outside of this layer. If it looks up positions once for all examples, as pos(torch.arange(T)), use "
+        "pos(torch.arange(T).expand(len(x), T)): then it has a rule.",
     )
 
 
 @dataclass
 class _Visit:
-    """One call of the module: its arguments as they came, and the versions of its buffers."""
+    """One call of the module: its original arguments and the versions of its buffers."""
 
     leaves: list[Any]
     names: list[str]
@@ -217,7 +227,7 @@ class _Visit:
 
 @dataclass
 class _Watch:
-    """Hooks that note the calls of one module, and let nothing below it be noted."""
+    """Hooks to record the calls of one module and to pause recording inside it."""
 
     name: str
     manner: RecomputeMode
@@ -225,7 +235,7 @@ class _Watch:
     visits: list[_Visit | None] = field(default_factory=list)
 
     def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Keep the arguments: copies, for the module or what comes after it may overwrite them."""
+        """Copy the arguments, because the module or later operations may overwrite them."""
         self.visits.append(None)
         self.tape.paused += 1
         if self.tape.paused == 1 and torch.is_grad_enabled():
@@ -234,7 +244,7 @@ class _Watch:
             self.visits[-1] = _Visit(kept, argument_names((args, kwargs)), spec, _buffers(module))
 
     def after(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any) -> Any:
-        """Note the call, once for each of the outputs."""
+        """Record the call, once for each output."""
         visit = self.visits.pop()
         self.tape.paused -= 1
         if visit is None or output is None:
@@ -244,12 +254,12 @@ class _Watch:
         places = [i for i, value in enumerate(results) if isinstance(value, Tensor) and value.requires_grad]
         if not places and not all(isinstance(value, Tensor | int | float | str | None) for value in results):
             raise AssumptionError(
-                f"{describe_layer(self.name)} returns an object in which tensors cannot be found. Return tensors, in tuples, "
-                f"lists or dicts."
+                f"{describe_layer(self.name)} returns an object without accessible tensors.",
+                remedy="Return tensors, in tuples, lists or dicts.",
             )
         examples = self._examples([results[place] for place in places])
         for place in places:
-            # A gradient must arrive from outside the module only, and survive operations in place on views of it.
+            # The gradient must come from outside the module only, and survive in-place operations on views.
             if len(places) > 1 or results[place]._is_view():
                 results[place] = results[place].clone()
             self._record(module, visit, results[place], place, examples)
@@ -279,7 +289,7 @@ class _Watch:
         self.tape.record(rule, module, tensors, output)
 
     def _has_rows(self, name: str, tensor: Tensor, examples: int) -> bool:
-        """Whether an argument has a row for each example, as probes have seen it."""
+        """Return whether an argument has one row per example, as determined by probes."""
         fits = tensor.dim() > 0 and len(tensor) == examples
         known = self.manner.rows
         if known is None or tensor.dim() == 0:
@@ -289,22 +299,26 @@ class _Watch:
         return fits and bool(known[name])
 
     def _examples(self, outputs: list[Tensor]) -> int:
-        """How many examples the outputs hold."""
+        """Return the number of examples in the outputs."""
         sizes = {len(output) if output.dim() else -1 for output in outputs}
         if -1 in sizes or len(sizes) > 1:
             raise AssumptionError(
-                f"the outputs of {describe_layer(self.name)} must have the examples as their first dimension, each of them, "
-                f"so that every example has its own gradient. Return one row for each example."
+                f"each output of {describe_layer(self.name)} must have the examples as its first dimension, so that "
+                f"every example has its own gradient.",
+                remedy="Return one row for each example.",
             )
         return next(iter(sizes), 0)
 
 
 def vmap_site(name: str, module: nn.Module, manner: RecomputeMode) -> Callable[[Tape], Callable[[], None]]:
-    """What notes the uses of ``module`` on a tape."""
+    """Return a function to install hooks on ``module``, with a tape as its argument.
+
+    It returns a function to remove them.
+    """
 
     def install(tape: Tape) -> Callable[[], None]:
         watch = _Watch(name, manner, tape)
-        # The arguments are kept as they are before other hooks, which the second run meets again.
+        # Copy the arguments before other hooks run: the second run calls these hooks again.
         first = module.register_forward_pre_hook(watch.before, prepend=True, with_kwargs=True)
         last = module.register_forward_hook(watch.after, with_kwargs=True, always_call=True)
 
@@ -319,9 +333,9 @@ def vmap_site(name: str, module: nn.Module, manner: RecomputeMode) -> Callable[[
 
 def _unknown(name: str) -> AssumptionError:
     return AssumptionError(
-        f"{describe_layer(name)} is called with tensors of which it is not known whether they have a row for each example. "
-        f"Give example_inputs (for check_model: inputs) with all arguments that the model is called with, in the same "
-        f"way, by place or by keyword."
+        f"it is unknown whether the tensors passed to {describe_layer(name)} have a row for each example.",
+        remedy="Give example_inputs (for check_model: inputs) with all arguments of the model, passed in the same way, "
+        "by position or by keyword.",
     )
 
 
@@ -330,11 +344,11 @@ def _buffers(module: nn.Module) -> list[tuple[str, Tensor, int]]:
 
 
 def _check_buffers(name: str, module: nn.Module, before: list[tuple[str, Tensor, int]]) -> None:
-    """Refuse a module that has changed a buffer: it could not be run again, and the buffer mixes the examples."""
+    """Refuse a module with a changed buffer: a second run would differ, and the buffer mixes the examples."""
     for (buffer, value, version), (_, now, later) in zip(before, _buffers(module), strict=False):
         if now is not value or later != version:
             full = f"{name}.{buffer}" if name else buffer
             raise AssumptionError(
-                f"the buffer {full!r} was changed by the forward pass, so it holds private data of all examples "
-                f"without noise. Use a layer without running statistics, or put it into eval mode."
+                f"the forward pass changes the buffer {full!r}, so it would hold private data without noise.",
+                remedy="Use a layer without running statistics, or put it into eval mode.",
             )

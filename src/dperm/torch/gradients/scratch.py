@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that is used again in the next step: to get fresh pages costs more than to write to them."""
+"""Memory reused from step to step: allocating fresh pages costs more than writing to them."""
 
 import math
 import sys
@@ -10,15 +10,16 @@ import torch
 from torch import Tensor
 
 LARGEST_PIECE = 2**25 - 2**16
+"""Bytes of the allocation in `keep_freed_memory`, just below the limit of glibc's dynamic threshold."""
 
 
 class Scratch(threading.local):
-    """A few pieces of memory of one thread, each handed out only while nobody else holds a view of it.
+    """Pool of buffers for one thread. A buffer is handed out only if no other view of it exists.
 
     Parameters
     ----------
     most
-        Pieces that are kept; what is asked for beyond is fresh.
+        Number of buffers kept. Requests beyond it get fresh memory.
     """
 
     def __init__(self, most: int) -> None:
@@ -26,11 +27,11 @@ class Scratch(threading.local):
         self._held: list[Tensor] = []
 
     def empty(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
-        """A tensor on the CPU with anything in it."""
+        """Return an uninitialized tensor on the CPU."""
         size = math.prod(shape)
         for held in self._held:
             if held.numel() == size and held.dtype is dtype:
-                view = held.view(shape)  # first: whatever interrupts now finds that somebody holds it
+                view = held.view(shape)  # before the count: an interrupt from here on sees the buffer in use
                 if _holders(held) == _WITH_A_VIEW:
                     return view
         fresh = torch.empty(size, dtype=dtype, device="cpu")
@@ -39,23 +40,23 @@ class Scratch(threading.local):
 
 
 def keep_freed_memory() -> None:
-    """Let the allocator keep what a step frees, up to 64 MB: the next step needs it again.
+    """Make the allocator keep up to 64 MB of freed memory for the next step.
 
-    The allocator of glibc gives memory at its end back to the system, beyond a threshold of twice the largest piece it
-    has seen freed (up to 32 MB). So one such piece, which is never written to, is shown to it. Elsewhere this does
-    nothing.
+    The allocator of glibc returns memory at the end of its heap to the system beyond a threshold: twice the largest
+    freed block so far, up to 32 MB. Allocating and freeing one such block, without writing to it, raises the threshold.
+    Other allocators are not affected.
     """
     torch.empty(LARGEST_PIECE, dtype=torch.uint8, device="cpu")
 
 
 def _holders(value: Tensor) -> tuple[int, int, bool]:
-    """Tensors of this memory, Python objects that stand for it, and whether other processes may see it."""
+    """Return the counts of tensors and Python objects with this memory, and whether other processes share it."""
     storage = value.untyped_storage()
     return int(torch._C._storage_Use_Count(storage._cdata)), sys.getrefcount(storage), storage.is_shared()
 
 
 def _with_a_view() -> tuple[int, int, bool]:
-    """What is counted for a tensor and one view of it."""
+    """Return the counts of `_holders` for a tensor with one view."""
     value = torch.empty(1, device="cpu")
     view = value.view(1)
     found = _holders(value)

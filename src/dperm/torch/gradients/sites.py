@@ -1,11 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Where in a model parameters are used, and how their per-example gradients are found there.
+"""Sites: the places where a model uses its parameters, each with a method for per-example gradients.
 
-A module whose forward pass is one that dperm knows has a *rule*, or a *substitute* for its forward pass where the
-original does not show what a rule needs. Parameters that a module of another kind uses itself are *lifted*, if a probe
-has shown that it uses them in ways that are known, and else the whole module is differentiated once more under *vmap*.
-The last resort is that for the model.
+A module with a known forward pass has a *rule*, or a *substitute* forward pass if the original does not expose the
+inputs of a rule. Bare parameters of other modules are *lifted* if a probe has shown only supported uses. Otherwise the
+whole module is differentiated once more under *vmap*. The last resort is vmap of the whole model.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,18 +21,18 @@ from dperm.torch.gradients.tape import LayerRule, Tape
 
 @dataclass(frozen=True)
 class ParameterUses:
-    """The result of a probe.
+    """Uses of bare parameters, as determined by a probe.
 
     Attributes
     ----------
     scripts
-        Of the modules that can be lifted.
-    again
-        The modules that must be run again, with the reason.
+        Scripts of the modules supported by lifting.
+    recomputed
+        Modules with a second run, and the reason.
     rows
-        By module, which arguments have a row for each example.
-    met
-        Identities of the parameters that are used bare.
+        For each module, its arguments with one row per example.
+    bare_parameters
+        Ids of the parameters with bare uses.
     """
 
     scripts: dict[nn.Module, LiftScript] = field(default_factory=dict)
@@ -43,26 +42,27 @@ class ParameterUses:
 
 
 Undo = Callable[[], None]
+"""Removes installed hooks."""
 UNSEEN = "it has parameters, but no rule"
-"""Why a module is run again whose uses of its own parameters no probe has shown."""
+"""Reason for recomputing a module without a probe of its bare parameters."""
 
 
 @dataclass(frozen=True)
 class Site:
-    """A module and how it is treated.
+    """A module and the method for its per-example gradients.
 
     Attributes
     ----------
     name
-        Of the module in the model; "" for the model itself.
+        Name of the module in the model; "" for the model itself.
     method
         "rule", "substitute", "lifted" or "vmap".
     install
-        Begins to write on a tape, and returns what ends it.
+        Starts recording on a tape, and returns a function to stop it.
     why
-        The reason, if it is not that dperm knows the layer.
+        Reason for the method; empty for layers known to dperm.
     manner
-        How a module without a rule is run again.
+        Options for the second run of a module without a rule.
     """
 
     name: str
@@ -74,9 +74,9 @@ class Site:
 
 
 def sites_of(model: nn.Module, findings: ParameterUses | None = None) -> list[Site]:
-    """The sites of all trained parameters; without findings nothing is lifted.
+    """Return the sites of all trained parameters. Without ``findings`` nothing is lifted.
 
-    A module that is run again is above its children, whose own sites count where they are called from elsewhere.
+    A recomputed module precedes its children. Their own sites apply to calls from elsewhere.
     """
     findings = findings or ParameterUses()
     found = list(_below("", model, findings, set()))
@@ -84,26 +84,29 @@ def sites_of(model: nn.Module, findings: ParameterUses | None = None) -> list[Si
 
 
 def whole_model(model: nn.Module, why: str, *, findings: ParameterUses | None = None) -> list[Site]:
-    """The last resort: the model as one site."""
+    """Return the last resort: the model as one site."""
     manner = RecomputeMode(None if findings is None else findings.rows.get(model))
     return [Site("", model, "vmap", vmap_site("", model, manner), why, manner)]
 
 
 def is_opaque(module: nn.Module) -> bool:
-    """Whether a module treats its own parameters, so that nobody looks into it."""
+    """Return whether a module handles its own parameters, so its children are not inspected."""
     forward = known_forward(module)
     return forward in SUBSTITUTES or forward in RULES or has_computed_weights(module)
 
 
 def known_forward(module: nn.Module) -> Callable[..., Any] | None:
-    """The function that is the module's forward pass; None if an instance has another one, or weights are computed."""
+    """Return the forward function of the module's class, or None.
+
+    None means: the instance overrides it, or its weights are computed.
+    """
     if "forward" in vars(module) or has_computed_weights(module):
         return None
     return type(module).forward
 
 
 def has_computed_weights(module: nn.Module) -> bool:
-    """Whether what the module uses as weights are functions of parameters: parametrizations, weight norm, pruning."""
+    """Return whether weights are functions of parameters: parametrizations, weight norm, pruning."""
     own = [(name, value) for name, value in vars(module).items() if isinstance(value, Tensor)]
     names = tuple(module._parameters)
     return "parametrizations" in module._modules or any(
@@ -143,7 +146,7 @@ def _recompute_site(name: str, module: nn.Module, why: str, findings: ParameterU
 
 
 def _shielded(site: Site, findings: ParameterUses, found: list[Site]) -> Site:
-    """A lifted site that leaves other sites of its parameters alone."""
+    """Return a lifted site with other sites of its parameters excluded."""
     if site.method != "lifted":
         return site
     script = findings.scripts[site.module]
@@ -162,7 +165,7 @@ def _hooked(module: nn.Module, rule: LayerRule) -> Callable[[Tape], Undo]:
                 inputs = tuple([value for value in (*inputs, *named.values()) if isinstance(value, Tensor)])
             tape.record(rule, layer, inputs, output)
 
-        # First of all hooks: others may return something else in place of the output.
+        # Before all other hooks, because they may replace the output.
         return module.register_forward_hook(hook, prepend=True, with_kwargs=True).remove
 
     return install

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a forward pass leaves behind: uses of parameters, with their inputs and where their gradients will arrive."""
+"""Tape of a forward pass: parameter uses with their inputs and the location of their output gradients."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -19,21 +19,21 @@ from dperm.torch.gradients.factors import Dense, GradientFactor
 Uses = Iterable[tuple[nn.Parameter, GradientFactor]]
 _VERSION = attrgetter("_version")
 PARTS = (
-    "a layer was used several times with different numbers of rows since the last step. Every forward pass has to see "
-    "all rows of the batch: for memory use physical_batch_size, and evaluate under torch.no_grad()."
+    "a layer was used several times with different numbers of rows since the last step. Every forward pass must use "
+    "all rows of the batch. To save memory set physical_batch_size, and evaluate under torch.no_grad()."
 )
 
 
 class LayerRule(Protocol):
-    """The mathematics of one kind of layer: from inputs and the gradient at the output to gradients of parameters."""
+    """Rule of one kind of layer: maps inputs and output gradient to the gradients of its parameters."""
 
     def __call__(self, module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-        """The per-example gradients of the parameters that are trained (``requires_grad``), examples first."""
+        """Return the per-example gradients of all trained parameters (``requires_grad``), examples first."""
 
 
 @dataclass(slots=True)
 class TapeEntry:
-    """One use of a layer: ``edge`` is where the gradient at its output arrives, maybe in another ``shape``."""
+    """One use of a layer. The output gradient arrives at ``edge``, possibly in another ``shape``."""
 
     rule: LayerRule
     module: nn.Module
@@ -43,12 +43,19 @@ class TapeEntry:
     shape: torch.Size | None = None
 
     def checked_inputs(self, *, double: bool) -> tuple[Tensor, ...]:
-        """The inputs in single precision or better, if nothing has overwritten them since."""
+        """Return the inputs in single precision or better.
+
+        Raises
+        ------
+        AssumptionError
+            If an operation has overwritten an input in place.
+        """
         for value, version in zip(self.inputs, self.versions, strict=True):
             if value._version != version:
                 raise AssumptionError(
-                    f"the input of a {type(self.module).__name__} was overwritten in place after it was used, so its "
-                    f"gradient is lost. Use the operation that is not in place there."
+                    f"the input of a {type(self.module).__name__} was overwritten in place after its use, so its "
+                    f"gradient is lost.",
+                    remedy="Use the out-of-place operation there.",
                 )
         if double or any([value.dtype is not torch.float32 for value in self.inputs]):
             return tuple(map(_double if double else _single, self.inputs))
@@ -57,13 +64,16 @@ class TapeEntry:
 
 @dataclass(slots=True)
 class Tape:
-    """The entries of the forward passes since the last step; nothing is noted while ``paused``, counted by depth."""
+    """Entries of the forward passes since the last step.
+
+    ``paused`` counts nested pauses; nothing is recorded above 0.
+    """
 
     entries: list[TapeEntry] = field(default_factory=list)
     paused: int = 0
 
     def record(self, rule: LayerRule, module: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> None:
-        """Note a use whose result is ``output``. Passes without gradient are no part of training."""
+        """Record a use with result ``output``. Forward passes without gradients are ignored."""
         if output.requires_grad and torch.is_grad_enabled() and not self.paused:
             kept = tuple(map(Tensor.detach, inputs))
             versions = tuple(map(_VERSION, kept))
@@ -74,18 +84,18 @@ class Tape:
                 self.entries.append(TapeEntry(rule, module, kept, _edge(base), versions, output.shape))
 
     def lift(self, parameter: nn.Parameter, expanded: Tensor) -> None:
-        """Note that ``expanded``, a leaf with the examples first, stands for ``parameter`` in the forward pass."""
+        """Record a parameter replaced by ``expanded`` in the forward pass, a leaf tensor with the examples first."""
         self.entries.append(TapeEntry(_Lifted(parameter), nn.Module(), (), expanded, ()))
 
     def take(self) -> list[TapeEntry]:
-        """The entries, which the tape forgets."""
+        """Return the entries and clear the tape."""
         entries, self.entries = self.entries, []
         return entries
 
 
 @dataclass(frozen=True)
 class _Lifted:
-    """The gradient at a copy for every example is the example's gradient of the parameter."""
+    """Rule of a lifted parameter: the gradient at an example's copy is the example's gradient."""
 
     parameter: nn.Parameter
 
@@ -94,7 +104,7 @@ class _Lifted:
 
 
 def _edge(output: Tensor) -> GradientEdge:
-    """Where the gradient at a result arrives: that of ``get_gradient_edge``, which does more for other nodes."""
+    """Return the gradient edge of a result. Faster than ``get_gradient_edge`` for ordinary nodes."""
     node = output.grad_fn
     if node is None or isinstance(node, torch._C._FunctionBase):
         return get_gradient_edge(output)
@@ -104,9 +114,9 @@ def _edge(output: Tensor) -> GradientEdge:
 def collect_factors(
     entries: list[TapeEntry], losses: Tensor, *, double: bool
 ) -> list[tuple[nn.Parameter, GradientFactor]]:
-    """The factors of all parameters that the losses depend on: one backward pass, through activations only.
+    """Return the factors of all parameters used by the losses, from one backward pass through the activations.
 
-    To be called under ``torch.no_grad()``: no rule has to be differentiated.
+    Call it under ``torch.no_grad()``: no rule is differentiated.
     """
     if not entries:
         return []
@@ -116,7 +126,7 @@ def collect_factors(
     several: dict[int, list[GradientFactor]] = {}
     entries.reverse()
     grads.reverse()
-    while entries:  # popped, so that memory is freed that a factor does not need
+    while entries:  # popped, to free the memory of tensors not needed by a factor
         entry, grad = entries.pop(), grads.pop()
         if grad is not None:
             values = entry.checked_inputs(double=double)
@@ -135,7 +145,7 @@ def collect_factors(
 
 
 def _unite_uses(factors: list[GradientFactor]) -> GradientFactor:
-    """The gradients of all uses of a parameter, each of which has to see all examples."""
+    """Return the united gradients of all uses of a parameter. Refuse uses with different numbers of examples."""
     try:
         return unite(factors)
     except RuntimeError as error:
@@ -145,10 +155,10 @@ def _unite_uses(factors: list[GradientFactor]) -> GradientFactor:
 
 
 def _backward(losses: Tensor, edges: list[Any]) -> tuple[Tensor | None, ...]:
-    """The gradients of the sum of the losses at the edges; None where it does not depend on one.
+    """Return the gradients of the summed losses at the edges, or None for edges without influence on the losses.
 
-    It is what ``torch.autograd.grad`` calls after checks of its arguments, which for a small model take a tenth of the
-    step. On the CPU the pass is made by the calling thread, and needs nothing that is kept for others.
+    It skips the argument checks of ``torch.autograd.grad``, a tenth of the step for a small model. On the CPU the
+    calling thread runs the pass, without the preparation for other devices.
     """
     run = Variable._execution_engine.run_backward if losses.is_cpu else _engine_run_backward
     try:
@@ -162,11 +172,13 @@ def _backward(losses: Tensor, edges: list[Any]) -> tuple[Tensor | None, ...]:
 
 
 def refuse_second_backward(error: RuntimeError) -> None:
-    """Say in our words that a graph is gone, if this is what ``error`` says."""
+    """Raise a `ParameterError` with a remedy if ``error`` reports a second backward pass through the graph."""
     if "second time" in str(error):
         raise ParameterError(
-            "losses must be given before their graph is used up, but a backward pass has been through it. Do not call "
-            "backward() yourself: step does it, for each example; and take every step with a forward pass of its own."
+            argument="losses",
+            rule="must come from a graph without an earlier backward pass",
+            remedy="Do not call backward() yourself: step does it for each example. Run a new forward pass for every "
+            "step.",
         ) from None
 
 
@@ -175,17 +187,17 @@ def _double(value: Tensor) -> Tensor:
 
 
 def _single(value: Tensor) -> Tensor:
-    """Half precision, which autocast leaves behind, is too coarse for norms."""
+    """Convert half precision, as left by autocast, to single precision. Norms need it."""
     if value.dtype is torch.float32:
         return value
     return value.float() if value.dtype in (torch.float16, torch.bfloat16) else value
 
 
 def _whole_base(view: Tensor) -> Tensor | None:
-    """The tensor that ``view`` is another shape of, as of a linear layer with bias for sequences.
+    """Return the base of a view with another shape, such as the output of a linear layer on sequences.
 
-    What works in place on a view gives it another edge, so that no gradient arrives at the first one; its base has one
-    that stays.
+    An in-place operation on a view gives it a new edge, so no gradient arrives at the old one. The edge of the base
+    stays.
     """
     base = view._base
     if base is None or base.numel() != view.numel() or not (base.is_contiguous() and view.is_contiguous()):

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Models that cannot be trained with per-example gradients, seen without running them."""
+"""Refusal of models without per-example gradients, as far as no run is needed to detect them.
+
+`ParameterGuard` watches the first forward pass of an unchecked model for parameters outside recorded layers.
+"""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,55 +17,58 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves
 
 from dperm.errors import AssumptionError
-from dperm.torch.gradients.layers import describe_layer
+from dperm.torch.gradients.layers import SITES_REMEDY, describe_layer
 from dperm.torch.gradients.lifting import is_gradless
 from dperm.torch.gradients.rules.embedding import check_table
 
 
 def check_compiled(model: nn.Module) -> None:
-    """Refuse modules that ``torch.compile`` has made, or ``compile()`` changed: inside of them nothing can be noted."""
+    """Refuse modules changed by ``torch.compile`` or ``compile()``: their inner calls cannot be recorded."""
     for name, module in model.named_modules():
         is_made = type(module).__name__ == "OptimizedModule" and "_orig_mod" in module._modules
         if is_made or getattr(module, "_compiled_call_impl", None) is not None:
             raise AssumptionError(
-                f"{describe_layer(name)} is compiled by torch.compile, and what goes on inside cannot be seen. Give the "
-                f"model itself; private.compiled(loss) compiles the whole private step."
+                f"{describe_layer(name)} is compiled by torch.compile, so the operations inside cannot be observed.",
+                remedy="Pass the uncompiled model; private.compiled(loss) compiles the whole private step.",
             )
 
 
 def check_parameters(model: nn.Module) -> None:
-    """Refuse models without trained parameters, and parameters of types that are not supported."""
+    """Refuse models without trained parameters, and parameters of unsupported types."""
     check_compiled(model)
     if any(is_lazy(parameter) for parameter in model.parameters()):
         raise AssumptionError(
-            "the model has lazy layers, whose parameters have no shape yet. Run it once on a batch of made-up inputs."
+            "the model has lazy layers: their parameters have no shape yet.",
+            remedy="Run the model once on a batch of made-up inputs.",
         )
     trained = [(name, parameter) for name, parameter in model.named_parameters() if parameter.requires_grad]
     if not trained:
         raise AssumptionError(
-            "all parameters of the model are frozen, so that there is nothing to train. Set requires_grad on some."
+            "all parameters of the model are frozen, so there is nothing to train.",
+            remedy="Set requires_grad on some of them.",
         )
     for name, parameter in trained:
         if parameter.is_complex():
             raise AssumptionError(
-                f"the parameter {name!r} is complex; clipping is defined for real gradients only. Keep real and "
-                f"imaginary parts in two parameters, or freeze it."
+                f"the parameter {name!r} is complex; clipping is defined for real gradients only.",
+                remedy="Keep real and imaginary parts in two parameters, or freeze it.",
             )
         if parameter.dtype not in (torch.float32, torch.float64):
             raise AssumptionError(
                 f"the parameter {name!r} is of type {_type(parameter.dtype)}: norms and sums of clipped gradients in "
-                f"half precision are not supported, for rounding would break the bound. Use model.float()."
+                f"half precision are not supported, because rounding would break the bound.",
+                remedy="Use model.float().",
             )
 
 
 def check_layers(model: nn.Module) -> None:
-    """Refuse layers that are known to mix examples, in the mode in which they are."""
+    """Refuse layers known to mix examples in their current mode."""
     for name, module in model.named_modules():
         _check_layer(name, module)
 
 
 def refusal_of(name: str, module: nn.Module) -> str:
-    """Why a layer is refused in the mode in which it is, in a sentence; empty if it is not."""
+    """Return the reason for refusing a layer in its current mode as one sentence; empty if it is supported."""
     try:
         _check_layer(name, module)
     except AssumptionError as error:
@@ -71,7 +77,10 @@ def refusal_of(name: str, module: nn.Module) -> str:
 
 
 def watched_layers(model: nn.Module) -> Callable[[], None]:
-    """Refuse such layers whenever they are run, in the mode in which they are then, until the result is called."""
+    """Install hooks to check normalization layers at every run, in their mode at the time.
+
+    Return a function to remove the hooks.
+    """
     hooks = [
         module.register_forward_pre_hook(lambda layer, _, name=name: _check_layer(name, layer))
         for name, module in model.named_modules()
@@ -87,23 +96,25 @@ def watched_layers(model: nn.Module) -> Callable[[], None]:
 
 def _check_layer(name: str, module: nn.Module) -> None:
     kind = type(module).__name__
-    if isinstance(module, nn.Embedding | nn.EmbeddingBag):  # frozen ones too: a forward pass may change them
+    if isinstance(module, nn.Embedding | nn.EmbeddingBag):  # frozen ones too, because a forward pass may change them
         check_table(module)
     if isinstance(module, _BatchNorm) and (module.training or module.running_mean is None):
         raise AssumptionError(
             f"{describe_layer(name)} ({kind}) normalizes with statistics of the whole batch, so that no example has a "
-            f"gradient of its own. Replace it by nn.GroupNorm (nn.LayerNorm for vectors), or put it into eval "
-            f"mode, with running statistics that do not come from the private data."
+            f"gradient of its own.",
+            remedy="Replace it by nn.GroupNorm (nn.LayerNorm for vectors), or put it into eval mode, with running "
+            "statistics from other data than the private data.",
         )
     if isinstance(module, _InstanceNorm) and module.training and module.track_running_stats:
         raise AssumptionError(
-            f"{describe_layer(name)} ({kind}) keeps running statistics of the private data, which would be published without "
-            f"noise. Use track_running_stats=False."
+            f"{describe_layer(name)} ({kind}) keeps running statistics of the private data; they would be published "
+            f"without noise.",
+            remedy="Use track_running_stats=False.",
         )
 
 
 def _is_trained(module: nn.Module) -> bool:
-    """Whether it has a site, which refuses it too."""
+    """Return whether the layer has a site, with a check of its own."""
     return any(parameter.requires_grad for parameter in module.parameters())
 
 
@@ -112,7 +123,7 @@ def _type(dtype: torch.dtype) -> str:
 
 
 class ParameterGuard(TorchFunctionMode):
-    """Watches the first forward pass of a model, outside of the modules that treat their own parameters."""
+    """Watches the first forward pass of a model outside the recorded modules."""
 
     def __init__(self, model: nn.Module, modules: Iterable[nn.Module]) -> None:
         super().__init__()
@@ -131,7 +142,7 @@ class ParameterGuard(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Any function of torch."""
+        """Refuse a torch function applied to a trained parameter outside its layer."""
         result = func(*args, **(kwargs or {}))
         if self._inside or is_gradless(func):
             return result
@@ -140,13 +151,14 @@ class ParameterGuard(TorchFunctionMode):
         ]
         if met and any(isinstance(leaf, Tensor) and leaf.requires_grad for leaf in tree_leaves(result)):
             raise AssumptionError(
-                f"the parameter {self._names[id(met[0])]!r} is used outside of the layer that it belongs to, where its "
-                f"gradients are not noted. Give PerExampleGradients(model, sites=check_model(model, inputs))."
+                f"the parameter {self._names[id(met[0])]!r} is used outside its own layer, where its gradients are not "
+                f"recorded.",
+                remedy=SITES_REMEDY,
             )
         return result
 
     def remove(self) -> None:
-        """Watch no longer."""
+        """Remove all hooks of the guard."""
         while self._hooks:
             self._hooks.pop().remove()
 
@@ -162,7 +174,7 @@ class ParameterGuard(TorchFunctionMode):
             self.__exit__(None, None, None)  # type: ignore[no-untyped-call]
 
     def _finish(self, *_: Any) -> None:
-        """Not called after an error, when torch is still going through the hooks."""
+        """Remove the guard. Not called after an error, while torch still iterates over the hooks."""
         if self._seen:
             self.remove()
 

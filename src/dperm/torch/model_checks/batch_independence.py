@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether examples influence each other in a forward pass, and where this begins.
+"""Independence of an example's output from the other examples, their number and their order.
 
-One example is replaced, and what the model makes of the others must not move. All runs have the same shapes, so that
-the same kernels run, and the same random numbers; a kernel that treats rows alike returns the same bits, or nearly so.
+One example is replaced, and the results for the others must not change. All runs have the same shapes and random
+numbers, so the same kernels run; a kernel with equal treatment of rows returns the same bits, or nearly so. Outputs are
+also compared between batches of different sizes and orders.
 """
 
 from dataclasses import dataclass, field
@@ -20,15 +21,15 @@ from dperm.torch.model_checks.synthetic_inputs import EXAMPLES, Call, Examples, 
 from dperm.torch.model_checks.trials import Trial
 
 ROUNDINGS = 2.0**8
-"""Of kernels that do not treat rows alike."""
+"""Tolerance in roundings, for kernels with unequal treatment of rows."""
 KERNELS = 2.0**14
-"""The same for batches of different sizes, which other kernels may treat, with sums in another order."""
+"""Tolerance in roundings between batch sizes: another kernel may add in another order."""
 GAP = 10
-"""Between exponents of numbers of different kinds."""
+"""Difference of binary exponents between groups of magnitudes."""
 
 
 def nearly_equal(one: Tensor, two: Tensor, roundings: float = ROUNDINGS) -> bool:
-    """Whether two tensors agree but for rounding; what is not finite must be the same."""
+    """Return whether two tensors agree up to rounding. Values that are not finite must be identical."""
     if one.shape != two.shape or not one.is_floating_point():
         return torch.equal(one, two)
     if torch.equal(one, two):
@@ -40,9 +41,11 @@ def nearly_equal(one: Tensor, two: Tensor, roundings: float = ROUNDINGS) -> bool
 
 
 def _scales(values: Tensor) -> Tensor:
-    """For each entry the largest one of its kind: entries of -1e9 beside logits say nothing about their rounding.
+    """Return the largest value of the magnitude group of each entry.
 
-    Of another kind is what is larger than all smaller entries by a factor of 2^10.
+    A mask entry of -1e9 says nothing about the rounding of logits.
+
+    A new group starts where a value exceeds all smaller ones by a factor of 2^10.
     """
     counts = values.isfinite() & (values != 0)
     if not bool(counts.any()):
@@ -58,29 +61,29 @@ def _scales(values: Tensor) -> Tensor:
 
 
 SIZES = (EXAMPLES, EXAMPLES + 2, 1)
-"""Of batches that a model must know: samples are of any size, and one without examples is padded to one row."""
+"""Batch sizes supported by a usable model. Samples have any size; an empty sample is padded to one row."""
 
 
 @dataclass
 class ModuleTrace:
-    """What goes into modules and comes out, in the order of the run: (module, its parent, whether into it, values)."""
+    """Inputs and outputs of all modules in the order of a run: (module, parent, whether input, values)."""
 
     events: list[tuple[nn.Module, nn.Module | None, bool, list[Tensor]]] = field(default_factory=list)
     stack: list[nn.Module] = field(default_factory=list)
 
     def before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """A module begins."""
+        """Record the start of a module call and its inputs."""
         self.events.append((module, self.stack[-1] if self.stack else None, True, _tensor_copies((args, kwargs))))
         self.stack.append(module)
 
     def after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        """It ends."""
+        """Record the end of a module call and its outputs."""
         self.stack.pop()
         self.events.append((module, self.stack[-1] if self.stack else None, False, _tensor_copies(output)))
 
 
 def check_independent_outputs(model: nn.Module, trial: Trial) -> None:
-    """Refuse a model in which one example moves what comes out for another, or what its layers make of it."""
+    """Refuse a model with outputs or inner results of an example dependent on another example."""
     examples = trial.examples
     call = examples.batch(EXAMPLES)
     brief = is_large(model)
@@ -103,7 +106,7 @@ def check_independent_outputs(model: nn.Module, trial: Trial) -> None:
 
 
 def describe_shared_lookup(model: nn.Module, examples: Examples) -> str:
-    """Of an embedding that is looked up once for all examples, what is slow about it; empty if there is none."""
+    """Return a remedy for an embedding with one slow lookup for all examples; empty if there is none."""
     names = {module: name for name, module in model.named_modules()}
     for module, _, into, values in _trace(model, examples.batch(EXAMPLES)).events:
         if (
@@ -114,18 +117,18 @@ def describe_shared_lookup(model: nn.Module, examples: Examples) -> str:
         ):
             return (
                 f"{describe_layer(names[module])} is looked up once for all examples; a row of indices for each, as in "
-                f"pos(torch.arange(T).expand(len(x), T)), is quick"
+                f"pos(torch.arange(T).expand(len(x), T)), is fast"
             )
     return ""
 
 
 def outputs(model: nn.Module, examples: Examples, size: int) -> list[Tensor]:
-    """All tensors that the model returns for a batch of this size."""
+    """Return all output tensors for a batch of this size."""
     return output_tensors(model, examples.batch(size))
 
 
 def output_tensors(model: nn.Module, call: Call) -> list[Tensor]:
-    """All tensors that the model returns for a call."""
+    """Return all output tensors for a call."""
     reseed()
     return [leaf for leaf in tree_leaves(model(*call[0], **call[1])) if isinstance(leaf, Tensor)]
 
@@ -146,20 +149,20 @@ def _trace(model: nn.Module, call: Call) -> ModuleTrace:
 
 
 def _trace_or_none(model: nn.Module, call: Call) -> ModuleTrace | None:
-    """The same, or None: such rows are not for this model, which says so."""
+    """Return a trace, or None if the model does not accept such rows."""
     try:
         return _trace(model, call)
-    except Exception:  # anything that a forward pass may raise
+    except Exception:  # a forward pass may raise any exception
         return None
 
 
 def _tensor_copies(values: Any) -> list[Tensor]:
-    """Copies of all tensors: modules may overwrite what they are given."""
+    """Return copies of all tensors, because modules may overwrite their inputs."""
     return [leaf.detach().clone() for leaf in tree_leaves(values) if isinstance(leaf, Tensor)]
 
 
 def _other_rows_differ(base: list[Tensor], other: list[Tensor], row: int) -> bool:
-    """Whether rows other than the one that was changed differ; tensors without a row for each example do not count."""
+    """Return whether rows other than the changed one differ. Tensors without one row per example do not count."""
     if len(base) != len(other):
         return True
     return any(_differs(one, two, row) for one, two in zip(base, other, strict=True))
@@ -173,9 +176,10 @@ def _differs(one: Tensor, two: Tensor, row: int) -> bool:
 
 
 def _inner_rows_differ(base: ModuleTrace, other: ModuleTrace, larger: ModuleTrace | None) -> bool:
-    """Whether a row more than the changed one is another somewhere inside, where the three runs do the same.
+    """Return whether more than the changed row differs inside the model, where the three runs make the same calls.
 
-    What has the length of the batch in both sizes has a row for each example, in any order: a model may sort them.
+    A tensor has one row per example if its length equals the batch size for both sizes. The rows may be in any order,
+    because a model may sort them.
     """
     if larger is None:
         return False
@@ -196,15 +200,15 @@ def _inner_rows_differ(base: ModuleTrace, other: ModuleTrace, larger: ModuleTrac
 
 
 def _matching_rows(one: Tensor, two: Tensor) -> int:
-    """How many rows of the first are rows of the second."""
+    """Return the number of rows of the first tensor found in the second."""
     same = int((one == two).flatten(1).all(1).sum()) if one.dim() > 1 else int((one == two).sum())
-    if same >= EXAMPLES - 1:  # mostly, and quick
+    if same >= EXAMPLES - 1:  # the usual case, and fast
         return same
     return sum(any(nearly_equal(row, its) for its in two) for row in one)
 
 
 def _dependence_error(model: nn.Module, base: ModuleTrace, other: ModuleTrace, row: int) -> AssumptionError:
-    """The refusal, with the first place at which another example moves."""
+    """Return the refusal, with the first module affected by another example."""
     names = {module: name for name, module in model.named_modules()}
     where, culprit = describe_layer(""), model
     for (module, parent, into, one), (_, _, _, two) in zip(base.events, other.events, strict=False):
@@ -215,26 +219,27 @@ def _dependence_error(model: nn.Module, base: ModuleTrace, other: ModuleTrace, r
                 where = f"the forward pass of {where}, before {describe_layer(names[module])}"
             break
     return AssumptionError(
-        f"the output for an example depends on other examples of the batch, from {where} "
-        f"({type(culprit).__name__}) on: no example has a gradient of its own, and clipping would bound nothing. "
-        f"{_remedy(culprit)}"
+        f"the output for an example depends on other examples of the batch, starting at {where} "
+        f"({type(culprit).__name__}): no example has a gradient of its own, and clipping would bound nothing.",
+        remedy=_remedy(culprit),
     )
 
 
 def _remedy(module: nn.Module) -> str:
     if getattr(module, "batch_first", None) is False:
-        return "It takes the second dimension for the examples: use batch_first=True."
-    return (
-        "Work along other dimensions than the first, that of the examples: means, norms and softmax within an example."
-    )
+        return "It treats the second dimension as the examples: use batch_first=True."
+    return "Compute means, norms and softmax within an example, not along the first dimension, the examples."
 
 
 MANY, LARGEST = 40, 2**17
-"""Examples of a larger batch, if it has no more numbers than that: some models begin to mix only there."""
+"""Examples of a larger batch, and the largest number of its values. Some models mix examples only in larger batches."""
 
 
 def check_batch_size_independence(model: nn.Module, examples: Examples) -> None:
-    """Refuse a model whose output for an example is another in a smaller batch; random ones cannot be compared."""
+    """Refuse a model with outputs of an example dependent on the size or order of the batch.
+
+    Models with random outputs cannot be compared and pass.
+    """
     with without_dropout(model):
         reseed()
         state = torch.get_rng_state()
@@ -256,9 +261,9 @@ def check_batch_size_independence(model: nn.Module, examples: Examples) -> None:
 
 
 def _orders(size: int, *, brief: bool) -> list[tuple[int, ...]]:
-    """Rows of a batch: fewer of them, one alone, without the first, in another order, one of them many times.
+    """Return row selections: fewer rows, one alone, without the first, in another order, one row repeated.
 
-    The last is for models in which the room for examples of one kind may run out.
+    Repeated rows detect models with a limited capacity for examples of one kind.
     """
     if brief:
         return [(0,), (1, 2, 3), (size - 1, 3, 1, 0), (0,) * size]
@@ -268,11 +273,12 @@ def _orders(size: int, *, brief: bool) -> list[tuple[int, ...]]:
 def _size_dependence_error(*, first: bool) -> AssumptionError:
     if first:
         return AssumptionError(
-            "the output for an example depends on the number of examples in the batch, which is private. Divide by "
-            "nothing that has this size, and write the forward pass for each example alone."
+            "the output for an example depends on the number of examples in the batch, a private number.",
+            remedy="Do not divide by the batch size, and write the forward pass for each example alone.",
         )
     return AssumptionError(
-        "the output for an example depends on its place among the examples of the batch: when one is left out, or they "
-        "come in another order, others get another output. Use no number of a row (x[::2], arange(len(x)), roll, "
-        "cumsum), and write the forward pass for each example alone."
+        "the output for an example depends on its position in the batch: without another example, or in another order, "
+        "its output changes.",
+        remedy="Do not use row numbers (x[::2], arange(len(x)), roll, cumsum), and write the forward pass for each "
+        "example alone.",
     )

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether a model has per-example gradients, and whether the engine finds them: asked on synthetic inputs.
+"""Checks of a model and its losses: per-example gradients exist, and dperm computes them correctly.
 
-DP-SGD bounds what one example contributes. This means something only if the loss of an example depends on no other one,
-and if the gradients that are clipped are those of the examples. Both are tried out before any private example is seen.
+DP-SGD bounds the contribution of each example. The bound holds only if the loss of an example depends on no other
+example, and if the clipped gradients are the gradients of the examples. Both conditions are tested on synthetic inputs,
+before any private example is used.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from dperm.errors import AssumptionError, DpermError, ParameterError
+from dperm.presentation.spelling import arg
 from dperm.torch.gradients.per_example import PerExampleGradients
 from dperm.torch.gradients.sites import ParameterUses, Site, is_opaque, sites_of, whole_model
 from dperm.torch.gradients.tape import PARTS, refuse_second_backward
@@ -39,36 +41,54 @@ from dperm.torch.model_checks.synthetic_inputs import EXAMPLES, Examples, Inputs
 from dperm.torch.model_checks.trials import Trial, trials
 
 OPEN = "its layers alone do not show how it uses its parameters"
+"""Reason for running the whole model again."""
 LONGEST = 300
-"""Letters of an error of torch that are shown."""
+"""Largest number of characters shown of an error message of torch."""
 
 
 def check_model(model: nn.Module, inputs: Inputs, *, public: bool = False) -> list[Site]:
-    """Refuse a model whose per-example gradients cannot be had, and say how those of its layers are found.
+    """Refuse a model without usable per-example gradients, and return the method for each layer.
 
-    The model is tried in the mode in which it is, training or evaluation of each layer, and is not changed; neither are
-    torch's random numbers.
+    The model is tested in its current mode (training or evaluation, for each layer). The model and torch's random
+    number generators are left unchanged.
 
     Parameters
     ----------
     model
-        What will be trained.
+        Model to train.
     inputs
-        A batch as the model is called with: a tensor, a tuple of positional arguments, or a mapping of keyword
-        arguments, the examples first. Only shapes and types are used.
+        A batch in the form of a model call: a tensor, a tuple of positional arguments, or a mapping of keyword
+        arguments, with the examples first. Only shapes and types are used.
     public
-        Whether ``inputs`` are public, and the model is tried on them instead of synthetic inputs: for models that
-        cannot run on others.
+        Whether ``inputs`` are public. Then the model is tested on them instead of synthetic inputs, for models with
+        other requirements on their inputs.
 
     Returns
     -------
     list[Site]
-        For ``PerExampleGradients(model, sites=...)``.
+        Argument for ``PerExampleGradients(model, sites=...)``.
 
     Raises
     ------
     AssumptionError
-        Names the layer or the parameter, and the remedy.
+        If the model mixes examples, keeps data of them, or uses parameters in an unsupported way. The message names the
+        layer or parameter and the remedy.
+    ParameterError
+        If the model does not run on the inputs, or has no finite gradients on them.
+
+    Notes
+    -----
+    *Guarantees.* An accepted model behaved on synthetic inputs as T46b requires: outputs and gradients of an example
+    did not depend on the other examples, on their number, or on their order. The check is a test, not a proof: a model
+    may behave differently on other inputs.
+
+    *Edge cases.*
+
+    | input | result |
+    |---|---|
+    | an empty batch, or no tensor in ``inputs`` | `ParameterError` |
+    | all parameters frozen | `AssumptionError` |
+    | gradients infinite or NaN on synthetic inputs | `ParameterError` with the advice to pass public inputs |
     """
     check_parameters(model)
     check_layers(model)
@@ -91,22 +111,29 @@ def check_model(model: nn.Module, inputs: Inputs, *, public: bool = False) -> li
 
 
 def check_losses(losses: Tensor, gradients: PerExampleGradients) -> bool:
-    """Refuse losses of which one depends on what the model says of another example.
+    """Refuse losses with an influence of one example's output on another example's loss.
 
-    The gradient of the first loss must vanish at all rows of the outputs but its own; numbers that are not finite do
-    not count, for a product with 0 makes them. What reaches a loss without gradient (``detach``) cannot be seen.
+    The gradient of the first loss must vanish at all other rows of the outputs. Values that are not finite are ignored,
+    because a product with 0 creates them. A dependence without gradient (``detach``) is not detected.
 
     Parameters
     ----------
     losses
-        One for each example.
+        One loss per example.
     gradients
-        Under which the model was run for them, before its `clipped_sum`.
+        Recorder of the forward pass, before its `clipped_sum`.
 
     Returns
     -------
     bool
-        Whether there were examples enough, two, to find out.
+        Whether the check was possible: it needs two examples.
+
+    Raises
+    ------
+    AssumptionError
+        If a loss depends on the output for another example.
+    ParameterError
+        If the number of losses differs from the number of output rows.
     """
     leaves = [leaf for leaf in tree_leaves(gradients.outputs) if isinstance(leaf, Tensor) and leaf.requires_grad]
     if len(losses) < 2 or not leaves:
@@ -115,9 +142,10 @@ def check_losses(losses: Tensor, gradients: PerExampleGradients) -> bool:
         raise AssumptionError(PARTS)
     if any(leaf.dim() == 0 or len(leaf) != len(losses) for leaf in leaves):
         raise ParameterError(
-            "losses must be as many as the rows of the model's output, one loss for each example. For several losses "
-            "of an example take their mean: losses.flatten(1).mean(1). If the model was run on something else since "
-            "the last step, as for an evaluation, do that under torch.no_grad()."
+            argument="losses",
+            rule="must have as many entries as the model's output has rows, one loss for each example",
+            remedy="For several losses per example, take their mean: losses.flatten(1).mean(1). If the model was run "
+            "on other data since the last step, for example for an evaluation, do so under torch.no_grad().",
         )
     try:
         found = torch.autograd.grad(losses[0], leaves, retain_graph=True, allow_unused=True)
@@ -127,18 +155,20 @@ def check_losses(losses: Tensor, gradients: PerExampleGradients) -> bool:
     if any(grad is not None and bool(((grad[1:] != 0) & grad[1:].isfinite()).any()) for grad in found):
         raise AssumptionError(
             "the loss of one example depends on the model's output for other examples, so that no example has a "
-            'gradient of its own. Use a loss of each example alone, with reduction="none": no contrast between '
-            "examples, no statistics of the batch."
+            "gradient of its own.",
+            remedy='Use a loss of each example alone, with reduction="none": no contrastive losses and no batch '
+            "statistics.",
         )
     return True
 
 
 def _usable_examples(model: nn.Module, examples: Examples, start: ModelSnapshot) -> Examples:
-    """Examples on which the model runs: integers may be indices, lengths or anything."""
+    """Return examples accepted by the model. Integers may be indices, lengths or anything else."""
     if examples.public and not examples.has_distinct_rows(EXAMPLES):
         raise ParameterError(
-            "example_inputs that are public must hold two or more rows, each of them another one than the next: from "
-            "equal ones nothing can be seen."
+            argument="example_inputs",
+            rule="must hold two or more different rows if they are public",
+            remedy="Add rows: equal rows cannot show whether the model mixes examples.",
         )
     tried = [examples] if examples.public else [Examples(examples.inputs, integers=k) for k in (2, 1, 0)]
     found: Exception | None = None
@@ -151,53 +181,54 @@ def _usable_examples(model: nn.Module, examples: Examples, start: ModelSnapshot)
             model(*args, **kwargs)
         except DpermError:
             raise
-        except Exception as error:  # anything that a forward pass may raise
+        except Exception as error:  # a forward pass may raise any exception
             found = found or error
             continue
         return one
     raise ParameterError(
-        f"the model cannot be checked: it does not run on {_describe_inputs(examples)} ({_format_error(found)}). If it needs "
-        f"others, give public or invented ones on which it runs as example_inputs, and public_inputs=True (for "
-        f"check_model: inputs, and public=True)."
+        f"the model cannot be checked: it does not run on {_describe_inputs(examples)} ({_format_error(found)}).",
+        remedy=f"If the model needs other inputs, give public or invented ones as {arg('example_inputs')}, and "
+        f"{arg('public_inputs', True)} (for check_model: inputs, and public=True).",
     ) from found
 
 
 def _describe_inputs(examples: Examples) -> str:
-    return "the public inputs" if examples.public else "made-up inputs of the shapes and types of the given ones"
+    return "the public inputs" if examples.public else "made-up inputs with the shapes and types of the given ones"
 
 
 def _format_error(error: Exception | None) -> str:
-    """What was raised on public or made-up inputs, which holds nothing private."""
+    """Return an error in one line. It was raised on public or synthetic inputs and holds nothing private."""
     words = " ".join(str(error).split())
     return f"{type(error).__name__}: {words if len(words) <= LONGEST else words[:LONGEST] + ' ...'}"
 
 
 def _check_run(model: nn.Module, examples: Examples, size: int, start: ModelSnapshot) -> None:
-    """Buffers stay, and outputs have the examples first."""
+    """Check one run: buffers are unchanged, and outputs have the examples first."""
     try:
         leaves = outputs(model, examples, size)
-    except Exception:  # it ran with another size
+    except Exception:  # it has run with another size
         raise AssumptionError(
-            "the model does not run on batches of any size: samples are of random sizes, and may be a single example. "
-            "Take the number of examples from the input."
+            "the model does not run on batches of any size, but samples have random sizes, down to a single example.",
+            remedy="Take the number of examples from the input.",
         ) from None
     check_unchanged_buffers(model, start)
     trained = [leaf for leaf in leaves if leaf.requires_grad]
     if not trained:
         raise AssumptionError(
-            "no output of the model depends on a trained parameter. Return tensors with gradient, not detached, in "
-            "tuples, lists or dicts."
+            "no output of the model depends on a trained parameter.",
+            remedy="Return tensors with gradient, not detached, in tuples, lists or dicts.",
         )
     if any(leaf.dim() == 0 or len(leaf) != size for leaf in trained):
         raise AssumptionError(
             "the outputs of the model must have the examples as their first dimension: one row for each example, also "
-            "for a batch of one. Use batch_first=True, or transpose; return no sums or means over the batch, and name "
-            "the dimension of a squeeze."
+            "for a batch of one.",
+            remedy="Use batch_first=True, or transpose; return no sums or means over the batch, and name the dimension "
+            "of a squeeze.",
         )
 
 
 def _sites(model: nn.Module, tries: Sequence[Trial]) -> list[Site]:
-    """The sites whose gradients are those of a loop: by layers, or else by the whole model."""
+    """Return sites with verified gradients: layer by layer, or else the whole model."""
     reseed()
     examples = tries[0].examples
     findings = probe_parameter_uses(model, examples.batch, is_opaque)
@@ -210,7 +241,7 @@ def _sites(model: nn.Module, tries: Sequence[Trial]) -> list[Site]:
         except DpermError as error:
             refusal = refusal or error
             continue
-        except Exception:  # sizes that do not fit: a layer did not see the examples first
+        except Exception:  # sizes do not fit: a layer did not receive the examples first
             continue
         if not found:
             return sites
@@ -218,9 +249,10 @@ def _sites(model: nn.Module, tries: Sequence[Trial]) -> list[Site]:
     if refusal is not None:
         raise refusal
     raise AssumptionError(
-        f"per-example gradients of {', '.join(repr(name) for name in wrong[:5]) or 'the model'} cannot be found: it is "
-        f"used in a way that dperm does not see. Use parameters in the forward pass of the model only, in each call in "
-        f"the same way, and put penalties (weight decay) into the optimizer."
+        f"per-example gradients of {', '.join(repr(name) for name in wrong[:5]) or 'the model'} cannot be computed: "
+        f"dperm does not recognize how the model uses them.",
+        remedy="Use parameters only in the forward pass of the model, in the same way in each call, and put penalties "
+        "(weight decay) into the optimizer.",
     )
 
 
@@ -229,9 +261,10 @@ def _whole_model_sites(model: nn.Module, examples: Examples, findings: Parameter
 
 
 def _wrong_parameters(model: nn.Module, sites: list[Site], tries: Sequence[Trial]) -> list[str]:
-    """Parameters whose gradients are wrong; substitutes may draw other random numbers, so dropout is left out then.
+    """Return the names of parameters with wrong gradients.
 
-    Of a large model one trial is enough, the last one that shows something.
+    Substitutes may draw other random numbers, so dropout is turned off for them. For a large model one trial is enough:
+    the last one with a result.
     """
     is_substituted, brief = any(site.method == "substitute" for site in sites), is_large(model)
     for trial in reversed(tries) if brief else tries:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How the per-example gradients of a model's layers are found, as a table."""
+"""Table of the layers of a model, with the method for their per-example gradients."""
 
 import html
 from collections.abc import Iterator, Sequence
@@ -14,26 +14,28 @@ from dperm.torch.model_checks.check import check_model
 from dperm.torch.model_checks.synthetic_inputs import Inputs
 
 HEADER = ("layer", "type", "parameters", "trained", "method", "why")
+"""Column headings of the table."""
 NUMBERS = HEADER[2:4]
+"""Right-aligned columns."""
 
 
 @dataclass(frozen=True)
 class LayerDescription:
-    """One layer that holds parameters, or is refused.
+    """One layer with parameters, or a refused layer.
 
     Attributes
     ----------
     layer
-        Its name; "(model)" for the model itself.
+        Name of the layer; "(model)" for the model itself.
     kind
-        Its class.
+        Class name.
     parameters, trained
-        How many numbers it holds, and how many of them are trained.
+        Number of parameters, and of trained parameters.
     method
         "rule", "substitute", "lifted", "vmap", "loop", "whole model vmap", "whole model loop", "frozen", "refused", or
-        "known with inputs" where only a run of the model can show it.
+        "known with inputs" if only a run of the model can determine it.
     why
-        The reason, if it is not that dperm knows the layer.
+        Reason for the method; empty for layers known to dperm.
     """
 
     layer: str
@@ -44,15 +46,15 @@ class LayerDescription:
     why: str = ""
 
     def cells(self) -> tuple[str, ...]:
-        """What the table shows."""
+        """Return the cells of the table row as text."""
         return (self.layer, self.kind, f"{self.parameters:,}", f"{self.trained:,}", self.method, self.why)
 
 
 @dataclass(frozen=True)
 class Description:
-    """The layers of a model and the methods for their per-example gradients.
+    """Layers of a model and the methods for their per-example gradients.
 
-    ``kernels`` says whether native kernels take part in a training, if it is one that is described.
+    ``kernels`` describes the native kernels used by a training run; empty outside a training run.
     """
 
     rows: tuple[LayerDescription, ...]
@@ -60,11 +62,11 @@ class Description:
 
     @property
     def methods(self) -> dict[str, str]:
-        """The method of each layer."""
+        """Method of each layer, by layer name."""
         return {row.layer: row.method for row in self.rows}
 
     def __str__(self) -> str:
-        """A table in plain text."""
+        """Return the table as plain text."""
         lines = [HEADER, *(row.cells() for row in self.rows), self._total()]
         widths = [max(len(line[i]) for line in lines) for i in range(len(HEADER))]
         lines.insert(1, tuple("-" * width for width in widths))
@@ -72,7 +74,7 @@ class Description:
         return "\n".join([*table, self.kernels] if self.kernels else table)
 
     def _repr_html_(self) -> str:
-        """A table for notebooks."""
+        """Return the table as HTML for notebooks."""
         head = "".join(f"<th>{cell}</th>" for cell in HEADER)
         body = "".join(
             "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>"
@@ -87,17 +89,27 @@ class Description:
 
 
 def describe(model: nn.Module, inputs: Inputs | None = None, *, sites: Sequence[Site] | None = None) -> Description:
-    """How the per-example gradients of each layer are found.
+    """Describe the method for the per-example gradients of each layer.
 
     Parameters
     ----------
     model
         Any module.
     inputs
-        A batch as the model is called with, of which shapes and types are used: the model is checked, and what the
-        check finds is shown. Without it nobody knows how modules use bare parameters, nor whether examples are mixed.
+        A batch in the form of a model call; only shapes and types are used. With it the model is checked, and the table
+        shows the result. Without it, the uses of bare parameters and the mixing of examples are unknown.
     sites
-        The result of a check, instead of ``inputs``.
+        Result of ``check_model``, instead of ``inputs``.
+
+    Returns
+    -------
+    Description
+        A table; ``print`` it, or show it in a notebook.
+
+    Raises
+    ------
+    AssumptionError
+        If ``inputs`` are given and the check refuses the model.
     """
     if sites is None:
         sites = [_unprobed(site) for site in sites_of(model)] if inputs is None else check_model(model, inputs)
@@ -105,7 +117,7 @@ def describe(model: nn.Module, inputs: Inputs | None = None, *, sites: Sequence[
 
 
 def _unprobed(site: Site) -> Site:
-    """A site of which no run was seen: what is run again for want of a probe might be lifted."""
+    """Return a site for a model without a run: a module recomputed for lack of a probe might be lifted."""
     if site.method != "vmap" or site.why != UNSEEN:
         return site
     return replace(site, method="known with inputs", why="it uses parameters itself: describe(model, inputs) tells how")
@@ -142,7 +154,7 @@ def _rows(model: nn.Module, sites: Sequence[Site]) -> Iterator[LayerDescription]
 def _method(
     model: nn.Module, module: nn.Module, by_module: dict[nn.Module, Site], again: Sequence[Site]
 ) -> tuple[str, str]:
-    """Of a layer: that of the module around it that is run again, or its own."""
+    """Return method and reason of a layer: those of a recomputed module around it, or its own."""
     for site in again:
         if module in set(site.module.modules()):
             word = "loop" if site.manner is not None and site.manner.looped else "vmap"
@@ -157,7 +169,7 @@ def _method(
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Numbers to the right, words to the left."""
+    """Return one line of text, with numbers right-aligned."""
     found = [
         cell.rjust(width) if name in NUMBERS else cell.ljust(width)
         for name, cell, width in zip(HEADER, cells, widths, strict=True)
@@ -166,5 +178,5 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _is_open(module: nn.Module) -> bool:
-    """Whether the children of a module are layers of their own."""
+    """Return whether the children of a module are layers of their own."""
     return not is_opaque(module)

@@ -1,9 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether an example has the same gradient in any company: alone, with others, whatever their losses are.
+"""Agreement of per-example gradients with ordinary backward passes, and between different batches.
 
-The outputs of a model may be those of each example alone, and the gradients not: a gradient that is scaled by a number
-of the batch, or cut by the norm of the gradients of all examples.
+*With autograd.* Both passes have the same forward pass and dropout. The loss of an example is a sum of its outputs with
+fixed weights. Each example has another weight in the compared sum, so a wrong or exchanged gradient makes the sum
+wrong. Rounding errors are about 1e-6 of a gradient in single precision, more for long sums with cancellation; a wrong
+gradient differs by far more than 1e-3. Parts below a millionth of the whole gradient are rounding (biases before a
+softmax).
+
+*Between batches.* An example must have the same gradient alone and beside others, for any size of their losses. Outputs
+may be independent while gradients are not: a gradient may be scaled by a batch statistic, or clipped by the norm over
+all examples.
 """
 
 from collections.abc import Sequence
@@ -13,6 +20,7 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from dperm.errors import AssumptionError, DpermError, ParameterError
+from dperm.presentation.spelling import arg
 from dperm.torch.gradients.factors import GradientFactor
 from dperm.torch.gradients.per_example import PerExampleGradients
 from dperm.torch.gradients.sites import Site
@@ -21,15 +29,20 @@ from dperm.torch.model_checks.synthetic_inputs import Call, is_large, pattern
 from dperm.torch.model_checks.trials import Trial
 
 EXAMPLES = 6
-"""More than elsewhere: a model that sorts its examples, or sends them to different layers, should show it."""
+"""Examples in a batch. More than in other checks, to expose models with sorting or routing of examples."""
 FEW = 4
-"""Examples for large models."""
+"""Examples in a batch for large models."""
 RELATIVE = 1e-3
+"""Tolerance relative to the gradient of a parameter."""
 WHOLE = 1e-3
+"""Weight of the norm of the whole gradient in the tolerance."""
 
 
 def wrong_parameters(model: nn.Module, sites: Sequence[Site], trial: Trial) -> list[str] | None:
-    """The names of the parameters whose gradients differ; None if they are not finite, and the trial shows nothing."""
+    """Return the names of parameters with different gradients.
+
+    None means an inconclusive trial: the gradients are not finite.
+    """
     examples, rows = trial.examples, range(FEW if is_large(model) else EXAMPLES)
     names = {parameter: name for name, parameter in model.named_parameters() if parameter.requires_grad}
     losses = losses_of(model, examples.batch(len(rows)), rows)
@@ -40,14 +53,15 @@ def wrong_parameters(model: nn.Module, sites: Sequence[Site], trial: Trial) -> l
         with torch.no_grad():
             found = {parameter: factor.weighted(_importance(parameter, len(losses))) for parameter, factor in factors}
     if any(len(factor.squared_norms()) != len(losses) for _, factor in factors):
-        raise AssumptionError("a layer has seen another number of rows than there are examples.")
+        raise AssumptionError("a layer received another number of rows than there are examples.")
     total = torch.stack([value.norm().double() for value in expected.values()]).norm()
     if not bool(torch.isfinite(total)):
         if trial.replaces_parameters or examples.varied:
             return None
         raise ParameterError(
-            "the model cannot be checked: on made-up inputs its gradients are not finite. Give public or invented ones "
-            "on which they are as example_inputs, and public_inputs=True (for check_model: inputs, and public=True)."
+            "the model cannot be checked: on made-up inputs its gradients are not finite.",
+            remedy=f"Give public or invented inputs with finite gradients as {arg('example_inputs')}, and "
+            f"{arg('public_inputs', True)} (for check_model: inputs, and public=True).",
         )
     return [names[p] for p, value in expected.items() if _differ(found.get(p), value, WHOLE * float(total))]
 
@@ -61,7 +75,7 @@ def _differ(found: Tensor | None, expected: Tensor, whole: float) -> bool:
 
 
 def _expected(losses: Tensor, parameters: list[nn.Parameter]) -> dict[nn.Parameter, Tensor]:
-    """The gradient of the weighted sum of the losses."""
+    """Return the gradient of the weighted sum of the losses, by autograd."""
     total = (losses * _importance(losses, len(losses))).sum()
     found = torch.autograd.grad(total, parameters, allow_unused=True)
     pairs = zip(parameters, found, strict=True)
@@ -69,14 +83,14 @@ def _expected(losses: Tensor, parameters: list[nn.Parameter]) -> dict[nn.Paramet
 
 
 def _importance(like: Tensor, rows: int) -> Tensor:
-    """The weight of each example in the sum: between 0.5 and 1.5, all of them different."""
+    """Return a different weight between 0.5 and 1.5 for each example."""
     return 1 + 0.5 * pattern((rows,), like.detach(), shift=5)
 
 
 def losses_of(model: nn.Module, call: Call, rows: Sequence[int] = range(EXAMPLES)) -> Tensor:
-    """A loss for each example: its outputs with weights of a fixed pattern, of rows of a batch of six.
+    """Return one loss per example: its outputs with weights of a fixed pattern, for rows of a batch of six.
 
-    What is infinite is left out.
+    Infinite outputs are left out.
     """
     reseed()
     args, kwargs = call
@@ -91,16 +105,17 @@ def _weights(output: Tensor, rows: Sequence[int]) -> Tensor:
 
 
 FACTOR = 2.0**14
-"""Losses are also tried this much larger: a gradient that is cut shows it."""
+"""Factor for enlarged losses, to expose clipped gradients."""
 OTHER, ALONE = (4, 2, 1, 3), (2,)
-"""Rows in other company: the first of them is replaced too."""
+"""Rows beside other examples, with the first one replaced, and one row alone."""
 FEW_OTHER = (3, 1, 2)
-"""The same for large models, with larger losses in the same run."""
+"""Rows for large models, with enlarged losses in the same run."""
 Gradients = dict[nn.Parameter, GradientFactor]
+"""Gradients of the examples by parameter."""
 
 
 def check_gradient_independence(model: nn.Module, sites: Sequence[Site], trial: Trial) -> None:
-    """Refuse a model in which an example's gradient depends on others, or is not in proportion to its loss."""
+    """Refuse a model with gradients of an example dependent on other examples, or not proportional to its loss."""
     examples, brief = trial.examples, is_large(model)
     rows = range(FEW if brief else EXAMPLES)
     call = examples.batch(len(rows))
@@ -108,7 +123,9 @@ def check_gradient_independence(model: nn.Module, sites: Sequence[Site], trial: 
         reseed()
         before = torch.get_rng_state()
         base = _gradients(model, sites, call, rows)
-        is_steady = torch.equal(torch.get_rng_state(), before)  # else random numbers belong to places in the batch
+        is_steady = torch.equal(
+            torch.get_rng_state(), before
+        )  # otherwise random numbers depend on the position in the batch
         if brief and is_steady:
             other = _gradients_with_other_row(model, sites, trial, call, FEW_OTHER, factor=FACTOR)
             _compare(model, base, other, FEW_OTHER, first=1, factor=FACTOR)
@@ -122,7 +139,7 @@ def check_gradient_independence(model: nn.Module, sites: Sequence[Site], trial: 
 def _gradients_with_other_row(
     model: nn.Module, sites: Sequence[Site], trial: Trial, call: Call, rows: Sequence[int], *, factor: float = 1.0
 ) -> Gradients:
-    """Gradients of ``rows``, with another example in place of the first, if the model runs on it."""
+    """Return the gradients of ``rows`` with another example in the first row, if the model accepts it."""
     examples, size = trial.examples, len(tree_leaves(call)[0])
     kinds = [other.batch(size) for other in trial.others]
     for kind in (*kinds, examples.batch(size, shift=1)):
@@ -131,7 +148,7 @@ def _gradients_with_other_row(
             return _gradients(model, sites, changed, rows, factor=factor)
         except DpermError:
             raise
-        except Exception:  # such a row is not for this model
+        except Exception:  # the model does not accept such a row
             continue
     return _gradients(model, sites, examples.select_rows(call, rows), rows, factor=factor)
 
@@ -139,7 +156,7 @@ def _gradients_with_other_row(
 def _gradients(
     model: nn.Module, sites: Sequence[Site], call: Call, rows: Sequence[int], *, factor: float = 1.0
 ) -> Gradients:
-    """The examples' gradients of losses times a factor, in double precision."""
+    """Return the gradients of the losses times a factor, in double precision."""
     with PerExampleGradients(model, sites=sites) as gradients:
         return dict(gradients.factors(factor * losses_of(model, call, rows), double=True))
 
@@ -147,7 +164,7 @@ def _gradients(
 def _compare(
     model: nn.Module, base: Gradients, other: Gradients, rows: Sequence[int], *, first: int, factor: float = 1.0
 ) -> None:
-    """Refuse gradients that differ, from the ``first`` row on: in their norms, and for small models in their sum."""
+    """Refuse gradients with differences from row ``first`` on: in their norms, and for small models in their sum."""
     names = {parameter: name for name, parameter in model.named_parameters()}
     norms = {parameter: _norms(own) for parameter, own in base.items()}
     total = float(torch.stack([own.nan_to_num(0, 0, 0).norm() for own in norms.values()]).norm()) if norms else 0.0
@@ -164,9 +181,9 @@ def _compare(
             same = float(apart.norm()) <= float(tolerance[counts].sum())
         if not same:
             raise AssumptionError(
-                f"the gradient of an example for {names[parameter]!r} depends on other examples of the batch, on their "
-                f"number, or is not in proportion to its loss: clipping would not bound what it adds. Scale and cut no "
-                f"gradients by numbers of the batch (hooks of tensors, x.numel(), maxima)."
+                f"the gradient of an example for {names[parameter]!r} depends on other examples of the batch or on "
+                f"their number, or is not proportional to its loss, so clipping would not bound its contribution.",
+                remedy="Do not scale or clip gradients by batch statistics (tensor hooks, x.numel(), maxima).",
             )
 
 
@@ -177,7 +194,7 @@ def _norms(gradients: GradientFactor) -> Tensor:
 def _weighted_total(
     gradients: GradientFactor | None, rows: Sequence[int], counts: Tensor, parameter: nn.Parameter
 ) -> Tensor:
-    """The sum of the gradients of ``rows`` that count, each with a weight of its own."""
+    """Return the sum of the counted gradients of ``rows``, each with its own weight."""
     if gradients is None:
         return torch.zeros_like(parameter, dtype=torch.float64)
     squares = gradients.squared_norms()

@@ -1,9 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a model holds at one moment: parameters, buffers, and tensors and containers among its plain attributes.
+"""State of a model: snapshots, runs without side effects, and the check for retained data.
 
-Numbers are not looked at: a module may count. Neither are functions, modules in containers, and the insides of objects
-of other classes.
+A snapshot covers parameters, buffers, and tensors and containers among plain attributes. It ignores numbers, because a
+module may count. It also ignores functions, modules in containers, and the inside of other objects.
+
+A model must not keep data of its examples. It runs on two batches without common rows, each time from its first state.
+Parameters and buffers must not change at all. Other attributes may change if both batches leave the same values and one
+more run leaves them unchanged: a mask or a table of positions built in the first run is not data.
 """
 
 from collections import deque
@@ -21,22 +25,25 @@ from dperm.errors import AssumptionError
 from dperm.torch.model_checks.synthetic_inputs import EXAMPLES, Examples
 
 DEEPEST = 8
-"""Containers in containers that are looked into."""
+"""Largest nesting depth of inspected containers."""
 INTERNAL = frozenset(vars(nn.Module()))
+"""Attributes of every module."""
 REGISTERED = ("_parameters", "_buffers", "_modules", "_non_persistent_buffers_set")
+"""Containers of registered parameters, buffers and modules."""
 VALUES = (str, bytes, torch.device, torch.dtype, torch.layout)
+"""Types compared by value."""
 
 
 @dataclass(frozen=True)
 class ModelSnapshot:
-    """A copy of what a model holds, from which it can be restored.
+    """Copy of the state of a model, with a way to restore it.
 
     Attributes
     ----------
     registered, plain
-        By name, copies of parameters and buffers, and prints of attributes, by which they can be compared.
+        Copies of parameters and buffers by name, and fingerprints of attributes for comparison.
     tensors, containers
-        All of them, with copies.
+        All tensors and containers, with copies.
     """
 
     registered: dict[str, Tensor] = field(default_factory=dict)
@@ -46,7 +53,7 @@ class ModelSnapshot:
 
     @classmethod
     def of(cls, model: nn.Module, *, attributes_only: bool = False) -> "ModelSnapshot":
-        """What ``model`` holds now."""
+        """Return a snapshot of the current state of ``model``."""
         held = cls()
         for name, value in () if attributes_only else _registered(model):
             held.registered[name] = held._copy(value)
@@ -59,7 +66,7 @@ class ModelSnapshot:
         return held
 
     def restore(self) -> None:
-        """Make everything what it was."""
+        """Restore all tensors and containers to the snapshot."""
         for now, before in self.containers:
             _restore_container(now, before)
         with torch.no_grad():
@@ -68,13 +75,13 @@ class ModelSnapshot:
                     tensor.copy_(value)
 
     def first_change(self, model: nn.Module) -> str | None:
-        """The name of a parameter or buffer that is not what it was, or is new."""
+        """Return the name of a changed or new parameter or buffer, or None."""
         now = dict(_registered(model))
         names = {**self.registered, **now}
         return next((name for name in names if not self._has(name, now.get(name))), None)
 
     def first_difference(self, other: "ModelSnapshot") -> str | None:
-        """The name of an attribute that is another one in ``other``."""
+        """Return the name of an attribute with another value in ``other``, or None."""
         names = {**self.plain, **other.plain}
         return next(
             (name for name in names if not _same_fingerprint(self.plain.get(name), other.plain.get(name))), None
@@ -86,13 +93,13 @@ class ModelSnapshot:
 
     def _copy(self, value: Tensor) -> Tensor:
         if id(value) not in self.tensors:
-            # Sparse ones, which cannot be compared quickly, stand for themselves.
+            # Sparse tensors are not copied: comparing them is slow.
             copy = value.detach().clone() if value.layout is torch.strided else value
             self.tensors[id(value)] = (value, copy)
         return self.tensors[id(value)][1]
 
     def _fingerprint(self, value: Any, depth: int) -> Any:
-        """A copy of what matters of an attribute; None for numbers, and for what is not looked at."""
+        """Return a comparable copy of an attribute; None for numbers and ignored objects."""
         if isinstance(value, Tensor):
             return value if isinstance(value, nn.Parameter) else self._copy(value)
         if isinstance(value, list | tuple | dict | set | frozenset | deque) and depth < DEEPEST:
@@ -106,7 +113,7 @@ class ModelSnapshot:
 
 
 def same_values(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors hold the same values, NaN where NaN."""
+    """Return whether two tensors hold the same values, with NaN equal to NaN."""
     if one is other:
         return True
     if (one.shape, one.dtype, one.device) != (other.shape, other.dtype, other.device):
@@ -122,7 +129,7 @@ def _registered(model: nn.Module) -> Iterator[tuple[str, Tensor]]:
 
 
 def _same_fingerprint(one: Any, other: Any) -> bool:
-    """Whether two prints are the same; objects that are neither tensors nor values have to be identical."""
+    """Return whether two fingerprints agree. Other objects must be identical."""
     if isinstance(one, Tensor) and isinstance(other, Tensor):
         return same_values(one, other)
     if isinstance(one, tuple) and isinstance(other, tuple):
@@ -131,7 +138,7 @@ def _same_fingerprint(one: Any, other: Any) -> bool:
 
 
 def _restore_container(now: Any, before: Any) -> None:
-    """The contents of a container as they were; nothing is done if they are."""
+    """Restore the contents of a container if they have changed."""
     if isinstance(now, set):
         same_parts = now == before
     elif isinstance(now, dict):
@@ -144,12 +151,12 @@ def _restore_container(now: Any, before: Any) -> None:
 
 
 SEED = 20_260_101
-"""Of torch's own generators during a check: dropout must drop the same every time."""
+"""Seed of torch's generators during a check, so dropout is the same in every run."""
 
 
 @contextmanager
 def preserve_state(model: nn.Module) -> Iterator[ModelSnapshot]:
-    """Restore what runs of the model change: torch's generators, parameters, buffers, and its attributes."""
+    """Restore torch's generators, parameters, buffers and attributes after the block."""
     devices = sorted({p.device.index or 0 for p in model.parameters() if p.device.type == "cuda"})
     held = ModelSnapshot.of(model)
     with torch.random.fork_rng(devices):
@@ -161,7 +168,7 @@ def preserve_state(model: nn.Module) -> Iterator[ModelSnapshot]:
 
 @contextmanager
 def without_dropout(model: nn.Module) -> Iterator[None]:
-    """Nothing is dropped by the layers of torch, which stay in the mode in which they are."""
+    """Set the rates of all dropout layers to 0 inside the block; their modes stay."""
     kept = list(_dropout_rates(model))
     for module, name, _ in kept:
         setattr(module, name, 0.0)
@@ -173,12 +180,12 @@ def without_dropout(model: nn.Module) -> Iterator[None]:
 
 
 def has_dropout(model: nn.Module) -> bool:
-    """Whether a layer of torch in training mode drops values."""
+    """Return whether a layer in training mode applies dropout."""
     return any(module.training for module, _, _ in _dropout_rates(model))
 
 
 def _dropout_rates(model: nn.Module) -> Iterator[tuple[nn.Module, str, float]]:
-    """Layers that drop values, each with the attribute that holds its positive rate."""
+    """Yield layers with dropout, and the name and value of the attribute with the rate."""
     for module in model.modules():
         name = "p" if isinstance(module, _DropoutNd) else "dropout"
         value = getattr(module, name, None)
@@ -187,7 +194,7 @@ def _dropout_rates(model: nn.Module) -> Iterator[tuple[nn.Module, str, float]]:
 
 
 def reseed() -> None:
-    """Begin again with the same random numbers; only inside of `untouched`."""
+    """Reset torch's generators to the same seed. Use only inside `preserve_state`."""
     torch.default_generator.manual_seed(SEED)
     if torch.cuda.is_initialized():
         for generator in torch.cuda.default_generators:
@@ -195,37 +202,38 @@ def reseed() -> None:
 
 
 def check_no_retained_data(model: nn.Module, examples: Examples, start: ModelSnapshot) -> None:
-    """Refuse a model that keeps something of examples; ``start`` is what it held before it was run at all."""
+    """Refuse a model with data of examples in its attributes. ``start`` is its state before any run."""
     one = _snapshot_after_run(model, examples, start, shift=0)
     other = _snapshot_after_run(model, examples, start, shift=1)
     reseed()
     args, kwargs = examples.batch(EXAMPLES)
     model(*args, **kwargs)
     again = ModelSnapshot.of(model, attributes_only=True)
-    # Where the rows of both batches are not all different, nothing is shown by what they leave.
+    # If the batches share rows, equal results of both runs prove nothing.
     before = other if examples.has_distinct_rows(EXAMPLES) else start
     name = before.first_difference(one) or other.first_difference(again)
     if name is not None:
         raise AssumptionError(
-            f"the attribute {name!r} is changed by the forward pass (a tensor, or a list or dict with other contents): "
-            f"it would hold private data, without noise, and carry examples from one batch into the next. Keep it in a "
-            f"local variable, or return it; what depends on no example, make in __init__."
+            f"the forward pass changes the attribute {name!r} (a tensor, or the contents of a list or dict): it would "
+            f"hold private data without noise, and carry examples from one batch into the next.",
+            remedy="Use a local variable, or return the value. Create values independent of the examples in __init__.",
         )
 
 
 def check_unchanged_buffers(model: nn.Module, start: ModelSnapshot) -> None:
-    """Refuse a model whose parameters or buffers are not what they were."""
+    """Refuse a model with changed parameters or buffers."""
     name = start.first_change(model)
     if name is not None:
         raise AssumptionError(
-            f"the buffer or parameter {name!r} is changed by the forward pass: it would hold private data, without "
-            f"noise, and carry examples from one batch into the next. Use a layer without running statistics "
-            f"(track_running_stats=False, nn.GroupNorm), or put it into eval mode; keep nothing of a batch in a buffer."
+            f"the forward pass changes the buffer or parameter {name!r}: it would hold private data without noise, and "
+            f"carry examples from one batch into the next.",
+            remedy="Use a layer without running statistics (track_running_stats=False, nn.GroupNorm), or put it into "
+            "eval mode; keep nothing of a batch in a buffer.",
         )
 
 
 def _snapshot_after_run(model: nn.Module, examples: Examples, start: ModelSnapshot, *, shift: int) -> ModelSnapshot:
-    """What a run leaves behind."""
+    """Return the attributes after a run from the first state."""
     start.restore()
     reseed()
     args, kwargs = examples.batch(EXAMPLES, shift=shift)

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How a model uses bare parameters, seen on synthetic inputs: what is not understood is never lifted.
+"""Uses of bare parameters, observed on synthetic inputs. Only recognized uses are lifted.
 
-The model runs twice, with 3 and with 5 examples: what has 3 rows and then 5 has one for each example, and what is the
-same size both times has not. Every function of torch that meets a trained parameter outside of a layer with a rule is
-applied with copies of the parameter as well, and both results are compared.
+The model runs twice, with 3 and with 5 examples. A tensor with 3 rows and then 5 has one row per example; a tensor of
+constant size does not. Each torch function of a trained parameter outside a layer with a rule is also applied to copies
+of the parameter, and both results are compared.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -39,10 +39,10 @@ from dperm.torch.gradients.sites import ParameterUses
 
 
 def batched_arguments(calls: Iterable[tuple[list[str], list[Any], list[Any]]]) -> dict[str, bool | None]:
-    """Which arguments have rows, from pairs of calls: names, and whether each argument has one for each example.
+    """Return for each argument name whether it has one row per example, from pairs of calls.
 
-    In a pair, a second number of examples tells rows from what has that length by chance. None stands for what is no
-    tensor.
+    Each call gives the names, and for each argument whether its length equals the batch size. The second batch size
+    excludes equality by chance. None marks arguments without rows.
     """
     found: dict[str, bool | None] = {}
     for names, first, second in calls:
@@ -54,7 +54,7 @@ def batched_arguments(calls: Iterable[tuple[list[str], list[Any], list[Any]]]) -
 
 
 def has_batch_length(leaf: Any, examples: int) -> bool | None:
-    """Whether a leaf has the length of the batch; None if it is no tensor, or a single number."""
+    """Return whether a leaf has the length of the batch; None for scalars and values without a tensor."""
     if not isinstance(leaf, Tensor) or leaf.dim() == 0:
         return None
     return len(leaf) == examples
@@ -66,16 +66,16 @@ class ModuleCall:
 
     Attributes
     ----------
-    above
-        The modules in whose calls it happened, the nearest first.
+    module, above
+        The module, and the modules around its call, nearest first.
     batched, whole
-        For each flattened argument whether it has a row for each example; whether all outputs with gradient have.
+        For each flattened argument, whether it has one row per example; and whether all outputs with gradient do.
     names, rows
-        The names of the arguments, and for each of them the same, or None if it is no tensor.
-    steps, met
-        What it did with bare parameters, and with which.
+        Names of the arguments, and for each whether it has one row per example, or None without a tensor.
+    steps, bare_parameters
+        Functions of bare parameters, and these parameters by id.
     why
-        Why this cannot be lifted; empty if it can.
+        Obstacle to lifting; empty if there is none.
     """
 
     module: nn.Module
@@ -90,7 +90,7 @@ class ModuleCall:
 
 
 class UseRecorder(TorchFunctionMode):
-    """Watches one run of a model with a known number of examples."""
+    """Mode of torch functions during one run of a model with a known number of examples."""
 
     def __init__(self, model: nn.Module, examples: int, is_opaque: Callable[[nn.Module], bool]) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ class UseRecorder(TorchFunctionMode):
         self._lifts: dict[int, tuple[Tensor, Tensor, ModuleCall]] = {}
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """The outputs of the model; calls of its modules are in ``frames``, or ``closed`` if opaque."""
+        """Run the model and return its outputs. Calls are stored in ``frames``, or in ``closed`` for opaque modules."""
         hooks: list[Any] = []
         for module in self._model.modules():
             hooks.append(module.register_forward_pre_hook(self._before, prepend=True, with_kwargs=True))
@@ -118,7 +118,7 @@ class UseRecorder(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Any function of torch."""
+        """Apply a torch function, and record it if it uses a bare parameter."""
         frame = self._stack[-1] if self._stack else None
         if frame is None or is_gradless(func):
             return func(*args, **(kwargs or {}))
@@ -146,7 +146,7 @@ class UseRecorder(TorchFunctionMode):
         return result
 
     def _note(self, frame: ModuleCall, leaves: list[Any]) -> None:
-        """Note which parameters are met, and tensors of another module's making."""
+        """Record the bare parameters, and mark tensors made by another module as obstacles."""
         for leaf in leaves:
             if id(leaf) in self._parameters:
                 frame.bare_parameters[id(leaf)] = self._parameters[id(leaf)]
@@ -154,7 +154,7 @@ class UseRecorder(TorchFunctionMode):
                 self._lifts[id(leaf)][2].why = frame.why = "a function of parameters leaves the module"
 
     def _tried(self, frame: ModuleCall, step: LiftStep, leaves: list[Any], spec: Any, result: Any) -> str:
-        """Apply the step to lifts, and compare."""
+        """Apply the step to lifts and compare; return the obstacle, or an empty string."""
         lifts = [self._lift(frame, leaf) for leaf, role in zip(leaves, step.roles, strict=True) if role == PARAMETER]
         name = getattr(step.function, "__name__", "a function")
         try:
@@ -166,7 +166,7 @@ class UseRecorder(TorchFunctionMode):
                     values = torch.utils._pytree.tree_map(lambda lift: lift[0], values)
                 if agrees(values, result):
                     return ""
-        except Exception:  # whatever vmap cannot do
+        except Exception:  # vmap may raise any exception
             return f"{name} cannot be applied to one example alone"
         return f"{name} mixes the examples, or has them not first"
 
@@ -242,13 +242,13 @@ def _detached(leaf: Any) -> Any:
 
 
 SIZES = (3, 5)
-"""Examples of the two runs: what has that many rows both times has one for each example."""
+"""Examples in the two runs."""
 Make = Callable[[int], tuple[tuple[Any, ...], dict[str, Any]]]
-"""From a number of examples to arguments of the model."""
+"""Function from a number of examples to model arguments."""
 
 
 def probe_parameter_uses(model: nn.Module, make: Make, is_opaque: Callable[[nn.Module], bool]) -> ParameterUses:
-    """The findings of runs with arguments from ``make``; nobody looks into modules that are ``opaque``."""
+    """Return the uses of bare parameters, from runs with arguments of ``make``. Opaque modules are not inspected."""
     runs, closed = [], []
     for examples in SIZES:
         recorder = UseRecorder(model, examples, is_opaque)
@@ -287,7 +287,7 @@ def _parameter_uses(
 
 
 def _script(calls: Sequence[ModuleCall], parameters: tuple[nn.Parameter, ...]) -> tuple[LiftScript | None, str]:
-    """The script that all calls follow, or why there is none."""
+    """Return the script common to all calls, or None and the reason."""
     why = next((call.why for call in calls if call.why), "")
     if why:
         return None, why
@@ -302,7 +302,7 @@ def _script(calls: Sequence[ModuleCall], parameters: tuple[nn.Parameter, ...]) -
 def _host(
     model: nn.Module, call: ModuleCall, frames: dict[nn.Module, list[ModuleCall]], bare_parameters: Iterable[int]
 ) -> nn.Module:
-    """The nearest module that can be run again for what a call did: it holds the parameters, with rows in and out."""
+    """Return the nearest module suitable for a second run: it holds the parameters, with rows in inputs and outputs."""
     wanted = set(bare_parameters)
     for module in (call.module, *call.above):
         fits = all(any(one.batched) and one.whole for one in frames[module])
@@ -312,7 +312,7 @@ def _host(
 
 
 def _rows(runs: Sequence[dict[nn.Module, list[ModuleCall]]]) -> dict[nn.Module, BatchedArguments]:
-    """By module, which arguments have a row for each example."""
+    """Return for each module the arguments with one row per example."""
     return {
         module: batched_arguments(
             (one.names, one.rows, two.rows) for one, two in zip(calls, runs[1].get(module, ()), strict=False)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Inputs of the shapes and types of a batch, and of none of its values."""
+"""Synthetic inputs with the shapes and types of a batch, and without its values."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,19 +14,21 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 from dperm.errors import ParameterError
 
 Inputs = Any
-"""What a model is called with: a tensor, a tuple of positional arguments, or a mapping of keyword arguments."""
+"""Arguments of a model call: a tensor, a tuple of positional arguments, or a mapping of keyword arguments."""
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 """Positional and keyword arguments."""
 EXAMPLES = 3
+"""Examples in the batches of most checks."""
 GOLDEN = 0.6180339887498949
+"""Golden section, for irregular patterns."""
 PERIOD = 65_537
-"""After so many numbers a pattern begins again."""
+"""Length after which a pattern repeats."""
 LARGE = 1_000_000
-"""Models with more trained parameters are tried on fewer examples: their check costs two ordinary steps at most."""
+"""Number of trained parameters from which checks use fewer examples, at the cost of two ordinary steps at most."""
 
 
 def arguments(inputs: Inputs) -> Call:
-    """Positional and keyword arguments of a call."""
+    """Return positional and keyword arguments of a call."""
     if isinstance(inputs, Mapping):
         return (), dict(inputs)
     if isinstance(inputs, tuple | list):
@@ -35,24 +37,28 @@ def arguments(inputs: Inputs) -> Call:
 
 
 def is_large(model: nn.Module) -> bool:
-    """Whether a model has more than `LARGE` trained parameters."""
+    """Return whether a model has more than `LARGE` trained parameters."""
     return sum(value.numel() for value in model.parameters() if value.requires_grad) > LARGE
 
 
 @dataclass(frozen=True)
 class Examples:
-    """Examples for a check: synthetic ones, or the user's own, if they are public.
+    """Examples for a check: synthetic, or the user's own if they are public.
 
-    A tensor of ``inputs`` has the examples first if its first dimension is that of the first tensor; others, and what
-    is no tensor, are the same for any number of examples.
+    A tensor in ``inputs`` is batched if its first dimension equals that of the first tensor. Other values are shared by
+    all examples.
 
     Attributes
     ----------
+    inputs
+        Batch with the shapes and types to imitate.
+    public
+        Whether to use the values of ``inputs``.
     integers, lowest
-        Integers are ``integers`` different ones at most, from ``lowest`` on; 0 means that all of them are 1.
+        Largest number of different integers, and the smallest one. 0 means: all integers are 1.
     varied
-        Whether rows differ in size: floats by their scale, from 0.1 to 10, integers by the largest of them, booleans by
-        how many are true.
+        Whether rows differ in size: floats by their scale, from 0.1 to 10; integers by their maximum; booleans by the
+        share of True.
     """
 
     inputs: Inputs
@@ -62,18 +68,18 @@ class Examples:
     varied: bool = False
 
     def batch(self, examples: int, *, shift: int = 0) -> Call:
-        """Arguments for the given number of examples: others for another ``shift``."""
+        """Return arguments for this number of examples. Another ``shift`` gives other examples."""
         leaves, spec = tree_flatten(arguments(self.inputs))
         size = self._size(leaves)
         found = [self._leaf(leaf, size, examples, shift) for leaf in leaves]
         return tree_unflatten(found, spec)  # type: ignore[no-any-return]
 
     def with_other_row(self, examples: int, row: int) -> Call:
-        """The same with another example in one row."""
+        """Return the batch with another example in one row."""
         return self.replace_row(self.batch(examples), row, self.batch(examples, shift=1))
 
     def replace_row(self, call: Call, row: int, other: Call) -> Call:
-        """The call with one row of the other one, in the same place."""
+        """Return the call with one row from another call, at the same position."""
         leaves, spec = tree_flatten(call)
         for place, its in enumerate(tree_flatten(other)[0]):
             if self._batched()[place]:
@@ -82,13 +88,13 @@ class Examples:
         return tree_unflatten(leaves, spec)  # type: ignore[no-any-return]
 
     def select_rows(self, call: Call, rows: Sequence[int]) -> Call:
-        """The call with these of its rows, in this order."""
+        """Return the call with these rows, in this order."""
         leaves, spec = tree_flatten(call)
         chosen = [leaf[list(rows)] if own else leaf for leaf, own in zip(leaves, self._batched(), strict=True)]
         return tree_unflatten(chosen, spec)  # type: ignore[no-any-return]
 
     def with_nan_row(self, call: Call, row: int) -> Call:
-        """The call with numbers in one row that are none."""
+        """Return the call with NaN in all floats of one row."""
         leaves, spec = tree_flatten(call)
         for place, own in enumerate(self._batched()):
             if own and leaves[place].is_floating_point():
@@ -97,13 +103,13 @@ class Examples:
         return tree_unflatten(leaves, spec)  # type: ignore[no-any-return]
 
     def _batched(self) -> list[bool]:
-        """For each leaf whether it has the examples first."""
+        """Return for each leaf whether it has the examples first."""
         given, _ = tree_flatten(arguments(self.inputs))
         size = self._size(given)
         return [_is_batched(leaf, size) for leaf in given]
 
     def has_distinct_rows(self, examples: int) -> bool:
-        """Whether each row of a batch, of one of its tensors at least, is another one for the next shift."""
+        """Return whether each row of a batch differs from the next shift, in at least one tensor."""
         given, _ = tree_flatten(arguments(self.inputs))
         size = self._size(given)
         one, other = (tree_flatten(self.batch(examples, shift=shift))[0] for shift in (0, 1))
@@ -127,14 +133,16 @@ class Examples:
         sizes = [len(leaf) for leaf in leaves if isinstance(leaf, Tensor) and leaf.dim()]
         if not sizes or not sizes[0]:
             raise ParameterError(
-                "inputs must hold a tensor whose first dimension is that of the examples, got none. Give a batch of "
-                "inputs as the model is called with: a tensor, a tuple, or a dict of keyword arguments."
+                argument="inputs",
+                rule="must hold a tensor with the examples as its first dimension",
+                got="none",
+                remedy="Pass a batch in the form of a model call: a tensor, a tuple, or a dict of keyword arguments.",
             )
         return sizes[0]
 
 
 def pattern(shape: tuple[int, ...], like: Tensor, *, shift: int = 0, integers: int = 2) -> Tensor:
-    """Numbers in (-1, 1) of a long period, integers below ``integers``, or booleans of which one in three is true."""
+    """Return numbers in (-1, 1) with a long period, integers below ``integers``, or booleans with one True in three."""
     size = math.prod(shape)
     if (like.is_floating_point() or like.is_complex()) and size > PERIOD:
         once = pattern((PERIOD,), like, shift=shift)
@@ -150,14 +158,14 @@ def pattern(shape: tuple[int, ...], like: Tensor, *, shift: int = 0, integers: i
 
 
 def _varied(shape: tuple[int, ...], like: Tensor, shift: int, lowest: int, integers: int) -> Tensor:
-    """Rows of different sizes."""
+    """Return rows of different magnitudes, from a fixed pattern."""
     steps = torch.arange(math.prod(shape), dtype=torch.float64, device=like.device)
     width, last = math.prod(shape[1:]), shape[-1] if len(shape) > 1 else 1
     size = _irregular((steps / max(width, 1)).floor() + 5 + 31 * shift)  # one for each row, in [0, 1)
     found = _irregular(steps + 7919 * shift)
     if like.dtype is torch.bool:
         values = found < 0.15 + 0.75 * size
-        if last > 1:  # a row of a mask without a true or a false is often not allowed
+        if last > 1:  # many models refuse a mask row without a True or a False
             values = (values & (steps % last != 0)) | (steps % last == 1)
     elif like.is_floating_point() or like.is_complex():
         values = (2 * found - 1) * 10 ** (2 * size - 1)
@@ -167,7 +175,7 @@ def _varied(shape: tuple[int, ...], like: Tensor, shift: int, lowest: int, integ
 
 
 def _irregular(steps: Tensor) -> Tensor:
-    """Numbers in [0, 1): parts after the point of squares times the golden section, so that rows are not alike."""
+    """Return numbers in [0, 1): fractional parts of squares times the golden section, different in each row."""
     return ((steps % PERIOD + 1).square() * GOLDEN) % 1
 
 

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""On which inputs, and at which parameters, a model is tried out.
+"""Trials: the inputs and parameter values used to test a model.
 
-A model whose last layer is zero, or whose branches are scaled by zero, shows nothing of what it does before; one that
-sorts equal lengths does not sort. So there are two trials: the parameters as they are on inputs of one size, and others
-of a fixed pattern, on rows of different sizes. What a model cannot do in the second trial is no fault of it.
+A model with a zero last layer, or with branches scaled by zero, hides its earlier layers. A model with equal lengths
+has nothing to sort. So there are two trials: the current parameters on inputs of one size, and other parameters of a
+fixed pattern on rows of different sizes. A model may fail the second trial without being refused.
 """
 
 import math
@@ -19,21 +19,21 @@ from dperm.torch.model_checks.model_state import reseed
 from dperm.torch.model_checks.synthetic_inputs import Examples, pattern
 
 RANGES = ((1, 4), (1, 3), (1, 2), (0, 2), (0, 1), (1, 1))
-"""Lowest integer and how many there are, until the model runs: lengths that differ, then indices."""
+"""Smallest integer and number of integers, tried in this order: different lengths first, then indices."""
 LARGEST = 5
-"""Examples of a run that shows whether a trial is possible."""
+"""Examples in the run for testing whether a trial is possible."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """Examples for the model, and parameters with which it runs.
+    """Examples for the model, and parameter values for the run.
 
     Attributes
     ----------
     examples, others
-        The batch, and examples that may replace one of its rows.
+        The batch, and replacements for one of its rows.
     values
-        Values of all parameters; without them the parameters stay as they are.
+        Values of all parameters; empty for the current values.
     """
 
     examples: Examples
@@ -42,12 +42,12 @@ class Trial:
 
     @property
     def replaces_parameters(self) -> bool:
-        """Whether the parameters have other values than the model's own."""
+        """Whether the trial uses other parameter values than the model."""
         return bool(self.values)
 
     @contextmanager
     def applied_to(self, model: nn.Module) -> Iterator[None]:
-        """A block in which the model has the parameters of the trial."""
+        """Give the model the parameter values of the trial inside the block."""
         if not self.replaces_parameters:
             yield
             return
@@ -62,7 +62,7 @@ class Trial:
 
 
 def trials(model: nn.Module, examples: Examples) -> Sequence[Trial]:
-    """The trials of a model that runs on ``examples``; only inside of `untouched`."""
+    """Return the trials of a model for ``examples``. Use only inside `preserve_state`."""
     varied = _varied(model, examples)
     first = Trial(examples, () if varied is None else (varied,))
     values = tuple(_trial_values(parameter, number) for number, parameter in enumerate(model.parameters()))
@@ -74,7 +74,7 @@ def trials(model: nn.Module, examples: Examples) -> Sequence[Trial]:
 
 
 def _varied(model: nn.Module, examples: Examples) -> Examples | None:
-    """Rows of different sizes on which the model runs."""
+    """Return rows of different sizes accepted by the model, or None."""
     if examples.public:
         return None
     tried = (Examples(examples.inputs, integers=count, lowest=low, varied=True) for low, count in RANGES)
@@ -82,19 +82,19 @@ def _varied(model: nn.Module, examples: Examples) -> Examples | None:
 
 
 def _runs(model: nn.Module, trial: Trial) -> bool:
-    """Whether the model runs in a trial, and says something finite."""
+    """Return whether the model runs in a trial and returns a finite value."""
     try:
         with trial.applied_to(model):
             reseed()
             args, kwargs = trial.examples.batch(LARGEST)
             found = [leaf for leaf in tree_leaves(model(*args, **kwargs)) if isinstance(leaf, Tensor)]
         return all(bool(leaf.isfinite().any()) for leaf in found if leaf.requires_grad)
-    except Exception:  # anything that a forward pass may raise
+    except Exception:  # a forward pass may raise any exception
         return False
 
 
 def _trial_values(parameter: nn.Parameter, number: int) -> Tensor:
-    """Values in place of a parameter: activations keep their size in a matrix, and vectors have no zero."""
+    """Return values in place of a parameter: matrices preserve the scale of activations, and vectors have no zero."""
     if not parameter.is_floating_point():
         return parameter.data
     values = pattern(tuple(parameter.shape), parameter, shift=number + 1)

@@ -132,7 +132,7 @@ def test_an_output_size_decides_how_much_of_the_gradient_counts():
 
 @pytest.mark.parametrize(("layer", "shape"), [(nn.Conv2d(2, 3, 2), (2, 4, 4)), (nn.ConvTranspose1d(2, 3, 2), (2, 4))])
 def test_an_input_without_examples_is_refused(layer, shape):
-    with pytest.raises(AssumptionError, match=r"needs examples in the first dimension .* Give it a batch"):
+    with pytest.raises(AssumptionError, match=r"must have the examples as its first dimension .* Pass a batch"):
         engine_clipped_sum(layer, torch.randn(shape), wavy_losses)
 
 

@@ -128,12 +128,14 @@ def test_options_that_mix_examples_are_refused_before_anything_runs(kind, option
 
 
 def test_bags_with_offsets_are_refused():
-    with pytest.raises(AssumptionError, match=r"one row of indices for each example.*Give it shape \(batch, length\)"):
+    with pytest.raises(
+        AssumptionError, match=r"one row of indices for each example.*Pass indices of shape \(batch, length\)"
+    ):
         engine_clipped_sum(nn.EmbeddingBag(5, 3), [indices(6), torch.tensor([0, 2])], wavy_losses)
 
 
 def test_a_single_index_is_refused():
-    with pytest.raises(AssumptionError, match="needs examples in the first dimension"):
+    with pytest.raises(AssumptionError, match="must have the examples as its first dimension"):
         engine_clipped_sum(nn.Embedding(5, 3), torch.tensor(2), lambda model, at: model(at)[None].sum(1))
 
 

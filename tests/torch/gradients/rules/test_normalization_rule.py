@@ -102,7 +102,7 @@ def test_rows_that_are_not_finite_count_nothing(name, bad):
     ids=lambda value: type(value).__name__ if isinstance(value, nn.Module) else "",
 )
 def test_an_input_without_examples_is_refused(layer, shape):
-    with pytest.raises(AssumptionError, match="needs examples in the first dimension"):
+    with pytest.raises(AssumptionError, match="must have the examples as its first dimension"):
         engine_clipped_sum(layer, torch.randn(shape), wavy_losses)
 
 

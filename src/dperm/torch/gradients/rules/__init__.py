@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The rules, by the forward pass that they are true of: subclasses that keep it have them too."""
+"""Layer rules, indexed by forward pass. Subclasses with the same forward pass share the rule."""
 
 from collections.abc import Callable
 from typing import Any
@@ -33,10 +33,11 @@ RULES: dict[Callable[..., Any] | None, LayerRule] = {
     nn.GroupNorm.forward: group_norm_rule,
     nn.PReLU.forward: prelu_rule,
 }
+"""Rules by forward function."""
 SUBSTITUTES: dict[Callable[..., Any] | None, Callable[[Any, Tape], Callable[..., Any]]] = {
     nn.Embedding.forward: embedding,
     nn.EmbeddingBag.forward: embedding_bag,
-    nn.InstanceNorm1d.forward: instance_norm,  # One forward pass for 1d, 2d and 3d.
+    nn.InstanceNorm1d.forward: instance_norm,  # 1d, 2d and 3d share one forward pass
     nn.LSTM.forward: recurrent(lstm_scan),
     nn.GRU.forward: recurrent(gru_scan),
     nn.RNN.forward: recurrent(elman_scan),
@@ -45,4 +46,4 @@ SUBSTITUTES: dict[Callable[..., Any] | None, Callable[[Any, Tape], Callable[...,
     nn.RNNCell.forward: cell(elman_step),
     nn.MultiheadAttention.forward: attention,
 }
-"""Makers of forward passes with the same results that write on a tape."""
+"""Factories of forward passes with the same results, but with records on a tape."""

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Attention layers, `torch.nn.MultiheadAttention`: their projections are linear layers that torch never calls."""
+"""Attention layers, `torch.nn.MultiheadAttention`: projections and their rules.
+
+torch never calls the projections as modules. They are linear layers, with their matrices in one parameter or in three.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -20,7 +23,7 @@ from dperm.torch.gradients.tape import Tape, Uses
 
 
 class _Joined(torch.autograd.Function):
-    """Tensors (examples, time, width) as they are; the marker gets all their gradients, in one row for each example."""
+    """Identity on tensors (examples, time, width). The marker receives all their gradients, one row per example."""
 
     @staticmethod
     def forward(ctx: Any, marker: Tensor, *parts: Tensor) -> tuple[Tensor, ...]:
@@ -33,14 +36,14 @@ class _Joined(torch.autograd.Function):
 
 
 def join_with_marker(*parts: Tensor) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """A marker at which the gradients of all parts arrive, and the parts."""
+    """Return a marker tensor for the gradients of all parts, and the parts."""
     width = sum(part[0].numel() for part in parts)
     marker = parts[0].new_zeros(1).expand(len(parts[0]), width).requires_grad_()
     return marker, _Joined.apply(marker, *parts)  # type: ignore[no-untyped-call]
 
 
 def split_joined(grad: Tensor, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
-    """The gradients of the parts, by their shapes without examples."""
+    """Return the gradients of the parts, given their shapes without examples."""
     sizes = [steps * width for steps, width in shapes]
     return [part.view(len(grad), *shape) for part, shape in zip(grad.split(sizes, 1), shapes, strict=True)]
 
@@ -48,7 +51,7 @@ def split_joined(grad: Tensor, shapes: Sequence[Sequence[int]]) -> list[Tensor]:
 def projections(
     module: nn.MultiheadAttention, tape: Tape, query: Tensor, key: Tensor, value: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Queries, keys and values (examples, heads, time, width of a head) of inputs as the layer takes them."""
+    """Return queries, keys and values (examples, heads, time, head width) for inputs in the layout of the layer."""
     if module.in_proj_weight is not None and query is key and key is value:
         packed = F.linear(query, module.in_proj_weight, module.in_proj_bias)
         tape.record(_PACKED[module.batch_first], module, (query,), packed)
@@ -66,12 +69,12 @@ def projections(
 
 
 def heads_first(values: Tensor, module: nn.MultiheadAttention) -> Tensor:
-    """(examples, heads, time, width) of values with examples and time as the layer has them."""
+    """Return values as (examples, heads, time, width), from the layout of the layer."""
     return values.permute(0, 2, 1, 3) if module.batch_first else values.permute(1, 2, 0, 3)
 
 
 def _separate(module: nn.MultiheadAttention) -> tuple[tuple[Tensor, ...], tuple[Tensor | None, ...]]:
-    """Matrices and what is added to their products, for queries, keys and values."""
+    """Return the matrices and biases of queries, keys and values."""
     bias = module.in_proj_bias
     biases: tuple[Tensor | None, ...] = (None, None, None) if bias is None else bias.chunk(3)
     if module.in_proj_weight is not None:
@@ -93,7 +96,7 @@ _PACKED = {True: _batch_first, False: _time_first}
 
 @dataclass(frozen=True)
 class _Separate:
-    """The rule of three projections, by the shapes (time, width) of their results."""
+    """Rule of three projections, given the shapes (time, width) of their results."""
 
     shapes: tuple[tuple[int, int], ...]
 
@@ -118,7 +121,7 @@ class _Separate:
 
 
 def attention(module: nn.MultiheadAttention, tape: Tape) -> Callable[..., Any]:
-    """The forward pass that notes the uses of the projections."""
+    """Return a forward pass with records of the projections."""
     original = module.forward
     _check_module(module)
 
@@ -132,7 +135,7 @@ def attention(module: nn.MultiheadAttention, tape: Tape) -> Callable[..., Any]:
         average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:
-        # torch has a message for a causal hint without a mask
+        # torch itself refuses a causal hint without a mask
         if not in_training(module) or (is_causal and attn_mask is None):
             return original(
                 query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal
@@ -160,7 +163,7 @@ def _attend(
     causal: bool,
     need_weights: bool,
 ) -> tuple[Tensor, Tensor | None]:
-    """softmax(q k' / sqrt(width) + mask) v, and the weights if they are asked for."""
+    """Return softmax(q k' / sqrt(width) + mask) v, and the attention weights if needed."""
     dropout = module.dropout if module.training else 0.0
     if not need_weights:
         return F.scaled_dot_product_attention(q, k, v, mask, dropout, causal), None
@@ -172,7 +175,7 @@ def _attend(
 
 
 def _output(module: nn.MultiheadAttention, tape: Tape, values: Tensor) -> Tensor:
-    """The projection of (examples, heads, time, width), with the dimensions as the layer has them."""
+    """Return the output projection of (examples, heads, time, width), in the layout of the layer."""
     merged = values.transpose(1, 2).flatten(2)
     found = F.linear(merged, module.out_proj.weight, module.out_proj.bias)
     tape.record(linear_rule, module.out_proj, (merged,), found)
@@ -180,7 +183,7 @@ def _output(module: nn.MultiheadAttention, tape: Tape, values: Tensor) -> Tensor
 
 
 def _with_bias(module: nn.MultiheadAttention, tape: Tape, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
-    """Keys and values, and the learned ones and those of zeros that the layer adds to each sequence."""
+    """Return keys and values extended by the learned bias and the zeros added by the layer."""
     found = []
     for values, bias in ((k, module.bias_k), (v, module.bias_v)):
         parts = [values]
@@ -196,7 +199,7 @@ def _with_bias(module: nn.MultiheadAttention, tape: Tape, k: Tensor, v: Tensor) 
 
 @dataclass(frozen=True)
 class _Copied:
-    """The rule of a parameter of which every example has a copy."""
+    """Rule of a parameter with one copy per example."""
 
     parameter: nn.Parameter
 
@@ -205,7 +208,7 @@ class _Copied:
 
 
 def _mask(mask: Tensor | None, padding: Tensor | None, q: Tensor, k: Tensor) -> Tensor | None:
-    """What is added to the scores (examples, heads, time, time of keys); added keys are never masked."""
+    """Return the mask added to the scores (examples, heads, time, key time). Added keys are never masked."""
     found = None
     if mask is not None:
         found = _added(mask, q, k)
@@ -217,7 +220,7 @@ def _mask(mask: Tensor | None, padding: Tensor | None, q: Tensor, k: Tensor) -> 
 
 
 def _added(mask: Tensor, q: Tensor, k: Tensor) -> Tensor:
-    """The mask as numbers, with zeros for added keys."""
+    """Return the mask as numbers, with zeros for added keys."""
     if mask.dtype is torch.bool:
         mask = torch.zeros_like(mask, dtype=q.dtype).masked_fill_(mask, -math.inf)
     more = k.shape[2] - mask.shape[-1]
@@ -227,14 +230,14 @@ def _added(mask: Tensor, q: Tensor, k: Tensor) -> Tensor:
 def _check_inputs(*inputs: Tensor) -> None:
     if any(values.dim() != 3 for values in inputs):
         raise AssumptionError(
-            "MultiheadAttention got a sequence without a batch dimension, so there is one example only. Give inputs "
-            "of three dimensions."
+            "MultiheadAttention got a sequence without a batch dimension: a single example.",
+            remedy="Pass inputs with three dimensions.",
         )
 
 
 def _check_module(module: nn.MultiheadAttention) -> None:
     if not isinstance(module.out_proj.weight, nn.Parameter):
         raise AssumptionError(
-            "MultiheadAttention has an out_proj whose weight is computed from other parameters, so their gradients are "
-            "not known. Remove the parametrization of out_proj."
+            "MultiheadAttention computes the weight of out_proj from other parameters, so their gradients are unknown.",
+            remedy="Remove the parametrization of out_proj.",
         )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Cells: one step of a recurrent layer, whose two products are linear layers; the rest is left to autograd."""
+"""Recurrent cells, one step of a recurrent layer. Their two products are linear layers; autograd handles the rest."""
 
 from collections.abc import Callable
 from typing import Any, cast
@@ -15,11 +15,11 @@ from dperm.torch.gradients.rules.recurrent import in_training
 from dperm.torch.gradients.tape import Tape, Uses
 
 CellStep = Callable[[Tensor, Tensor, tuple[Tensor, ...], nn.RNNCellBase], tuple[Tensor, ...]]
-"""From products with inputs and with the state, and the states, to the next states."""
+"""Function from the products with inputs and states, and the states, to the next states."""
 
 
 def cell(step: CellStep) -> Callable[[Any, Tape], Callable[..., Any]]:
-    """The maker of forward passes for cells with this step."""
+    """Return a factory of forward passes for cells with this step."""
 
     def make(module: nn.RNNCellBase, tape: Tape) -> Callable[..., Any]:
         original = module.forward
@@ -41,14 +41,14 @@ def cell(step: CellStep) -> Callable[[Any, Tape], Callable[..., Any]]:
 
 
 def lstm_step(inputs: Tensor, hidden: Tensor, states: tuple[Tensor, ...], module: nn.RNNCellBase) -> tuple[Tensor, ...]:
-    """(h, c)."""
+    """Return hidden and cell state (h, c) of an LSTM cell."""
     i, f, g, o = (inputs + hidden).chunk(4, 1)
     c = f.sigmoid() * states[1] + i.sigmoid() * g.tanh()
     return o.sigmoid() * c.tanh(), c
 
 
 def gru_step(inputs: Tensor, hidden: Tensor, states: tuple[Tensor, ...], module: nn.RNNCellBase) -> tuple[Tensor, ...]:
-    """(h,)."""
+    """Return the hidden state (h,) of a GRU cell."""
     (a_r, a_z, a_n), (s_r, s_z, s_n) = inputs.chunk(3, 1), hidden.chunk(3, 1)
     n = (a_n + (a_r + s_r).sigmoid() * s_n).tanh()
     return (torch.lerp(n, states[0], (a_z + s_z).sigmoid()),)
@@ -57,7 +57,7 @@ def gru_step(inputs: Tensor, hidden: Tensor, states: tuple[Tensor, ...], module:
 def elman_step(
     inputs: Tensor, hidden: Tensor, states: tuple[Tensor, ...], module: nn.RNNCellBase
 ) -> tuple[Tensor, ...]:
-    """(h,)."""
+    """Return the hidden state (h,) of a simple recurrent cell."""
     total = inputs + hidden
     return (total.tanh() if cast(nn.RNNCell, module).nonlinearity == "tanh" else total.relu(),)
 
@@ -65,8 +65,8 @@ def elman_step(
 def _states(module: nn.RNNCellBase, values: Tensor, hx: Any, count: int) -> tuple[Tensor, ...]:
     if values.dim() == 1:
         raise AssumptionError(
-            f"{type(module).__name__} got an input without a batch dimension, so there is one example only. Give "
-            f"inputs of two dimensions."
+            f"{type(module).__name__} got an input without a batch dimension: a single example.",
+            remedy="Pass inputs with two dimensions.",
         )
     if hx is None:
         return (values.new_zeros(len(values), module.hidden_size),) * count

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Convolutions are products with patches: the output at place t is W a_t + b, with a_t the patch of the input there.
+"""Convolutions as products with patches: the output at position t is W a_t + b, with a_t the input patch at t.
 
-So the gradient of W is sum_t g_t a_t', as for a linear layer. A transposed convolution is the adjoint of a convolution:
-its input meets the patches of the gradient at its output.
+The gradient of W is sum_t g_t a_t', as for a linear layer. A transposed convolution is the adjoint of a convolution:
+its input is multiplied with patches of its output gradient. A native kernel processes the patches of one example at a
+time, so they stay in the cache.
 """
 
 import math
@@ -25,11 +26,11 @@ from dperm.torch.gradients.tape import Uses
 from dperm.torch.native.kernels import is_faster, is_plain, kernels
 
 ROOM, LANES = 2**15, 16
-"""Numbers of the patches that are held at a time, and up to how many more a row of them may take."""
+"""Numbers in the patches held at a time, and the largest padding of a row of them."""
 
 
 class ConvolutionGradients(NamedTuple):
-    """Gradients (examples, channels, entries), their squared norms, and sums of values over places."""
+    """Gradients (examples, channels, entries), their squared norms, and sums of values over positions."""
 
     grads: Tensor
     squares: Tensor
@@ -39,14 +40,16 @@ class ConvolutionGradients(NamedTuple):
 def kernel_gradients(
     windows: Windows, images: Tensor, values: Tensor, margins: tuple[int, ...], scratch: Scratch
 ) -> ConvolutionGradients | None:
-    """What ``values`` (examples, channels, ...) make of the patches of ``images``, if a kernel can do it.
+    """Return the products of ``values`` (examples, channels, ...) with the patches of ``images``.
+
+    The result is None if no kernel applies.
 
     Parameters
     ----------
     margins
         Zeros around the images, in the order of ``pad``.
     scratch
-        For the gradients.
+        Memory for the gradients.
     """
     native, dims = kernels(), len(windows.sizes)
     if native is None or dims > 2 or len(images) != len(values) or is_in_torch_dispatch_mode():
@@ -78,7 +81,7 @@ def kernel_gradients(
 
 
 def _packed(windows: Windows, images: Tensor, margins: tuple[int, ...]) -> tuple[int, ...]:
-    """The numbers of ``Windows`` in ``convolution.cpp``; one dimension of space is the second of two."""
+    """Return the fields of ``Windows`` in ``convolution.cpp``. One spatial dimension counts as the second of two."""
     left, right, top, bottom = (*margins, 0, 0, 0, 0)[:4]
     high, wide = _two(tuple(images.shape[2:]))
     return (
@@ -97,13 +100,14 @@ def _two(numbers: tuple[int, ...]) -> tuple[int, int]:
 
 
 Convolution = nn.Conv1d | nn.Conv2d | nn.Conv3d | nn.ConvTranspose1d | nn.ConvTranspose2d | nn.ConvTranspose3d
+"""Supported convolution layers."""
 _SCRATCH: WeakKeyDictionary[nn.Module, Scratch] = WeakKeyDictionary()
 FEW = 2**18
-"""Numbers in the patches that are held at a time: memory that is used again, and stays in the cache (measured)."""
+"""Numbers in the patches held at a time by torch: reused memory of the size of the cache (measured)."""
 
 
 def convolution_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-    """The rule of ``nn.Conv1d``, ``nn.Conv2d`` and ``nn.Conv3d``."""
+    """Return the uses of weight and bias of ``nn.Conv1d``, ``nn.Conv2d`` and ``nn.Conv3d``."""
     layer = cast(nn.Conv2d, module)
     check_examples(layer, inputs[0], dims=2 + len(layer.kernel_size))
     mode, sums = "constant" if layer.padding_mode == "zeros" else layer.padding_mode, None
@@ -114,7 +118,7 @@ def convolution_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor
 
 
 def transposed_convolution_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-    """The rule of ``nn.ConvTranspose1d``, ``nn.ConvTranspose2d`` and ``nn.ConvTranspose3d``."""
+    """Return the uses of ``nn.ConvTranspose1d``, ``nn.ConvTranspose2d`` and ``nn.ConvTranspose3d``."""
     layer = cast(nn.ConvTranspose2d, module)
     check_examples(layer, inputs[0], dims=2 + len(layer.kernel_size))
     if (weight := trained_parameter(layer, "weight")) is not None:
@@ -125,9 +129,9 @@ def transposed_convolution_rule(module: nn.Module, inputs: tuple[Tensor, ...], g
 def _weight_gradients(
     layer: Convolution, images: Tensor, values: Tensor, mode: str
 ) -> tuple[GradientFactor, Tensor | None]:
-    """The gradient of the weight: ``values`` (examples, channels, ...) have met the patches of ``images``.
+    """Return the gradient of the weight for ``values`` (examples, channels, ...) multiplied with patches of ``images``.
 
-    With it their sums over places, if these were found on the way.
+    The second result holds the sums of the values over positions, if the kernel has computed them.
     """
     windows = Windows(images.shape[1], layer.kernel_size, layer.stride, layer.dilation, tuple(values.shape[2:]))
     margins, shape = tuple(_margins(layer)), tuple(layer.weight.shape)
@@ -142,7 +146,7 @@ def _weight_gradients(
 
 
 def _by_torch(layer: Convolution, windows: Windows, padded: Tensor, values: Tensor) -> GradientFactor:
-    """The gradient of the weight, in operations of torch."""
+    """Return the gradient of the weight, computed by torch operations."""
     shape = tuple(layer.weight.shape)
     if layer.groups > 1:
         values = values.unflatten(1, (layer.groups, -1))
@@ -160,12 +164,13 @@ def _by_torch(layer: Convolution, windows: Windows, padded: Tensor, values: Tens
 
 
 def _instantiated(layer: Convolution, windows: Windows, padded: Tensor, values: Tensor) -> tuple[Tensor, Tensor | None]:
-    """The gradients of all examples, for a few at a time: patches take several times the memory of an image.
+    """Return the stored gradients of all examples, computed for a few examples at a time.
 
-    With them their squared norms, while they are in the cache.
+    Patches take several times the memory of an image. The second result holds the squared norms, computed while the
+    gradients are in the cache.
     """
     if is_in_torch_dispatch_mode() or not values.is_cpu:
-        # A trace has all of them at once: a graph of many small products takes minutes to compile.
+        # A trace processes all examples at once: a graph of many small products takes minutes to compile.
         return torch.bmm(values, windows.patches(padded)), None
     entries = windows.channels * math.prod(windows.sizes)
     held = _SCRATCH.setdefault(layer, Scratch(1))
@@ -182,7 +187,7 @@ def _padded(values: Tensor, margins: Sequence[int], mode: str) -> Tensor:
 
 
 def _margins(layer: Convolution) -> Sequence[int]:
-    """What is added around the input, in the order of ``pad``: the last dimension first."""
+    """Return the padding of the input in the order of ``pad``: last dimension first."""
     if layer.padding == "valid":
         return []
     if layer.padding == "same":

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The scan of a simple recurrent layer: h_t = f(W x + U h_{t-1} + b), f = tanh or relu; f' is known from h_t."""
+"""Scan of a simple recurrent layer: h_t = f(W x + U h_{t-1} + b), f = tanh or relu. f' is computed from h_t."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from dperm.torch.gradients.tape import Tape
 def elman_scan(
     way: ScanDirection, inputs: Tensor, states: tuple[Tensor, ...], module: nn.RNNBase, tape: Tape
 ) -> tuple[Tensor, ...]:
-    """Hidden states after each step."""
+    """Return the hidden states after each step."""
     marker = Marker.of((*inputs.shape[:2], module.hidden_size), way.inputs, way.states)
     bent = module.mode == "RNN_TANH"
     hidden, before = _ElmanScan.apply(marker.gates, inputs, states[0], way, bent)  # type: ignore[no-untyped-call]
@@ -24,7 +24,7 @@ def elman_scan(
 
 
 class _ElmanScan(torch.autograd.Function):
-    """Hidden states (T, B, H) of inputs (T, B, D), and those before each step; ``bent`` for tanh."""
+    """Hidden states (T, B, H) of inputs (T, B, D), and the states before each step. ``bent`` means tanh."""
 
     @staticmethod
     def forward(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Embeddings: the gradient at what was looked up is that of the rows of the table."""
+"""Embeddings: the gradient at a looked-up vector is the gradient of its table row."""
 
 import math
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from dperm.torch.gradients.tape import Tape, Uses
 
 
 def embedding(module: nn.Embedding, tape: Tape) -> Callable[[Tensor], Tensor]:
-    """The forward pass of ``nn.Embedding``, refused if it changes the table or its gradient mixes examples."""
+    """Return the forward pass of ``nn.Embedding``. Refuse options with a changed table or mixed examples."""
     check_table(module)
 
     def forward(input: Tensor) -> Tensor:
@@ -29,14 +29,14 @@ def embedding(module: nn.Embedding, tape: Tape) -> Callable[[Tensor], Tensor]:
 
 
 def embedding_bag(module: nn.EmbeddingBag, tape: Tape) -> Callable[..., Tensor]:
-    """The forward pass of ``nn.EmbeddingBag`` for bags of one length."""
+    """Return the forward pass of ``nn.EmbeddingBag`` for bags of equal length."""
     check_table(module)
 
     def forward(input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
         if input.dim() != 2 or offsets is not None:
             raise AssumptionError(
-                "an EmbeddingBag needs one row of indices for each example, got bags in one dimension with offsets. "
-                "Give it shape (batch, length), with padding_idx in the layer for bags that are shorter."
+                "an EmbeddingBag needs one row of indices for each example, got bags in one dimension with offsets.",
+                remedy="Pass indices of shape (batch, length), and set padding_idx in the layer for shorter bags.",
             )
         output = type(module).forward(module, input, offsets, per_sample_weights)
         shares = () if per_sample_weights is None else (per_sample_weights,)
@@ -47,7 +47,7 @@ def embedding_bag(module: nn.EmbeddingBag, tape: Tape) -> Callable[..., Tensor]:
 
 
 def embedding_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-    """The rule of ``nn.Embedding``."""
+    """Return the table rows used by ``nn.Embedding``."""
     layer, indices = cast(nn.Embedding, module), inputs[0]
     examples, places = indices.shape[0], math.prod(indices.shape[1:])
     indices, grads = indices.reshape(examples, places), grad.reshape(examples, places, grad.shape[-1])
@@ -58,7 +58,7 @@ def embedding_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) 
 
 
 def embedding_bag_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-    """The rule of ``nn.EmbeddingBag``."""
+    """Return the table rows used by ``nn.EmbeddingBag``."""
     layer, indices = cast(nn.EmbeddingBag, module), inputs[0]
     counts = indices != (-1 if layer.padding_idx is None else layer.padding_idx)
     if layer.mode == "max":
@@ -72,27 +72,30 @@ def embedding_bag_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tens
 
 
 def _of_largest(table: Tensor, indices: Tensor, counts: Tensor, grad: Tensor) -> Tensor:
-    """(examples, T, d): each entry of the gradient at the place with the largest entry, the first of them."""
+    """Return gradients (examples, T, d), with each entry at the first position of its maximum."""
     values = table.detach()[indices].masked_fill_(~counts[:, :, None], -math.inf)
     largest = values.max(dim=1, keepdim=True).indices
     return grad.new_zeros(values.shape).scatter_(1, largest, grad[:, None, :])
 
 
 def check_table(layer: nn.Embedding | nn.EmbeddingBag) -> None:
-    """Refuse options that make a table, or its gradient, depend on other examples."""
+    """Refuse options with a table, or a gradient, dependent on other examples."""
     name = type(layer).__name__
     if layer.max_norm is not None:
         raise AssumptionError(
-            f"the forward pass must not change weights, but an {name} with max_norm shortens the rows that a batch "
-            f"looks up, which shows what they are. Set max_norm=None; clipping bounds the gradients."
+            f"the forward pass must not change weights, but an {name} with max_norm shortens the rows looked up by a "
+            f"batch and so reveals them.",
+            remedy="Set max_norm=None; clipping bounds the gradients.",
         )
     if layer.scale_grad_by_freq:
         raise AssumptionError(
             f"an example's gradient must not depend on other examples, but an {name} with scale_grad_by_freq divides "
-            f"by counts in the batch. Set scale_grad_by_freq=False."
+            f"by counts in the batch.",
+            remedy="Set scale_grad_by_freq=False.",
         )
     if layer.sparse:
         raise AssumptionError(
-            f"private gradients have noise in every row, but an {name} with sparse=True promises the rows of the "
-            f"batch only. Set sparse=False, and use an optimizer for dense gradients."
+            f"private gradients have noise in every row, but an {name} with sparse=True returns only the rows of the "
+            f"batch.",
+            remedy="Set sparse=False, and use an optimizer for dense gradients.",
         )

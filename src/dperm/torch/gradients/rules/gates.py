@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Gates of recurrent layers: sums of products with matrices, whose gradient arrives at a marker that stands for them.
+"""Gates of recurrent layers: markers for their gradients, and the scan directions of a layer.
 
-A scan over time is one operation of autograd, and what it computes inside has no gradient edge. A *marker* is a tensor
-of zeros in the shape of the gates that the scan takes as an argument: the gradient that the scan returns for it is the
-gradient at the gates. In a backward pass that goes on beyond it, as in ordinary training, the matrices get theirs.
+A scan over time is one autograd operation, and its inner results have no gradient edge. A *marker* is a tensor of zeros
+in the shape of the gates, passed to the scan as an argument. The gradient returned for it is the gradient at the gates.
+In an ordinary backward pass beyond the marker, the matrices receive their gradients.
 """
 
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ from dperm.torch.gradients.factors import Dense, outer
 from dperm.torch.gradients.tape import Tape, Uses
 
 Matrix = tuple[nn.Parameter, nn.Parameter | None]
-"""A matrix and what is added to its products."""
+"""A matrix and its bias."""
 
 
 class _Mark(torch.autograd.Function):
-    """Zeros for gates sum_j W_j a_j + b_j; the inputs a_j are known after the scan."""
+    """Zeros for gates sum_j W_j a_j + b_j. The inputs a_j are known after the scan."""
 
     @staticmethod
     def forward(ctx: Any, shape: tuple[int, ...], inputs: list[Tensor], *weights: Any) -> Tensor:
@@ -43,7 +43,7 @@ class _Mark(torch.autograd.Function):
 
 @dataclass(frozen=True)
 class Marker:
-    """The marker of gates of ``shape`` (time, examples, width) or (examples, width), products with ``matrices``."""
+    """Marker for gates of ``shape`` (time, examples, width) or (examples, width), the products with ``matrices``."""
 
     matrices: tuple[Matrix, ...]
     inputs: list[Tensor]
@@ -51,18 +51,18 @@ class Marker:
 
     @classmethod
     def of(cls, shape: Sequence[int], *matrices: Matrix) -> "Marker":
-        """A new marker, which has a gradient if any of the matrices is trained."""
+        """Return a new marker, with a gradient if any matrix is trained."""
         inputs: list[Tensor] = []
         weights = [weight for matrix in matrices for weight in matrix]
         return cls(matrices, inputs, _Mark.apply(tuple(shape), inputs, *weights))  # type: ignore[no-untyped-call]
 
     def record(self, tape: Tape, module: nn.Module, *inputs: Tensor) -> None:
-        """Note what each of the matrices met, time first as the gates."""
+        """Record the inputs of each matrix, in the layout of the gates."""
         self.inputs.extend(value.detach() for value in inputs)
         tape.record(self._rule, module, inputs, self.gates)
 
     def _rule(self, module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-        """Sequence layers, examples first."""
+        """Return the uses of the matrices and biases, examples first."""
         grad, total = _examples_first(grad), None
         for (weight, bias), values in zip(self.matrices, inputs, strict=True):
             if weight.requires_grad:
@@ -78,9 +78,9 @@ def _examples_first(values: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class ScanDirection:
-    """One layer in one direction of time: the matrices that meet the inputs, and the states before each step.
+    """One layer in one direction of time: the matrices for the inputs and for the previous states.
 
-    ``ended`` (T, B, 1) says where sequences of different lengths are over, if they are read forwards.
+    ``padding`` (T, B, 1) marks the steps after the end of shorter sequences, read forwards.
     """
 
     inputs: Matrix
@@ -91,7 +91,7 @@ class ScanDirection:
 
     @classmethod
     def of(cls, module: nn.RNNBase, layer: int, *, reverse: bool) -> "ScanDirection":
-        """The matrices by their names in ``module``."""
+        """Return the matrices of ``module`` for this layer and direction."""
         end = f"_l{layer}_reverse" if reverse else f"_l{layer}"
         inputs, states = (
             (getattr(module, f"weight_{side}{end}"), getattr(module, f"bias_{side}{end}", None))
@@ -100,36 +100,36 @@ class ScanDirection:
         return cls(inputs, states, reverse, getattr(module, f"weight_hr{end}", None))
 
     def time_slices(self, values: Tensor) -> list[Tensor]:
-        """The slices along time, in the order in which they are visited."""
+        """Return the slices along time in the order of the scan."""
         slices = list(values.unbind(0))
         return slices[::-1] if self.reverse else slices
 
     def allocate_states(self, start: Tensor, steps: int) -> Tensor:
-        """Room for the states from ``start`` on, in the order of time: those of T steps, and one more at an end."""
+        """Return memory for T + 1 states along time, with ``start`` at the first step of the scan."""
         room = start.new_empty(steps + 1, *start.shape)
         room[-1 if self.reverse else 0] = start
         return room
 
     def mask_padding_(self, step: int, gates: Tensor) -> None:
-        """Zeros, in place, for sequences that are over: what grew beyond all numbers there would meet gradients 0."""
+        """Set padding to zero in place. Overflowed values there would multiply zero gradients to NaN."""
         if self.padding is not None:
             gates.masked_fill_(self.padding[step], 0)
 
     def mask_padding(self, values: Tensor) -> Tensor:
-        """Values (T, B, D) with zeros for sequences that are over."""
+        """Return values (T, B, D) with zeros for padding."""
         return values if self.padding is None else values.masked_fill(self.padding, 0)
 
     def after(self, trail: Tensor) -> Tensor:
-        """The states after each step."""
+        """Return the states after each step."""
         return trail[:-1] if self.reverse else trail[1:]
 
     def before(self, trail: Tensor) -> Tensor:
-        """The states before each step."""
+        """Return the states before each step."""
         return trail[1:] if self.reverse else trail[:-1]
 
 
 def products(matrix: Matrix, values: Tensor, *more: Tensor | None) -> Tensor:
-    """W a + b for all steps (T, B, d), where b may be a sum."""
+    """Return W a + b for all steps (T, B, d), with b a sum of several vectors."""
     weight, bias = matrix[0].detach(), matrix[1]
     added = [part.detach() for part in (bias, *more) if part is not None]
     flat = values.flatten(0, 1)

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The scan of a GRU: only h W' is done step by step, most else for all steps at once.
+"""Scan of a GRU: only h W' runs step by step, most other operations for all steps at once.
 
-With a = W x + b and s = U h_{t-1} + c:  r = sigmoid(a_r + s_r), z = sigmoid(a_z + s_z), n = tanh(a_n + r s_n) and
-h_t = n + z (h_{t-1} - n). Backward, with d the gradient at h_t:  da_n = d (1 - z)(1 - n^2), ds_n = da_n r,
-da_r = ds_r = da_n s_n r(1 - r), da_z = ds_z = d (h_{t-1} - n) z(1 - z), and d z + U' ds for the step before.
+With a = W x + b and s = U h_{t-1} + c:  r = sigmoid(a_r + s_r), z = sigmoid(a_z + s_z), n = tanh(a_n + r s_n) and h_t =
+n + z (h_{t-1} - n). Backward, with d the gradient at h_t:  da_n = d (1 - z)(1 - n^2), ds_n = da_n r, da_r = ds_r = da_n
+s_n r(1 - r), da_z = ds_z = d (h_{t-1} - n) z(1 - z), and d z + U' ds for the previous step.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ from dperm.torch.gradients.tape import Tape
 def gru_scan(
     way: ScanDirection, inputs: Tensor, states: tuple[Tensor, ...], module: nn.RNNBase, tape: Tape
 ) -> tuple[Tensor, ...]:
-    """Hidden states after each step."""
+    """Return the hidden states after each step."""
     shape = (*inputs.shape[:2], 3 * module.hidden_size)
     at_inputs, at_states = (Marker.of(shape, matrix) for matrix in (way.inputs, way.states))
     found = _GRUScan.apply(at_inputs.gates, at_states.gates, inputs, states[0], way)  # type: ignore[no-untyped-call]
@@ -30,7 +30,7 @@ def gru_scan(
 
 
 class _GRUScan(torch.autograd.Function):
-    """Hidden states (T, B, H) of inputs (T, B, D), and those before each step; two markers, for a and for s."""
+    """Hidden states (T, B, H) of inputs (T, B, D), and the states before each step. Two markers, for a and for s."""
 
     @staticmethod
     def forward(
@@ -61,13 +61,13 @@ class _GRUScan(torch.autograd.Function):
 
 
 def _shared(way: ScanDirection, width: int) -> Tensor | None:
-    """The vector c without its last third, which is inside the product with r."""
+    """Return the vector c without its last third, because this part is multiplied by r."""
     bias = way.states[1]
     return None if bias is None else torch.cat([bias.detach()[: 2 * width], bias.new_zeros(width)])
 
 
 def _forward(gates: Tensor, hidden: Tensor, inner: Tensor, way: ScanDirection) -> None:
-    """Fill the room, and turn products with inputs into gates; ``inner`` is s_n."""
+    """Fill the states, and turn products with inputs into gates in place. ``inner`` is s_n."""
     width = hidden.shape[2]
     weight, bias = way.states[0].detach(), way.states[1]
     soft, fresh = weight[: 2 * width].t().contiguous(), weight[2 * width :].t().contiguous()
@@ -86,7 +86,7 @@ def _forward(gates: Tensor, hidden: Tensor, inner: Tensor, way: ScanDirection) -
 
 
 def _local(gates: Tensor, before: Tensor, inner: Tensor) -> tuple[Tensor, Tensor]:
-    """What d is multiplied by to give ds, and to give da_n, for all steps."""
+    """Return the factors from d to ds and from d to da_n, for all steps."""
     reset, update, new = gates.split(inner.shape[2], 2)
     local = torch.addcmul(gates, gates, gates, value=-1)
     at_reset, at_update, at_new = local.split(inner.shape[2], 2)
@@ -99,7 +99,7 @@ def _local(gates: Tensor, before: Tensor, inner: Tensor) -> tuple[Tensor, Tensor
 
 
 def _backward(local: Tensor, update: Tensor, grad: Tensor, way: ScanDirection) -> tuple[Tensor, Tensor]:
-    """Turn ``local`` into gradients ds; the gradient at the first state, and those at all later ones."""
+    """Turn ``local`` into gradients ds. Return the gradient at the first state and at all later states."""
     steps, examples, width = update.shape
     weight = way.states[0].detach()
     into, z = way.time_slices(local), way.time_slices(update)

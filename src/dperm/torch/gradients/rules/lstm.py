@@ -1,10 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The scan of an LSTM: only h W' is done step by step, most else for all steps at once.
+"""Scan of an LSTM: only h W' runs step by step, most other operations for all steps at once.
 
-With gates i, f, g, o of z = W x + U h + b, sigmoid but for g = tanh:  c_t = f c_{t-1} + i g,  h_t = o tanh(c_t).
-Backward, with d and e the gradients at h_t and c_t:  e += d o (1 - tanh^2 c_t), then dz = (e g i(1 - i),
-e c_{t-1} f(1 - f), e i(1 - g^2), d tanh(c_t) o(1 - o)), and d = U' dz, e = e f for the step before.
+With gates i, f, g, o of z = W x + U h + b, sigmoid except g = tanh:  c_t = f c_{t-1} + i g,  h_t = o tanh(c_t).
+Backward, with d and e the gradients at h_t and c_t:  e += d o (1 - tanh^2 c_t), then dz = (e g i(1 - i), e c_{t-1} f(1
+- f), e i(1 - g^2), d tanh(c_t) o(1 - o)), and d = U' dz, e = e f for the previous step.
+
+Layers with projected states (``proj_size``), h_t = P (o tanh(c_t)), run step by step under autograd.
 """
 
 from typing import Any
@@ -20,7 +22,7 @@ from dperm.torch.gradients.tape import Tape
 def projected_scan(
     way: ScanDirection, inputs: Tensor, states: tuple[Tensor, ...], module: nn.RNNBase, tape: Tape
 ) -> tuple[Tensor, ...]:
-    """Hidden and cell states after each step."""
+    """Return hidden and cell states after each step, for projected states."""
     projection = way.projection
     assert projection is not None
     shape = inputs.shape[:2]
@@ -46,7 +48,7 @@ def projected_scan(
 
 
 class _LSTMScan(torch.autograd.Function):
-    """Hidden and cell states (T, B, H) of inputs (T, B, D), and hidden states before each step."""
+    """Hidden and cell states (T, B, H) of inputs (T, B, D), and the hidden states before each step."""
 
     @staticmethod
     def forward(
@@ -78,7 +80,7 @@ class _LSTMScan(torch.autograd.Function):
 
 
 def _forward(gates: Tensor, hidden: Tensor, cells: Tensor, tanhs: Tensor, way: ScanDirection) -> None:
-    """Fill the room, and turn products with inputs into gates."""
+    """Fill the states, and turn products with inputs into gates in place."""
     width = hidden.shape[2]
     weight = way.states[0].detach().t().contiguous()
     gate = way.time_slices(gates)
@@ -97,7 +99,7 @@ def _forward(gates: Tensor, hidden: Tensor, cells: Tensor, tanhs: Tensor, way: S
 
 
 def _local(gates: Tensor, hidden: Tensor, before: Tensor) -> Tensor:
-    """What e (for o: d) is multiplied by to give dz, for all steps; ``hidden`` is o tanh(c), ``before`` the cells."""
+    """Return the factors from e (for o: from d) to dz, for all steps. ``hidden`` is o tanh(c), ``before`` the cells."""
     local = torch.empty_like(gates)
     width = hidden.shape[2]
     (i, f, g, o), (at_i, at_f, at_g, at_o) = gates.split(width, 2), local.split(width, 2)
@@ -113,7 +115,7 @@ def _local(gates: Tensor, hidden: Tensor, before: Tensor) -> Tensor:
 def _backward(
     local: Tensor, through: Tensor, forget: Tensor, hidden: Tensor | None, cells: Tensor | None, way: ScanDirection
 ) -> tuple[Tensor, Tensor]:
-    """Turn ``local`` into gradients at the gates; the gradients at the first states."""
+    """Turn ``local`` into gradients at the gates. Return the gradients at the first states."""
     steps, examples, width = through.shape
     weight = way.states[0].detach()
     into = way.time_slices(local)
@@ -139,7 +141,7 @@ def _backward(
 def lstm_scan(
     way: ScanDirection, inputs: Tensor, states: tuple[Tensor, ...], module: nn.RNNBase, tape: Tape
 ) -> tuple[Tensor, ...]:
-    """Hidden and cell states after each step."""
+    """Return hidden and cell states after each step."""
     if module.proj_size:
         return projected_scan(way, inputs, states, module, tape)
     marker = Marker.of((*inputs.shape[:2], 4 * module.hidden_size), way.inputs, way.states)

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Normalisation within an example: y = w z + b, with z the normalised input.
+"""Normalization within an example: y = w z + b, with z the normalized input.
 
-The gradient of w adds up g z, that of b adds up g. z is computed once more, without weights.
+The gradient of w is the sum of g z, and the gradient of b is the sum of g. z is recomputed without weights.
 """
 
 from collections.abc import Callable
@@ -19,7 +19,7 @@ from dperm.torch.gradients.tape import Tape, Uses
 
 
 def layer_norm_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-    """The rule of ``nn.LayerNorm``."""
+    """Return the uses of weight and bias of ``nn.LayerNorm``."""
     layer, values = cast(nn.LayerNorm, module), inputs[0]
     shape = list(layer.normalized_shape)
     check_examples(layer, values, dims=1 + len(shape))
@@ -31,24 +31,24 @@ def layer_norm_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor)
 
 
 def rms_norm_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-    """The rule of ``nn.RMSNorm``."""
+    """Return the use of the weight of ``nn.RMSNorm``."""
     layer, values = cast(nn.RMSNorm, module), inputs[0]
     shape = list(layer.normalized_shape)
     check_examples(layer, values, dims=1 + len(shape))
     if (weight := trained_parameter(layer, "weight")) is not None:
-        # The default depends on the precision, which may be higher here than in the model.
+        # The default depends on the precision, and the precision may be higher here than in the model.
         eps = torch.finfo(weight.dtype).eps if layer.eps is None else layer.eps
         yield weight, _last_dims(grad * functional.rms_norm(values, shape, eps=eps), len(shape))
 
 
 def group_norm_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-    """The rule of ``nn.GroupNorm``."""
+    """Return the uses of weight and bias of ``nn.GroupNorm``."""
     layer = cast(nn.GroupNorm, module)
     return _channels(layer, lambda: functional.group_norm(inputs[0], layer.num_groups, eps=layer.eps), grad)
 
 
 def instance_norm_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tensor) -> Uses:
-    """The rule of ``nn.InstanceNorm1d``, ``nn.InstanceNorm2d`` and ``nn.InstanceNorm3d``."""
+    """Return the uses of weight and bias of ``nn.InstanceNorm1d``, ``nn.InstanceNorm2d`` and ``nn.InstanceNorm3d``."""
     layer, values = cast(nn.InstanceNorm2d, module), inputs[0]
 
     def normalized() -> Tensor:
@@ -62,16 +62,17 @@ def instance_norm_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tens
 
 
 def instance_norm(module: nn.InstanceNorm2d, tape: Tape) -> Callable[[Tensor], Tensor]:
-    """The forward pass of ``nn.InstanceNorm1d``, ``2d`` and ``3d``, refused where it would keep statistics."""
+    """Return the forward pass of ``nn.InstanceNorm1d``, ``2d`` and ``3d``. Refuse running statistics."""
 
     def forward(input: Tensor) -> Tensor:
         if module.training and module.track_running_stats:
             raise AssumptionError(
                 f"the forward pass must not keep statistics of private examples, but an {type(module).__name__} with "
-                f"track_running_stats does so in training. Set track_running_stats=False."
+                f"track_running_stats does so in training.",
+                remedy="Set track_running_stats=False.",
             )
         check_examples(module, input, dims=cast(Any, module)._get_no_batch_dim() + 1)
-        # A clone, as torch returns a view: what is done to a view in place later would cut its gradient off.
+        # A clone, because torch returns a view, and a later in-place operation on a view would detach its gradient.
         output = type(module).forward(module, input).clone()
         tape.record(instance_norm_rule, module, (input,), output)
         return output
@@ -80,7 +81,7 @@ def instance_norm(module: nn.InstanceNorm2d, tape: Tape) -> Callable[[Tensor], T
 
 
 def _channels(layer: nn.GroupNorm | nn.InstanceNorm2d, normalized: Callable[[], Tensor], grad: Tensor) -> Uses:
-    """Uses of a weight and a bias of the channels, dimension 1."""
+    """Return the uses of weight and bias of the channels, dimension 1."""
     if (weight := trained_parameter(layer, "weight")) is not None:
         yield weight, Dense(_by_channel(grad * normalized()))
     if (bias := trained_parameter(layer, "bias")) is not None:
@@ -92,6 +93,6 @@ def _by_channel(values: Tensor) -> Tensor:
 
 
 def _last_dims(values: Tensor, dims: int) -> Dense:
-    """Sums over all but the examples and the last ``dims`` dimensions."""
+    """Return sums over all dimensions except the examples and the last ``dims`` dimensions."""
     middle = list(range(1, values.dim() - dims))
     return Dense(values.sum(middle) if middle else values)

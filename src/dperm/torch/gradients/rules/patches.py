@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Patches of images, which overlap: windows are views, and what takes time is to copy them, in short or in long runs.
+"""Overlapping patches of images: windows are views, and copying them takes the time.
 
-With places last, a run is a row of places; with patches last, it is a row of a patch with all channels, if channels
-come last in the image too. Where both are short, windows of the last dimension are copied first, and then a run is
-several rows of a patch.
+A copy consists of contiguous runs. With positions last, a run is a row of positions. With patches last, it is a row of
+a patch with all channels, if channels are last in the image too. If both are short, the windows of the last dimension
+are copied first; then a run covers several rows of a patch.
 """
 
 import math
@@ -16,12 +16,12 @@ from torch import Tensor
 from dperm.errors import AssumptionError
 
 SHORT = 16
-"""Numbers of a run below which a copy more pays (measured)."""
+"""Length of a run below which an additional copy is faster (measured)."""
 
 
 @dataclass(frozen=True)
 class Windows:
-    """How patches lie in a padded image with ``channels``: an entry for each dimension of space."""
+    """Layout of patches in a padded image with ``channels``, one entry per spatial dimension."""
 
     channels: int
     sizes: tuple[int, ...]
@@ -31,24 +31,24 @@ class Windows:
 
     @property
     def long_places(self) -> bool:
-        """Whether rows of places are the longer runs, or there is nothing to copy."""
+        """Whether rows of positions are the longer runs, or no copy is needed."""
         return math.prod(self.sizes) == 1 or self.places[-1] >= self.strides[-1] * self.sizes[-1] * self.channels
 
     @property
     def short_rows(self) -> bool:
-        """Whether rows of patches are so short that a copy more pays."""
+        """Whether rows of patches are short enough for an additional copy."""
         return len(self.sizes) > 1 and self.sizes[-1] * self.channels < SHORT
 
     @property
     def order(self) -> tuple[int, ...]:
-        """The order of the entries in `patches`, by dimensions of (channels, ...)."""
+        """Order of the entries in `patches`, as dimensions of (channels, ...)."""
         dims = len(self.sizes)
         if self.long_places:
             return tuple(range(dims + 1))
         return (*range(1, dims + 1), 0)
 
     def check(self, images: Tensor, margins: Sequence[int] = ()) -> None:
-        """Refuse images that are too small, with their margins: views by strides would go on in the next one."""
+        """Refuse images too small for the windows with their margins: strided views would run into the next image."""
         pairs = [*zip(margins[::2], margins[1::2], strict=True)] or [(0, 0)] * len(self.sizes)
         lengths = [size + sum(pair) for size, pair in zip(images.shape[2:], reversed(pairs), strict=True)]
         ends = [
@@ -57,12 +57,12 @@ class Windows:
         ]
         if any(end >= length for end, length in zip(ends, lengths, strict=True)):
             raise AssumptionError(
-                "the output of a convolution has more places than its input has patches, so that its gradient is lost. "
-                "Use the layers of torch.nn as they are."
+                "the output of a convolution has more positions than its input has patches, so its gradient is lost.",
+                remedy="Use the layers of torch.nn unchanged.",
             )
 
     def patches(self, padded: Tensor) -> Tensor:
-        """(examples, places, entries of a patch) of (examples, channels, ...)."""
+        """Return patches (examples, positions, patch entries) of images (examples, channels, ...)."""
         if self.long_places:
             return self.places_last(padded).transpose(1, 2)
         image = padded.movedim(1, -1)
@@ -70,20 +70,20 @@ class Windows:
         return windows.reshape(len(padded), math.prod(self.places), self.channels * math.prod(self.sizes))
 
     def places_last(self, padded: Tensor) -> Tensor:
-        """(examples, entries of a patch, places) of (examples, channels, ...)."""
+        """Return patches (examples, patch entries, positions) of images (examples, channels, ...)."""
         (first, channel, *_), (places, within) = padded.stride(), self._steps(padded.stride()[2:])
         shape = (len(padded), self.channels, *self.sizes, *self.places)
         windows = padded.as_strided(shape, (first, channel, *within, *places))
         return windows.reshape(len(padded), self.channels * math.prod(self.sizes), math.prod(self.places))
 
     def _by_one_copy(self, image: Tensor) -> Tensor:
-        """A view of (examples, ..., channels) whose runs are rows of patches."""
+        """Return a view of (examples, ..., channels) with rows of patches as runs."""
         (first, *_, channel), (places, within) = image.stride(), self._steps(image.stride()[1:-1])
         shape = (len(image), *self.places, *self.sizes, self.channels)
         return image.as_strided(shape, (first, *places, *within, channel))
 
     def _by_two_copies(self, image: Tensor) -> Tensor:
-        """A view of a copy of windows in the last dimension: its runs are rows of patches, one after the other."""
+        """Return a view of copied windows in the last dimension, with several rows of patches as runs."""
         (first, *space, channel), lengths = image.stride(), image.shape[1:-2]
         shape = (len(image), self.places[-1], *lengths, self.sizes[-1], self.channels)
         places, within = self._steps(space)
@@ -94,6 +94,6 @@ class Windows:
         return copy.as_strided(shape, (first, *places, place, *within, entry, channel))
 
     def _steps(self, strides: Sequence[int]) -> tuple[list[int], list[int]]:
-        """From place to place, and from entry to entry of a patch, for these strides of the dimensions of space."""
+        """Return the strides between positions and between patch entries, given the spatial strides."""
         places = [own * step for own, step in zip(strides, self.strides, strict=False)]
         return places, [own * step for own, step in zip(strides, self.dilations, strict=False)]

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent layers: LSTM, GRU and RNN, of several layers, in one direction or in both.
+"""Recurrent layers: LSTM, GRU and RNN, with several layers, in one or both directions.
 
-Each matrix meets a sequence of inputs, as in a linear layer: those of the layer, or its states one step earlier. The
-gradients at the gates, which torch's own forward passes do not show, come from scans that are written here.
+Each matrix is applied to a sequence of inputs, as in a linear layer: the inputs of the layer, or its states one step
+earlier. torch's own forward passes do not expose the gradients at the gates; the scans in this package do. Packed
+sequences are processed as padded ones, and values after the end of a sequence are never read.
 """
 
 from collections.abc import Callable
@@ -22,13 +23,13 @@ from dperm.torch.gradients.tape import Tape
 
 
 def unpack(packed: PackedSequence) -> tuple[Tensor, Tensor]:
-    """Values (T, B, D) in the order of the batch, and lengths."""
+    """Return values (T, B, D) in the order of the batch, and the sequence lengths."""
     values, lengths = pad_packed_sequence(packed)
     return values, lengths.to(values.device)
 
 
 def repack(values: Tensor, lengths: Tensor, like: PackedSequence) -> PackedSequence:
-    """Values (T, B, D) packed in the order of ``like``."""
+    """Return values (T, B, D) packed in the order of ``like``."""
     if like.sorted_indices is not None:
         values, lengths = values.index_select(1, like.sorted_indices), lengths[like.sorted_indices]
     data = pack_padded_sequence(values, lengths.cpu()).data
@@ -36,38 +37,38 @@ def repack(values: Tensor, lengths: Tensor, like: PackedSequence) -> PackedSeque
 
 
 def padding_mask(values: Tensor, lengths: Tensor) -> Tensor:
-    """(T, B, 1): where sequences of values (T, B, D) are over."""
+    """Return a mask (T, B, 1) of the steps after the end of each sequence."""
     return (torch.arange(len(values), device=values.device)[:, None] >= lengths)[:, :, None]
 
 
 def reverse_sequences(values: Tensor, lengths: Tensor) -> Tensor:
-    """Values (T, B, D) with each sequence read backwards."""
+    """Return values (T, B, D) with each sequence reversed within its length."""
     time = torch.arange(len(values), device=values.device)[:, None]
     index = torch.where(time < lengths, lengths - 1 - time, time)
     return values.gather(0, index[:, :, None].expand_as(values))
 
 
 def last_states(states: Tensor, lengths: Tensor) -> Tensor:
-    """The last states of the sequences, of states (T, B, H)."""
+    """Return the last state of each sequence, from states (T, B, H)."""
     return states.gather(0, (lengths - 1)[None, :, None].expand(1, -1, states.shape[2]))[0]
 
 
 class Scan(Protocol):
-    """One layer in one direction of time, that notes the uses of its matrices."""
+    """Forward pass of one layer in one direction of time, with records of its matrices."""
 
     def __call__(
         self, way: ScanDirection, inputs: Tensor, states: tuple[Tensor, ...], module: nn.RNNBase, tape: Tape
     ) -> tuple[Tensor, ...]:
-        """The states after each step (T, B, H): the output first."""
+        """Return the states after each step (T, B, H), the output first."""
 
 
 def in_training(module: nn.Module) -> bool:
-    """Whether a forward pass is part of training."""
+    """Return whether a forward pass is part of training."""
     return torch.is_grad_enabled() and any(parameter.requires_grad for parameter in module.parameters())
 
 
 def recurrent(scan: Scan) -> Callable[[Any, Tape], Callable[..., Any]]:
-    """The maker of forward passes for layers with this scan."""
+    """Return a factory of forward passes for layers with this scan."""
 
     def make(module: nn.RNNBase, tape: Tape) -> Callable[..., Any]:
         original = module.forward
@@ -99,8 +100,8 @@ def _states(hx: Any) -> tuple[Tensor, ...]:
 def _check(module: nn.RNNBase, values: Tensor) -> None:
     if values.dim() == 2:
         raise AssumptionError(
-            f"{type(module).__name__} got a sequence without a batch dimension, so there is one example only. Give "
-            f"inputs of three dimensions."
+            f"{type(module).__name__} got a sequence without a batch dimension: a single example.",
+            remedy="Pass inputs with three dimensions.",
         )
     module.check_input(values, None)
 
@@ -113,7 +114,7 @@ def _run(
     given: tuple[Tensor, ...],
     lengths: Tensor | None,
 ) -> tuple[Tensor, Any]:
-    """What `_layers` returns, in the precision of the weights: scans know no autocast."""
+    """Return the results of `_layers` in the precision of the weights. Scans do not support autocast."""
     dtype = next(module.parameters()).dtype
     with without_autocast(values.device.type):
         return _layers(scan, module, tape, values.to(dtype), tuple(state.to(dtype) for state in given), lengths)
@@ -127,7 +128,7 @@ def _layers(
     given: tuple[Tensor, ...],
     lengths: Tensor | None,
 ) -> tuple[Tensor, Any]:
-    """The output (T, B, H) of all layers for inputs (T, B, D), and their last states as torch gives them."""
+    """Return the output (T, B, H) of all layers for inputs (T, B, D), and their last states in torch's format."""
     states = given or _zeros(module, values)
     _check_states(module, states, values.shape[1])
     ends: list[tuple[Tensor, ...]] = []
@@ -143,7 +144,7 @@ def _layers(
         if module.dropout and module.training and layer + 1 < module.num_layers:
             values = F.dropout(values, module.dropout)
     if not module.bidirectional:
-        values = values.clone()  # what the scan needs again is not for others to change
+        values = values.clone()  # later in-place operations must not change the saved tensors of the scan
     stacked = tuple(torch.stack(part) for part in zip(*ends, strict=True))
     return values, stacked if len(stacked) > 1 else stacked[0]
 
@@ -157,11 +158,11 @@ def _one(
     module: nn.RNNBase,
     tape: Tape,
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Output and last states of one layer in one direction."""
+    """Return output and last states of one layer in one direction."""
     if lengths is None:
         found = scan(way, values, first, module, tape)
         return found[0], tuple(states[0 if way.reverse else -1] for states in found)
-    # a packed sequence is turned within its own length, and then read forwards
+    # a packed sequence is reversed within its own length, and then read forwards
     onward = replace(way, reverse=False, padding=padding_mask(values, lengths))
     values = onward.mask_padding(values)
     found = scan(onward, reverse_sequences(values, lengths) if way.reverse else values, first, module, tape)
@@ -170,7 +171,7 @@ def _one(
 
 
 def _widths(module: nn.RNNBase) -> tuple[int, ...]:
-    """Widths of the states: hidden, and for an LSTM that of the cells."""
+    """Return the widths of the states: hidden, and for an LSTM also cell."""
     hidden = module.proj_size or module.hidden_size
     return (hidden, module.hidden_size) if module.mode == "LSTM" else (hidden,)
 
