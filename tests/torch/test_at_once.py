@@ -12,8 +12,9 @@ from dperm.noise.bits import SystemBits
 from dperm.torch.at_once import AtOnce, at_once
 from dperm.torch.gradients.clipping import Clipping
 from dperm.torch.gradients.embedding_factors import TableRows, TiedTable
-from dperm.torch.gradients.factors import Dense, Outer, OuterSequence, StackedBlocks
+from dperm.torch.gradients.factors import Dense, Outer, OuterSequence
 from dperm.torch.gradients.per_example import UnclippedGradients
+from dperm.torch.gradients.rules.attention import StackedBlocks
 from dperm.torch.gradients.weighted_sums import Accumulator
 from dperm.torch.noise import FastNoise
 

@@ -27,7 +27,7 @@ class CompiledStep:
     sums
         Compiled sum. Its graph is compiled once more, with noise.
     parameters
-        All trained parameters. Parameters without influence on the losses also receive noise.
+        All trained parameters. Those that no loss depends on also receive noise.
     scale
         Standard deviation in units of the clipping norm.
     code

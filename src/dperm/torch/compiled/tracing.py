@@ -163,7 +163,7 @@ def trace_sum(
 
 
 def data_dependence_error() -> AssumptionError:
-    """Return the refusal of a model with operations dependent on values of tensors."""
+    """Return the error for a model whose operations depend on values of tensors."""
     return AssumptionError(
         "a compiled step needs the same operations for all data, but an operation of this model or loss depends on "
         "values of tensors: an if on a tensor, .item(), or a result of unknown shape.",

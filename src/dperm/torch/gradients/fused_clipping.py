@@ -94,18 +94,18 @@ def clip_fused(
     held: list[Tensor] = []  # keeps temporary tensors alive during the call
     left: list[int] = []
     while place < len(factors):
-        unite = 2 if _has_bias(factors, place) else 1
-        kind, rows, grads = _term(factors[place], unite == 2)
+        count = 2 if _has_bias(factors, place) else 1
+        kind, rows, grads = _term(factors[place], with_bias=count == 2)
         if not (rows.shape[0] == examples == grads.shape[0] and is_plain(rows) and is_plain(grads)):
             return None
         wide, high = rows.numel() // examples, grads.numel() // examples
-        to = NOWHERE if onto is None else _addresses(kind, rows, wide, high, onto.tensors[place : place + unite])
+        to = NOWHERE if onto is None else _addresses(kind, rows, wide, high, onto.tensors[place : place + count])
         if to is NOWHERE:
-            left += range(place, place + unite)
+            left += range(place, place + count)
         packed.extend((kind, rows.data_ptr(), wide, grads.data_ptr(), high, *to))
         size += examples * (wide + high)
         held += rows, grads
-        place += unite
+        place += count
     if not is_faster(size):
         return None
     seen = left or onto is None or examples > MOST_UNSEEN
@@ -128,10 +128,10 @@ def _has_bias(factors: Sequence[GradientFactor], place: int) -> bool:
     return factors[place + 1] is factor.bias
 
 
-def _term(factor: GradientFactor, unite: bool) -> tuple[int, Tensor, Tensor]:
+def _term(factor: GradientFactor, *, with_bias: bool) -> tuple[int, Tensor, Tensor]:
     """Return kind, inputs and gradients of a contribution to the squared norms."""
     if isinstance(factor, Outer):
-        return OUTER_WITH_BIAS if unite else OUTER, factor.inputs, factor.grads
+        return OUTER_WITH_BIAS if with_bias else OUTER, factor.inputs, factor.grads
     if isinstance(factor, Dense) and factor.squares is None and factor.values.dim() > 0:
         return ROWS, factor.values, factor.values
     squares = factor.squared_norms()
@@ -156,7 +156,7 @@ def with_biases(factors: Sequence[GradientFactor]) -> list[tuple[GradientFactor,
     found: list[tuple[GradientFactor, GradientFactor | None]] = []
     place = 0
     while place < len(factors):
-        unite = _has_bias(factors, place)
-        found.append((factors[place], factors[place + 1] if unite else None))
-        place += 2 if unite else 1
+        has_bias = _has_bias(factors, place)
+        found.append((factors[place], factors[place + 1] if has_bias else None))
+        place += 2 if has_bias else 1
     return found

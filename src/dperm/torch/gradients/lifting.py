@@ -3,11 +3,12 @@
 """Bare parameters: each example uses its own copy, and the gradient of the copy is the example's gradient.
 
 A *bare* parameter is used directly in a forward pass, outside a layer with a rule. Its *lift* is a tensor with one copy
-for each example. While the module runs, each torch function of a bare parameter is replaced by the same function of the
-copies, applied to one example's row at a time under vmap. A function of parameters alone returns a lift again.
+for each example. While the module runs, each torch function that uses a bare parameter is replaced by the same function
+of the copies, applied to one example's row at a time under vmap. A function of parameters alone returns a lift again.
 
 Probes on synthetic inputs determine these functions and their batched arguments
-(`dperm.torch.model_checks.parameter_uses`). The module must follow this script in every run; nothing is guessed.
+(`dperm.torch.model_checks.parameter_uses`). The module must follow the resulting script in every run; nothing is
+guessed.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -32,7 +33,7 @@ PARAMETER, BATCHED, SHARED, CONSTANT = "parameter", "batched", "shared", "consta
 ALONE, SPREAD, MIXED, NO_GRADIENT = "alone", "spread", "mixed", "no gradient"
 """Kinds of steps: parameters alone; parameters repeated for each example; parameters and batch rows; no gradient."""
 REPEATS = (Tensor.expand, Tensor.repeat, Tensor.broadcast_to, torch.broadcast_to)
-"""Functions with one copy of their input per example."""
+"""Functions that repeat their input once for each example."""
 MATMULS = (torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.mm, Tensor.mm)
 """Matrix products with a direct rule."""
 TRANSPOSES = (Tensor.t, torch.t, Tensor.T.__get__, Tensor.mT.__get__)  # type: ignore[attr-defined]
@@ -173,7 +174,7 @@ class _Product:
 
 
 class Lifting(TorchFunctionMode):
-    """Mode of torch functions during one call of a module, following a script."""
+    """Torch function mode that follows a script during one call of a module."""
 
     def __init__(self, name: str, module: nn.Module, script: LiftScript, *, tape: Tape, examples: int) -> None:
         super().__init__()
@@ -266,7 +267,7 @@ class Lifting(TorchFunctionMode):
 
 @dataclass
 class _Watch:
-    """Hooks to follow a script in every recorded call of a module."""
+    """Hooks that follow a script in every recorded call of a module."""
 
     name: str
     script: LiftScript
@@ -302,7 +303,10 @@ class _Watch:
 def lifted_site(
     name: str, module: nn.Module, script: LiftScript, others: Iterable[nn.Module]
 ) -> Callable[[Tape], Callable[[], None]]:
-    """Return a function to install the hooks for a script; ``others`` have their own methods for its parameters."""
+    """Return a function that installs the hooks for a script on a tape.
+
+    The modules in ``others`` have their own methods for parameters of the script.
+    """
     apart = [other for other in others if other is not module]
 
     def install(tape: Tape) -> Callable[[], None]:

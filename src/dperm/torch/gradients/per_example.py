@@ -180,8 +180,8 @@ class PerExampleGradients:
 
         Notes
         -----
-        *Guarantees.* Each example contributes a vector of norm at most 1, over all parameters together: exactly 1 in
-        double precision, 1 + 2^-11 in single precision (T46b). ``clip_norm`` may depend on earlier releases (T46a).
+        *Guarantees.* Each example contributes a vector of norm at most 1 over all parameters together; in single
+        precision, at most 1 + 2^-11 (T46b). ``clip_norm`` may depend on earlier releases (T46a).
 
         *Edge cases.*
 
@@ -203,7 +203,15 @@ class PerExampleGradients:
         device = losses.device.type
         with plain_arithmetic(device):
             factors = self._factors(losses, double=double)
-        return UnclippedGradients(factors, losses.shape[0], self.layers, clipping, clip_norm, double, device)
+        return UnclippedGradients(
+            factors,
+            examples=losses.shape[0],
+            layers=self.layers,
+            clipping=clipping,
+            clip_norm=clip_norm,
+            double=double,
+            device=device,
+        )
 
     @property
     def was_run(self) -> bool:
@@ -226,7 +234,7 @@ class PerExampleGradients:
         self.outputs = []
 
     def factors(self, losses: Tensor, *, double: bool = False) -> list[tuple[nn.Parameter, GradientFactor]]:
-        """Return the per-example gradients of all parameters used by the losses."""
+        """Return the per-example gradients of all parameters that the losses depend on."""
         with plain_arithmetic(checked_losses(losses).device.type):
             return self._factors(losses, double=double)
 

@@ -81,7 +81,7 @@ class RecomputeRule:
 
     name: str
     tape: Tape
-    manner: RecomputeMode
+    mode: RecomputeMode
     constants: tuple[Any, ...]
     spec: TreeSpec
     places: tuple[int, ...]
@@ -101,13 +101,13 @@ class RecomputeRule:
         return [(trained[name], Dense(value.to(grad.dtype))) for name, value in found.items()]
 
     def _gradients(self, module: nn.Module, values: Values, tensors: tuple[Tensor, ...], grad: Tensor) -> Values:
-        if not self.manner.looped:
+        if not self.mode.looped:
             try:
                 return self._mapped(module, values, tensors, grad)
             except Exception as error:
                 if "random" in str(error):
                     raise _random(self.name) from None
-                self.manner.looped = True
+                self.mode.looped = True
         try:
             return self._looped(module, values, tensors, grad)
         except Exception:
@@ -182,7 +182,7 @@ def _unnoticed(module: nn.Module, tape: Tape) -> Iterator[None]:
 
 @contextmanager
 def _without_chance(name: str) -> Iterator[None]:
-    """Refuse a second run with random numbers: they would differ from the first run."""
+    """Refuse a second run that draws random numbers, because they would differ from the first run."""
     before = _states()
     try:
         yield
@@ -230,7 +230,7 @@ class _Watch:
     """Hooks to record the calls of one module and to pause recording inside it."""
 
     name: str
-    manner: RecomputeMode
+    mode: RecomputeMode
     tape: Tape
     visits: list[_Visit | None] = field(default_factory=list)
 
@@ -262,36 +262,36 @@ class _Watch:
             # The gradient must come from outside the module only, and survive in-place operations on views.
             if len(places) > 1 or results[place]._is_view():
                 results[place] = results[place].clone()
-            self._record(module, visit, results[place], place, examples)
+            self._record(module, visit, output=results[place], place=place, examples=examples)
         return tree_unflatten(results, spec)
 
-    def _record(self, module: nn.Module, visit: _Visit, output: Tensor, place: int, examples: int) -> None:
+    def _record(self, module: nn.Module, visit: _Visit, *, output: Tensor, place: int, examples: int) -> None:
         at = [i for i, leaf in enumerate(visit.leaves) if isinstance(leaf, Tensor)]
         tensors = tuple(visit.leaves[i] for i in at)
         batched = tuple(self._has_rows(visit.names[i], visit.leaves[i], examples) for i in at)
-        if self.manner.rows is None and sum(batched) > 1:
+        if self.mode.rows is None and sum(batched) > 1:
             raise _unknown(self.name)
         constants = tuple(None if isinstance(leaf, Tensor) else leaf for leaf in visit.leaves)
         dtypes = tuple(tensor.dtype for tensor in tensors)
         rule = RecomputeRule(
-            self.name,
-            self.tape,
-            self.manner,
-            constants,
-            visit.spec,
-            tuple(at),
-            batched,
-            dtypes,
-            output.dtype,
-            place,
-            AutocastState.now(output.device.type),
+            name=self.name,
+            tape=self.tape,
+            mode=self.mode,
+            constants=constants,
+            spec=visit.spec,
+            places=tuple(at),
+            batched=batched,
+            dtypes=dtypes,
+            dtype=output.dtype,
+            output=place,
+            precision=AutocastState.now(output.device.type),
         )
         self.tape.record(rule, module, tensors, output)
 
     def _has_rows(self, name: str, tensor: Tensor, examples: int) -> bool:
         """Return whether an argument has one row per example, as determined by probes."""
         fits = tensor.dim() > 0 and len(tensor) == examples
-        known = self.manner.rows
+        known = self.mode.rows
         if known is None or tensor.dim() == 0:
             return fits
         if name not in known or (fits and known[name] is None):
@@ -310,14 +310,14 @@ class _Watch:
         return next(iter(sizes), 0)
 
 
-def vmap_site(name: str, module: nn.Module, manner: RecomputeMode) -> Callable[[Tape], Callable[[], None]]:
-    """Return a function to install hooks on ``module``, with a tape as its argument.
+def vmap_site(name: str, module: nn.Module, mode: RecomputeMode) -> Callable[[Tape], Callable[[], None]]:
+    """Return a function that installs the hooks of ``module`` for a tape.
 
-    It returns a function to remove them.
+    The installer returns a function that removes the hooks.
     """
 
     def install(tape: Tape) -> Callable[[], None]:
-        watch = _Watch(name, manner, tape)
+        watch = _Watch(name, mode, tape)
         # Copy the arguments before other hooks run: the second run calls these hooks again.
         first = module.register_forward_pre_hook(watch.before, prepend=True, with_kwargs=True)
         last = module.register_forward_hook(watch.after, with_kwargs=True, always_call=True)
@@ -344,7 +344,7 @@ def _buffers(module: nn.Module) -> list[tuple[str, Tensor, int]]:
 
 
 def _check_buffers(name: str, module: nn.Module, before: list[tuple[str, Tensor, int]]) -> None:
-    """Refuse a module with a changed buffer: a second run would differ, and the buffer mixes the examples."""
+    """Refuse a module that has changed a buffer: a second run would differ, and the buffer mixes the examples."""
     for (buffer, value, version), (_, now, later) in zip(before, _buffers(module), strict=False):
         if now is not value or later != version:
             full = f"{name}.{buffer}" if name else buffer

@@ -61,7 +61,7 @@ class Site:
         Starts recording on a tape, and returns a function to stop it.
     why
         Reason for the method; empty for layers known to dperm.
-    manner
+    mode
         Options for the second run of a module without a rule.
     """
 
@@ -70,7 +70,7 @@ class Site:
     method: str
     install: Callable[[Tape], Undo]
     why: str = ""
-    manner: RecomputeMode | None = None
+    mode: RecomputeMode | None = None
 
 
 def sites_of(model: nn.Module, findings: ParameterUses | None = None) -> list[Site]:
@@ -85,8 +85,8 @@ def sites_of(model: nn.Module, findings: ParameterUses | None = None) -> list[Si
 
 def whole_model(model: nn.Module, why: str, *, findings: ParameterUses | None = None) -> list[Site]:
     """Return the last resort: the model as one site."""
-    manner = RecomputeMode(None if findings is None else findings.rows.get(model))
-    return [Site("", model, "vmap", vmap_site("", model, manner), why, manner)]
+    mode = RecomputeMode(None if findings is None else findings.rows.get(model))
+    return [Site("", model, "vmap", vmap_site("", model, mode), why=why, mode=mode)]
 
 
 def is_opaque(module: nn.Module) -> bool:
@@ -141,8 +141,8 @@ def _sites(name: str, module: nn.Module, findings: ParameterUses) -> Iterator[Si
 
 
 def _recompute_site(name: str, module: nn.Module, why: str, findings: ParameterUses) -> Site:
-    manner = RecomputeMode(findings.rows.get(module))
-    return Site(name, module, "vmap", vmap_site(name, module, manner), why, manner)
+    mode = RecomputeMode(findings.rows.get(module))
+    return Site(name, module, "vmap", vmap_site(name, module, mode), why=why, mode=mode)
 
 
 def _shielded(site: Site, findings: ParameterUses, found: list[Site]) -> Site:

@@ -114,7 +114,7 @@ def _edge(output: Tensor) -> GradientEdge:
 def collect_factors(
     entries: list[TapeEntry], losses: Tensor, *, double: bool
 ) -> list[tuple[nn.Parameter, GradientFactor]]:
-    """Return the factors of all parameters used by the losses, from one backward pass through the activations.
+    """Return the factors of all parameters that the losses depend on, from one backward pass through the activations.
 
     Call it under ``torch.no_grad()``: no rule is differentiated.
     """
@@ -155,7 +155,7 @@ def _unite_uses(factors: list[GradientFactor]) -> GradientFactor:
 
 
 def _backward(losses: Tensor, edges: list[Any]) -> tuple[Tensor | None, ...]:
-    """Return the gradients of the summed losses at the edges, or None for edges without influence on the losses.
+    """Return the gradients of the summed losses at the edges; None where the losses do not depend on an edge.
 
     It skips the argument checks of ``torch.autograd.grad``, a tenth of the step for a small model. On the CPU the
     calling thread runs the pass, without the preparation for other devices.

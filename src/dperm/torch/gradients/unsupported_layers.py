@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Refusal of models without per-example gradients, as far as no run is needed to detect them.
+"""Refusal of models that cannot have per-example gradients, without running them.
 
-`ParameterGuard` watches the first forward pass of an unchecked model for parameters outside recorded layers.
+`ParameterGuard` watches the first forward pass of an unchecked model for parameters used outside recorded layers.
 """
 
 from collections.abc import Callable, Iterable
@@ -62,7 +62,7 @@ def check_parameters(model: nn.Module) -> None:
 
 
 def check_layers(model: nn.Module) -> None:
-    """Refuse layers known to mix examples in their current mode."""
+    """Refuse layers that are known to mix examples in their current mode."""
     for name, module in model.named_modules():
         _check_layer(name, module)
 
@@ -77,9 +77,9 @@ def refusal_of(name: str, module: nn.Module) -> str:
 
 
 def watched_layers(model: nn.Module) -> Callable[[], None]:
-    """Install hooks to check normalization layers at every run, in their mode at the time.
+    """Install hooks that check normalization layers at every run, in their mode at that time.
 
-    Return a function to remove the hooks.
+    Returns a function that removes the hooks.
     """
     hooks = [
         module.register_forward_pre_hook(lambda layer, _, name=name: _check_layer(name, layer))
@@ -114,7 +114,7 @@ def _check_layer(name: str, module: nn.Module) -> None:
 
 
 def _is_trained(module: nn.Module) -> bool:
-    """Return whether the layer has a site, with a check of its own."""
+    """Return whether the layer has a site; sites have their own check."""
     return any(parameter.requires_grad for parameter in module.parameters())
 
 
@@ -123,7 +123,7 @@ def _type(dtype: torch.dtype) -> str:
 
 
 class ParameterGuard(TorchFunctionMode):
-    """Watches the first forward pass of a model outside the recorded modules."""
+    """Torch function mode that watches the first forward pass of a model outside its recorded modules."""
 
     def __init__(self, model: nn.Module, modules: Iterable[nn.Module]) -> None:
         super().__init__()
@@ -142,7 +142,7 @@ class ParameterGuard(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Refuse a torch function applied to a trained parameter outside its layer."""
+        """Refuse a torch function that uses a trained parameter outside its layer."""
         result = func(*args, **(kwargs or {}))
         if self._inside or is_gradless(func):
             return result

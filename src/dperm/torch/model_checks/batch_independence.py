@@ -3,8 +3,8 @@
 """Independence of an example's output from the other examples, their number and their order.
 
 One example is replaced, and the results for the others must not change. All runs have the same shapes and random
-numbers, so the same kernels run; a kernel with equal treatment of rows returns the same bits, or nearly so. Outputs are
-also compared between batches of different sizes and orders.
+numbers, so the same kernels run. A kernel that treats rows alike returns the same bits, or nearly so. Outputs are also
+compared between batches of different sizes and orders.
 """
 
 from dataclasses import dataclass, field
@@ -20,8 +20,10 @@ from dperm.torch.model_checks.model_state import reseed, without_dropout
 from dperm.torch.model_checks.synthetic_inputs import EXAMPLES, Call, Examples, is_large
 from dperm.torch.model_checks.trials import Trial
 
+SIZES = (EXAMPLES, EXAMPLES + 2, 1)
+"""Batch sizes supported by a usable model. Samples have any size; an empty sample is padded to one row."""
 ROUNDINGS = 2.0**8
-"""Tolerance in roundings, for kernels with unequal treatment of rows."""
+"""Tolerance in roundings, for kernels that do not treat rows alike."""
 KERNELS = 2.0**14
 """Tolerance in roundings between batch sizes: another kernel may add in another order."""
 GAP = 10
@@ -36,16 +38,15 @@ def nearly_equal(one: Tensor, two: Tensor, roundings: float = ROUNDINGS) -> bool
         return True
     finite = one.isfinite()
     same = (one == two) | (one.isnan() & two.isnan())
-    nearly_equal = (one - two).abs() <= roundings * torch.finfo(one.dtype).eps * _scales(one)
-    return bool((same | (nearly_equal & finite & two.isfinite())).all())
+    close = (one - two).abs() <= roundings * torch.finfo(one.dtype).eps * _scales(one)
+    return bool((same | (close & finite & two.isfinite())).all())
 
 
 def _scales(values: Tensor) -> Tensor:
     """Return the largest value of the magnitude group of each entry.
 
-    A mask entry of -1e9 says nothing about the rounding of logits.
-
-    A new group starts where a value exceeds all smaller ones by a factor of 2^10.
+    A mask entry of -1e9 says nothing about the rounding of logits. A new group starts where a value exceeds all smaller
+    ones by a factor of 2^10.
     """
     counts = values.isfinite() & (values != 0)
     if not bool(counts.any()):
@@ -58,10 +59,6 @@ def _scales(values: Tensor) -> Tensor:
         tops[exponent] = exponent if above is None or above - exponent > GAP else tops[above]
     kinds = torch.tensor([2.0 ** tops[exponent] for exponent in present], dtype=torch.float64, device=values.device)
     return kinds[torch.searchsorted(torch.tensor(present, device=values.device), exponents)].to(values.dtype)
-
-
-SIZES = (EXAMPLES, EXAMPLES + 2, 1)
-"""Batch sizes supported by a usable model. Samples have any size; an empty sample is padded to one row."""
 
 
 @dataclass
@@ -83,7 +80,7 @@ class ModuleTrace:
 
 
 def check_independent_outputs(model: nn.Module, trial: Trial) -> None:
-    """Refuse a model with outputs or inner results of an example dependent on another example."""
+    """Refuse a model whose outputs, or inner results, for one example depend on another example."""
     examples = trial.examples
     call = examples.batch(EXAMPLES)
     brief = is_large(model)
@@ -236,7 +233,7 @@ MANY, LARGEST = 40, 2**17
 
 
 def check_batch_size_independence(model: nn.Module, examples: Examples) -> None:
-    """Refuse a model with outputs of an example dependent on the size or order of the batch.
+    """Refuse a model whose output for an example depends on the size or order of the batch.
 
     Models with random outputs cannot be compared and pass.
     """

@@ -111,7 +111,7 @@ def check_model(model: nn.Module, inputs: Inputs, *, public: bool = False) -> li
 
 
 def check_losses(losses: Tensor, gradients: PerExampleGradients) -> bool:
-    """Refuse losses with an influence of one example's output on another example's loss.
+    """Refuse losses that depend on the model's output for other examples.
 
     The gradient of the first loss must vanish at all other rows of the outputs. Values that are not finite are ignored,
     because a product with 0 creates them. A dependence without gradient (``detach``) is not detected.
@@ -163,7 +163,7 @@ def check_losses(losses: Tensor, gradients: PerExampleGradients) -> bool:
 
 
 def _usable_examples(model: nn.Module, examples: Examples, start: ModelSnapshot) -> Examples:
-    """Return examples accepted by the model. Integers may be indices, lengths or anything else."""
+    """Return examples on which the model runs. Integers may be indices, lengths or anything else."""
     if examples.public and not examples.has_distinct_rows(EXAMPLES):
         raise ParameterError(
             argument="example_inputs",
@@ -228,7 +228,7 @@ def _check_run(model: nn.Module, examples: Examples, size: int, start: ModelSnap
 
 
 def _sites(model: nn.Module, tries: Sequence[Trial]) -> list[Site]:
-    """Return sites with verified gradients: layer by layer, or else the whole model."""
+    """Return sites whose gradients agree with autograd: layer by layer, or else the whole model."""
     reseed()
     examples = tries[0].examples
     findings = probe_parameter_uses(model, examples.batch, is_opaque)
@@ -261,7 +261,7 @@ def _whole_model_sites(model: nn.Module, examples: Examples, findings: Parameter
 
 
 def _wrong_parameters(model: nn.Module, sites: list[Site], tries: Sequence[Trial]) -> list[str]:
-    """Return the names of parameters with wrong gradients.
+    """Return the names of parameters whose gradients are wrong.
 
     Substitutes may draw other random numbers, so dropout is turned off for them. For a large model one trial is enough:
     the last one with a result.

@@ -157,7 +157,7 @@ def _method(
     """Return method and reason of a layer: those of a recomputed module around it, or its own."""
     for site in again:
         if module in set(site.module.modules()):
-            word = "loop" if site.manner is not None and site.manner.looped else "vmap"
+            word = "loop" if site.mode is not None and site.mode.looped else "vmap"
             why = f"{site.why}; vmap cannot run it" if word == "loop" else site.why
             if site.module is not module:
                 why = f"inside {repr(site.name) if site.name else 'the model'}: {why}"

@@ -39,7 +39,7 @@ WHOLE = 1e-3
 
 
 def wrong_parameters(model: nn.Module, sites: Sequence[Site], trial: Trial) -> list[str] | None:
-    """Return the names of parameters with different gradients.
+    """Return the names of parameters whose gradients differ from autograd.
 
     None means an inconclusive trial: the gradients are not finite.
     """
@@ -115,7 +115,10 @@ Gradients = dict[nn.Parameter, GradientFactor]
 
 
 def check_gradient_independence(model: nn.Module, sites: Sequence[Site], trial: Trial) -> None:
-    """Refuse a model with gradients of an example dependent on other examples, or not proportional to its loss."""
+    """Refuse a model in which an example's gradient depends on other examples.
+
+    The gradient must also be proportional to the example's loss.
+    """
     examples, brief = trial.examples, is_large(model)
     rows = range(FEW if brief else EXAMPLES)
     call = examples.batch(len(rows))
@@ -164,7 +167,7 @@ def _gradients(
 def _compare(
     model: nn.Module, base: Gradients, other: Gradients, rows: Sequence[int], *, first: int, factor: float = 1.0
 ) -> None:
-    """Refuse gradients with differences from row ``first`` on: in their norms, and for small models in their sum."""
+    """Refuse gradients that differ from row ``first`` on: in their norms, and for small models in their sum."""
     names = {parameter: name for name, parameter in model.named_parameters()}
     norms = {parameter: _norms(own) for parameter, own in base.items()}
     total = float(torch.stack([own.nan_to_num(0, 0, 0).norm() for own in norms.values()]).norm()) if norms else 0.0

@@ -36,7 +36,7 @@ VALUES = (str, bytes, torch.device, torch.dtype, torch.layout)
 
 @dataclass(frozen=True)
 class ModelSnapshot:
-    """Copy of the state of a model, with a way to restore it.
+    """Copy of the state of a model, from which it can be restored.
 
     Attributes
     ----------
@@ -75,13 +75,13 @@ class ModelSnapshot:
                     tensor.copy_(value)
 
     def first_change(self, model: nn.Module) -> str | None:
-        """Return the name of a changed or new parameter or buffer, or None."""
+        """Return the name of a parameter or buffer that is changed or new, or None."""
         now = dict(_registered(model))
         names = {**self.registered, **now}
         return next((name for name in names if not self._has(name, now.get(name))), None)
 
     def first_difference(self, other: "ModelSnapshot") -> str | None:
-        """Return the name of an attribute with another value in ``other``, or None."""
+        """Return the name of an attribute that has another value in ``other``, or None."""
         names = {**self.plain, **other.plain}
         return next(
             (name for name in names if not _same_fingerprint(self.plain.get(name), other.plain.get(name))), None
@@ -185,7 +185,7 @@ def has_dropout(model: nn.Module) -> bool:
 
 
 def _dropout_rates(model: nn.Module) -> Iterator[tuple[nn.Module, str, float]]:
-    """Yield layers with dropout, and the name and value of the attribute with the rate."""
+    """Yield layers with dropout, and the name and value of the attribute that holds the rate."""
     for module in model.modules():
         name = "p" if isinstance(module, _DropoutNd) else "dropout"
         value = getattr(module, name, None)
@@ -202,7 +202,7 @@ def reseed() -> None:
 
 
 def check_no_retained_data(model: nn.Module, examples: Examples, start: ModelSnapshot) -> None:
-    """Refuse a model with data of examples in its attributes. ``start`` is its state before any run."""
+    """Refuse a model that keeps data of examples in its attributes. ``start`` is its state before any run."""
     one = _snapshot_after_run(model, examples, start, shift=0)
     other = _snapshot_after_run(model, examples, start, shift=1)
     reseed()
@@ -221,7 +221,7 @@ def check_no_retained_data(model: nn.Module, examples: Examples, start: ModelSna
 
 
 def check_unchanged_buffers(model: nn.Module, start: ModelSnapshot) -> None:
-    """Refuse a model with changed parameters or buffers."""
+    """Refuse a model that has changed its parameters or buffers since ``start``."""
     name = start.first_change(model)
     if name is not None:
         raise AssumptionError(

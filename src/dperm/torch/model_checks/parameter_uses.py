@@ -3,8 +3,8 @@
 """Uses of bare parameters, observed on synthetic inputs. Only recognized uses are lifted.
 
 The model runs twice, with 3 and with 5 examples. A tensor with 3 rows and then 5 has one row per example; a tensor of
-constant size does not. Each torch function of a trained parameter outside a layer with a rule is also applied to copies
-of the parameter, and both results are compared.
+constant size does not. Each torch function that uses a trained parameter outside a layer with a rule is also applied to
+copies of the parameter, and both results are compared.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -39,10 +39,13 @@ from dperm.torch.gradients.sites import ParameterUses
 
 
 def batched_arguments(calls: Iterable[tuple[list[str], list[Any], list[Any]]]) -> dict[str, bool | None]:
-    """Return for each argument name whether it has one row per example, from pairs of calls.
+    """Return for each argument name whether it has one row per example; None if only in some calls.
 
-    Each call gives the names, and for each argument whether its length equals the batch size. The second batch size
-    excludes equality by chance. None marks arguments without rows.
+    Parameters
+    ----------
+    calls
+        Pairs of calls with two batch sizes: the names, and for each argument whether its length equals the batch size,
+        or None if it is not a tensor. The second size excludes equality by chance.
     """
     found: dict[str, bool | None] = {}
     for names, first, second in calls:
@@ -54,7 +57,7 @@ def batched_arguments(calls: Iterable[tuple[list[str], list[Any], list[Any]]]) -
 
 
 def has_batch_length(leaf: Any, examples: int) -> bool | None:
-    """Return whether a leaf has the length of the batch; None for scalars and values without a tensor."""
+    """Return whether a leaf has the length of the batch; None for scalars and for values that are not tensors."""
     if not isinstance(leaf, Tensor) or leaf.dim() == 0:
         return None
     return len(leaf) == examples
@@ -90,7 +93,7 @@ class ModuleCall:
 
 
 class UseRecorder(TorchFunctionMode):
-    """Mode of torch functions during one run of a model with a known number of examples."""
+    """Torch function mode that records one run of a model with a known number of examples."""
 
     def __init__(self, model: nn.Module, examples: int, is_opaque: Callable[[nn.Module], bool]) -> None:
         super().__init__()
@@ -287,7 +290,7 @@ def _parameter_uses(
 
 
 def _script(calls: Sequence[ModuleCall], parameters: tuple[nn.Parameter, ...]) -> tuple[LiftScript | None, str]:
-    """Return the script common to all calls, or None and the reason."""
+    """Return the script that all calls follow, or None and the reason."""
     why = next((call.why for call in calls if call.why), "")
     if why:
         return None, why
@@ -302,7 +305,7 @@ def _script(calls: Sequence[ModuleCall], parameters: tuple[nn.Parameter, ...]) -
 def _host(
     model: nn.Module, call: ModuleCall, frames: dict[nn.Module, list[ModuleCall]], bare_parameters: Iterable[int]
 ) -> nn.Module:
-    """Return the nearest module suitable for a second run: it holds the parameters, with rows in inputs and outputs."""
+    """Return the nearest module for a second run. It holds the parameters, and has rows in inputs and outputs."""
     wanted = set(bare_parameters)
     for module in (call.module, *call.above):
         fits = all(any(one.batched) and one.whole for one in frames[module])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Synthetic inputs with the shapes and types of a batch, and without its values."""
+"""Synthetic inputs that have the shapes and types of a batch, but none of its values."""
 
 import math
 from collections.abc import Mapping, Sequence

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trials: the inputs and parameter values used to test a model.
 
-A model with a zero last layer, or with branches scaled by zero, hides its earlier layers. A model with equal lengths
-has nothing to sort. So there are two trials: the current parameters on inputs of one size, and other parameters of a
-fixed pattern on rows of different sizes. A model may fail the second trial without being refused.
+A model whose last layer is zero, or whose branches are scaled by zero, hides its earlier layers. A model that sorts by
+length does not sort equal lengths. So there are two trials: the current parameters on inputs of one size, and other
+parameters of a fixed pattern on rows of different sizes. A model that cannot run in the second trial is not refused for
+it.
 """
 
 import math
@@ -74,7 +75,7 @@ def trials(model: nn.Module, examples: Examples) -> Sequence[Trial]:
 
 
 def _varied(model: nn.Module, examples: Examples) -> Examples | None:
-    """Return rows of different sizes accepted by the model, or None."""
+    """Return rows of different sizes on which the model runs, or None."""
     if examples.public:
         return None
     tried = (Examples(examples.inputs, integers=count, lowest=low, varied=True) for low, count in RANGES)

@@ -89,7 +89,7 @@ def _own_directory() -> Path:
 
 
 def _require_own(path: Path) -> None:
-    """Refuse symbolic links, and files owned by or writable for other users."""
+    """Refuse symbolic links, and files that other users own or can write to."""
     about = path.lstat()
     if stat.S_ISLNK(about.st_mode) or about.st_uid != os.getuid() or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise PermissionError(f"{path} can be written to by others")

@@ -15,9 +15,10 @@ from torch_naive import (
 )
 
 from dperm.errors import AssumptionError
-from dperm.torch.gradients.factors import Dense, Permuted
+from dperm.torch.gradients.factors import Dense
 from dperm.torch.gradients.per_example import PerExampleGradients
 from dperm.torch.gradients.rules import convolution
+from dperm.torch.gradients.rules.convolution import Permuted
 from dperm.torch.gradients.rules.patches import Windows
 
 pytestmark = pytest.mark.usefixtures("both_ways")

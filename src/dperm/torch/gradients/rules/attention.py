@@ -16,10 +16,54 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from dperm.errors import AssumptionError
-from dperm.torch.gradients.factors import Dense, GradientFactor, StackedBlocks, outer
+from dperm.torch.gradients.factors import Dense, GradientFactor, outer
 from dperm.torch.gradients.rules.linear import linear_rule, matrix_uses
 from dperm.torch.gradients.rules.recurrent import in_training
 from dperm.torch.gradients.tape import Tape, Uses
+from dperm.torch.gradients.weighted_sums import Accumulator
+
+
+@dataclass(frozen=True)
+class StackedBlocks:
+    """Gradients made of several factors, stacked along the first dimension of the parameter.
+
+    Attention layers store queries, keys and values in one such parameter.
+    """
+
+    parts: tuple[GradientFactor, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the parameter, without the example dimension."""
+        return sum(part.shape[0] for part in self.parts), *self.parts[0].shape[1:]
+
+    def squared_norms(self) -> Tensor:
+        """Return the sum of the squared norms of the parts."""
+        return torch.stack([part.squared_norms() for part in self.parts]).sum(0)
+
+    def spread(self) -> Tensor | None:
+        """Return the sum of the spreads of the parts. A part without a spread counts with its norm."""
+        spreads = [part.spread() for part in self.parts]
+        if all(spread is None for spread in spreads):
+            return None
+        found = zip(self.parts, spreads, strict=True)
+        return torch.stack([part.squared_norms().sqrt() if own is None else own for part, own in found]).sum(0)
+
+    def weighted(self, weights: Tensor) -> Tensor:
+        """Return the stacked weighted sums of the parts."""
+        return torch.cat([part.weighted(weights) for part in self.parts])
+
+    def add_weighted(self, weights: Tensor, onto: Accumulator) -> None:
+        """Add the stacked weighted sums to an existing tensor."""
+        onto.total(self.weighted(weights))
+
+    def dense(self) -> Tensor:
+        """Return the stacked gradients of all examples."""
+        return torch.cat([part.dense() for part in self.parts], 1)
+
+    def masked(self, keep: Tensor) -> "StackedBlocks":
+        """Return stacked factors with zeros outside ``keep``."""
+        return StackedBlocks(tuple(part.masked(keep) for part in self.parts))
 
 
 class _Joined(torch.autograd.Function):

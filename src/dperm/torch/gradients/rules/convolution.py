@@ -9,6 +9,7 @@ time, so they stay in the cache.
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from struct import pack
 from typing import NamedTuple, cast
 from weakref import WeakKeyDictionary
@@ -18,15 +19,53 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils._python_dispatch import is_in_torch_dispatch_mode
 
-from dperm.torch.gradients.factors import Dense, GradientFactor, OuterSequence, Permuted, prefers_dense, row_squares
+from dperm.torch.gradients.factors import Dense, GradientFactor, OuterSequence, prefers_dense, row_squares
 from dperm.torch.gradients.layers import check_examples, trained_parameter
 from dperm.torch.gradients.rules.patches import Windows
 from dperm.torch.gradients.scratch import Scratch
 from dperm.torch.gradients.tape import Uses
+from dperm.torch.gradients.weighted_sums import Accumulator
 from dperm.torch.native.kernels import is_faster, is_plain, kernels
 
 ROOM, LANES = 2**15, 16
 """Numbers in the patches held at a time, and the largest padding of a row of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permuted:
+    """Gradients with permuted dimensions: dimension i of the parameter is dimension ``order[i]`` of ``factor``."""
+
+    factor: GradientFactor
+    order: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the parameter, without the example dimension."""
+        return tuple(self.factor.shape[dim] for dim in self.order)
+
+    def squared_norms(self) -> Tensor:
+        """Return the squared norms of ``factor``; the order does not matter."""
+        return self.factor.squared_norms()
+
+    def spread(self) -> Tensor | None:
+        """Return the spread of ``factor``; the order does not matter."""
+        return self.factor.spread()
+
+    def weighted(self, weights: Tensor) -> Tensor:
+        """Return the weighted sum, permuted to the order of the parameter."""
+        return self.factor.weighted(weights).permute(self.order).contiguous()
+
+    def add_weighted(self, weights: Tensor, onto: Accumulator) -> None:
+        """Add the permuted weighted sum to an existing tensor."""
+        onto.total(self.weighted(weights))
+
+    def dense(self) -> Tensor:
+        """Return a permuted view of the gradients."""
+        return self.factor.dense().permute(0, *[1 + dim for dim in self.order])
+
+    def masked(self, keep: Tensor) -> "Permuted":
+        """Return a permuted factor with zeros outside ``keep``."""
+        return Permuted(self.factor.masked(keep), self.order)
 
 
 class ConvolutionGradients(NamedTuple):
@@ -38,7 +77,7 @@ class ConvolutionGradients(NamedTuple):
 
 
 def kernel_gradients(
-    windows: Windows, images: Tensor, values: Tensor, margins: tuple[int, ...], scratch: Scratch
+    windows: Windows, images: Tensor, *, values: Tensor, margins: tuple[int, ...], scratch: Scratch
 ) -> ConvolutionGradients | None:
     """Return the products of ``values`` (examples, channels, ...) with the patches of ``images``.
 
@@ -139,7 +178,9 @@ def _weight_gradients(
         images, margins = _padded(images, margins, mode), ()
     windows.check(images, margins)
     if layer.groups == 1 and prefers_dense(math.prod(windows.places), math.prod(shape[1:]), shape[0]):
-        found = kernel_gradients(windows, images, values, margins, _SCRATCH.setdefault(layer, Scratch(1)))
+        found = kernel_gradients(
+            windows, images, values=values, margins=margins, scratch=_SCRATCH.setdefault(layer, Scratch(1))
+        )
         if found is not None:
             return Dense(found.grads.view(-1, *shape), found.squares), found.sums
     return _by_torch(layer, windows, _padded(images, margins, "constant"), values.flatten(2)), None

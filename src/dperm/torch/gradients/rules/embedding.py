@@ -16,7 +16,7 @@ from dperm.torch.gradients.tape import Tape, Uses
 
 
 def embedding(module: nn.Embedding, tape: Tape) -> Callable[[Tensor], Tensor]:
-    """Return the forward pass of ``nn.Embedding``. Refuse options with a changed table or mixed examples."""
+    """Return the forward pass of ``nn.Embedding``. Refuse options that change the table or mix examples."""
     check_table(module)
 
     def forward(input: Tensor) -> Tensor:
@@ -79,7 +79,7 @@ def _of_largest(table: Tensor, indices: Tensor, counts: Tensor, grad: Tensor) ->
 
 
 def check_table(layer: nn.Embedding | nn.EmbeddingBag) -> None:
-    """Refuse options with a table, or a gradient, dependent on other examples."""
+    """Refuse options that make a table, or its gradient, depend on other examples."""
     name = type(layer).__name__
     if layer.max_norm is not None:
         raise AssumptionError(

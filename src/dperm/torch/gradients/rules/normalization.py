@@ -62,7 +62,7 @@ def instance_norm_rule(module: nn.Module, inputs: tuple[Tensor, ...], grad: Tens
 
 
 def instance_norm(module: nn.InstanceNorm2d, tape: Tape) -> Callable[[Tensor], Tensor]:
-    """Return the forward pass of ``nn.InstanceNorm1d``, ``2d`` and ``3d``. Refuse running statistics."""
+    """Return the forward pass of ``nn.InstanceNorm1d``, ``2d`` and ``3d``. Refuse running statistics in training."""
 
     def forward(input: Tensor) -> Tensor:
         if module.training and module.track_running_stats:

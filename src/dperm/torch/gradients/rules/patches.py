@@ -48,7 +48,7 @@ class Windows:
         return (*range(1, dims + 1), 0)
 
     def check(self, images: Tensor, margins: Sequence[int] = ()) -> None:
-        """Refuse images too small for the windows with their margins: strided views would run into the next image."""
+        """Refuse images that are too small, with their margins: strided views would run into the next image."""
         pairs = [*zip(margins[::2], margins[1::2], strict=True)] or [(0, 0)] * len(self.sizes)
         lengths = [size + sum(pair) for size, pair in zip(images.shape[2:], reversed(pairs), strict=True)]
         ends = [

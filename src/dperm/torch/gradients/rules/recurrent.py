@@ -79,11 +79,11 @@ def recurrent(scan: Scan) -> Callable[[Any, Tape], Callable[..., Any]]:
             given = _states(hx)
             if isinstance(input, PackedSequence):
                 values, lengths = unpack(input)
-                output, states = _run(scan, module, tape, values, given, lengths)
+                output, states = _run(scan, module, tape=tape, values=values, given=given, lengths=lengths)
                 return repack(output, lengths, input), states
             _check(module, input)
             values = input.transpose(0, 1) if module.batch_first else input
-            output, states = _run(scan, module, tape, values, given, None)
+            output, states = _run(scan, module, tape=tape, values=values, given=given, lengths=None)
             return output.transpose(0, 1) if module.batch_first else output, states
 
         return forward
@@ -109,6 +109,7 @@ def _check(module: nn.RNNBase, values: Tensor) -> None:
 def _run(
     scan: Scan,
     module: nn.RNNBase,
+    *,
     tape: Tape,
     values: Tensor,
     given: tuple[Tensor, ...],
@@ -117,12 +118,14 @@ def _run(
     """Return the results of `_layers` in the precision of the weights. Scans do not support autocast."""
     dtype = next(module.parameters()).dtype
     with without_autocast(values.device.type):
-        return _layers(scan, module, tape, values.to(dtype), tuple(state.to(dtype) for state in given), lengths)
+        given = tuple(state.to(dtype) for state in given)
+        return _layers(scan, module, tape=tape, values=values.to(dtype), given=given, lengths=lengths)
 
 
 def _layers(
     scan: Scan,
     module: nn.RNNBase,
+    *,
     tape: Tape,
     values: Tensor,
     given: tuple[Tensor, ...],
@@ -137,7 +140,7 @@ def _layers(
         for reverse in (False, True) if module.bidirectional else (False,):
             way = ScanDirection.of(module, layer, reverse=reverse)
             first = tuple(state[len(ends)] for state in states)
-            output, last = _one(scan, way, values, first, lengths, module, tape)
+            output, last = _one(scan, way, values=values, first=first, lengths=lengths, module=module, tape=tape)
             outputs.append(output)
             ends.append(last)
         values = torch.cat(outputs, 2) if module.bidirectional else outputs[0]
@@ -152,6 +155,7 @@ def _layers(
 def _one(
     scan: Scan,
     way: ScanDirection,
+    *,
     values: Tensor,
     first: tuple[Tensor, ...],
     lengths: Tensor | None,

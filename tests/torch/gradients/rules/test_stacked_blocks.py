@@ -4,8 +4,8 @@
 
 import torch
 
-from dperm.torch.gradients.factors import Dense, OuterSequence, StackedBlocks
-from dperm.torch.gradients.rules.attention import join_with_marker, split_joined
+from dperm.torch.gradients.factors import Dense, OuterSequence
+from dperm.torch.gradients.rules.attention import StackedBlocks, join_with_marker, split_joined
 
 
 def drawn(*shape: int) -> torch.Tensor:
