@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Models that run in half precision under autocast: gradients are clipped in single precision, and close."""
+"""Models in half precision under autocast: gradients are clipped in single precision."""
 
 import pytest
 import torch

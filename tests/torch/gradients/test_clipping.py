@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Weights: no example contributes a vector longer than 1, in exact arithmetic, whatever its gradient."""
+"""Clipping weights: no example contributes more than norm 1 in exact arithmetic, for any gradient."""
 
 import math
 from fractions import Fraction
@@ -26,12 +26,12 @@ every_kind = pytest.mark.parametrize("clipping", KINDS, ids=lambda kind: kind.va
 
 
 def squares(*norms: float, dtype: torch.dtype = torch.float64) -> GradientNorms:
-    """Lengths of examples with these norms."""
+    """Gradient norms of examples, from these norms."""
     return GradientNorms(torch.tensor(norms, dtype=dtype).square())
 
 
 def exact_square(inputs: Tensor, grads: Tensor) -> Fraction:
-    """The squared norm of sum_t g_t a_t' without rounding."""
+    """Squared norm of sum_t g_t a_t' in exact arithmetic."""
     steps = [([Fraction(v) for v in a], [Fraction(v) for v in g]) for a, g in zip(inputs.tolist(), grads.tolist(), strict=True)]  # fmt: skip  # noqa: E501
     total = Fraction(0)
     for row in range(grads.shape[1]):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Factors: what they say about the gradients they stand for is what the gradients themselves say."""
+"""Factors: norms, spreads and sums agree with those of the dense gradients."""
 
 import math
 
@@ -30,12 +30,12 @@ EXAMPLES, WIDE, HIGH = 5, 4, 3
 
 
 def normal(*shape: int, seed: int = 0) -> Tensor:
-    """Numbers that are the same in every run."""
+    """Standard normals with a fixed seed."""
     return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
 
 
 def brute(inputs: Tensor, grads: Tensor) -> Tensor:
-    """Gradients of a matrix, one example and one step after the other."""
+    """Gradients of a matrix by a loop over examples and steps."""
     inputs, grads = inputs.reshape(len(inputs), -1, WIDE), grads.reshape(len(grads), -1, HIGH)
     return torch.stack(
         [sum((torch.outer(g, a) for a, g in zip(*pair, strict=True)), torch.zeros(HIGH, WIDE, dtype=torch.float64))
@@ -44,12 +44,12 @@ def brute(inputs: Tensor, grads: Tensor) -> Tensor:
 
 
 def pairs(*middle: int) -> tuple[Tensor, Tensor]:
-    """Inputs and gradients at outputs."""
+    """Inputs and output gradients."""
     return normal(EXAMPLES, *middle, WIDE), normal(EXAMPLES, *middle, HIGH, seed=1)
 
 
 def factors() -> dict[str, tuple[GradientFactor, Tensor]]:
-    """Every kind of factor, and its gradients."""
+    """One factor of each kind, with its dense gradients."""
     flat, few, many, image = pairs(), pairs(2), pairs(9), pairs(2, 2)
     values, shape = normal(EXAMPLES, 2, 3, seed=2), (HIGH, WIDE)
     weight, bias = affine(*flat, shape)
@@ -80,7 +80,7 @@ every_factor = pytest.mark.parametrize("name", CASES)
 
 
 def close(found: Tensor, expected: Tensor) -> None:
-    """Equal up to rounding."""
+    """Check for equality up to rounding."""
     assert found.shape == expected.shape
     torch.testing.assert_close(found, expected, rtol=1e-12, atol=1e-13)
 
@@ -180,7 +180,7 @@ every_precision = pytest.mark.parametrize("dtype", KINDS, ids=["single", "double
 
 
 def contribution(factor: GradientFactor, clip_norm: float) -> float:
-    """The norm of what one example adds, in fast sums."""
+    """Norm of one example's contribution to single-precision sums."""
     (weight,) = clipping_weights(Clipping.FLAT, clip_norm, [GradientNorms(factor.squared_norms())]).layers
     return float(factor.weighted(weight).double().norm())
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bare parameters have a copy for each example, where this is understood; where not, the module is run again."""
+"""Bare parameters are lifted to one copy per example where supported; otherwise the module is recomputed."""
 
 from collections.abc import Callable
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Clipped sums in one pass: equal to a loop over examples, and refused where they would not be."""
+"""Clipped sums in one pass: equal to a loop over examples, or refused."""
 
 import copy
 import math
@@ -22,7 +22,7 @@ KINDS = ["flat", "per_layer", "normalized"]
 
 
 class Twice(nn.Module):
-    """A layer that is used twice, the second time on what the first one gives."""
+    """A layer applied twice, the second time to its own output."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Modules that dperm does not know are run again, whatever goes in and comes out."""
+"""Modules without a rule are recomputed for all kinds of arguments and outputs."""
 
 import copy
 from typing import Any
@@ -30,7 +30,7 @@ class Scaled(nn.Module):
 
 
 class Several(nn.Module):
-    """Returns two tensors, the second of which is made of the first, and something else."""
+    """Returns two tensors, the second computed from the first, and a constant."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class Several(nn.Module):
 
 
 class Heads(nn.Module):
-    """Uses all that `Several` returns."""
+    """Uses all outputs of `Several`."""
 
     def __init__(self) -> None:
         super().__init__()

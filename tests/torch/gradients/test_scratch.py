@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Memory that is used again: never while somebody holds a view of it."""
+"""Reused memory: no buffer is handed out while a view of it exists."""
 
 from concurrent.futures import ThreadPoolExecutor
 

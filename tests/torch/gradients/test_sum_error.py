@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Computed sums of clipped gradients are as exact as the noise takes them to be (T46b), against exact rationals."""
+"""Rounding errors of clipped sums stay within the bound assumed by the noise (T46b), against exact rationals."""
 
 from fractions import Fraction
 
@@ -18,13 +18,13 @@ EXAMPLES, STEPS = 6, 5
 
 
 def numbers(*shape: int, seed: int = 0) -> Tensor:
-    """Of very different sizes."""
+    """Numbers of very different magnitudes."""
     generator = torch.Generator().manual_seed(seed)
     return torch.randn(*shape, generator=generator) * 10.0 ** torch.randint(-6, 6, shape, generator=generator)
 
 
 def cancelling(values: Tensor) -> Tensor:
-    """The last step takes back nearly all of the others."""
+    """Sequences whose last step cancels nearly all of the others."""
     values[:, -1] = -values[:, :-1].sum(1) * (1 + 1e-7)
     return values
 
@@ -43,7 +43,7 @@ def factor_of(kind: str):
 
 
 def exact_gradient(factor, example: int) -> list[Fraction]:
-    """Of stored numbers, without any rounding."""
+    """Gradient of stored numbers in exact arithmetic."""
     if isinstance(factor, Dense):
         return [Fraction(value) for value in factor.values[example].flatten().tolist()]
     total = [[Fraction(0)] * factor.shape[1] for _ in range(factor.shape[0])]

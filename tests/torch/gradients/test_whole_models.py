@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whole models: clipped sums are those of a loop over examples, to 1e-6, by layers and by the whole model."""
+"""Whole models: clipped sums equal those of a loop over examples to 1e-6, by layers and by the whole model."""
 
 from collections.abc import Callable
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Models that mix examples where it is hard to see: behind zeros, masks and constants, by place, only in gradients."""
+"""Models that mix examples in hidden ways: behind zeros, masks and constants, by position, or only in gradients."""
 
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +41,7 @@ class Scaled(nn.Module):
 
 
 class ScaledInline(Scaled):
-    """The same with everything in one forward pass."""
+    """The branch of `Scaled` inside one forward pass."""
 
     def forward(self, x: Tensor) -> Tensor:
         return self.last(x) + self.scale.sum() * (x - x.mean(0)).sum(1, keepdim=True)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Models that mix examples are refused by name, others are left exactly as they were."""
+"""Models that mix examples are refused with the name of the layer; all models are left unchanged."""
 
 import copy
 from typing import Any
@@ -23,7 +23,7 @@ class Centered(nn.Module):
 
 
 class Inline(nn.Module):
-    """The same between two layers."""
+    """Batch centering between two layers."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The table of layers and methods."""
+"""Tables of layers and methods."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from dperm.torch.model_checks.description import describe
 
 
 class Model(nn.Module):
-    """A layer of every kind."""
+    """A model with a layer of every kind."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class Model(nn.Module):
 
 
 class Branches(nn.Module):
-    """What vmap cannot run, around a layer."""
+    """A module that vmap cannot run, around a layer."""
 
     def __init__(self) -> None:
         super().__init__()

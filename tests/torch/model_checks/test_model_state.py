@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Models that keep something of the examples they have seen are refused, and left as they were."""
+"""Models that keep data of examples are refused, and restored."""
 
 from collections import deque
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from dperm.torch.model_checks.check import check_model
 
 
 class Keeper(nn.Module):
-    """Does something with what it has made of a batch."""
+    """A model that stores a function of the batch."""
 
     def __init__(self, keep: Callable[[Any, Tensor], None]) -> None:
         super().__init__()

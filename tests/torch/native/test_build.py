@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Compiling the kernels: once, whole or not at all, and nowhere that others can write to."""
+"""Compilation of the kernels: once, atomically, and only into directories that no other user can write to."""
 
 import hashlib
 import os
@@ -199,7 +199,7 @@ def test_whatever_goes_wrong_with_the_kernels_torch_trains(name, instead, monkey
 
 
 def test_kernels_are_compiled_before_anything_is_charged(monkeypatch):
-    """Who interrupts the compiler has spent nothing."""
+    """Interrupting the compiler costs no budget."""
 
     def interrupted():
         raise KeyboardInterrupt

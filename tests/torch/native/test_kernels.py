@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels compute what torch computes."""
+"""Kernels agree with torch."""
 
 import math
 
@@ -28,7 +28,7 @@ def native(monkeypatch):
 
 
 def both(function):
-    """What it returns with kernels, and without."""
+    """Results with and without kernels."""
     found = function()
     with pytest.MonkeyPatch.context() as patch:
         take("torch", patch)
@@ -36,7 +36,7 @@ def both(function):
 
 
 class Words:
-    """Words that are given."""
+    """A stream of fixed words."""
 
     def __init__(self, words: np.ndarray) -> None:
         self.held = words
@@ -50,7 +50,7 @@ ENDS = [0, 1, 2**30, 2**31 - 1, 2**31, 2**31 + 1, 3 * 2**30, 2**32 - 300, 2**32 
 
 
 def exact_normals(words: np.ndarray) -> np.ndarray:
-    """In double precision, of the same uniform numbers of single precision."""
+    """Normals in double precision from the same single-precision uniforms."""
     first, second = words.view(np.uint32).reshape(2, -1).astype(np.float32)
     unit = ((first + np.float32(0.5)) * np.float32(2.0**-32)).astype(np.float64)
     angle = (second * np.float32(2 * math.pi * 2.0**-32)).astype(np.float64)

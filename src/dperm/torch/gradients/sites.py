@@ -155,7 +155,7 @@ def _shielded(site: Site, findings: ParameterUses, found: list[Site]) -> Site:
     below = set(site.module.modules())
     apart = [other for other in others if other in below or site.module not in set(other.modules())]
     install = lifted_site(site.name, site.module, script, apart)
-    return Site(site.name, site.module, site.method, install, "it uses parameters itself, in known ways")
+    return Site(site.name, site.module, site.method, install, "it uses parameters directly, in supported ways")
 
 
 def _hooked(module: nn.Module, rule: LayerRule) -> Callable[[Tape], Undo]:

@@ -72,7 +72,7 @@ def refusal_of(name: str, module: nn.Module) -> str:
     try:
         _check_layer(name, module)
     except AssumptionError as error:
-        return str(error).split(". ")[0]
+        return error.problem.removesuffix(".")
     return ""
 
 

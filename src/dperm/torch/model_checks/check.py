@@ -40,7 +40,7 @@ from dperm.torch.model_checks.parameter_uses import probe_parameter_uses
 from dperm.torch.model_checks.synthetic_inputs import EXAMPLES, Examples, Inputs, is_large
 from dperm.torch.model_checks.trials import Trial, trials
 
-OPEN = "its layers alone do not show how it uses its parameters"
+OPEN = "its layers do not account for all uses of its parameters"
 """Reason for running the whole model again."""
 LONGEST = 300
 """Largest number of characters shown of an error message of torch."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from torch import nn
 
+from dperm.presentation.tables import TextTable
 from dperm.torch.gradients.sites import UNSEEN, Site, is_opaque, sites_of
 from dperm.torch.gradients.unsupported_layers import refusal_of
 from dperm.torch.model_checks.check import check_model
@@ -67,25 +68,19 @@ class Description:
 
     def __str__(self) -> str:
         """Return the table as plain text."""
-        lines = [HEADER, *(row.cells() for row in self.rows), self._total()]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(HEADER))]
-        lines.insert(1, tuple("-" * width for width in widths))
-        table = [_line(line, widths) for line in lines]
-        return "\n".join([*table, self.kernels] if self.kernels else table)
+        lines = _align_numbers([HEADER, *self._lines()])
+        table = TextTable(lines[0], lines[1:]).terminal()
+        return f"{table}\n{self.kernels}" if self.kernels else table
 
     def _repr_html_(self) -> str:
         """Return the table as HTML for notebooks."""
-        head = "".join(f"<th>{cell}</th>" for cell in HEADER)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in line) + "</tr>"
-            for line in [*(row.cells() for row in self.rows), self._total()]
-        )
         below = f"<p>{html.escape(self.kernels)}</p>" if self.kernels else ""
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{below}"
+        return TextTable(HEADER, self._lines()).html() + below
 
-    def _total(self) -> tuple[str, ...]:
+    def _lines(self) -> list[tuple[str, ...]]:
+        """Return the cells of all layers, then the totals."""
         parameters, trained = (sum(getattr(row, side) for row in self.rows) for side in ("parameters", "trained"))
-        return ("total", "", f"{parameters:,}", f"{trained:,}", "", "")
+        return [*(row.cells() for row in self.rows), ("total", "", f"{parameters:,}", f"{trained:,}", "", "")]
 
 
 def describe(model: nn.Module, inputs: Inputs | None = None, *, sites: Sequence[Site] | None = None) -> Description:
@@ -120,7 +115,9 @@ def _unprobed(site: Site) -> Site:
     """Return a site for a model without a run: a module recomputed for lack of a probe might be lifted."""
     if site.method != "vmap" or site.why != UNSEEN:
         return site
-    return replace(site, method="known with inputs", why="it uses parameters itself: describe(model, inputs) tells how")
+    return replace(
+        site, method="known with inputs", why="it uses parameters directly; describe(model, inputs) shows how"
+    )
 
 
 def _rows(model: nn.Module, sites: Sequence[Site]) -> Iterator[LayerDescription]:
@@ -168,13 +165,11 @@ def _method(
     return site_of.method, site_of.why
 
 
-def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Return one line of text, with numbers right-aligned."""
-    found = [
-        cell.rjust(width) if name in NUMBERS else cell.ljust(width)
-        for name, cell, width in zip(HEADER, cells, widths, strict=True)
-    ]
-    return "  ".join(found).rstrip()
+def _align_numbers(lines: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Return the lines with all cells of number columns padded on the left to one width."""
+    columns = [HEADER.index(name) for name in NUMBERS]
+    widths = {column: max(len(line[column]) for line in lines) for column in columns}
+    return [[cell.rjust(widths.get(column, 0)) for column, cell in enumerate(line)] for line in lines]
 
 
 def _is_open(module: nn.Module) -> bool:

@@ -154,7 +154,7 @@ class UseRecorder(TorchFunctionMode):
             if id(leaf) in self._parameters:
                 frame.bare_parameters[id(leaf)] = self._parameters[id(leaf)]
             elif id(leaf) in self._lifts and self._lifts[id(leaf)][2] is not frame:
-                self._lifts[id(leaf)][2].why = frame.why = "a function of parameters leaves the module"
+                self._lifts[id(leaf)][2].why = frame.why = "a function of parameters is used outside the module"
 
     def _tried(self, frame: ModuleCall, step: LiftStep, leaves: list[Any], spec: Any, result: Any) -> str:
         """Apply the step to lifts and compare; return the obstacle, or an empty string."""
@@ -171,7 +171,7 @@ class UseRecorder(TorchFunctionMode):
                     return ""
         except Exception:  # vmap may raise any exception
             return f"{name} cannot be applied to one example alone"
-        return f"{name} mixes the examples, or has them not first"
+        return f"{name} mixes the examples, or does not have them first"
 
     def _obstacle(self, step: LiftStep, leaves: list[Any], kwargs: dict[str, Any]) -> str:
         name = getattr(step.function, "__name__", "a function")
@@ -180,7 +180,7 @@ class UseRecorder(TorchFunctionMode):
         if is_in_place(step.function) and step.roles[0] != BATCHED:
             return f"{name} changes a parameter in place"
         if any(role == SHARED and leaf.requires_grad for leaf, role in zip(leaves, step.roles, strict=True)):
-            return f"{name} meets a tensor with gradient that belongs to no example"
+            return f"{name} uses a tensor with gradient that belongs to no example"
         return ""
 
     def _kind(self, func: Callable[..., Any], roles: tuple[str, ...], found: list[Tensor]) -> str:
@@ -213,7 +213,7 @@ class UseRecorder(TorchFunctionMode):
         frame = self._stack[-1] if self._stack else None
         if frame is not None and any(self._tracked(leaf) for leaf in leaves):
             self._note(frame, leaves)
-            frame.why = "a parameter is handed to another layer"
+            frame.why = "a parameter is passed to another layer"
         if self._stack and frame is None:
             self._stack.append(None)
             return
@@ -298,7 +298,7 @@ def _script(calls: Sequence[ModuleCall], parameters: tuple[nn.Parameter, ...]) -
         return None, "it uses its parameters in different ways"
     places = [place for place in range(min(len(c.batched) for c in calls)) if all(c.batched[place] for c in calls)]
     if not places:
-        return None, "no argument of it has the examples first"
+        return None, "none of its arguments has the examples first"
     return LiftScript(parameters, tuple(calls[0].steps), places[0]), ""
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Attention layers: forward passes as those of torch, clipped sums as those of the naive loop; whole transformers."""
+"""Attention layers and transformers: outputs equal torch's, and clipped sums equal those of a loop over examples."""
 
 import copy
 import pickle
@@ -52,7 +52,7 @@ class Attending(nn.Module):
 
 
 def masks_of(kind: str, examples: int, steps: int, keys: int) -> dict[str, Tensor]:
-    """Masks that are functions of the example alone, and leave the first key."""
+    """Masks that depend on the example alone and never hide the first key."""
     hide = torch.ones(steps, keys, dtype=torch.bool).triu(1)
     numbers = torch.arange(steps * keys, dtype=torch.float64).view(steps, keys).cos()
     padding = torch.zeros(examples, keys, dtype=torch.bool)
@@ -68,7 +68,7 @@ def masks_of(kind: str, examples: int, steps: int, keys: int) -> dict[str, Tenso
 
 
 def given(layer: str, *, own: bool, examples: int = 4) -> tuple[Tensor, ...]:
-    """Inputs of attention to itself (one tensor) or to others (three)."""
+    """Inputs of self-attention (one tensor) or cross-attention (three)."""
     draw = torch.Generator().manual_seed(2)
     sizes = [WIDTH, LAYERS[layer].get("kdim", WIDTH), LAYERS[layer].get("vdim", WIDTH)]
     steps = [LONG, SHORT, SHORT]
@@ -88,7 +88,7 @@ every_case = pytest.mark.parametrize(("layer", "own"), CASES, ids=CASE_IDS)
 
 
 def assert_as_outside(model: nn.Module, values: tuple[Tensor, ...]) -> None:
-    """The same results inside and outside, and clipped sums of the loop."""
+    """Check for equal outputs inside and outside the block, and for the clipped sums of the loop."""
     arguments = values * 3 if len(values) == 1 else values
     expected = model(*arguments)
     with PerExampleGradients(model):

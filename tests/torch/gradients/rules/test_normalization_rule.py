@@ -42,7 +42,7 @@ def batch(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def varied(layer: nn.Module) -> nn.Module:
-    """With weights that are not all alike."""
+    """Return the layer with weights of different values."""
     for parameter in layer.parameters():
         parameter.data += 0.3 * torch.linspace(-1, 1, parameter.numel()).reshape(parameter.shape)
     return layer

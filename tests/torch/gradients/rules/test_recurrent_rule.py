@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Recurrent layers and cells: the same forward pass as torch's own, and clipped sums of the naive loop."""
+"""Recurrent layers and cells: outputs equal torch's, and clipped sums equal those of a loop over examples."""
 
 import copy
 import pickle
@@ -40,7 +40,7 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def parts(found: Any) -> list[Tensor]:
-    """All tensors of a result, whatever it is packed in."""
+    """Return all tensors in a nested result."""
     if isinstance(found, PackedSequence):
         return [found.data]
     return [found] if isinstance(found, Tensor) else [part for item in found for part in parts(item)]
@@ -56,7 +56,7 @@ def inputs(examples: int = 5, steps: int = 6, width: int = 3) -> Tensor:
 
 
 def everything(model: nn.RNNBase, values: Tensor, *states: Tensor) -> Tensor:
-    """Losses in which the output and all last states count; states have the examples first."""
+    """Losses that depend on the output and on all last states, examples first."""
     first = model.batch_first
     given = tuple(state.transpose(0, 1) for state in states)
     output, ends = model(

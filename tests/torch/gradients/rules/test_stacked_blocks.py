@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Gradients in blocks of rows, and markers at which several gradients arrive."""
+"""Stacked gradient blocks, and markers that receive the gradients of several tensors."""
 
 import torch
 
@@ -13,7 +13,7 @@ def drawn(*shape: int) -> torch.Tensor:
 
 
 def stacked() -> StackedBlocks:
-    """Blocks of 2 and of 3 rows of 4, one kept as a product and one as it is."""
+    """Blocks of 2 and 3 rows of 4 entries, one as a product and one stored."""
     return StackedBlocks((OuterSequence(drawn(5, 6, 4), drawn(5, 6, 2), (2, 4)), Dense(drawn(5, 3, 4))))
 
 
