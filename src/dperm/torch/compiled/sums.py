@@ -108,11 +108,13 @@ class CompiledSum:
         -----
         *Edge cases.*
 
-        | example | result |
-        |---|---|
-        | zero gradient | adds zeros |
-        | infinite or NaN gradient | adds zeros; the micro-batch is recomputed without compiled code |
-        | ``keep`` is False | adds zeros |
+        ========================  ===============================================================
+        example                   result
+        ========================  ===============================================================
+        zero gradient             adds zeros
+        infinite or NaN gradient  adds zeros; the micro-batch is recomputed without compiled code
+        ``keep`` is False         adds zeros
+        ========================  ===============================================================
         """
         inputs = self.inputs(batch, keep, clip_norm)
         with plain_arithmetic("cpu"):

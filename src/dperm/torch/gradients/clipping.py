@@ -125,12 +125,14 @@ def clipping_weights(clipping: Clipping, clip_norm: float, layers: Sequence[Grad
 
     *Edge cases.*
 
-    | squared norm | weight |
-    |---|---|
-    | 0 | 1/C with flat and per-layer clipping, 100/C with normalized clipping |
-    | negative by rounding | as for 0 |
-    | infinite, NaN or at least `LONGEST_SQUARE` | 0 in all layers; the mask is False |
-    | no examples | empty weights, no mask |
+    ==========================================  ====================================================================
+    squared norm                                weight
+    ==========================================  ====================================================================
+    0                                           1/C with flat and per-layer clipping, 100/C with normalized clipping
+    negative by rounding                        as for 0
+    infinite, NaN or at least `LONGEST_SQUARE`  0 in all layers; the mask is False
+    no examples                                 empty weights, no mask
+    ==========================================  ====================================================================
     """
     squares = [layer.squares if layer.spread is None else layer.bounded() for layer in layers]
     total = _added(squares)

@@ -67,12 +67,14 @@ class GradientFactor(Protocol):
 
         *Edge cases.*
 
-        | gradient | squared norm |
-        |---|---|
-        | all zeros | 0, or the square of a vector of tiny entries |
-        | underflowing squares | at least the square of a vector of tiny entries |
-        | an infinite or NaN entry | infinite or NaN; clipping gives the example weight 0 |
-        | empty batch | a tensor of shape (0,) |
+        ========================  ====================================================
+        gradient                  squared norm
+        ========================  ====================================================
+        all zeros                 0, or the square of a vector of tiny entries
+        underflowing squares      at least the square of a vector of tiny entries
+        an infinite or NaN entry  infinite or NaN; clipping gives the example weight 0
+        empty batch               a tensor of shape (0,)
+        ========================  ====================================================
         """
 
     def spread(self) -> Tensor | None:
@@ -92,11 +94,13 @@ class GradientFactor(Protocol):
 
         *Edge cases.*
 
-        | input | result |
-        |---|---|
-        | weight 0 and a finite gradient | the example adds 0 |
-        | weight 0 and an infinite or NaN gradient | NaN: call `masked` first |
-        | empty batch | zeros |
+        ========================================  ========================
+        input                                     result
+        ========================================  ========================
+        weight 0 and a finite gradient            the example adds 0
+        weight 0 and an infinite or NaN gradient  NaN: call `masked` first
+        empty batch                               zeros
+        ========================================  ========================
         """
 
     def add_weighted(self, weights: Tensor, onto: Accumulator) -> None:

@@ -81,11 +81,13 @@ def clip_fused(
 
     *Edge cases.*
 
-    | input | result |
-    |---|---|
-    | zero gradient | weight 1/C with flat clipping, 100/C with normalized clipping |
-    | a squared norm that is infinite, NaN or too large | None |
-    | no examples, or a factor with another number of rows | None |
+    ====================================================  =============================================================
+    input                                                 result
+    ====================================================  =============================================================
+    zero gradient                                         weight 1/C with flat clipping, 100/C with normalized clipping
+    a squared norm that is infinite, NaN or too large     None
+    no examples, or a factor with another number of rows  None
+    ====================================================  =============================================================
     """
     native = kernels()
     if native is None or clipping is Clipping.PER_LAYER or not examples or is_in_torch_dispatch_mode():

@@ -185,13 +185,16 @@ class PerExampleGradients:
 
         *Edge cases.*
 
-        | example or argument | result |
-        |---|---|
-        | zero gradient | adds zeros |
-        | infinite or NaN gradient, or squared norm above 2^126 | adds zeros |
-        | ``keep`` is False | adds zeros |
-        | no example, or no parameter used by the losses | empty dictionary or zeros |
-        | ``clip_norm`` 0, infinite or NaN | `ParameterError` |
+        =====================================================  ================
+        example or argument                                    result
+        =====================================================  ================
+        zero gradient                                          adds zeros
+        infinite or NaN gradient, or squared norm above 2^126  adds zeros
+        ``keep`` is False                                      adds zeros
+        no examples                                            zeros
+        no parameter used by the losses                        empty dictionary
+        ``clip_norm`` 0, infinite or NaN                       `ParameterError`
+        =====================================================  ================
         """
         found = self.unclipped(checked_losses(losses), Clipping.of(clipping), clip_norm, double=double)
         return dict(sum_weighted(found.weigh(keep=keep, observe=observe)))
@@ -291,13 +294,15 @@ def weigh(
 
     *Edge cases.*
 
-    | input | result |
-    |---|---|
-    | no factors | empty list |
-    | zero gradient | weight 1/C (flat, per layer) or 100/C (normalized) |
-    | infinite or NaN gradient | weight 0 and a masked factor |
-    | ``keep`` is False | weight 0 |
-    | ``clip_norm`` 0, infinite or NaN | `ParameterError` |
+    ================================  ==================================================
+    input                             result
+    ================================  ==================================================
+    no factors                        empty list
+    zero gradient                     weight 1/C (flat, per layer) or 100/C (normalized)
+    infinite or NaN gradient          weight 0 and a masked factor
+    ``keep`` is False                 weight 0
+    ``clip_norm`` 0, infinite or NaN  `ParameterError`
+    ================================  ==================================================
     """
     if not SHORTEST_CLIP <= clip_norm <= LONGEST_CLIP:
         checks.between("clip_norm", clip_norm, SHORTEST_CLIP, LONGEST_CLIP, "Start with 1.")

@@ -29,11 +29,13 @@ def weighted_rows(weights: Tensor, rows: Tensor) -> Tensor:
 
     *Edge cases.*
 
-    | input | result |
-    |---|---|
-    | no rows | zeros |
-    | weight 0 with an infinite or NaN row | NaN: mask such rows first |
-    | more than ``LONGEST**2`` rows in double precision | `ParameterError` |
+    =================================================  =========================
+    input                                              result
+    =================================================  =========================
+    no rows                                            zeros
+    weight 0 with an infinite or NaN row               NaN: mask such rows first
+    more than ``LONGEST**2`` rows in double precision  `ParameterError`
+    =================================================  =========================
     """
     if is_short(rows):
         return weights @ rows

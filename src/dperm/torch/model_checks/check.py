@@ -84,11 +84,13 @@ def check_model(model: nn.Module, inputs: Inputs, *, public: bool = False) -> li
 
     *Edge cases.*
 
-    | input | result |
-    |---|---|
-    | an empty batch, or no tensor in ``inputs`` | `ParameterError` |
-    | all parameters frozen | `AssumptionError` |
-    | gradients infinite or NaN on synthetic inputs | `ParameterError` with the advice to pass public inputs |
+    =============================================  ======================================================
+    input                                          result
+    =============================================  ======================================================
+    an empty batch, or no tensor in ``inputs``     `ParameterError`
+    all parameters frozen                          `AssumptionError`
+    gradients infinite or NaN on synthetic inputs  `ParameterError` with the advice to pass public inputs
+    =============================================  ======================================================
     """
     check_parameters(model)
     check_layers(model)
