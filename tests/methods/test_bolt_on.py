@@ -23,7 +23,7 @@ from dperm.methods.bolt_on import BoltOn, default_batch
 from dperm.methods.rules import output_regularization
 from dperm.methods.stopped_descent import StoppedDescent, random_order, rounding_error
 from dperm.noise import NotPrivateBits
-from dperm.theory import Passes, constant_step_sensitivity, descent_sensitivity
+from dperm.sensitivity import Passes, constant_step_sensitivity, descent_sensitivity
 
 GOAL = ApproxDP(1.0, 1e-5, "replace_one")
 
@@ -51,7 +51,7 @@ def test_the_noise_is_that_of_output_perturbation(goal, batch, spec):
 def test_lambda_is_chosen_as_for_output_perturbation(spec):
     plan = BoltOn().plan(spec(), GOAL)
     assert plan.spec.regularization == output_regularization(spec(), GOAL).value
-    assert any("Lambda" in reason for reason in plan.why)
+    assert any("Lambda" in reason for reason in map(str, plan.why))
 
 
 def test_constant_steps(spec):

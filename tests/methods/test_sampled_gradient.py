@@ -97,7 +97,7 @@ def test_what_is_given_is_used(spec):
     assert told["optimizer"]["name"] == "Adam"
     assert told["step_noise"]["noise_scale"] == plan.step_noise.scale
     assert told["method"] == "sgd"
-    assert "25 steps" in plan.why[0]
+    assert "25 steps" in str(plan.why[0])
 
 
 def test_rules_for_what_was_left_open():

@@ -18,10 +18,18 @@ from dperm.methods.rules import noise_scale
 from dperm.methods.sampled_gradient import SampledGradient
 from dperm.methods.sufficient import SufficientStatistics
 from dperm.noise.gamma_norm import MOST_DIM
+from dperm.presentation.facts import Fact
 from dperm.privacy import ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 
-Chosen = tuple[Method, tuple[str, ...]]
+Chosen = tuple[Method, tuple[Fact, ...]]
+_NAMES = {
+    "objective": "Objective perturbation was",
+    "output": "Output perturbation was",
+    "gradient": "Gradient perturbation was",
+    "sgd": "DP-SGD was",
+    "sufficient": "Sufficient statistics were",
+}
 FULL_PASS = 2**26
 """Products of n and the number of coefficients up to which descent takes all records in every step."""
 
@@ -51,12 +59,12 @@ def automatic(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
     if not math.isfinite(spec.smoothness):
         return _for_kink(spec, goal)
     if spec.outputs > 1 and spec.n is not None and isinstance(goal, ApproxDP) and not is_pure(goal):
-        return SampledGradient(), (
-            f"DP-SGD was chosen: with {spec.outputs} scores its clipped gradients need less noise than objective "
-            f"perturbation (T46, T53a).",
-        )
+        cause = "with {scores} scores its clipped gradients need less noise than objective perturbation (T46, T53a)."
+        return SampledGradient(), (_chosen("sgd", cause, scores=spec.outputs),)
     if not isinstance(goal, PureDP | ApproxDP):
-        return _without_objective(spec, goal, f"objective perturbation has no {type(goal).__name__} guarantee")
+        return _without_objective(
+            spec, goal, "objective perturbation has no {guarantee} guarantee", guarantee=type(goal).__name__
+        )
     return _pure(spec, goal) if is_pure(goal) else _approximate(spec, goal)
 
 
@@ -69,18 +77,20 @@ def _for_kink(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
             f"sampling (T42), which need delta > 0 and a public n, got goal={goal!r} and n={spec.n}. Give "
             f"{' and '.join(missing)}{smooth}."
         )
-    reason = f"{spec.loss.name} has a kink, which objective perturbation does not allow (T42) and no certificate covers"
-    return _descent(spec, goal, reason)
+    cause = "the {loss} loss has a kink, so objective perturbation is not private (T42) and no certificate covers it"
+    return _descent(spec, goal, cause, loss=spec.loss.name)
 
 
 def _pure(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
     if spec.dim > MOST_DIM:
-        return OutputPerturbation(), (f"Output perturbation was chosen: dim={spec.dim} is beyond gamma-norm noise.",)
+        cause = "{dim} coefficients are too many for gamma-norm noise."
+        return OutputPerturbation(), (_chosen("output", cause, dim=spec.dim),)
     if spec.regularization is not None and math.isinf(_noise_ratio(spec, goal)):
-        return OutputPerturbation(), (
-            f"Output perturbation was chosen: Lambda = {spec.strength:.3g} is too small for objective perturbation, "
-            f"whose determinant would cost more than epsilon (T43a).",
+        cause = (
+            "Lambda = {strength:.3g} is too small for objective perturbation, whose determinant would cost more than "
+            "epsilon (T43a)."
         )
+        return OutputPerturbation(), (_chosen("output", cause, strength=spec.strength),)
     return ObjectivePerturbation(), (_on_objective(spec, goal),)
 
 
@@ -90,47 +100,54 @@ def _approximate(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
     ratio = _noise_ratio(spec, goal)
     if ratio <= math.sqrt(2) or (spec.n is None and math.isfinite(ratio)):
         return ObjectivePerturbation(), (_on_objective(spec, goal),)
-    known = f"by a factor {ratio:.3g}" if math.isfinite(ratio) else "beyond any bound"
-    reason = (
-        f"Lambda = {spec.strength:.3g} is so small that the determinant would raise the noise of objective "
-        f"perturbation {known} (T43a)"
+    values: dict[str, object] = {"strength": spec.strength}
+    known = "beyond any bound"
+    if math.isfinite(ratio):
+        known, values["factor"] = "by a factor of {factor:.3g}", ratio
+    cause = (
+        "Lambda = {strength:.3g} is so small that the determinant would raise the noise of objective perturbation "
+        f"{known} (T43a)"
     )
-    return _without_objective(spec, goal, reason)
+    return _without_objective(spec, goal, cause, **values)
 
 
-def _on_objective(spec: ProblemSpec, goal: AnyGuarantee) -> str:
-    """Why objective perturbation."""
+def _chosen(method: str, cause: str, **values: object) -> Fact:
+    """Return the reason of an automatic choice: the method's name, then ``cause``, the rest of the sentence."""
+    return Fact("method.auto", f"{_NAMES[method]} chosen: {cause}", {"method": method, **values})
+
+
+def _on_objective(spec: ProblemSpec, goal: AnyGuarantee) -> Fact:
     if spec.outputs > 1:
-        missing = ("delta = 0",) * is_pure(goal) + ("n was not declared",) * (spec.n is None)
-        return (
-            f"Objective perturbation was chosen: DP-SGD, the choice for {spec.outputs} scores, needs delta > 0 and a "
-            f"public n, and here {' and '.join(missing)}."
+        missing = ("delta = 0",) * is_pure(goal) + ("{@n} was not declared",) * (spec.n is None)
+        cause = (
+            "DP-SGD, the choice for {scores} scores, needs delta > 0 and a public n, and here "
+            f"{' and '.join(missing)}."
         )
+        return _chosen("objective", cause, scores=spec.outputs)
     if spec.regularization is not None:
         rule = ""
     elif spec.n is None:
-        rule = " n was not declared, so Lambda follows from the number of coefficients and the noise alone."
+        rule = " {@n} was not declared, so Lambda follows from the number of coefficients and the noise alone."
     else:
         rule = " Lambda follows from n, the number of coefficients and the noise."
-    return (
-        f"Objective perturbation was chosen: the loss is a smooth function of one score, and then noise in the "
-        f"objective moves the coefficients least.{rule}"
-    )
+    cause = f"the loss is a smooth function of one score, so noise in the objective moves the coefficients least.{rule}"
+    return _chosen("objective", cause)
 
 
-def _without_objective(spec: ProblemSpec, goal: AnyGuarantee, reason: str) -> Chosen:
+def _without_objective(spec: ProblemSpec, goal: AnyGuarantee, cause: str, **values: object) -> Chosen:
     if isinstance(spec.loss, Squared):
-        return SufficientStatistics(), (f"Sufficient statistics were chosen: {reason}.",)
+        return SufficientStatistics(), (_chosen("sufficient", f"{cause}.", **values),)
     if spec.n is None:
-        return OutputPerturbation(), (f"Output perturbation was chosen: {reason}, and n is not public.",)
-    return _descent(spec, goal, reason)
+        return OutputPerturbation(), (_chosen("output", f"{cause}, and {{@n}} was not declared.", **values),)
+    return _descent(spec, goal, cause, **values)
 
 
-def _descent(spec: ProblemSpec, goal: AnyGuarantee, reason: str) -> Chosen:
-    """On all records, or on samples of them where that takes long."""
+def _descent(spec: ProblemSpec, goal: AnyGuarantee, cause: str, **values: object) -> Chosen:
+    """Choose descent on all records, or on samples of them where full passes take too long."""
     if (spec.n or 0) * spec.dim > FULL_PASS and isinstance(goal, ApproxDP):
-        return SampledGradient(), (f"DP-SGD was chosen: {reason}, and full passes over n={spec.n} records take long.",)
-    return GradientPerturbation(), (f"Gradient perturbation was chosen: {reason}.",)
+        cause = f"{cause}, and full passes over {{@n:{{n}}}} records take too long."
+        return SampledGradient(), (_chosen("sgd", cause, n=spec.n, **values),)
+    return GradientPerturbation(), (_chosen("gradient", f"{cause}.", **values),)
 
 
 def _noise_ratio(spec: ProblemSpec, goal: AnyGuarantee) -> float:

@@ -19,7 +19,7 @@ from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.goal import checked_goal
 from dperm.methods.coefficient_noise import NOISES, coefficient_noise, law_of
 from dperm.methods.constants import (
-    PURE_IS_LESS,
+    PURE_NOISE_IS_SMALLER,
     checked_noise,
     is_pure,
     require_gradient_of_loss,
@@ -36,9 +36,10 @@ from dperm.methods.stopped_descent import (
     sensitivity,
 )
 from dperm.noise.bits import Stream
+from dperm.presentation.facts import Fact
 from dperm.privacy import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee
-from dperm.theory import Passes
+from dperm.sensitivity.stopped_descent import Passes
 
 FULL = "full"
 PASSES = 20
@@ -103,18 +104,29 @@ class BoltOn:
         goal = checked_goal(goal)
         records = _public_n(spec, goal)
         _require_smooth(spec)
-        reasons: list[str] = []
+        reasons: list[Fact] = []
         if self.step_size is None:
             spec, reasons = regularized(spec, goal, output_regularization)
         descent = self._descent(spec, records)
         mechanism = self._mechanism(spec, goal, descent)
         reasons.append(
-            f"{descent.run.passes} passes with {descent.run.batch} of n={records} records in an update; one record "
-            f"moves the last iterate by at most {mechanism.sensitivity:.3g} (T33, T34), so {mechanism.name} noise of "
-            f"standard deviation {mechanism.standard_deviation:.3g} is added to each coefficient."
+            Fact(
+                "noise.bolt_on",
+                "{passes} passes with {batch} of {@n:{n}} records in an update. One record moves the last iterate by "
+                "at most {sensitivity:.3g} (T33, T34), so {law} noise of standard deviation {deviation:.3g} is added "
+                "to each coefficient.",
+                {
+                    "passes": descent.run.passes,
+                    "batch": descent.run.batch,
+                    "n": records,
+                    "sensitivity": mechanism.sensitivity,
+                    "law": mechanism.name,
+                    "deviation": mechanism.standard_deviation,
+                },
+            )
         )
         if not is_pure(goal) and self.noise == "auto" and prefers_gamma_norm(spec, goal):
-            reasons.append(PURE_IS_LESS)
+            reasons.append(PURE_NOISE_IS_SMALLER)
         return BoltOnPlan(spec, goal, tuple(reasons), None, mechanism, descent)
 
     def _descent(self, spec: ProblemSpec, records: int) -> StoppedDescent:

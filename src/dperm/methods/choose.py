@@ -22,6 +22,7 @@ from dperm.methods.published import nips08_algorithm_2
 from dperm.methods.rules import default_clip, descent_clip
 from dperm.methods.sampled_gradient import SampledGradient
 from dperm.methods.sufficient import SufficientStatistics
+from dperm.presentation.facts import Fact
 from dperm.privacy import ApproxDP
 from dperm.privacy.guarantee import AnyGuarantee
 
@@ -97,31 +98,32 @@ def _method(spec: ProblemSpec, goal: AnyGuarantee, method: object) -> Chosen:
     )
 
 
-def _on_width(plan: Plan) -> tuple[str, ...]:
+def _on_width(plan: Plan) -> tuple[Fact, ...]:
     """What to check where there are about as many coefficients as records; private learning then may fail."""
     spec = plan.spec
     if spec.n is None or plan.method == "finite" or spec.width < WIDE * spec.n:
         return ()
     each = " for each score" if spec.outputs > 1 else ""
-    return (
-        f"With {spec.width} coefficients{each} and {spec.n} records this learns well only if few directions of X "
-        f"matter. Check the score on public or held-out data before you rely on it.",
+    template = (
+        f"With {{coefficients}} coefficients{each} and {{n}} records this learns well only if few directions of X "
+        "matter. Check the score on public or held-out data before you rely on it."
     )
+    return (Fact("width.large", template, {"coefficients": spec.width, "n": spec.n}),)
 
 
-def _on_clipping(before: ProblemSpec, after: ProblemSpec) -> tuple[str, ...]:
+def _on_clipping(before: ProblemSpec, after: ProblemSpec) -> tuple[Fact, ...]:
     if after.clip is None and before.clip is not None:
-        return ("The clip that was given is not used: this method clips no gradients.",)
+        return (Fact("clip.unused", "The given {@clip} is not used: this method clips no gradients.", {}),)
     if after.clip is None or after.clip == before.clip:
         return ()
-    share = f"Gradients are clipped at {after.clip:.3g}, {after.clip / after.radius:.2g} of the radius (T44)"
-    match after.loss.labels:
-        case Kind.NUMBER:
-            return (f"{share}: residuals beyond that pull no harder, as in Huber's loss.",)
-        case Kind.SIGN:
-            effect = "that halves the noise, and makes predicted probabilities overconfident"
-            return (f"{share}: {effect}. Give clip=1.0 for probabilities that mean what they say.",)
-    return (f"{share}: that lessens the noise.",)
+    effects = {
+        Kind.NUMBER: "larger residuals have no larger gradient, as in Huber's loss.",
+        Kind.SIGN: "this halves the noise, but makes predicted probabilities overconfident. Set {@clip:1.0} for "
+        "calibrated probabilities.",
+    }
+    effect = effects.get(after.loss.labels, "this reduces the noise.")
+    template = f"Gradients are clipped at {{clip:.3g}}, {{share:.2g}} of the radius (T44): {effect}"
+    return (Fact("clip.default", template, {"clip": after.clip, "share": after.clip / after.radius}),)
 
 
 def _warn(plan: Plan, clipped: ProblemSpec) -> None:

@@ -3,7 +3,6 @@
 """Public constants that several methods use, each as a named function."""
 
 import math
-from fractions import Fraction
 
 from dperm.checks import shown
 from dperm.data.targets import Kind
@@ -11,12 +10,14 @@ from dperm.erm.loss import Loss
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms.goal import checked_goal
-from dperm.privacy import Adjacency, ApproxDP, PureDP
+from dperm.presentation.facts import Fact
+from dperm.privacy import ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
-from dperm.privacy.rounding import round_up
 
-PURE_IS_LESS = (
-    "With so few coefficients pure noise is less than Gaussian noise: the guarantee holds with delta = 0 too."
+PURE_NOISE_IS_SMALLER = Fact(
+    "noise.pure_is_smaller",
+    "With so few coefficients, pure noise is smaller than Gaussian noise, so the guarantee holds with delta = 0 too.",
+    {},
 )
 
 
@@ -59,28 +60,6 @@ def without_kink(loss: Loss) -> str:
     if loss.labels is Kind.SIGN:
         return f'Use the smooth loss="huber_hinge", or {descent}.'
     return f"No smooth loss learns a quantile: use {descent}."
-
-
-def gradient_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
-    """How far one record moves the sum of the gradients at any theta, Delta_g (T36a, T45).
-
-    Each gradient is at most L long: L for a record added or removed, 2L for one replaced.
-    """
-    return spec.lipschitz if adjacency is Adjacency.ADD_REMOVE else 2 * spec.lipschitz
-
-
-def output_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
-    """Bound on ||theta(D) - theta(D')||_2 for the exact minimisers of neighbours, rounded up.
-
-    Theorem T30 [Chaudhuri, Monteleoni & Sarwate 2011, Cor 8; sum scale].
-        If each loss is convex and L-Lipschitz and the regulariser is (Lambda/2) ||theta||^2 on every coefficient, the
-        minimisers differ by at most 2L/Lambda for a record replaced, L/Lambda for one added or removed.
-
-    The intercept is a coefficient like the others (T54, T55), so L is that of rows with their constant. The constants
-    are attained by linear losses and approached by logistic ones: nothing smaller is valid. What the solver's
-    tolerance adds (T31) is not in here: it is the numerical error of the mechanism.
-    """
-    return round_up(Fraction(gradient_sensitivity(spec, adjacency)) / Fraction(spec.strength))
 
 
 def is_pure(goal: AnyGuarantee) -> bool:

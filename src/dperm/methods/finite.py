@@ -25,6 +25,7 @@ from dperm.mechanisms.goal import quotient_down
 from dperm.methods.plan import Plan, row_limit
 from dperm.noise.bits import Stream
 from dperm.noise.choice import exponential_choice
+from dperm.presentation.facts import Fact
 from dperm.privacy import Adjacency
 from dperm.privacy.digest import digest
 from dperm.privacy.guarantee import AnyGuarantee
@@ -36,6 +37,8 @@ TALL, WIDE = 256, 128
 WEIGHT_DIGITS = 2.0**20
 """Weights, over the largest one, are rounded down to 20 binary digits: then sums of errors are exact."""
 FAILURE = 0.05
+"""Probability with which the stated bound on the excess may fail."""
+_COSTS = {"errors": "the weights of its errors", "loss": "its losses"}
 
 
 class Costs(ABC):
@@ -172,10 +175,17 @@ class FiniteClass:
             numerical_error=costs.error(row_limit(spec.n)),
         )
         spec, beyond = replace(spec, regularization=None, clip=None), mechanism.error_bound(FAILURE)
-        why = (
-            f"One of {len(hypotheses)} hypotheses is chosen, with probability proportional to e^-(r U), U the sum of "
-            f"{_in_words(self.score)} and r = {mechanism.rate / (spec.weight * costs.range):.3g}. Except with "
-            f"probability {FAILURE:.0%}, U is at most {spec.weight * costs.range * beyond:.3g} above the least (T59)."
+        why = Fact(
+            "noise.finite",
+            "One of {hypotheses} hypotheses is chosen with probability proportional to e^-(r U), with U the sum of "
+            f"{_COSTS[self.score]} and r = {{rate:.3g}}. Except with probability {{failure:.0%}}, U is at most "
+            "{excess:.3g} above the least (T59).",
+            {
+                "hypotheses": len(hypotheses),
+                "rate": mechanism.rate / (spec.weight * costs.range),
+                "failure": FAILURE,
+                "excess": spec.weight * costs.range * beyond,
+            },
         )
         return FinitePlan(spec, goal, (why,), None, None, hypotheses, costs, mechanism)
 
@@ -332,7 +342,3 @@ def _require_two_classes(spec: ProblemSpec) -> None:
             f"FiniteClass supports classifiers of two classes (T59), with the logistic loss or a hinge, got the loss "
             f'{spec.loss.name!r} {kind}. Use method="auto" for it.'
         )
-
-
-def _in_words(score: str) -> str:
-    return "the weights of its errors" if score == "errors" else "its losses"

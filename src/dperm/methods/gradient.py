@@ -18,13 +18,15 @@ from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms.calibration import PUSHES, covers
 from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.goal import checked_goal, gaussian_mu
-from dperm.methods.constants import gradient_sensitivity, is_pure
+from dperm.methods.constants import is_pure
 from dperm.methods.descent import Descent, default_descent, descend
 from dperm.methods.plan import Plan, noise_norm, row_limit
 from dperm.noise.bits import Stream
+from dperm.presentation.facts import Fact
 from dperm.privacy import GDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import lowered
+from dperm.sensitivity.minimizer import gradient_sensitivity
 
 MOST_STEPS = 10**6
 STEPS = "It is the number of passes over the data."
@@ -93,10 +95,20 @@ class GradientPerturbation:
         default = default_descent(spec, goal, normaliser)
         descent = self._chosen(spec, default)
         mechanism = step_mechanism(spec, goal, descent)
-        why = (
-            f"{descent.steps} steps of {descent.step_size:.3g} with momentum {descent.momentum:g}, the last "
-            f"{descent.averaged} averaged; each adds noise of standard deviation {mechanism.scale / normaliser:.3g} to "
-            f"the mean gradient, for gradients of at most {spec.lipschitz:.3g} and n={normaliser}."
+        why = Fact(
+            "noise.gradient",
+            "{steps} steps of {step_size:.3g} with momentum {momentum:g}, the last {averaged} averaged. Each step adds "
+            "noise of standard deviation {deviation:.3g} to the mean gradient, for gradients of at most {gradient:.3g} "
+            "and {@n:{n}}.",
+            {
+                "steps": descent.steps,
+                "step_size": descent.step_size,
+                "momentum": descent.momentum,
+                "averaged": descent.averaged,
+                "deviation": mechanism.scale / normaliser,
+                "gradient": spec.lipschitz,
+                "n": normaliser,
+            },
         )
         return GradientPlan(spec, goal, (why,), None, None, descent, mechanism)
 

@@ -16,7 +16,7 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.methods.constants import (
-    PURE_IS_LESS,
+    PURE_NOISE_IS_SMALLER,
     checked_noise,
     epsilon_and_delta,
     is_pure,
@@ -34,6 +34,7 @@ from dperm.methods.perturbation import (
 from dperm.methods.plan import Plan, noise_norm, solver_tolerance
 from dperm.methods.rules import objective_regularization, regularized
 from dperm.noise.bits import Stream
+from dperm.presentation.facts import Fact
 from dperm.privacy.guarantee import AnyGuarantee
 
 NOISES = ("auto", "gaussian", "gamma_norm")
@@ -76,9 +77,9 @@ class ObjectivePerturbation:
         spec, reasons = regularized(spec, goal, objective_regularization)
         found = self._perturbation(spec, goal)
         tolerance = solver_tolerance(spec, linear=found.term.longest)
-        reasons.append(_in_words(spec, found))
+        reasons.append(noise_reason(spec, found))
         if isinstance(found, PurePerturbation) and not is_pure(goal):
-            reasons.append(PURE_IS_LESS)
+            reasons.append(PURE_NOISE_IS_SMALLER)
         blur = found.blur(spec, tolerance)
         return ObjectivePlan(spec, goal, tuple(reasons), tolerance, blur, found)
 
@@ -162,9 +163,18 @@ def require_smooth(spec: ProblemSpec) -> None:
     require_gradient_of_loss(spec, "objective")
 
 
-def _in_words(spec: ProblemSpec, found: Perturbation) -> str:
-    charged = f"costs {found.determinant:.3g} of epsilon" if found.determinant else "costs nothing"
-    return (
-        f"Noise of standard deviation {found.term.deviation:.3g} ({found.term.name}) goes into the objective, for "
-        f"gradients of at most {spec.lipschitz:.3g}; the determinant {charged} at Lambda = {spec.strength:.3g} (T37)."
+def noise_reason(spec: ProblemSpec, found: Perturbation) -> Fact:
+    """Return the noise in the objective and the cost of the determinant as a reason of the plan."""
+    charged = "costs {determinant:.3g} of epsilon" if found.determinant else "costs nothing"
+    return Fact(
+        "noise.objective",
+        "Noise of standard deviation {deviation:.3g} ({law}) is added to the gradient of the objective, for gradients "
+        f"of at most {{gradient:.3g}}. The determinant {charged} at Lambda = {{strength:.3g}} (T37).",
+        {
+            "deviation": found.term.deviation,
+            "law": found.term.name,
+            "gradient": spec.lipschitz,
+            "determinant": found.determinant,
+            "strength": spec.strength,
+        },
     )

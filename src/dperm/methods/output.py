@@ -15,20 +15,21 @@ from dperm.erm.rounding import longest as longest_minimizer
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError
 from dperm.mechanisms.additive import AdditiveMechanism
-from dperm.mechanisms.goal import checked_goal, quotient_up
+from dperm.mechanisms.goal import checked_goal
 from dperm.methods.coefficient_noise import NOISES, coefficient_noise, law_of
 from dperm.methods.constants import (
-    PURE_IS_LESS,
+    PURE_NOISE_IS_SMALLER,
     checked_noise,
     is_pure,
-    output_sensitivity,
     require_gradient_of_loss,
     without_kink,
 )
 from dperm.methods.plan import Plan, noise_norm, solver_tolerance
 from dperm.methods.rules import output_regularization, regularized
 from dperm.noise.bits import Stream
+from dperm.presentation.facts import Fact
 from dperm.privacy.guarantee import AnyGuarantee
+from dperm.sensitivity.minimizer import minimizer_error, output_sensitivity
 
 
 @dataclass(frozen=True)
@@ -65,14 +66,21 @@ class OutputPerturbation:
         require_smooth(spec)
         spec, reasons = regularized(spec, goal, output_regularization)
         tolerance = solver_tolerance(spec)
-        mechanism = self._mechanism(spec, goal, quotient_up(tolerance, spec.strength))
+        mechanism = self._mechanism(spec, goal, minimizer_error(spec, tolerance))
         reasons.append(
-            f"One record moves the minimiser by at most {output_sensitivity(spec, goal.adjacency):.3g} (T30), so "
-            f"{mechanism.name} noise of standard deviation {mechanism.standard_deviation:.3g} is added to each "
-            f"coefficient."
+            Fact(
+                "noise.output",
+                "One record moves the minimiser by at most {sensitivity:.3g} (T30), so {law} noise of standard "
+                "deviation {deviation:.3g} is added to each coefficient.",
+                {
+                    "sensitivity": output_sensitivity(spec, goal.adjacency),
+                    "law": mechanism.name,
+                    "deviation": mechanism.standard_deviation,
+                },
+            )
         )
         if not is_pure(goal) and law_of(self.noise, spec, goal) != "gaussian" and self.noise == "auto":
-            reasons.append(PURE_IS_LESS)
+            reasons.append(PURE_NOISE_IS_SMALLER)
         return OutputPlan(spec, goal, tuple(reasons), tolerance, mechanism)
 
     def _mechanism(self, spec: ProblemSpec, goal: AnyGuarantee, error: float) -> AdditiveMechanism:

@@ -20,6 +20,7 @@ from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.run import Facts, release
 from dperm.methods.constants import problem_facts
 from dperm.noise.bits import Bits, Stream
+from dperm.presentation.facts import Fact
 from dperm.privacy import Adjacency, Release
 from dperm.privacy.guarantee import AnyGuarantee
 
@@ -63,7 +64,7 @@ class Plan(ABC):
     goal
         The guarantee that is met.
     why
-        Sentences: what was chosen, and from which public numbers.
+        Reasons for the choices, with the public numbers behind them; ``str(reason)`` is the sentence.
     tolerance
         The norm of the gradient at which the solver stops, certified; None where nothing is solved.
     output_noise
@@ -74,7 +75,7 @@ class Plan(ABC):
 
     spec: ProblemSpec
     goal: AnyGuarantee
-    why: tuple[str, ...]
+    why: tuple[Fact, ...] = field(hash=False)
     tolerance: float | None
     output_noise: AdditiveMechanism | None
     row_bound: int | None = field(default=None, kw_only=True)
@@ -82,7 +83,8 @@ class Plan(ABC):
     method: ClassVar[str]
 
     def __post_init__(self) -> None:
-        """Work everything out, before any data is seen."""
+        """Compute everything before any data are read; reasons given as text become facts."""
+        object.__setattr__(self, "why", tuple(map(_as_fact, self.why)))
         self.facts  # noqa: B018  # everything follows from the parameters
         require_finite(self)
 
@@ -146,9 +148,9 @@ class Plan(ABC):
         """The public numbers of the plan, as they will stand in the record of a run."""
         return dict(self.facts.public)
 
-    def because(self, *reasons: str) -> Self:
-        """The same plan with these reasons in front of its own."""
-        return replace(self, why=(*reasons, *self.why))
+    def because(self, *reasons: Fact | str) -> Self:
+        """Return the same plan with these reasons in front of its own."""
+        return replace(self, why=(*map(_as_fact, reasons), *self.why))
 
     def run(
         self, read: Callable[[], BoundedData], budget: Budget | None = None, *, bits: Bits | None = None
@@ -235,6 +237,11 @@ def extreme_arguments(spec: ProblemSpec, problem: str) -> ParameterError:
 def noise_norm(mechanism: AdditiveMechanism | None, dim: int) -> float:
     """Bound on the norm of the noise on ``dim`` coefficients, exceeded with probability below 2^-190; 0 for None."""
     return 0.0 if mechanism is None else FAR * math.sqrt(dim) * mechanism.standard_deviation
+
+
+def _as_fact(reason: Fact | str) -> Fact:
+    """Return a reason as a fact; plain text gets the code "note"."""
+    return reason if isinstance(reason, Fact) else Fact("note", "{text}", {"text": str(reason)})
 
 
 def _floats(value: object) -> Iterator[float]:

@@ -18,15 +18,22 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms.calibration import PUSHES, Calibration, covers, noise_event
 from dperm.mechanisms.goal import checked_goal, gaussian_mu
-from dperm.methods.constants import gradient_sensitivity
 from dperm.methods.plan import Plan
 from dperm.methods.rejection import MOST_INEXACT, RejectionSampler, affordable_strength
-from dperm.methods.rules import Choice, regularized
+from dperm.methods.rules import Choice, chosen_strength, regularized
 from dperm.noise.bits import Stream
+from dperm.presentation.facts import Fact
 from dperm.privacy import Adjacency, ApproxDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import lowered
-from dperm.theory.posterior import inexact_mu, minami_temperature, posterior_mu, posterior_temperature
+from dperm.sensitivity.minimizer import gradient_sensitivity
+from dperm.sensitivity.posterior import (
+    inexact_mu,
+    minami_temperature,
+    posterior_mu,
+    posterior_temperature,
+    tempered_objective_temperature,
+)
 
 THEOREMS = ("T50", "T51")
 FAILURE = 1e-3
@@ -40,8 +47,8 @@ ROOM = 1.25
 TRIALS = "It is the number of proposals that the sampler may need at worst."
 ROWS = "It is the largest number of rows that are accepted; the sampler's cap is proved for as many."
 TIME = (
-    "How long the sampler takes depends on the data: whoever may see the running time learns something about them "
-    "that is not in the guarantee (T52)."
+    "The running time of the sampler depends on the data. An observer of the running time learns something beyond the "
+    "guarantee (T52)."
 )
 
 
@@ -104,9 +111,20 @@ class PosteriorSampling:
         spec, reasons = regularized(spec, goal, partial(posterior_regularization, rows=rows))
         sampler = self._sampler(spec, goal, rows)
         reasons.append(
-            f"The posterior is tempered to tau = {sampler.temperature:.3g} ({self.theorem}), for gradients of at most "
-            f"{spec.lipschitz:.3g} and Lambda = {spec.strength:.3g}; at most {sampler.trials} proposals are tried, for "
-            f"one in {1 / sampler.acceptance:.3g} is accepted at worst. {TIME}"
+            Fact(
+                "noise.posterior",
+                "The posterior is tempered to tau = {temperature:.3g} ({theorem}), for gradients of at most "
+                "{gradient:.3g} and Lambda = {strength:.3g}. At most {trials} proposals are tried; at worst, one in "
+                "{proposals:.3g} is accepted. " + TIME,
+                {
+                    "temperature": sampler.temperature,
+                    "theorem": self.theorem,
+                    "gradient": spec.lipschitz,
+                    "strength": spec.strength,
+                    "trials": sampler.trials,
+                    "proposals": 1 / sampler.acceptance,
+                },
+            )
         )
         return PosteriorPlan(spec, goal, tuple(reasons), sampler.tolerance, None, sampler, self.theorem, row_bound=rows)
 
@@ -142,7 +160,7 @@ class PosteriorSampling:
             t = minami_temperature(
                 kept.epsilon, kept.delta, strength=1.0, adjacency=kept.adjacency, lipschitz=spec.lipschitz
             )
-        return RejectionSampler(spec, lowered(t * t * spec.strength), rows, allowed_failure(goal))
+        return RejectionSampler(spec, tempered_objective_temperature(t, spec.strength), rows, allowed_failure(goal))
 
     def _require_feasible(self, sampler: RejectionSampler, mu: float) -> None:
         """Refuse what the sampler may not get done, or not exactly enough."""
@@ -268,13 +286,12 @@ def posterior_regularization(spec: ProblemSpec, goal: AnyGuarantee, *, rows: int
     wanted = 2 * spec.radius * sigma
     needed = -1.05 * math.log(allowed_failure(approximate_goal(goal))) / USUAL_TRIALS
     least = affordable_strength(spec, rows, acceptance=min(needed, 0.5))
-    value = min(max(wanted, least, 1e-30), 1e30)
-    reason = (
-        f"so that {USUAL_TRIALS} proposals are enough for every data set of {rows} rows"
-        if least > wanted
-        else f"from noise of deviation {sigma:.3g} on the sum of gradients"
+    if least > wanted:
+        cause = "so that {trials} proposals are enough for every data set of {rows} rows"
+        return chosen_strength(least, "sampler", cause, trials=USUAL_TRIALS, rows=rows)
+    return chosen_strength(
+        wanted, "noise", "from noise of standard deviation {noise:.3g} on the sum of gradients", noise=sigma
     )
-    return Choice(value, f"Lambda = {value:.3g} (C = {1 / value:.3g}) was chosen {reason}.")
 
 
 def allowed_failure(goal: ApproxDP) -> float:

@@ -16,9 +16,11 @@ from dperm.erm.losses import Logistic
 from dperm.erm.residual_losses import Squared
 from dperm.erm.spec import ProblemSpec
 from dperm.mechanisms.goal import gaussian_mu
-from dperm.methods.constants import epsilon_and_delta, gradient_sensitivity, is_pure
+from dperm.methods.constants import epsilon_and_delta, is_pure
+from dperm.presentation.facts import Fact
 from dperm.privacy import ApproxDP
 from dperm.privacy.guarantee import AnyGuarantee
+from dperm.sensitivity.minimizer import gradient_sensitivity
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,7 @@ class Choice:
     """A number that was chosen, and the reason."""
 
     value: float
-    why: str
+    why: Fact
 
 
 UNKNOWN_PER_COEFFICIENT = 85
@@ -38,7 +40,7 @@ WIDE = 10
 Rule = Callable[[ProblemSpec, AnyGuarantee], Choice]
 
 
-def regularized(spec: ProblemSpec, goal: AnyGuarantee, rule: Rule) -> tuple[ProblemSpec, list[str]]:
+def regularized(spec: ProblemSpec, goal: AnyGuarantee, rule: Rule) -> tuple[ProblemSpec, list[Fact]]:
     """The problem with a Lambda, the user's or that of ``rule``, and the reason if it was chosen."""
     if spec.regularization is not None:
         return spec, []
@@ -178,11 +180,12 @@ def objective_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
         alike = 64 if spec.loss.labels is Kind.NUMBER else 8 if prefers_gamma_norm(spec, goal) else 16
         wanted = min(wanted, alike * spec.dim * sigma**2 / (spec.n * spec.weight))
     if floor >= max(wanted, least):
-        share = f"{determinant_share(epsilon):.0%}"
-        return _strength(floor, f"so that {share} of epsilon is spent on the Jacobian determinant")
+        cause = "so that {share:.0%} of epsilon is spent on the Jacobian determinant"
+        return chosen_strength(floor, "determinant", cause, share=determinant_share(epsilon))
     if least >= wanted:
-        return _strength(least, f"for {spec.dim} coefficients, however little the noise")
-    return _strength(wanted, f"from noise of deviation {sigma:.3g} on the sum of gradients and {spec.dim} coefficients")
+        return chosen_strength(least, "dimension", "for {dim} coefficients, for every noise level", dim=spec.dim)
+    cause = "from noise of standard deviation {noise:.3g} on the sum of gradients and {dim} coefficients"
+    return chosen_strength(wanted, "noise", cause, noise=sigma, dim=spec.dim)
 
 
 def descent_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
@@ -210,11 +213,15 @@ def output_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
     sigma = noise_scale(spec, goal)
     if spec.n is None:
         unit, share = ("a margin", 0.5) if spec.loss.labels is not Kind.NUMBER else ("half the labels' range", 0.05)
-        return _strength(spec.radius * sigma / share, f"for noise of {share:g} in units of {unit}, n not being public")
+        cause = "for noise of {share:g} in units of {unit}, since {@n} is not declared"
+        return chosen_strength(spec.radius * sigma / share, "noise", cause, share=share, unit=unit)
     value = (2 * spec.n * spec.smoothness / spec.dim) ** (1 / 3) * (spec.radius * sigma) ** (2 / 3)
-    return _strength(value, f"from n={spec.n} and noise of deviation {sigma:.3g} on the sum of gradients")
+    cause = "from {@n:{n}} and noise of standard deviation {noise:.3g} on the sum of gradients"
+    return chosen_strength(value, "balanced", cause, n=spec.n, noise=sigma)
 
 
-def _strength(value: float, reason: str) -> Choice:
+def chosen_strength(value: float, code: str, cause: str, **values: object) -> Choice:
+    """Return Lambda, cut to [1e-30, 1e30], with the reason "regularization.<code>"."""
     value = min(max(value, 1e-30), 1e30)
-    return Choice(value, f"Lambda = {value:.3g} (C = {1 / value:.3g}) was chosen {reason}.")
+    template = f"Lambda = {{value:.3g}} (C = {{C:.3g}}) was chosen {cause}."
+    return Choice(value, Fact(f"regularization.{code}", template, {"value": value, "C": 1 / value, **values}))

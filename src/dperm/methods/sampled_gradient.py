@@ -28,6 +28,7 @@ from dperm.methods.samples import Samples, Steps, planned_noise
 from dperm.methods.sampling import USUAL_AVERAGE, Sampling, default_optimizer
 from dperm.noise.bits import Stream
 from dperm.noise.poisson import sampled_rows
+from dperm.presentation.facts import Fact
 from dperm.privacy import ApproxDP
 from dperm.privacy.guarantee import AnyGuarantee
 
@@ -97,10 +98,19 @@ class SampledGradient:
         noise = step_noise(spec, goal, sampling)
         optimizer = self.optimizer or default_optimizer(spec, goal, sampling.steps)
         expected = sampling.rate * normaliser
-        why = (
-            f"{sampling.steps} steps, each on a Poisson sample of {expected:.6g} of n={normaliser} records in the "
-            f"mean, the last {sampling.averaged} averaged; each adds noise of standard deviation "
-            f"{noise.scale / expected:.3g} to the mean gradient, for gradients of at most {spec.lipschitz:.3g}."
+        why = Fact(
+            "noise.sgd",
+            "{steps} steps, each on a Poisson sample of {expected:.6g} of {@n:{n}} records on average, the last "
+            "{averaged} averaged. Each step adds noise of standard deviation {deviation:.3g} to the mean gradient, for "
+            "gradients of at most {gradient:.3g}.",
+            {
+                "steps": sampling.steps,
+                "expected": expected,
+                "n": normaliser,
+                "averaged": sampling.averaged,
+                "deviation": noise.scale / expected,
+                "gradient": spec.lipschitz,
+            },
         )
         return SampledGradientPlan(spec, goal, (why,), None, None, sampling, optimizer, noise)
 

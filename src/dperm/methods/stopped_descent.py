@@ -19,7 +19,12 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError
 from dperm.noise.bits import Stream
 from dperm.privacy import Adjacency
-from dperm.theory import Passes, constant_step_sensitivity, decreasing_step_sensitivity, descent_sensitivity
+from dperm.sensitivity.stopped_descent import (
+    Passes,
+    constant_step_sensitivity,
+    decreasing_step_sensitivity,
+    descent_sensitivity,
+)
 
 Places = NDArray[np.int64]
 UPDATE = 12

@@ -4,7 +4,6 @@
 
 import math
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar
 
@@ -35,10 +34,11 @@ from dperm.methods.adaptive_ridge import FAILURE, AdaptiveRidge
 from dperm.methods.constants import is_pure
 from dperm.methods.plan import Plan, noise_norm, row_limit
 from dperm.noise.bits import Stream
-from dperm.noise.grid import Norm, root_up
-from dperm.privacy import GDP, Adjacency
+from dperm.presentation.facts import Fact
+from dperm.privacy import GDP
 from dperm.privacy.guarantee import AnyGuarantee
-from dperm.privacy.rounding import lowered, round_up
+from dperm.privacy.rounding import lowered
+from dperm.sensitivity.statistics import eigenvalue_sensitivity, moments_sensitivity
 
 MOST_DIM = 2**12
 EIGENVALUE_SHARE = 1 / 16
@@ -73,10 +73,17 @@ class SufficientStatistics:
         spec = spec.clipped(None)
         eigenvalue, sums = calibrated(spec, goal)
         ridge = ridge_of(spec, eigenvalue, sums)
-        why = (
-            f"Noise of standard deviation {sums.scale:.3g} is added to the sum of squares, and of "
-            f"{sums.scale / spec.radius:.3g} to the sum of labels times rows; the ridge is {ridge.largest:.3g} less "
-            f"what a noisy least eigenvalue allows to leave out, plus Lambda = {ridge.strength:.3g}."
+        why = Fact(
+            "noise.sufficient",
+            "Noise of standard deviation {squares:.3g} is added to the sum of squares, and of {products:.3g} to the "
+            "sum of labels times rows. The ridge is at most {ridge:.3g}, less for a large noisy least eigenvalue, plus "
+            "Lambda = {strength:.3g}.",
+            {
+                "squares": sums.scale,
+                "products": sums.scale / spec.radius,
+                "ridge": ridge.largest,
+                "strength": ridge.strength,
+            },
         )
         return SufficientPlan(spec, goal, (why,), None, None, eigenvalue, sums)
 
@@ -136,32 +143,6 @@ class SufficientPlan(Plan):
         return self.ridge.coefficients(noisy.gram, noisy.cross, float(least[0]))
 
 
-def eigenvalue_sensitivity(spec: ProblemSpec) -> float:
-    """How far one record moves the least eigenvalue of M = sum w x x', under either adjacency: w R^2, rounded up.
-
-    Eigenvalues grow with the matrix, by at most the norm of what is added (Weyl): w x x' adds between 0 and w R^2. For
-    a record replaced, first one is removed and then one added, and the two changes have opposite signs.
-    """
-    return round_up(Fraction(spec.weight) * Fraction(spec.radius) ** 2)
-
-
-def sums_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
-    """How far one record moves the vector (M, R v), M = sum w x x' in Frobenius norm and v = sum w y x, rounded up.
-
-    Add/remove: ||w x x'||_F^2 + R^2 ||w y x||^2 <= 2 w^2 R^4, since |y| <= 1: sqrt(2) w R^2. Replace-one: 3/sqrt(2) w
-    R^2. Proof: with the extended row z = sqrt(w) (x, R y / sqrt(2)) the vector is part of z z', whose last column
-    counts twice in a Frobenius norm; ||z||^2 <= w (R^2 + R^2/2); and ||z z' - t t'||_F^2 = |z|^4 + |t|^4 - 2 (z't)^2
-    <= 2 (3/2)^2 w^2 R^4. Both are attained: the second by rows of length R at an angle of 60 degrees with labels 1 and
-    -1. Two releases of M and v apart would need more noise on one of them under replace-one, and the same under
-    add/remove.
-
-    What is released is (M_ii, W M_ij for i < j, R v), W = 181/128 < sqrt(2): no longer than that.
-    """
-    square = Fraction(spec.weight) * Fraction(spec.radius) ** 2
-    root = Fraction(root_up(2, Norm.L2))
-    return round_up(square * root * (1 if adjacency is Adjacency.ADD_REMOVE else Fraction(3, 2)))
-
-
 def sums_error(spec: ProblemSpec, rows: int) -> float:
     """Bound on the error of the computed vector (M, R v), in L2: those of both sums, and of the weights."""
     return gram_error(spec, rows) + spec.radius * cross_error(spec, rows) + 4 * ULP * largest_gram(spec, rows)
@@ -196,7 +177,7 @@ def calibrated(spec: ProblemSpec, goal: AnyGuarantee) -> tuple[GaussianMechanism
             eigenvalue_sensitivity(spec), first, numerical_error=eigenvalue_error(spec, rows)
         )
         sums = GaussianMechanism.calibrate(
-            sums_sensitivity(spec, goal.adjacency),
+            moments_sensitivity(spec, goal.adjacency),
             second,
             dim=spec.dim * (spec.dim + 3) // 2,
             numerical_error=sums_error(spec, rows),

@@ -116,7 +116,7 @@ def fit_private(
     seed: int | None,
 ) -> Fitted:
     """Run ``plan`` on the data that ``reader`` reads; ``parameters`` are the arguments of the estimator."""
-    public = {**plan.facts.public, **_public(name, plan.spec, reader), "why": list(plan.why)}
+    public = {**plan.facts.public, **_public(name, plan.spec, reader), "why": [str(reason) for reason in plan.why]}
     public["assumptions"] = _assumptions(plan, reader)
     if budget is not None:
         budget = HeaderBudget(budget, header_digest(name, plain_parameters(parameters, plan.method), public))

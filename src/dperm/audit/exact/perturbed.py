@@ -10,11 +10,12 @@ from dperm.erm.losses import Logistic
 from dperm.erm.spec import ProblemSpec
 from dperm.methods.linear_term import GammaNormTerm, LinearTerm
 from dperm.methods.objective import ObjectivePlan
-from dperm.methods.perturbation import GaussianPerturbation, objective_share
+from dperm.methods.perturbation import GaussianPerturbation
 from dperm.methods.published import jmlr11
 from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.profile import PrivacyProfile
+from dperm.sensitivity import objective_share
 
 
 @dataclass(frozen=True)
