@@ -316,7 +316,7 @@ def rounding_is_covered(mutant: ModuleType) -> None:
 
 
 def large_samples_are_paid_for(samples: ModuleType) -> None:
-    steps = samples.Steps(rate=0.1, steps=40, lipschitz=1.0, dim=2, rows=2**20)
+    steps = samples.SampledSteps(rate=0.1, steps=40, lipschitz=1.0, dim=2, rows=2**20)
     sums = samples.planned_sums(steps, ApproxDP(1.0, 1e-3, "add_remove"), float)
     assert sums.failure >= 1e-3 * 2.0**-40
     assert sums.numerical_error >= largest_sample(2**20, 0.1, 1e-3 * 2.0**-40 / 40)
@@ -375,7 +375,7 @@ def test_an_unsafe_mutant_is_killed(check, old, new, assert_killed):
     ids=["samples too large are free", "the error of one row", "samples are taken to be usual"],
 )
 def test_an_unsafe_mutant_of_the_planning_is_killed(old, new, assert_killed):
-    assert_killed(large_samples_are_paid_for, "dperm.methods.samples", old, new)
+    assert_killed(large_samples_are_paid_for, "dperm.methods.sampling", old, new)
 
 
 def test_sums_without_clipping_exceed_the_event(monkeypatch):

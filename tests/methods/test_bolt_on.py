@@ -19,9 +19,8 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import AdjacencyError, AssumptionError, ConversionError, DataError, ParameterError
 from dperm.mechanisms import GammaNormMechanism, GaussianMechanism
 from dperm.methods import OutputPerturbation
-from dperm.methods.bolt_on import BoltOn, default_batch
-from dperm.methods.rules import output_regularization
-from dperm.methods.stopped_descent import StoppedDescent, random_order, rounding_error
+from dperm.methods.bolt_on import BoltOn, StoppedDescent, default_batch, random_order, rounding_error
+from dperm.methods.defaults import output_regularization
 from dperm.noise import NotPrivateBits
 from dperm.sensitivity import Passes, constant_step_sensitivity, descent_sensitivity
 

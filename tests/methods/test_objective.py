@@ -16,9 +16,9 @@ from dperm.erm.losses import Hinge, HuberHinge, Logistic
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.methods import ObjectivePerturbation
+from dperm.methods.defaults import determinant_floor, objective_regularization
 from dperm.methods.linear_term import GammaNormTerm, GaussianTerm
-from dperm.methods.perturbation import gaussian_perturbation, pure_perturbation
-from dperm.methods.rules import determinant_floor, objective_regularization
+from dperm.methods.objective import gaussian_perturbation, pure_perturbation
 from dperm.noise import NotPrivateBits
 from dperm.privacy import Adjacency
 from dperm.sensitivity import (

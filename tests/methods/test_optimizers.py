@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dperm.errors import ParameterError
-from dperm.methods.descent import Descent, descend
+from dperm.methods.descent import DescentSettings, descend
 from dperm.methods.optimizers import Adam, AdamW, Momentum, Optimizer, Schedule
 
 STEPS = 12
@@ -90,7 +90,7 @@ def test_the_first_step_of_adam_has_the_step_size_in_every_coordinate():
 def test_momentum_walks_as_the_descent_of_gradient_perturbation_does():
     """Without a projection the velocity is the last difference over -eta: two formulas of the same heavy ball."""
     found = walked(Momentum(0.05, 0.9), 40)
-    assert found[-1] == pytest.approx(descend(gradients, Descent(40, 0.05, 0.9, 0.0), 3), rel=1e-10)
+    assert found[-1] == pytest.approx(descend(gradients, DescentSettings(40, 0.05, 0.9, 0.0), 3), rel=1e-10)
 
 
 @pytest.mark.parametrize("optimizer", [Momentum(0.2, 0.5), Adam(0.05), AdamW(0.05, decay=0.0)], ids=repr)

@@ -18,8 +18,7 @@ from dperm.erm.moments import Moments, moments
 from dperm.erm.residual_losses import Huber, Pinball, Squared
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, DataError, ParameterError
-from dperm.methods.adaptive_ridge import AdaptiveRidge
-from dperm.methods.sufficient import SufficientStatistics, packed, unpacked
+from dperm.methods.sufficient import AdaptiveRidge, SufficientStatistics, packed, unpacked
 from dperm.noise import NotPrivateBits
 
 GOAL = ApproxDP(1.0, 1e-6, "replace_one")

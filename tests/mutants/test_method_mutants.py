@@ -27,7 +27,6 @@ from dperm.methods import ObjectivePerturbation
 from dperm.methods import gradient as gradient_module
 from dperm.methods import objective as objective_module
 from dperm.methods import output as output_module
-from dperm.methods import perturbation as perturbation_module
 from dperm.noise import NotPrivateBits
 from dperm.privacy import Adjacency
 from dperm.sensitivity import objective as objective_sensitivity
@@ -88,7 +87,7 @@ def perturbed_by(module: ModuleType) -> Any:
     if hasattr(module, "pure_perturbation"):
         names = ("gaussian_perturbation", "pure_perturbation")
         return instead(objective_module, **{name: getattr(module, name) for name in names})
-    return instead(perturbation_module, **{name: getattr(module, name) for name in SCALES if hasattr(module, name)})
+    return instead(objective_module, **{name: getattr(module, name) for name in SCALES if hasattr(module, name)})
 
 
 def solutions_stay_within_the_sensitivity(sensitivity: ModuleType) -> None:
@@ -140,7 +139,7 @@ def gaussian_noise_is_enough(perturbation: ModuleType) -> None:
 
 
 def replacements_are_covered(accounting: ModuleType) -> None:
-    with instead(perturbation_module, objective_noise_multiplier=accounting.objective_noise_multiplier):
+    with instead(objective_module, objective_noise_multiplier=accounting.objective_noise_multiplier):
         plan = objective.gaussian_plan(objective.spec_of("Huber hinge", strength=1000.0), REPLACE_ONE)
         objective.largest_share_of_delta(plan, objective.pairs(1.0, REPLACE_ONE, objective.FEW))
 
@@ -229,7 +228,7 @@ def rows_are_not_counted(methods_gradient: ModuleType) -> None:
 
 
 def descents_take_their_steps_within_the_projection(descent: ModuleType) -> None:
-    found = descent.Descent(steps=9, step_size=1.0, momentum=0.5, average=0.5, projection=3.0)
+    found = descent.DescentSettings(steps=9, step_size=1.0, momentum=0.5, average=0.5, projection=3.0)
     seen = []
     descent.descend(lambda theta: seen.append(theta.copy()) or np.ones(4), found, 4)
     assert len(seen) == 9
@@ -253,7 +252,7 @@ def both_tails_of_a_regression_are_covered(perturbation: ModuleType) -> None:
 
 
 def both_tails_are_in_the_profile(accounting: ModuleType) -> None:
-    with instead(perturbation_module, objective_noise_multiplier=accounting.objective_noise_multiplier):
+    with instead(objective_module, objective_noise_multiplier=accounting.objective_noise_multiplier):
         regression.assert_both_tails_are_covered(regression.two_tailed_plan())
 
 
@@ -360,7 +359,7 @@ MUTANTS = [
     ),
     Mutant(
         "the determinant is forgotten, pure (T35, E3)",
-        "dperm.methods.perturbation",
+        "dperm.methods.objective",
         "round_down(Fraction(own) - Fraction(charge))",
         "own",
         pure_noise_is_enough,
@@ -545,7 +544,7 @@ MUTANTS = [
 MUTANTS += [
     Mutant(
         "T40 for a regression, whose slopes have both signs (T39)",
-        "dperm.methods.perturbation",
+        "dperm.methods.objective",
         "    monotone = spec.loss.monotone\n",
         "    monotone = True\n",
         both_tails_of_a_regression_are_covered,
@@ -649,4 +648,4 @@ def test_the_assertions_look_at_the_module_that_they_are_given(assert_killed):
 
 def test_the_real_modules_are_back_in_place():
     assert gradient_module.loss_gradient is gradient.loss_gradient
-    assert objective_module.pure_perturbation is perturbation_module.pure_perturbation
+    assert objective_module.objective_share is objective_sensitivity.objective_share

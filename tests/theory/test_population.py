@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dperm.errors import AdjacencyError, AssumptionError, ParameterError
 from dperm.privacy.gaussian_profile import delta_bracket, mu_for
 from dperm.theory import ExcessRisk, LearningProblem, objective_excess_risk, output_excess_risk
-from dperm.theory.noise_size import replaced_mu
+from dperm.theory.noise_norm import replaced_mu
 
 TEN = LearningProblem(dim=10)
 REPLACE = {"epsilon": 1.0, "adjacency": "replace_one"}
@@ -270,7 +270,7 @@ def _noise_is_enough(module) -> None:
     ],
 )
 def test_unsafe_mutants_are_killed(assert_killed, old, new):  # T57, T36a, T36b, T41
-    assert_killed(_noise_is_enough, "dperm.theory.noise_size", old, new)
+    assert_killed(_noise_is_enough, "dperm.theory.noise_norm", old, new)
 
 
 def _free_from_the_larger_of_both(module) -> None:
@@ -286,4 +286,4 @@ def _free_from_the_larger_of_both(module) -> None:
 @pytest.mark.parametrize("new", ["problem.lipschitz * problem.lipschitz", "4 * problem.smoothness"])
 def test_unclipped_logistic_is_free_from_the_larger_of_l_squared_and_4c(assert_killed, new):  # T36b
     old = "max(problem.lipschitz * problem.lipschitz, 4 * problem.smoothness)"
-    assert_killed(_free_from_the_larger_of_both, "dperm.theory.noise_size", old, new)
+    assert_killed(_free_from_the_larger_of_both, "dperm.theory.noise_norm", old, new)

@@ -73,9 +73,7 @@ def test_after_two_arguments_everything_is_by_name(function):
 
 @pytest.mark.parametrize("name", ["Passes", "descent_sensitivity", "posterior_temperature", "sampler_delta"])
 def test_names_of_guarantees_have_moved_and_still_work(name):
-    with pytest.warns(
-        DeprecationWarning, match=rf"theory\.{name} is deprecated .* use dperm\.sensitivity\.{name}"
-    ):
+    with pytest.warns(DeprecationWarning, match=rf"theory\.{name} is deprecated .* use dperm\.sensitivity\.{name}"):
         assert getattr(theory, name) is getattr(sensitivity, name)
 
 

@@ -74,7 +74,7 @@ class Loss(Protocol):
         """The second derivatives times ``products``, which have the shape of the scores."""
 
 
-class OfOneScore(ABC):
+class ScalarLoss(ABC):
     """A convex function f of one number z, which follows from the score and the target."""
 
     name: ClassVar[str]
@@ -149,7 +149,7 @@ class OfOneScore(ABC):
         return np.clip(slopes, 0.0, self.curvature)
 
 
-class OfMargin(OfOneScore):
+class MarginLoss(ScalarLoss):
     """A decreasing f of the margin z = y u, y = -1 or 1: monotone in the sense of T40, with slopes in [-1, 0]."""
 
     monotone: ClassVar[bool] = True
@@ -169,7 +169,7 @@ class OfMargin(OfOneScore):
         return -within_one(limits) / 2
 
 
-class OfResidual(OfOneScore):
+class ResidualLoss(ScalarLoss):
     """A function f of the residual z = u - y, y in [-1, 1]: slopes of both signs, so T40 does not hold (T39, T41)."""
 
     monotone: ClassVar[bool] = False

@@ -13,13 +13,13 @@ import numpy as np
 
 from dperm import checks
 from dperm.data.arrays import Floats
-from dperm.erm.loss import Limits, Loss, OfMargin, within_one
+from dperm.erm.loss import Limits, Loss, MarginLoss, within_one
 
 WIDTH = "It is h, half the width of the region in which the kink of the hinge is smoothed."
 
 
 @dataclass(frozen=True)
-class Logistic(OfMargin):
+class Logistic(MarginLoss):
     """log(1 + e^-z) (T53)."""
 
     name: ClassVar[str] = "logistic"
@@ -62,7 +62,7 @@ class Logistic(OfMargin):
 
 
 @dataclass(frozen=True)
-class _SmoothHinge(OfMargin):
+class _SmoothHinge(MarginLoss):
     """What the hinges have in common whose kink is smoothed within ``width`` = h of z = 1."""
 
     width: float = 0.5
@@ -180,7 +180,7 @@ class SmoothedHinge(_SmoothHinge):
 
 
 @dataclass(frozen=True)
-class Hinge(OfMargin):
+class Hinge(MarginLoss):
     """(1 - z)_+ (T53): its kink forbids objective perturbation (T42); for gradient perturbation.
 
     The computed subgradient goes from -1 to 0 on a ramp of width 2^-9 around z = 1 (value off by 2^-12 at most):

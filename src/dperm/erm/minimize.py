@@ -22,9 +22,8 @@ import numpy as np
 from dperm import checks
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
-from dperm.erm import extended, nesterov, newton
-from dperm.erm.direction import direction_at
-from dperm.erm.newton import Point
+from dperm.erm import extended_precision, nesterov, newton
+from dperm.erm.newton import Iterate, direction_at
 from dperm.erm.objective import Objective
 from dperm.erm.rounding import ULP, gradient_error
 from dperm.erm.spec import ProblemSpec
@@ -60,13 +59,13 @@ def minimize(data: BoundedData, spec: ProblemSpec, tolerance: float, linear: Flo
     objective = Objective(data, spec, np.zeros(spec.dim) if linear is None else linear)
     error = _error_of(objective, ULP)
 
-    def certified(point: Point) -> bool:
+    def certified(point: Iterate) -> bool:
         return _norm(point.gradient) + error(point.theta) <= tolerance
 
-    def enough(point: Point) -> bool:
+    def enough(point: Iterate) -> bool:
         return certified(point) or _norm(point.gradient) <= tolerance / 4
 
-    def exhausted(point: Point) -> bool:
+    def exhausted(point: Iterate) -> bool:
         return certified(point) or _norm(point.gradient) <= 2 * error(point.theta)
 
     point, done = newton.descend(objective, _start(objective, tolerance), enough)
@@ -87,10 +86,10 @@ def _start(objective: Objective, tolerance: float) -> Floats:
 
 def _refined(objective: Objective, start: Floats, tolerance: float) -> Floats:
     """Newton's method with gradients in extended precision, and a Hessian that is renewed if it does not serve."""
-    error = _error_of(objective, extended.ULP)
+    error = _error_of(objective, extended_precision.ULP)
     theta, before = start.astype(np.longdouble), math.inf
     for _ in range(REFINEMENTS):
-        gradient = extended.gradient(objective, theta).astype(np.float64)
+        gradient = extended_precision.gradient(objective, theta).astype(np.float64)
         rounded, size = theta.astype(np.float64), _norm(gradient)
         rounding = objective.spec.strength * 2 * ULP * _norm(rounded)
         if size + error(rounded) + rounding <= tolerance:

@@ -15,7 +15,7 @@ steps, for every data set.
 import math
 
 from dperm.data.arrays import Floats
-from dperm.erm.newton import Done, Point
+from dperm.erm.newton import Done, Iterate
 from dperm.erm.objective import Objective
 
 LOOK = 10
@@ -27,16 +27,16 @@ def steps_needed(condition: float, start: float, goal: float) -> int:
     return math.ceil(math.sqrt(condition) * math.log(max(2 * condition * (start / goal) ** 2, 2.0))) + 1
 
 
-def descend(objective: Objective, start: Floats, done: Done, goal: float) -> tuple[Point, bool]:
+def descend(objective: Objective, start: Floats, done: Done, goal: float) -> tuple[Iterate, bool]:
     """The first point at which it is ``done``, or the last one within the proven number of steps and False."""
-    spec, point = objective.spec, Point(objective, start)
+    spec, point = objective.spec, Iterate(objective, start)
     smoothness = objective.data.rows * spec.smoothness + spec.strength
     root = math.sqrt(smoothness / spec.strength)
     momentum = (root - 1) / (root + 1)
     most = steps_needed(smoothness / spec.strength, point.size, goal / 2)
     theta, ahead = start, start
     for step in range(most + LOOK):
-        if step % LOOK == 0 and done(point := Point(objective, theta)):
+        if step % LOOK == 0 and done(point := Iterate(objective, theta)):
             return point, True
         after = ahead - objective.gradient(ahead) / smoothness
         ahead = after + momentum * (after - theta)

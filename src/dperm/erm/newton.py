@@ -1,27 +1,110 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Damped Newton.
-
-A Hessian is used as long as its steps shrink the gradient by a good factor, and renewed when they do not: close to the
-minimum an old or a thinned Hessian is as good as a fresh one, at the price of one pass over the data instead of a
-matrix product.
-
-Where f is a line, the Hessian says nothing about where it bends, and steps are far too long. If only a short share of
-one could be taken, the next Hessian is made cautious: part of each f'' is replaced by the curvature of a parabola above
-f (`secant`), whose minimum is never too far; and bold again, by and by, as whole steps succeed.
-"""
+"""Newton steps: with a factored Hessian for moderate numbers of coefficients, by conjugate gradients for many."""
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from dperm.data.arrays import Floats
 from dperm.data.targets import Kind
-from dperm.erm.direction import FACTORED_DIM, Direction, direction_at, useful_gram
 from dperm.erm.objective import Objective
+from dperm.errors import AssumptionError
+
+Direction = Callable[[Floats], Floats]
+
+FACTORED_DIM = 1024
+"""Up to this many coefficients the Hessian is formed and factored."""
+MOST_PRODUCTS = 250
+MOST_SHIFTS = 30
+GRAM_ROWS = 8
+"""Rows per column in the sum of squares that eases conjugate gradients."""
+
+
+def is_factored(objective: Objective) -> bool:
+    """Whether the Hessian is formed and factored."""
+    return objective.spec.outputs == 1 and objective.spec.dim <= FACTORED_DIM
+
+
+def direction_at(objective: Objective, theta: Floats, gram: Floats | None = None) -> Direction:
+    """The map from a gradient to a Newton step with the Hessian at ``theta``; ``gram`` is that of `useful_gram`."""
+    if not is_factored(objective):
+        return _by_conjugate_gradients(objective, theta, useful_gram(objective) if gram is None else gram)
+    factor = _factor(objective.hessian(theta))
+    return lambda gradient: np.asarray(-cho_solve(factor, gradient, check_finite=False))
+
+
+def useful_gram(objective: Objective) -> Floats | None:
+    """The sum of the squares x x' of some rows, which tells steep directions from flat ones; None if it is too large.
+
+    The Hessian of several scores is a sum of (diag(p) - pp') times x x': nearly a multiple of it, score by score.
+    """
+    if is_factored(objective) or objective.spec.width > FACTORED_DIM:
+        return None
+    stride = objective.data.stride_for(GRAM_ROWS * objective.spec.width)
+    return replace(objective, stride=stride).gram()
+
+
+def _factor(hessian: Floats) -> Any:
+    """The Cholesky factor of a Hessian; where rounding has made it indefinite, of a slightly larger one."""
+    least = 2.0**-52 * float(hessian.diagonal().max())
+    for added in [0.0, *(least * 4.0**power for power in range(MOST_SHIFTS))]:
+        with suppress(LinAlgError):
+            return cho_factor(hessian + added * np.eye(len(hessian)), overwrite_a=True, check_finite=False)
+    raise AssumptionError("the Hessian overflows: the features, weights or C are far too large.")
+
+
+def _by_conjugate_gradients(objective: Objective, theta: Floats, gram: Floats | None) -> Direction:
+    bends = objective.bends(theta)
+    easier = None if gram is None else _preconditioner(objective, gram)
+
+    def solved(gradient: Floats) -> Floats:
+        return -conjugate_gradients(lambda v: objective.hessian_product(bends, v), gradient, easier)
+
+    return solved
+
+
+def _preconditioner(objective: Objective, gram: Floats) -> Direction:
+    """The inverse of gram / K + Lambda, score by score: of the Hessian at 0, up to what all scores have in common."""
+    spec = objective.spec
+    factor = _factor(gram * spec.loss.bend + spec.strength * np.eye(len(gram)))
+
+    def solved(residual: Floats) -> Floats:
+        table = residual.reshape(spec.outputs, spec.width)
+        return np.asarray(cho_solve(factor, table.T, check_finite=False).T.ravel())
+
+    return solved
+
+
+def conjugate_gradients(
+    product: Direction, target: Floats, easier: Direction | None = None, accuracy: float = 0.1
+) -> Floats:
+    """An approximate solution x of A x = target, ||A x - target|| <= accuracy ||target||, A positive definite.
+
+    ``easier`` is the inverse of a matrix like A, positive definite as well: it saves products.
+    """
+    x, residual = np.zeros_like(target), target.copy()
+    eased = residual if easier is None else easier(residual)
+    search, square = eased.copy(), float(residual @ eased)
+    enough = accuracy * float(np.linalg.norm(target))
+    for _ in range(MOST_PRODUCTS):
+        if float(np.linalg.norm(residual)) <= enough:
+            break
+        image = product(search)
+        length = square / float(search @ image)
+        x += length * search
+        residual = residual - length * image
+        eased = residual if easier is None else easier(residual)
+        square, before = float(residual @ eased), square
+        search = eased + (square / before) * search
+    return x
+
 
 MOST_STEPS = 1000
 """Five to ten are typical; hundreds happen if the smoothed region is narrow and Lambda tiny."""
@@ -41,7 +124,7 @@ FEW_COLUMNS = 64
 
 
 @dataclass(frozen=True)
-class Point:
+class Iterate:
     """Where a descent is."""
 
     objective: Objective
@@ -63,7 +146,7 @@ class Point:
         return float(np.linalg.norm(self.gradient))
 
 
-Done = Callable[[Point], bool]
+Done = Callable[[Iterate], bool]
 
 
 def approximate(objective: Objective) -> Floats:
@@ -80,10 +163,10 @@ def approximate(objective: Objective) -> Floats:
     return descend(thinned, start, lambda point: point.size <= goal)[0].theta
 
 
-def descend(objective: Objective, start: Floats, done: Done) -> tuple[Point, bool]:
+def descend(objective: Objective, start: Floats, done: Done) -> tuple[Iterate, bool]:
     """The first point at which it is ``done``, or the last one that was reached and False."""
-    point = Point(objective, start)
-    model = Model(objective, _hessian_stride(objective) if start.any() else 1)
+    point = Iterate(objective, start)
+    model = HessianModel(objective, _hessian_stride(objective) if start.any() else 1)
     shortest = point.size
     for _ in range(MOST_STEPS):
         if done(point):
@@ -99,7 +182,7 @@ def descend(objective: Objective, start: Floats, done: Done) -> tuple[Point, boo
 
 
 @dataclass
-class Model:
+class HessianModel:
     """The Hessian in use: of which rows, how cautious, and for how many steps it has served."""
 
     objective: Objective
@@ -109,7 +192,7 @@ class Model:
     is_first: bool = True
     direction: Direction | None = None
 
-    def step_from(self, point: Point) -> Floats:
+    def step_from(self, point: Iterate) -> Floats:
         """A Newton step, with a Hessian at ``point`` if there is none to be used again."""
         if self.direction is None:
             thinned = replace(self.objective, stride=self.objective.stride * self.stride, caution=self.caution)
@@ -132,7 +215,7 @@ class Model:
         """Whether there is no better one."""
         return self.is_fresh and self.stride == 1 and self.caution == 1
 
-    def judge(self, point: Point, after: Point | None, share: float) -> None:
+    def judge(self, point: Iterate, after: Iterate | None, share: float) -> None:
         """Keep the Hessian if it has shortened the gradient well; if not, ask for a fresher, fuller or cautious one.
 
         The first step is the longest: a thinned Hessian is cheap to renew after it.
@@ -153,7 +236,7 @@ def _next_caution(caution: float, share: float) -> float:
     return caution / 8 if caution > LEAST_CAUTION else 0.0
 
 
-def _is_still(point: Point, after: Point) -> bool:
+def _is_still(point: Iterate, after: Iterate) -> bool:
     """Whether coefficients differ by rounding alone."""
     return float(np.linalg.norm(after.theta - point.theta)) <= 2.0**-50 * float(np.linalg.norm(after.theta))
 
@@ -169,7 +252,7 @@ def _hessian_stride(objective: Objective) -> int:
     return objective.data.stride_for(enough) if objective.stride == 1 else 1
 
 
-def _along(point: Point, move: Floats, shortest: float, *, patient: bool) -> tuple[Point | None, float]:
+def _along(point: Iterate, move: Floats, shortest: float, *, patient: bool) -> tuple[Iterate | None, float]:
     """A point along ``move`` at which J is smaller, and the share of ``move`` that it takes; None if none is found.
 
     J is convex along a line: where it still falls, it has fallen all the way, and no value has to be computed. The
@@ -179,7 +262,7 @@ def _along(point: Point, move: Floats, shortest: float, *, patient: bool) -> tup
     low, high, best = 0.0, 1.0, None
     bisections, share = 0, 1.0
     for _ in range(MOST_TRIALS if patient else 1):
-        after = Point(point.objective, point.theta + share * move)
+        after = Iterate(point.objective, point.theta + share * move)
         slope = float(after.gradient @ move)
         if share == 1 and (slope <= 0 or after.size <= GOOD_SHRINKING * shortest):
             return after, share

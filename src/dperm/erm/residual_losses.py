@@ -13,13 +13,13 @@ import numpy as np
 
 from dperm import checks
 from dperm.data.arrays import Floats
-from dperm.erm.loss import Limits, Loss, OfResidual
+from dperm.erm.loss import Limits, Loss, ResidualLoss
 
 KAPPA = "It is where the parabola of the Huber loss ends, in units of half the range of the labels."
 QUANTILE = "It is the quantile that is predicted; 0.5 is the median."
 
 
-class _Parabola(OfResidual):
+class _Parabola(ResidualLoss):
     """z^2/2 up to |z| = the largest slope, then the line."""
 
     curvature: ClassVar[float] = 1.0
@@ -82,7 +82,7 @@ class Huber(_Parabola):
 
 
 @dataclass(frozen=True)
-class Pinball(OfResidual):
+class Pinball(ResidualLoss):
     """(1 - q) z where z > 0, -q z elsewhere (T53): its minimiser predicts the q-quantile; q = 1/2 is |z|/2.
 
     The kink forbids objective perturbation (T42). As for the hinge, the computed subgradient goes from -q to 1 - q on a

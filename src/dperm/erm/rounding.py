@@ -21,7 +21,7 @@ arithmetic; it holds for every order of summation, so it covers what a linear al
 import math
 
 from dperm.data.blocks import HEIGHTS, SPARSE_HEIGHT
-from dperm.erm import extended
+from dperm.erm import extended_precision
 from dperm.erm.spec import ProblemSpec
 
 ULP = 2.0**-53
@@ -68,4 +68,7 @@ def attainable(spec: ProblemSpec, rows: int, linear: float = 0.0) -> float:
     tolerance is hardly longer. In extended precision if need be; rounding the result to doubles moves it by 2^-53 l.
     """
     length = 1.01 * longest(spec, rows, linear)
-    return MARGIN * gradient_error(spec, rows, length, linear, ulp=extended.ULP) + 2 * ULP * spec.strength * length
+    return (
+        MARGIN * gradient_error(spec, rows, length, linear, ulp=extended_precision.ULP)
+        + 2 * ULP * spec.strength * length
+    )

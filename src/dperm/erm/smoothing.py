@@ -16,7 +16,7 @@ import numpy as np
 
 from dperm import checks
 from dperm.data.arrays import Floats
-from dperm.erm.loss import Limits, Loss, OfResidual
+from dperm.erm.loss import Limits, Loss, ResidualLoss
 from dperm.erm.losses import WIDTH, Hinge, HuberHinge
 from dperm.erm.residual_losses import QUANTILE, Pinball, pinball_slopes
 from dperm.errors import AssumptionError
@@ -39,7 +39,7 @@ def smoothed(loss: Loss, width: float) -> Loss:
 
 
 @dataclass(frozen=True)
-class SmoothPinball(OfResidual):
+class SmoothPinball(ResidualLoss):
     """The pinball loss with its kink replaced by a parabola on |z| <= h."""
 
     q: float = 0.5

@@ -35,7 +35,7 @@ from dperm.erm.rounding import HIGHER_ORDERS, ULP
 from dperm.erm.spec import ProblemSpec
 
 
-class Lines(NamedTuple):
+class TangentLines(NamedTuple):
     """The lines of a block's records: slopes, and the scores and losses where they touch."""
 
     slopes: Floats
@@ -45,11 +45,11 @@ class Lines(NamedTuple):
 
 @dataclass(frozen=True)
 class Tangents:
-    """Lines below the losses of all records. Private: they are as many numbers as there are records."""
+    """TangentLines below the losses of all records. Private: they are as many numbers as there are records."""
 
     data: BoundedData
     spec: ProblemSpec
-    lines: tuple[Lines, ...]
+    lines: tuple[TangentLines, ...]
 
     def gaps(self, thetas: Floats) -> Floats:
         """A at each row of ``thetas``, in one pass over the data; never below 0."""
@@ -84,7 +84,7 @@ def value_error(spec: ProblemSpec, rows: int, length: float, *, height: int | No
     return HIGHER_ORDERS * ULP * rows * (each + summed) * size
 
 
-def _lines(data: BoundedData, spec: ProblemSpec, soft: ProblemSpec, theta: Floats) -> Iterator[Lines]:
+def _lines(data: BoundedData, spec: ProblemSpec, soft: ProblemSpec, theta: Floats) -> Iterator[TangentLines]:
     kinked = soft.loss is not spec.loss
     for block in data.blocks():
         limits = _limits(spec, block)
@@ -92,7 +92,7 @@ def _lines(data: BoundedData, spec: ProblemSpec, soft: ProblemSpec, theta: Float
         scores = scores if spec.outputs > 1 else scores[:, 0]
         slopes = soft.loss.slopes(scores, block.targets, limits)
         touched = block.targets.astype(np.float64) if kinked else scores
-        yield Lines(slopes, touched, spec.loss.losses(touched, block.targets, limits))
+        yield TangentLines(slopes, touched, spec.loss.losses(touched, block.targets, limits))
 
 
 def _scores(data: BoundedData, block: Block, table: Floats) -> Floats:

@@ -1,30 +1,169 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which method, without data: from public constants alone, with the reasons."""
+"""What method="auto" stands for: from public constants alone, with the reason."""
 
+import math
 import warnings
 from collections.abc import Callable
 
 from dperm.checks import shown
 from dperm.data.targets import Kind
+from dperm.erm.residual_losses import Squared
 from dperm.erm.spec import ProblemSpec
-from dperm.errors import DpermWarning, ParameterError
+from dperm.errors import AssumptionError, DpermWarning, ParameterError
 from dperm.mechanisms.goal import checked_goal
-from dperm.methods.automatic import Chosen, automatic
 from dperm.methods.bolt_on import BoltOn
+from dperm.methods.conditions import is_pure
+from dperm.methods.defaults import default_clip, descent_clip, noise_scale
 from dperm.methods.gradient import GradientPerturbation
-from dperm.methods.noise_ratio import noise_warning
-from dperm.methods.objective import ObjectivePerturbation
+from dperm.methods.literature import nips08_algorithm_2
+from dperm.methods.noise_warning import noise_warning
+from dperm.methods.objective import ObjectivePerturbation, smallest_perturbation
 from dperm.methods.output import OutputPerturbation
 from dperm.methods.plan import Method, Plan
 from dperm.methods.posterior import PosteriorSampling
-from dperm.methods.published import nips08_algorithm_2
-from dperm.methods.rules import default_clip, descent_clip
 from dperm.methods.sampled_gradient import SampledGradient
 from dperm.methods.sufficient import SufficientStatistics
+from dperm.noise.gamma_norm import MOST_DIM
 from dperm.presentation.facts import Fact
-from dperm.privacy import ApproxDP
+from dperm.privacy import ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
+
+Chosen = tuple[Method, tuple[Fact, ...]]
+_NAMES = {
+    "objective": "Objective perturbation was",
+    "output": "Output perturbation was",
+    "gradient": "Gradient perturbation was",
+    "sgd": "DP-SGD was",
+    "sufficient": "Sufficient statistics were",
+}
+FULL_PASS = 2**26
+"""Products of n and the number of coefficients up to which descent takes all records in every step."""
+
+
+def automatic(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
+    """The method, and why.
+
+    In this order:
+
+    - a kinked loss: descent along noisy gradients (T42), which needs delta > 0 and a public n;
+    - several scores (softmax) with delta > 0 and a public n: DP-SGD (T46), whose clipped gradients need a third of the
+      noise; on the data sets that were looked at it was well ahead of objective perturbation up to epsilon = 4, level
+      with it at 8, and quicker on large ones;
+    - a goal in GDP, ZCDP or RDP: sufficient statistics for the squared loss, else gradient perturbation, or output
+      perturbation where n is not public;
+    - a pure goal: objective perturbation, or output perturbation where Lambda was given too small for it;
+    - delta > 0: objective perturbation, unless Lambda was given so small that the determinant raises the noise by more
+      than sqrt(2) (averaged gradient descent has sqrt(2) sigma0/h in a direction of curvature h, where objective
+      perturbation has sigma/(h + Lambda)): then as for a goal in GDP.
+
+    For smooth losses of one score no shape calls for another method as long as n is public: Lambda was too small for
+    wide tables (`dperm.methods.defaults`), not the method wrong. docs/choosing-a-method.md has the regret against the
+    best method in hindsight, and where n is not public.
+
+    Descent takes a sample of the records in each step, DP-SGD, where n times the number of coefficients exceeds 2^26.
+    """
+    if not math.isfinite(spec.smoothness):
+        return _for_kink(spec, goal)
+    if spec.outputs > 1 and spec.n is not None and isinstance(goal, ApproxDP) and not is_pure(goal):
+        cause = "with {scores} scores its clipped gradients need less noise than objective perturbation (T46, T53a)."
+        return SampledGradient(), (_chosen("sgd", cause, scores=spec.outputs),)
+    if not isinstance(goal, PureDP | ApproxDP):
+        return _without_objective(
+            spec, goal, "objective perturbation has no {guarantee} guarantee", guarantee=type(goal).__name__
+        )
+    return _pure(spec, goal) if is_pure(goal) else _approximate(spec, goal)
+
+
+def _for_kink(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
+    if is_pure(goal) or spec.n is None:
+        missing = ("delta > 0",) * is_pure(goal) + ("a public n",) * (spec.n is None)
+        smooth = ', or use the smooth loss="huber_hinge"' if spec.loss.labels is Kind.SIGN else ""
+        raise AssumptionError(
+            f"the kinked loss {spec.loss.name!r} can only be learnt by gradient perturbation, DP-SGD or posterior "
+            f"sampling (T42), which need delta > 0 and a public n, got goal={goal!r} and n={spec.n}. Give "
+            f"{' and '.join(missing)}{smooth}."
+        )
+    cause = "the {loss} loss has a kink, so objective perturbation is not private (T42) and no certificate covers it"
+    return _descent(spec, goal, cause, loss=spec.loss.name)
+
+
+def _pure(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
+    if spec.dim > MOST_DIM:
+        cause = "{dim} coefficients are too many for gamma-norm noise."
+        return OutputPerturbation(), (_chosen("output", cause, dim=spec.dim),)
+    if spec.regularization is not None and math.isinf(_noise_ratio(spec, goal)):
+        cause = (
+            "Lambda = {strength:.3g} is too small for objective perturbation, whose determinant would cost more than "
+            "epsilon (T43a)."
+        )
+        return OutputPerturbation(), (_chosen("output", cause, strength=spec.strength),)
+    return ObjectivePerturbation(), (_on_objective(spec, goal),)
+
+
+def _approximate(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
+    if spec.regularization is None:
+        return ObjectivePerturbation(), (_on_objective(spec, goal),)
+    ratio = _noise_ratio(spec, goal)
+    if ratio <= math.sqrt(2) or (spec.n is None and math.isfinite(ratio)):
+        return ObjectivePerturbation(), (_on_objective(spec, goal),)
+    values: dict[str, object] = {"strength": spec.strength}
+    known = "beyond any bound"
+    if math.isfinite(ratio):
+        known, values["factor"] = "by a factor of {factor:.3g}", ratio
+    cause = (
+        "Lambda = {strength:.3g} is so small that the determinant would raise the noise of objective perturbation "
+        f"{known} (T43a)"
+    )
+    return _without_objective(spec, goal, cause, **values)
+
+
+def _chosen(method: str, cause: str, **values: object) -> Fact:
+    """Return the reason of an automatic choice: the method's name, then ``cause``, the rest of the sentence."""
+    return Fact("method.auto", f"{_NAMES[method]} chosen: {cause}", {"method": method, **values})
+
+
+def _on_objective(spec: ProblemSpec, goal: AnyGuarantee) -> Fact:
+    if spec.outputs > 1:
+        missing = ("delta = 0",) * is_pure(goal) + ("{@n} was not declared",) * (spec.n is None)
+        cause = (
+            "DP-SGD, the choice for {scores} scores, needs delta > 0 and a public n, and here "
+            f"{' and '.join(missing)}."
+        )
+        return _chosen("objective", cause, scores=spec.outputs)
+    if spec.regularization is not None:
+        rule = ""
+    elif spec.n is None:
+        rule = " {@n} was not declared, so Lambda follows from the number of coefficients and the noise alone."
+    else:
+        rule = " Lambda follows from n, the number of coefficients and the noise."
+    cause = f"the loss is a smooth function of one score, so noise in the objective moves the coefficients least.{rule}"
+    return _chosen("objective", cause)
+
+
+def _without_objective(spec: ProblemSpec, goal: AnyGuarantee, cause: str, **values: object) -> Chosen:
+    if isinstance(spec.loss, Squared):
+        return SufficientStatistics(), (_chosen("sufficient", f"{cause}.", **values),)
+    if spec.n is None:
+        return OutputPerturbation(), (_chosen("output", f"{cause}, and {{@n}} was not declared.", **values),)
+    return _descent(spec, goal, cause, **values)
+
+
+def _descent(spec: ProblemSpec, goal: AnyGuarantee, cause: str, **values: object) -> Chosen:
+    """Choose descent on all records, or on samples of them where full passes take too long."""
+    if (spec.n or 0) * spec.dim > FULL_PASS and isinstance(goal, ApproxDP):
+        cause = f"{cause}, and full passes over {{@n:{{n}}}} records take too long."
+        return SampledGradient(), (_chosen("sgd", cause, n=spec.n, **values),)
+    return GradientPerturbation(), (_chosen("gradient", f"{cause}.", **values),)
+
+
+def _noise_ratio(spec: ProblemSpec, goal: AnyGuarantee) -> float:
+    """The noise of objective perturbation over sigma0; infinite where it is impossible."""
+    try:
+        return smallest_perturbation(spec, goal).term.deviation / noise_scale(spec, goal)
+    except AssumptionError:
+        return math.inf
+
 
 BY_NAME: dict[str, Callable[[], Method]] = {
     "objective": ObjectivePerturbation,
@@ -43,9 +182,9 @@ WIDE = 0.5
 def choose(spec: ProblemSpec, goal: AnyGuarantee, method: str | Method = "auto") -> Plan:
     """The plan of ``method`` for ``spec``, with what was left open decided by rules, and the reasons in ``why``.
 
-    "auto" is `dperm.methods.automatic.automatic`.
+    "auto" is `dperm.methods.choose.automatic`.
 
-    Where no clip was given, gradients are clipped where a rule says so (T44, `dperm.methods.rules`).
+    Where no clip was given, gradients are clipped where a rule says so (T44, `dperm.methods.defaults`).
 
     Parameters
     ----------
@@ -59,7 +198,7 @@ def choose(spec: ProblemSpec, goal: AnyGuarantee, method: str | Method = "auto")
     Warns
     -----
     DpermWarning
-        If the noise is so large that n records say hardly more than a constant, by `dperm.methods.noise_ratio`; if
+        If the noise is so large that n records say hardly more than a constant, by `dperm.methods.noise_warning`; if
         delta is above 1/n.
 
     Examples

@@ -2,18 +2,32 @@
 # SPDX-License-Identifier: Apache-2.0
 """Noise on the coefficients themselves: its law by name, and its calibration to a sensitivity (T6, T7, T32)."""
 
+from dperm.checks import shown
 from dperm.erm.spec import ProblemSpec
-from dperm.errors import ConversionError
+from dperm.errors import ConversionError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.gamma_norm import GammaNormMechanism
 from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.laplace import LaplaceMechanism
-from dperm.methods.constants import is_pure
-from dperm.methods.rules import prefers_gamma_norm
+from dperm.methods.conditions import is_pure
+from dperm.methods.defaults import prefers_gamma_norm
 from dperm.noise.gamma_norm import MOST_DIM
+from dperm.presentation.facts import Fact
 from dperm.privacy.guarantee import AnyGuarantee
 
+PURE_NOISE_IS_SMALLER = Fact(
+    "noise.pure_is_smaller",
+    "With so few coefficients, pure noise is smaller than Gaussian noise, so the guarantee holds with delta = 0 too.",
+    {},
+)
 NOISES = ("auto", "gaussian", "gamma_norm", "laplace")
+
+
+def checked_noise(noise: object, known: tuple[str, ...]) -> str:
+    """The name of a law of noise, if it is ``known``."""
+    if noise not in known:
+        raise ParameterError(f"noise must be one of {', '.join(known)}, got {shown(noise)}.")
+    return str(noise)
 
 
 def law_of(noise: str, spec: ProblemSpec, goal: AnyGuarantee) -> str:

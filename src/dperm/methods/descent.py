@@ -10,7 +10,7 @@ import numpy as np
 
 from dperm.data.arrays import Floats
 from dperm.erm.spec import ProblemSpec
-from dperm.methods.rules import descent_strength
+from dperm.methods.defaults import descent_strength
 from dperm.privacy.guarantee import AnyGuarantee
 
 PLAIN_STEPS = 100
@@ -26,7 +26,7 @@ SQUARED = 2.0**500
 
 
 @dataclass(frozen=True)
-class Descent:
+class DescentSettings:
     """Public parameters of a descent."""
 
     steps: int
@@ -51,7 +51,7 @@ class Descent:
         return asdict(self)
 
 
-def descend(gradient: Callable[[Floats], Floats], descent: Descent, dim: int) -> Floats:
+def descend(gradient: Callable[[Floats], Floats], descent: DescentSettings, dim: int) -> Floats:
     """The mean of the last iterates of projected heavy-ball descent from 0."""
     theta, before, total = np.zeros(dim), np.zeros(dim), np.zeros(dim)
     for step in range(descent.steps):
@@ -85,10 +85,10 @@ def step_unit(spec: ProblemSpec) -> float:
     return 1 / (4 * spec.smoothness) if math.isfinite(spec.smoothness) else whole / 10
 
 
-def default_descent(spec: ProblemSpec, goal: AnyGuarantee, n: int) -> Descent:
+def default_descent(spec: ProblemSpec, goal: AnyGuarantee, n: int) -> DescentSettings:
     """Steps from public constants: descent for a horizon H (step size times steps) regularises like Lambda = n/H.
 
-    Lambda is that of `dperm.methods.rules.descent_strength`: what the noise calls for in a quadratic model, or the
+    Lambda is that of `dperm.methods.defaults.descent_strength`: what the noise calls for in a quadratic model, or the
     user's if that is larger. With the unit of `step_unit`, up to H = 2000 units: plain descent in 100 steps of H/100.
     Beyond: momentum .9, which makes ten steps of one, of size 8 units, at most 300. A kink has no curvature for steps
     to adapt to: there 2 units, so that a gradient changes no margin by more than 2. The last half of the iterates is
@@ -99,7 +99,7 @@ def default_descent(spec: ProblemSpec, goal: AnyGuarantee, n: int) -> Descent:
     horizon = n / strength
     smooth = math.isfinite(spec.smoothness)
     if smooth and horizon <= NEAR * unit:
-        return Descent(PLAIN_STEPS, horizon / PLAIN_STEPS, 0.0, 0.5)
+        return DescentSettings(PLAIN_STEPS, horizon / PLAIN_STEPS, 0.0, 0.5)
     size = (HEAVY_STEP if smooth else KINKED_STEP) * unit
     steps = (1 - MOMENTUM) * horizon / size
-    return Descent(min(max(round(steps), FEWEST_STEPS), MOST_STEPS), size, MOMENTUM, 0.5)
+    return DescentSettings(min(max(round(steps), FEWEST_STEPS), MOST_STEPS), size, MOMENTUM, 0.5)

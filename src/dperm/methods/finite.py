@@ -59,7 +59,7 @@ class Costs(ABC):
 
 
 @dataclass(frozen=True)
-class Errors(Costs):
+class ErrorCosts(Costs):
     """1 where the sign of the score is not that of the target; a score of 0 predicts the negative class (T61)."""
 
     range: ClassVar[float] = 1.0
@@ -74,7 +74,7 @@ class Errors(Costs):
 
 
 @dataclass(frozen=True)
-class Losses(Costs):
+class LossCosts(Costs):
     """The loss above the least, over the range that it has at scores of at most ``longest`` in size (T49)."""
 
     loss: Loss
@@ -208,7 +208,7 @@ class FinitePlan(Plan):
     @property
     def theorems(self) -> tuple[str, ...]:
         """The choice, and what bounds its scores."""
-        return ("T59", "T49" if isinstance(self.costs, Losses) else "T61", "T54", *self.mechanism.facts.theorems)
+        return ("T59", "T49" if isinstance(self.costs, LossCosts) else "T61", "T54", *self.mechanism.facts.theorems)
 
     @property
     def noise(self) -> str:
@@ -220,7 +220,7 @@ class FinitePlan(Plan):
         """The class, what a record may cost, and the rate per unit of loss or error."""
         most = self.spec.weight * self.costs.range
         return {
-            "score": "loss" if isinstance(self.costs, Losses) else "errors",
+            "score": "loss" if isinstance(self.costs, LossCosts) else "errors",
             "hypotheses": len(self.hypotheses),
             "hypotheses_digest": digest(self.hypotheses),
             "largest_cost": most,
@@ -324,9 +324,9 @@ def _coefficients(hypotheses: ArrayLike) -> Floats:
 
 def _costs(score: str, spec: ProblemSpec, hypotheses: Floats) -> Costs:
     if score == "errors":
-        return Errors()
+        return ErrorCosts()
     longest = spec.radius * float(np.sqrt((hypotheses * hypotheses).sum(axis=1)).max())
-    costs = Losses(spec.loss, longest)
+    costs = LossCosts(spec.loss, longest)
     if not 0 < costs.range < math.inf:
         raise ParameterError(
             f'hypotheses must not all be 0 for score="loss", nor so long that the loss overflows: the loss of a record '

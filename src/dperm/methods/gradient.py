@@ -18,8 +18,8 @@ from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms.calibration import PUSHES, covers
 from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.goal import checked_goal, gaussian_mu
-from dperm.methods.constants import is_pure
-from dperm.methods.descent import Descent, default_descent, descend
+from dperm.methods.conditions import is_pure
+from dperm.methods.descent import DescentSettings, default_descent, descend
 from dperm.methods.plan import Plan, noise_norm, row_limit
 from dperm.noise.bits import Stream
 from dperm.presentation.facts import Fact
@@ -112,9 +112,9 @@ class GradientPerturbation:
         )
         return GradientPlan(spec, goal, (why,), None, None, descent, mechanism)
 
-    def _chosen(self, spec: ProblemSpec, default: Descent) -> Descent:
+    def _chosen(self, spec: ProblemSpec, default: DescentSettings) -> DescentSettings:
         """What was given, and the default elsewhere."""
-        return Descent(
+        return DescentSettings(
             steps=default.steps if self.steps is None else int(self.steps),
             step_size=default.step_size if self.step_size is None else float(self.step_size),
             momentum=default.momentum if self.momentum is None else float(self.momentum),
@@ -127,7 +127,7 @@ class GradientPerturbation:
 class GradientPlan(Plan):
     """A plan of `GradientPerturbation`: ``mechanism`` is the noise of one step, on the sum of the gradients."""
 
-    descent: Descent
+    descent: DescentSettings
     mechanism: GaussianMechanism
 
     method: ClassVar[str] = "gradient"
@@ -186,7 +186,7 @@ def public_normaliser(spec: ProblemSpec, method: str = "gradient") -> int:
     return spec.n
 
 
-def step_mechanism(spec: ProblemSpec, goal: AnyGuarantee, descent: Descent) -> GaussianMechanism:
+def step_mechanism(spec: ProblemSpec, goal: AnyGuarantee, descent: DescentSettings) -> GaussianMechanism:
     """The noise of one step: T of them are mu-GDP with mu = sqrt(T) Delta_g / sigma (T19, T45), and meet ``goal``.
 
     Rounding of the computed gradient adds twice its bound to the sensitivity; the accountant has the last word.

@@ -16,16 +16,10 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.goal import checked_goal
-from dperm.methods.coefficient_noise import NOISES, coefficient_noise, law_of
-from dperm.methods.constants import (
-    PURE_NOISE_IS_SMALLER,
-    checked_noise,
-    is_pure,
-    require_gradient_of_loss,
-    without_kink,
-)
+from dperm.methods.coefficient_noise import NOISES, PURE_NOISE_IS_SMALLER, checked_noise, coefficient_noise, law_of
+from dperm.methods.conditions import is_pure, require_gradient_of_loss, without_kink
+from dperm.methods.defaults import output_regularization, regularized
 from dperm.methods.plan import Plan, noise_norm, solver_tolerance
-from dperm.methods.rules import output_regularization, regularized
 from dperm.noise.bits import Stream
 from dperm.presentation.facts import Fact
 from dperm.privacy.guarantee import AnyGuarantee

@@ -18,7 +18,6 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import DataError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.run import Facts, release
-from dperm.methods.constants import problem_facts
 from dperm.noise.bits import Bits, Stream
 from dperm.presentation.facts import Fact
 from dperm.privacy import Adjacency, Release
@@ -232,6 +231,22 @@ def extreme_arguments(spec: ProblemSpec, problem: str) -> ParameterError:
         f"{', '.join(given)} and the goal are too extreme together: {problem}. Rescale the features, so that "
         f"feature_norm is near 1, and leave C and clip to the plan."
     )
+
+
+def problem_facts(spec: ProblemSpec) -> dict[str, object]:
+    """The constants of the problem, as they stand in a record."""
+    return {
+        "loss": spec.loss.name,
+        **{f"loss_{name}": value for name, value in vars(spec.loss).items()},
+        "regularization": spec.regularization,
+        "clip": spec.clip,
+        "weight": spec.weight,
+        "lipschitz": None if spec.clip is None and math.isinf(spec.loss.slope) else spec.lipschitz,
+        "smoothness": spec.smoothness if math.isfinite(spec.smoothness) else None,
+        "radius": spec.radius,
+        "dim": spec.dim,
+        "n": spec.n,
+    }
 
 
 def noise_norm(mechanism: AdditiveMechanism | None, dim: int) -> float:

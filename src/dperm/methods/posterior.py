@@ -18,9 +18,9 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms.calibration import PUSHES, Calibration, covers, noise_event
 from dperm.mechanisms.goal import checked_goal, gaussian_mu
+from dperm.methods.defaults import Choice, chosen_strength, regularized
 from dperm.methods.plan import Plan
 from dperm.methods.rejection import MOST_INEXACT, RejectionSampler, affordable_strength
-from dperm.methods.rules import Choice, chosen_strength, regularized
 from dperm.noise.bits import Stream
 from dperm.presentation.facts import Fact
 from dperm.privacy import Adjacency, ApproxDP
@@ -277,7 +277,7 @@ def posterior_regularization(spec: ProblemSpec, goal: AnyGuarantee, *, rows: int
     """Lambda for posterior sampling.
 
     A sample varies by 1/(tau (h + Lambda)) = sigma0^2/(Lambda (h + Lambda)) along curvature h, sigma0 = Delta_g/mu. In
-    the model of `dperm.methods.rules` this costs h/2 times it, sigma0^2/(2 Lambda) at most, and the regularisation
+    the model of `dperm.methods.defaults` this costs h/2 times it, sigma0^2/(2 Lambda) at most, and the regularisation
     Lambda t^2/8 at most. Summed over d directions the two are least at Lambda = 2 sigma0 sqrt(d)/R0, with
     R0 = sqrt(d)/R at 2 R sigma0. Never less than the sampler can bear: few trials need a posterior that is not much
     narrower than its regulariser.

@@ -24,8 +24,14 @@ from dperm.methods.gradient import AVERAGE, PROJECTION, default_projection, publ
 from dperm.methods.optimizers import Optimizer
 from dperm.methods.plan import FAR, Plan, row_limit
 from dperm.methods.sampled_noise import SampledNoise, approximate_goal
-from dperm.methods.samples import Samples, Steps, planned_noise
-from dperm.methods.sampling import USUAL_AVERAGE, Sampling, default_optimizer
+from dperm.methods.sampling import (
+    USUAL_AVERAGE,
+    SampledSteps,
+    Sampling,
+    SamplingRequest,
+    default_optimizer,
+    planned_noise,
+)
 from dperm.noise.bits import Stream
 from dperm.noise.poisson import sampled_rows
 from dperm.presentation.facts import Fact
@@ -115,9 +121,9 @@ class SampledGradient:
         return SampledGradientPlan(spec, goal, (why,), None, None, sampling, optimizer, noise)
 
     @property
-    def samples(self) -> Samples:
+    def samples(self) -> SamplingRequest:
         """What was asked for of the samples."""
-        return Samples(self.batch_size, self.rate, self.epochs, self.steps)
+        return SamplingRequest(self.batch_size, self.rate, self.epochs, self.steps)
 
     def _sampling(self, spec: ProblemSpec, goal: ApproxDP, n: int) -> Sampling:
         """What was given, and the default elsewhere."""
@@ -212,7 +218,7 @@ def walked(gradient: Callable[[Floats], Floats], optimizer: Optimizer, sampling:
 
 def step_noise(spec: ProblemSpec, goal: ApproxDP, sampling: Sampling) -> SampledNoise:
     """The noise of one step, for gradients clipped at L (T44), with the rounding errors of their sums."""
-    steps = Steps(
+    steps = SampledSteps(
         rate=sampling.rate, steps=sampling.steps, lipschitz=spec.lipschitz, dim=spec.dim, rows=row_limit(spec.n)
     )
     return planned_noise(steps, goal, lambda rows: gradient_error(spec, rows, sampling.longest))

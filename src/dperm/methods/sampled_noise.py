@@ -166,11 +166,11 @@ def sampled_noise(sums: SampledSums, goal: AnyGuarantee) -> SampledNoise:
     AssumptionError
         If no noise does: errors cost more than the goal, or the goal asks for no noise at all.
     """
-    return joint_noise([Part(sums)], goal)[0]
+    return joint_noise([JointSums(sums)], goal)[0]
 
 
 @dataclass(frozen=True)
-class Part:
+class JointSums:
     """Sums that are released beside others: their noise multiplier is ``ratio`` times the common one."""
 
     sums: SampledSums
@@ -185,7 +185,7 @@ class Part:
         return Poisson(Gaussian(multiplier * self.ratio), rate=self.sums.rate) * self.sums.steps
 
 
-def joint_noise(parts: Sequence[Part], goal: AnyGuarantee) -> tuple[SampledNoise, ...]:
+def joint_noise(parts: Sequence[JointSums], goal: AnyGuarantee) -> tuple[SampledNoise, ...]:
     """The noise of several kinds of sums that together meet ``goal``: `sampled_noise` with one common multiplier."""
     goal = approximate_goal(goal)
     plain = joint_multiplier(parts, goal)
@@ -227,7 +227,7 @@ def total_event(noises: Sequence[SampledNoise]) -> Event:
     return reduce(operator.add, [noise.event for noise in noises])
 
 
-def joint_multiplier(parts: Sequence[Part], goal: AnyGuarantee) -> float:
+def joint_multiplier(parts: Sequence[JointSums], goal: AnyGuarantee) -> float:
     """The common multiplier that does if nothing is ever rounded: what the grade `fast` is calibrated to (T10)."""
     lowest = max(MULTIPLIERS[0] / part.ratio for part in parts) * 1.01
     return _multiplier(
@@ -256,7 +256,7 @@ class _Shape:
     cost: float
 
 
-def _shape(part: Part, multiplier: float, goal: ApproxDP) -> _Shape:
+def _shape(part: JointSums, multiplier: float, goal: ApproxDP) -> _Shape:
     sums, scale = part.sums, multiplier * part.ratio * part.sums.lipschitz
     grid = grid_for(scale, sensitivity=sums.lipschitz, dim=sums.dim)
     cost = math.sqrt(sums.steps) * sums.moved_by_errors(grid) / (scale * gaussian_mu(goal))
@@ -275,7 +275,7 @@ def _certified(
     raise AssumptionError("no noise scale near the exact one could be certified. Ask for a goal a little larger.")
 
 
-def _least(part: Part, shape: _Shape) -> float:
+def _least(part: JointSums, shape: _Shape) -> float:
     """The least multiplier of which the share that hides errors is an event's: far below what any goal allows."""
     moved = part.sums.moved_by_errors(shape.grid)
     return 1.01 * MULTIPLIERS[0] * moved / (shape.share * part.ratio * part.sums.lipschitz)

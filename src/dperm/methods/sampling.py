@@ -11,20 +11,27 @@ T; more steps are smaller ones, and reach farther where the data have directions
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
+from dperm import checks
+from dperm.accounting.sampled import RATE, SMALLEST_RATE
+from dperm.checks import shown
 from dperm.erm.spec import ProblemSpec
+from dperm.errors import ParameterError
 from dperm.mechanisms.goal import gaussian_mu
+from dperm.methods.defaults import descent_strength
 from dperm.methods.descent import HEAVY_STEP, KINKED_STEP, MOMENTUM, step_unit
+from dperm.methods.gradient import MOST_STEPS
 from dperm.methods.optimizers import Momentum
-from dperm.methods.rules import descent_strength
+from dperm.methods.sampled_noise import SampledNoise, SampledSums, largest_sample, sampled_noise
 from dperm.privacy import Adjacency, ApproxDP
 
 USUAL_STEPS = 1000
 MULTIPLIER = 1.5
 SMALLEST_BATCH = 256
 """Expected records of a sample: with fewer a step costs as much time."""
-EPOCHS = (5.0, 50.0)
+EPOCH_RANGE = (5.0, 50.0)
 """The fewest and the most passes: in E of them a sample's own noise is some 1/E of that of the data themselves."""
 USUAL_AVERAGE = 0.5
 
@@ -57,12 +64,12 @@ class Sampling:
 def rate_for(steps: int, goal: ApproxDP, n: int) -> float:
     """The rate q = 1.5 mu / sqrt(T); at least 5 passes over the data, and 256 records in a sample."""
     wanted = MULTIPLIER * record_mu(goal) / math.sqrt(steps)
-    return min(1.0, max(wanted, EPOCHS[0] / steps, SMALLEST_BATCH / n))
+    return min(1.0, max(wanted, EPOCH_RANGE[0] / steps, SMALLEST_BATCH / n))
 
 
 def steps_for(rate: float, goal: ApproxDP) -> int:
     """As many as T = (1.5 mu / q)^2, at most 50 passes over the data, and at least 1000 steps."""
-    wanted = min((MULTIPLIER * record_mu(goal) / rate) ** 2, EPOCHS[1] / rate)
+    wanted = min((MULTIPLIER * record_mu(goal) / rate) ** 2, EPOCH_RANGE[1] / rate)
     return max(USUAL_STEPS, math.ceil(wanted))
 
 
@@ -85,3 +92,123 @@ def default_optimizer(spec: ProblemSpec, goal: ApproxDP, steps: int) -> Momentum
 def record_mu(goal: ApproxDP) -> float:
     """What one record added or removed may cost."""
     return gaussian_mu(goal) / (1 if goal.adjacency is Adjacency.ADD_REMOVE else 2)
+
+
+STEPS = "It is the number of samples that are drawn."
+MOST_EPOCHS = 10_000
+EPOCHS = "It is the mean number of times that a record is drawn, steps times rate; 5 to 50 are usual."
+TOO_MANY = "It is epochs over the rate. Give fewer epochs or a larger batch_size."
+BATCH = "It is the expected size of a sample: rate times n."
+FAILURE = 2.0**-40
+"""Of delta, what is left for samples so large that rounding errors are not bounded."""
+
+
+@dataclass(frozen=True)
+class SamplingRequest:
+    """What was asked for of the samples; the rest follows from public constants (`dperm.methods.sampling`).
+
+    Attributes
+    ----------
+    batch_size
+        q n, the expected size; it or the rate.
+    rate
+        q in (0, 1].
+    epochs
+        q T; it or the steps.
+    steps
+        T.
+    """
+
+    batch_size: float | None = None
+    rate: float | None = None
+    epochs: float | None = None
+    steps: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check what was given."""
+        _refuse_two("batch_size", "rate", self.batch_size, self.rate)
+        _refuse_two("epochs", "steps", self.epochs, self.steps)
+        if self.batch_size is not None:
+            checks.positive("batch_size", self.batch_size, BATCH)
+        if self.rate is not None:
+            checks.between("rate", self.rate, SMALLEST_RATE, 1.0, RATE)
+        if self.epochs is not None:
+            checks.between("epochs", self.epochs, 1e-9, MOST_EPOCHS, EPOCHS)
+        if self.steps is not None:
+            checks.count("steps", self.steps, STEPS, most=MOST_STEPS)
+
+    def planned(self, goal: ApproxDP, n: int) -> tuple[float, int]:
+        """Rate and number of steps: what was given, and the default elsewhere."""
+        rate = self._rate(goal, n)
+        return rate, self._steps(rate, goal)
+
+    def _rate(self, goal: ApproxDP, n: int) -> float:
+        if self.rate is not None:
+            return float(self.rate)
+        if self.batch_size is not None:
+            if self.batch_size > n:
+                raise ParameterError(f"batch_size={self.batch_size!r} must not exceed n={n!r}. {BATCH}")
+            return checks.between("batch_size / n", self.batch_size / n, SMALLEST_RATE, 1.0, BATCH)
+        if self.epochs is not None:
+            return rate_of_epochs(self.epochs, n)
+        return rate_for(self.steps or USUAL_STEPS, goal, n)
+
+    def _steps(self, rate: float, goal: ApproxDP) -> int:
+        if self.steps is not None:
+            return int(self.steps)
+        if self.epochs is not None:
+            return checks.count("steps", max(1, round(self.epochs / rate)), TOO_MANY, most=MOST_STEPS)
+        given = self.rate is not None or self.batch_size is not None
+        return min(steps_for(rate, goal), MOST_STEPS) if given else USUAL_STEPS
+
+
+@dataclass(frozen=True)
+class SampledSteps:
+    """Public numbers of the sums that are released: a Poisson sample's, at ``rate``, in each of ``steps`` steps.
+
+    Attributes
+    ----------
+    lipschitz
+        L, the largest norm that one record adds to a sum.
+    dim
+        Number of entries of a sum, or more.
+    rows
+        Public limit on the number of records.
+    """
+
+    rate: float
+    steps: int
+    lipschitz: float
+    dim: int
+    rows: int
+
+
+def planned_noise(steps: SampledSteps, goal: ApproxDP, error: Callable[[int], float]) -> SampledNoise:
+    """The noise of one step; ``error`` bounds the rounding error of the sum of a sample of so many rows."""
+    return sampled_noise(planned_sums(steps, goal, error), goal)
+
+
+def planned_sums(steps: SampledSteps, goal: ApproxDP, error: Callable[[int], float]) -> SampledSums:
+    """The sums with their rounding errors, and the part of delta that is left for samples of unheard-of size.
+
+    A bound for as many rows as a sample may hold would be one for all rows; samples that are larger than
+    `largest_sample` are paid for with a small part of delta instead.
+    """
+    failure = goal.delta * FAILURE
+    largest = largest_sample(steps.rows, steps.rate, failure / steps.steps)
+    return SampledSums(
+        lipschitz=steps.lipschitz,
+        rate=steps.rate,
+        steps=steps.steps,
+        dim=steps.dim,
+        numerical_error=error(min(largest, steps.rows)),
+        failure=failure if largest <= steps.rows else 0.0,
+    )
+
+
+def _refuse_two(first: str, second: str, *given: object) -> None:
+    if all(value is not None for value in given):
+        raise ParameterError(
+            f"only one of {first} and {second} can be given, since each follows from the other, got "
+            f"{shown(given[0])} and {shown(given[1])}. Leave one of them out."
+        )

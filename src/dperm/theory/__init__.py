@@ -30,19 +30,22 @@ nothing. ``regularization`` is Lambda in sum scale, 1/C (C0.2); risks are per re
 """
 
 from dperm.deprecation import deprecated_names
-from dperm.theory.comparison import SmallestSample, best_method, compare_methods, smallest_sample
-from dperm.theory.contenders import MethodBound
-from dperm.theory.descent import dpgd_excess_risk, last_iterate_bound
-from dperm.theory.empirical import objective_empirical_risk, output_empirical_risk
+from dperm.theory.comparison import MethodBound, SmallestSample, best_method, compare_methods, smallest_sample
 from dperm.theory.finite_class import (
     FiniteClassRisk,
     finite_class_empirical_gap,
     finite_class_excess_risk,
     finite_class_sample_size,
+    packing_sample_size,
 )
-from dperm.theory.gradient import gradient_empirical_risk, gradient_excess_risk
-from dperm.theory.kinks import MedianAtom, median_atom
-from dperm.theory.noise_cost import gaussian_norm_bound, objective_noise_cost, output_noise_cost
+from dperm.theory.gradient_descent import (
+    dpgd_excess_risk,
+    gradient_empirical_risk,
+    gradient_excess_risk,
+    last_iterate_bound,
+)
+from dperm.theory.median import MedianAtom, median_atom
+from dperm.theory.noise_norm import gaussian_norm_bound, objective_noise_cost, output_noise_cost
 from dperm.theory.orders import (
     gaussian_output_sample_order,
     gradient_risk_order,
@@ -51,8 +54,12 @@ from dperm.theory.orders import (
     output_risk_order,
     output_sample_order,
 )
-from dperm.theory.packing import packing_sample_size
-from dperm.theory.population import objective_excess_risk, output_excess_risk
+from dperm.theory.perturbation import (
+    objective_empirical_risk,
+    objective_excess_risk,
+    output_empirical_risk,
+    output_excess_risk,
+)
 from dperm.theory.posterior import posterior_inflation
 from dperm.theory.results import DescentRisk, ExcessRisk, LearningProblem, OrderOnly
 from dperm.theory.sample_size import (

@@ -15,16 +15,20 @@ from dperm import checks
 from dperm.errors import ParameterError
 from dperm.privacy import Adjacency
 from dperm.privacy.rounding import raised
-from dperm.theory.empirical import objective_empirical_risk, output_empirical_risk
-from dperm.theory.gradient import gradient_empirical_risk, gradient_excess_risk
-from dperm.theory.noise_size import (
+from dperm.theory.gradient_descent import gradient_empirical_risk, gradient_excess_risk
+from dperm.theory.noise_norm import (
     Goal,
     check_unclipped_logistic,
     free_regularization,
     least_regularization,
     objective_noise_square,
 )
-from dperm.theory.population import objective_excess_risk, output_excess_risk
+from dperm.theory.perturbation import (
+    objective_empirical_risk,
+    objective_excess_risk,
+    output_empirical_risk,
+    output_excess_risk,
+)
 from dperm.theory.results import (
     DescentRisk,
     ExcessRisk,

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from dperm import checks
 from dperm.errors import AssumptionError
+from dperm.privacy import Adjacency
 from dperm.privacy.rounding import raised
-from dperm.theory.noise_size import (
+from dperm.theory.noise_norm import (
     Goal,
     check_unclipped_logistic,
     epsilon_left,
@@ -23,7 +24,7 @@ from dperm.theory.search import minimizer
 
 
 @dataclass(frozen=True)
-class Weights:
+class TermFactors:
     """The factors of a bound's terms (lambda = Lambda/n).
 
     Attributes
@@ -41,18 +42,18 @@ class Weights:
     noise: float
 
 
-POPULATION = Weights(bias=0.5, stability=2.0, noise=0.5)
-EMPIRICAL = Weights(bias=0.25, stability=0.0, noise=0.25)
+POPULATION = TermFactors(bias=0.5, stability=2.0, noise=0.5)
+EMPIRICAL = TermFactors(bias=0.25, stability=0.0, noise=0.25)
 
 
 @dataclass(frozen=True)
-class Regularized:
+class RegularizedRisk:
     """A bound on the excess risk of a perturbed minimiser, as a function of Lambda (sum scale)."""
 
     problem: LearningProblem
     n: int
     goal: Goal
-    weights: Weights
+    weights: TermFactors
     unclipped_logistic: bool = False
 
     def __post_init__(self) -> None:
@@ -128,3 +129,123 @@ class Regularized:
                 f"{least_regularization(self.problem, self.goal.epsilon):.6g}, or None for the best."
             )
         return risk
+
+
+def output_empirical_risk(
+    problem: LearningProblem,
+    n: int,
+    *,
+    epsilon: float,
+    adjacency: Adjacency | str,
+    delta: float = 0.0,
+    regularization: float | None = None,
+) -> ExcessRisk:
+    """Expected excess empirical risk of output perturbation on n records.
+
+    Theorem T56a (lambda = Lambda/n).
+        E R_n(theta_priv) - R_n(theta_0) <= (lambda/4) R0^2 + (c/2) E ||eta||^2,
+        E ||eta||^2 as in ``output_excess_risk``.
+
+    ``regularization`` is Lambda; None takes the one that makes the bound smallest.
+
+    Examples
+    --------
+    >>> risk = output_empirical_risk(LearningProblem(dim=10), 10_000, epsilon=1.0, adjacency="replace_one")
+    >>> round(risk.bound, 6), round(risk.regularization, 1)
+    (0.006145, 163.9)
+    """
+    return RegularizedRisk(problem, n, Goal.of(epsilon, delta, adjacency), EMPIRICAL).output(regularization)
+
+
+def objective_empirical_risk(
+    problem: LearningProblem,
+    n: int,
+    *,
+    epsilon: float,
+    adjacency: Adjacency | str,
+    delta: float = 0.0,
+    regularization: float | None = None,
+    unclipped_logistic: bool = False,
+) -> ExcessRisk:
+    """Expected excess empirical risk of objective perturbation on n records, for a linear model.
+
+    Theorem T56a (lambda = Lambda/n).
+        E R_n(theta_priv) - R_n(theta_0) <= (lambda/4) R0^2 + E ||b||^2/(4 lambda n^2),
+        E ||b||^2 as in ``objective_excess_risk``, whose arguments these are.
+
+    Raises
+    ------
+    AssumptionError
+        If the given ``regularization`` leaves no epsilon for the noise.
+
+    Examples
+    --------
+    >>> risk = objective_empirical_risk(LearningProblem(dim=10), 10_000, epsilon=1.0, adjacency="replace_one")
+    >>> round(risk.bound, 6), round(risk.regularization, 1)
+    (0.001061, 21.5)
+    """
+    goal = Goal.of(epsilon, delta, adjacency)
+    return RegularizedRisk(problem, n, goal, EMPIRICAL, unclipped_logistic).objective(regularization)
+
+
+def output_excess_risk(
+    problem: LearningProblem,
+    n: int,
+    *,
+    epsilon: float,
+    adjacency: Adjacency | str,
+    delta: float = 0.0,
+    regularization: float | None = None,
+) -> ExcessRisk:
+    """Expected excess population risk of output perturbation on n records.
+
+    Theorem T57 (lambda = Lambda/n).
+        E R(theta_priv) - R(theta_0) <= (lambda/2) R0^2 + 2 L^2/(lambda n) + (c/2) E ||eta||^2,
+        E ||eta||^2 = d (d + 1) (Delta/eps)^2 for delta = 0 (T7), d (Delta/mu(eps, delta))^2 for delta > 0 (T6),
+        Delta = 2 L/Lambda under replace_one, L/Lambda under add_remove (T30).
+
+    ``regularization`` is Lambda; None takes the one that makes the bound smallest.
+
+    Examples
+    --------
+    >>> risk = output_excess_risk(LearningProblem(dim=10), 10_000, epsilon=1.0, adjacency="replace_one")
+    >>> round(risk.bound, 6), round(risk.regularization, 1)
+    (0.021225, 223.3)
+    """
+    return RegularizedRisk(problem, n, Goal.of(epsilon, delta, adjacency), POPULATION).output(regularization)
+
+
+def objective_excess_risk(
+    problem: LearningProblem,
+    n: int,
+    *,
+    epsilon: float,
+    adjacency: Adjacency | str,
+    delta: float = 0.0,
+    regularization: float | None = None,
+    unclipped_logistic: bool = False,
+) -> ExcessRisk:
+    """Expected excess population risk of objective perturbation on n records, for a linear model.
+
+    Theorem T57 (lambda = Lambda/n).
+        E R(theta_priv) - R(theta_0) <= (lambda/2) R0^2 + 2 L^2/(lambda n) + E ||b||^2/(2 lambda n^2),
+        E ||b||^2 = d (d + 1) (k L/eps')^2 for delta = 0 (T36a), k = 2 under replace_one and 1 under add_remove;
+        d sigma^2 for delta > 0 and a monotone loss, sigma from T40 (add_remove) or T41(b) (replace_one) at eps',
+        eps' = eps - log(1 + c/Lambda).
+
+    The noise depends on Lambda through eps', so the best Lambda is searched for with it. With
+    ``unclipped_logistic=True`` and delta = 0, eps' = eps where T36b allows.
+
+    Raises
+    ------
+    AssumptionError
+        If the given ``regularization`` leaves no epsilon for the noise.
+
+    Examples
+    --------
+    >>> risk = objective_excess_risk(LearningProblem(dim=10), 10_000, epsilon=1.0, adjacency="replace_one")
+    >>> round(risk.bound, 5)
+    0.02011
+    """
+    goal = Goal.of(epsilon, delta, adjacency)
+    return RegularizedRisk(problem, n, goal, POPULATION, unclipped_logistic).objective(regularization)

@@ -12,9 +12,9 @@ import math
 
 from dperm.data.targets import Kind
 from dperm.erm.spec import ProblemSpec
-from dperm.methods.constants import is_pure
+from dperm.methods.conditions import is_pure
+from dperm.methods.defaults import noise_scale
 from dperm.methods.plan import Plan
-from dperm.methods.rules import noise_scale
 from dperm.methods.sufficient import SufficientPlan
 
 CLASSES, NUMBERS = 2.0, 0.4

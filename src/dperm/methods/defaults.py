@@ -16,7 +16,7 @@ from dperm.erm.losses import Logistic
 from dperm.erm.residual_losses import Squared
 from dperm.erm.spec import ProblemSpec
 from dperm.mechanisms.goal import gaussian_mu
-from dperm.methods.constants import epsilon_and_delta, is_pure
+from dperm.methods.conditions import epsilon_and_delta, is_pure
 from dperm.presentation.facts import Fact
 from dperm.privacy import ApproxDP
 from dperm.privacy.guarantee import AnyGuarantee

@@ -6,7 +6,7 @@ import pytest
 
 from dperm.accounting.objective import objective_delta, objective_noise_multiplier
 from dperm.errors import AdjacencyError, AssumptionError, ParameterError
-from dperm.methods.published import (
+from dperm.methods.literature import (
     dpgd_sigma,
     dpgd_slide_sigma,
     jmlr11,
