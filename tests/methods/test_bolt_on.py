@@ -209,7 +209,7 @@ def test_add_remove_is_refused_with_a_remedy(spec):
 
 
 def test_n_has_to_be_public_and_true(spec, data):
-    with pytest.raises(ParameterError, match="n must be given"):
+    with pytest.raises(ParameterError, match="n must be declared"):
         BoltOn().plan(spec(n=None), GOAL)
     with pytest.raises(DataError, match="n=401"):
         BoltOn().plan(spec(n=401), GOAL).run(data)

@@ -68,11 +68,11 @@ def test_a_kink_gets_gradient_perturbation_or_a_refusal(adjacency):
     plan = choose(problem(Hinge()), ApproxDP(1.0, 1e-6, adjacency))
     assert plan.method == "gradient"
     assert "kink" in str(plan.why[0])
-    with pytest.raises(AssumptionError, match=r'DP-SGD or posterior.*Give delta > 0, or use the smooth loss="huber_h'):
+    with pytest.raises(AssumptionError, match=r'DP-SGD or posterior.*Set delta > 0, or use the smooth loss="huber_h'):
         choose(problem(Hinge()), PureDP(1.0, adjacency))
-    with pytest.raises(AssumptionError, match=r"and n=None\. Give a public n, or use .*huber_hinge"):
+    with pytest.raises(AssumptionError, match=r"and n=None\. Set a public n, or use .*huber_hinge"):
         choose(problem(Hinge(), n=None), ApproxDP(1.0, 1e-6, adjacency))
-    with pytest.raises(AssumptionError, match=r"Give delta > 0 and a public n\.$"):
+    with pytest.raises(AssumptionError, match=r"Set delta > 0 and a public n\.$"):
         choose(problem(Pinball(0.3), n=None), PureDP(1.0, adjacency))
 
 

@@ -106,7 +106,7 @@ def test_pure_goals_are_refused_with_a_remedy(goal, spec):
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 def test_the_normaliser_has_to_be_public(adjacency, spec):
     """T45."""
-    with pytest.raises(ParameterError, match=r"n must be given.*T45.*Declare"):
+    with pytest.raises(ParameterError, match=r"n must be declared.*T45.*rough public number"):
         GradientPerturbation().plan(spec(n=None), GDP(1.0, adjacency))
 
 

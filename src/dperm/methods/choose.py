@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What method="auto" stands for: from public constants alone, with the reason."""
+"""Choice of the method, without data: from public constants alone, with the reasons."""
 
 import math
 import warnings
@@ -38,28 +38,40 @@ _NAMES = {
     "sufficient": "Sufficient statistics were",
 }
 FULL_PASS = 2**26
-"""Products of n and the number of coefficients up to which descent takes all records in every step."""
+"""Largest product of n and the number of coefficients for descent on all records."""
+BY_NAME: dict[str, Callable[[], Method]] = {
+    "objective": ObjectivePerturbation,
+    "output": OutputPerturbation,
+    "gradient": GradientPerturbation,
+    "sgd": SampledGradient,
+    "bolt_on": BoltOn,
+    "sufficient": SufficientStatistics,
+    "posterior": PosteriorSampling,
+}
+NAMES = ("auto", *BY_NAME)
+WIDE = 0.5
+"""Coefficients of a score per record above which `Plan.why` recommends a check of the score."""
 
 
 def automatic(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
-    """The method, and why.
+    """Return the method for ``method="auto"`` with the reason.
 
     In this order:
 
-    - a kinked loss: descent along noisy gradients (T42), which needs delta > 0 and a public n;
-    - several scores (softmax) with delta > 0 and a public n: DP-SGD (T46), whose clipped gradients need a third of the
-      noise; on the data sets that were looked at it was well ahead of objective perturbation up to epsilon = 4, level
-      with it at 8, and quicker on large ones;
-    - a goal in GDP, ZCDP or RDP: sufficient statistics for the squared loss, else gradient perturbation, or output
-      perturbation where n is not public;
-    - a pure goal: objective perturbation, or output perturbation where Lambda was given too small for it;
-    - delta > 0: objective perturbation, unless Lambda was given so small that the determinant raises the noise by more
-      than sqrt(2) (averaged gradient descent has sqrt(2) sigma0/h in a direction of curvature h, where objective
-      perturbation has sigma/(h + Lambda)): then as for a goal in GDP.
+    - A kinked loss: descent along noisy gradients (T42), which needs delta > 0 and a public n.
+    - Several scores (softmax) with delta > 0 and a public n: DP-SGD (T46), whose clipped gradients need a third of the
+      noise. On the data sets studied it was well ahead of objective perturbation up to epsilon = 4, level at 8, and
+      faster on large ones.
+    - A goal in GDP, ZCDP or RDP: sufficient statistics for the squared loss, otherwise gradient perturbation, or output
+      perturbation without a public n.
+    - A pure goal: objective perturbation, or output perturbation if the given Lambda is too small for it.
+    - delta > 0: objective perturbation, unless the given Lambda is so small that the determinant raises the noise by
+      more than sqrt(2). Averaged gradient descent has sqrt(2) sigma0/h in a direction of curvature h, objective
+      perturbation sigma/(h + Lambda). Then the choice is the same as for a goal in GDP.
 
-    For smooth losses of one score no shape calls for another method as long as n is public: Lambda was too small for
-    wide tables (`dperm.methods.defaults`), not the method wrong. docs/choosing-a-method.md has the regret against the
-    best method in hindsight, and where n is not public.
+    For smooth losses of one score no table shape calls for another method as long as n is public; wide tables need a
+    larger Lambda (`dperm.methods.defaults`), not another method. docs/choosing-a-method.md has the regret against the
+    best method in hindsight, and the case without a public n.
 
     Descent takes a sample of the records in each step, DP-SGD, where n times the number of coefficients exceeds 2^26.
     """
@@ -80,9 +92,9 @@ def _for_kink(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
         missing = ("delta > 0",) * is_pure(goal) + ("a public n",) * (spec.n is None)
         smooth = ', or use the smooth loss="huber_hinge"' if spec.loss.labels is Kind.SIGN else ""
         raise AssumptionError(
-            f"the kinked loss {spec.loss.name!r} can only be learnt by gradient perturbation, DP-SGD or posterior "
-            f"sampling (T42), which need delta > 0 and a public n, got goal={goal!r} and n={spec.n}. Give "
-            f"{' and '.join(missing)}{smooth}."
+            f"the kinked loss {spec.loss.name!r} needs gradient perturbation, DP-SGD or posterior sampling (T42), with "
+            f"delta > 0 and a public n, got goal={goal!r} and {{@n:{spec.n}}}.",
+            remedy=f"Set {' and '.join(missing)}{smooth}.",
         )
     cause = "the {loss} loss has a kink, so objective perturbation is not private (T42) and no certificate covers it"
     return _descent(spec, goal, cause, loss=spec.loss.name)
@@ -158,47 +170,42 @@ def _descent(spec: ProblemSpec, goal: AnyGuarantee, cause: str, **values: object
 
 
 def _noise_ratio(spec: ProblemSpec, goal: AnyGuarantee) -> float:
-    """The noise of objective perturbation over sigma0; infinite where it is impossible."""
+    """Return the noise of objective perturbation over sigma0; infinite where it is impossible."""
     try:
         return smallest_perturbation(spec, goal).term.deviation / noise_scale(spec, goal)
     except AssumptionError:
         return math.inf
 
 
-BY_NAME: dict[str, Callable[[], Method]] = {
-    "objective": ObjectivePerturbation,
-    "output": OutputPerturbation,
-    "gradient": GradientPerturbation,
-    "sgd": SampledGradient,
-    "bolt_on": BoltOn,
-    "sufficient": SufficientStatistics,
-    "posterior": PosteriorSampling,
-}
-NAMES = ("auto", *BY_NAME)
-WIDE = 0.5
-"""Coefficients of a score per record from which `Plan.why` asks for a check of the score."""
-
-
 def choose(spec: ProblemSpec, goal: AnyGuarantee, method: str | Method = "auto") -> Plan:
-    """The plan of ``method`` for ``spec``, with what was left open decided by rules, and the reasons in ``why``.
+    """Return the plan of ``method`` for ``spec``, with defaults for open choices and the reasons in ``why``.
 
-    "auto" is `dperm.methods.choose.automatic`.
-
-    Where no clip was given, gradients are clipped where a rule says so (T44, `dperm.methods.defaults`).
+    "auto" is `automatic`. Without a given clip, gradients are clipped by default where it pays (T44,
+    `dperm.methods.defaults`).
 
     Parameters
     ----------
     spec
         Public constants of the problem.
     goal
-        The guarantee.
+        Guarantee to meet.
     method
         "auto", "objective", "output", "gradient", "sgd", "bolt_on", "sufficient" or "posterior", or a method object.
+
+    Returns
+    -------
+    Plan
+        Plan that meets ``goal``.
+
+    Raises
+    ------
+    ParameterError
+        If ``method`` is neither a known name nor a method object.
 
     Warns
     -----
     DpermWarning
-        If the noise is so large that n records say hardly more than a constant, by `dperm.methods.noise_warning`; if
+        If the noise is so large that n records say hardly more than a constant (`dperm.methods.noise_warning`), or if
         delta is above 1/n.
 
     Examples
@@ -222,7 +229,7 @@ def choose(spec: ProblemSpec, goal: AnyGuarantee, method: str | Method = "auto")
 
 
 def _method(spec: ProblemSpec, goal: AnyGuarantee, method: object) -> Chosen:
-    """The object that the name stands for, and why, where it was chosen."""
+    """Return the method object for a name, and the reason if it was chosen automatically."""
     if method == "auto":
         return automatic(spec, goal)
     if method == "nips08":
@@ -231,14 +238,16 @@ def _method(spec: ProblemSpec, goal: AnyGuarantee, method: object) -> Chosen:
         return BY_NAME[method](), ()
     if isinstance(method, Method) and not isinstance(method, type):
         return method, ()
-    remedy = f" Write {method.__name__}() for one of its objects." if isinstance(method, type) else ""
     raise ParameterError(
-        f"method must be one of {', '.join(NAMES)}, or a method object of dperm.methods, got {shown(method)}.{remedy}"
+        argument="method",
+        rule=f"must be one of {', '.join(NAMES)}, or a method object of dperm.methods",
+        got=shown(method),
+        remedy=f"Write {method.__name__}() for one of its objects." if isinstance(method, type) else "",
     )
 
 
 def _on_width(plan: Plan) -> tuple[Fact, ...]:
-    """What to check where there are about as many coefficients as records; private learning then may fail."""
+    """Return advice for tables with about as many coefficients as records, where private learning may fail."""
     spec = plan.spec
     if spec.n is None or plan.method == "finite" or spec.width < WIDE * spec.n:
         return ()
@@ -268,11 +277,13 @@ def _on_clipping(before: ProblemSpec, after: ProblemSpec) -> tuple[Fact, ...]:
 def _warn(plan: Plan, clipped: ProblemSpec) -> None:
     if isinstance(plan.goal, ApproxDP) and plan.spec.n is not None and plan.goal.delta > 1 / plan.spec.n:
         warnings.warn(
-            f"delta={plan.goal.delta:g} is above 1/n for n={plan.spec.n}: publishing a record at random would be "
-            f"as private. Give a delta well below 1/n.",
-            DpermWarning,
+            DpermWarning(
+                f"{{@delta:{plan.goal.delta:g}}} is above 1/n for {{@n:{plan.spec.n}}}: publishing a record at random "
+                f"would be as private.",
+                remedy="Choose a delta well below 1/n.",
+            ),
             stacklevel=5,
         )
-    told = noise_warning(plan, clipped)
-    if told is not None:
-        warnings.warn(told, DpermWarning, stacklevel=5)
+    warning = noise_warning(plan, clipped)
+    if warning is not None:
+        warnings.warn(warning, stacklevel=5)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Noise on the coefficients themselves: its law by name, and its calibration to a sensitivity (T6, T7, T32)."""
+"""Noise on the coefficients themselves: laws by name, and calibration to a sensitivity (T6, T7, T32)."""
 
 from dperm.checks import shown
 from dperm.erm.spec import ProblemSpec
@@ -24,16 +24,16 @@ NOISES = ("auto", "gaussian", "gamma_norm", "laplace")
 
 
 def checked_noise(noise: object, known: tuple[str, ...]) -> str:
-    """The name of a law of noise, if it is ``known``."""
+    """Return the name of a noise law, if it is one of ``known``."""
     if noise not in known:
-        raise ParameterError(f"noise must be one of {', '.join(known)}, got {shown(noise)}.")
+        raise ParameterError(argument="noise", rule=f"must be one of {', '.join(known)}", got=shown(noise))
     return str(noise)
 
 
 def law_of(noise: str, spec: ProblemSpec, goal: AnyGuarantee) -> str:
-    """The law that ``noise`` stands for: "auto" is the smaller of Gaussian and gamma-norm noise that meets ``goal``.
+    """Return the noise law for ``noise``; "auto" is the smaller of Gaussian and gamma-norm noise that meets ``goal``.
 
-    Gamma-norm noise is drawn for up to 2^20 coefficients; beyond, Laplace noise takes its place.
+    Gamma-norm noise is drawn for up to 2^20 coefficients. Beyond, Laplace noise takes its place.
     """
     if noise != "auto":
         return noise
@@ -45,15 +45,31 @@ def law_of(noise: str, spec: ProblemSpec, goal: AnyGuarantee) -> str:
 def coefficient_noise(
     law: str, goal: AnyGuarantee, *, dim: int, sensitivity: float, numerical_error: float
 ) -> AdditiveMechanism:
-    """The mechanism of that law with the least noise that meets ``goal``, for coefficients that are computed in floats.
+    """Return the mechanism of this law with the least noise that meets ``goal``, for coefficients computed in floats.
 
-    ``sensitivity`` is in L2; ``numerical_error`` bounds how far a computed vector is from the exact one (T31).
+    Parameters
+    ----------
+    law
+        "gaussian", "gamma_norm" or "laplace".
+    goal
+        Guarantee to meet.
+    dim
+        Number of coefficients.
+    sensitivity
+        L2 sensitivity of the exact coefficients.
+    numerical_error
+        Bound on the distance between computed and exact coefficients (T31).
+
+    Raises
+    ------
+    ConversionError
+        For Gaussian noise and a pure goal.
     """
     match law:
         case "gaussian" if is_pure(goal):
             raise ConversionError(
-                f'noise="gaussian" never has a pure guarantee, got goal={goal!r}. Use noise="gamma_norm", or a '
-                f"goal with delta > 0."
+                f'{{@noise:"gaussian"}} never has a pure guarantee, got goal={goal!r}.',
+                remedy='Use {@noise:"gamma_norm"}, or a goal with delta > 0.',
             )
         case "gaussian":
             return GaussianMechanism.calibrate(sensitivity, goal, dim=dim, numerical_error=numerical_error)

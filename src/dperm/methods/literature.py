@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Calibrations as they were published, for comparison and teaching; no method of dperm uses them.
+"""Published calibrations, for comparison and teaching; no method of dperm uses them.
 
-Each is rounded to nearest, as one would compute it by hand.
+Each is rounded to nearest, as in a computation by hand.
 """
 
 import math
@@ -16,11 +16,16 @@ from dperm.privacy.gaussian_profile import mu_for
 
 
 def nips08_algorithm_2(*arguments: object) -> NoReturn:
-    """Objective perturbation of Chaudhuri & Monteleoni 2008 as printed: refused, it is not private (T35, E3).
+    """Refuse objective perturbation of Chaudhuri & Monteleoni 2008 as printed, which is not private (T35, E3).
 
-    Its proof compares the densities of b and leaves out the Jacobian determinant of the map from b to theta. For D one
+    Its proof compares the densities of b and omits the Jacobian determinant of the map from b to theta. For D one
     record x = 1 and D' one record x = 0, Lambda = n lambda = .1 and epsilon = .1, the privacy loss is 1.2285, twelve
     times the claim.
+
+    Raises
+    ------
+    AssumptionError
+        Always.
     """
     raise AssumptionError(
         "Algorithm 2 of Chaudhuri & Monteleoni 2008 is not epsilon-DP as printed: the determinant is missing from its "
@@ -30,14 +35,14 @@ def nips08_algorithm_2(*arguments: object) -> NoReturn:
 
 
 def jmlr11(n: int, regularization_mean: float, epsilon: float, curvature: float) -> tuple[float, float]:
-    """(epsilon', Delta) of Algorithm 2 of Chaudhuri, Monteleoni & Sarwate 2011: replace-one, mean scale, ||x|| <= 1.
+    """Return (epsilon', Delta) of Algorithm 2 of Chaudhuri, Monteleoni & Sarwate 2011: replace-one, mean scale.
 
     Theorem T36.
-        epsilon' = epsilon - log(1 + 2c/(n lambda) + c^2/(n lambda)^2) and Delta = 0 if that is positive; otherwise
+        epsilon' = epsilon - log(1 + 2c/(n lambda) + c^2/(n lambda)^2) and Delta = 0 if this is positive; otherwise
         Delta = c/(n (e^{epsilon/4} - 1)) - lambda and epsilon' = epsilon/2. With b of density ~ e^{-epsilon' ||b||/2}
-        and (Delta/2) ||theta||^2 added to the mean objective, the minimiser is epsilon-DP.
+        and (Delta/2) ||theta||^2 added to the mean objective, the minimiser is epsilon-DP for ||x|| <= 1.
 
-    T36a needs half of that logarithm, and covers add/remove: dperm uses that.
+    T36a needs half of this logarithm and covers add/remove. dperm uses T36a.
 
     Parameters
     ----------
@@ -46,7 +51,7 @@ def jmlr11(n: int, regularization_mean: float, epsilon: float, curvature: float)
     regularization_mean
         lambda = Lambda/n.
     epsilon
-        Of the guarantee.
+        Target of the guarantee.
     curvature
         c >= f'', 1/4 for the logistic loss.
     """
@@ -61,13 +66,13 @@ def jmlr11(n: int, regularization_mean: float, epsilon: float, curvature: float)
 def kifer_smith_thakurta(
     epsilon: float, delta: float, *, lipschitz: float, smoothness: float, adjacency: Adjacency | str = "add_remove"
 ) -> tuple[float, float]:
-    """(Lambda, sigma) of Kifer, Smith & Thakurta 2012 for linear models: sum scale.
+    """Return (Lambda, sigma) of Kifer, Smith & Thakurta 2012 for linear models, in sum scale.
 
     Theorem T38.
         With Lambda >= 2 beta/epsilon and b ~ N(0, sigma^2 I), sigma^2 = L^2 (8 ln(2/delta) + 4 epsilon)/epsilon^2, the
         perturbed minimiser is (epsilon, delta)-DP under add/remove; under replace-one with 2L for L.
 
-    At epsilon = 1, delta = 1e-5, beta = 1/4 and L = 1 that is sigma = 10.082, where T40 needs 6.000.
+    At epsilon = 1, delta = 1e-5, beta = 1/4 and L = 1 sigma is 10.082, where T40 needs 6.000.
     """
     epsilon, delta = checks.positive("epsilon", epsilon), checks.positive_delta("delta", delta)
     moved = checks.positive("lipschitz", lipschitz) * (1 if Adjacency.of(adjacency) is Adjacency.ADD_REMOVE else 2)
@@ -76,7 +81,7 @@ def kifer_smith_thakurta(
 
 
 def dpgd_sigma(epsilon: float, delta: float, *, steps: int, n: int, lipschitz: float) -> float:
-    """The noise of gradient descent on the mean gradient, replace-one: sigma = 2 L sqrt(T) / (n mu(epsilon, delta)).
+    """Return the noise of gradient descent on the mean gradient, replace-one: 2 L sqrt(T) / (n mu(epsilon, delta)).
 
     Theorem T45. Every step has sensitivity 2L/n, so T of them are exactly mu-GDP with mu = 2 L sqrt(T)/(n sigma).
     """
@@ -85,9 +90,9 @@ def dpgd_sigma(epsilon: float, delta: float, *, steps: int, n: int, lipschitz: f
 
 
 def dpgd_slide_sigma(epsilon: float, delta: float, *, steps: int, n: int, lipschitz: float) -> float:
-    """The lecture's noise for the same, by advanced composition: 8 L sqrt(T) log(1.25 (T + 1)/delta) / (n epsilon).
+    """Return the lecture's noise by advanced composition: 8 L sqrt(T) log(1.25 (T + 1)/delta) / (n epsilon).
 
-    Theorem T45. Valid for epsilon < 1 if each step has delta/(T + 1), that is epsilon/sqrt(8 T ln((T + 1)/delta)): the
+    Theorem T45. Valid for epsilon < 1 if each step has delta/(T + 1), and so epsilon/sqrt(8 T ln((T + 1)/delta)). The
     slide has ln(1/delta) there (E12). For n = 1e4, T = 100, epsilon = .5, delta = 1e-5 it is 18.6 times `dpgd_sigma`.
     """
     epsilon, delta = checks.positive("epsilon", epsilon), checks.positive_delta("delta", delta)

@@ -1,9 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How much noise an objective needs, and how an approximate minimiser is released (T36a-T43a, T53a).
+"""Objective perturbation: minimise J(theta) + b'theta with random b, then add noise for the solver's error (T35-T43a).
 
-Of epsilon, one percent pays for the noise on the coefficients; the determinant takes c = k log(1 + bend/Lambda), k the
-rank of a record's Hessian and bend the mean of its eigenvalues (1 and beta for a loss of one score); the rest is for b.
+The privacy cost of its parts is in `dperm.sensitivity.objective`.
 """
 
 import math
@@ -49,19 +48,23 @@ from dperm.sensitivity.objective import (
     require_determinant_charge,
 )
 
+NOISES = ("auto", "gaussian", "gamma_norm")
+
 
 @dataclass(frozen=True)
 class Perturbation(ABC):
-    """Noise for the objective, and what the noise on the coefficients may spend.
+    """Noise for the objective, and the budget of the noise on the coefficients.
 
     Attributes
     ----------
     term
-        The law of b.
+        Law of b.
     determinant
-        What the determinant was charged, as a part of epsilon.
+        Part of epsilon charged for the determinant.
     share
-        The guarantee of the noise on the coefficients.
+        Guarantee of the noise on the coefficients.
+    theorems
+        Tags of the theorems behind the noise in the objective.
     """
 
     term: LinearTerm
@@ -71,27 +74,27 @@ class Perturbation(ABC):
 
     @abstractmethod
     def blur(self, spec: ProblemSpec, tolerance: float) -> AdditiveMechanism:
-        """The noise that hides how exactly the objective was minimised."""
+        """Return the noise on the coefficients that covers the solver's tolerance."""
 
     @abstractmethod
     def event(self, goal: AnyGuarantee, blur: AdditiveMechanism) -> Event:
-        """What both noises spend."""
+        """Return the event of both noises together."""
 
 
 @dataclass(frozen=True)
 class GaussianPerturbation(Perturbation):
-    """Gaussian b; ``exact`` is what the exact minimiser spends."""
+    """Gaussian b; ``exact`` is the event of the exact minimiser."""
 
     exact: PerturbedObjective | PerturbedSoftmax
 
     def blur(self, spec: ProblemSpec, tolerance: float) -> AdditiveMechanism:
-        """Gaussian noise (T6)."""
+        """Return Gaussian noise on the coefficients (T6)."""
         return GaussianMechanism.calibrate(
             approximate_minimizer_sensitivity(spec, tolerance, rounding=self.term.rounding), self.share, dim=spec.dim
         )
 
     def event(self, goal: AnyGuarantee, blur: AdditiveMechanism) -> Event:
-        """The perturbed objective (T39, T40, T41, T53a), then a Gaussian."""
+        """Return the perturbed objective (T39, T40, T41, T53a) plus a Gaussian."""
         return self.exact + blur.event
 
 
@@ -100,23 +103,31 @@ class PurePerturbation(Perturbation):
     """Gamma-norm noise, b of density ~ e^-||b||/s."""
 
     def blur(self, spec: ProblemSpec, tolerance: float) -> AdditiveMechanism:
-        """Gamma-norm noise (T7)."""
+        """Return gamma-norm noise on the coefficients (T7)."""
         return GammaNormMechanism.calibrate(
             approximate_minimizer_sensitivity(spec, tolerance, rounding=self.term.rounding), self.share, dim=spec.dim
         )
 
     def event(self, goal: AnyGuarantee, blur: AdditiveMechanism) -> Event:
-        """Epsilon, all of it."""
+        """Return a pure event with all of epsilon."""
         return Pure(epsilon_and_delta(goal, "objective")[0], goal.adjacency)
 
 
 def gaussian_perturbation(spec: ProblemSpec, goal: AnyGuarantee) -> GaussianPerturbation:
-    """Gaussian b: sigma/L by T40 or T39 (add/remove), T41 (replace-one) or T53a at what `objective_share` leaves."""
+    """Return Gaussian b with sigma/L by T40 or T39 (add/remove), T41 (replace-one) or T53a, for `objective_share`.
+
+    Raises
+    ------
+    ConversionError
+        If the goal has delta = 0.
+    AssumptionError
+        If the determinant leaves no epsilon for b.
+    """
     epsilon, delta = epsilon_and_delta(goal, "objective")
     if delta == 0:
         raise ConversionError(
-            f'noise="gaussian" in the objective never has a pure guarantee, got goal={goal!r}. Use noise="gamma_norm", '
-            f"or a goal with delta > 0."
+            f'{{@noise:"gaussian"}} in the objective never has a pure guarantee, got goal={goal!r}.',
+            remedy='Use {@noise:"gamma_norm"}, or a goal with delta > 0.',
         )
     own, rest = objective_share(epsilon, delta)
     charge = require_determinant_charge(spec, own)
@@ -127,7 +138,7 @@ def gaussian_perturbation(spec: ProblemSpec, goal: AnyGuarantee) -> GaussianPert
 
 
 def _exact_event(spec: ProblemSpec, share: ApproxDP) -> PerturbedObjective | PerturbedSoftmax:
-    """The perturbed objective with the least noise that meets ``share`` (T43a)."""
+    """Return the perturbed objective with the least noise that meets ``share`` (T43a)."""
     epsilon, delta, adjacency = share.epsilon, share.delta, share.adjacency
     curvature = relative_curvature(spec)
     if spec.outputs > 1:
@@ -139,7 +150,10 @@ def _exact_event(spec: ProblemSpec, share: ApproxDP) -> PerturbedObjective | Per
 
 
 def pure_perturbation(spec: ProblemSpec, goal: AnyGuarantee) -> PurePerturbation:
-    """Pure noise of density ~ e^{-epsilon' ||b||/Delta_g}, epsilon' = epsilon - c - the blur's share (T36a, T36b)."""
+    """Return pure noise of density ~ e^{-epsilon' ||b||/Delta_g} (T36a, T36b).
+
+    Epsilon' is epsilon without the determinant's charge and the share of the coefficient noise.
+    """
     epsilon, _ = epsilon_and_delta(goal, "objective")
     share = lowered(OUTPUT_SHARE * epsilon)
     own = round_down(Fraction(epsilon) - Fraction(share))
@@ -151,7 +165,7 @@ def pure_perturbation(spec: ProblemSpec, goal: AnyGuarantee) -> PurePerturbation
 
 
 def smallest_perturbation(spec: ProblemSpec, goal: AnyGuarantee) -> Perturbation:
-    """The smaller of the two noises, of those that meet ``goal``.
+    """Return the smaller of Gaussian and gamma-norm noise, among those that meet ``goal``.
 
     Raises
     ------
@@ -168,14 +182,16 @@ def smallest_perturbation(spec: ProblemSpec, goal: AnyGuarantee) -> Perturbation
 
 
 def _in_range(multiplier: float, goal: AnyGuarantee) -> float:
-    """A noise multiplier that events can have: raised to the smallest, refused beyond the largest."""
+    """Return a noise multiplier within the range of events: raised to the smallest, refused beyond the largest."""
     low, high = MULTIPLIERS
     if multiplier > high:
-        raise ParameterError(f"goal must ask for less noise than {high:g} gradients, got {goal!r}. Raise epsilon.")
+        raise ParameterError(
+            argument="goal",
+            rule=f"must need less noise than {high:g} gradients",
+            got=repr(goal),
+            remedy="Choose a larger epsilon.",
+        )
     return max(multiplier, low)
-
-
-NOISES = ("auto", "gaussian", "gamma_norm")
 
 
 @dataclass(frozen=True)
@@ -183,12 +199,12 @@ class ObjectivePerturbation:
     """The minimiser of the regularised problem plus a random linear term (T36a, T40, T41), released by T43.
 
     For smooth losses of linear models with Lambda large enough that log(1 + beta/Lambda) < epsilon. Its noise in a
-    direction of curvature h is sigma/(h + Lambda), where output perturbation has sigma/Lambda.
+    direction of curvature h is sigma/(h + Lambda), compared with sigma/Lambda of output perturbation.
 
     Parameters
     ----------
     noise
-        "gaussian" (needs delta > 0), "gamma_norm" (pure), or "auto": whichever is smaller of those that meet the goal.
+        "gaussian" (needs delta > 0), "gamma_norm" (pure), or "auto" for the smaller one that meets the goal.
 
     Examples
     --------
@@ -205,11 +221,11 @@ class ObjectivePerturbation:
     noise: str = "auto"
 
     def __post_init__(self) -> None:
-        """Check the name."""
+        """Check the name of the noise law."""
         checked_noise(self.noise, NOISES)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "ObjectivePlan":
-        """Noise for the objective, a tolerance for its minimiser, and noise for what the tolerance leaves open."""
+        """Return a plan: noise in the objective, a solver tolerance, and noise on the coefficients to cover it."""
         epsilon_and_delta(goal, "objective")
         require_smooth(spec)
         spec, reasons = regularized(spec, goal, objective_regularization)
@@ -222,7 +238,7 @@ class ObjectivePerturbation:
         return ObjectivePlan(spec, goal, tuple(reasons), tolerance, blur, found)
 
     def _perturbation(self, spec: ProblemSpec, goal: AnyGuarantee) -> Perturbation:
-        """The law that was asked for, or the smaller of the two."""
+        """Return the requested noise law, or the smaller of the two for "auto"."""
         match self.noise:
             case "gaussian":
                 return gaussian_perturbation(spec, goal)
@@ -233,7 +249,7 @@ class ObjectivePerturbation:
 
 @dataclass(frozen=True)
 class ObjectivePlan(Plan):
-    """A plan of `ObjectivePerturbation`; ``output_noise`` only hides what the solver leaves over (T43)."""
+    """Plan of `ObjectivePerturbation`; ``output_noise`` covers only the solver's tolerance (T43)."""
 
     perturbation: Perturbation
 
@@ -241,33 +257,33 @@ class ObjectivePlan(Plan):
 
     @property
     def linear_term(self) -> LinearTerm:
-        """The noise in the objective."""
+        """Noise term b of the objective."""
         return self.perturbation.term
 
     @property
     def mechanism(self) -> AdditiveMechanism:
-        """The noise on the coefficients."""
+        """Noise on the coefficients, for the solver's tolerance."""
         return cast(AdditiveMechanism, self.output_noise)
 
     @cached_property
     def event(self) -> Event:
-        """The perturbed objective, then the noise on its approximate minimiser."""
+        """Event of the perturbed objective and of the noise on its approximate minimiser."""
         return self.perturbation.event(self.goal, self.mechanism)
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """The perturbation's, and the approximate minimiser's."""
+        """Tags for the perturbation and for the approximate minimiser."""
         clipped = ("T44",) if self.spec.clip else ()
         return (*self.perturbation.theorems, "T43", "T43a", "T31", "T54", *clipped, *self.mechanism.facts.theorems)
 
     @property
     def noise(self) -> str:
-        """Of both kinds."""
+        """Laws of the noise in the objective and on the coefficients."""
         return f"in the objective: {self.linear_term.words}; on the coefficients: {self.mechanism.law.words}"
 
     @property
     def numbers(self) -> dict[str, object]:
-        """The tolerance, and those of both noises."""
+        """Tolerance, cost of the determinant, and public numbers of both noises."""
         return {
             "tolerance": self.tolerance,
             "determinant_loss": self.perturbation.determinant,
@@ -280,23 +296,24 @@ class ObjectivePlan(Plan):
 
     @property
     def longest(self) -> float:
-        """The minimiser with the longest linear term, and the noise on it."""
+        """Bound on the minimiser with the longest linear term, plus the noise on it."""
         found = longest_minimizer(self.spec, self.most_rows, self.linear_term.longest)
         return found + noise_norm(self.mechanism, self.spec.dim)
 
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
-        """One draw of b, one certified minimiser, one draw of the blur; b is never drawn again (T43)."""
+        """Draw b once, find one certified minimiser, add noise once; b is never drawn again (T43)."""
         linear = self.linear_term.draw(stream)
         theta = minimize(data, self.spec, cast(float, self.tolerance), linear=linear)
         return self.mechanism.noisy(theta, stream)
 
 
 def require_smooth(spec: ProblemSpec) -> None:
-    """Refuse a kink (T42): a point mass stays on it whatever the noise, and strong convexity does not help."""
+    """Refuse a kink (T42): the minimiser has an atom there at every noise level; strong convexity does not help."""
     if not math.isfinite(spec.smoothness):
         raise AssumptionError(
-            f"objective perturbation needs a smooth loss, got {spec.loss.name!r}: the minimiser sits on a kink with "
-            f"positive probability, and a neighbour's does not (T42). {without_kink(spec.loss)}"
+            f"objective perturbation needs a smooth loss, got {spec.loss.name!r}: the minimiser lies on a kink with "
+            f"positive probability, and a neighbour's does not (T42).",
+            remedy=without_kink(spec.loss),
         )
     require_gradient_of_loss(spec, "objective")
 

@@ -34,7 +34,7 @@ class OutputPerturbation:
     ----------
     noise
         "gaussian", "gamma_norm" or "laplace"; "auto" takes gamma-norm noise for a pure goal (Laplace noise beyond 2^20
-        coefficients) and otherwise whichever of Gaussian and gamma-norm noise is smaller.
+        coefficients) and otherwise the smaller of Gaussian and gamma-norm noise.
 
     Examples
     --------
@@ -51,11 +51,11 @@ class OutputPerturbation:
     noise: str = "auto"
 
     def __post_init__(self) -> None:
-        """Check the name."""
+        """Check the name of the noise law."""
         checked_noise(self.noise, NOISES)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "OutputPlan":
-        """Noise to the sensitivity 2L/Lambda or L/Lambda plus what the solver's tolerance adds."""
+        """Return a plan with noise for the sensitivity 2L/Lambda or L/Lambda plus the solver's error."""
         goal = checked_goal(goal)
         require_smooth(spec)
         spec, reasons = regularized(spec, goal, output_regularization)
@@ -78,7 +78,7 @@ class OutputPerturbation:
         return OutputPlan(spec, goal, tuple(reasons), tolerance, mechanism)
 
     def _mechanism(self, spec: ProblemSpec, goal: AnyGuarantee, error: float) -> AdditiveMechanism:
-        """The noise, calibrated; ``error`` is what the solver may be off by (T31)."""
+        """Return the calibrated noise; ``error`` bounds the distance to the exact minimiser (T31)."""
         moved = output_sensitivity(spec, goal.adjacency)
         law = law_of(self.noise, spec, goal)
         return coefficient_noise(law, goal, dim=spec.dim, sensitivity=moved, numerical_error=error)
@@ -86,43 +86,43 @@ class OutputPerturbation:
 
 @dataclass(frozen=True)
 class OutputPlan(Plan):
-    """A plan of `OutputPerturbation`; ``output_noise`` is all its noise."""
+    """Plan of `OutputPerturbation`; ``output_noise`` is all its noise."""
 
     method: ClassVar[str] = "output"
 
     @property
     def mechanism(self) -> AdditiveMechanism:
-        """The noise."""
+        """Noise added to the coefficients."""
         return cast(AdditiveMechanism, self.output_noise)
 
     @cached_property
     def event(self) -> Event:
-        """That of the noise."""
+        """Event of the noise on the coefficients."""
         return self.mechanism.event
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """The sensitivity, the tolerance and the noise."""
+        """Tags for the sensitivity, the tolerance and the noise."""
         clipped = ("T44",) if self.spec.clip else ()
         return ("T29", "T30", "T31", "T32", "T54", *clipped, *self.mechanism.facts.theorems)
 
     @property
     def noise(self) -> str:
-        """Added to the coefficients."""
+        """Law of the noise on the coefficients."""
         return f"on the coefficients: {self.mechanism.law.words}"
 
     @property
     def numbers(self) -> dict[str, object]:
-        """The tolerance, and those of the noise."""
+        """Tolerance of the solver and public numbers of the noise."""
         return {"tolerance": self.tolerance, "output_noise": dict(self.mechanism.facts.public)}
 
     @property
     def longest(self) -> float:
-        """The minimiser for as many rows as are allowed, and its noise."""
+        """Bound on the minimiser for the allowed number of rows, plus its noise."""
         return longest_minimizer(self.spec, self.most_rows) + noise_norm(self.mechanism, self.spec.dim)
 
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
-        """The certified minimiser plus noise."""
+        """Return the certified minimiser plus noise."""
         theta = minimize(data, self.spec, cast(float, self.tolerance))
         return self.mechanism.noisy(theta, stream)
 
@@ -131,8 +131,8 @@ def require_smooth(spec: ProblemSpec) -> None:
     """Refuse a kink: T30 would allow it, but no solver certifies its minimiser by a small gradient (T31)."""
     if not math.isfinite(spec.smoothness):
         raise AssumptionError(
-            f"output perturbation here needs a smooth loss, got {spec.loss.name!r}: how close a computed point is to "
-            f"the minimiser is certified by a small gradient (T31), and at a kink no gradient is small. "
-            f"{without_kink(spec.loss)}"
+            f"output perturbation here needs a smooth loss, got {spec.loss.name!r}: a small gradient certifies the "
+            f"distance to the minimiser (T31), and at a kink no gradient is small.",
+            remedy=without_kink(spec.loss),
         )
     require_gradient_of_loss(spec, "output")
