@@ -172,7 +172,7 @@ def test_with_full_caution_the_quadratic_lies_above_the_loss(classes, seed):
 @pytest.mark.parametrize("bad", [2, 1, 0, -3, 3.0, "3", None, True, 2**15])
 def test_fewer_than_three_classes_are_refused(bad):
     with pytest.raises(
-        ParameterError, match=r"^classes must be a whole number from 3 .*Two classes have the logistic loss"
+        ParameterError, match=r"^classes must be a whole number from 3 .*For two classes use the logistic loss"
     ):
         Softmax(bad)
 

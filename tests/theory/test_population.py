@@ -149,7 +149,7 @@ def test_unclipped_logistic_pays_nothing_only_above_its_threshold():  # T36b: La
 
 
 def test_a_lambda_that_leaves_nothing_is_refused():  # T36a: log(1 + c/Lambda) >= eps
-    with pytest.raises(AssumptionError, match=r"got regularization=0\.1 with epsilon=1\.0. Give one above 0\.145494"):
+    with pytest.raises(AssumptionError, match=r"got regularization=0\.1 with epsilon=1\.0. Choose one above 0\.145494"):
         objective_excess_risk(TEN, 100, regularization=0.1, **REPLACE)
     assert math.isfinite(objective_excess_risk(TEN, 100, regularization=0.1456, **REPLACE).bound)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How good private learning can be expected to be, and how many records it needs: numbers only.
+"""Utility of private learning: bounds on the excess risk, and the number of records needed.
 
 ============================================================  ===============================  =============
 function                                                      statement                        tag
@@ -8,7 +8,7 @@ function                                                      statement         
 last_iterate_bound                                            SGD with steps c/sqrt(t)         T47, E14
 dpgd_excess_risk, gradient_empirical_risk                     DP gradient descent, best T      T48
 gradient_excess_risk                                          the same, for the population     T48a
-output_noise_cost, objective_noise_cost                       what noise costs, every draw     T56, E32
+output_noise_cost, objective_noise_cost                       cost of noise, every draw        T56, E32
 gaussian_norm_bound                                           length of Gaussian noise         T58, E18, E23
 output_empirical_risk, objective_empirical_risk               expected excess empirical risk   T56a
 output_excess_risk, objective_excess_risk                     expected excess population risk  T57
@@ -21,12 +21,13 @@ gaussian_output_sample_order                                  records needed, or
 finite_class_empirical_gap, finite_class_excess_risk          exponential mechanism            T59, T61, E25
 finite_class_sample_size                                      records needed                   T59
 packing_sample_size                                           records needed by any pure one   T60, E20
-median_atom                                                   what a kink does                 T42
-posterior_inflation                                           efficiency of a posterior sample T49
+median_atom                                                   effect of a kink                 T42
+posterior_inflation                                           efficiency of a sample           T49
 ============================================================  ===============================  =============
 
-No function here sees data. Bounds, sensitivities and counts are rounded up; results of the class ``OrderOnly`` bound
-nothing. ``regularization`` is Lambda in sum scale, 1/C (C0.2); risks are per record.
+No function here sees data, and no guarantee rests on this package: sensitivities, temperatures and noise scales are in
+`dperm.sensitivity`. Bounds and counts are rounded up; results of the class ``OrderOnly`` bound nothing.
+``regularization`` is Lambda in sum scale, 1/C (C0.2); risks are per record.
 """
 
 from dperm.deprecation import deprecated_names

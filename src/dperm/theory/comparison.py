@@ -1,6 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The three perturbations as comparison: each one's bound on n records, and the records that it needs."""
+"""Comparison of output, objective and gradient perturbation by their proved bounds, and the records each of them needs.
+
+The bounds are T57 and T48a for the population, T56a and T48 for the records themselves, all relative to a reference of
+norm R0. They hold for linear models with convex, smooth and (objective perturbation with delta > 0) monotone losses,
+such as logistic loss. A smaller bound is no proof of a better method: bounds are one-sided.
+"""
 
 import math
 from collections.abc import Callable
@@ -37,18 +42,18 @@ _SIZES: dict[Method, Callable[..., int]] = {
 
 @dataclass(frozen=True)
 class MethodBound:
-    """What is proved about one method on n records, at its best Lambda or number of steps.
+    """Proved bound of one method on n records, at its best Lambda or number of steps.
 
     Attributes
     ----------
     method
         ``"output"``, ``"objective"`` or ``"gradient"``.
     bound
-        On the expected excess risk per record, rounded up.
+        Bound on the expected excess risk per record, rounded up.
     noise
-        Standard deviation per coordinate of what is drawn, for gamma-norm noise too.
+        Standard deviation per coordinate of the noise, for gamma-norm noise too.
     noise_kind
-        The law, and what it is added to.
+        Law of the noise, and the quantity it is added to.
     regularization
         Lambda in sum scale (C0.2); None for gradient perturbation.
     steps
@@ -56,7 +61,7 @@ class MethodBound:
     says_nothing
         Whether theta = 0 has as small an excess without data (`LearningProblem.zero_excess`).
     tags
-        The theorems.
+        Tags of the theorems.
     """
 
     method: Method
@@ -70,7 +75,7 @@ class MethodBound:
 
 
 class GoalArguments(TypedDict):
-    """What is to be guaranteed, as the calculators take it."""
+    """Guarantee in the form of keyword arguments of the calculators."""
 
     epsilon: float
     delta: float
@@ -79,7 +84,7 @@ class GoalArguments(TypedDict):
 
 @dataclass(frozen=True)
 class MethodComparison:
-    """The methods that can give a guarantee, and the bounds that are known for one kind of risk."""
+    """Methods that can give a guarantee, with their bounds for one kind of risk."""
 
     problem: LearningProblem
     goal: Goal
@@ -87,22 +92,22 @@ class MethodComparison:
 
     @property
     def methods(self) -> tuple[Method, ...]:
-        """Those that can: gradient perturbation has Gaussian noise, and no pure version of T48."""
+        """Methods for the goal; gradient perturbation has Gaussian noise, and no pure version of T48."""
         return ("output", "objective", "gradient") if self.goal.delta > 0 else ("output", "objective")
 
     def bounds(self, n: int) -> list[MethodBound]:
-        """The bounds on n records, in no order."""
+        """Return the bounds of all methods on n records, unordered."""
         return [self.bound(method, n) for method in self.methods]
 
     def bound(self, method: Method, n: int) -> MethodBound:
-        """The bound of one method on n records (T57, T48a, T56a, T48): with the noise that makes it smaller."""
+        """Return the bound of one method on n records (T57, T48a, T56a, T48), with the noise that makes it smaller."""
         if method == "gradient":
             return self._gradient(n)
         one = self._output if method == "output" else self._objective
         return min((one(n, goal) for goal in self._goals(method)), key=lambda each: each.bound)
 
     def sizes(self, excess: float) -> list[tuple[Method, int]]:
-        """The records that each method needs, without those that never reach ``excess``."""
+        """Return the number of records needed by each method, without methods that never reach ``excess``."""
         found: list[tuple[Method, int]] = []
         for method in self.methods:
             sizes = []
@@ -113,7 +118,7 @@ class MethodComparison:
         return found
 
     def _goals(self, method: Method) -> tuple[Goal, ...]:
-        """The goal, and the pure one that implies it (T1): its gamma-norm noise may be smaller than Gaussian noise."""
+        """Return the goal and the pure goal that implies it (T1): its gamma-norm noise may be the smaller one."""
         return (
             (self.goal, replace(self.goal, delta=0.0)) if self.goal.delta > 0 and method != "gradient" else (self.goal,)
         )
@@ -171,16 +176,16 @@ def _arguments(goal: Goal) -> GoalArguments:
 
 @dataclass(frozen=True)
 class SmallestSample:
-    """How many records suffice for an excess risk by what is proved.
+    """Number of records sufficient for an excess risk by the proved bounds.
 
     Attributes
     ----------
     n
-        The least number.
+        Least number of records.
     best
-        The bound at n of the method which needs so few.
+        Bound at n of the method with the least number.
     each
-        For every method that reaches the excess with at most 2^53 records: its name and number, least first.
+        Name and number of every method that reaches the excess with at most 2^53 records, least first.
     """
 
     n: int
@@ -197,10 +202,21 @@ def compare_methods(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> tuple[MethodBound, ...]:
-    """The methods' bounds on n records, smallest first (T57, T48a; T56a, T48 for ``risk="empirical"``).
+    """Return the methods' bounds on n records, smallest first (T57, T48a; T56a, T48 for ``risk="empirical"``).
 
     With delta = 0 gradient perturbation is left out: its noise is Gaussian, and T48 has no pure version. With delta > 0
-    the others take whichever noise makes their bound smaller, as a pure guarantee implies an approximate one.
+    the other methods use the noise with the smaller bound, since a pure guarantee implies an approximate one.
+
+    Parameters
+    ----------
+    problem
+        Constants of the problem.
+    n
+        Number of records.
+    epsilon, delta, adjacency
+        Guarantee; delta = 0 for a pure one.
+    risk
+        "population" or "empirical".
 
     Examples
     --------
@@ -224,7 +240,10 @@ def best_method(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> MethodBound:
-    """The method whose bound on n records is smallest: the first of ``compare_methods`` (T57, T48a, T56a, T48)."""
+    """Return the method with the smallest bound on n records, the first of ``compare_methods``.
+
+    The theorems are T57, T48a, T56a and T48; the arguments are those of ``compare_methods``.
+    """
     return compare_methods(problem, n, epsilon=epsilon, adjacency=adjacency, delta=delta, risk=risk)[0]
 
 
@@ -237,7 +256,16 @@ def smallest_sample(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> SmallestSample:
-    """The least n at which some method's bound is at most ``excess``, and which method that is (T57, T48a, T56a, T48).
+    """Return the least n at which some method's bound is at most ``excess``, with the method (T57, T48a, T56a, T48).
+
+    Parameters
+    ----------
+    problem
+        Constants of the problem.
+    excess
+        Target of the expected excess risk per record.
+    epsilon, delta, adjacency, risk
+        As for `compare_methods`.
 
     Raises
     ------

@@ -1,6 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Excess empirical risk of DP gradient descent: the last iterate (T47), and the best number of steps (T48)."""
+"""Excess risk of DP gradient descent: last iterate (T47), empirical risk (T48) and population risk (T48a).
+
+``gradient_empirical_risk`` and ``gradient_excess_risk`` project on the ball of radius R0 around 0. The reference
+theta_0 is any point of the ball, whose diameter is 2 R0. delta must be positive: the noise is Gaussian, and T48 has no
+pure version. The losses need not be smooth; ``smoothness`` is not used.
+"""
 
 import math
 from dataclasses import replace
@@ -15,14 +20,24 @@ from dperm.theory.results import DescentRisk, LearningProblem, checked_problem, 
 
 
 def last_iterate_bound(steps: int, *, diameter: float, gradient_norm: float, step_scale: float | None = None) -> float:
-    """Expected excess of the last iterate of projected stochastic gradient descent, rounded up.
+    """Return the expected excess of the last iterate of projected stochastic gradient descent, rounded up.
 
     Theorem T47 [Shamir & Zhang 2013, Thm 2].
         F convex on a set of diameter D, unbiased gradients with E ||g||^2 <= G^2, steps eta_t = c/sqrt(t), t >= 1:
             E F(w_T) - min F <= (D^2/c + c G^2) (2 + ln T)/sqrt(T).
-    ``step_scale`` is c; None takes the best, D/G, and the bound is 2 D G (2 + ln T)/sqrt(T).
 
     Erratum E14: Razaviyayn numbers the steps from t = 0, where c/sqrt(t) is infinite, and writes log t for log T.
+
+    Parameters
+    ----------
+    steps
+        T.
+    diameter
+        D.
+    gradient_norm
+        G.
+    step_scale
+        c; None takes the best, D/G, and the bound is 2 D G (2 + ln T)/sqrt(T).
     """
     steps, width = checks.count("steps", steps), constant("diameter", diameter)
     size = constant("gradient_norm", gradient_norm)
@@ -41,7 +56,7 @@ def dpgd_excess_risk(
     diameter: float = 1.0,
     steps: int | None = None,
 ) -> DescentRisk:
-    """Expected excess empirical risk of DP gradient descent after ``steps`` steps, or after the best number of them.
+    """Return the expected excess empirical risk of DP gradient descent after ``steps`` or the best number of steps.
 
     Theorem T48 (replace_one).
         F = (1/n) sum l_i, l_i convex and L-Lipschitz on a convex set of diameter D; T steps with noise of standard
@@ -69,7 +84,7 @@ def dpgd_excess_risk(
 
 
 def _records_moved(adjacency: Adjacency | str) -> int:
-    """How many gradients of norm L one neighbour differs by."""
+    """Return the number of gradients of norm L in which neighbours differ."""
     return 2 if Adjacency.of(adjacency) is Adjacency.REPLACE_ONE else 1
 
 
@@ -78,7 +93,7 @@ def _decay(steps: int) -> float:
 
 
 def _best_steps(noise: float) -> int:
-    """The whole T that minimises (2 + ln T) sqrt(1/T + noise).
+    """Return the whole T that minimises (2 + ln T) sqrt(1/T + noise).
 
     With u = ln T the derivative vanishes where u e^-u = 2 noise; the larger root is the minimum, u = -W_{-1}(-2 noise).
     Without a root the expression increases from T = 1 on.
@@ -99,9 +114,9 @@ def gradient_empirical_risk(
     adjacency: Adjacency | str,
     steps: int | None = None,
 ) -> DescentRisk:
-    """Expected excess empirical risk of DP gradient descent: T48 with D = 2 R0.
+    """Return the expected excess empirical risk of DP gradient descent: T48 with D = 2 R0.
 
-    ``steps`` is T; None takes the number that makes the bound smallest.
+    ``steps`` is T; None takes the number with the smallest bound.
     """
     problem = checked_problem(problem)
     half = dpgd_excess_risk(
@@ -126,13 +141,13 @@ def gradient_excess_risk(
     adjacency: Adjacency | str,
     steps: int | None = None,
 ) -> DescentRisk:
-    """Expected excess population risk of DP gradient descent on n independent records, for a linear model.
+    """Return the expected excess population risk of DP gradient descent on n independent records, for a linear model.
 
     Theorem T48a.
         Losses f(x'theta, y), convex and Lipschitz in the score with constant L/R, ||x|| <= R; projection on the ball of
-        radius R0 around 0. The bound is that of T48 with D = 2 R0, plus 2 L R0/sqrt(n); never more than 2 L R0.
+        radius R0 around 0. The bound is the one of T48 with D = 2 R0, plus 2 L R0/sqrt(n); never more than 2 L R0.
 
-    ``steps`` is T; None takes the number that makes the bound smallest.
+    ``steps`` is T; None takes the number with the smallest bound.
 
     Examples
     --------

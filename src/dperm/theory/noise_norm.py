@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The expected square of the noise that a guarantee needs, for output and objective perturbation; rounded up."""
+"""Size of the noise for a guarantee, and its cost in empirical risk (T6, T7, T36a, T40, T41, T56, T58); rounded up."""
 
 import math
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _NEAR = 1e-12
 
 @dataclass(frozen=True)
 class Goal:
-    """The guarantee that the noise is to give: pure for delta = 0, where noise is gamma-norm, Gaussian otherwise."""
+    """Guarantee of the noise: pure with gamma-norm noise for delta = 0, Gaussian otherwise."""
 
     epsilon: float
     delta: float
@@ -25,29 +25,29 @@ class Goal:
 
     @classmethod
     def of(cls, epsilon: float, delta: float, adjacency: Adjacency | str) -> "Goal":
-        """The checked goal."""
+        """Return a goal with checked numbers."""
         return cls(privacy("epsilon", epsilon), checks.small_delta("delta", delta), Adjacency.of(adjacency))
 
     @property
     def gradients(self) -> int:
-        """How many gradients of norm L one neighbour differs by: 2 under replace_one, 1 under add_remove (T30)."""
+        """Number of gradients of norm L in which neighbours differ: 2 under replace_one, 1 under add_remove (T30)."""
         return 2 if self.adjacency is Adjacency.REPLACE_ONE else 1
 
 
 def pure_noise_square(dim: int, sensitivity: float, epsilon: float) -> float:
-    """E ||eta||^2 of gamma-norm noise (T7): d (d + 1) (Delta/eps)^2."""
+    """Return E ||eta||^2 of gamma-norm noise (T7): d (d + 1) (Delta/eps)^2."""
     scale = sensitivity / epsilon
     return raised(dim * (dim + 1) * scale * scale, 16)
 
 
 def gaussian_noise_square(dim: int, sensitivity: float, mu: float) -> float:
-    """E ||eta||^2 of Gaussian noise (T6): d (Delta/mu)^2."""
+    """Return E ||eta||^2 of Gaussian noise (T6): d (Delta/mu)^2."""
     scale = sensitivity / mu
     return raised(dim * scale * scale, 16)
 
 
 def output_noise_square(problem: LearningProblem, regularization: float, goal: Goal) -> float:
-    """E ||eta||^2 of output perturbation (T7, T6): a neighbour moves the minimiser by 2L/Lambda or L/Lambda (T30)."""
+    """Return E ||eta||^2 of output perturbation (T7, T6), with the sensitivity 2L/Lambda or L/Lambda (T30)."""
     sensitivity = raised(goal.gradients * problem.lipschitz / regularization, 2)
     if goal.delta == 0:
         return pure_noise_square(problem.dim, sensitivity, goal.epsilon)
@@ -55,7 +55,7 @@ def output_noise_square(problem: LearningProblem, regularization: float, goal: G
 
 
 def objective_noise_square(problem: LearningProblem, goal: Goal, epsilon: float) -> float:
-    """E ||b||^2 of objective perturbation that has ``epsilon`` left after the determinant.
+    """Return E ||b||^2 of objective perturbation with ``epsilon`` left after the determinant.
 
     Pure: the gamma-norm noise of T36a. Gaussian: T40 under add_remove, T41(b) under replace_one; both are for monotone
     losses (logistic, hinge types).
@@ -70,7 +70,7 @@ def objective_noise_square(problem: LearningProblem, goal: Goal, epsilon: float)
 
 
 def epsilon_left(problem: LearningProblem, regularization: float, goal: Goal, *, unclipped_logistic: bool) -> float:
-    """What the determinant leaves of epsilon: eps - log(1 + c/Lambda) (T36a), rounded down; 0 for nothing.
+    """Return the epsilon left by the determinant, eps - log(1 + c/Lambda) (T36a), rounded down; 0 for nothing.
 
     Unclipped logistic loss with pure noise pays nothing once Lambda >= k R^2/eps, k = 1 or 2 (T36b).
     """
@@ -81,32 +81,32 @@ def epsilon_left(problem: LearningProblem, regularization: float, goal: Goal, *,
 
 
 def least_regularization(problem: LearningProblem, epsilon: float) -> float:
-    """The Lambda at which the determinant takes ``epsilon`` (T36a), rounded up: c/(e^eps - 1)."""
+    """Return the Lambda at which the determinant takes ``epsilon`` (T36a), rounded up: c/(e^eps - 1)."""
     return raised(problem.smoothness * math.exp(-epsilon) / -math.expm1(-epsilon), 16)
 
 
 def free_regularization(problem: LearningProblem, goal: Goal) -> float:
-    """The Lambda from which unclipped logistic loss pays nothing for the determinant (T36b): k R^2/eps.
+    """Return the least Lambda at which unclipped logistic loss pays nothing for the determinant (T36b): k R^2/eps.
 
-    R = L for logistic loss; of L^2 and 4c the larger is taken.
+    R = L for logistic loss; the larger of L^2 and 4c is taken.
     """
     square = max(problem.lipschitz * problem.lipschitz, 4 * problem.smoothness)
     return raised(goal.gradients * square / goal.epsilon, 16)
 
 
 def check_unclipped_logistic(goal: Goal, unclipped_logistic: bool) -> None:
-    """T36b is about gamma-norm noise."""
+    """Refuse ``unclipped_logistic`` with delta > 0: T36b is about gamma-norm noise."""
     if unclipped_logistic and goal.delta > 0:
         raise AssumptionError(
-            f"unclipped_logistic=True is proved for pure guarantees (T36b), got delta={goal.delta!r}. "
-            "Leave it out, or ask for delta=0.0."
+            f"{{@unclipped_logistic:True}} is proved for pure guarantees (T36b), got {{@delta:{goal.delta!r}}}.",
+            remedy="Leave it out, or set {@delta:0.0}.",
         )
 
 
 def replaced_mu(epsilon: float, delta: float) -> float:
-    """The largest m = L/sigma with delta_GDP(eps; 2m) + 2 delta_GDP(eps; m) <= delta (T41(b)), rounded down."""
+    """Return the largest m = L/sigma with delta_GDP(eps; 2m) + 2 delta_GDP(eps; m) <= delta (T41(b)), rounded down."""
     high = mu_for(epsilon, delta) / 2
-    # the second term is mostly small: what it takes at most is left out of the first
+    # the second term is mostly small: its largest value is subtracted from the first
     spare = delta - 2 * delta_bracket(epsilon, high)[1]
     low = mu_for(epsilon, spare) / 2 if spare > 0 else high
     while not _fits(low, epsilon, delta):
@@ -122,7 +122,7 @@ def _fits(m: float, epsilon: float, delta: float) -> bool:
 
 
 def output_noise_cost(noise_norm: float, *, n: int, regularization: float, smoothness: float) -> float:
-    """How much a perturbed minimiser loses: a bound on F(theta + eta) - F(theta), rounded up.
+    """Return a bound on the loss of a perturbed minimiser, F(theta + eta) - F(theta), rounded up.
 
     Theorem T56 (mean scale, lambda = Lambda/n).
         F = (1/n) sum l_i + (lambda/2) ||theta||^2 with c-smooth losses, theta its minimiser, eta any vector:
@@ -136,7 +136,7 @@ def output_noise_cost(noise_norm: float, *, n: int, regularization: float, smoot
 
 
 def objective_noise_cost(noise_norm: float, *, n: int, regularization: float) -> float:
-    """How much the minimiser of a perturbed objective loses: a bound on F(theta_b) - F(theta), rounded up.
+    """Return a bound on the loss of the minimiser of a perturbed objective, F(theta_b) - F(theta), rounded up.
 
     Theorem T56 (mean scale, lambda = Lambda/n).
         theta_b minimises F(theta) + b'theta/n, F lambda-strongly convex:
@@ -152,7 +152,7 @@ def objective_noise_cost(noise_norm: float, *, n: int, regularization: float) ->
 
 
 def gaussian_norm_bound(dim: int, sigma: float, *, failure: float) -> float:
-    """A length that N(0, sigma^2 I_d) exceeds with probability at most ``failure``, rounded up.
+    """Return a length exceeded by N(0, sigma^2 I_d) with probability at most ``failure``, rounded up.
 
     Statement T58: sigma (sqrt(d) + sqrt(2 ln(1/p))), because the norm is 1-Lipschitz with mean at most sigma sqrt(d).
 

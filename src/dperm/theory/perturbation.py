@@ -1,6 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the bounds for output and objective perturbation share (T57, T56a): their terms, and the best Lambda."""
+"""Expected excess risk of output and objective perturbation, with explicit constants (T57, T56a).
+
+**Population** (T57): the records are drawn independently from one distribution with risk R(theta) = E l(theta; z). The
+reference theta_0 is any fixed point with ||theta_0|| = R0, such as a minimiser of R. The expectation is over records
+and noise.
+
+**Empirical** (T56a): the risk is the mean loss of the n records without the regulariser. The reference may depend on
+the records, but not on the noise: a minimiser of the mean loss is one. The expectation is over the noise, and the
+bounds hold for every data set.
+
+Both methods solve the regularised problem exactly. Bounds are per record (mean scale); Lambda = n lambda is in sum
+scale. A bound above L R0 says nothing: theta = 0 has it.
+"""
 
 import math
 from collections.abc import Callable
@@ -25,16 +37,17 @@ from dperm.theory.search import minimizer
 
 @dataclass(frozen=True)
 class TermFactors:
-    """The factors of a bound's terms (lambda = Lambda/n).
+    """Factors of a bound's terms (lambda = Lambda/n).
 
     Attributes
     ----------
     bias
-        Of lambda R0^2.
+        Factor of lambda R0^2.
     stability
-        Of L^2/(lambda n).
+        Factor of L^2/(lambda n).
     noise
-        Of E ||b||^2/(lambda n^2), objective perturbation. Noise on the output costs (c/2) E ||eta||^2 in every bound.
+        Factor of E ||b||^2/(lambda n^2), objective perturbation. Noise on the output costs (c/2) E ||eta||^2 in every
+        bound.
     """
 
     bias: float
@@ -48,7 +61,7 @@ EMPIRICAL = TermFactors(bias=0.25, stability=0.0, noise=0.25)
 
 @dataclass(frozen=True)
 class RegularizedRisk:
-    """A bound on the excess risk of a perturbed minimiser, as a function of Lambda (sum scale)."""
+    """Bound on the excess risk of a perturbed minimiser, as a function of Lambda (sum scale)."""
 
     problem: LearningProblem
     n: int
@@ -57,13 +70,13 @@ class RegularizedRisk:
     unclipped_logistic: bool = False
 
     def __post_init__(self) -> None:
-        """Check what the user gave."""
+        """Check the arguments of the calculator."""
         checked_problem(self.problem)
         object.__setattr__(self, "n", checks.count("n", self.n))
         check_unclipped_logistic(self.goal, self.unclipped_logistic)
 
     def output(self, regularization: float | None) -> ExcessRisk:
-        """The bound for output perturbation, at the best Lambda for None."""
+        """Return the bound for output perturbation, at the best Lambda for None."""
         if regularization is not None:
             return self._output(constant("regularization", regularization))
         # the minimiser of bias + stability, and that of bias + noise: the sum of all three has its own above both
@@ -72,7 +85,7 @@ class RegularizedRisk:
         return self._output(self._best(self._output, max(still, loud), reference=max(still, loud)))
 
     def objective(self, regularization: float | None) -> ExcessRisk:
-        """The bound for objective perturbation, at the best Lambda for None.
+        """Return the bound for objective perturbation, at the best Lambda for None.
 
         Raises
         ------
@@ -91,12 +104,12 @@ class RegularizedRisk:
 
     @property
     def _rise(self) -> float:
-        """The bias over Lambda."""
+        """Bias term divided by Lambda; the bound rises with it."""
         return self.weights.bias * self.problem.reference_norm * self.problem.reference_norm / self.n
 
     @property
     def _fall(self) -> float:
-        """The stability term times Lambda."""
+        """Stability term times Lambda; the bound falls with 1/Lambda."""
         return self.weights.stability * self.problem.lipschitz * self.problem.lipschitz
 
     def _output(self, regularization: float) -> ExcessRisk:
@@ -113,11 +126,11 @@ class RegularizedRisk:
         return ExcessRisk(raised(bias + stability + noise, 4), regularization, bias, stability, noise)
 
     def _best(self, risk: Callable[[float], ExcessRisk], low: float, *, reference: float) -> float:
-        """The best Lambda, which lies between ``low`` and bound(reference)/rise: beyond, the bias alone is larger."""
+        """Return the best Lambda between ``low`` and bound(reference)/rise; beyond, the bias alone is larger."""
         return minimizer(lambda point: risk(point).bound, low, risk(reference).bound / self._rise)
 
     def _where_it_jumps(self) -> list[ExcessRisk]:
-        """The bound of unclipped logistic loss falls at once where the determinant costs nothing (T36b)."""
+        """Return the bound at the jump of unclipped logistic loss, where the determinant is first free (T36b)."""
         jumps = self.unclipped_logistic
         return [self._objective(free_regularization(self.problem, self.goal))] if jumps else []
 
@@ -125,8 +138,9 @@ class RegularizedRisk:
         if math.isinf(risk.bound):
             raise AssumptionError(
                 f"objective perturbation needs log(1 + smoothness/regularization) < epsilon (T36a), got "
-                f"regularization={risk.regularization!r} with epsilon={self.goal.epsilon!r}. Give one above "
-                f"{least_regularization(self.problem, self.goal.epsilon):.6g}, or None for the best."
+                f"{{@regularization:{risk.regularization!r}}} with {{@epsilon:{self.goal.epsilon!r}}}.",
+                remedy=f"Choose one above {least_regularization(self.problem, self.goal.epsilon):.6g}, or None for the "
+                "best.",
             )
         return risk
 
@@ -140,13 +154,13 @@ def output_empirical_risk(
     delta: float = 0.0,
     regularization: float | None = None,
 ) -> ExcessRisk:
-    """Expected excess empirical risk of output perturbation on n records.
+    """Return the expected excess empirical risk of output perturbation on n records.
 
     Theorem T56a (lambda = Lambda/n).
         E R_n(theta_priv) - R_n(theta_0) <= (lambda/4) R0^2 + (c/2) E ||eta||^2,
         E ||eta||^2 as in ``output_excess_risk``.
 
-    ``regularization`` is Lambda; None takes the one that makes the bound smallest.
+    ``regularization`` is Lambda; None takes the one with the smallest bound.
 
     Examples
     --------
@@ -167,11 +181,11 @@ def objective_empirical_risk(
     regularization: float | None = None,
     unclipped_logistic: bool = False,
 ) -> ExcessRisk:
-    """Expected excess empirical risk of objective perturbation on n records, for a linear model.
+    """Return the expected excess empirical risk of objective perturbation on n records, for a linear model.
 
     Theorem T56a (lambda = Lambda/n).
         E R_n(theta_priv) - R_n(theta_0) <= (lambda/4) R0^2 + E ||b||^2/(4 lambda n^2),
-        E ||b||^2 as in ``objective_excess_risk``, whose arguments these are.
+        E ||b||^2 as in ``objective_excess_risk``, which has the same arguments.
 
     Raises
     ------
@@ -197,14 +211,23 @@ def output_excess_risk(
     delta: float = 0.0,
     regularization: float | None = None,
 ) -> ExcessRisk:
-    """Expected excess population risk of output perturbation on n records.
+    """Return the expected excess population risk of output perturbation on n records.
 
     Theorem T57 (lambda = Lambda/n).
         E R(theta_priv) - R(theta_0) <= (lambda/2) R0^2 + 2 L^2/(lambda n) + (c/2) E ||eta||^2,
         E ||eta||^2 = d (d + 1) (Delta/eps)^2 for delta = 0 (T7), d (Delta/mu(eps, delta))^2 for delta > 0 (T6),
         Delta = 2 L/Lambda under replace_one, L/Lambda under add_remove (T30).
 
-    ``regularization`` is Lambda; None takes the one that makes the bound smallest.
+    Parameters
+    ----------
+    problem
+        Constants of the problem.
+    n
+        Number of records.
+    epsilon, delta, adjacency
+        Guarantee; delta = 0 for a pure one.
+    regularization
+        Lambda; None takes the one with the smallest bound.
 
     Examples
     --------
@@ -225,7 +248,7 @@ def objective_excess_risk(
     regularization: float | None = None,
     unclipped_logistic: bool = False,
 ) -> ExcessRisk:
-    """Expected excess population risk of objective perturbation on n records, for a linear model.
+    """Return the expected excess population risk of objective perturbation on n records, for a linear model.
 
     Theorem T57 (lambda = Lambda/n).
         E R(theta_priv) - R(theta_0) <= (lambda/2) R0^2 + 2 L^2/(lambda n) + E ||b||^2/(2 lambda n^2),
@@ -233,8 +256,14 @@ def objective_excess_risk(
         d sigma^2 for delta > 0 and a monotone loss, sigma from T40 (add_remove) or T41(b) (replace_one) at eps',
         eps' = eps - log(1 + c/Lambda).
 
-    The noise depends on Lambda through eps', so the best Lambda is searched for with it. With
-    ``unclipped_logistic=True`` and delta = 0, eps' = eps where T36b allows.
+    The noise depends on Lambda through eps', and the search for the best Lambda includes this.
+
+    Parameters
+    ----------
+    problem, n, epsilon, delta, adjacency, regularization
+        As for ``output_excess_risk``.
+    unclipped_logistic
+        Whether the loss is the unclipped logistic one; with delta = 0, eps' = eps where T36b allows.
 
     Raises
     ------
