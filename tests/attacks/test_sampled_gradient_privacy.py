@@ -29,7 +29,7 @@ from dperm.erm.rounding import gradient_error
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
 from dperm.methods import sampled_gradient as module
-from dperm.methods.descent import projected
+from dperm.methods.descent import project
 from dperm.methods.optimizers import Adam, AdamW, Momentum
 from dperm.methods.sampled_noise import SampledNoise, largest_sample
 from dperm.noise import NotPrivateBits
@@ -255,7 +255,7 @@ def assert_the_rest_is_post_processing(plan: Any, released: np.ndarray, found: J
     for noisy, seen in zip(found.noisy, found.thetas, strict=True):
         assert np.array_equal(theta, seen)
         gradient = noisy / (plan.sampling.rate * 50) + (3.0 / 50) * theta
-        theta = projected(walk.step(theta, gradient), plan.sampling.projection)
+        theta = project(walk.step(theta, gradient), plan.sampling.projection)
         iterates.append(theta)
     assert released == pytest.approx(np.mean(iterates[-plan.sampling.averaged :], axis=0), rel=1e-12)
 
@@ -342,7 +342,7 @@ def large_samples_are_paid_for(samples: ModuleType) -> None:
         ),
         (
             runs_are_charged_and_replayed,
-            "theta = projected(walk.step(theta, gradient(theta)), sampling.projection)",
+            "theta = project(walk.step(theta, gradient(theta)), sampling.projection)",
             "theta = walk.step(theta, gradient(theta))",
         ),
         (rounding_is_covered, "gradient_error(spec, rows, sampling.longest)", "0.0"),

@@ -26,7 +26,7 @@ from dperm.erm.residual_losses import Squared
 from dperm.erm.spec import ProblemSpec
 from dperm.mechanisms import GaussianMechanism
 from dperm.methods import sufficient
-from dperm.methods.sufficient import SufficientStatistics, unpacked
+from dperm.methods.sufficient import SufficientStatistics, unpack_moments
 from dperm.noise import NotPrivateBits
 from dperm.privacy import Adjacency
 
@@ -208,7 +208,7 @@ def random_shares(seed: int, count: int, adjacency: Adjacency) -> float:
         y = rng.choice([-10.0, 30.0, rng.uniform(-20, 40)], size=6)
         last = [5] if adjacency is REPLACE_ONE else []
         pair = [enforce(X[rows], y[rows], space, LABELS) for rows in ([0, 1, 2, 3, 4], [0, 1, 2, 3, *last])]
-        one, two = (sufficient.packed(moments(data, spec), spec.radius) for data in pair)
+        one, two = (sufficient.pack_moments(moments(data, spec), spec.radius) for data in pair)
         largest = max(largest, float(np.linalg.norm(one - two)) / sufficient.moments_sensitivity(spec, adjacency))
     return largest
 
@@ -314,7 +314,7 @@ def test_what_is_released_is_a_function_of_the_two(journal):
     design = DESIGNS["norm and intercept"]
     plan = plan_of(design.space, REPLACE_ONE, regularization=2.0)
     released = run(plan, data_of(design, (design.record, 30.0)))
-    sums = unpacked(journal.noisy[1], plan.spec.radius, 3)
+    sums = unpack_moments(journal.noisy[1], plan.spec.radius, 3)
     assert np.array_equal(plan.ridge.coefficients(sums.gram, sums.cross, float(journal.noisy[0][0])), released)
 
 

@@ -20,7 +20,7 @@ from dperm.erm.minimize import minimize
 from dperm.erm.newton import Iterate
 from dperm.erm.objective import Objective
 from dperm.erm.residual_losses import Pinball
-from dperm.erm.rounding import attainable
+from dperm.erm.rounding import attainable_tolerance
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ParameterError
 
@@ -121,7 +121,7 @@ HARD = {
 def test_hard_data_are_solved_by_newton(problem, kind, loss, strength):
     X, y = HARD[kind](*some_data(200, 5))
     data, spec, _ = problem(X, y, loss=loss, strength=strength, norm=5.0)
-    tolerance = max(attainable(spec, data.rows), 1e-6 * spec.lipschitz)
+    tolerance = max(attainable_tolerance(spec, data.rows), 1e-6 * spec.lipschitz)
     theta = minimize(data, spec, tolerance)
     assert (
         size_at(data, spec, theta)
@@ -135,7 +135,7 @@ def test_a_linear_term_far_beyond_the_data_is_solved_by_newton(problem, loss):
     X, y = some_data(50, 3)
     linear = np.array([1e6, -1e6, 0.0, 1e5])
     data, spec, _ = problem(X, y, loss=loss, strength=1e-3)
-    tolerance = attainable(spec, 50, float(np.linalg.norm(linear)) * (1 + 1e-12))
+    tolerance = attainable_tolerance(spec, 50, float(np.linalg.norm(linear)) * (1 + 1e-12))
     theta = minimize(data, spec, tolerance, linear)
     assert np.linalg.norm(theta) == pytest.approx(np.linalg.norm(linear) / 1e-3, rel=1e-2)
     assert size_at(data, spec, theta, linear) <= 2 * tolerance
@@ -203,7 +203,7 @@ def test_without_newton_it_ends_certified_within_the_proven_number_of_steps(prob
 def test_without_newton_many_and_tolerances_below_doubles_are_certified_too(problem):
     X, y = some_data(50, 3)
     data, spec, plain = problem(X, y, strength=5.0)
-    tolerance = attainable(spec, 50)
+    tolerance = attainable_tolerance(spec, 50)
     assert tolerance < 1e-13
     theta = minimize(data, spec, tolerance)
     assert float(plain(np.longdouble).size(theta)) <= tolerance + 2**-52 * np.linalg.norm(theta) * 50 * spec.smoothness
@@ -282,7 +282,7 @@ def test_lambda_has_to_be_known(problem):
 def test_a_tolerance_that_cannot_be_certified_is_refused_without_a_word_about_the_data(problem):
     data, spec, _ = problem(*some_data(1234, 3))
     with pytest.raises(AssumptionError, match="tolerance is too small") as caught:
-        minimize(data, spec, 1e-4 * attainable(spec, 1234))
+        minimize(data, spec, 1e-4 * attainable_tolerance(spec, 1234))
     assert not re.search(r"\d", str(caught.value))
 
 

@@ -16,7 +16,7 @@ from dperm.erm import extended_precision, newton
 from dperm.erm.minimize import minimize
 from dperm.erm.objective import Objective
 from dperm.erm.residual_losses import Huber, Squared
-from dperm.erm.rounding import attainable
+from dperm.erm.rounding import attainable_tolerance
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
 
@@ -115,7 +115,7 @@ def test_hard_data_of_every_kind_are_solved_by_newton(problem, kind, loss, clip,
     """C up to 1e8: what is attainable is attained."""
     X, y = HARD[kind](*other_data(loss, 200, 5))
     data, spec, plain = problem(X, y, loss=loss, clip=clip, strength=strength, norm=5.0)
-    tolerance = max(attainable(spec, data.rows), 1e-6 * spec.lipschitz)
+    tolerance = max(attainable_tolerance(spec, data.rows), 1e-6 * spec.lipschitz)
     theta = minimize(data, spec, tolerance)
     rounded = 2**-52 * np.linalg.norm(theta) * data.rows * spec.smoothness
     assert float(plain(np.longdouble).size(theta)) <= tolerance * (1 + 1e-9) + rounded
@@ -127,7 +127,7 @@ def test_a_linear_term_far_beyond_data_of_every_kind_is_solved_by_newton(problem
     X, y = other_data(loss, 50, 3)
     linear = np.tile([1e6, -1e6, 0.0, 1e5], loss.outputs) * np.repeat(np.arange(1, loss.outputs + 1), 4)
     data, spec, _ = problem(X, y, loss=loss, clip=clip, strength=1e-3)
-    tolerance = attainable(spec, 50, float(np.linalg.norm(linear)) * (1 + 1e-12))
+    tolerance = attainable_tolerance(spec, 50, float(np.linalg.norm(linear)) * (1 + 1e-12))
     theta = minimize(data, spec, tolerance, linear)
     assert np.linalg.norm(theta) == pytest.approx(np.linalg.norm(linear) / 1e-3, rel=1e-2)
     assert size_at(data, spec, theta, linear) <= 2 * tolerance
@@ -183,7 +183,7 @@ def test_the_help_of_the_gram_matrix_saves_products(problem):
     objective = Objective(data, spec, np.zeros(spec.dim))
     gradient, bends = objective.gradient(np.zeros(spec.dim)), objective.bends(np.zeros(spec.dim))
     counts = []
-    for easier in (None, newton._preconditioner(objective, newton.useful_gram(objective))):
+    for easier in (None, newton._preconditioner(objective, newton.preconditioning_gram(objective))):
         products = []
         newton.conjugate_gradients(
             lambda v, seen=products: seen.append(1) or objective.hessian_product(bends, v), gradient, easier, 1e-6

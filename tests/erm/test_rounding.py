@@ -16,7 +16,7 @@ from dperm.erm.losses import HuberHinge, Logistic, SmoothedHinge
 from dperm.erm.minimize import minimize
 from dperm.erm.objective import Objective
 from dperm.erm.residual_losses import Huber, Squared
-from dperm.erm.rounding import attainable, gradient_error, longest
+from dperm.erm.rounding import attainable_tolerance, gradient_error, minimizer_norm_bound
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
 
@@ -158,7 +158,7 @@ def test_no_minimiser_is_longer_than_longest(problem, loss, clip, pull):
         theta = minimize(data, spec, 1e-6, linear)
         reference = plain()
         found = optimize.minimize(reference.value, theta, jac=reference.gradient, method="BFGS").x
-        bound = longest(spec, 30, norm(linear))
+        bound = minimizer_norm_bound(spec, 30, norm(linear))
         assert max(np.linalg.norm(theta), np.linalg.norm(found)) <= bound
         assert reference.value(theta) <= reference.value(np.zeros(3))
 
@@ -166,17 +166,19 @@ def test_no_minimiser_is_longer_than_longest(problem, loss, clip, pull):
 def test_longest_follows_from_j_at_zero():
     """Without data the minimiser is -b/Lambda; with n records that all pull one way, sqrt(n) enters."""
     spec = ProblemSpec(HuberHinge(0.5), 1.0, 1, regularization=1e-3)
-    assert longest(spec, 0, 2.0) >= 2.0 / 1e-3
-    assert longest(spec, 400) == pytest.approx(2 * longest(spec, 100))
-    assert longest(spec, 100) == pytest.approx(math.sqrt(2 * 100 * 1.0 / 1e-3))
+    assert minimizer_norm_bound(spec, 0, 2.0) >= 2.0 / 1e-3
+    assert minimizer_norm_bound(spec, 400) == pytest.approx(2 * minimizer_norm_bound(spec, 100))
+    assert minimizer_norm_bound(spec, 100) == pytest.approx(math.sqrt(2 * 100 * 1.0 / 1e-3))
 
 
 def test_attainable_leaves_room_beside_the_error_at_the_longest_coefficients():
     spec = ProblemSpec(Logistic(), 3.0, 4, regularization=0.01, weight=2.0)
-    length = longest(spec, 1000, 5.0)
-    assert attainable(spec, 1000, 5.0) >= 2 * gradient_error(spec, 1000, length, 5.0, ulp=extended_precision.ULP)
-    assert attainable(spec, 1000, 5.0) >= spec.strength * ULP * length
-    assert attainable(spec, 1000, 5.0) <= 1e-6 * spec.lipschitz
+    length = minimizer_norm_bound(spec, 1000, 5.0)
+    assert attainable_tolerance(spec, 1000, 5.0) >= 2 * gradient_error(
+        spec, 1000, length, 5.0, ulp=extended_precision.ULP
+    )
+    assert attainable_tolerance(spec, 1000, 5.0) >= spec.strength * ULP * length
+    assert attainable_tolerance(spec, 1000, 5.0) <= 1e-6 * spec.lipschitz
 
 
 @st.composite
@@ -223,7 +225,7 @@ def assert_attained(problem, options) -> None:
     """Lambda over 12 orders of magnitude. theta is rounded to doubles in the end, which moves it by 2^-53 ||theta||."""
     data, spec, plain = problem(**options)
     linear = options["linear"]
-    tolerance = attainable(spec, data.rows, norm(linear))
+    tolerance = attainable_tolerance(spec, data.rows, norm(linear))
     theta = minimize(data, spec, tolerance, linear)
     assume(extended_precision.ULP < ULP)
     reference = plain(np.longdouble)
@@ -232,7 +234,7 @@ def assert_attained(problem, options) -> None:
     slope = data.rows * spec.smoothness + spec.strength
     error = gradient_error(spec, data.rows, norm(theta), norm(linear), ulp=extended_precision.ULP)
     assert found <= (tolerance + error) * (1 + 1e-9) + 2 * ULP * slope * norm(theta)
-    assert norm(theta) <= 1.01 * longest(spec, data.rows, norm(linear)) + tolerance / spec.strength
+    assert norm(theta) <= 1.01 * minimizer_norm_bound(spec, data.rows, norm(linear)) + tolerance / spec.strength
 
 
 @settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
@@ -281,7 +283,7 @@ def test_the_minimiser_is_within_tolerance_over_lambda(problem, loss, strength):
     data, spec, plain = problem(X, y, loss=loss, strength=strength)
     with mp.workdps(40):
         reference = plain(mp.mpf)
-        for tolerance in (attainable(spec, 9), 1e-9, 1e-3):
+        for tolerance in (attainable_tolerance(spec, 9), 1e-9, 1e-3):
             theta = minimize(data, spec, tolerance)
             best = mp.findroot(lambda *t: list(reference.gradient(np.array(t))), [mp.mpf(float(one)) for one in theta])
             off = mp.sqrt(sum((mp.mpf(float(a)) - b) ** 2 for a, b in zip(theta, best, strict=True)))

@@ -15,7 +15,7 @@ from dperm.erm.rounding import gradient_error
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import ConversionError, ParameterError
 from dperm.methods import GradientPerturbation
-from dperm.methods.descent import DescentSettings, default_descent, descend, projected
+from dperm.methods.descent import DescentSettings, default_descent, descend, project
 from dperm.methods.gradient import default_projection
 from dperm.methods.literature import dpgd_sigma
 from dperm.privacy.gaussian_profile import mu_for
@@ -147,9 +147,9 @@ def test_descent_without_noise_finds_the_minimum_and_averages_the_end():
 
 def test_iterates_stay_in_the_ball():
     inside, outside = np.array([0.3, 0.4]), np.array([30.0, 40.0])
-    assert (projected(inside, 1.0) == inside).all()
-    assert np.linalg.norm(projected(outside, 1.0)) <= DescentSettings(1, 1.0, 0.0, 0.0, 1.0).longest
-    assert projected(outside, 1.0) == pytest.approx([0.6, 0.8])
+    assert (project(inside, 1.0) == inside).all()
+    assert np.linalg.norm(project(outside, 1.0)) <= DescentSettings(1, 1.0, 0.0, 0.0, 1.0).longest
+    assert project(outside, 1.0) == pytest.approx([0.6, 0.8])
 
 
 def test_the_exact_noise_as_a_function():

@@ -12,7 +12,7 @@ from dperm import GDP, RDP, ZCDP, ApproxDP, PureDP
 from dperm.accounting import MemoryBudget, account, event_to_json
 from dperm.accounting.event import Event
 from dperm.erm.losses import Hinge, HuberHinge, Logistic, SmoothedHinge
-from dperm.erm.rounding import attainable
+from dperm.erm.rounding import attainable_tolerance
 from dperm.mechanisms.run import Facts
 from dperm.methods import GradientPerturbation, Method, ObjectivePerturbation, OutputPerturbation, choose
 from dperm.methods.plan import MOST_ROWS, row_limit, solver_tolerance
@@ -132,11 +132,11 @@ def test_the_tolerance_is_attainable_and_small(n, spec):
     given = spec(n=n, regularization=10.0)
     for linear in (0.0, 1e3):
         tolerance = solver_tolerance(given, linear=linear)
-        assert tolerance >= attainable(given, row_limit(n), linear)
+        assert tolerance >= attainable_tolerance(given, row_limit(n), linear)
         assert 1e-6 * given.lipschitz <= tolerance <= 2e-5 * given.lipschitz
     assert solver_tolerance(spec(n=100, regularization=10.0)) == 1e-6 * given.lipschitz
     many = spec(n=10**11, regularization=1e-3)
-    assert solver_tolerance(many) == attainable(many, row_limit(10**11)) > 2e-5 * given.lipschitz
+    assert solver_tolerance(many) == attainable_tolerance(many, row_limit(10**11)) > 2e-5 * given.lipschitz
     assert MOST_ROWS == row_limit(None)
 
 

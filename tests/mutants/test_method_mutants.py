@@ -507,7 +507,7 @@ MUTANTS = [
     Mutant(
         "iterates are not projected",
         "dperm.methods.descent",
-        "projected(moved, descent.projection), theta",
+        "project(moved, descent.projection), theta",
         "moved, theta",
         descents_take_their_steps_within_the_projection,
     ),

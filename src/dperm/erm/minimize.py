@@ -85,7 +85,7 @@ def minimize(data: BoundedData, spec: ProblemSpec, tolerance: float, linear: Flo
 def _start(objective: Objective, tolerance: float) -> Floats:
     """Return a start: the minimiser of a thinned sum of rows, improved on softer losses, each solved roughly."""
     softened = [replace(objective, spec=replace(objective.spec, loss=loss)) for loss in objective.spec.loss.softer]
-    theta = newton.approximate(softened[0] if softened else objective)
+    theta = newton.thinned_minimizer(softened[0] if softened else objective)
     rough = max(tolerance, ROUGHLY * objective.spec.lipschitz)
     for one in softened:
         theta = newton.descend(one, theta, lambda point: point.size <= rough)[0].theta

@@ -44,15 +44,15 @@ def is_factored(objective: Objective) -> bool:
 def direction_at(objective: Objective, theta: Floats, gram: Floats | None = None) -> Direction:
     """Return the map from a gradient to a Newton step with the Hessian at ``theta``.
 
-    ``gram`` is the result of `useful_gram`, if known.
+    ``gram`` is the result of `preconditioning_gram`, if known.
     """
     if not is_factored(objective):
-        return _by_conjugate_gradients(objective, theta, useful_gram(objective) if gram is None else gram)
+        return _by_conjugate_gradients(objective, theta, preconditioning_gram(objective) if gram is None else gram)
     factor = _factor(objective.hessian(theta))
     return lambda gradient: np.asarray(-cho_solve(factor, gradient, check_finite=False))
 
 
-def useful_gram(objective: Objective) -> Floats | None:
+def preconditioning_gram(objective: Objective) -> Floats | None:
     """Return the sum of x x' over some rows as a preconditioner for conjugate gradients; None if it is too large.
 
     The Hessian of several scores is a sum of (diag(p) - pp') times x x': nearly a multiple of it, score by score.
@@ -173,7 +173,7 @@ class Iterate:
 Done = Callable[[Iterate], bool]
 
 
-def approximate(objective: Objective) -> Floats:
+def thinned_minimizer(objective: Objective) -> Floats:
     """Return a minimiser of the thinned objective as a start; 0 if there are too few rows to thin.
 
     Its accuracy matches the thinned sum, whose gradient is off by about n/sqrt(m) records' gradients.
@@ -227,7 +227,7 @@ class HessianModel:
     @cached_property
     def gram(self) -> Floats | None:
         """Preconditioner for the Hessians of several scores, computed once."""
-        return useful_gram(self.objective)
+        return preconditioning_gram(self.objective)
 
     @property
     def is_fresh(self) -> bool:

@@ -65,7 +65,7 @@ def gradient_error(
     return HIGHER_ORDERS * ulp * whole
 
 
-def longest(spec: ProblemSpec, rows: int, linear: float = 0.0) -> float:
+def minimizer_norm_bound(spec: ProblemSpec, rows: int, linear: float = 0.0) -> float:
     """Return a bound on ||theta|| where J(theta) <= J(0): 2 ||b|| / Lambda + sqrt(2 n w f(0) / Lambda).
 
     From (Lambda/2) ||theta||^2 - ||b|| ||theta|| <= J(theta) <= J(0) = n w f(0), losses being nonnegative.
@@ -73,13 +73,13 @@ def longest(spec: ProblemSpec, rows: int, linear: float = 0.0) -> float:
     return 2 * linear / spec.strength + math.sqrt(2 * rows * spec.weight * spec.loss.at_zero / spec.strength)
 
 
-def attainable(spec: ProblemSpec, rows: int, linear: float = 0.0) -> float:
+def attainable_tolerance(spec: ProblemSpec, rows: int, linear: float = 0.0) -> float:
     """Return a tolerance that `minimize` certifies for every data set of at most ``rows`` records, ||b|| <= ``linear``.
 
     The minimiser has J <= J(0), so public numbers bound its length l, and a point with a gradient within the tolerance
     is hardly longer. Extended precision is used if needed; rounding the result to doubles moves it by 2^-53 l.
     """
-    length = 1.01 * longest(spec, rows, linear)
+    length = 1.01 * minimizer_norm_bound(spec, rows, linear)
     return (
         MARGIN * gradient_error(spec, rows, length, linear, ulp=extended_precision.ULP)
         + 2 * ULP * spec.strength * length

@@ -27,7 +27,7 @@ RISE = 0.25
 """Largest distance between f_h and f, in units of h."""
 
 
-def smoothed(loss: Loss, width: float) -> Loss:
+def smooth_loss(loss: Loss, width: float) -> Loss:
     """Return the smooth loss f_h of a kinked one, h = ``width``.
 
     Raises

@@ -26,9 +26,9 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import AdjacencyError, AssumptionError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.goal import checked_goal
-from dperm.methods.coefficient_noise import NOISES, PURE_NOISE_IS_SMALLER, checked_noise, coefficient_noise, law_of
-from dperm.methods.conditions import is_pure, require_gradient_of_loss, without_kink
-from dperm.methods.defaults import output_regularization, prefers_gamma_norm, regularized
+from dperm.methods.coefficient_noise import NOISES, PURE_NOISE_IS_SMALLER, checked_noise, coefficient_noise, noise_law
+from dperm.methods.conditions import is_pure, require_gradient_of_loss, smooth_alternatives
+from dperm.methods.defaults import output_regularization, prefers_gamma_norm, with_default_regularization
 from dperm.methods.plan import Plan, noise_norm
 from dperm.noise.bits import Stream
 from dperm.presentation.facts import Fact
@@ -285,7 +285,7 @@ class BoltOn:
         _require_smooth(spec)
         reasons: list[Fact] = []
         if self.step_size is None:
-            spec, reasons = regularized(spec, goal, output_regularization)
+            spec, reasons = with_default_regularization(spec, goal, output_regularization)
         descent = self._descent(spec, records)
         mechanism = self._mechanism(spec, goal, descent)
         reasons.append(
@@ -326,7 +326,7 @@ class BoltOn:
     def _mechanism(self, spec: ProblemSpec, goal: AnyGuarantee, descent: StoppedDescent) -> AdditiveMechanism:
         """Return the noise calibrated to sensitivity and rounding error."""
         moved, error = sensitivity(descent, goal.adjacency), rounding_error(descent, spec)
-        law = law_of(self.noise, spec, goal)
+        law = noise_law(self.noise, spec, goal)
         return coefficient_noise(law, goal, dim=spec.dim, sensitivity=moved, numerical_error=error)
 
 
@@ -414,6 +414,6 @@ def _require_smooth(spec: ProblemSpec) -> None:
         raise AssumptionError(
             f'{{@method:"bolt_on"}} needs a smooth loss, got {spec.loss.name!r}: at a kink steps push neighbours apart '
             f"(T33).",
-            remedy=without_kink(spec.loss),
+            remedy=smooth_alternatives(spec.loss),
         )
     require_gradient_of_loss(spec, "bolt-on")

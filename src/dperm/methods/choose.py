@@ -14,7 +14,7 @@ from dperm.errors import AssumptionError, DpermWarning, ParameterError
 from dperm.mechanisms.goal import checked_goal
 from dperm.methods.bolt_on import BoltOn
 from dperm.methods.conditions import is_pure
-from dperm.methods.defaults import default_clip, descent_clip, noise_scale
+from dperm.methods.defaults import default_clip, descent_clip, reference_noise
 from dperm.methods.gradient import GradientPerturbation
 from dperm.methods.literature import nips08_algorithm_2
 from dperm.methods.noise_warning import noise_warning
@@ -172,7 +172,7 @@ def _descent(spec: ProblemSpec, goal: AnyGuarantee, cause: str, **values: object
 def _noise_ratio(spec: ProblemSpec, goal: AnyGuarantee) -> float:
     """Return the noise of objective perturbation over sigma0; infinite where it is impossible."""
     try:
-        return smallest_perturbation(spec, goal).term.deviation / noise_scale(spec, goal)
+        return smallest_perturbation(spec, goal).term.deviation / reference_noise(spec, goal)
     except AssumptionError:
         return math.inf
 

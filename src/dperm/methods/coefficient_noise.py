@@ -30,7 +30,7 @@ def checked_noise(noise: object, known: tuple[str, ...]) -> str:
     return str(noise)
 
 
-def law_of(noise: str, spec: ProblemSpec, goal: AnyGuarantee) -> str:
+def noise_law(noise: str, spec: ProblemSpec, goal: AnyGuarantee) -> str:
     """Return the noise law for ``noise``; "auto" is the smaller of Gaussian and gamma-norm noise that meets ``goal``.
 
     Gamma-norm noise is drawn for up to 2^20 coefficients. Beyond, Laplace noise takes its place.

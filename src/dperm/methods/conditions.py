@@ -22,7 +22,7 @@ def require_gradient_of_loss(spec: ProblemSpec, method: str) -> None:
         )
 
 
-def without_kink(loss: Loss) -> str:
+def smooth_alternatives(loss: Loss) -> str:
     """Return the remedy for a kinked loss and a method for smooth losses only."""
     descent = '{@method:"gradient"} or {@method:"sgd"}, which need delta > 0 and a public n'
     if loss.labels is Kind.SIGN:

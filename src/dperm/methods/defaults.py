@@ -40,7 +40,7 @@ WIDE = 10
 Rule = Callable[[ProblemSpec, AnyGuarantee], Choice]
 
 
-def regularized(spec: ProblemSpec, goal: AnyGuarantee, rule: Rule) -> tuple[ProblemSpec, list[Fact]]:
+def with_default_regularization(spec: ProblemSpec, goal: AnyGuarantee, rule: Rule) -> tuple[ProblemSpec, list[Fact]]:
     """Return the problem with the user's Lambda or the one of ``rule``, and the reason if it was chosen."""
     if spec.regularization is not None:
         return spec, []
@@ -72,7 +72,7 @@ def descent_clip(spec: ProblemSpec) -> float | None:
     return spec.radius / 2 if spec.clip is None and spec.outputs > 1 else default_clip(spec)
 
 
-def noise_scale(spec: ProblemSpec, goal: AnyGuarantee) -> float:
+def reference_noise(spec: ProblemSpec, goal: AnyGuarantee) -> float:
     """Return sigma0, the least standard deviation per coordinate of the noise for one release of the sum of gradients.
 
     It is Delta_g / mu for Gaussian noise (T6) and sqrt(d + 1) Delta_g / epsilon for pure noise (T7).
@@ -111,7 +111,7 @@ def noise_load(spec: ProblemSpec, goal: AnyGuarantee) -> float:
     About .02 for 30,000 records with 100 coefficients at epsilon = 1, and 1 for 1000 records with 1000 coefficients at
     epsilon = 5, delta = 1e-6.
     """
-    load = spec.dim * noise_scale(spec, goal) / (assumed_records(spec) * spec.weight * spec.radius)
+    load = spec.dim * reference_noise(spec, goal) / (assumed_records(spec) * spec.weight * spec.radius)
     return min(load, 1e30)
 
 
@@ -130,7 +130,7 @@ def usual_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
     """
     epsilon, _ = epsilon_and_delta(goal, "objective")
     gamma = spec.n is not None and prefers_gamma_norm(spec, goal)
-    return spec.radius * noise_scale(spec, goal) * (1.0 if gamma else min(1.0, epsilon**-0.3 / 2))
+    return spec.radius * reference_noise(spec, goal) * (1.0 if gamma else min(1.0, epsilon**-0.3 / 2))
 
 
 def wide_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
@@ -148,7 +148,7 @@ def wide_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
     """
     numbers = spec.loss.labels is Kind.NUMBER
     share = 1.0 if numbers else min(1.0, WIDE * spec.width / assumed_records(spec)) ** 2
-    law = (8.0 if numbers else 1.5) * spec.radius * noise_scale(spec, goal) * math.pow(noise_load(spec, goal), 0.3)
+    law = (8.0 if numbers else 1.5) * spec.radius * reference_noise(spec, goal) * math.pow(noise_load(spec, goal), 0.3)
     return share * law
 
 
@@ -171,7 +171,7 @@ def objective_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
     R^2 is 1/2 (pure noise), 1/4 or 1/16 (numbers) of the largest weight.
     """
     epsilon, _ = epsilon_and_delta(goal, "objective")
-    sigma, floor, least = noise_scale(spec, goal), determinant_floor(spec, epsilon), least_strength(spec)
+    sigma, floor, least = reference_noise(spec, goal), determinant_floor(spec, epsilon), least_strength(spec)
     wanted = noise_strength(spec, goal)
     if spec.outputs > 1:
         wanted = max(wanted, min(4 * wanted, 2 * spec.radius * sigma))
@@ -193,7 +193,7 @@ def descent_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
     A descent with its last half averaged regularises like a Lambda half as large again, so it is two thirds of the
     Lambda of objective perturbation. The user's Lambda counts if it is larger.
     """
-    usual = spec.radius * noise_scale(spec, goal) / 2
+    usual = spec.radius * reference_noise(spec, goal) / 2
     wanted = max(wide_strength(spec, goal), least_strength(spec)) * 2 / 3
     return max(usual, wanted, spec.regularization or 0.0)
 
@@ -210,7 +210,7 @@ def output_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
     1] it is ten times as much, noise of a twentieth of a unit. Data with equal directions prefer more at small epsilon;
     up to ten times as much was better there.
     """
-    sigma = noise_scale(spec, goal)
+    sigma = reference_noise(spec, goal)
     if spec.n is None:
         unit, share = ("a margin", 0.5) if spec.loss.labels is not Kind.NUMBER else ("half the labels' range", 0.05)
         cause = "for noise of {share:g} in units of {unit}, since {@n} is not declared"

@@ -70,13 +70,13 @@ def descend(gradient: Callable[[Floats], Floats], descent: DescentSettings, dim:
     theta, before, total = np.zeros(dim), np.zeros(dim), np.zeros(dim)
     for step in range(descent.steps):
         moved = theta - descent.step_size * gradient(theta) + descent.momentum * (theta - before)
-        theta, before = projected(moved, descent.projection), theta
+        theta, before = project(moved, descent.projection), theta
         if step >= descent.steps - descent.averaged:
             total += theta
     return total / descent.averaged
 
 
-def projected(theta: Floats, radius: float) -> Floats:
+def project(theta: Floats, radius: float) -> Floats:
     """Return the nearest point of the ball of this radius around 0; entries of any size are accepted."""
     largest = float(np.abs(theta).max(initial=0.0))
     if largest < SQUARED:

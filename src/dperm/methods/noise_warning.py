@@ -14,7 +14,7 @@ from dperm.data.targets import Kind
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import DpermWarning
 from dperm.methods.conditions import is_pure
-from dperm.methods.defaults import noise_scale
+from dperm.methods.defaults import reference_noise
 from dperm.methods.plan import Plan
 from dperm.methods.sufficient import SufficientPlan
 
@@ -33,16 +33,16 @@ def effective_directions(columns: int) -> float:
 def noise_ratio(plan: Plan, spec: ProblemSpec, n: int) -> float:
     """Return the noise in a prediction relative to the signal of n records: D sigma / (n L) plus coefficient noise.
 
-    Sigma is the least noise on a sum of gradients (`noise_scale`). For sufficient statistics it is the noise on the sum
-    of labels times rows, which grows with the label range instead of a clip. For numbers L is at most w R/4: labels in
-    [-1, 1] are about a quarter away from the first predictions. K classes share the records, hence a factor K/2.
+    Sigma is the least noise on a sum of gradients (`reference_noise`). For sufficient statistics it is the noise on the
+    sum of labels times rows, which grows with the label range instead of a clip. For numbers L is at most w R/4: labels
+    in [-1, 1] are about a quarter away from the first predictions. K classes share the records, hence a factor K/2.
 
     Noise of deviation s on every coefficient moves a prediction by up to R s, and no curvature of the loss dampens it.
     It counts with R s / 4 for classes and 2 R s for numbers.
     """
     numbers = spec.loss.labels is Kind.NUMBER
     signal = min(spec.lipschitz, spec.weight * spec.radius / 4) if numbers else spec.lipschitz
-    sigma = plan.sums.scale / spec.radius if isinstance(plan, SufficientPlan) else noise_scale(spec, plan.goal)
+    sigma = plan.sums.scale / spec.radius if isinstance(plan, SufficientPlan) else reference_noise(spec, plan.goal)
     classes = spec.outputs / 2 if spec.outputs > 1 else 1.0
     ratio = classes * effective_directions(spec.width) * sigma / (n * signal)
     if plan.method in _NOISE_ON_COEFFICIENTS and plan.output_noise is not None:

@@ -19,15 +19,15 @@ from dperm.accounting.softmax import PerturbedSoftmax, softmax_noise_multiplier
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
 from dperm.erm.minimize import minimize
-from dperm.erm.rounding import longest as longest_minimizer
+from dperm.erm.rounding import minimizer_norm_bound
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.gamma_norm import GammaNormMechanism
 from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.methods.coefficient_noise import PURE_NOISE_IS_SMALLER, checked_noise
-from dperm.methods.conditions import epsilon_and_delta, is_pure, require_gradient_of_loss, without_kink
-from dperm.methods.defaults import objective_regularization, regularized
+from dperm.methods.conditions import epsilon_and_delta, is_pure, require_gradient_of_loss, smooth_alternatives
+from dperm.methods.defaults import objective_regularization, with_default_regularization
 from dperm.methods.linear_term import GammaNormTerm, GaussianTerm, LinearTerm
 from dperm.methods.plan import Plan, noise_norm, solver_tolerance
 from dperm.noise.bits import Stream
@@ -228,7 +228,7 @@ class ObjectivePerturbation:
         """Return a plan: noise in the objective, a solver tolerance, and noise on the coefficients to cover it."""
         epsilon_and_delta(goal, "objective")
         require_smooth(spec)
-        spec, reasons = regularized(spec, goal, objective_regularization)
+        spec, reasons = with_default_regularization(spec, goal, objective_regularization)
         found = self._perturbation(spec, goal)
         tolerance = solver_tolerance(spec, linear=found.term.longest)
         reasons.append(noise_reason(spec, found))
@@ -297,7 +297,7 @@ class ObjectivePlan(Plan):
     @property
     def longest(self) -> float:
         """Bound on the minimiser with the longest linear term, plus the noise on it."""
-        found = longest_minimizer(self.spec, self.most_rows, self.linear_term.longest)
+        found = minimizer_norm_bound(self.spec, self.most_rows, self.linear_term.longest)
         return found + noise_norm(self.mechanism, self.spec.dim)
 
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
@@ -313,7 +313,7 @@ def require_smooth(spec: ProblemSpec) -> None:
         raise AssumptionError(
             f"objective perturbation needs a smooth loss, got {spec.loss.name!r}: the minimiser lies on a kink with "
             f"positive probability, and a neighbour's does not (T42).",
-            remedy=without_kink(spec.loss),
+            remedy=smooth_alternatives(spec.loss),
         )
     require_gradient_of_loss(spec, "objective")
 

@@ -57,7 +57,7 @@ class Schedule(StrEnum):
         return 1.0
 
 
-class Walk(Protocol):
+class OptimizerState(Protocol):
     """Sequence of steps along gradients, with the optimizer's state."""
 
     def step(self, theta: Floats, gradient: Floats) -> Floats:
@@ -72,7 +72,7 @@ class Optimizer(Protocol):
     def numbers(self) -> dict[str, object]:
         """Settings as stored in a record."""
 
-    def start(self, dim: int, steps: int) -> Walk:
+    def start(self, dim: int, steps: int) -> OptimizerState:
         """Return a new walk of ``steps`` steps for ``dim`` coefficients."""
 
 
@@ -104,7 +104,7 @@ class Momentum:
         """Settings as stored in a record."""
         return _numbers(self)
 
-    def start(self, dim: int, steps: int) -> Walk:
+    def start(self, dim: int, steps: int) -> OptimizerState:
         """Return a walk with velocity 0."""
         return _HeavyBall(_Sizes(self.step_size, self.schedule, steps), self.momentum, np.zeros(dim))
 
@@ -142,7 +142,7 @@ class Adam:
         """Settings as stored in a record."""
         return _numbers(self)
 
-    def start(self, dim: int, steps: int) -> Walk:
+    def start(self, dim: int, steps: int) -> OptimizerState:
         """Return a walk with running means of zeros."""
         moments = _Moments(self.beta1, self.beta2, self.stable, np.zeros(dim), np.zeros(dim))
         return _Adaptive(_Sizes(self.step_size, self.schedule, steps), moments, 0.0)
@@ -178,7 +178,7 @@ class AdamW:
         """Settings as stored in a record."""
         return _numbers(self)
 
-    def start(self, dim: int, steps: int) -> Walk:
+    def start(self, dim: int, steps: int) -> OptimizerState:
         """Return a walk with running means of zeros."""
         moments = _Moments(self.beta1, self.beta2, self.stable, np.zeros(dim), np.zeros(dim))
         return _Adaptive(_Sizes(self.step_size, self.schedule, steps), moments, self.decay)

@@ -11,14 +11,14 @@ from dperm.accounting.event import Event
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
 from dperm.erm.minimize import minimize
-from dperm.erm.rounding import longest as longest_minimizer
+from dperm.erm.rounding import minimizer_norm_bound
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.goal import checked_goal
-from dperm.methods.coefficient_noise import NOISES, PURE_NOISE_IS_SMALLER, checked_noise, coefficient_noise, law_of
-from dperm.methods.conditions import is_pure, require_gradient_of_loss, without_kink
-from dperm.methods.defaults import output_regularization, regularized
+from dperm.methods.coefficient_noise import NOISES, PURE_NOISE_IS_SMALLER, checked_noise, coefficient_noise, noise_law
+from dperm.methods.conditions import is_pure, require_gradient_of_loss, smooth_alternatives
+from dperm.methods.defaults import output_regularization, with_default_regularization
 from dperm.methods.plan import Plan, noise_norm, solver_tolerance
 from dperm.noise.bits import Stream
 from dperm.presentation.facts import Fact
@@ -58,7 +58,7 @@ class OutputPerturbation:
         """Return a plan with noise for the sensitivity 2L/Lambda or L/Lambda plus the solver's error."""
         goal = checked_goal(goal)
         require_smooth(spec)
-        spec, reasons = regularized(spec, goal, output_regularization)
+        spec, reasons = with_default_regularization(spec, goal, output_regularization)
         tolerance = solver_tolerance(spec)
         mechanism = self._mechanism(spec, goal, minimizer_error(spec, tolerance))
         reasons.append(
@@ -73,14 +73,14 @@ class OutputPerturbation:
                 },
             )
         )
-        if not is_pure(goal) and law_of(self.noise, spec, goal) != "gaussian" and self.noise == "auto":
+        if not is_pure(goal) and noise_law(self.noise, spec, goal) != "gaussian" and self.noise == "auto":
             reasons.append(PURE_NOISE_IS_SMALLER)
         return OutputPlan(spec, goal, tuple(reasons), tolerance, mechanism)
 
     def _mechanism(self, spec: ProblemSpec, goal: AnyGuarantee, error: float) -> AdditiveMechanism:
         """Return the calibrated noise; ``error`` bounds the distance to the exact minimiser (T31)."""
         moved = output_sensitivity(spec, goal.adjacency)
-        law = law_of(self.noise, spec, goal)
+        law = noise_law(self.noise, spec, goal)
         return coefficient_noise(law, goal, dim=spec.dim, sensitivity=moved, numerical_error=error)
 
 
@@ -119,7 +119,7 @@ class OutputPlan(Plan):
     @property
     def longest(self) -> float:
         """Bound on the minimiser for the allowed number of rows, plus its noise."""
-        return longest_minimizer(self.spec, self.most_rows) + noise_norm(self.mechanism, self.spec.dim)
+        return minimizer_norm_bound(self.spec, self.most_rows) + noise_norm(self.mechanism, self.spec.dim)
 
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
         """Return the certified minimiser plus noise."""
@@ -133,6 +133,6 @@ def require_smooth(spec: ProblemSpec) -> None:
         raise AssumptionError(
             f"output perturbation here needs a smooth loss, got {spec.loss.name!r}: a small gradient certifies the "
             f"distance to the minimiser (T31), and at a kink no gradient is small.",
-            remedy=without_kink(spec.loss),
+            remedy=smooth_alternatives(spec.loss),
         )
     require_gradient_of_loss(spec, "output")

@@ -13,7 +13,7 @@ from dperm.accounting.budget import Budget
 from dperm.accounting.event import Event
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData, too_many_rows
-from dperm.erm.rounding import attainable, gradient_error, longest
+from dperm.erm.rounding import attainable_tolerance, gradient_error, minimizer_norm_bound
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import DataError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
@@ -311,7 +311,7 @@ def solver_tolerance(spec: ProblemSpec, *, linear: float = 0.0) -> float:
     tolerance is so small. ``linear`` bounds the norm of the linear term.
     """
     rows = spec.n or USUAL_ROWS
-    length = min(longest(spec, rows, linear), USUAL_MARGIN / spec.radius)
+    length = min(minimizer_norm_bound(spec, rows, linear), USUAL_MARGIN / spec.radius)
     in_doubles = 2 * gradient_error(spec, rows, length, linear)
     least, most = (share * spec.lipschitz for share in RELATIVE_TOLERANCES)
-    return max(least, min(in_doubles, most), attainable(spec, row_limit(spec.n), linear))
+    return max(least, min(in_doubles, most), attainable_tolerance(spec, row_limit(spec.n), linear))

@@ -18,7 +18,7 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms.calibration import PUSHES, Calibration, covers, noise_event
 from dperm.mechanisms.goal import checked_goal, gaussian_mu
-from dperm.methods.defaults import Choice, chosen_strength, regularized
+from dperm.methods.defaults import Choice, chosen_strength, with_default_regularization
 from dperm.methods.plan import Plan
 from dperm.methods.rejection import MOST_INEXACT, RejectionSampler, affordable_strength
 from dperm.noise.bits import Stream
@@ -112,7 +112,7 @@ class PosteriorSampling:
         goal = approximate_goal(goal)
         require_convex(spec)
         rows = self._rows(spec, goal.adjacency)
-        spec, reasons = regularized(spec, goal, partial(posterior_regularization, rows=rows))
+        spec, reasons = with_default_regularization(spec, goal, partial(posterior_regularization, rows=rows))
         sampler = self._sampler(spec, goal, rows)
         reasons.append(
             Fact(

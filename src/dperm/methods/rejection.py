@@ -53,8 +53,8 @@ from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
 from dperm.erm.gradient import loss_gradient
 from dperm.erm.minimize import minimize
-from dperm.erm.rounding import ULP, attainable, gradient_error, longest
-from dperm.erm.smoothing import RISE, WIDTHS, smoothed
+from dperm.erm.rounding import ULP, attainable_tolerance, gradient_error, minimizer_norm_bound
+from dperm.erm.smoothing import RISE, WIDTHS, smooth_loss
 from dperm.erm.spec import ProblemSpec
 from dperm.erm.tangents import Tangents, tangents, value_error
 from dperm.noise.bernoulli import exponential_coins
@@ -113,12 +113,12 @@ class RejectionSampler:
         """Problem with its kink smoothed; unchanged without a kink."""
         if math.isfinite(self.spec.loss.curvature):
             return self.spec
-        return replace(self.spec, loss=smoothed(self.spec.loss, self._width))
+        return replace(self.spec, loss=smooth_loss(self.spec.loss, self._width))
 
     @cached_property
     def tolerance(self) -> float:
         """Largest norm of the gradient at theta_0, a share of Lambda sigma."""
-        return max(ROUGHLY * self.spec.strength * self.deviation, attainable(self.soft, self.rows))
+        return max(ROUGHLY * self.spec.strength * self.deviation, attainable_tolerance(self.soft, self.rows))
 
     @cached_property
     def log_acceptance(self) -> float:
@@ -199,7 +199,7 @@ class RejectionSampler:
     @property
     def _length(self) -> float:
         """Bound on ||theta_0||: the length of the minimiser plus the tolerance's share (T31)."""
-        return longest(self.soft, self.rows) + self.tolerance / self.spec.strength
+        return minimizer_norm_bound(self.soft, self.rows) + self.tolerance / self.spec.strength
 
     @property
     def _reach(self) -> float:

@@ -19,7 +19,7 @@ from dperm.erm.gradient import batch_gradient
 from dperm.erm.rounding import gradient_error
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import ParameterError
-from dperm.methods.descent import projected
+from dperm.methods.descent import project
 from dperm.methods.gradient import AVERAGE, PROJECTION, default_projection, public_normaliser
 from dperm.methods.optimizers import Optimizer
 from dperm.methods.plan import FAR, Plan, row_limit
@@ -202,14 +202,16 @@ class SampledGradientPlan(Plan):
             noisy = self.step_noise.noisy(batch_gradient(data, self.spec, theta, rows), stream)
             return noisy / expected + (strength / n) * theta
 
-        return walked(gradient, self.optimizer, self.sampling, dim=self.spec.dim)
+        return run_optimizer(gradient, self.optimizer, self.sampling, dim=self.spec.dim)
 
 
-def walked(gradient: Callable[[Floats], Floats], optimizer: Optimizer, sampling: Sampling, *, dim: int) -> Floats:
+def run_optimizer(
+    gradient: Callable[[Floats], Floats], optimizer: Optimizer, sampling: Sampling, *, dim: int
+) -> Floats:
     """Return the mean of the last iterates of the optimizer's walk from 0, projected after each step."""
     walk, theta, total = optimizer.start(dim, sampling.steps), np.zeros(dim), np.zeros(dim)
     for step in range(sampling.steps):
-        theta = projected(walk.step(theta, gradient(theta)), sampling.projection)
+        theta = project(walk.step(theta, gradient(theta)), sampling.projection)
         if step >= sampling.steps - sampling.averaged:
             total += theta
     return total / sampling.averaged

@@ -136,8 +136,8 @@ class SufficientStatistics:
         goal = checked_goal(goal)
         _refuse(spec, goal)
         spec = spec.clipped(None)
-        eigenvalue, sums = calibrated(spec, goal)
-        ridge = ridge_of(spec, eigenvalue, sums)
+        eigenvalue, sums = calibrate_releases(spec, goal)
+        ridge = ridge_for(spec, eigenvalue, sums)
         why = Fact(
             "noise.sufficient",
             "Noise of standard deviation {squares:.3g} is added to the sum of squares, and of {products:.3g} to the "
@@ -191,7 +191,7 @@ class SufficientPlan(Plan):
     @cached_property
     def ridge(self) -> AdaptiveRidge:
         """Ridge computed from the releases."""
-        return ridge_of(self.spec, self.eigenvalue, self.sums)
+        return ridge_for(self.spec, self.eigenvalue, self.sums)
 
     @property
     def longest(self) -> float:
@@ -204,7 +204,9 @@ class SufficientPlan(Plan):
         """Make both releases, then fit; only ``moments`` touches the data."""
         found = moments(data, self.spec)
         least = self.eigenvalue.noisy(np.array([least_eigenvalue(found.gram)]), stream)
-        noisy = unpacked(self.sums.noisy(packed(found, self.spec.radius), stream), self.spec.radius, self.spec.dim)
+        noisy = unpack_moments(
+            self.sums.noisy(pack_moments(found, self.spec.radius), stream), self.spec.radius, self.spec.dim
+        )
         return self.ridge.coefficients(noisy.gram, noisy.cross, float(least[0]))
 
 
@@ -213,15 +215,15 @@ def sums_error(spec: ProblemSpec, rows: int) -> float:
     return gram_error(spec, rows) + spec.radius * cross_error(spec, rows) + 4 * ULP * largest_gram(spec, rows)
 
 
-def packed(found: Moments, radius: float) -> Floats:
+def pack_moments(found: Moments, radius: float) -> Floats:
     """Return the vector (M_ii, W M_ij for i < j, R v)."""
     row, column = np.triu_indices(len(found.gram))
     weights = np.where(row == column, 1.0, float(WEIGHT))
     return np.concatenate([weights * found.gram[row, column], radius * found.cross])
 
 
-def unpacked(vector: Floats, radius: float, dim: int) -> Moments:
-    """Return the symmetric matrix and the sum of y x from a vector of `packed`."""
+def unpack_moments(vector: Floats, radius: float, dim: int) -> Moments:
+    """Return the symmetric matrix and the sum of y x from a vector of `pack_moments`."""
     row, column = np.triu_indices(dim)
     upper = vector[: len(row)] / np.where(row == column, 1.0, float(WEIGHT))
     gram = np.empty((dim, dim))
@@ -229,7 +231,7 @@ def unpacked(vector: Floats, radius: float, dim: int) -> Moments:
     return Moments(gram, vector[len(row) :] / radius)
 
 
-def calibrated(spec: ProblemSpec, goal: AnyGuarantee) -> tuple[GaussianMechanism, GaussianMechanism]:
+def calibrate_releases(spec: ProblemSpec, goal: AnyGuarantee) -> tuple[GaussianMechanism, GaussianMechanism]:
     """Return the noise of the least eigenvalue, mu/4, and of the sums, sqrt(15)/4 mu: together mu-GDP (T19).
 
     Rounding of the computed numbers adds twice its bound to a sensitivity. The accountant certifies the result.
@@ -254,7 +256,7 @@ def calibrated(spec: ProblemSpec, goal: AnyGuarantee) -> tuple[GaussianMechanism
     )
 
 
-def ridge_of(spec: ProblemSpec, eigenvalue: GaussianMechanism, sums: GaussianMechanism) -> AdaptiveRidge:
+def ridge_for(spec: ProblemSpec, eigenvalue: GaussianMechanism, sums: GaussianMechanism) -> AdaptiveRidge:
     """Return the ridge for this noise."""
     return AdaptiveRidge(spec.dim, sums.scale, eigenvalue.scale, spec.regularization or 0.0)
 
