@@ -262,7 +262,7 @@ def _noise_is_enough(module) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("return 2 if self.adjacency is", "return 1 if self.adjacency is"),
+        ("return gradients_exchanged(self.adjacency)", "return 1"),
         ("dim * (dim + 1) * scale", "dim * dim * scale"),
         ("lowered(goal.epsilon - charge, 2) if charge < goal.epsilon else 0.0", "goal.epsilon"),
         ("2 * delta_bracket(epsilon, m)[1], 4)", "0.0 * delta_bracket(epsilon, m)[1], 4)"),

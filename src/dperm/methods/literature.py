@@ -13,6 +13,7 @@ from dperm.checks import shown
 from dperm.errors import AssumptionError
 from dperm.privacy import Adjacency
 from dperm.privacy.gaussian_profile import mu_for
+from dperm.sensitivity.arguments import records_exchanged
 
 
 def nips08_algorithm_2(*arguments: object) -> NoReturn:
@@ -75,7 +76,7 @@ def kifer_smith_thakurta(
     At epsilon = 1, delta = 1e-5, beta = 1/4 and L = 1 sigma is 10.082, where T40 needs 6.000.
     """
     epsilon, delta = checks.positive("epsilon", epsilon), checks.positive_delta("delta", delta)
-    moved = checks.positive("lipschitz", lipschitz) * (1 if Adjacency.of(adjacency) is Adjacency.ADD_REMOVE else 2)
+    moved = checks.positive("lipschitz", lipschitz) * records_exchanged(adjacency)
     sigma = moved * math.sqrt(8 * math.log(2 / delta) + 4 * epsilon) / epsilon
     return 2 * checks.positive("smoothness", smoothness) / epsilon, sigma
 

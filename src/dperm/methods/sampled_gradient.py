@@ -87,7 +87,7 @@ class SampledGradient:
 
     def __post_init__(self) -> None:
         """Check the ranges of all given settings."""
-        self.samples  # noqa: B018  # checks what was asked for
+        self.samples  # noqa: B018  # checks the request
         if self.average is not None:
             checks.between("average", self.average, 0.0, 1.0, AVERAGE)
         if self.projection is not None:

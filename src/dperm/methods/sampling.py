@@ -28,7 +28,8 @@ from dperm.methods.gradient import MOST_STEPS
 from dperm.methods.optimizers import Momentum
 from dperm.methods.sampled_noise import SampledNoise, SampledSums, largest_sample, sampled_noise
 from dperm.presentation.spelling import arg
-from dperm.privacy import Adjacency, ApproxDP
+from dperm.privacy import ApproxDP
+from dperm.sensitivity.arguments import records_exchanged
 
 USUAL_STEPS = 1000
 MULTIPLIER = 1.5
@@ -101,7 +102,7 @@ def default_optimizer(spec: ProblemSpec, goal: ApproxDP, steps: int) -> Momentum
 
 def record_mu(goal: ApproxDP) -> float:
     """Return the mu available for one added or removed record."""
-    return gaussian_mu(goal) / (1 if goal.adjacency is Adjacency.ADD_REMOVE else 2)
+    return gaussian_mu(goal) / records_exchanged(goal.adjacency)
 
 
 @dataclass(frozen=True)

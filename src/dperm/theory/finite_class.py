@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from dperm import checks
 from dperm.privacy import Adjacency
 from dperm.privacy.rounding import lowered, raised
-from dperm.theory.results import constant, privacy
+from dperm.theory.results import constant, positive_epsilon
 from dperm.theory.search import smallest_count
 
 BETA = "It is the largest probability of failure of the bound."
@@ -110,7 +110,7 @@ def finite_class_sample_size(
 
 def _rate(epsilon: float, adjacency: Adjacency | str) -> float:
     """Return the rate r of T8 for losses in [0, 1]."""
-    epsilon = privacy("epsilon", epsilon)
+    epsilon = positive_epsilon("epsilon", epsilon)
     return epsilon if Adjacency.of(adjacency) is Adjacency.ADD_REMOVE else epsilon / 2
 
 
@@ -152,4 +152,4 @@ def packing_sample_size(sets: int, epsilon: float, *, adjacency: Adjacency | str
     odds = math.log(sets - 1) + math.log(success) - math.log1p(-success)
     # the terms cancel where the bound is small: their rounding is taken off before the division
     slack = 4 * 2.0**-53 * (math.log(sets) + abs(math.log(success)) + abs(math.log1p(-success)) + 1)
-    return lowered(max(0.0, odds - slack) / (steps * privacy("epsilon", epsilon)))
+    return lowered(max(0.0, odds - slack) / (steps * positive_epsilon("epsilon", epsilon)))

@@ -16,7 +16,14 @@ from dperm import checks
 from dperm.privacy import Adjacency
 from dperm.privacy.gaussian_profile import mu_for
 from dperm.privacy.rounding import lowered, raised
-from dperm.theory.results import DescentRisk, LearningProblem, checked_problem, constant, privacy
+from dperm.theory.results import (
+    DescentRisk,
+    LearningProblem,
+    checked_problem,
+    constant,
+    gradients_exchanged,
+    positive_epsilon,
+)
 
 
 def last_iterate_bound(steps: int, *, diameter: float, gradient_norm: float, step_scale: float | None = None) -> float:
@@ -75,17 +82,12 @@ def dpgd_excess_risk(
     """
     n, dim = checks.count("n", n), checks.count("dim", dim)
     slope, width = constant("lipschitz", lipschitz), constant("diameter", diameter)
-    mu = mu_for(privacy("epsilon", epsilon), checks.positive_delta("delta", delta))
-    per_step = _records_moved(adjacency) / lowered(n * mu, 2)  # sigma = L sqrt(T) times this
+    mu = mu_for(positive_epsilon("epsilon", epsilon), checks.positive_delta("delta", delta))
+    per_step = gradients_exchanged(adjacency) / lowered(n * mu, 2)  # sigma = L sqrt(T) times this
     steps = _best_steps(dim * per_step * per_step) if steps is None else checks.count("steps", steps)
     spread = math.sqrt(1 + dim * per_step * per_step * steps)
     bound = raised(2 * width * slope * spread * _decay(steps), 64)
     return DescentRisk(min(bound, raised(slope * width, 2)), steps, raised(slope * math.sqrt(steps) * per_step, 16))
-
-
-def _records_moved(adjacency: Adjacency | str) -> int:
-    """Return the number of gradients of norm L in which neighbours differ."""
-    return 2 if Adjacency.of(adjacency) is Adjacency.REPLACE_ONE else 1
 
 
 def _decay(steps: int) -> float:

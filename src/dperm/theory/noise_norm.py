@@ -10,7 +10,7 @@ from dperm.errors import AssumptionError
 from dperm.privacy import Adjacency
 from dperm.privacy.gaussian_profile import delta_bracket, mu_for
 from dperm.privacy.rounding import lowered, raised
-from dperm.theory.results import LearningProblem, constant, privacy
+from dperm.theory.results import LearningProblem, constant, gradients_exchanged, positive_epsilon
 
 _NEAR = 1e-12
 
@@ -26,12 +26,12 @@ class Goal:
     @classmethod
     def of(cls, epsilon: float, delta: float, adjacency: Adjacency | str) -> "Goal":
         """Return a goal with checked numbers."""
-        return cls(privacy("epsilon", epsilon), checks.small_delta("delta", delta), Adjacency.of(adjacency))
+        return cls(positive_epsilon("epsilon", epsilon), checks.small_delta("delta", delta), Adjacency.of(adjacency))
 
     @property
     def gradients(self) -> int:
         """Number of gradients of norm L in which neighbours differ: 2 under replace_one, 1 under add_remove (T30)."""
-        return 2 if self.adjacency is Adjacency.REPLACE_ONE else 1
+        return gradients_exchanged(self.adjacency)
 
 
 def pure_noise_square(dim: int, sensitivity: float, epsilon: float) -> float:

@@ -9,7 +9,7 @@ import math
 
 from dperm import checks
 from dperm.errors import AssumptionError
-from dperm.theory.results import OrderOnly, constant, privacy
+from dperm.theory.results import OrderOnly, constant, positive_epsilon
 
 
 def gradient_risk_order(
@@ -75,7 +75,7 @@ def objective_risk_order(
         constant("smoothness", smoothness),
     )
     per_record = max(slope * width * math.sqrt(checks.count("dim", dim)), beta * width * width)
-    value = per_record / (privacy("epsilon", epsilon) * checks.count("n", n))
+    value = per_record / (positive_epsilon("epsilon", epsilon) * checks.count("n", n))
     return OrderOnly(min(slope * width, value), "max(L D sqrt(d), beta D^2)/(eps n)")
 
 
@@ -118,12 +118,12 @@ def gaussian_output_sample_order(
 
 
 def _ratio(n: int, dim: int, epsilon: float) -> float:
-    return math.sqrt(checks.count("dim", dim)) / (privacy("epsilon", epsilon) * checks.count("n", n))
+    return math.sqrt(checks.count("dim", dim)) / (positive_epsilon("epsilon", epsilon) * checks.count("n", n))
 
 
 def _sample_terms(excess: float, dim: int, epsilon: float, reference_norm: float) -> tuple[float, float, float]:
     """Return R0^2/g^2, R0 d/(eps g) and R0^2 d/(eps g^(3/2))."""
     target, length = constant("excess", excess), constant("reference_norm", reference_norm)
-    size = checks.count("dim", dim) / privacy("epsilon", epsilon)
+    size = checks.count("dim", dim) / positive_epsilon("epsilon", epsilon)
     ratio = length / target
     return ratio * ratio, size * ratio, size * ratio * length / math.sqrt(target)

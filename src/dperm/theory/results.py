@@ -8,6 +8,7 @@ from typing import Literal
 
 from dperm import checks
 from dperm.errors import ParameterError
+from dperm.privacy import Adjacency
 from dperm.privacy.rounding import raised
 
 SMALLEST, LARGEST = 1e-30, 1e30
@@ -152,6 +153,11 @@ def constant(name: str, value: object) -> float:
     return checks.between(name, value, SMALLEST, LARGEST)
 
 
-def privacy(name: str, value: object) -> float:
+def positive_epsilon(name: str, value: object) -> float:
     """Return an epsilon as a float in [1e-10, 1e10], where no formula overflows."""
     return checks.between(name, value, *EPSILONS)
+
+
+def gradients_exchanged(adjacency: Adjacency | str) -> int:
+    """Return the number of gradients of norm L in which neighbours differ: 2 under replace_one, 1 under add_remove."""
+    return 2 if Adjacency.of(adjacency) is Adjacency.REPLACE_ONE else 1
