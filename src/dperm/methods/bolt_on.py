@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bolt-on privacy: stochastic gradient descent without noise, and noise once on its last iterate (T33, T34).
 
-An update with a batch B of the records is theta <- theta - eta (sum_B g_i / b + gamma theta), in mean scale. Here gamma
-= Lambda / n, and b is the batch size, also for the smaller last batch of a pass.
+An update with a batch B of the records is theta <- theta - eta (sum_B g_i / b + gamma theta), in mean scale. Here
+gamma = Lambda / n, and b is the batch size, also for the smaller last batch of a pass.
 """
 
 import math
@@ -48,7 +48,7 @@ FULL = "full"
 PASSES = 20
 FULL_STEPS = 300
 MOST_PASSES = 10**6
-PASSES_ARE = "It is how often every record is visited."
+PASSES_ARE = "It is the number of visits to every record."
 BATCH = 'It is the number of records of an update; "full" is all of them.'
 STEP_SIZE = "It multiplies the gradient of the mean objective."
 
@@ -306,7 +306,7 @@ class BoltOn:
         )
         if not is_pure(goal) and self.noise == "auto" and prefers_gamma_norm(spec, goal):
             reasons.append(PURE_NOISE_IS_SMALLER)
-        return BoltOnPlan(spec, goal, tuple(reasons), None, mechanism, descent)
+        return BoltOnPlan(spec, goal, why=tuple(reasons), tolerance=None, output_noise=mechanism, descent=descent)
 
     def _descent(self, spec: ProblemSpec, records: int) -> StoppedDescent:
         """Return the settings of the descent, with defaults where nothing is given."""
@@ -332,7 +332,7 @@ class BoltOn:
 
 @dataclass(frozen=True)
 class BoltOnPlan(Plan):
-    """Plan of `BoltOn`; ``output_noise`` is all its noise."""
+    """Plan of `BoltOn`; ``output_noise`` is all its noise, and ``descent`` has the settings of the run."""
 
     descent: StoppedDescent
 

@@ -53,6 +53,118 @@ WIDE = 0.5
 """Coefficients of a score per record above which `Plan.why` recommends a check of the score."""
 
 
+def choose(spec: ProblemSpec, goal: AnyGuarantee, method: str | Method = "auto") -> Plan:
+    """Return the plan of ``method`` for ``spec``, with defaults for open choices and the reasons in ``why``.
+
+    "auto" is `automatic`. Without a given clip, gradients are clipped by default where it pays (T44,
+    `dperm.methods.defaults`).
+
+    Parameters
+    ----------
+    spec
+        Public constants of the problem.
+    goal
+        Guarantee to meet.
+    method
+        "auto", "objective", "output", "gradient", "sgd", "bolt_on", "sufficient" or "posterior", or a method object.
+
+    Returns
+    -------
+    Plan
+        Plan that meets ``goal``.
+
+    Raises
+    ------
+    ParameterError
+        If ``method`` is neither a known name nor a method object.
+
+    Warns
+    -----
+    DpermWarning
+        If the noise is so large that n records say hardly more than a constant (`dperm.methods.noise_warning`), or if
+        delta is above 1/n.
+
+    Examples
+    --------
+    >>> from dperm import ApproxDP
+    >>> from dperm.erm.losses import Logistic
+    >>> from dperm.erm.spec import ProblemSpec
+    >>> from dperm.methods import choose
+    >>> plan = choose(ProblemSpec(Logistic(), radius=1.0, dim=50), ApproxDP(1.0, 1e-6, "add_remove"))
+    >>> plan.method, plan.spec.clip
+    ('objective', 0.5)
+    """
+    goal = checked_goal(goal)
+    chosen, reason = _method(spec.clipped(default_clip(spec)), goal, method)
+    by_descent = isinstance(chosen, GradientPerturbation | SampledGradient)
+    clipped = spec.clipped(descent_clip(spec) if by_descent else default_clip(spec))
+    plan = chosen.plan(clipped, goal)
+    plan = plan.because(*reason, *_on_clipping(spec, plan.spec), *_on_width(plan))
+    _warn(plan, clipped)
+    return plan
+
+
+def _method(spec: ProblemSpec, goal: AnyGuarantee, method: object) -> Chosen:
+    """Return the method object for a name, and the reason if it was chosen automatically."""
+    if method == "auto":
+        return automatic(spec, goal)
+    if method == "nips08":
+        nips08_algorithm_2()
+    if isinstance(method, str) and method in BY_NAME:
+        return BY_NAME[method](), ()
+    if isinstance(method, Method) and not isinstance(method, type):
+        return method, ()
+    raise ParameterError(
+        argument="method",
+        rule=f"must be one of {', '.join(NAMES)}, or a method object of dperm.methods",
+        got=shown(method),
+        remedy=f"Write {method.__name__}() for one of its objects." if isinstance(method, type) else "",
+    )
+
+
+def _on_width(plan: Plan) -> tuple[Fact, ...]:
+    """Return advice for tables with about as many coefficients as records, where private learning may fail."""
+    spec = plan.spec
+    if spec.n is None or plan.method == "finite" or spec.width < WIDE * spec.n:
+        return ()
+    each = " for each score" if spec.outputs > 1 else ""
+    template = (
+        f"With {{coefficients}} coefficients{each} and {{n}} records this learns well only if few directions of X "
+        "matter. Check the score on public or held-out data before you rely on it."
+    )
+    return (Fact("width.large", template, {"coefficients": spec.width, "n": spec.n}),)
+
+
+def _on_clipping(before: ProblemSpec, after: ProblemSpec) -> tuple[Fact, ...]:
+    if after.clip is None and before.clip is not None:
+        return (Fact("clip.unused", "The given {@clip} is not used: this method clips no gradients.", {}),)
+    if after.clip is None or after.clip == before.clip:
+        return ()
+    effects = {
+        Kind.NUMBER: "larger residuals have no larger gradient, as in Huber's loss.",
+        Kind.SIGN: "this halves the noise, but makes predicted probabilities overconfident. Set {@clip:1.0} for "
+        "calibrated probabilities.",
+    }
+    effect = effects.get(after.loss.labels, "this reduces the noise.")
+    template = f"Gradients are clipped at {{clip:.3g}}, {{share:.2g}} of the radius (T44): {effect}"
+    return (Fact("clip.default", template, {"clip": after.clip, "share": after.clip / after.radius}),)
+
+
+def _warn(plan: Plan, clipped: ProblemSpec) -> None:
+    if isinstance(plan.goal, ApproxDP) and plan.spec.n is not None and plan.goal.delta > 1 / plan.spec.n:
+        warnings.warn(
+            DpermWarning(
+                f"{{@delta:{plan.goal.delta:g}}} is above 1/n for {{@n:{plan.spec.n}}}: publishing a record at random "
+                f"would be as private.",
+                remedy="Choose a delta well below 1/n.",
+            ),
+            stacklevel=5,
+        )
+    warning = noise_warning(plan, clipped)
+    if warning is not None:
+        warnings.warn(warning, stacklevel=5)
+
+
 def automatic(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
     """Return the method for ``method="auto"`` with the reason.
 
@@ -175,115 +287,3 @@ def _noise_ratio(spec: ProblemSpec, goal: AnyGuarantee) -> float:
         return smallest_perturbation(spec, goal).term.deviation / reference_noise(spec, goal)
     except AssumptionError:
         return math.inf
-
-
-def choose(spec: ProblemSpec, goal: AnyGuarantee, method: str | Method = "auto") -> Plan:
-    """Return the plan of ``method`` for ``spec``, with defaults for open choices and the reasons in ``why``.
-
-    "auto" is `automatic`. Without a given clip, gradients are clipped by default where it pays (T44,
-    `dperm.methods.defaults`).
-
-    Parameters
-    ----------
-    spec
-        Public constants of the problem.
-    goal
-        Guarantee to meet.
-    method
-        "auto", "objective", "output", "gradient", "sgd", "bolt_on", "sufficient" or "posterior", or a method object.
-
-    Returns
-    -------
-    Plan
-        Plan that meets ``goal``.
-
-    Raises
-    ------
-    ParameterError
-        If ``method`` is neither a known name nor a method object.
-
-    Warns
-    -----
-    DpermWarning
-        If the noise is so large that n records say hardly more than a constant (`dperm.methods.noise_warning`), or if
-        delta is above 1/n.
-
-    Examples
-    --------
-    >>> from dperm import ApproxDP
-    >>> from dperm.erm.losses import Logistic
-    >>> from dperm.erm.spec import ProblemSpec
-    >>> from dperm.methods import choose
-    >>> plan = choose(ProblemSpec(Logistic(), radius=1.0, dim=50), ApproxDP(1.0, 1e-6, "add_remove"))
-    >>> plan.method, plan.spec.clip
-    ('objective', 0.5)
-    """
-    goal = checked_goal(goal)
-    chosen, reason = _method(spec.clipped(default_clip(spec)), goal, method)
-    by_descent = isinstance(chosen, GradientPerturbation | SampledGradient)
-    clipped = spec.clipped(descent_clip(spec) if by_descent else default_clip(spec))
-    plan = chosen.plan(clipped, goal)
-    plan = plan.because(*reason, *_on_clipping(spec, plan.spec), *_on_width(plan))
-    _warn(plan, clipped)
-    return plan
-
-
-def _method(spec: ProblemSpec, goal: AnyGuarantee, method: object) -> Chosen:
-    """Return the method object for a name, and the reason if it was chosen automatically."""
-    if method == "auto":
-        return automatic(spec, goal)
-    if method == "nips08":
-        nips08_algorithm_2()
-    if isinstance(method, str) and method in BY_NAME:
-        return BY_NAME[method](), ()
-    if isinstance(method, Method) and not isinstance(method, type):
-        return method, ()
-    raise ParameterError(
-        argument="method",
-        rule=f"must be one of {', '.join(NAMES)}, or a method object of dperm.methods",
-        got=shown(method),
-        remedy=f"Write {method.__name__}() for one of its objects." if isinstance(method, type) else "",
-    )
-
-
-def _on_width(plan: Plan) -> tuple[Fact, ...]:
-    """Return advice for tables with about as many coefficients as records, where private learning may fail."""
-    spec = plan.spec
-    if spec.n is None or plan.method == "finite" or spec.width < WIDE * spec.n:
-        return ()
-    each = " for each score" if spec.outputs > 1 else ""
-    template = (
-        f"With {{coefficients}} coefficients{each} and {{n}} records this learns well only if few directions of X "
-        "matter. Check the score on public or held-out data before you rely on it."
-    )
-    return (Fact("width.large", template, {"coefficients": spec.width, "n": spec.n}),)
-
-
-def _on_clipping(before: ProblemSpec, after: ProblemSpec) -> tuple[Fact, ...]:
-    if after.clip is None and before.clip is not None:
-        return (Fact("clip.unused", "The given {@clip} is not used: this method clips no gradients.", {}),)
-    if after.clip is None or after.clip == before.clip:
-        return ()
-    effects = {
-        Kind.NUMBER: "larger residuals have no larger gradient, as in Huber's loss.",
-        Kind.SIGN: "this halves the noise, but makes predicted probabilities overconfident. Set {@clip:1.0} for "
-        "calibrated probabilities.",
-    }
-    effect = effects.get(after.loss.labels, "this reduces the noise.")
-    template = f"Gradients are clipped at {{clip:.3g}}, {{share:.2g}} of the radius (T44): {effect}"
-    return (Fact("clip.default", template, {"clip": after.clip, "share": after.clip / after.radius}),)
-
-
-def _warn(plan: Plan, clipped: ProblemSpec) -> None:
-    if isinstance(plan.goal, ApproxDP) and plan.spec.n is not None and plan.goal.delta > 1 / plan.spec.n:
-        warnings.warn(
-            DpermWarning(
-                f"{{@delta:{plan.goal.delta:g}}} is above 1/n for {{@n:{plan.spec.n}}}: publishing a record at random "
-                f"would be as private.",
-                remedy="Choose a delta well below 1/n.",
-            ),
-            stacklevel=5,
-        )
-    warning = noise_warning(plan, clipped)
-    if warning is not None:
-        warnings.warn(warning, stacklevel=5)

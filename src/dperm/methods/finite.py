@@ -192,7 +192,16 @@ class FiniteClass:
                 "excess": spec.weight * costs.range * beyond,
             },
         )
-        return FinitePlan(spec, goal, (why,), None, None, hypotheses, costs, mechanism)
+        return FinitePlan(
+            spec,
+            goal,
+            why=(why,),
+            tolerance=None,
+            output_noise=None,
+            hypotheses=hypotheses,
+            costs=costs,
+            mechanism=mechanism,
+        )
 
 
 @dataclass(frozen=True, eq=False)

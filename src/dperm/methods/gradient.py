@@ -110,7 +110,9 @@ class GradientPerturbation:
                 "n": normaliser,
             },
         )
-        return GradientPlan(spec, goal, (why,), None, None, descent, mechanism)
+        return GradientPlan(
+            spec, goal, why=(why,), tolerance=None, output_noise=None, descent=descent, mechanism=mechanism
+        )
 
     def _chosen(self, spec: ProblemSpec, default: DescentSettings) -> DescentSettings:
         """Return the given settings, with defaults for the others."""

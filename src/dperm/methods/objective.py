@@ -235,7 +235,7 @@ class ObjectivePerturbation:
         if isinstance(found, PurePerturbation) and not is_pure(goal):
             reasons.append(PURE_NOISE_IS_SMALLER)
         blur = found.blur(spec, tolerance)
-        return ObjectivePlan(spec, goal, tuple(reasons), tolerance, blur, found)
+        return ObjectivePlan(spec, goal, why=tuple(reasons), tolerance=tolerance, output_noise=blur, perturbation=found)
 
     def _perturbation(self, spec: ProblemSpec, goal: AnyGuarantee) -> Perturbation:
         """Return the requested noise law, or the smaller of the two for "auto"."""

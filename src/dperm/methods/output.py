@@ -75,7 +75,7 @@ class OutputPerturbation:
         )
         if not is_pure(goal) and noise_law(self.noise, spec, goal) != "gaussian" and self.noise == "auto":
             reasons.append(PURE_NOISE_IS_SMALLER)
-        return OutputPlan(spec, goal, tuple(reasons), tolerance, mechanism)
+        return OutputPlan(spec, goal, why=tuple(reasons), tolerance=tolerance, output_noise=mechanism)
 
     def _mechanism(self, spec: ProblemSpec, goal: AnyGuarantee, error: float) -> AdditiveMechanism:
         """Return the calibrated noise; ``error`` bounds the distance to the exact minimiser (T31)."""

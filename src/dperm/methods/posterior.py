@@ -130,7 +130,16 @@ class PosteriorSampling:
                 },
             )
         )
-        return PosteriorPlan(spec, goal, tuple(reasons), sampler.tolerance, None, sampler, self.theorem, row_bound=rows)
+        return PosteriorPlan(
+            spec,
+            goal,
+            why=tuple(reasons),
+            tolerance=sampler.tolerance,
+            output_noise=None,
+            sampler=sampler,
+            theorem=self.theorem,
+            row_bound=rows,
+        )
 
     def _rows(self, spec: ProblemSpec, adjacency: Adjacency) -> int:
         """Return N, the public limit on the number of rows."""

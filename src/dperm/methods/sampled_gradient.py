@@ -117,7 +117,16 @@ class SampledGradient:
                 "gradient": spec.lipschitz,
             },
         )
-        return SampledGradientPlan(spec, goal, (why,), None, None, sampling, optimizer, noise)
+        return SampledGradientPlan(
+            spec,
+            goal,
+            why=(why,),
+            tolerance=None,
+            output_noise=None,
+            sampling=sampling,
+            optimizer=optimizer,
+            step_noise=noise,
+        )
 
     @property
     def samples(self) -> SamplingRequest:

@@ -94,7 +94,21 @@ class SampledSums:
 
 @dataclass(frozen=True)
 class SampledNoise:
-    """N(0, scale^2 I) rounded to a grid, for every step; ``share`` of the scale covers errors, the rest the records."""
+    """Gaussian noise N(0, scale^2 I) of every step, rounded to a grid.
+
+    Attributes
+    ----------
+    sums
+        Sums to release.
+    adjacency
+        Neighbouring relation of the guarantee.
+    scale
+        Standard deviation sigma per entry.
+    share
+        Share of the scale that covers numerical errors; the rest covers the records.
+    grid
+        Grid of the released sums.
+    """
 
     sums: SampledSums
     adjacency: Adjacency

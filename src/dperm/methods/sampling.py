@@ -49,7 +49,19 @@ FAILURE = 2.0**-40
 
 @dataclass(frozen=True)
 class Sampling:
-    """Public settings of a run: Poisson samples at ``rate`` in each of ``steps`` steps, averaging and projection."""
+    """Public settings of a run.
+
+    Attributes
+    ----------
+    rate
+        q, the probability of a record to be in a sample.
+    steps
+        T, the number of samples.
+    average
+        Share of the steps, at the end, whose iterates are averaged.
+    projection
+        Largest norm of an iterate.
+    """
 
     rate: float
     steps: int

@@ -150,7 +150,9 @@ class SufficientStatistics:
                 "strength": ridge.strength,
             },
         )
-        return SufficientPlan(spec, goal, (why,), None, None, eigenvalue, sums)
+        return SufficientPlan(
+            spec, goal, why=(why,), tolerance=None, output_noise=None, eigenvalue=eigenvalue, sums=sums
+        )
 
 
 @dataclass(frozen=True)
