@@ -10,7 +10,7 @@ fits with fresh noise, the method that was best, and the regret, the difference 
 noisy means is too high, so the regret of a perfect rule is a little above 0. Scores are accuracies, or R^2 of at
 least -1. Posterior sampling is left out: it is not made for so many records.
 
-The development tables shaped the rules of dperm.methods.rules; the held-out ones, with other laws of rows and other
+The development tables shaped the rules of dperm.methods.defaults; the held-out ones, with other laws of rows and other
 shapes, and the real sets, did not.
 """
 

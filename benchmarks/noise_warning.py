@@ -32,7 +32,7 @@ from rich.table import Table as Printed
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from dperm.errors import DpermError, DpermWarning
-from dperm.methods.noise_ratio import least_label_deviation
+from dperm.methods.noise_warning import least_label_deviation
 from dperm.sklearn import PrivateLinearRegression, PrivateLogisticRegression
 
 DEVELOPMENT = {

@@ -22,9 +22,8 @@ from dperm.erm.losses import HuberHinge, Logistic, SmoothedHinge
 from dperm.erm.residual_losses import Huber, Squared
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
-from dperm.methods import stopped_descent
-from dperm.methods.bolt_on import BoltOn
-from dperm.methods.stopped_descent import longest_iterate, rounding_error
+from dperm.methods import bolt_on
+from dperm.methods.bolt_on import BoltOn, longest_iterate, rounding_error
 from dperm.noise import NotPrivateBits
 
 LEVEL = 1e-4
@@ -126,7 +125,7 @@ def test_with_constant_steps_and_regularisation_the_last_place_is_the_worst(batc
     plan = BoltOn(5, batch, step_size=0.2 / (spec.strength / 20)).plan(spec, GOAL)
     drawn = shares(plan)
     assert drawn.max() <= 1
-    monkeypatch.setattr(stopped_descent, "random_order", lambda count, stream: np.arange(count))
+    monkeypatch.setattr(bolt_on, "random_order", lambda count, stream: np.arange(count))
     found = shares(plan)
     assert 0.99 <= found[-1] == found.max() <= 1
     assert found[0] < 0.5 or batch == 10
@@ -243,7 +242,7 @@ def rounded_away(plan: Any) -> float:
     y = rng.integers(2, size=plan.spec.n)
     data = enforce(X, y, FeatureSpace(3, norm=1.0, intercept=False), Classes((0, 1)))
     stream = NotPrivateBits(5).stream()
-    orders = [stopped_descent.random_order(plan.spec.n, stream) for _ in range(plan.descent.run.passes)]
+    orders = [bolt_on.random_order(plan.spec.n, stream) for _ in range(plan.descent.run.passes)]
     exact = in_extended_precision(plan, X, y, orders)
     return float(np.linalg.norm((last(plan, data, 5) - exact).astype(float)))
 
@@ -302,8 +301,8 @@ def test_gamma_norm_noise_has_its_law():
 
 
 def test_the_order_is_fresh_in_every_pass_and_the_same_for_all_data(monkeypatch):
-    seen, draw = [], stopped_descent.random_order
-    monkeypatch.setattr(stopped_descent, "random_order", lambda *given: seen.append(draw(*given)) or seen[-1])
+    seen, draw = [], bolt_on.random_order
+    monkeypatch.setattr(bolt_on, "random_order", lambda *given: seen.append(draw(*given)) or seen[-1])
     plan = BoltOn(3, 4).plan(straight(20), GOAL)
     for data in pair(plan.spec, 7):
         last(plan, data, 8)

@@ -35,10 +35,10 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import AdjacencyError, BudgetError
 from dperm.mechanisms import GammaNormMechanism, GaussianMechanism, LaplaceMechanism
 from dperm.methods import GradientPerturbation, ObjectivePerturbation, OutputPerturbation
-from dperm.methods.constants import output_sensitivity
 from dperm.methods.linear_term import GammaNormTerm, LinearTerm
 from dperm.noise.bits import SystemBits
 from dperm.privacy import Adjacency
+from dperm.sensitivity import output_sensitivity
 from dperm.sklearn import PrivateLinearSVC, PrivateLogisticRegression
 
 ADD_REMOVE, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE

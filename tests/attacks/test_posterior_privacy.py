@@ -325,8 +325,8 @@ MUTANTS = [
     (
         "tau is doubled",
         POSTERIOR,
-        "RejectionSampler(spec, lowered(t * t * spec.strength)",
-        "RejectionSampler(spec, 2 * lowered(t * t * spec.strength)",
+        "RejectionSampler(spec, tempered_objective_temperature(t, spec.strength)",
+        "RejectionSampler(spec, 2 * tempered_objective_temperature(t, spec.strength)",
         neighbours_are_covered,
     ),
     (
@@ -338,9 +338,9 @@ MUTANTS = [
     ),
     (
         "a replaced record counts once (T50)",
-        "dperm.theory.posterior",
-        "return 2 if Adjacency.of(adjacency) is Adjacency.REPLACE_ONE else 1",
-        "return 1",
+        "dperm.sensitivity.posterior",
+        "\nINEXACT_SLOPE = ",
+        "\n\ndef records_exchanged(adjacency):\n    return 1\n\n\nINEXACT_SLOPE = ",
         neighbours_of_temperatures_are_covered,
     ),
     (

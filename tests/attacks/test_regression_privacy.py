@@ -459,5 +459,5 @@ def test_the_squared_loss_without_a_clip_and_a_kink_in_the_objective_are_refused
 def test_labels_of_another_kind_are_refused_by_the_plan():
     plan = output_plan(output_spec("Huber", Dressing()), REPLACE_ONE)
     data = enforce(np.eye(2), np.array([0, 1]), Dressing().space, Classes((0, 1)))
-    with pytest.raises(ParameterError, match="of the kind that the loss 'huber' was planned for"):
+    with pytest.raises(ParameterError, match="of the kind planned for the loss 'huber'"):
         plan.run(lambda: data)

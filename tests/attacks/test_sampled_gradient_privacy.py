@@ -29,7 +29,7 @@ from dperm.erm.rounding import gradient_error
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
 from dperm.methods import sampled_gradient as module
-from dperm.methods.descent import projected
+from dperm.methods.descent import project
 from dperm.methods.optimizers import Adam, AdamW, Momentum
 from dperm.methods.sampled_noise import SampledNoise, largest_sample
 from dperm.noise import NotPrivateBits
@@ -255,7 +255,7 @@ def assert_the_rest_is_post_processing(plan: Any, released: np.ndarray, found: J
     for noisy, seen in zip(found.noisy, found.thetas, strict=True):
         assert np.array_equal(theta, seen)
         gradient = noisy / (plan.sampling.rate * 50) + (3.0 / 50) * theta
-        theta = projected(walk.step(theta, gradient), plan.sampling.projection)
+        theta = project(walk.step(theta, gradient), plan.sampling.projection)
         iterates.append(theta)
     assert released == pytest.approx(np.mean(iterates[-plan.sampling.averaged :], axis=0), rel=1e-12)
 
@@ -316,7 +316,7 @@ def rounding_is_covered(mutant: ModuleType) -> None:
 
 
 def large_samples_are_paid_for(samples: ModuleType) -> None:
-    steps = samples.Steps(rate=0.1, steps=40, lipschitz=1.0, dim=2, rows=2**20)
+    steps = samples.SampledSteps(rate=0.1, steps=40, lipschitz=1.0, dim=2, rows=2**20)
     sums = samples.planned_sums(steps, ApproxDP(1.0, 1e-3, "add_remove"), float)
     assert sums.failure >= 1e-3 * 2.0**-40
     assert sums.numerical_error >= largest_sample(2**20, 0.1, 1e-3 * 2.0**-40 / 40)
@@ -342,7 +342,7 @@ def large_samples_are_paid_for(samples: ModuleType) -> None:
         ),
         (
             runs_are_charged_and_replayed,
-            "theta = projected(walk.step(theta, gradient(theta)), sampling.projection)",
+            "theta = project(walk.step(theta, gradient(theta)), sampling.projection)",
             "theta = walk.step(theta, gradient(theta))",
         ),
         (rounding_is_covered, "gradient_error(spec, rows, sampling.longest)", "0.0"),
@@ -375,7 +375,7 @@ def test_an_unsafe_mutant_is_killed(check, old, new, assert_killed):
     ids=["samples too large are free", "the error of one row", "samples are taken to be usual"],
 )
 def test_an_unsafe_mutant_of_the_planning_is_killed(old, new, assert_killed):
-    assert_killed(large_samples_are_paid_for, "dperm.methods.samples", old, new)
+    assert_killed(large_samples_are_paid_for, "dperm.methods.sampling", old, new)
 
 
 def test_sums_without_clipping_exceed_the_event(monkeypatch):

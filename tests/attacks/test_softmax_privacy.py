@@ -415,5 +415,5 @@ def test_other_numbers_of_classes_are_refused_by_the_plan():
     plan = output_plan(REPLACE_ONE)
     for labels in ((0, 1), (0, 1, 2, 3)):
         data = enforce(np.eye(2), np.array([0, 1]), FeatureSpace(2, norm=1.0, intercept=False), Classes(labels))
-        with pytest.raises(ParameterError, match="of the kind that the loss 'softmax' was planned for"):
+        with pytest.raises(ParameterError, match="of the kind planned for the loss 'softmax'"):
             plan.run(lambda data=data: data)

@@ -26,7 +26,7 @@ from dperm.erm.residual_losses import Squared
 from dperm.erm.spec import ProblemSpec
 from dperm.mechanisms import GaussianMechanism
 from dperm.methods import sufficient
-from dperm.methods.sufficient import SufficientStatistics, unpacked
+from dperm.methods.sufficient import SufficientStatistics, unpack_moments
 from dperm.noise import NotPrivateBits
 from dperm.privacy import Adjacency
 
@@ -193,9 +193,9 @@ def test_the_sensitivities_by_hand():
     """w R^2; sqrt(2) w R^2 for a record added or removed, 3/sqrt(2) w R^2 for one replaced."""
     spec = ProblemSpec(Squared(), 2.0, 5, weight=3.0)
     assert sufficient.eigenvalue_sensitivity(spec) == 12.0
-    assert sufficient.sums_sensitivity(spec, ADD_REMOVE) == pytest.approx(12 * math.sqrt(2), rel=1e-9)
-    assert sufficient.sums_sensitivity(spec, REPLACE_ONE) == pytest.approx(18 * math.sqrt(2), rel=1e-9)
-    assert sufficient.sums_sensitivity(spec, REPLACE_ONE) >= 18 * math.sqrt(2)
+    assert sufficient.moments_sensitivity(spec, ADD_REMOVE) == pytest.approx(12 * math.sqrt(2), rel=1e-9)
+    assert sufficient.moments_sensitivity(spec, REPLACE_ONE) == pytest.approx(18 * math.sqrt(2), rel=1e-9)
+    assert sufficient.moments_sensitivity(spec, REPLACE_ONE) >= 18 * math.sqrt(2)
 
 
 def random_shares(seed: int, count: int, adjacency: Adjacency) -> float:
@@ -208,8 +208,8 @@ def random_shares(seed: int, count: int, adjacency: Adjacency) -> float:
         y = rng.choice([-10.0, 30.0, rng.uniform(-20, 40)], size=6)
         last = [5] if adjacency is REPLACE_ONE else []
         pair = [enforce(X[rows], y[rows], space, LABELS) for rows in ([0, 1, 2, 3, 4], [0, 1, 2, 3, *last])]
-        one, two = (sufficient.packed(moments(data, spec), spec.radius) for data in pair)
-        largest = max(largest, float(np.linalg.norm(one - two)) / sufficient.sums_sensitivity(spec, adjacency))
+        one, two = (sufficient.pack_moments(moments(data, spec), spec.radius) for data in pair)
+        largest = max(largest, float(np.linalg.norm(one - two)) / sufficient.moments_sensitivity(spec, adjacency))
     return largest
 
 
@@ -227,7 +227,7 @@ def test_many_random_neighbours_never_exceed_the_bound(adjacency):
 def test_one_vector_needs_less_noise_than_two_releases_of_its_parts():
     """Replace-one: with the same noise on x x', sqrt(2) R^2 sqrt(1 + r), a release of y x apart needs more (T19)."""
     spec = ProblemSpec(Squared(), 2.0, 5)
-    joint = sufficient.sums_sensitivity(spec, REPLACE_ONE)
+    joint = sufficient.moments_sensitivity(spec, REPLACE_ONE)
     ratio = (joint / (math.sqrt(2) * 4)) ** 2 - 1  # r, the square of mu for y x over that for x x'
     apart = 2 * 2.0 * math.sqrt(1 + 1 / ratio)
     assert joint / spec.radius < 0.8 * apart
@@ -314,7 +314,7 @@ def test_what_is_released_is_a_function_of_the_two(journal):
     design = DESIGNS["norm and intercept"]
     plan = plan_of(design.space, REPLACE_ONE, regularization=2.0)
     released = run(plan, data_of(design, (design.record, 30.0)))
-    sums = unpacked(journal.noisy[1], plan.spec.radius, 3)
+    sums = unpack_moments(journal.noisy[1], plan.spec.radius, 3)
     assert np.array_equal(plan.ridge.coefficients(sums.gram, sums.cross, float(journal.noisy[0][0])), released)
 
 

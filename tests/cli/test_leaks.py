@@ -129,4 +129,4 @@ def test_warnings_of_other_libraries_are_not_shown(desk, ends, monkeypatch):
 
 def test_warnings_of_dperm_are_lines_and_said_once(desk, ends):
     said = ends(0, f"{FIT} --delta 0.01 --epsilon 0.01 --n 1500").stderr
-    assert said.count("Warning: delta=0.01 is above 1/n") == 1 and "UserWarning" not in said
+    assert said.count("Warning: --delta 0.01 is above 1/n") == 1 and "UserWarning" not in said

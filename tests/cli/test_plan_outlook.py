@@ -224,12 +224,12 @@ def test_a_schema_without_a_target_would_still_take_classes_from_data(desk, ends
 def test_a_delta_above_one_in_n_is_warned_of_as_in_a_fit(ends, desk, adjacency):
     line = f"{SMALL} --no-trials --adjacency {adjacency}"
     said = ends(0, f"{line} --delta 0.01").stderr
-    assert "Warning: delta=0.01 is above 1/n for n=800" in said
+    assert "Warning: --delta 0.01 is above 1/n for --n 800" in said
     assert ends(0, f"{line} --delta 1e-5").stderr == ""
     fit = "plan --schema schema.toml --epsilon 1 --n 800 --delta 0.01"
     assert ends(0, fit).stderr == ends(0, f"{SMALL} --no-trials --delta 0.01").stderr
     excess = ends(0, "plan --target-excess 0.1 --dim 3 --epsilon 1 --delta 0.01 --n 800").stderr
-    assert "above 1/n for n=800" in excess
+    assert "above 1/n for --n 800" in excess
 
 
 def test_a_norm_that_nobody_declared_is_said_to_matter_for_bounds_only(ends, desk):

@@ -34,6 +34,7 @@ PUBLIC = (
     "dperm.privacy",
     "dperm.report",
     "dperm.reproduce",
+    "dperm.sensitivity",
     "dperm.sklearn",
     "dperm.theory",
     "dperm.torch",

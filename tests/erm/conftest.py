@@ -15,9 +15,9 @@ from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes, Interval, Kind, Target
 from dperm.erm import nesterov, newton
-from dperm.erm.loss import Loss, OfMargin
+from dperm.erm.loss import Loss, MarginLoss
 from dperm.erm.losses import HuberHinge, Logistic
-from dperm.erm.newton import Point
+from dperm.erm.newton import Iterate
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
 
@@ -81,7 +81,7 @@ class Plain:
         targets, loss = self.targets, self.spec.loss
         if isinstance(loss, Softmax):
             return self.probabilities(scores) - self.numbers(np.eye(loss.classes)[targets])
-        if isinstance(loss, OfMargin):
+        if isinstance(loss, MarginLoss):
             signs = self.numbers(targets)
             return (-signs * self.slopes(signs * scores[:, 0]))[:, np.newaxis]
         residuals = scores - self.numbers(targets)[:, np.newaxis]
@@ -133,7 +133,7 @@ class Plain:
         loss = self.spec.loss
         if isinstance(loss, Softmax):
             return np.logaddexp.reduce(scores, axis=1) - scores[np.arange(len(scores)), self.targets]
-        if isinstance(loss, OfMargin):
+        if isinstance(loss, MarginLoss):
             return self.limited_values(self.targets * scores[:, 0])
         size = np.abs(scores[:, 0] - self.targets)
         ends = np.minimum(self.limits, getattr(loss, "kappa", np.inf))
@@ -202,4 +202,4 @@ def quick_only(monkeypatch):
 @pytest.fixture
 def slow_only(monkeypatch):
     """Newton's method gives up at once."""
-    monkeypatch.setattr(newton, "descend", lambda objective, start, done: (Point(objective, start), False))
+    monkeypatch.setattr(newton, "descend", lambda objective, start, done: (Iterate(objective, start), False))

@@ -13,14 +13,14 @@ from sklearn.linear_model import LogisticRegression
 from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes
-from dperm.erm import direction, extended, nesterov, newton
+from dperm.erm import extended_precision, nesterov, newton
 from dperm.erm import minimize as module
 from dperm.erm.losses import Hinge, HuberHinge, Logistic, SmoothedHinge
 from dperm.erm.minimize import minimize
-from dperm.erm.newton import Point
+from dperm.erm.newton import Iterate
 from dperm.erm.objective import Objective
 from dperm.erm.residual_losses import Pinball
-from dperm.erm.rounding import attainable
+from dperm.erm.rounding import attainable_tolerance
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ParameterError
 
@@ -36,7 +36,7 @@ def some_data(rows: int, columns: int, seed: int = 0, noise: float = 1.0) -> tup
 def size_at(data, spec, theta, linear=None) -> float:
     """The norm of the gradient, in long doubles."""
     objective = Objective(data, spec, np.zeros(spec.dim) if linear is None else linear)
-    return float(np.linalg.norm(extended.gradient(objective, theta.astype(np.longdouble)).astype(float)))
+    return float(np.linalg.norm(extended_precision.gradient(objective, theta.astype(np.longdouble)).astype(float)))
 
 
 @pytest.mark.parametrize("weights", [(1.0, 1.0), (0.2, 3.0)])
@@ -121,7 +121,7 @@ HARD = {
 def test_hard_data_are_solved_by_newton(problem, kind, loss, strength):
     X, y = HARD[kind](*some_data(200, 5))
     data, spec, _ = problem(X, y, loss=loss, strength=strength, norm=5.0)
-    tolerance = max(attainable(spec, data.rows), 1e-6 * spec.lipschitz)
+    tolerance = max(attainable_tolerance(spec, data.rows), 1e-6 * spec.lipschitz)
     theta = minimize(data, spec, tolerance)
     assert (
         size_at(data, spec, theta)
@@ -135,7 +135,7 @@ def test_a_linear_term_far_beyond_the_data_is_solved_by_newton(problem, loss):
     X, y = some_data(50, 3)
     linear = np.array([1e6, -1e6, 0.0, 1e5])
     data, spec, _ = problem(X, y, loss=loss, strength=1e-3)
-    tolerance = attainable(spec, 50, float(np.linalg.norm(linear)) * (1 + 1e-12))
+    tolerance = attainable_tolerance(spec, 50, float(np.linalg.norm(linear)) * (1 + 1e-12))
     theta = minimize(data, spec, tolerance, linear)
     assert np.linalg.norm(theta) == pytest.approx(np.linalg.norm(linear) / 1e-3, rel=1e-2)
     assert size_at(data, spec, theta, linear) <= 2 * tolerance
@@ -146,7 +146,7 @@ def test_a_linear_term_far_beyond_the_data_is_solved_by_newton(problem, loss):
 def test_many_coefficients_by_conjugate_gradients(problem, strength):
     X, y = some_data(500, 3000)
     data, spec, _ = problem(X, y, strength=strength)
-    assert spec.dim > direction.FACTORED_DIM
+    assert spec.dim > newton.FACTORED_DIM
     theta = minimize(data, spec, 1e-6)
     assert size_at(data, spec, theta) <= 1e-6
 
@@ -203,7 +203,7 @@ def test_without_newton_it_ends_certified_within_the_proven_number_of_steps(prob
 def test_without_newton_many_and_tolerances_below_doubles_are_certified_too(problem):
     X, y = some_data(50, 3)
     data, spec, plain = problem(X, y, strength=5.0)
-    tolerance = attainable(spec, 50)
+    tolerance = attainable_tolerance(spec, 50)
     assert tolerance < 1e-13
     theta = minimize(data, spec, tolerance)
     assert float(plain(np.longdouble).size(theta)) <= tolerance + 2**-52 * np.linalg.norm(theta) * 50 * spec.smoothness
@@ -224,7 +224,7 @@ def test_nesterov_stops_within_the_proven_number_and_says_so(problem):
     data, spec, _ = problem(X, y, strength=1.0)
     looks = []
 
-    def never(point: Point) -> bool:
+    def never(point: Iterate) -> bool:
         looks.append(point.size)
         return False
 
@@ -243,9 +243,9 @@ def test_conjugate_gradients_solve_to_the_accuracy_asked_for(dim):
     root = rng.normal(size=(dim, dim))
     matrix, target = root @ root.T + 0.1 * np.eye(dim), rng.normal(size=dim)
     for accuracy in (0.5, 1e-3, 1e-8):
-        x = direction.conjugate_gradients(lambda v: matrix @ v, target, accuracy=accuracy)
+        x = newton.conjugate_gradients(lambda v: matrix @ v, target, accuracy=accuracy)
         assert np.linalg.norm(matrix @ x - target) <= accuracy * np.linalg.norm(target) * (1 + 1e-6)
-    assert direction.conjugate_gradients(lambda v: matrix @ v, np.zeros(dim)).tolist() == [0.0] * dim
+    assert newton.conjugate_gradients(lambda v: matrix @ v, np.zeros(dim)).tolist() == [0.0] * dim
 
 
 def test_a_hessian_that_rounding_made_indefinite_is_factored_all_the_same(problem):
@@ -253,7 +253,7 @@ def test_a_hessian_that_rounding_made_indefinite_is_factored_all_the_same(proble
     data, spec, _ = problem(X, np.ones(500, dtype=int), strength=1e-18, norm=2.0)
     objective = Objective(data, spec, np.zeros(4))
     gradient = objective.gradient(np.zeros(4))
-    move = direction.direction_at(objective, np.zeros(4))(gradient)
+    move = newton.direction_at(objective, np.zeros(4))(gradient)
     assert np.isfinite(move).all()
     assert move @ gradient < 0
 
@@ -282,7 +282,7 @@ def test_lambda_has_to_be_known(problem):
 def test_a_tolerance_that_cannot_be_certified_is_refused_without_a_word_about_the_data(problem):
     data, spec, _ = problem(*some_data(1234, 3))
     with pytest.raises(AssumptionError, match="tolerance is too small") as caught:
-        minimize(data, spec, 1e-4 * attainable(spec, 1234))
+        minimize(data, spec, 1e-4 * attainable_tolerance(spec, 1234))
     assert not re.search(r"\d", str(caught.value))
 
 

@@ -12,11 +12,11 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes, Interval
-from dperm.erm import direction, extended
+from dperm.erm import extended_precision, newton
 from dperm.erm.minimize import minimize
 from dperm.erm.objective import Objective
 from dperm.erm.residual_losses import Huber, Squared
-from dperm.erm.rounding import attainable
+from dperm.erm.rounding import attainable_tolerance
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
 
@@ -38,7 +38,7 @@ def other_data(loss, rows: int, columns: int, seed: int = 0, noise: float = 1.0)
 def size_at(data, spec, theta, linear=None) -> float:
     """The norm of the gradient, in long doubles."""
     objective = Objective(data, spec, np.zeros(spec.dim) if linear is None else linear)
-    return float(np.linalg.norm(extended.gradient(objective, theta.astype(np.longdouble)).astype(float)))
+    return float(np.linalg.norm(extended_precision.gradient(objective, theta.astype(np.longdouble)).astype(float)))
 
 
 @pytest.mark.parametrize("strength", [1e-2, 1.0])
@@ -115,7 +115,7 @@ def test_hard_data_of_every_kind_are_solved_by_newton(problem, kind, loss, clip,
     """C up to 1e8: what is attainable is attained."""
     X, y = HARD[kind](*other_data(loss, 200, 5))
     data, spec, plain = problem(X, y, loss=loss, clip=clip, strength=strength, norm=5.0)
-    tolerance = max(attainable(spec, data.rows), 1e-6 * spec.lipschitz)
+    tolerance = max(attainable_tolerance(spec, data.rows), 1e-6 * spec.lipschitz)
     theta = minimize(data, spec, tolerance)
     rounded = 2**-52 * np.linalg.norm(theta) * data.rows * spec.smoothness
     assert float(plain(np.longdouble).size(theta)) <= tolerance * (1 + 1e-9) + rounded
@@ -127,7 +127,7 @@ def test_a_linear_term_far_beyond_data_of_every_kind_is_solved_by_newton(problem
     X, y = other_data(loss, 50, 3)
     linear = np.tile([1e6, -1e6, 0.0, 1e5], loss.outputs) * np.repeat(np.arange(1, loss.outputs + 1), 4)
     data, spec, _ = problem(X, y, loss=loss, clip=clip, strength=1e-3)
-    tolerance = attainable(spec, 50, float(np.linalg.norm(linear)) * (1 + 1e-12))
+    tolerance = attainable_tolerance(spec, 50, float(np.linalg.norm(linear)) * (1 + 1e-12))
     theta = minimize(data, spec, tolerance, linear)
     assert np.linalg.norm(theta) == pytest.approx(np.linalg.norm(linear) / 1e-3, rel=1e-2)
     assert size_at(data, spec, theta, linear) <= 2 * tolerance
@@ -154,7 +154,7 @@ def test_many_sparse_coefficients_of_several_classes():
     space = FeatureSpace(3_000, norm=1.0)
     data = enforce(X, y, space, Classes((0, 1, 2)))
     spec = ProblemSpec(Softmax(3), space.radius, 3 * space.size, regularization=0.5)
-    assert spec.width > direction.FACTORED_DIM
+    assert spec.width > newton.FACTORED_DIM
     assert size_at(data, spec, minimize(data, spec, 1e-5)) <= 1e-5
 
 
@@ -183,9 +183,9 @@ def test_the_help_of_the_gram_matrix_saves_products(problem):
     objective = Objective(data, spec, np.zeros(spec.dim))
     gradient, bends = objective.gradient(np.zeros(spec.dim)), objective.bends(np.zeros(spec.dim))
     counts = []
-    for easier in (None, direction._preconditioner(objective, direction.useful_gram(objective))):
+    for easier in (None, newton._preconditioner(objective, newton.preconditioning_gram(objective))):
         products = []
-        direction.conjugate_gradients(
+        newton.conjugate_gradients(
             lambda v, seen=products: seen.append(1) or objective.hessian_product(bends, v), gradient, easier, 1e-6
         )
         counts.append(len(products))

@@ -12,7 +12,7 @@ from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes
 from dperm.erm import minimize as solver
 from dperm.erm.losses import Hinge, HuberHinge, Logistic, SmoothedHinge
-from dperm.erm.rounding import attainable
+from dperm.erm.rounding import attainable_tolerance
 from dperm.erm.spec import ProblemSpec
 
 
@@ -32,7 +32,7 @@ def test_wider_strips_lead_there_without_the_slow_method(loss, seed, monkeypatch
     space = FeatureSpace(10, norm=6.0)
     spec = ProblemSpec(loss, space.radius, space.size, n=8000, regularization=1e-5)
     data = enforce(*heavy_tails(seed, 8000), space, Classes((0, 1)))
-    assert solver.minimize(data, spec, max(1e-6 * spec.lipschitz, attainable(spec, 8000))).shape == (11,)
+    assert solver.minimize(data, spec, max(1e-6 * spec.lipschitz, attainable_tolerance(spec, 8000))).shape == (11,)
 
 
 def test_softer_losses_come_from_wide_to_narrow():

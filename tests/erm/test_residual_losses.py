@@ -210,7 +210,7 @@ def test_losses_are_equal_and_hashable_by_value(loss):
 
 @pytest.mark.parametrize("bad", [0.0, -1.0, math.nan, math.inf, "0.5", None, True, 1e-7, 1e7])
 def test_a_kappa_that_ends_nowhere_is_refused(bad):
-    with pytest.raises(ParameterError, match=r"^kappa must be a number in \[1e-06, 1e\+06\], got .*half the range"):
+    with pytest.raises(ParameterError, match=r"^kappa must be a number in \[1e-06, 1e\+06\], got .*half the label"):
         Huber(bad)
 
 

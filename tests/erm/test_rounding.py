@@ -11,12 +11,12 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from scipy import optimize, sparse
 
-from dperm.erm import extended, rounding
+from dperm.erm import extended_precision, rounding
 from dperm.erm.losses import HuberHinge, Logistic, SmoothedHinge
 from dperm.erm.minimize import minimize
 from dperm.erm.objective import Objective
 from dperm.erm.residual_losses import Huber, Squared
-from dperm.erm.rounding import attainable, gradient_error, longest
+from dperm.erm.rounding import attainable_tolerance, gradient_error, minimizer_norm_bound
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
 
@@ -27,7 +27,7 @@ CLIPPED = [(loss, clip) for loss in [*LOSSES, *RESIDUALS, *SEVERAL] for clip in 
 MEASURED = [(loss, clip) for loss, clip in CLIPPED if clip or loss != Squared()]
 RNG = np.random.default_rng(3)
 ULP = 2.0**-53
-longer = pytest.mark.skipif(extended.ULP >= ULP, reason="long doubles are doubles here")
+longer = pytest.mark.skipif(extended_precision.ULP >= ULP, reason="long doubles are doubles here")
 
 
 def norm(vector) -> float:
@@ -68,12 +68,12 @@ def test_a_gradient_is_no_further_from_the_exact_one_than_claimed(problem, loss,
         with mp.workdps(60):
             reference = plain(mp.mpf)
             exact = reference.gradient(reference.numbers(theta))
-            off = exactly(extended.gradient(objective, theta.astype(np.longdouble))) - exact
+            off = exactly(extended_precision.gradient(objective, theta.astype(np.longdouble))) - exact
             wide_error = float(mp.sqrt(sum(off * off)))
         claimed = gradient_error(spec, 12, norm(theta), norm(linear), height=data.height)
         assert difference(objective.gradient(theta), exact) <= claimed
         assert claimed <= gradient_error(spec, 12, norm(theta), norm(linear))
-        assert wide_error <= claimed * extended.ULP / ULP
+        assert wide_error <= claimed * extended_precision.ULP / ULP
 
 
 @pytest.mark.parametrize("loss", SEVERAL, ids=repr)
@@ -158,7 +158,7 @@ def test_no_minimiser_is_longer_than_longest(problem, loss, clip, pull):
         theta = minimize(data, spec, 1e-6, linear)
         reference = plain()
         found = optimize.minimize(reference.value, theta, jac=reference.gradient, method="BFGS").x
-        bound = longest(spec, 30, norm(linear))
+        bound = minimizer_norm_bound(spec, 30, norm(linear))
         assert max(np.linalg.norm(theta), np.linalg.norm(found)) <= bound
         assert reference.value(theta) <= reference.value(np.zeros(3))
 
@@ -166,17 +166,19 @@ def test_no_minimiser_is_longer_than_longest(problem, loss, clip, pull):
 def test_longest_follows_from_j_at_zero():
     """Without data the minimiser is -b/Lambda; with n records that all pull one way, sqrt(n) enters."""
     spec = ProblemSpec(HuberHinge(0.5), 1.0, 1, regularization=1e-3)
-    assert longest(spec, 0, 2.0) >= 2.0 / 1e-3
-    assert longest(spec, 400) == pytest.approx(2 * longest(spec, 100))
-    assert longest(spec, 100) == pytest.approx(math.sqrt(2 * 100 * 1.0 / 1e-3))
+    assert minimizer_norm_bound(spec, 0, 2.0) >= 2.0 / 1e-3
+    assert minimizer_norm_bound(spec, 400) == pytest.approx(2 * minimizer_norm_bound(spec, 100))
+    assert minimizer_norm_bound(spec, 100) == pytest.approx(math.sqrt(2 * 100 * 1.0 / 1e-3))
 
 
 def test_attainable_leaves_room_beside_the_error_at_the_longest_coefficients():
     spec = ProblemSpec(Logistic(), 3.0, 4, regularization=0.01, weight=2.0)
-    length = longest(spec, 1000, 5.0)
-    assert attainable(spec, 1000, 5.0) >= 2 * gradient_error(spec, 1000, length, 5.0, ulp=extended.ULP)
-    assert attainable(spec, 1000, 5.0) >= spec.strength * ULP * length
-    assert attainable(spec, 1000, 5.0) <= 1e-6 * spec.lipschitz
+    length = minimizer_norm_bound(spec, 1000, 5.0)
+    assert attainable_tolerance(spec, 1000, 5.0) >= 2 * gradient_error(
+        spec, 1000, length, 5.0, ulp=extended_precision.ULP
+    )
+    assert attainable_tolerance(spec, 1000, 5.0) >= spec.strength * ULP * length
+    assert attainable_tolerance(spec, 1000, 5.0) <= 1e-6 * spec.lipschitz
 
 
 @st.composite
@@ -223,16 +225,16 @@ def assert_attained(problem, options) -> None:
     """Lambda over 12 orders of magnitude. theta is rounded to doubles in the end, which moves it by 2^-53 ||theta||."""
     data, spec, plain = problem(**options)
     linear = options["linear"]
-    tolerance = attainable(spec, data.rows, norm(linear))
+    tolerance = attainable_tolerance(spec, data.rows, norm(linear))
     theta = minimize(data, spec, tolerance, linear)
-    assume(extended.ULP < ULP)
+    assume(extended_precision.ULP < ULP)
     reference = plain(np.longdouble)
     with np.errstate(over="ignore"):
         found = float(reference.size(theta))
     slope = data.rows * spec.smoothness + spec.strength
-    error = gradient_error(spec, data.rows, norm(theta), norm(linear), ulp=extended.ULP)
+    error = gradient_error(spec, data.rows, norm(theta), norm(linear), ulp=extended_precision.ULP)
     assert found <= (tolerance + error) * (1 + 1e-9) + 2 * ULP * slope * norm(theta)
-    assert norm(theta) <= 1.01 * longest(spec, data.rows, norm(linear)) + tolerance / spec.strength
+    assert norm(theta) <= 1.01 * minimizer_norm_bound(spec, data.rows, norm(linear)) + tolerance / spec.strength
 
 
 @settings(max_examples=80, suppress_health_check=[HealthCheck.too_slow])
@@ -281,7 +283,7 @@ def test_the_minimiser_is_within_tolerance_over_lambda(problem, loss, strength):
     data, spec, plain = problem(X, y, loss=loss, strength=strength)
     with mp.workdps(40):
         reference = plain(mp.mpf)
-        for tolerance in (attainable(spec, 9), 1e-9, 1e-3):
+        for tolerance in (attainable_tolerance(spec, 9), 1e-9, 1e-3):
             theta = minimize(data, spec, tolerance)
             best = mp.findroot(lambda *t: list(reference.gradient(np.array(t))), [mp.mpf(float(one)) for one in theta])
             off = mp.sqrt(sum((mp.mpf(float(a)) - b) ** 2 for a, b in zip(theta, best, strict=True)))
@@ -308,4 +310,4 @@ def test_a_count_that_forgets_margins_is_noticed(assert_killed):
 
 def test_the_unit_of_rounding_is_that_of_the_arithmetic():
     assert rounding.ULP == np.finfo(np.float64).eps / 2
-    assert extended.ULP <= rounding.ULP
+    assert extended_precision.ULP <= rounding.ULP

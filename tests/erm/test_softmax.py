@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dperm.data.targets import Kind
-from dperm.erm import extended
+from dperm.erm import extended_precision
 from dperm.erm.softmax import Softmax
 from dperm.errors import ParameterError
 
@@ -96,7 +96,7 @@ def test_long_doubles_keep_their_digits(classes):
                 for one, exact in zip(row, truth, strict=True):
                     head = float(one)
                     off = mp.mpf(head) + mp.mpf(float(one - np.longdouble(head))) - share * exact
-                    assert abs(off) <= (40 + 2 * classes) * extended.ULP
+                    assert abs(off) <= (40 + 2 * classes) * extended_precision.ULP
 
 
 @CLASSES
@@ -172,7 +172,7 @@ def test_with_full_caution_the_quadratic_lies_above_the_loss(classes, seed):
 @pytest.mark.parametrize("bad", [2, 1, 0, -3, 3.0, "3", None, True, 2**15])
 def test_fewer_than_three_classes_are_refused(bad):
     with pytest.raises(
-        ParameterError, match=r"^classes must be a whole number from 3 .*Two classes have the logistic loss"
+        ParameterError, match=r"^classes must be a whole number from 3 .*For two classes use the logistic loss"
     ):
         Softmax(bad)
 

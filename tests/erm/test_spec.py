@@ -112,7 +112,7 @@ def test_constants_of_several_classes_are_rounded_up(radius, weight):
 
 def test_strength_has_to_be_chosen_before_it_is_used():
     undecided = spec(regularization=None)
-    with pytest.raises(ParameterError, match="regularization has not been chosen: give C, or let a method plan it"):
+    with pytest.raises(ParameterError, match=r"regularization must be set\. Set C, or let a method plan it"):
         undecided.strength  # noqa: B018
     assert undecided.with_regularization(4.0).strength == 4.0
     assert undecided.with_regularization(4.0).with_regularization(5.0) == undecided.with_regularization(5.0)

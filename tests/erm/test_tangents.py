@@ -16,7 +16,7 @@ from dperm.erm.losses import Hinge, HuberHinge, Logistic, SmoothedHinge
 from dperm.erm.minimize import minimize
 from dperm.erm.objective import Objective
 from dperm.erm.residual_losses import Huber, Pinball, Squared
-from dperm.erm.smoothing import RISE, SmoothPinball, smoothed
+from dperm.erm.smoothing import RISE, SmoothPinball, smooth_loss
 from dperm.erm.softmax import Softmax
 from dperm.erm.spec import ProblemSpec
 from dperm.erm.tangents import tangents, value_error
@@ -48,7 +48,7 @@ def problem(name, rows=700):
     data = enforce(X, labels[loss.labels], SPACE, target[loss.labels])
     weight = 2.0 if loss.labels is Kind.SIGN else 1.0
     spec = ProblemSpec(loss, SPACE.radius, SPACE.size * loss.outputs, regularization=3.0, clip=clip, weight=weight)
-    return data, spec, spec if math.isfinite(loss.curvature) else replace(spec, loss=smoothed(loss, 0.05))
+    return data, spec, spec if math.isfinite(loss.curvature) else replace(spec, loss=smooth_loss(loss, 0.05))
 
 
 def points(spec, count=9):
@@ -107,7 +107,7 @@ def test_gaps_of_kinked_losses_exceed_those_of_smooth_ones_by_a_quarter_of_h(nam
 @pytest.mark.parametrize("width", [0.01, 0.5, 3.0])
 def test_smooth_losses_are_just_above_kinked_ones(loss, limits, width):
     """f <= f_h <= f + h/4, and the slopes of f_h are those of f at its kink; the quarter is needed."""
-    soft, z = smoothed(loss, width), np.linspace(-5, 5, 40_001)
+    soft, z = smooth_loss(loss, width), np.linspace(-5, 5, 40_001)
     limited = None if limits is None else np.full(len(z), limits)
     rise = soft.value(z, limited) - loss.value(z, limited)
     assert rise.min() >= -1e-12
@@ -133,7 +133,7 @@ def test_the_smooth_pinball_loss_has_its_derivatives():
 
 def test_other_losses_are_not_smoothed():
     with pytest.raises(AssumptionError, match="no smooth loss above 'logistic'"):
-        smoothed(Logistic(), 0.1)
+        smooth_loss(Logistic(), 0.1)
     with pytest.raises(ParameterError, match="width must be"):
         SmoothPinball(0.5, 0.0)
 

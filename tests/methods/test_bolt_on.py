@@ -19,11 +19,10 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import AdjacencyError, AssumptionError, ConversionError, DataError, ParameterError
 from dperm.mechanisms import GammaNormMechanism, GaussianMechanism
 from dperm.methods import OutputPerturbation
-from dperm.methods.bolt_on import BoltOn, default_batch
-from dperm.methods.rules import output_regularization
-from dperm.methods.stopped_descent import StoppedDescent, random_order, rounding_error
+from dperm.methods.bolt_on import BoltOn, StoppedDescent, default_batch, random_order, rounding_error
+from dperm.methods.defaults import output_regularization
 from dperm.noise import NotPrivateBits
-from dperm.theory import Passes, constant_step_sensitivity, descent_sensitivity
+from dperm.sensitivity import Passes, constant_step_sensitivity, descent_sensitivity
 
 GOAL = ApproxDP(1.0, 1e-5, "replace_one")
 
@@ -51,7 +50,7 @@ def test_the_noise_is_that_of_output_perturbation(goal, batch, spec):
 def test_lambda_is_chosen_as_for_output_perturbation(spec):
     plan = BoltOn().plan(spec(), GOAL)
     assert plan.spec.regularization == output_regularization(spec(), GOAL).value
-    assert any("Lambda" in reason for reason in plan.why)
+    assert any("Lambda" in reason for reason in map(str, plan.why))
 
 
 def test_constant_steps(spec):
@@ -210,7 +209,7 @@ def test_add_remove_is_refused_with_a_remedy(spec):
 
 
 def test_n_has_to_be_public_and_true(spec, data):
-    with pytest.raises(ParameterError, match="n must be given"):
+    with pytest.raises(ParameterError, match="n must be declared"):
         BoltOn().plan(spec(n=None), GOAL)
     with pytest.raises(DataError, match="n=401"):
         BoltOn().plan(spec(n=401), GOAL).run(data)

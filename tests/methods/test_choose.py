@@ -35,31 +35,31 @@ def problem(loss=None, **changes) -> ProblemSpec:
 def test_a_smooth_loss_gets_objective_perturbation(adjacency, n, loss, delta):
     plan = choose(problem(loss, n=n), ApproxDP(1.0, delta, adjacency))
     assert plan.method == "objective"
-    assert plan.why[0].startswith("Objective perturbation was chosen")
+    assert str(plan.why[0]).startswith("Objective perturbation was chosen")
 
 
 def test_the_reason_for_objective_perturbation_is_true_of_the_problem():
     goal = ApproxDP(1.0, 1e-6, "add_remove")
-    assert "Lambda" not in choose(problem(), goal).why[0]
-    assert "n was not declared, so the choice of Lambda does not use it" in choose(problem(n=None), goal).why[0]
-    assert "Lambda" not in choose(problem(regularization=1e4), goal).why[0]
+    assert "Lambda" not in str(choose(problem(), goal).why[0])
+    assert "n was not declared, so the choice of Lambda does not use it" in str(choose(problem(n=None), goal).why[0])
+    assert "Lambda" not in str(choose(problem(regularization=1e4), goal).why[0])
     softmax = choose(problem(Softmax(3), dim=51, n=None), goal)
-    assert softmax.method == "objective" and "one score" not in softmax.why[0]
-    assert softmax.why[0].endswith(
+    assert softmax.method == "objective" and "one score" not in str(softmax.why[0])
+    assert str(softmax.why[0]).endswith(
         "the choice for 3 scores, needs delta > 0 and a public n, and here n was not declared."
     )
-    assert choose(problem(Softmax(3), dim=51), PureDP(1.0, "add_remove")).why[0].endswith("here delta = 0.")
+    assert str(choose(problem(Softmax(3), dim=51), PureDP(1.0, "add_remove")).why[0]).endswith("here delta = 0.")
 
 
 @LOUD
 @pytest.mark.parametrize("method", ["auto", "gradient"])
 def test_wide_tables_are_not_praised_and_ask_for_a_check(method):
     goal, sentence = ApproxDP(1.0, 1e-6, "replace_one"), "Check the score on public or held-out data"
-    wide = " ".join(choose(problem(dim=2000, n=300), goal, method).why)
+    wide = " ".join(map(str, choose(problem(dim=2000, n=300), goal, method).why))
     assert "With 2000 coefficients and 300 records" in wide and sentence in wide and "wide tables too" not in wide
-    assert sentence in " ".join(choose(problem(dim=50, n=100), goal, method).why)
+    assert sentence in " ".join(map(str, choose(problem(dim=50, n=100), goal, method).why))
     for narrow in (problem(dim=50, n=101), problem(dim=50), problem(Softmax(3), dim=90, n=100)):
-        assert sentence not in " ".join(choose(narrow, goal, method).why)
+        assert sentence not in " ".join(map(str, choose(narrow, goal, method).why))
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
@@ -67,12 +67,12 @@ def test_a_kink_gets_gradient_perturbation_or_a_refusal(adjacency):
     """T42."""
     plan = choose(problem(Hinge()), ApproxDP(1.0, 1e-6, adjacency))
     assert plan.method == "gradient"
-    assert "kink" in plan.why[0]
-    with pytest.raises(AssumptionError, match=r'DP-SGD or posterior.*Give delta > 0, or use the smooth loss="huber_h'):
+    assert "kink" in str(plan.why[0])
+    with pytest.raises(AssumptionError, match=r'DP-SGD or posterior.*Set delta > 0, or use the smooth loss="huber_h'):
         choose(problem(Hinge()), PureDP(1.0, adjacency))
-    with pytest.raises(AssumptionError, match=r"and n=None\. Give a public n, or use .*huber_hinge"):
+    with pytest.raises(AssumptionError, match=r"and n=None\. Set a public n, or use .*huber_hinge"):
         choose(problem(Hinge(), n=None), ApproxDP(1.0, 1e-6, adjacency))
-    with pytest.raises(AssumptionError, match=r"Give delta > 0 and a public n\.$"):
+    with pytest.raises(AssumptionError, match=r"Set delta > 0 and a public n\.$"):
         choose(problem(Pinball(0.3), n=None), PureDP(1.0, adjacency))
 
 
@@ -92,10 +92,10 @@ def test_what_is_said_to_help_with_a_kink_does(method):
 
 @LOUD
 def test_a_clip_that_is_not_used_is_said_to_be_unused():
-    goal, reason = ApproxDP(1.0, 1e-6, "replace_one"), "The clip that was given is not used: this method clips no gradi"
-    assert choose(replace(REGRESSION, clip=0.7), goal, "sufficient").why[0].startswith(reason)
+    goal, reason = ApproxDP(1.0, 1e-6, "replace_one"), "The given clip is not used: this method clips no gradi"
+    assert str(choose(replace(REGRESSION, clip=0.7), goal, "sufficient").why[0]).startswith(reason)
     for plan in (choose(REGRESSION, goal, "sufficient"), choose(replace(REGRESSION, clip=0.7), goal)):
-        assert not any(sentence.startswith(reason) for sentence in plan.why)
+        assert not any(sentence.startswith(reason) for sentence in map(str, plan.why))
 
 
 @LOUD
@@ -109,8 +109,8 @@ def test_too_little_regularization_gets_another_method(adjacency):
     assert choose(problem(loss, regularization=tight), approx).method == "gradient"
     assert choose(problem(loss, regularization=tight), pure).method == "output"
     assert choose(problem(loss, regularization=tight, n=None), approx).method == "output"
-    assert "Lambda = 0.1 is" in choose(problem(loss, regularization=tight), approx).why[0]
-    assert "T43a" in choose(problem(loss, regularization=tight), pure).why[0]
+    assert "Lambda = 0.1 is" in str(choose(problem(loss, regularization=tight), approx).why[0])
+    assert "T43a" in str(choose(problem(loss, regularization=tight), pure).why[0])
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
@@ -142,7 +142,7 @@ def test_names_stand_for_methods(name, method):
     plan = choose(problem(), goal, name)
     assert plan.method == name
     assert choose(problem(), goal, method) == plan
-    assert "was chosen" not in plan.why[0].split(":")[0]
+    assert "was chosen" not in str(plan.why[0]).split(":")[0]
 
 
 def test_parameters_of_a_method_object_are_kept():
@@ -171,7 +171,7 @@ def test_the_logistic_loss_is_clipped_at_half_the_radius_unless_told_otherwise(m
     plan = choose(problem(radius=3.0), goal, method)
     assert plan.spec.clip == 1.5
     assert plan.spec.lipschitz == pytest.approx(1.5)
-    assert any("clipped at 1.5, 0.5 of the radius" in sentence for sentence in plan.why)
+    assert any("clipped at 1.5, 0.5 of the radius" in sentence for sentence in map(str, plan.why))
     assert choose(problem(radius=3.0, clip=3.0), goal, method).spec.clip == 3.0
     assert choose(problem(HuberHinge(0.5), radius=3.0), goal, method).spec.clip is None
 
@@ -221,14 +221,14 @@ def test_why_says_that_pure_noise_was_less():
     for method in ("objective", "output"):
         few = choose(problem(dim=3, n=10_000), ApproxDP(1.0, 1e-6, "replace_one"), method)
         many = choose(problem(dim=300, n=10_000), ApproxDP(1.0, 1e-6, "replace_one"), method)
-        assert any("delta = 0 too" in reason for reason in few.why)
-        assert not any("delta = 0 too" in reason for reason in many.why)
+        assert any("delta = 0 too" in reason for reason in map(str, few.why))
+        assert not any("delta = 0 too" in reason for reason in map(str, many.why))
 
 
 def test_a_plan_prints_its_reasons_and_numbers():
     plan = choose(problem(n=10_000), ApproxDP(1.0, 1e-6, "replace_one"))
     told = str(plan)
-    assert all(reason in told for reason in plan.why)
+    assert all(str(reason) in told for reason in plan.why)
     assert f"regularization = {plan.spec.regularization}" in told
 
 
@@ -277,7 +277,7 @@ def test_every_loss_and_goal_has_a_method(spec, goal, method, adjacency):
     asked = ApproxDP(epsilon, delta, adjacency) if delta else PureDP(epsilon, adjacency)
     plan = choose(spec, asked)
     assert plan.method == method
-    assert "was chosen" in plan.why[0] or "were chosen" in plan.why[0]
+    assert "was chosen" in str(plan.why[0]) or "were chosen" in str(plan.why[0])
     assert account(plan.event, adjacency).delta(epsilon * (1 + 1e-12)) <= delta * (1 + 1e-9)
 
 
@@ -298,7 +298,7 @@ def test_gradients_are_clipped_where_nothing_was_said_and_the_reasons_say_where(
     goal = ApproxDP(1.0, 1e-6, "replace_one")
     plan = choose(replace(REGRESSION, radius=2.0), goal)
     assert plan.spec.clip == 0.5
-    assert any("clipped at 0.5" in sentence and "Huber" in sentence for sentence in plan.why)
+    assert any("clipped at 0.5" in sentence and "Huber" in sentence for sentence in map(str, plan.why))
     assert choose(SEVERAL, goal).spec.clip == 0.5
     assert choose(SEVERAL, goal, "objective").spec.clip is None
     assert choose(REGRESSION, goal, "sufficient").spec.clip is None

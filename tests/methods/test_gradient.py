@@ -15,9 +15,9 @@ from dperm.erm.rounding import gradient_error
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import ConversionError, ParameterError
 from dperm.methods import GradientPerturbation
-from dperm.methods.descent import Descent, default_descent, descend, projected
+from dperm.methods.descent import DescentSettings, default_descent, descend, project
 from dperm.methods.gradient import default_projection
-from dperm.methods.published import dpgd_sigma
+from dperm.methods.literature import dpgd_sigma
 from dperm.privacy.gaussian_profile import mu_for
 
 
@@ -70,7 +70,7 @@ def test_the_default_projection_is_wide_and_bounds_rounding_where_it_can(loss, n
 def test_what_is_given_is_used(spec):
     method = GradientPerturbation(steps=7, step_size=0.3, momentum=0.5, average=0.25, projection=2.0)
     plan = method.plan(spec(), GDP(1.0, "replace_one"))
-    assert plan.descent == Descent(7, 0.3, 0.5, 0.25, 2.0)
+    assert plan.descent == DescentSettings(7, 0.3, 0.5, 0.25, 2.0)
     assert plan.descent.averaged == 2
     told = plan.describe()
     assert told["steps"] == 7
@@ -106,7 +106,7 @@ def test_pure_goals_are_refused_with_a_remedy(goal, spec):
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 def test_the_normaliser_has_to_be_public(adjacency, spec):
     """T45."""
-    with pytest.raises(ParameterError, match=r"n must be given.*T45.*Declare"):
+    with pytest.raises(ParameterError, match=r"n must be declared.*T45.*rough public number"):
         GradientPerturbation().plan(spec(n=None), GDP(1.0, adjacency))
 
 
@@ -116,9 +116,9 @@ def test_the_default_descent_follows_the_horizon():
     given = ProblemSpec(Logistic(), 2.0, 100, n=10**6, clip=1.0)
     strength = 2.0 * (1.0 / mu_for(1.0, 1e-5)) / 2
     near = default_descent(given, goal, 1000)
-    assert near == Descent(100, pytest.approx(1000 / strength / 100), 0.0, 0.5)
+    assert near == DescentSettings(100, pytest.approx(1000 / strength / 100), 0.0, 0.5)
     far = default_descent(given, goal, 10_000)
-    assert far == Descent(round(0.1 * 10_000 / strength / 2.0), 2.0, 0.9, 0.5)
+    assert far == DescentSettings(round(0.1 * 10_000 / strength / 2.0), 2.0, 0.9, 0.5)
     assert default_descent(given, goal, 10**6).steps == 300
     assert default_descent(given.with_regularization(10 * strength), goal, 1000).step_size < near.step_size / 9
     kinked = default_descent(ProblemSpec(Hinge(), 2.0, 100, n=1000), goal, 1000)
@@ -134,22 +134,22 @@ def test_the_default_descent_follows_the_horizon():
 def test_descent_without_noise_finds_the_minimum_and_averages_the_end():
     target = np.array([1.0, -2.0, 0.5])
     scales = np.array([1.0, 0.3, 0.1])
-    found = descend(lambda theta: scales * (theta - target), Descent(400, 0.5, 0.9, 0.5, 100.0), 3)
+    found = descend(lambda theta: scales * (theta - target), DescentSettings(400, 0.5, 0.9, 0.5, 100.0), 3)
     assert found == pytest.approx(target, abs=1e-3)
     steps = []
-    descend(lambda theta: steps.append(theta) or np.ones(1), Descent(3, 1.0, 0.0, 0.0, 1.5), 1)
+    descend(lambda theta: steps.append(theta) or np.ones(1), DescentSettings(3, 1.0, 0.0, 0.0, 1.5), 1)
     assert [float(theta[0]) for theta in steps] == [0.0, -1.0, -1.5]
-    last = descend(lambda theta: np.ones(1), Descent(4, 1.0, 0.0, 0.0, 100.0), 1)
-    half = descend(lambda theta: np.ones(1), Descent(4, 1.0, 0.0, 0.5, 100.0), 1)
-    heavy = descend(lambda theta: np.ones(1), Descent(3, 1.0, 0.5, 0.0, 100.0), 1)
+    last = descend(lambda theta: np.ones(1), DescentSettings(4, 1.0, 0.0, 0.0, 100.0), 1)
+    half = descend(lambda theta: np.ones(1), DescentSettings(4, 1.0, 0.0, 0.5, 100.0), 1)
+    heavy = descend(lambda theta: np.ones(1), DescentSettings(3, 1.0, 0.5, 0.0, 100.0), 1)
     assert (last[0], half[0], heavy[0]) == (-4.0, -3.5, -4.25)
 
 
 def test_iterates_stay_in_the_ball():
     inside, outside = np.array([0.3, 0.4]), np.array([30.0, 40.0])
-    assert (projected(inside, 1.0) == inside).all()
-    assert np.linalg.norm(projected(outside, 1.0)) <= Descent(1, 1.0, 0.0, 0.0, 1.0).longest
-    assert projected(outside, 1.0) == pytest.approx([0.6, 0.8])
+    assert (project(inside, 1.0) == inside).all()
+    assert np.linalg.norm(project(outside, 1.0)) <= DescentSettings(1, 1.0, 0.0, 0.0, 1.0).longest
+    assert project(outside, 1.0) == pytest.approx([0.6, 0.8])
 
 
 def test_the_exact_noise_as_a_function():

@@ -8,7 +8,7 @@ from dperm import ApproxDP
 from dperm.accounting import account
 from dperm.mechanisms.calibration import covers
 from dperm.methods.sampled_noise import (
-    Part,
+    JointSums,
     SampledSums,
     joint_multiplier,
     joint_noise,
@@ -27,13 +27,13 @@ def goal(adjacency: str) -> ApproxDP:
 
 @BOTH
 def test_one_part_is_the_noise_of_its_own(adjacency):
-    assert joint_noise([Part(STEPS)], goal(adjacency)) == (sampled_noise(STEPS, goal(adjacency)),)
+    assert joint_noise([JointSums(STEPS)], goal(adjacency)) == (sampled_noise(STEPS, goal(adjacency)),)
 
 
 @BOTH
 def test_all_parts_together_meet_the_goal_and_not_much_more(adjacency):
     wanted = goal(adjacency)
-    noises = joint_noise([Part(STEPS), Part(SNAPSHOTS, 4.0)], wanted)
+    noises = joint_noise([JointSums(STEPS), JointSums(SNAPSHOTS, 4.0)], wanted)
     event = total_event(noises)
     assert covers(wanted, event)
     assert account(event, adjacency).epsilon(wanted.delta) > 0.9999 * wanted.epsilon
@@ -45,6 +45,6 @@ def test_all_parts_together_meet_the_goal_and_not_much_more(adjacency):
 
 @BOTH
 def test_errors_of_any_part_cost_noise(adjacency):
-    parts = [Part(STEPS), Part(SNAPSHOTS, 4.0)]
+    parts = [JointSums(STEPS), JointSums(SNAPSHOTS, 4.0)]
     ideal = joint_multiplier(parts, goal(adjacency))
     assert 1.0001 * ideal < joint_noise(parts, goal(adjacency))[0].scale < 1.01 * ideal

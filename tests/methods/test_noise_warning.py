@@ -16,7 +16,7 @@ from dperm.erm.residual_losses import Squared
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import DpermWarning
 from dperm.methods import choose
-from dperm.methods.noise_ratio import effective_directions, least_label_deviation, noise_ratio
+from dperm.methods.noise_warning import effective_directions, least_label_deviation, noise_ratio
 from dperm.sklearn import PrivateLinearRegression, PrivateLogisticRegression
 
 

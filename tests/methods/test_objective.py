@@ -16,19 +16,18 @@ from dperm.erm.losses import Hinge, HuberHinge, Logistic
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.methods import ObjectivePerturbation
+from dperm.methods.defaults import determinant_floor, objective_regularization
 from dperm.methods.linear_term import GammaNormTerm, GaussianTerm
-from dperm.methods.perturbation import (
-    OUTPUT_SHARE,
-    determinant_is_free,
-    gaussian_perturbation,
-    objective_share,
-    output_mu,
-    pure_perturbation,
-    residual,
-)
-from dperm.methods.rules import determinant_floor, objective_regularization
+from dperm.methods.objective import gaussian_perturbation, pure_perturbation
 from dperm.noise import NotPrivateBits
 from dperm.privacy import Adjacency
+from dperm.sensitivity import (
+    approximate_minimizer_sensitivity,
+    coefficient_noise_mu,
+    determinant_is_free,
+    objective_share,
+)
+from dperm.sensitivity.objective import OUTPUT_SHARE
 
 ADJACENCIES = (("add_remove", 1), ("replace_one", 2))
 
@@ -119,7 +118,7 @@ def test_the_privacy_loss_of_pure_noise_in_one_dimension_is_epsilon_and_no_more(
 @pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.1])
 def test_the_shares_of_the_two_noises_add_up(epsilon, delta):
     """T43: P(Z > epsilon - own) <= delta - rest for the loss Z ~ N(mu^2/2, mu^2), and not much less."""
-    mu = output_mu(epsilon, delta)
+    mu = coefficient_noise_mu(epsilon, delta)
     own, rest = objective_share(epsilon, delta)
     assert own < epsilon
     assert rest < delta
@@ -151,7 +150,9 @@ def test_two_approximate_minimisers_are_apart_by_twice_the_residual_over_lambda_
         given = spec(HuberHinge(0.5), regularization=20.0)
         plan = method.plan(given, ApproxDP(1.0, 1e-5, adjacency))
         wanted = 2 * (plan.tolerance + plan.linear_term.rounding) / 20.0
-        assert plan.output_noise.sensitivity == residual(given, plan.tolerance, plan.linear_term)
+        assert plan.output_noise.sensitivity == approximate_minimizer_sensitivity(
+            given, plan.tolerance, rounding=plan.linear_term.rounding
+        )
         assert plan.output_noise.sensitivity == pytest.approx(wanted, rel=1e-12, abs=0)
         found.add(round(plan.output_noise.sensitivity / 1e-7))
     assert len(found) == 1

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dperm.errors import ParameterError
-from dperm.methods.descent import Descent, descend
+from dperm.methods.descent import DescentSettings, descend
 from dperm.methods.optimizers import Adam, AdamW, Momentum, Optimizer, Schedule
 
 STEPS = 12
@@ -20,7 +20,7 @@ def gradients(theta: np.ndarray) -> np.ndarray:
     return CURVES * (theta - TARGET)
 
 
-def walked(optimizer: Optimizer, steps: int = STEPS) -> np.ndarray:
+def run_optimizer(optimizer: Optimizer, steps: int = STEPS) -> np.ndarray:
     """All iterates from 0 along the gradients of a quadratic."""
     walk, theta, seen = optimizer.start(3, steps), np.zeros(3), []
     for _ in range(steps):
@@ -69,39 +69,39 @@ def adam(eta: float, b1: float, b2: float, stable: float, decay: float, schedule
 @pytest.mark.parametrize("schedule", ["constant", "linear", "cosine"])
 @pytest.mark.parametrize("m", [0.0, 0.9])
 def test_momentum(m, schedule):
-    assert walked(Momentum(0.1, m, schedule)) == pytest.approx(heavy_ball(0.1, m, schedule), rel=1e-12)
+    assert run_optimizer(Momentum(0.1, m, schedule)) == pytest.approx(heavy_ball(0.1, m, schedule), rel=1e-12)
 
 
 @pytest.mark.parametrize("schedule", ["constant", "linear", "cosine"])
 def test_adam_and_adamw(schedule):
     plain = adam(0.2, 0.8, 0.95, 0.01, 0.0, schedule)
-    assert walked(Adam(0.2, 0.8, 0.95, 0.01, schedule)) == pytest.approx(plain, rel=1e-10)
+    assert run_optimizer(Adam(0.2, 0.8, 0.95, 0.01, schedule)) == pytest.approx(plain, rel=1e-10)
     decayed = adam(0.2, 0.8, 0.95, 0.01, 0.5, schedule)
-    assert walked(AdamW(0.2, 0.8, 0.95, 0.01, 0.5, schedule)) == pytest.approx(decayed, rel=1e-10)
+    assert run_optimizer(AdamW(0.2, 0.8, 0.95, 0.01, 0.5, schedule)) == pytest.approx(decayed, rel=1e-10)
     assert np.abs(plain - decayed).max() > 0.05
 
 
 def test_the_first_step_of_adam_has_the_step_size_in_every_coordinate():
     """Whatever the gradients' scale: without its bias, m / sqrt(v) is 1 at first."""
-    first = walked(Adam(0.3), 1)[0]
+    first = run_optimizer(Adam(0.3), 1)[0]
     assert first == pytest.approx(0.3 * np.sign(TARGET), rel=1e-6)
 
 
 def test_momentum_walks_as_the_descent_of_gradient_perturbation_does():
     """Without a projection the velocity is the last difference over -eta: two formulas of the same heavy ball."""
-    found = walked(Momentum(0.05, 0.9), 40)
-    assert found[-1] == pytest.approx(descend(gradients, Descent(40, 0.05, 0.9, 0.0), 3), rel=1e-10)
+    found = run_optimizer(Momentum(0.05, 0.9), 40)
+    assert found[-1] == pytest.approx(descend(gradients, DescentSettings(40, 0.05, 0.9, 0.0), 3), rel=1e-10)
 
 
 @pytest.mark.parametrize("optimizer", [Momentum(0.2, 0.5), Adam(0.05), AdamW(0.05, decay=0.0)], ids=repr)
 def test_they_find_a_minimum(optimizer):
-    assert walked(optimizer, 600)[-1] == pytest.approx(TARGET, abs=1e-2)
+    assert run_optimizer(optimizer, 600)[-1] == pytest.approx(TARGET, abs=1e-2)
 
 
 @pytest.mark.parametrize("optimizer", [Momentum(0.2, 0.5), Adam(0.05), AdamW(0.05)], ids=repr)
 def test_every_start_is_anew(optimizer):
     """A rule is frozen; what a walk remembers is its own."""
-    assert (walked(optimizer) == walked(optimizer)).all()
+    assert (run_optimizer(optimizer) == run_optimizer(optimizer)).all()
     assert isinstance(optimizer, Optimizer)
 
 

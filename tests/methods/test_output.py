@@ -14,10 +14,10 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms import GammaNormMechanism, GaussianMechanism, LaplaceMechanism
 from dperm.methods import OutputPerturbation
-from dperm.methods.constants import output_sensitivity
-from dperm.methods.rules import output_regularization
+from dperm.methods.defaults import output_regularization
 from dperm.privacy import Adjacency
 from dperm.privacy.gaussian_profile import mu_for
+from dperm.sensitivity import output_sensitivity
 
 
 @pytest.mark.parametrize(("adjacency", "records"), [("replace_one", 2), ("add_remove", 1)])

@@ -4,6 +4,7 @@
 
 import json
 import math
+import pickle
 
 import pytest
 
@@ -11,11 +12,11 @@ from dperm import GDP, RDP, ZCDP, ApproxDP, PureDP
 from dperm.accounting import MemoryBudget, account, event_to_json
 from dperm.accounting.event import Event
 from dperm.erm.losses import Hinge, HuberHinge, Logistic, SmoothedHinge
-from dperm.erm.rounding import attainable
+from dperm.erm.rounding import attainable_tolerance
 from dperm.mechanisms.run import Facts
-from dperm.methods import GradientPerturbation, Method, ObjectivePerturbation, OutputPerturbation
-from dperm.methods.perturbation import OUTPUT_SHARE
+from dperm.methods import GradientPerturbation, Method, ObjectivePerturbation, OutputPerturbation, choose
 from dperm.methods.plan import MOST_ROWS, row_limit, solver_tolerance
+from dperm.sensitivity.objective import OUTPUT_SHARE
 
 ADJACENCIES = ("add_remove", "replace_one")
 SMOOTH = (Logistic(), HuberHinge(0.5), SmoothedHinge(0.5))
@@ -54,7 +55,7 @@ def test_a_plan_says_all_before_data_are_read_and_a_budget_of_the_goal_covers_it
     assert isinstance(plan.facts, Facts)
     assert plan.goal == plan.facts.goal == goal
     assert plan.why
-    assert all(sentence.endswith(".") for sentence in plan.why)
+    assert all(str(reason).endswith(".") for reason in plan.why)
     assert json.loads(json.dumps(plan.describe(), allow_nan=False))["method"] == plan.method
     assert {"T31", "T45"} & set(plan.theorems)
     assert "T54" in plan.theorems
@@ -91,7 +92,7 @@ def test_a_given_regularization_is_kept_and_a_missing_one_is_chosen(method, spec
     assert method.plan(spec(regularization=7.0), goal).spec.strength == 7.0
     chosen = method.plan(spec(), goal)
     assert chosen.spec.strength > 0
-    assert any("Lambda" in sentence and "C =" in sentence for sentence in chosen.why)
+    assert any("Lambda" in sentence and "C =" in sentence for sentence in map(str, chosen.why))
 
 
 def test_gradient_perturbation_needs_no_regularization(spec):
@@ -131,11 +132,11 @@ def test_the_tolerance_is_attainable_and_small(n, spec):
     given = spec(n=n, regularization=10.0)
     for linear in (0.0, 1e3):
         tolerance = solver_tolerance(given, linear=linear)
-        assert tolerance >= attainable(given, row_limit(n), linear)
+        assert tolerance >= attainable_tolerance(given, row_limit(n), linear)
         assert 1e-6 * given.lipschitz <= tolerance <= 2e-5 * given.lipschitz
     assert solver_tolerance(spec(n=100, regularization=10.0)) == 1e-6 * given.lipschitz
     many = spec(n=10**11, regularization=1e-3)
-    assert solver_tolerance(many) == attainable(many, row_limit(10**11)) > 2e-5 * given.lipschitz
+    assert solver_tolerance(many) == attainable_tolerance(many, row_limit(10**11)) > 2e-5 * given.lipschitz
     assert MOST_ROWS == row_limit(None)
 
 
@@ -145,4 +146,21 @@ def test_plans_compare_and_events_survive_json(spec):
         plan = method.plan(spec(), goal)
         assert plan == method.plan(spec(), goal)
         assert "dperm_event" in event_to_json(plan.event)
-        assert plan.because("First.").why == ("First.", *plan.why)
+        assert tuple(map(str, plan.because("First.").why)) == ("First.", *map(str, plan.why))
+
+
+def test_reasons_are_facts_with_codes_and_plain_values(spec):
+    goal = ApproxDP(1.0, 1e-5, "replace_one")
+    for method in (ObjectivePerturbation(), OutputPerturbation(), GradientPerturbation()):
+        plan = method.plan(spec(), goal).because("A note of one's own.")
+        assert plan.why[0].code == "note" and f"noise.{plan.method}" in [reason.code for reason in plan.why]
+        assert all(json.loads(json.dumps(reason.as_dict(), allow_nan=False)) for reason in plan.why)
+        assert hash(plan) == hash(pickle.loads(pickle.dumps(plan)))
+        assert pickle.loads(pickle.dumps(plan)).why == plan.why
+
+
+def test_arguments_in_reasons_are_spelled_by_the_front_end(spec):
+    plan = choose(spec(n=5000), ApproxDP(1.0, 1e-5, "replace_one"))
+    (clipped,) = (reason for reason in plan.why if reason.code == "clip.default")
+    assert "Set clip=1.0 for" in str(clipped)
+    assert "Set --clip 1.0 for" in clipped.describe(lambda name, value: f"--{name} {value}")

@@ -177,7 +177,7 @@ def test_data_bounded_otherwise_than_planned_are_refused(spec, data):
     for wrong in (wide, heavy):
         with pytest.raises(ParameterError, match="at most those of the plan"):
             plan.run(lambda wrong=wrong: wrong, bits=NoBits())
-    with pytest.raises(DataError, match="made for 4 coefficients"):
+    with pytest.raises(DataError, match="columns of the plan for 4 coefficients"):
         plan.run(lambda: bare, bits=NoBits())
     light = enforce(X, y, FeatureSpace(3, norm=0.5), Classes((0, 1), (1.0, 0.5)))
     assert plan.run(lambda: light).value.shape == (4,)

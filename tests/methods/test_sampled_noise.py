@@ -250,7 +250,7 @@ def test_noise_is_drawn_on_the_grid_with_its_scale():
 @BOTH
 @pytest.mark.parametrize("make", [GDP, ZCDP, PureDP])
 def test_other_goals_are_refused_with_a_remedy(make, adjacency):
-    with pytest.raises(ConversionError, match=r'^method="sgd" needs delta > 0.*Give delta > 0\..*"gradient"'):
+    with pytest.raises(ConversionError, match=r'^method="sgd" needs delta > 0.*Set delta > 0\..*"gradient"'):
         sampled_noise(sums(), make(1.0, adjacency))
     with pytest.raises(ConversionError, match="delta > 0"):
         sampled_noise(sums(), RDP([(2.0, 0.1)], adjacency))

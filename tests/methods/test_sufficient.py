@@ -18,8 +18,7 @@ from dperm.erm.moments import Moments, moments
 from dperm.erm.residual_losses import Huber, Pinball, Squared
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, DataError, ParameterError
-from dperm.methods.adaptive_ridge import AdaptiveRidge
-from dperm.methods.sufficient import SufficientStatistics, packed, unpacked
+from dperm.methods.sufficient import AdaptiveRidge, SufficientStatistics, pack_moments, unpack_moments
 from dperm.noise import NotPrivateBits
 
 GOAL = ApproxDP(1.0, 1e-6, "replace_one")
@@ -86,9 +85,9 @@ def test_packing_keeps_everything_but_the_last_bits():
     rng = np.random.default_rng(1)
     gram = rng.normal(size=(6, 6))
     found = Moments(gram + gram.T, rng.normal(size=6))
-    vector = packed(found, 2.5)
+    vector = pack_moments(found, 2.5)
     assert len(vector) == 6 * 7 // 2 + 6
-    back = unpacked(vector, 2.5, 6)
+    back = unpack_moments(vector, 2.5, 6)
     assert back.gram == pytest.approx(found.gram, rel=1e-15)
     assert back.cross == pytest.approx(found.cross, rel=1e-15)
     long = math.hypot(float(np.linalg.norm(found.gram)), 2.5 * float(np.linalg.norm(found.cross)))

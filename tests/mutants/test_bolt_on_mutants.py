@@ -13,7 +13,7 @@ import pytest
 from dperm.erm.losses import Logistic
 from dperm.erm.residual_losses import Squared
 from dperm.erm.spec import ProblemSpec
-from dperm.methods import bolt_on, stopped_descent
+from dperm.methods import bolt_on
 from dperm.methods.bolt_on import BoltOn
 
 
@@ -30,7 +30,7 @@ attacks = attack("test_bolt_on_privacy")
 
 
 def bolted(module: ModuleType) -> Any:
-    """`BoltOn` with the parts of a mutant of stopped_descent, as a context."""
+    """`BoltOn` with the parts of a mutant, as a context."""
     context = pytest.MonkeyPatch()
     for name in ("StoppedDescent", "last_iterate", "rounding_error", "sensitivity"):
         context.setattr(bolt_on, name, getattr(module, name))
@@ -127,7 +127,7 @@ METHOD = {
 @pytest.mark.parametrize("name", DESCENT)
 def test_unsafe_mutants_of_the_descent_are_killed(name, assert_killed):
     check, old, new = DESCENT[name]
-    assert_killed(check, stopped_descent.__name__, old, new)
+    assert_killed(check, bolt_on.__name__, old, new)
 
 
 @pytest.mark.parametrize("name", METHOD)

@@ -27,9 +27,9 @@ from dperm.methods import ObjectivePerturbation
 from dperm.methods import gradient as gradient_module
 from dperm.methods import objective as objective_module
 from dperm.methods import output as output_module
-from dperm.methods import perturbation as perturbation_module
 from dperm.noise import NotPrivateBits
 from dperm.privacy import Adjacency
+from dperm.sensitivity import objective as objective_sensitivity
 
 ADD_REMOVE, REPLACE_ONE = Adjacency.ADD_REMOVE, Adjacency.REPLACE_ONE
 LINE = FeatureSpace(1, norm=1.0, intercept=False)
@@ -71,8 +71,27 @@ def instead(owner: Any, **parts: Any) -> Any:
     return Replaced()
 
 
-def solutions_stay_within_the_sensitivity(constants: ModuleType) -> None:
-    with instead(output_module, output_sensitivity=constants.output_sensitivity):
+SCALES = (
+    "approximate_minimizer_sensitivity",
+    "determinant_is_free",
+    "gamma_norm_scale",
+    "gaussian_scale",
+    "objective_share",
+    "relative_curvature",
+    "require_determinant_charge",
+)
+
+
+def perturbed_by(module: ModuleType) -> Any:
+    """Objective perturbation with a mutant of its noise, or of the sensitivities and scales behind the noise."""
+    if hasattr(module, "pure_perturbation"):
+        names = ("gaussian_perturbation", "pure_perturbation")
+        return instead(objective_module, **{name: getattr(module, name) for name in names})
+    return instead(objective_module, **{name: getattr(module, name) for name in SCALES if hasattr(module, name)})
+
+
+def solutions_stay_within_the_sensitivity(sensitivity: ModuleType) -> None:
+    with instead(output_module, output_sensitivity=sensitivity.output_sensitivity):
         for adjacency in (ADD_REMOVE, REPLACE_ONE):
             found = output.case("Huber hinge", output.Dressing())
             assert output.share_of_the_bound(found, adjacency) <= 1
@@ -89,19 +108,19 @@ def pure_loss_is_covered(plan: Any, radius: float = 1.0, weights: tuple[float, f
 
 
 def pure_noise_is_enough(perturbation: ModuleType) -> None:
-    with instead(objective_module, pure_perturbation=perturbation.pure_perturbation):
+    with perturbed_by(perturbation):
         for adjacency in (ADD_REMOVE, REPLACE_ONE):
             pure_loss_is_covered(objective.pure_plan(objective.spec_of("Huber hinge"), adjacency))
 
 
 def the_determinant_of_a_clipped_loss_is_charged(perturbation: ModuleType) -> None:
-    with instead(objective_module, pure_perturbation=perturbation.pure_perturbation):
+    with perturbed_by(perturbation):
         pure_loss_is_covered(objective.pure_plan(objective.free_spec(REPLACE_ONE, 1.0), REPLACE_ONE), 2.0)
 
 
 def the_determinant_is_free_from_t36b_s_lambda_on(perturbation: ModuleType) -> None:
     """Not at a quarter of it, R^2/epsilon = 40."""
-    with instead(objective_module, pure_perturbation=perturbation.pure_perturbation):
+    with perturbed_by(perturbation):
         for strength in (11.0, 42.0):
             spec = objective.free_spec(ADD_REMOVE, None).with_regularization(strength)
             pure_loss_is_covered(objective.pure_plan(spec, ADD_REMOVE, 0.1), 2.0)
@@ -109,18 +128,18 @@ def the_determinant_is_free_from_t36b_s_lambda_on(perturbation: ModuleType) -> N
 
 def replacements_need_twice_t36b_s_lambda(perturbation: ModuleType) -> None:
     spec = replace(objective.free_spec(ADD_REMOVE, None), dim=2)
-    with instead(objective_module, pure_perturbation=perturbation.pure_perturbation):
+    with perturbed_by(perturbation):
         objective.assert_crossed_records_are_covered(objective.pure_plan(spec, REPLACE_ONE))
 
 
 def gaussian_noise_is_enough(perturbation: ModuleType) -> None:
-    with instead(objective_module, gaussian_perturbation=perturbation.gaussian_perturbation):
+    with perturbed_by(perturbation):
         plan = objective.gaussian_plan(objective.spec_of("Huber hinge", strength=1.0), ADD_REMOVE)
         objective.largest_share_of_delta(plan, objective.pairs(1.0, ADD_REMOVE, objective.FEW))
 
 
 def replacements_are_covered(accounting: ModuleType) -> None:
-    with instead(perturbation_module, objective_noise_multiplier=accounting.objective_noise_multiplier):
+    with instead(objective_module, objective_noise_multiplier=accounting.objective_noise_multiplier):
         plan = objective.gaussian_plan(objective.spec_of("Huber hinge", strength=1000.0), REPLACE_ONE)
         objective.largest_share_of_delta(plan, objective.pairs(1.0, REPLACE_ONE, objective.FEW))
 
@@ -132,8 +151,7 @@ def the_profile_covers_removals(accounting: ModuleType) -> None:
 
 
 def the_solver_s_ball_is_covered(perturbation: ModuleType) -> None:
-    found = {name: getattr(perturbation, name) for name in ("gaussian_perturbation", "pure_perturbation")}
-    with instead(objective_module, **found):
+    with perturbed_by(perturbation):
         spec = objective.spec_of("clipped logistic", dim=3)
         for plan in (objective.gaussian_plan(spec, REPLACE_ONE), objective.pure_plan(spec, REPLACE_ONE)):
             objective.assert_the_blur_covers_the_ball(plan)
@@ -210,7 +228,7 @@ def rows_are_not_counted(methods_gradient: ModuleType) -> None:
 
 
 def descents_take_their_steps_within_the_projection(descent: ModuleType) -> None:
-    found = descent.Descent(steps=9, step_size=1.0, momentum=0.5, average=0.5, projection=3.0)
+    found = descent.DescentSettings(steps=9, step_size=1.0, momentum=0.5, average=0.5, projection=3.0)
     seen = []
     descent.descend(lambda theta: seen.append(theta.copy()) or np.ones(4), found, 4)
     assert len(seen) == 9
@@ -229,12 +247,12 @@ def linear_terms_have_their_law(linear_term: ModuleType) -> None:
 
 
 def both_tails_of_a_regression_are_covered(perturbation: ModuleType) -> None:
-    with instead(objective_module, gaussian_perturbation=perturbation.gaussian_perturbation):
+    with perturbed_by(perturbation):
         regression.assert_both_tails_are_covered(regression.two_tailed_plan())
 
 
 def both_tails_are_in_the_profile(accounting: ModuleType) -> None:
-    with instead(perturbation_module, objective_noise_multiplier=accounting.objective_noise_multiplier):
+    with instead(objective_module, objective_noise_multiplier=accounting.objective_noise_multiplier):
         regression.assert_both_tails_are_covered(regression.two_tailed_plan())
 
 
@@ -278,12 +296,12 @@ def softmax_determinants_are_covered(loss_module: ModuleType) -> None:
 
 
 def softmax_determinants_are_charged(perturbation: ModuleType) -> None:
-    with instead(objective_module, pure_perturbation=perturbation.pure_perturbation):
+    with perturbed_by(perturbation):
         softmax.assert_the_determinant_is_covered(softmax.pure_plan(softmax.spec_of(strength=8.0), ADD_REMOVE))
 
 
 def softmax_determinants_count_every_class(accounting: ModuleType) -> None:
-    with instead(perturbation_module, softmax_determinant_loss=accounting.softmax_determinant_loss):
+    with instead(objective_sensitivity, softmax_determinant_loss=accounting.softmax_determinant_loss):
         softmax.assert_the_determinant_is_covered(softmax.pure_plan(softmax.spec_of(strength=8.0), ADD_REMOVE))
 
 
@@ -320,35 +338,35 @@ class Mutant:
 MUTANTS = [
     Mutant(
         "a replacement moves the minimiser once, not twice (T30)",
-        "dperm.methods.constants",
+        "dperm.sensitivity.minimizer",
         "else 2 * spec.lipschitz",
         "else spec.lipschitz",
         solutions_stay_within_the_sensitivity,
     ),
     Mutant(
         "strong convexity counts twice (T30, C0.3)",
-        "dperm.methods.constants",
-        "/ Fraction(spec.strength))",
-        "/ Fraction(2 * spec.strength))",
+        "dperm.sensitivity.minimizer",
+        "adjacency)) / Fraction(spec.strength))",
+        "adjacency)) / Fraction(2 * spec.strength))",
         solutions_stay_within_the_sensitivity,
     ),
     Mutant(
         "the solver is taken to be exact (T31)",
         "dperm.methods.output",
-        "self._mechanism(spec, goal, quotient_up(tolerance, spec.strength))",
+        "self._mechanism(spec, goal, minimizer_error(spec, tolerance))",
         "self._mechanism(spec, goal, 0.0)",
         the_tolerance_is_covered,
     ),
     Mutant(
         "the determinant is forgotten, pure (T35, E3)",
-        "dperm.methods.perturbation",
+        "dperm.methods.objective",
         "round_down(Fraction(own) - Fraction(charge))",
         "own",
         pure_noise_is_enough,
     ),
     Mutant(
         "the determinant is forgotten, Gaussian (T37)",
-        "dperm.methods.perturbation",
+        "dperm.sensitivity.objective",
         "    return quotient_up(spec.bend, spec.strength)\n",
         "    return 0.0\n",
         gaussian_noise_is_enough,
@@ -362,9 +380,9 @@ MUTANTS = [
     ),
     Mutant(
         "gamma-norm noise for L where a record is replaced (T36a)",
-        "dperm.methods.perturbation",
-        "quotient_up(gradient_sensitivity(spec, goal.adjacency), left)",
-        "quotient_up(spec.lipschitz, left)",
+        "dperm.sensitivity.objective",
+        "quotient_up(gradient_sensitivity(spec, adjacency), epsilon)",
+        "quotient_up(spec.lipschitz, epsilon)",
         pure_noise_is_enough,
     ),
     Mutant(
@@ -376,42 +394,42 @@ MUTANTS = [
     ),
     Mutant(
         "no determinant for the clipped logistic loss either (T36b, T44)",
-        "dperm.methods.perturbation",
+        "dperm.sensitivity.objective",
         "if spec.is_clipped or type(spec.loss) is not Logistic:",
         "if type(spec.loss) is not Logistic:",
         the_determinant_of_a_clipped_loss_is_charged,
     ),
     Mutant(
         "no determinant from any Lambda on (T36b)",
-        "dperm.methods.perturbation",
-        "return spec.strength >= records * quotient_up(4 * spec.smoothness, epsilon)",
+        "dperm.sensitivity.objective",
+        "return spec.strength >= records_exchanged(adjacency) * quotient_up(4 * spec.smoothness, epsilon)",
         "return True",
         the_determinant_is_free_from_t36b_s_lambda_on,
     ),
     Mutant(
         "no determinant for replacements from R^2/epsilon on (T36b)",
-        "dperm.methods.perturbation",
-        "records = 1 if adjacency is Adjacency.ADD_REMOVE else 2",
-        "records = 1",
+        "dperm.sensitivity.objective",
+        "records_exchanged(adjacency) * quotient_up(4",
+        "quotient_up(4",
         replacements_need_twice_t36b_s_lambda,
     ),
     Mutant(
         "noise on the coefficients for half of the ball (T43, E33)",
-        "dperm.methods.perturbation",
+        "dperm.sensitivity.minimizer",
         "round_up(2 * (Fraction(tolerance)",
         "round_up((Fraction(tolerance)",
         the_solver_s_ball_is_covered,
     ),
     Mutant(
         "the rounding of b is forgotten (T43)",
-        "dperm.methods.perturbation",
-        "(Fraction(tolerance) + Fraction(term.rounding))",
+        "dperm.sensitivity.minimizer",
+        "(Fraction(tolerance) + Fraction(rounding))",
         "Fraction(tolerance)",
         the_solver_s_ball_is_covered,
     ),
     Mutant(
         "the objective spends what the coefficients spend as well (T43)",
-        "dperm.methods.perturbation",
+        "dperm.sensitivity.objective",
         "return lowered(epsilon * (1 - OUTPUT_SHARE)), lowered(delta * (1 - TAIL_SHARE))",
         "return epsilon, delta",
         the_solver_s_ball_is_covered,
@@ -489,7 +507,7 @@ MUTANTS = [
     Mutant(
         "iterates are not projected",
         "dperm.methods.descent",
-        "projected(moved, descent.projection), theta",
+        "project(moved, descent.projection), theta",
         "moved, theta",
         descents_take_their_steps_within_the_projection,
     ),
@@ -526,7 +544,7 @@ MUTANTS = [
 MUTANTS += [
     Mutant(
         "T40 for a regression, whose slopes have both signs (T39)",
-        "dperm.methods.perturbation",
+        "dperm.methods.objective",
         "    monotone = spec.loss.monotone\n",
         "    monotone = True\n",
         both_tails_of_a_regression_are_covered,
@@ -583,7 +601,7 @@ MUTANTS += [
     ),
     Mutant(
         "the determinant of one score for all classes (T37, T53a)",
-        "dperm.methods.perturbation",
+        "dperm.sensitivity.objective",
         "return determinant_loss(curvature) if spec.outputs == 1 else",
         "return determinant_loss(curvature) if True else",
         softmax_determinants_are_charged,
@@ -622,12 +640,12 @@ def test_the_assertions_look_at_the_module_that_they_are_given(assert_killed):
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         assert_killed(
             solutions_stay_within_the_sensitivity,
-            "dperm.methods.constants",
-            "/ Fraction(spec.strength))",
-            "/ Fraction(spec.strength / 2))",
+            "dperm.sensitivity.minimizer",
+            "adjacency)) / Fraction(spec.strength))",
+            "adjacency)) / Fraction(spec.strength / 2))",
         )
 
 
 def test_the_real_modules_are_back_in_place():
     assert gradient_module.loss_gradient is gradient.loss_gradient
-    assert objective_module.pure_perturbation is perturbation_module.pure_perturbation
+    assert objective_module.objective_share is objective_sensitivity.objective_share

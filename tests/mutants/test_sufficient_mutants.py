@@ -13,6 +13,7 @@ from dperm.erm import moments
 from dperm.erm.moments import eigenvalue_error
 from dperm.methods import sufficient
 from dperm.privacy import Adjacency
+from dperm.sensitivity import statistics
 
 
 def attack(name: str) -> ModuleType:
@@ -36,6 +37,14 @@ def the_sums_stay_within(module: ModuleType) -> None:
             plan = module.SufficientStatistics().plan(attacks.spec_of(design.space, weight=3.0), GDP(1.0, adjacency))
             for pair in attacks.pairs_of(design, adjacency, weight=3.0):
                 assert (attacks.shares(plan, pair, journal) <= 1).all()
+
+
+def calibrated_sums_stay_within(module: ModuleType) -> None:
+    """With the sensitivities of a mutant."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("eigenvalue_sensitivity", "moments_sensitivity"):
+            patch.setattr(sufficient, name, getattr(module, name))
+        the_sums_stay_within(sufficient)
 
 
 def both_releases_are_charged(module: ModuleType) -> None:
@@ -62,15 +71,16 @@ def dense_sums_are_within_their_bound(module: ModuleType) -> None:
         attacks.test_computed_sums_are_within_the_bound_on_rounding("dense", 7)
 
 
-MUTANTS = {
-    "a replacement counts once": (the_sums_stay_within, "else Fraction(3, 2))", "else 1)"),
-    "two parts count as one": (the_sums_stay_within, "square * root * (1", "square * (1"),
-    "the weight is forgotten": (the_sums_stay_within, "square = Fraction(spec.weight) * ", "square = "),
+SENSITIVITIES = {
+    "a replacement counts once": ("else Fraction(3, 2))", "else 1)"),
+    "two parts count as one": ("square * root * (1", "square * (1"),
+    "the weight is forgotten": ("square = Fraction(spec.weight) * ", "square = "),
     "a norm for its square": (
-        the_sums_stay_within,
         "round_up(Fraction(spec.weight) * Fraction(spec.radius) ** 2)",
         "round_up(Fraction(spec.weight) * Fraction(spec.radius))",
     ),
+}
+MUTANTS = {
     "off-diagonal entries count twice": (
         the_sums_stay_within,
         "weights = np.where(row == column, 1.0, float(WEIGHT))",
@@ -95,6 +105,11 @@ MUTANTS = {
     "sums are exact": (rounding_is_covered, "numerical_error=sums_error(spec, rows),", ""),
     "eigenvalues are exact": (rounding_is_covered, "numerical_error=eigenvalue_error(spec, rows)", ""),
 }
+
+
+@pytest.mark.parametrize("name", SENSITIVITIES)
+def test_unsafe_mutants_of_the_sensitivities_are_killed(name, assert_killed):
+    assert_killed(calibrated_sums_stay_within, statistics.__name__, *SENSITIVITIES[name])
 
 
 @pytest.mark.parametrize("name", MUTANTS)

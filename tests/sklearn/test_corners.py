@@ -61,7 +61,7 @@ def test_arguments_that_are_too_extreme_together_are_refused_before_the_charge(m
 
 
 def test_a_descent_with_next_to_no_noise_has_a_horizon():
-    """Version 0.8 divided by a Lambda of 0; `dperm.methods.rules.least_strength` is above it."""
+    """Version 0.8 divided by a Lambda of 0; `dperm.methods.defaults.least_strength` is above it."""
     tiny = {"clip": 1e-100, "feature_norm": 1e-100, "label_range": (-1, 1), "adjacency": "add_remove", "n": 10**10}
     model = PrivateLinearRegression(method="gradient", epsilon=500.0, delta=1e-30, **tiny)
     with warnings.catch_warnings():

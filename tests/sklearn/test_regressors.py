@@ -15,7 +15,7 @@ from dperm import ApproxDP
 from dperm.erm.residual_losses import Huber, Pinball, Squared
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, DpermWarning, NotPrivateWarning
-from dperm.methods.rules import default_clip
+from dperm.methods.defaults import default_clip
 from dperm.sklearn import PrivateHuberRegressor, PrivateLinearRegression, PrivateQuantileRegressor
 
 X, Y = FAMILIES["linear"].data

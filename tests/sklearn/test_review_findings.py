@@ -31,9 +31,9 @@ from dperm.errors import (
     ParameterError,
 )
 from dperm.methods import ObjectivePerturbation, OutputPerturbation
-from dperm.methods.perturbation import determinant_is_free
 from dperm.privacy import Adjacency
 from dperm.report.model_file import read_model, write_model
+from dperm.sensitivity import determinant_is_free
 from dperm.sklearn import PrivateLinearRegression, PrivateLogisticRegression
 from dperm.sklearn.public_labels import PublicLabels
 from dperm.sklearn.reader import Reader

@@ -25,7 +25,7 @@ from dperm.theory import (
     output_empirical_risk,
     output_excess_risk,
 )
-from dperm.theory.noise_size import Goal, epsilon_left, objective_noise_square, output_noise_square, replaced_mu
+from dperm.theory.noise_norm import Goal, epsilon_left, objective_noise_square, output_noise_square, replaced_mu
 
 POPULATION = (Fraction(1, 2), 2, Fraction(1, 2))  # of lambda R0^2, of L^2/(lambda n), of E ||b||^2/(lambda n^2)
 EMPIRICAL = (Fraction(1, 4), 0, Fraction(1, 4))

@@ -55,7 +55,7 @@ def bias_is_enough(module, weights="EMPIRICAL"):
     n, lam, norm, goal = 10_000, 0.3, 2.0, module.Goal.of(SILENT, 0.0, "replace_one")
     shape = {"slope": lam * norm / 2, "curvature": 1000 * lam}
     problem = LearningProblem(1, shape["slope"], shape["curvature"], norm)
-    bound = module.Regularized(problem, n, goal, getattr(module, weights)).output(n * lam).bound
+    bound = module.RegularizedRisk(problem, n, goal, getattr(module, weights)).output(n * lam).bound
     excess = kinked(settled(lam * norm, lam, **shape), **shape)
     assert (0.98 if weights == "EMPIRICAL" else 0.49) * bound <= excess <= bound
 
@@ -66,7 +66,7 @@ def stability_is_enough(module):
     shape = {"slope": 0.6 / math.sqrt(n), "curvature": 100 * lam}
     chased = (1 - shape["slope"]) * (2 * signs.binomial(n, 0.5, size=50_000) / n - 1)
     problem = LearningProblem(1, 1.0, shape["curvature"], NEXT_TO_NOTHING)
-    bound = module.Regularized(problem, n, goal, module.POPULATION).output(n * lam).bound
+    bound = module.RegularizedRisk(problem, n, goal, module.POPULATION).output(n * lam).bound
     excess = kinked(settled(chased, lam, **shape), **shape)  # the signs have mean 0: the kink is the risk
     assert_below(excess, bound)
     assert excess.mean() > 0.09 * bound
@@ -79,7 +79,7 @@ def output_noise_is_enough(module):
     released = c * norm / (c + strength / n) + laplace(100_000, 2 / (strength * epsilon))
     excess = kinked(released - norm, 1.0, c)
     for weights in (module.EMPIRICAL, module.POPULATION):
-        bound = module.Regularized(LearningProblem(1, 1.0, c, norm), n, goal, weights).output(strength).bound
+        bound = module.RegularizedRisk(LearningProblem(1, 1.0, c, norm), n, goal, weights).output(strength).bound
         assert_below(excess, bound)
         assert excess.mean() > 0.75 * bound
 
@@ -95,7 +95,7 @@ def objective_noise_is_enough(module, weights="EMPIRICAL"):
     """So many records, and so small an epsilon, that neither the sample nor the determinant matters."""
     n, strength, epsilon, c = 10**8, 1e4, 2e-5, 0.01
     goal, problem = module.Goal.of(epsilon, 0.0, "replace_one"), LearningProblem(1, 1.0, c, NEXT_TO_NOTHING)
-    bound = module.Regularized(problem, n, goal, getattr(module, weights)).objective(strength).bound
+    bound = module.RegularizedRisk(problem, n, goal, getattr(module, weights)).objective(strength).bound
     excess = linear_noise(n, strength, epsilon, c)
     assert_below(excess, bound)
     assert excess.mean() > (0.7 if weights == "EMPIRICAL" else 0.34) * bound
@@ -180,33 +180,43 @@ def sampling_is_enough(module):
 @pytest.mark.parametrize(
     ("check", "module", "old", "new"),
     [
-        (bias_is_enough, "regularized", "EMPIRICAL = Weights(bias=0.25", "EMPIRICAL = Weights(bias=0.24"),
+        (bias_is_enough, "perturbation", "EMPIRICAL = TermFactors(bias=0.25", "EMPIRICAL = TermFactors(bias=0.24"),
         (
             lambda m: bias_is_enough(m, "POPULATION"),
-            "regularized",
-            "POPULATION = Weights(bias=0.5",
-            "POPULATION = Weights(bias=0.24",
+            "perturbation",
+            "POPULATION = TermFactors(bias=0.5",
+            "POPULATION = TermFactors(bias=0.24",
         ),
-        (stability_is_enough, "regularized", "stability=2.0", "stability=0.15"),
-        (output_noise_is_enough, "regularized", "smoothness / 2 * square", "smoothness / 3 * square"),
-        (objective_noise_is_enough, "regularized", "stability=0.0, noise=0.25", "stability=0.0, noise=0.17"),
+        (stability_is_enough, "perturbation", "stability=2.0", "stability=0.15"),
+        (output_noise_is_enough, "perturbation", "smoothness / 2 * square", "smoothness / 3 * square"),
+        (objective_noise_is_enough, "perturbation", "stability=0.0, noise=0.25", "stability=0.0, noise=0.17"),
         (
             lambda m: objective_noise_is_enough(m, "POPULATION"),
-            "regularized",
+            "perturbation",
             "bias=0.5, stability=2.0, noise=0.5",
             "bias=0.1, stability=0.5, noise=0.1",
         ),
-        (determinant_is_enough, "noise_size", "charge = raised(math.log1p", "charge = 0.95 * raised(math.log1p"),
-        (noisy_descent_is_enough, "descent", "raised(slope * width, 2)", "raised(slope * width / 3, 2)"),
+        (determinant_is_enough, "noise_norm", "charge = raised(math.log1p", "charge = 0.95 * raised(math.log1p"),
+        (noisy_descent_is_enough, "gradient_descent", "raised(slope * width, 2)", "raised(slope * width / 3, 2)"),
         (
             noisy_descent_is_enough,
-            "descent",
+            "gradient_descent",
             "spread = math.sqrt(1 + dim * per_step * per_step * steps)",
             "spread = 1.0",
         ),
-        (descent_is_enough, "descent", "raised(2 * width * slope * spread", "raised(width / 25 * slope * spread"),
-        (diameter_is_enough, "gradient", "bound=2 * half.bound", "bound=half.bound"),
-        (sampling_is_enough, "gradient", "raised(whole / math.sqrt(n), 8)", "raised(whole / math.sqrt(n), 8) / 8"),
+        (
+            descent_is_enough,
+            "gradient_descent",
+            "raised(2 * width * slope * spread",
+            "raised(width / 25 * slope * spread",
+        ),
+        (diameter_is_enough, "gradient_descent", "bound=2 * half.bound", "bound=half.bound"),
+        (
+            sampling_is_enough,
+            "gradient_descent",
+            "raised(whole / math.sqrt(n), 8)",
+            "raised(whole / math.sqrt(n), 8) / 8",
+        ),
     ],
     ids=[
         "bias, empirical",

@@ -165,5 +165,5 @@ def test_nonsense_is_refused_by_name(method, name, bad):
 
 
 def test_a_lambda_that_leaves_nothing_is_refused():  # T36a
-    with pytest.raises(AssumptionError, match=r"got regularization=0\.1 with epsilon=1\.0. Give one above 0\.145494"):
+    with pytest.raises(AssumptionError, match=r"got regularization=0\.1 with epsilon=1\.0. Choose one above 0\.145494"):
         objective_empirical_risk(TEN, 100, regularization=0.1, **REPLACE)

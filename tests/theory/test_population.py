@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dperm.errors import AdjacencyError, AssumptionError, ParameterError
 from dperm.privacy.gaussian_profile import delta_bracket, mu_for
 from dperm.theory import ExcessRisk, LearningProblem, objective_excess_risk, output_excess_risk
-from dperm.theory.noise_size import replaced_mu
+from dperm.theory.noise_norm import replaced_mu
 
 TEN = LearningProblem(dim=10)
 REPLACE = {"epsilon": 1.0, "adjacency": "replace_one"}
@@ -149,7 +149,7 @@ def test_unclipped_logistic_pays_nothing_only_above_its_threshold():  # T36b: La
 
 
 def test_a_lambda_that_leaves_nothing_is_refused():  # T36a: log(1 + c/Lambda) >= eps
-    with pytest.raises(AssumptionError, match=r"got regularization=0\.1 with epsilon=1\.0. Give one above 0\.145494"):
+    with pytest.raises(AssumptionError, match=r"got regularization=0\.1 with epsilon=1\.0. Choose one above 0\.145494"):
         objective_excess_risk(TEN, 100, regularization=0.1, **REPLACE)
     assert math.isfinite(objective_excess_risk(TEN, 100, regularization=0.1456, **REPLACE).bound)
 
@@ -262,7 +262,7 @@ def _noise_is_enough(module) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("return 2 if self.adjacency is", "return 1 if self.adjacency is"),
+        ("return gradients_exchanged(self.adjacency)", "return 1"),
         ("dim * (dim + 1) * scale", "dim * dim * scale"),
         ("lowered(goal.epsilon - charge, 2) if charge < goal.epsilon else 0.0", "goal.epsilon"),
         ("2 * delta_bracket(epsilon, m)[1], 4)", "0.0 * delta_bracket(epsilon, m)[1], 4)"),
@@ -270,7 +270,7 @@ def _noise_is_enough(module) -> None:
     ],
 )
 def test_unsafe_mutants_are_killed(assert_killed, old, new):  # T57, T36a, T36b, T41
-    assert_killed(_noise_is_enough, "dperm.theory.noise_size", old, new)
+    assert_killed(_noise_is_enough, "dperm.theory.noise_norm", old, new)
 
 
 def _free_from_the_larger_of_both(module) -> None:
@@ -286,4 +286,4 @@ def _free_from_the_larger_of_both(module) -> None:
 @pytest.mark.parametrize("new", ["problem.lipschitz * problem.lipschitz", "4 * problem.smoothness"])
 def test_unclipped_logistic_is_free_from_the_larger_of_l_squared_and_4c(assert_killed, new):  # T36b
     old = "max(problem.lipschitz * problem.lipschitz, 4 * problem.smoothness)"
-    assert_killed(_free_from_the_larger_of_both, "dperm.theory.noise_size", old, new)
+    assert_killed(_free_from_the_larger_of_both, "dperm.theory.noise_norm", old, new)

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from dperm import theory
+from dperm import sensitivity, theory
 from dperm.theory import LearningProblem
 
 NAMES = [
@@ -20,14 +20,9 @@ NAMES = [
     "MedianAtom",
     "MethodBound",
     "OrderOnly",
-    "Passes",
     "SmallestSample",
     "best_method",
-    "bounded_posterior_temperature",
     "compare_methods",
-    "constant_step_sensitivity",
-    "decreasing_step_sensitivity",
-    "descent_sensitivity",
     "dpgd_excess_risk",
     "finite_class_empirical_gap",
     "finite_class_excess_risk",
@@ -38,10 +33,8 @@ NAMES = [
     "gradient_excess_risk",
     "gradient_risk_order",
     "gradient_sample_size",
-    "inexact_mu",
     "last_iterate_bound",
     "median_atom",
-    "minami_temperature",
     "objective_empirical_risk",
     "objective_excess_risk",
     "objective_noise_cost",
@@ -57,9 +50,6 @@ NAMES = [
     "output_sample_size",
     "packing_sample_size",
     "posterior_inflation",
-    "posterior_mu",
-    "posterior_temperature",
-    "sampler_delta",
     "smallest_sample",
 ]
 FUNCTIONS = [getattr(theory, name) for name in NAMES if inspect.isfunction(getattr(theory, name))]
@@ -79,6 +69,12 @@ def test_every_calculator_cites_its_statement_and_is_in_the_table(function):
 def test_after_two_arguments_everything_is_by_name(function):
     positional = [p for p in inspect.signature(function).parameters.values() if p.kind is not p.KEYWORD_ONLY]
     assert len(positional) <= 2
+
+
+@pytest.mark.parametrize("name", ["Passes", "descent_sensitivity", "posterior_temperature", "sampler_delta"])
+def test_names_of_guarantees_have_moved_and_still_work(name):
+    with pytest.warns(DeprecationWarning, match=rf"theory\.{name} is deprecated .* use dperm\.sensitivity\.{name}"):
+        assert getattr(theory, name) is getattr(sensitivity, name)
 
 
 def test_results_cannot_be_changed():

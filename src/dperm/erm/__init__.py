@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Learning without privacy: losses and their constants, the regularised problem, solvers with a certificate."""
+"""Empirical risk minimisation without privacy: losses and their constants, regularised problems, certified solvers."""

@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a loss of a linear model is: a convex function of a record's scores, with its public constants (T53).
+"""Interface of losses of linear models: convex functions of a record's scores, with public constants (T53).
 
 A record has one score u = x'theta, or one for each class. A limit s on the slope replaces the loss by its linear
-extension where |f'| > s (T44): still convex, second derivative no larger, monotone if it was, and its gradient is the
-gradient of the loss clipped to s ||x||. Limits are one for each record, or None for none.
+extension where |f'| > s (T44). The result is still convex, its second derivative is no larger, it is monotone if the
+loss was, and its gradient is the gradient of the loss clipped to s ||x||. There is one limit per record, or None for no
+limits.
 """
 
 from abc import ABC, abstractmethod
@@ -17,65 +18,65 @@ from dperm.data.targets import Kind, Targets
 
 Limits = Floats | None
 Bends = Any
-"""The second derivatives of some records, as the loss keeps them: for `Loss.spread` alone."""
+"""Second derivatives of some records in the loss's own format, for `Loss.spread` alone."""
 
 
 class Loss(Protocol):
-    """A convex function of the scores of a record, which depends on its target."""
+    """Convex function of the scores of a record, which depends on its target."""
 
     name: ClassVar[str]
     monotone: ClassVar[bool]
     """Whether the slope of a record has one sign at every theta (T40)."""
     labels: ClassVar[Kind]
-    """What targets are."""
+    """Kind of the targets."""
 
     @property
     def outputs(self) -> int:
-        """Scores of a record."""
+        """Number of scores of a record."""
 
     @property
     def slope(self) -> float:
-        """The longest gradient in the scores: L = R times it (C0.3); infinite where a limit has to be set (T44)."""
+        """Largest norm of the gradient in the scores: L = R times it (C0.3); infinite where a limit is needed (T44)."""
 
     @property
     def curvature(self) -> float:
-        """The largest second derivative in a direction: beta = R^2 times it; infinite for a kink."""
+        """Largest second derivative in a direction: beta = R^2 times it; infinite for a kink."""
 
     @property
     def rank(self) -> int:
-        """Of the matrix of second derivatives in the scores (T37)."""
+        """Rank of the matrix of second derivatives in the scores (T37)."""
 
     @property
     def bend(self) -> float:
-        """Bound on the mean of the eigenvalues of that matrix over its rank."""
+        """Bound on the mean of the nonzero eigenvalues of the matrix of second derivatives."""
 
     @property
     def steepness(self) -> float:
-        """How fast the computed derivative can change: the curvature, but finite for a kink too."""
+        """Largest rate of change of the computed derivative: the curvature, but finite for a kink too."""
 
     @property
     def at_zero(self) -> float:
-        """The loss at scores 0, at most: it bounds the norm of a minimiser."""
+        """Upper bound on the loss at scores 0; it bounds the norm of a minimiser."""
 
     @property
     def softer(self) -> "tuple[Loss, ...]":
-        """Losses of the same kind with less curvature, the least first: their minimisers lead to that of this one."""
+        """Losses of the same kind with less curvature, least first; their minimisers are starting points."""
 
     def losses(self, scores: Floats, targets: Targets, limits: Limits = None) -> Floats:
-        """The loss of each record."""
+        """Return the loss of each record."""
 
     def slopes(self, scores: Floats, targets: Targets, limits: Limits = None) -> Floats:
-        """Its derivatives by the scores, in their shape (a subgradient where there is a kink)."""
+        """Return the derivatives by the scores, in their shape (a subgradient at a kink)."""
 
     def bends(self, scores: Floats, targets: Targets, limits: Limits = None, caution: float = 0.0) -> Bends:
-        """Its second derivatives; ``caution`` is the share of those of a function above it, to be mixed in."""
+        """Return the second derivatives, mixed with a share ``caution`` of those of a larger function."""
 
     def spread(self, bends: Bends, products: Floats) -> Floats:
-        """The second derivatives times ``products``, which have the shape of the scores."""
+        """Return the second derivatives times ``products``, an array in the shape of the scores."""
 
 
-class OfOneScore(ABC):
-    """A convex function f of one number z, which follows from the score and the target."""
+class ScalarLoss(ABC):
+    """Convex function f of one number z, computed from score and target."""
 
     name: ClassVar[str]
     outputs: ClassVar[int] = 1
@@ -84,64 +85,65 @@ class OfOneScore(ABC):
     @property
     @abstractmethod
     def curvature(self) -> float:
-        """Sup f''."""
+        """Supremum of f'' over all z."""
 
     @abstractmethod
     def argument(self, scores: Floats, targets: Targets) -> Floats:
-        """The number z."""
+        """Return z for each record."""
 
     @abstractmethod
     def by_score(self, slopes: Floats, targets: Targets) -> Floats:
-        """The derivative by the score, from that by z."""
+        """Return derivatives by the score from derivatives by z."""
 
     @abstractmethod
     def value(self, z: Floats, limits: Limits = None) -> Floats:
-        """F."""
+        """Return f(z) for each record."""
 
     @abstractmethod
     def derivative(self, z: Floats, limits: Limits = None) -> Floats:
-        """F' (a subgradient where there is a kink)."""
+        """Return f'(z) for each record, a subgradient at a kink."""
 
     @abstractmethod
     def second(self, z: Floats, limits: Limits = None) -> Floats:
-        """F'' almost everywhere."""
+        """Return f''(z), which exists almost everywhere."""
 
     @abstractmethod
     def middle(self, limits: Limits = None) -> Floats | float:
-        """The z about which f is even, up to a line."""
+        """Return the z about which f is even, up to a linear function."""
 
     @abstractmethod
     def middle_slope(self, limits: Limits = None) -> Floats | float:
-        """F' there."""
+        """Return f' at the middle."""
 
     @property
     def bend(self) -> float:
-        """The one eigenvalue there is."""
+        """Curvature: a scalar function has one eigenvalue."""
         return self.curvature
 
     def losses(self, scores: Floats, targets: Targets, limits: Limits = None) -> Floats:
-        """F at z."""
+        """Return f at z for each record."""
         return self.value(self.argument(scores, targets), limits)
 
     def slopes(self, scores: Floats, targets: Targets, limits: Limits = None) -> Floats:
-        """F' at z, by the score."""
+        """Return the derivatives of f by the score."""
         return self.by_score(self.derivative(self.argument(scores, targets), limits), targets)
 
     def bends(self, scores: Floats, targets: Targets, limits: Limits = None, caution: float = 0.0) -> Floats:
-        """F'' at z, and a share of the secant's; z changes as fast as the score."""
+        """Return f'' at z, mixed with a share of the secant curvature; z changes as fast as the score."""
         z = self.argument(scores, targets)
         bends = self.second(z, limits)
         return bends if not caution else (1 - caution) * bends + caution * self.secant(z, limits)
 
     def spread(self, bends: Floats, products: Floats) -> Floats:
-        """Record by record."""
+        """Return the product of second derivatives and ``products``, record by record."""
         return bends * products
 
     def secant(self, z: Floats, limits: Limits = None) -> Floats:
-        """The curvature of the parabola that touches f at z and has the slope of f at the middle.
+        """Return the curvature of the parabola that touches f at z and has the slope of f at the middle.
 
-        With a line added, f without limits is even about the middle m, and the parabola lies above it everywhere
-        (de Leeuw and Lange 2009): unlike f'' it foresees what a long step meets. w = (f'(z) - f'(m)) / (z - m).
+        With a linear function added, f without limits is even about the middle m, and the parabola lies above it
+        everywhere (de Leeuw and Lange 2009). Unlike f'' it accounts for the function ahead of a long step. w = (f'(z) -
+        f'(m)) / (z - m).
         """
         gap = z - self.middle(limits)
         rise = self.derivative(z, limits) - self.middle_slope(limits)
@@ -149,49 +151,49 @@ class OfOneScore(ABC):
         return np.clip(slopes, 0.0, self.curvature)
 
 
-class OfMargin(OfOneScore):
-    """A decreasing f of the margin z = y u, y = -1 or 1: monotone in the sense of T40, with slopes in [-1, 0]."""
+class MarginLoss(ScalarLoss):
+    """Decreasing f of the margin z = y u, y = -1 or 1: monotone in the sense of T40, with slopes in [-1, 0]."""
 
     monotone: ClassVar[bool] = True
     labels: ClassVar[Kind] = Kind.SIGN
     slope: ClassVar[float] = 1.0
 
     def argument(self, scores: Floats, targets: Targets) -> Floats:
-        """The margin."""
+        """Return the margin y u."""
         return np.asarray(targets * scores)
 
     def by_score(self, slopes: Floats, targets: Targets) -> Floats:
-        """By the chain rule."""
+        """Return y f', by the chain rule."""
         return np.asarray(targets * slopes)
 
     def middle_slope(self, limits: Limits = None) -> Floats | float:
-        """Half the steepest."""
+        """Return half the steepest slope."""
         return -within_one(limits) / 2
 
 
-class OfResidual(OfOneScore):
-    """A function f of the residual z = u - y, y in [-1, 1]: slopes of both signs, so T40 does not hold (T39, T41)."""
+class ResidualLoss(ScalarLoss):
+    """Function f of the residual z = u - y, y in [-1, 1]: slopes have both signs, so T40 does not hold (T39, T41)."""
 
     monotone: ClassVar[bool] = False
     labels: ClassVar[Kind] = Kind.NUMBER
 
     def argument(self, scores: Floats, targets: Targets) -> Floats:
-        """The residual."""
+        """Return the residual u - y."""
         return np.asarray(scores - targets)
 
     def by_score(self, slopes: Floats, targets: Targets) -> Floats:
-        """The same."""
+        """Return the slopes unchanged: the residual moves with the score."""
         return slopes
 
     def middle(self, limits: Limits = None) -> Floats | float:
-        """No residual."""
+        """Return 0, the residual about which f is even."""
         return 0.0
 
     def middle_slope(self, limits: Limits = None) -> Floats | float:
-        """None."""
+        """Return the slope 0 at residual 0."""
         return 0.0
 
 
 def within_one(limits: Limits) -> Floats | float:
-    """The largest slope that is let through, of a loss that has none above 1."""
+    """Return the largest admissible slope of a loss with slopes up to 1."""
     return 1.0 if limits is None else np.minimum(limits, 1.0)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Losses of linear classifiers of two classes, as functions of the margin z = y x'theta, and their constants (T53).
 
-Each is convex and decreasing with slopes in [-1, 0].
+Each is convex and decreasing with slopes in [-1, 0]. Losses of regression are in `dperm.erm.residual_losses`, and the
+loss of three or more classes is in `dperm.erm.softmax`.
 """
 
 import math
@@ -13,14 +14,14 @@ import numpy as np
 
 from dperm import checks
 from dperm.data.arrays import Floats
-from dperm.erm.loss import Limits, Loss, OfMargin, within_one
+from dperm.erm.loss import Limits, Loss, MarginLoss, within_one
 
 WIDTH = "It is h, half the width of the region in which the kink of the hinge is smoothed."
 
 
 @dataclass(frozen=True)
-class Logistic(OfMargin):
-    """log(1 + e^-z) (T53)."""
+class Logistic(MarginLoss):
+    """Logistic loss log(1 + e^-z) (T53)."""
 
     name: ClassVar[str] = "logistic"
     curvature: ClassVar[float] = 0.25
@@ -29,103 +30,103 @@ class Logistic(OfMargin):
     at_zero: ClassVar[float] = 0.6931471805599454
 
     def value(self, z: Floats, limits: Limits = None) -> Floats:
-        """log(1 + e^-z); below z_s = log((1 - s)/s), where the slope is -s, the tangent."""
+        """Return log(1 + e^-z); below z_s = log((1 - s)/s), where the slope is -s, the tangent."""
         inner = z if limits is None else np.maximum(z, self._turn(limits))
         values = np.log1p(np.exp(-np.abs(inner))) + np.maximum(-inner, 0.0)
         return np.asarray(values if limits is None else values + np.minimum(limits, 1.0) * (inner - z))
 
     def derivative(self, z: Floats, limits: Limits = None) -> Floats:
-        """-1/(1 + e^z), at least -s."""
+        """Return -1/(1 + e^z), at least -s."""
         slopes = self._slopes(z)
         return np.asarray(-slopes if limits is None else -np.minimum(slopes, limits))
 
     def second(self, z: Floats, limits: Limits = None) -> Floats:
-        """P (1 - p); 0 where the slope is limited."""
+        """Return p (1 - p); 0 where the slope is limited."""
         slopes = self._slopes(z)
         bends = slopes * (1 - slopes)
         return np.asarray(bends if limits is None else np.where(slopes < limits, bends, 0.0))
 
     def middle(self, limits: Limits = None) -> Floats | float:
-        """log((2 - s)/s)."""
+        """Return log((2 - s)/s), the margin of slope -s/2."""
         return 0.0 if limits is None else self._turn(np.minimum(limits, 1.0) / 2)
 
     @staticmethod
     def _slopes(z: Floats) -> Floats:
-        """1/(1 + e^z); beyond z = 700, where e^z would overflow, 1e-304 stands for less."""
+        """Return 1/(1 + e^z); above z = 700, where e^z would overflow, about 1e-304."""
         return np.asarray(1 / (1 + np.exp(np.minimum(z, 700.0))))
 
     @staticmethod
     def _turn(limits: Floats) -> Floats:
-        """The margin z_s = log((1 - s)/s) below which the slope is limited; -infinity for s >= 1."""
+        """Return the margin z_s = log((1 - s)/s) below which the slope is limited; -infinity for s >= 1."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.where(limits < 1, np.log(np.maximum(1 - limits, 0.0)) - np.log(limits), -np.inf))
 
 
 @dataclass(frozen=True)
-class _SmoothHinge(OfMargin):
-    """What the hinges have in common whose kink is smoothed within ``width`` = h of z = 1."""
+class _SmoothHinge(MarginLoss):
+    """Base class of hinges with a kink smoothed within ``width`` = h of z = 1."""
 
     width: float = 0.5
 
     def __post_init__(self) -> None:
-        """Check h."""
+        """Check that h lies in [1e-6, 1e6]."""
         object.__setattr__(self, "width", checks.between("width", self.width, 1e-6, 1e6, WIDTH))
 
     @property
     def steepness(self) -> float:
-        """The curvature."""
+        """Curvature of the smoothed region."""
         return self.curvature
 
     @property
     def softer(self) -> tuple[Loss, ...]:
-        """Widths from 1/4 down to h, each half the one before."""
+        """Hinges with widths from 1/4 down to h, each half the one before."""
         count = max(0, math.ceil(math.log2(0.25 / self.width) - 0.5))
         return tuple(cast(Loss, replace(self, width=0.25 / 2**place)) for place in range(count))
 
     @property
     def at_zero(self) -> float:
-        """f(0)."""
+        """Loss f(0) at margin 0."""
         return float(self.value(np.zeros(1))[0])
 
 
 @dataclass(frozen=True)
 class HuberHinge(_SmoothHinge):
-    """The hinge with its kink replaced by a parabola on |1 - z| <= h (T53): C^{1,1}, beta = R^2/(2h)."""
+    """Hinge with its kink replaced by a parabola on |1 - z| <= h (T53): C^{1,1}, beta = R^2/(2h)."""
 
     name: ClassVar[str] = "huber_hinge"
 
     @property
     def curvature(self) -> float:
-        """1/(2h)."""
+        """Largest second derivative of the parabola, 1/(2h)."""
         return 1 / (2 * self.width)
 
     def value(self, z: Floats, limits: Limits = None) -> Floats:
-        """u^2/(4h) with u = 1 + h - z up to u = 2hs, then the line of slope s."""
+        """Return u^2/(4h) with u = 1 + h - z up to u = 2hs, then the line of slope s."""
         gap = np.maximum(1 + self.width - z, 0.0)
         inner = np.minimum(gap, 2 * self.width * within_one(limits))
         return np.asarray(inner / (2 * self.width) * (gap - inner / 2))
 
     def derivative(self, z: Floats, limits: Limits = None) -> Floats:
-        """-u/(2h) between -s and 0."""
+        """Return -u/(2h), cut to [-s, 0]."""
         return np.asarray(-np.minimum(self._slopes(z), within_one(limits)))
 
     def second(self, z: Floats, limits: Limits = None) -> Floats:
-        """1/(2h) where the slope is between -s and 0."""
+        """Return 1/(2h) where the slope is between -s and 0."""
         slopes = self._slopes(z)
         return np.where((slopes > 0) & (slopes < within_one(limits)), self.curvature, 0.0)
 
     def middle(self, limits: Limits = None) -> Floats | float:
-        """1 + h - hs."""
+        """Return the margin 1 + h - hs."""
         return 1 + self.width * (1 - within_one(limits))
 
     def _slopes(self, z: Floats) -> Floats:
-        """u/(2h) between 0 and 1; clipped first, for u/(2h) may overflow."""
+        """Return u/(2h), cut to [0, 1] before the division, which may overflow."""
         return np.asarray(np.clip(1 + self.width - z, 0.0, 2 * self.width) / (2 * self.width))
 
 
 @dataclass(frozen=True)
 class SmoothedHinge(_SmoothHinge):
-    """The twice differentiable smoothed hinge of Chaudhuri, Monteleoni & Sarwate (T53): beta = 3R^2/(4h).
+    """Twice differentiable smoothed hinge of Chaudhuri, Monteleoni & Sarwate (T53): beta = 3R^2/(4h).
 
     With v = (1 + h - z)/h in [0, 2], f = h v^3 (4 - v)/16, -f' = v^2 (3 - v)/4 and f'' = (3/(4h)) v (2 - v): the
     quartic of T53 without its cancellation near v = 0.
@@ -135,32 +136,32 @@ class SmoothedHinge(_SmoothHinge):
 
     @property
     def curvature(self) -> float:
-        """3/(4h)."""
+        """Largest second derivative of the quartic, 3/(4h)."""
         return 3 / (4 * self.width)
 
     def value(self, z: Floats, limits: Limits = None) -> Floats:
-        """The quartic h v^3 (4 - v)/16; beyond the slope's limit s, the tangent."""
+        """Return the quartic h v^3 (4 - v)/16; beyond the slope's limit s, the tangent."""
         gap = 1 + self.width - z
         turn = self.width * self._turn(limits)
         v = np.clip(gap, 0.0, turn) / self.width
         return np.asarray(self.width * v * v * v * (4 - v) / 16 + within_one(limits) * np.maximum(gap - turn, 0.0))
 
     def derivative(self, z: Floats, limits: Limits = None) -> Floats:
-        """-v^2 (3 - v)/4, at least -s."""
+        """Return -v^2 (3 - v)/4, at least -s."""
         return np.asarray(-np.minimum(self._slopes(self._inside(z)), within_one(limits)))
 
     def second(self, z: Floats, limits: Limits = None) -> Floats:
-        """(3/(4h)) v (2 - v); 0 where the slope is limited."""
+        """Return (3/(4h)) v (2 - v); 0 where the slope is limited."""
         v = self._inside(z)
         bends = self.curvature * (v * (2 - v))
         return np.asarray(bends if limits is None else np.where(self._slopes(v) < limits, bends, 0.0))
 
     def middle(self, limits: Limits = None) -> Floats | float:
-        """Where v has the slope s/2."""
+        """Return the margin of slope -s/2."""
         return 1.0 if limits is None else 1 + self.width * (1 - self._turn(np.minimum(limits, 1.0) / 2))
 
     def _inside(self, z: Floats) -> Floats:
-        """V; clipped before the division, which may overflow."""
+        """Return v, cut before the division, which may overflow."""
         return np.asarray(np.clip(1 + self.width - z, 0.0, 2 * self.width) / self.width)
 
     @staticmethod
@@ -169,7 +170,7 @@ class SmoothedHinge(_SmoothHinge):
 
     @staticmethod
     def _turn(limits: Limits) -> Floats | float:
-        """The v in [0, 2] at which the slope is s, by the trigonometric solution of v^3 - 3v^2 + 4s = 0.
+        """Return the v in [0, 2] of slope s, by the trigonometric solution of v^3 - 3v^2 + 4s = 0.
 
         v = 1 - 2 cos(x + pi/3) with sin^2(3x/2) = s, written without cancellation.
         """
@@ -180,11 +181,11 @@ class SmoothedHinge(_SmoothHinge):
 
 
 @dataclass(frozen=True)
-class Hinge(OfMargin):
-    """(1 - z)_+ (T53): its kink forbids objective perturbation (T42); for gradient perturbation.
+class Hinge(MarginLoss):
+    """Hinge loss (1 - z)_+ (T53), for gradient perturbation: its kink rules out objective perturbation (T42).
 
-    The computed subgradient goes from -1 to 0 on a ramp of width 2^-9 around z = 1 (value off by 2^-12 at most):
-    rounding in a margin must not decide between 0 and a whole gradient.
+    The computed subgradient goes from -1 to 0 on a ramp of width 2^-9 around z = 1 (the value is off by 2^-12 at most).
+    So rounding of a margin does not decide between 0 and a whole gradient.
     """
 
     name: ClassVar[str] = "hinge"
@@ -194,18 +195,18 @@ class Hinge(OfMargin):
     at_zero: ClassVar[float] = 1.0
 
     def value(self, z: Floats, limits: Limits = None) -> Floats:
-        """S (1 - z)_+."""
+        """Return s (1 - z)_+."""
         return np.asarray(within_one(limits) * np.maximum(1 - z, 0.0))
 
     def derivative(self, z: Floats, limits: Limits = None) -> Floats:
-        """-s where z < 1, on the ramp."""
+        """Return -s for z < 1 and 0 for z > 1, with the ramp between them."""
         ramp = np.clip(1 - z, -0.5 / self.steepness, 0.5 / self.steepness) * self.steepness + 0.5
         return np.asarray(-within_one(limits) * ramp)
 
     def second(self, z: Floats, limits: Limits = None) -> Floats:
-        """0 almost everywhere."""
+        """Return 0, the second derivative almost everywhere."""
         return np.zeros_like(z)
 
     def middle(self, limits: Limits = None) -> Floats | float:
-        """The kink."""
+        """Return the margin 1 of the kink."""
         return 1.0

@@ -1,16 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The certified minimiser: quick methods first, a proven one if they fail, and a certificate in the end.
+"""Certified minimiser: fast methods first, a method with a proved rate if they fail, and a certificate at the end.
 
-`minimize` returns theta with ||theta - argmin J|| <= tolerance/Lambda, rounding included, and nothing else: how it got
-there, how close it came and how long it took are private. The certificate is a gradient: J is Lambda-strongly convex,
-so ||theta - argmin J|| <= ||grad J(theta)||/Lambda (T31). The start is 0 and every step is a function of J alone; since
-only the tolerance enters the proofs (T31, T43), any way of meeting it will do.
+`minimize` returns theta with ||theta - argmin J|| <= tolerance/Lambda, rounding included, and nothing else: path,
+accuracy and running time are private. The certificate is a gradient: J is Lambda-strongly convex, so ||theta - argmin
+J|| <= ||grad J(theta)||/Lambda (T31). The start is 0 and every step is a function of J alone. Only the tolerance enters
+the proofs (T31, T43), so any way of meeting it is valid.
 
-Order: Newton on a thinned sum of rows, chosen by position; where a hinge is smoothed on a narrow strip only, on wider
-ones first; on all rows, with the thinned Hessian as long as it serves; Nesterov's method, whose number of steps is
-bounded for every data set; and where doubles are not exact enough to certify what was reached, Newton with gradients in
-extended precision.
+The order of the methods:
+
+- Newton on a thinned sum of rows, chosen by position. A hinge smoothed on a narrow strip is first smoothed on wider
+  ones.
+- Newton on all rows, with the thinned Hessian as long as it works.
+- Nesterov's method, whose number of steps is bounded for every data set.
+- Newton with gradients in extended precision, where doubles cannot certify the point.
 """
 
 import math
@@ -22,9 +25,8 @@ import numpy as np
 from dperm import checks
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
-from dperm.erm import extended, nesterov, newton
-from dperm.erm.direction import direction_at
-from dperm.erm.newton import Point
+from dperm.erm import extended_precision, nesterov, newton
+from dperm.erm.newton import Iterate, direction_at
 from dperm.erm.objective import Objective
 from dperm.erm.rounding import ULP, gradient_error
 from dperm.erm.spec import ProblemSpec
@@ -32,41 +34,46 @@ from dperm.errors import AssumptionError
 
 REFINEMENTS = 60
 ROUGHLY = 0.01
-"""Gradients of softer problems are brought down to this share of one record's."""
+"""Norm of the gradient at which softer problems stop, relative to one record's."""
 
 
 def minimize(data: BoundedData, spec: ProblemSpec, tolerance: float, linear: Floats | None = None) -> Floats:
-    """Theta with ||theta - argmin J|| <= ``tolerance``/Lambda, certified by its gradient (T31, T43).
+    """Return theta with ||theta - argmin J|| <= ``tolerance``/Lambda, certified by its gradient (T31, T43).
 
     Parameters
     ----------
     data
         Bounded data.
     spec
-        The problem, with its regularisation.
+        Problem with its regularisation.
     tolerance
         Public bound on the norm of the gradient, in sum scale, fixed by a plan.
     linear
-        The linear term of J, as objective perturbation adds it.
+        Linear term of J, as added by objective perturbation; None for 0.
 
     Raises
     ------
+    ParameterError
+        If the tolerance is not positive.
     AssumptionError
-        If rounding makes the tolerance unreachable; plans rule that out for as many rows as they allow.
+        If the loss has a kink, or if rounding makes the tolerance unreachable; plans rule both out for the allowed
+        number of rows.
     """
     tolerance = checks.positive("tolerance", tolerance)
     if not math.isfinite(spec.loss.curvature):
-        raise AssumptionError(f"{spec.loss.name} has a kink: there is no certificate for its minimiser. Smooth it.")
+        raise AssumptionError(
+            f"{spec.loss.name} has a kink: there is no certificate for its minimiser.", remedy="Use a smooth loss."
+        )
     objective = Objective(data, spec, np.zeros(spec.dim) if linear is None else linear)
     error = _error_of(objective, ULP)
 
-    def certified(point: Point) -> bool:
+    def certified(point: Iterate) -> bool:
         return _norm(point.gradient) + error(point.theta) <= tolerance
 
-    def enough(point: Point) -> bool:
+    def enough(point: Iterate) -> bool:
         return certified(point) or _norm(point.gradient) <= tolerance / 4
 
-    def exhausted(point: Point) -> bool:
+    def exhausted(point: Iterate) -> bool:
         return certified(point) or _norm(point.gradient) <= 2 * error(point.theta)
 
     point, done = newton.descend(objective, _start(objective, tolerance), enough)
@@ -76,9 +83,9 @@ def minimize(data: BoundedData, spec: ProblemSpec, tolerance: float, linear: Flo
 
 
 def _start(objective: Objective, tolerance: float) -> Floats:
-    """Where to begin: on a thinned sum of rows, then by way of softer losses, each solved roughly."""
+    """Return a start: the minimiser of a thinned sum of rows, improved on softer losses, each solved roughly."""
     softened = [replace(objective, spec=replace(objective.spec, loss=loss)) for loss in objective.spec.loss.softer]
-    theta = newton.approximate(softened[0] if softened else objective)
+    theta = newton.thinned_minimizer(softened[0] if softened else objective)
     rough = max(tolerance, ROUGHLY * objective.spec.lipschitz)
     for one in softened:
         theta = newton.descend(one, theta, lambda point: point.size <= rough)[0].theta
@@ -86,11 +93,11 @@ def _start(objective: Objective, tolerance: float) -> Floats:
 
 
 def _refined(objective: Objective, start: Floats, tolerance: float) -> Floats:
-    """Newton's method with gradients in extended precision, and a Hessian that is renewed if it does not serve."""
-    error = _error_of(objective, extended.ULP)
+    """Run Newton's method with gradients in extended precision, renewing the Hessian when progress is slow."""
+    error = _error_of(objective, extended_precision.ULP)
     theta, before = start.astype(np.longdouble), math.inf
     for _ in range(REFINEMENTS):
-        gradient = extended.gradient(objective, theta).astype(np.float64)
+        gradient = extended_precision.gradient(objective, theta).astype(np.float64)
         rounded, size = theta.astype(np.float64), _norm(gradient)
         rounding = objective.spec.strength * 2 * ULP * _norm(rounded)
         if size + error(rounded) + rounding <= tolerance:
@@ -99,13 +106,14 @@ def _refined(objective: Objective, start: Floats, tolerance: float) -> Floats:
             direction = direction_at(objective, rounded)
         theta, before = theta + direction(gradient), size
     raise AssumptionError(
-        "tolerance is too small for floating point on data of this size: rounding alone may exceed it. The budget was "
-        "charged, nothing is released. Give a larger C or tolerance, or fewer rows."
+        "{@tolerance} is too small for floating point on data of this size: rounding alone may exceed it. The budget "
+        "was charged, and nothing is released.",
+        remedy="Use a larger {@C} or {@tolerance}, or fewer rows.",
     )
 
 
 def _error_of(objective: Objective, ulp: float) -> Callable[[Floats], float]:
-    """How wrong the gradient at theta can be, by the unit of rounding it is computed with."""
+    """Return a bound on the error of the gradient at theta, for a unit of rounding."""
     spec, data, linear = objective.spec, objective.data, _norm(objective.linear)
     return lambda theta: gradient_error(spec, data.rows, _norm(theta), linear, ulp=ulp, height=data.height)
 

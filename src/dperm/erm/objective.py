@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The regularised objective of bounded data, and its derivatives, in passes over blocks."""
+"""Regularised objective of bounded data and its derivatives, in passes over blocks."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,16 +15,16 @@ from dperm.erm.loss import Bends, Limits
 from dperm.erm.spec import ProblemSpec
 
 FULL = 0.1
-"""Sparse blocks that are fuller are multiplied as dense ones."""
+"""Largest share of nonzero entries for a sparse product; fuller blocks are multiplied as dense ones."""
 
 
 @dataclass(frozen=True)
 class Objective:
     """J(theta) = sum_i w_i f(x_i'theta, y_i) + (Lambda/2) ||theta||^2 + linear'theta.
 
-    With ``stride`` > 1 the sum runs over every ``stride``-th block of rows and is multiplied to stand for all: an
-    approximation to start from, never one that is certified. ``caution`` is the share of the secant curvature in the
-    Hessian: 0 for the Hessian itself, 1 for that of a function above J.
+    With ``stride`` > 1 the sum runs over every ``stride``-th block of rows and is scaled up to all rows: an
+    approximation for a start, never certified. ``caution`` is the share of the secant curvature in the Hessian: 0 for
+    the Hessian itself, 1 for the Hessian of a function above J.
     """
 
     data: BoundedData
@@ -34,7 +34,7 @@ class Objective:
     caution: float = 0.0
 
     def value(self, theta: Floats) -> float:
-        """J."""
+        """Return J(theta), for all rows or extrapolated from the thinned ones."""
         total = 0.0
         for block in self.data.blocks(self.stride):
             losses = self.spec.loss.losses(self._scores(block, theta), block.targets, self._limits(block))
@@ -42,11 +42,11 @@ class Objective:
         return self._share() * total + float(theta @ (self.spec.strength / 2 * theta + self.linear))
 
     def gradient(self, theta: Floats) -> Floats:
-        """The gradient of J."""
+        """Return the gradient of J at ``theta``."""
         return self._share() * self.loss_gradient(theta) + self.spec.strength * theta + self.linear
 
     def loss_gradient(self, theta: Floats) -> Floats:
-        """The sum of the records' clipped gradients (T44), without regulariser and linear term."""
+        """Return the sum of the records' clipped gradients (T44), without regulariser and linear term."""
         gradient = np.zeros(len(theta))
         for block in self.data.blocks(self.stride):
             slopes = self.spec.loss.slopes(self._scores(block, theta), block.targets, self._limits(block))
@@ -54,25 +54,25 @@ class Objective:
         return gradient
 
     def hessian(self, theta: Floats) -> Floats:
-        """The matrix of second derivatives, for a loss of one score."""
+        """Return the matrix of second derivatives, for a loss of one score."""
         whole = self._share() * self._squares(self.bends(theta))
         whole[np.diag_indices(len(whole))] += self.spec.strength
         return whole
 
     def gram(self) -> Floats:
-        """The weighted sum of the squares x x' of the bounded rows with their constant."""
+        """Return the weighted sum of the squares x x' of the bounded rows with their constant."""
         ones = [np.ones(len(block.weights)) for block in self.data.blocks(self.stride)]
         return self._share() * self._squares(ones)
 
     def bends(self, theta: Floats) -> list[Bends]:
-        """The second derivatives of the records, block by block: what Hessian products need."""
+        """Return the second derivatives of the records, block by block, for Hessian products."""
         return [
             self.spec.loss.bends(self._scores(block, theta), block.targets, self._limits(block), self.caution)
             for block in self.data.blocks(self.stride)
         ]
 
     def hessian_product(self, bends: list[Bends], vector: Floats) -> Floats:
-        """The Hessian times ``vector``."""
+        """Return the Hessian times ``vector``."""
         product = np.zeros(len(vector))
         for block, bend in zip(self.data.blocks(self.stride), bends, strict=True):
             moved = self.spec.loss.spread(bend, self._scores(block, vector))
@@ -80,7 +80,7 @@ class Objective:
         return self._share() * product + self.spec.strength * vector
 
     def _share(self) -> float:
-        """All rows over the rows that are summed."""
+        """Return the ratio of all rows to the summed rows."""
         if self.stride == 1:
             return 1.0
         height, rows = self.data.height, self.data.rows
@@ -88,7 +88,7 @@ class Objective:
         return rows / sum(min(height, rows - start) for start in starts)
 
     def _scores(self, block: Block, theta: Floats) -> Floats:
-        """The inner products of the bounded rows with ``theta``; a column for each score if there are several."""
+        """Return the inner products of the bounded rows with ``theta``; a column for each of several scores."""
         dim, table = self.data.space.dim, self._table(theta)
         scores = _times(block.factors, block.x @ table[:dim])
         if len(table) > dim:
@@ -96,7 +96,7 @@ class Objective:
         return scores
 
     def _limits(self, block: Block) -> Limits:
-        """The largest slope of each record: clip / ||x|| (T44)."""
+        """Return the largest slope of each record: clip / ||x|| (T44)."""
         if self.spec.clip is None:
             return None
         with np.errstate(divide="ignore", over="ignore"):
@@ -110,11 +110,11 @@ class Objective:
             table[dim] += self.data.space.constant * amounts.sum(axis=0)
 
     def _table(self, theta: Floats) -> Floats:
-        """``theta`` with a row for each column of the data: a view, of one dimension if there is one score."""
+        """Return ``theta`` with a row for each column of the data: a view, of one dimension for one score."""
         return theta if self.spec.outputs == 1 else theta.reshape(self.spec.outputs, -1).T
 
     def _squares(self, bends: list[Floats]) -> Floats:
-        """The sum of the squares x x' times weights and ``bends``."""
+        """Return the sum of the squares x x' times weights and ``bends``."""
         size, dim, constant = self.data.space.size, self.data.space.dim, self.data.space.constant
         upper, column, corner = np.zeros((dim, dim), order="F"), np.zeros(dim), 0.0
         for block, bend in zip(self.data.blocks(self.stride), bends, strict=True):
@@ -132,12 +132,12 @@ class Objective:
 
 
 def _times(numbers: Floats, table: Floats) -> Floats:
-    """A number for each row times the rows."""
+    """Multiply each row by its number."""
     return np.asarray(numbers * table if table.ndim == 1 else numbers[:, np.newaxis] * table)
 
 
 def _with_squares(upper: Floats, rows: Any) -> Floats:
-    """``upper`` plus the sum of the squares x x', above the diagonal at least."""
+    """Return ``upper`` plus the sum of the squares x x', at least above the diagonal."""
     if not isinstance(rows, np.ndarray):
         if rows.nnz < FULL * rows.shape[0] * rows.shape[1]:
             return np.asarray(upper + (rows.T @ rows).toarray(order="F"))

@@ -13,14 +13,14 @@ import numpy as np
 
 from dperm import checks
 from dperm.data.arrays import Floats
-from dperm.erm.loss import Limits, Loss, OfResidual
+from dperm.erm.loss import Limits, Loss, ResidualLoss
 
-KAPPA = "It is where the parabola of the Huber loss ends, in units of half the range of the labels."
-QUANTILE = "It is the quantile that is predicted; 0.5 is the median."
+KAPPA = "It is the end of the parabola of the Huber loss, in units of half the label range."
+QUANTILE = "It is the predicted quantile; 0.5 is the median."
 
 
-class _Parabola(OfResidual):
-    """z^2/2 up to |z| = the largest slope, then the line."""
+class _Parabola(ResidualLoss):
+    """Loss z^2/2 up to |z| = the largest slope, then linear."""
 
     curvature: ClassVar[float] = 1.0
     steepness: ClassVar[float] = 1.0
@@ -29,26 +29,26 @@ class _Parabola(OfResidual):
     @property
     @abstractmethod
     def slope(self) -> float:
-        """Where the parabola ends."""
+        """Residual at the end of the parabola."""
 
     @property
     def at_zero(self) -> float:
-        """At |y| = 1."""
+        """Loss at score 0 and |y| = 1."""
         return float(self.value(np.ones(1))[0])
 
     def value(self, z: Floats, limits: Limits = None) -> Floats:
-        """The parabola up to |z| = s, then its tangent: with k = min(|z|, s) it is k (|z| - k/2)."""
+        """Return the parabola up to |z| = s, then its tangent: with k = min(|z|, s) it is k (|z| - k/2)."""
         size = np.abs(z)
         inner = np.minimum(size, self._ends(limits))
         return np.asarray(inner * (size - inner / 2))
 
     def derivative(self, z: Floats, limits: Limits = None) -> Floats:
-        """The residual between -s and s."""
+        """Return the residual, cut to [-s, s]."""
         ends = self._ends(limits)
         return np.asarray(np.clip(z, -ends, ends))
 
     def second(self, z: Floats, limits: Limits = None) -> Floats:
-        """1 where the slope is not limited."""
+        """Return 1 where the slope is not limited, otherwise 0."""
         return (np.abs(z) < self._ends(limits)).astype(np.float64)
 
     def _ends(self, limits: Limits) -> Floats | float:
@@ -57,7 +57,7 @@ class _Parabola(OfResidual):
 
 @dataclass(frozen=True)
 class Squared(_Parabola):
-    """z^2/2 (T53): no Lipschitz constant of its own, so its gradients have to be clipped (T44)."""
+    """Squared loss z^2/2 (T53), without a Lipschitz constant: its gradients must be clipped (T44)."""
 
     name: ClassVar[str] = "squared"
     slope: ClassVar[float] = float("inf")
@@ -65,29 +65,29 @@ class Squared(_Parabola):
 
 @dataclass(frozen=True)
 class Huber(_Parabola):
-    """z^2/2 up to |z| = kappa, then kappa (|z| - kappa/2) (T53): L = R kappa, beta = R^2."""
+    """Huber loss: z^2/2 up to |z| = kappa, then kappa (|z| - kappa/2) (T53): L = R kappa, beta = R^2."""
 
     kappa: float = 0.5
 
     name: ClassVar[str] = "huber"
 
     def __post_init__(self) -> None:
-        """Check kappa."""
+        """Check that kappa lies in [1e-6, 1e6]."""
         object.__setattr__(self, "kappa", checks.between("kappa", self.kappa, 1e-6, 1e6, KAPPA))
 
     @property
     def slope(self) -> float:
-        """Kappa."""
+        """Largest slope, equal to kappa."""
         return self.kappa
 
 
 @dataclass(frozen=True)
-class Pinball(OfResidual):
-    """(1 - q) z where z > 0, -q z elsewhere (T53): its minimiser predicts the q-quantile; q = 1/2 is |z|/2.
+class Pinball(ResidualLoss):
+    """Pinball loss: (1 - q) z for z > 0, otherwise -q z (T53). Its minimiser predicts the q-quantile; q = 1/2 is |z|/2.
 
-    The kink forbids objective perturbation (T42). As for the hinge, the computed subgradient goes from -q to 1 - q on a
-    ramp of width 2^-9 around z = 0: rounding in a score must not decide between two gradients. A limit shrinks both
-    slopes by the same factor, where T44 would cut the steeper one off: that would be another quantile's loss.
+    The kink rules out objective perturbation (T42). As for the hinge, the computed subgradient goes from -q to 1 - q on
+    a ramp of width 2^-9 around z = 0, so rounding of a score does not decide between two gradients. A limit shrinks
+    both slopes by the same factor; cutting off the steeper one, as in T44, would give another quantile's loss.
     """
 
     q: float = 0.5
@@ -98,37 +98,37 @@ class Pinball(OfResidual):
     softer: ClassVar[tuple[Loss, ...]] = ()
 
     def __post_init__(self) -> None:
-        """Check q."""
+        """Check that q lies in [1e-6, 1 - 1e-6]."""
         object.__setattr__(self, "q", checks.between("quantile", self.q, 1e-6, 1 - 1e-6, QUANTILE))
 
     @property
     def slope(self) -> float:
-        """The steeper of the two."""
+        """Steeper of the two slopes."""
         return max(self.q, 1 - self.q)
 
     @property
     def at_zero(self) -> float:
-        """At the worse of y = -1 and y = 1."""
+        """Loss at score 0 for the worse of y = -1 and y = 1."""
         return self.slope
 
     def value(self, z: Floats, limits: Limits = None) -> Floats:
-        """Both lines."""
+        """Return the loss with both slopes limited."""
         low, high = pinball_slopes(self.q, limits)
         return np.asarray(np.where(z > 0, high * z, low * z))
 
     def derivative(self, z: Floats, limits: Limits = None) -> Floats:
-        """From the lower slope to the upper one on the ramp."""
+        """Return the lower slope, the ramp or the upper slope."""
         low, high = pinball_slopes(self.q, limits)
         share = np.clip(z * self.steepness + 0.5, 0.0, 1.0)
         return np.asarray(np.clip(low + (high - low) * share, low, high))
 
     def second(self, z: Floats, limits: Limits = None) -> Floats:
-        """0 almost everywhere."""
+        """Return 0, the second derivative almost everywhere."""
         return np.zeros_like(z)
 
 
 def pinball_slopes(q: float, limits: Limits) -> tuple[Floats | float, Floats | float]:
-    """-q and 1 - q, times the largest factor in (0, 1] that keeps both within the limits."""
+    """Return -q and 1 - q, times the largest factor in (0, 1] that keeps both within the limits."""
     if limits is None:
         return -q, 1 - q
     factor = np.minimum(limits / max(q, 1 - q), 1.0)

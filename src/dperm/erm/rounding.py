@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How wrong a computed gradient can be, by a count of its rounded operations.
+"""Bounds on the rounding error of a computed gradient, by a count of its operations.
 
 Let u be the unit of rounding (2^-53 for doubles), D the number of coefficients of one score, K the number of scores, k
 the rows of a block and m the number of blocks. For a record with ||x|| <= R and ||theta|| <= l, to first order in u:
 
-- its bounded row (norm and factor; columns are scaled entry by entry, which is part of what a bounded row is) has
+- its bounded row (norm and factor; columns are scaled entry by entry, as part of the definition of a bounded row) has
   relative error (D + 12) u;
 - so its scores are off by (2D + 20) u R l, a residual by 2u more (labels are in [-1, 1]), exponents of the softmax loss
   by 4u R l more;
@@ -15,19 +15,19 @@ the rows of a block and m the number of blocks. For a record with ||x|| <= R and
 
 Hence ||computed - true|| <= n [w R steepness ((2D + 24) u R l + 2u) + (36 + 2K + D + k + m + 20) u L] + 4u (Lambda l +
 ||b|| + n L), times 1.01 for the higher orders. It is a count with a margin, as in Higham's analysis, not interval
-arithmetic; it holds for every order of summation, so it covers what a linear algebra library makes of the blocks.
+arithmetic. It holds for every order of summation, so it covers any linear algebra library.
 """
 
 import math
 
 from dperm.data.blocks import HEIGHTS, SPARSE_HEIGHT
-from dperm.erm import extended
+from dperm.erm import extended_precision
 from dperm.erm.spec import ProblemSpec
 
 ULP = 2.0**-53
 HIGHER_ORDERS = 1.01
 MARGIN = 3.0
-"""A tolerance that is promised is this many errors: the solver needs room beside the error itself."""
+"""Promised tolerance in units of the error bound; the solver needs room beside the error itself."""
 
 
 def gradient_error(
@@ -39,10 +39,22 @@ def gradient_error(
     ulp: float = ULP,
     height: int | None = None,
 ) -> float:
-    """Bound on ||computed gradient - gradient|| over at most ``rows`` records at ||theta|| <= ``length`` (T31).
+    """Return a bound on ||computed - exact|| of the gradient over at most ``rows`` records (T31).
 
-    ``linear`` bounds the norm of the linear term, ``ulp`` is the unit of rounding, ``height`` the rows of a block; None
-    for whatever it may be.
+    Parameters
+    ----------
+    spec
+        Public constants of the problem.
+    rows
+        Largest number of records.
+    length
+        Largest norm of theta.
+    linear
+        Bound on the norm of the linear term.
+    ulp
+        Unit of rounding.
+    height
+        Rows of a block; None for any.
     """
     size, slope = spec.width, spec.lipschitz
     score = (2 * size + 24) * spec.radius * length + 2
@@ -53,19 +65,22 @@ def gradient_error(
     return HIGHER_ORDERS * ulp * whole
 
 
-def longest(spec: ProblemSpec, rows: int, linear: float = 0.0) -> float:
-    """Bound on ||theta|| where J(theta) <= J(0): 2 ||b|| / Lambda + sqrt(2 n w f(0) / Lambda).
+def minimizer_norm_bound(spec: ProblemSpec, rows: int, linear: float = 0.0) -> float:
+    """Return a bound on ||theta|| where J(theta) <= J(0): 2 ||b|| / Lambda + sqrt(2 n w f(0) / Lambda).
 
     From (Lambda/2) ||theta||^2 - ||b|| ||theta|| <= J(theta) <= J(0) = n w f(0), losses being nonnegative.
     """
     return 2 * linear / spec.strength + math.sqrt(2 * rows * spec.weight * spec.loss.at_zero / spec.strength)
 
 
-def attainable(spec: ProblemSpec, rows: int, linear: float = 0.0) -> float:
-    """A tolerance that `minimize` certifies for every data set of at most ``rows`` records, ||b|| <= ``linear``.
+def attainable_tolerance(spec: ProblemSpec, rows: int, linear: float = 0.0) -> float:
+    """Return a tolerance that `minimize` certifies for every data set of at most ``rows`` records, ||b|| <= ``linear``.
 
-    The minimiser has J <= J(0), so its length l is bounded by public numbers, and a point whose gradient is within the
-    tolerance is hardly longer. In extended precision if need be; rounding the result to doubles moves it by 2^-53 l.
+    The minimiser has J <= J(0), so public numbers bound its length l, and a point with a gradient within the tolerance
+    is hardly longer. Extended precision is used if needed; rounding the result to doubles moves it by 2^-53 l.
     """
-    length = 1.01 * longest(spec, rows, linear)
-    return MARGIN * gradient_error(spec, rows, length, linear, ulp=extended.ULP) + 2 * ULP * spec.strength * length
+    length = 1.01 * minimizer_norm_bound(spec, rows, linear)
+    return (
+        MARGIN * gradient_error(spec, rows, length, linear, ulp=extended_precision.ULP)
+        + 2 * ULP * spec.strength * length
+    )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The softmax loss of K classes, as a function of K scores, and its constants (T53, T53a)."""
+"""Softmax loss of K classes as a function of K scores, and its constants (T53, T53a)."""
 
 import math
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from dperm.erm.loss import Limits, Loss
 
 
 class SoftmaxBends(NamedTuple):
-    """Probabilities, and the share of a matrix above all those of second derivatives."""
+    """Class probabilities, and the share of a matrix above all matrices of second derivatives."""
 
     probabilities: Floats
     caution: float
@@ -23,13 +23,13 @@ class SoftmaxBends(NamedTuple):
 
 @dataclass(frozen=True)
 class Softmax:
-    """-log p_y, p_k = e^{u_k} / sum_j e^{u_j}: gradient p - e_y, second derivatives diag(p) - p p' (T53).
+    """Softmax loss -log p_y, p_k = e^{u_k} / sum_j e^{u_j}: gradient p - e_y, second derivatives diag(p) - p p' (T53).
 
-    The gradient is at most sqrt(2) long, the matrix has rank K - 1, eigenvalues of at most 1/2 and trace
-    1 - ||p||^2 <= 1 - 1/K, so 1/K in the mean over its rank (T53a). Two classes are the logistic loss's.
+    The gradient is at most sqrt(2) long, the matrix has rank K - 1, eigenvalues of at most 1/2 and trace 1 - ||p||^2 <=
+    1 - 1/K, so 1/K in the mean over its rank (T53a). For two classes use the logistic loss.
 
-    A limit shortens the gradient p - e_y. For K > 2 that is no gradient of a convex function: it is for gradient
-    perturbation only, where clipping needs no convexity (T46).
+    A limit shortens the gradient p - e_y. For K > 2 the result is not the gradient of a convex function. It is for
+    gradient perturbation only, where clipping needs no convexity (T46).
     """
 
     classes: int
@@ -43,38 +43,38 @@ class Softmax:
     softer: ClassVar[tuple[Loss, ...]] = ()
 
     def __post_init__(self) -> None:
-        """Check their number."""
-        rule = "Two classes have the logistic loss."
+        """Check the number of classes, at least 3."""
+        rule = "For two classes use the logistic loss."
         object.__setattr__(self, "classes", checks.count("classes", self.classes, rule, least=3, most=MOST_CLASSES))
 
     @property
     def outputs(self) -> int:
-        """A score for each class."""
+        """Number of scores, one for each class."""
         return self.classes
 
     @property
     def rank(self) -> int:
-        """Adding a number to all scores changes nothing."""
+        """Rank K - 1: adding a number to all scores changes nothing."""
         return self.classes - 1
 
     @property
     def bend(self) -> float:
-        """(1 - 1/K)/(K - 1)."""
+        """Mean 1/K of the nonzero eigenvalues, from the trace 1 - 1/K over the rank K - 1."""
         return 1 / self.classes
 
     @property
     def at_zero(self) -> float:
-        """Log K, rounded up."""
+        """Loss log K at scores 0, rounded up."""
         return math.log(self.classes) * (1 + 2.0**-50)
 
     def losses(self, scores: Floats, targets: Targets, limits: Limits = None) -> Floats:
-        """Log of the sum of e^{u_j - u_y}; of the loss without limits, which have no loss of their own."""
+        """Return the log of the sum of e^{u_j - u_y}; limits are ignored, since they have no loss of their own."""
         top = scores.max(axis=1)
         logs = np.log(np.exp(scores - top[:, np.newaxis]).sum(axis=1))
         return np.asarray(logs + top - scores[np.arange(len(scores)), targets])
 
     def slopes(self, scores: Floats, targets: Targets, limits: Limits = None) -> Floats:
-        """P - e_y, no longer than the limit."""
+        """Return p - e_y, no longer than the limit."""
         slopes = _probabilities(scores)
         slopes[np.arange(len(scores)), targets] -= 1
         if limits is None:
@@ -83,11 +83,11 @@ class Softmax:
         return np.asarray(slopes * np.minimum(limits / lengths, 1.0)[:, np.newaxis])
 
     def bends(self, scores: Floats, targets: Targets, limits: Limits = None, caution: float = 0.0) -> SoftmaxBends:
-        """The probabilities say it all."""
+        """Return the probabilities, which determine the second derivatives."""
         return SoftmaxBends(_probabilities(scores), caution)
 
     def spread(self, bends: SoftmaxBends, products: Floats) -> Floats:
-        """(diag(p) - p p') v; with caution a share of (v - mean(v))/2, which is never less (Boehning 1992)."""
+        """Return (diag(p) - p p') v; with caution mixed with (v - mean(v))/2, which is never less (Boehning 1992)."""
         p, caution = bends
         inner = np.einsum("ij,ij->i", p, products)
         moved = p * (products - inner[:, np.newaxis])

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The public constants of a learning problem: all that a theorem may use."""
+"""Public constants of a learning problem, the only numbers available to a theorem."""
 
 import math
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ LAMBDA = "It is Lambda = 1/C, in sum scale."
 class ProblemSpec:
     """Minimise J(theta) = sum_i w_i f(x_i'theta, y_i) + (Lambda/2) ||theta||^2 over ||x_i|| <= R (C0.2, C0.3).
 
-    With K scores theta is a matrix with a row for each, written as one vector row by row, and x_i'theta a vector.
+    With K scores theta is a matrix with a row for each, written as one vector row by row, and x_i'theta is a vector.
 
     Attributes
     ----------
@@ -27,14 +27,30 @@ class ProblemSpec:
     dim
         Number of all coefficients, the intercepts included.
     n
-        Public number of records; None where it is private and was not declared.
+        Public number of records; None if it is private and not declared.
     regularization
-        Lambda > 0; None where the method is to choose it.
+        Lambda > 0; None if the method chooses it.
     clip
         Largest |f'| ||x|| of a record before its weight (T44); None for no clipping. The squared loss has no gradient
         bound without it.
     weight
-        The largest weight of a class.
+        Largest weight of a class.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range.
+
+    Notes
+    -----
+    ====================  =======================================================
+    Edge case             Result
+    ====================  =======================================================
+    0, negative, inf,     ParameterError for radius, dim, n, regularization, clip
+    nan                   and weight
+    clip above R sup|f'|  accepted; no gradient is clipped
+    clip=None, squared    accepted; `lipschitz` raises ParameterError
+    ====================  =======================================================
     """
 
     loss: Loss
@@ -46,13 +62,15 @@ class ProblemSpec:
     weight: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check all numbers and convert them to Python floats and ints."""
         set_field = object.__setattr__
         set_field(self, "radius", checks.between("radius", self.radius, 1e-101, 1e101))
         set_field(self, "dim", checks.count("dim", self.dim))
         if self.dim % self.outputs:
             raise ParameterError(
-                f"dim must be a multiple of the number of scores of a record, {self.outputs}, got {self.dim}."
+                argument="dim",
+                rule=f"must be a multiple of the number of scores of a record, {self.outputs}",
+                got=str(self.dim),
             )
         if self.n is not None:
             set_field(self, "n", checks.count("n", self.n, "It is the public number of records."))
@@ -66,21 +84,22 @@ class ProblemSpec:
 
     @property
     def outputs(self) -> int:
-        """Scores of a record."""
+        """Number of scores of a record."""
         return self.loss.outputs
 
     @property
     def width(self) -> int:
-        """Coefficients of one score: the columns, and the constant one."""
+        """Number of coefficients of one score: the columns and the constant."""
         return self.dim // self.outputs
 
     @property
     def lipschitz(self) -> float:
-        """L, rounded up: the largest gradient norm of one record's loss: w R sup |f'|, or w times the clip (T44)."""
+        """L, the largest gradient norm of one record's loss: w R sup |f'|, or w times the clip (T44); rounded up."""
         longest = min(self.radius * self.loss.slope, math.inf if self.clip is None else self.clip)
         if math.isinf(longest):
             raise ParameterError(
-                f"clip must be given for the loss {self.loss.name!r}: its gradients have no bound of their own (T44)."
+                argument="clip",
+                rule=f"must be given for the loss {self.loss.name!r}: its gradients have no bound of their own (T44)",
             )
         return self.weight * longest * (1 + 2.0**-51)
 
@@ -91,25 +110,27 @@ class ProblemSpec:
 
     @property
     def smoothness(self) -> float:
-        """Beta, rounded up: the largest eigenvalue of one record's Hessian, w R^2 sup f''; clipping leaves it (T44)."""
+        """Beta, the largest eigenvalue of one record's Hessian, w R^2 sup f'', also if clipped (T44); rounded up."""
         return self.weight * self.radius**2 * self.loss.curvature * (1 + 2.0**-50)
 
     @property
     def bend(self) -> float:
-        """Bound on the mean of a record's Hessian eigenvalues over their number `Loss.rank`, rounded up (T37, T53a)."""
+        """Bound on the mean of a record's `Loss.rank` Hessian eigenvalues, rounded up (T37, T53a)."""
         return self.weight * self.radius**2 * self.loss.bend * (1 + 2.0**-50)
 
     @property
     def strength(self) -> float:
-        """Lambda, which has to be known by now."""
+        """Lambda; raises ParameterError if it has not been chosen."""
         if self.regularization is None:
-            raise ParameterError("regularization has not been chosen: give C, or let a method plan it.")
+            raise ParameterError(
+                argument="regularization", rule="must be set", remedy="Set {@C}, or let a method plan it."
+            )
         return self.regularization
 
     def with_regularization(self, regularization: float) -> "ProblemSpec":
-        """The same problem with this Lambda."""
+        """Return the same problem with this Lambda."""
         return replace(self, regularization=regularization)
 
     def clipped(self, clip: float | None) -> "ProblemSpec":
-        """The same problem with the gradient of each record clipped at ``clip`` (T44)."""
+        """Return the same problem with the gradient of each record clipped at ``clip`` (T44)."""
         return replace(self, clip=clip)

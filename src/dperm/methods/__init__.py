@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Private empirical risk minimisation: each method plans from public constants, then runs."""
+"""Methods of private empirical risk minimisation. Each method plans from public constants, then runs on the data."""
 
 from dperm.methods.bolt_on import BoltOn as BoltOn
 from dperm.methods.choose import choose as choose

@@ -1,25 +1,39 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Noise on the coefficients themselves: its law by name, and its calibration to a sensitivity (T6, T7, T32)."""
+"""Noise on the coefficients themselves: laws by name, and calibration to a sensitivity (T6, T7, T32)."""
 
+from dperm.checks import shown
 from dperm.erm.spec import ProblemSpec
-from dperm.errors import ConversionError
+from dperm.errors import ConversionError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.gamma_norm import GammaNormMechanism
 from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.laplace import LaplaceMechanism
-from dperm.methods.constants import is_pure
-from dperm.methods.rules import prefers_gamma_norm
+from dperm.methods.conditions import is_pure
+from dperm.methods.defaults import prefers_gamma_norm
 from dperm.noise.gamma_norm import MOST_DIM
+from dperm.presentation.facts import Fact
 from dperm.privacy.guarantee import AnyGuarantee
 
+PURE_NOISE_IS_SMALLER = Fact(
+    "noise.pure_is_smaller",
+    "With so few coefficients, pure noise is smaller than Gaussian noise, so the guarantee holds with delta = 0 too.",
+    {},
+)
 NOISES = ("auto", "gaussian", "gamma_norm", "laplace")
 
 
-def law_of(noise: str, spec: ProblemSpec, goal: AnyGuarantee) -> str:
-    """The law that ``noise`` stands for: "auto" is the smaller of Gaussian and gamma-norm noise that meets ``goal``.
+def checked_noise(noise: object, known: tuple[str, ...]) -> str:
+    """Return the name of a noise law, if it is one of ``known``."""
+    if noise not in known:
+        raise ParameterError(argument="noise", rule=f"must be one of {', '.join(known)}", got=shown(noise))
+    return str(noise)
 
-    Gamma-norm noise is drawn for up to 2^20 coefficients; beyond, Laplace noise takes its place.
+
+def noise_law(noise: str, spec: ProblemSpec, goal: AnyGuarantee) -> str:
+    """Return the noise law for ``noise``; "auto" is the smaller of Gaussian and gamma-norm noise that meets ``goal``.
+
+    Gamma-norm noise is drawn for up to 2^20 coefficients. Beyond, Laplace noise takes its place.
     """
     if noise != "auto":
         return noise
@@ -31,15 +45,31 @@ def law_of(noise: str, spec: ProblemSpec, goal: AnyGuarantee) -> str:
 def coefficient_noise(
     law: str, goal: AnyGuarantee, *, dim: int, sensitivity: float, numerical_error: float
 ) -> AdditiveMechanism:
-    """The mechanism of that law with the least noise that meets ``goal``, for coefficients that are computed in floats.
+    """Return the mechanism of this law with the least noise that meets ``goal``, for coefficients computed in floats.
 
-    ``sensitivity`` is in L2; ``numerical_error`` bounds how far a computed vector is from the exact one (T31).
+    Parameters
+    ----------
+    law
+        "gaussian", "gamma_norm" or "laplace".
+    goal
+        Guarantee to meet.
+    dim
+        Number of coefficients.
+    sensitivity
+        L2 sensitivity of the exact coefficients.
+    numerical_error
+        Bound on the distance between computed and exact coefficients (T31).
+
+    Raises
+    ------
+    ConversionError
+        For Gaussian noise and a pure goal.
     """
     match law:
         case "gaussian" if is_pure(goal):
             raise ConversionError(
-                f'noise="gaussian" never has a pure guarantee, got goal={goal!r}. Use noise="gamma_norm", or a '
-                f"goal with delta > 0."
+                f'{{@noise:"gaussian"}} never has a pure guarantee, got goal={goal!r}.',
+                remedy='Use {@noise:"gamma_norm"}, or a goal with delta > 0.',
             )
         case "gaussian":
             return GaussianMechanism.calibrate(sensitivity, goal, dim=dim, numerical_error=numerical_error)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Learning one of finitely many public hypotheses by the exponential mechanism (T8, T49, T59)."""
+"""Choice among finitely many public hypotheses by the exponential mechanism (T8, T49, T59)."""
 
 import math
 from abc import ABC, abstractmethod
@@ -25,6 +25,7 @@ from dperm.mechanisms.goal import quotient_down
 from dperm.methods.plan import Plan, row_limit
 from dperm.noise.bits import Stream
 from dperm.noise.choice import exponential_choice
+from dperm.presentation.facts import Fact
 from dperm.privacy import Adjacency
 from dperm.privacy.digest import digest
 from dperm.privacy.guarantee import AnyGuarantee
@@ -32,67 +33,72 @@ from dperm.privacy.guarantee import AnyGuarantee
 SCORES = ("errors", "loss")
 MOST_HYPOTHESES = 2**22
 TALL, WIDE = 256, 128
-"""Rows and hypotheses at a time: their scores stay in a processor's cache."""
+"""Rows and hypotheses of a block, whose scores fit into a processor's cache."""
 WEIGHT_DIGITS = 2.0**20
-"""Weights, over the largest one, are rounded down to 20 binary digits: then sums of errors are exact."""
+"""Weights relative to the largest are rounded down to 20 binary digits, so that sums of errors are exact."""
 FAILURE = 0.05
+"""Probability with which the stated bound on the excess may fail."""
+_COSTS = {"errors": "the weights of its errors", "loss": "its losses"}
 
 
 class Costs(ABC):
-    """What a record costs each hypothesis, in units of the most that one can cost: a number in [0, 1]."""
+    """Cost of a record for each hypothesis, in units of the largest possible cost: a number in [0, 1]."""
 
     @property
     @abstractmethod
     def range(self) -> float:
-        """The unit, for a record of weight 1."""
+        """Largest cost of a record of weight 1, the unit of all costs."""
 
     @abstractmethod
     def error(self, rows: int) -> float:
-        """Bound on the error of a computed sum over so many rows, in these units."""
+        """Return a bound on the error of a computed sum over ``rows`` rows, in units of the largest cost."""
 
     @abstractmethod
     def of(self, scores: Floats, targets: Targets) -> Floats:
-        """The costs of some records: a row for each, a column for each hypothesis."""
+        """Return the costs of some records: a row per record, a column per hypothesis."""
 
 
 @dataclass(frozen=True)
-class Errors(Costs):
-    """1 where the sign of the score is not that of the target; a score of 0 predicts the negative class (T61)."""
+class ErrorCosts(Costs):
+    """Cost 1 where the sign of the score differs from the target; a score of 0 predicts the negative class (T61)."""
 
     range: ClassVar[float] = 1.0
 
     def error(self, rows: int) -> float:
-        """Sums of whole numbers are exact."""
+        """Return 0: sums of whole numbers are exact."""
         return 0.0
 
     def of(self, scores: Floats, targets: Targets) -> Floats:
-        """0 or 1."""
+        """Return 1 for each error and 0 elsewhere."""
         return np.asarray((scores > 0) != (targets > 0)[:, np.newaxis], dtype=np.float64)
 
 
 @dataclass(frozen=True)
-class Losses(Costs):
-    """The loss above the least, over the range that it has at scores of at most ``longest`` in size (T49)."""
+class LossCosts(Costs):
+    """Loss above its least value, divided by its range at scores of at most ``longest`` in size (T49)."""
 
     loss: Loss
     longest: float
 
     @cached_property
     def least(self) -> float:
-        """The loss where the score has the right sign and is as large as it can be."""
+        """Loss at the largest score of the correct sign."""
         return self._at(1.0)
 
     @cached_property
     def range(self) -> float:
-        """B, the largest loss less the least; losses of margins fall."""
+        """Range B, the largest loss minus the least; losses of margins decrease."""
         return self._at(-1.0) - self.least
 
     def error(self, rows: int) -> float:
-        """2^-44 for each: 2^8 are summed at a time, and the values are good to 2^-49, wherever a row stands."""
+        """Return 2^-44 for each row.
+
+        2^8 rows are summed at a time, and values have errors of 2^-49, wherever a row stands.
+        """
         return rows * 2.0**-44
 
     def of(self, scores: Floats, targets: Targets) -> Floats:
-        """Cut to [0, 1], so that rounding cannot leave it."""
+        """Return the scaled losses, cut to [0, 1] against rounding."""
         found = self.loss.losses(scores, np.broadcast_to(targets[:, np.newaxis], scores.shape))
         return np.clip((found - self.least) / self.range, 0.0, 1.0)
 
@@ -104,25 +110,25 @@ class Losses(Costs):
 class FiniteClass:
     """One of finitely many public hypotheses, better ones with larger probability: pure differential privacy.
 
-    P(h) is proportional to e^{-r U(h)} with U(h) the sum over the records of what they cost h (T8). Let each record add
-    between 0 and Delta to every U(h). Under add/remove all U(h) then move in an interval of width Delta, since all move
-    one way, and r = epsilon/Delta; under replace-one the width is 2 Delta, and r = epsilon/(2 Delta). The choice is
-    drawn exactly. With probability 1 - beta, U of the choice is within ln(H/beta)/r of the least (T59).
+    P(h) is proportional to e^{-r U(h)} with U(h) the sum of the records' costs of h (T8). Let each record add between 0
+    and Delta to every U(h). Under add/remove all U(h) move in the same direction, so in an interval of width Delta, and
+    r = epsilon/Delta. Under replace-one the width is 2 Delta, and r = epsilon/(2 Delta). The choice is drawn exactly.
+    With probability 1 - beta, U of the choice is within ln(H/beta)/r of the least (T59).
 
     - *errors*: the 0-1 loss of the sign of x'theta, times the class weight: Delta = w (T61).
-    - *loss*: the loss of the problem, which has a range B because rows and hypotheses are bounded: Delta = w B, so this
-      is one sample of a posterior at the temperature r, uniform on the class beforehand (T49).
+    - *loss*: the loss of the problem, which has a range B because rows and hypotheses are bounded: Delta = w B. This is
+      one sample of a posterior at the temperature r, with a uniform prior on the class (T49).
 
-    What a record costs is a function of this record alone, to the last bit: scores are summed column by column, which
-    is the same operation for each row wherever it stands, and not by a matrix product. Regularisation and clip of a
-    problem play no part.
+    The cost of a record is a function of this record alone, to the last bit. Scores are summed column by column, the
+    same operation for each row wherever it stands, and not by a matrix product. Regularisation and clip of a problem
+    play no part.
 
     Parameters
     ----------
     hypotheses
         Public coefficients, a row for each hypothesis, in the bounded space (`dperm.data.space.FeatureSpace`), the
-        constant column's last; `FeatureSpace.theta` makes them from those in the user's units. They must not be taken
-        from the data.
+        constant column's last. `FeatureSpace.theta` makes them from coefficients in the user's units. They must not be
+        taken from the data.
     score
         "errors" or "loss".
 
@@ -134,7 +140,7 @@ class FiniteClass:
     >>> from dperm.methods.finite import FiniteClass
     >>> spec = ProblemSpec(Logistic(), radius=1.0, dim=2, n=1000)
     >>> plan = FiniteClass([[1, 0], [0, 1], [-1, 0], [0, -1]]).plan(spec, PureDP(0.5, "add_remove"))
-    >>> plan.mechanism.rate  # per error; half of that under replace_one
+    >>> plan.mechanism.rate  # per error; half as much under replace_one
     0.5
 
     Hypotheses in your units are converted by the space of the features: here, is an age above 18, 40 or 65?
@@ -149,19 +155,21 @@ class FiniteClass:
     score: str = "errors"
 
     def __post_init__(self) -> None:
-        """Check both."""
+        """Copy and check the hypotheses; check the score."""
         object.__setattr__(self, "hypotheses", _coefficients(self.hypotheses))
         if self.score not in SCORES:
-            raise ParameterError(f'score must be "errors" or "loss", got {shown(self.score)}.')
+            raise ParameterError(argument="score", rule='must be "errors" or "loss"', got=shown(self.score))
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "FinitePlan":
-        """How decisive the choice may be."""
+        """Return a plan with the largest rate that meets ``goal``."""
         hypotheses = np.asarray(self.hypotheses)
         _require_two_classes(spec)
         if hypotheses.shape[1] != spec.dim:
             raise ParameterError(
-                f"hypotheses must have {spec.dim} columns, one for each coefficient of the problem, got "
-                f"{hypotheses.shape[1]}. The intercept's is the last."
+                argument="hypotheses",
+                rule=f"must have {spec.dim} columns, one for each coefficient of the problem",
+                got=str(hypotheses.shape[1]),
+                remedy="The intercept's is the last.",
             )
         costs = _costs(self.score, spec, hypotheses)
         mechanism = ExponentialMechanism.calibrate(
@@ -172,17 +180,33 @@ class FiniteClass:
             numerical_error=costs.error(row_limit(spec.n)),
         )
         spec, beyond = replace(spec, regularization=None, clip=None), mechanism.error_bound(FAILURE)
-        why = (
-            f"One of {len(hypotheses)} hypotheses is chosen, with probability proportional to e^-(r U), U the sum of "
-            f"{_in_words(self.score)} and r = {mechanism.rate / (spec.weight * costs.range):.3g}. Except with "
-            f"probability {FAILURE:.0%}, U is at most {spec.weight * costs.range * beyond:.3g} above the least (T59)."
+        why = Fact(
+            "noise.finite",
+            "One of {hypotheses} hypotheses is chosen with probability proportional to e^-(r U), with U the sum of "
+            f"{_COSTS[self.score]} and r = {{rate:.3g}}. Except with probability {{failure:.0%}}, U is at most "
+            "{excess:.3g} above the least (T59).",
+            {
+                "hypotheses": len(hypotheses),
+                "rate": mechanism.rate / (spec.weight * costs.range),
+                "failure": FAILURE,
+                "excess": spec.weight * costs.range * beyond,
+            },
         )
-        return FinitePlan(spec, goal, (why,), None, None, hypotheses, costs, mechanism)
+        return FinitePlan(
+            spec,
+            goal,
+            why=(why,),
+            tolerance=None,
+            output_noise=None,
+            hypotheses=hypotheses,
+            costs=costs,
+            mechanism=mechanism,
+        )
 
 
 @dataclass(frozen=True, eq=False)
 class FinitePlan(Plan):
-    """A plan of `FiniteClass`: ``mechanism`` chooses by costs in units of the most that a record may cost."""
+    """Plan of `FiniteClass`; ``mechanism`` chooses by costs in units of the largest cost of a record."""
 
     hypotheses: Floats
     costs: Costs
@@ -192,25 +216,25 @@ class FinitePlan(Plan):
 
     @cached_property
     def event(self) -> Event:
-        """That of the choice."""
+        """Event of the exponential mechanism."""
         return self.mechanism.event
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """The choice, and what bounds its scores."""
-        return ("T59", "T49" if isinstance(self.costs, Losses) else "T61", "T54", *self.mechanism.facts.theorems)
+        """Tags for the choice and for the bound on its scores."""
+        return ("T59", "T49" if isinstance(self.costs, LossCosts) else "T61", "T54", *self.mechanism.facts.theorems)
 
     @property
     def noise(self) -> str:
-        """None is added."""
+        """Law of the choice; no noise is added."""
         return f"in the choice among {len(self.hypotheses)} public hypotheses: {self.mechanism.facts.noise}"
 
     @property
     def numbers(self) -> dict[str, object]:
-        """The class, what a record may cost, and the rate per unit of loss or error."""
+        """Number and digest of the hypotheses, largest cost of a record, and rate per unit of loss or error."""
         most = self.spec.weight * self.costs.range
         return {
-            "score": "loss" if isinstance(self.costs, Losses) else "errors",
+            "score": "loss" if isinstance(self.costs, LossCosts) else "errors",
             "hypotheses": len(self.hypotheses),
             "hypotheses_digest": digest(self.hypotheses),
             "largest_cost": most,
@@ -220,18 +244,19 @@ class FinitePlan(Plan):
 
     @property
     def longest(self) -> float:
-        """The longest hypothesis."""
+        """Bound on the norm of the longest hypothesis."""
         return math.sqrt(self.spec.dim) * float(np.abs(self.hypotheses).max())
 
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
-        """The coefficients of one hypothesis."""
+        """Return the coefficients of the chosen hypothesis."""
         place = exponential_choice(self.total_costs(data), self.mechanism.rate, stream)
         return np.array(self.hypotheses[place])
 
     def total_costs(self, data: BoundedData) -> Floats:
-        """U of each hypothesis, over the most that one record may add to it; private.
+        """Return U of each hypothesis over the largest cost of one record; private.
 
-        What each addition rounds off is kept apart (Knuth), so that the number of additions hardly matters.
+        The rounding error of each addition is accumulated separately (Knuth), so the number of additions hardly
+        matters.
         """
         total, rest = np.zeros(len(self.hypotheses)), np.zeros(len(self.hypotheses))
         for start in range(0, data.rows, TALL):
@@ -250,13 +275,13 @@ class FinitePlan(Plan):
 
     @cached_property
     def _parts(self) -> list[Floats]:
-        """The hypotheses in columns, some at a time."""
+        """Hypotheses in columns, in blocks of 128."""
         starts = range(0, len(self.hypotheses), WIDE)
         return [np.ascontiguousarray(self.hypotheses[start : start + WIDE].T) for start in starts]
 
 
 def rows_at(data: BoundedData, rows: slice) -> Floats:
-    """Bounded rows with their constant, each a function of the row alone: norms taken block by block might not be."""
+    """Return bounded rows with their constant, each a function of the row alone; norms taken in blocks might not be."""
     bad = None if data.bad is None else data.bad[rows]
     x = data.source.scaled(rows.start, rows.stop, bad)
     x = bounded_rows(x if isinstance(x, np.ndarray) else x.toarray(), data.space)
@@ -265,9 +290,9 @@ def rows_at(data: BoundedData, rows: slice) -> Floats:
 
 
 def row_scores(x: Floats, columns: Floats) -> Floats:
-    """The inner products of the rows with hypotheses in ``columns``, by operations on one entry of each row at a time.
+    """Return the inner products of the rows with hypotheses in ``columns``, one entry of each row at a time.
 
-    Numpy rounds these the same way for every row: a score does not depend on the rows beside it.
+    Numpy rounds these operations the same way for every row, so a score does not depend on neighbouring rows.
     """
     scores, products = np.zeros((len(x), columns.shape[1])), np.empty((len(x), columns.shape[1]))
     for entries, coefficients in zip(x.T, columns, strict=True):
@@ -277,9 +302,9 @@ def row_scores(x: Floats, columns: Floats) -> Floats:
 
 
 def bounded_rows(x: Floats, space: FeatureSpace) -> Floats:
-    """The rows, those that are too long at the norm of the space.
+    """Return the rows, with long rows shortened to the norm of the space.
 
-    A row is measured after division by the power of 2 of its largest entry: no square overflows.
+    A row is measured after division by the power of 2 of its largest entry, so no square overflows.
     """
     if space.norm is None:
         return x
@@ -297,30 +322,32 @@ def bounded_rows(x: Floats, space: FeatureSpace) -> Floats:
 
 
 def _coefficients(hypotheses: ArrayLike) -> Floats:
-    """A copy that nobody writes to, if it is a table of finite numbers."""
-    rule = "hypotheses must be a table of finite real numbers, a row of coefficients for each hypothesis"
+    """Return a read-only copy, if the argument is a table of finite numbers."""
+    rule = "must be a table of finite real numbers, a row of coefficients for each hypothesis"
     try:
         given = np.asarray(hypotheses)
     except (TypeError, ValueError):  # rows of several lengths
-        raise ParameterError(f"{rule}, got {shown(hypotheses)}.") from None
+        raise ParameterError(argument="hypotheses", rule=rule, got=shown(hypotheses)) from None
     if given.dtype.kind not in "iuf":
-        raise ParameterError(f"{rule}, got {shown(hypotheses)}.")
+        raise ParameterError(argument="hypotheses", rule=rule, got=shown(hypotheses))
     array = np.array(given, dtype=np.float64, order="C")
     if array.ndim != 2 or not 1 <= len(array) <= MOST_HYPOTHESES or not np.abs(array).max(initial=0.0) <= 1e100:
-        raise ParameterError(f"{rule}, at least one and at most {MOST_HYPOTHESES:,}, none above 1e100 in size.")
+        limits = f"at least one and at most {MOST_HYPOTHESES:,}, none above 1e100 in size"
+        raise ParameterError(argument="hypotheses", rule=f"{rule}, {limits}")
     array.flags.writeable = False
     return array
 
 
 def _costs(score: str, spec: ProblemSpec, hypotheses: Floats) -> Costs:
     if score == "errors":
-        return Errors()
+        return ErrorCosts()
     longest = spec.radius * float(np.sqrt((hypotheses * hypotheses).sum(axis=1)).max())
-    costs = Losses(spec.loss, longest)
+    costs = LossCosts(spec.loss, longest)
     if not 0 < costs.range < math.inf:
         raise ParameterError(
-            f'hypotheses must not all be 0 for score="loss", nor so long that the loss overflows: the loss of a record '
-            f"ranges over {costs.range:g} at scores of at most {longest:g}."
+            argument="hypotheses",
+            rule='must not all be 0 for {@score:"loss"}, nor so long that the loss overflows',
+            remedy=f"The loss of a record ranges over {costs.range:g} at scores of at most {longest:g}.",
         )
     return costs
 
@@ -330,9 +357,6 @@ def _require_two_classes(spec: ProblemSpec) -> None:
         kind = "of a regression" if spec.loss.labels is Kind.NUMBER else f"of {spec.outputs} classes"
         raise AssumptionError(
             f"FiniteClass supports classifiers of two classes (T59), with the logistic loss or a hinge, got the loss "
-            f'{spec.loss.name!r} {kind}. Use method="auto" for it.'
+            f"{spec.loss.name!r} {kind}.",
+            remedy='Use {@method:"auto"} for it.',
         )
-
-
-def _in_words(score: str) -> str:
-    return "the weights of its errors" if score == "errors" else "its losses"

@@ -18,13 +18,15 @@ from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms.calibration import PUSHES, covers
 from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.goal import checked_goal, gaussian_mu
-from dperm.methods.constants import gradient_sensitivity, is_pure
-from dperm.methods.descent import Descent, default_descent, descend
+from dperm.methods.conditions import is_pure
+from dperm.methods.descent import DescentSettings, default_descent, descend
 from dperm.methods.plan import Plan, noise_norm, row_limit
 from dperm.noise.bits import Stream
+from dperm.presentation.facts import Fact
 from dperm.privacy import GDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import lowered
+from dperm.sensitivity.minimizer import gradient_sensitivity
 
 MOST_STEPS = 10**6
 STEPS = "It is the number of passes over the data."
@@ -39,7 +41,7 @@ class GradientPerturbation:
     """Full-batch gradient descent with Gaussian noise on every gradient (T45). For kinked losses too.
 
     Everything but the noisy gradients is post-processing (T3): momentum, averaging, projection, and the gradient of
-    the regulariser, if there is one. What is left open follows from public constants (`dperm.methods.descent`).
+    the regulariser, if there is one. Settings left open follow from public constants (`dperm.methods.descent`).
 
     Parameters
     ----------
@@ -73,7 +75,7 @@ class GradientPerturbation:
     projection: float | None = None
 
     def __post_init__(self) -> None:
-        """Check what was given."""
+        """Check the ranges of all given settings."""
         if self.steps is not None:
             checks.count("steps", self.steps, STEPS, most=MOST_STEPS)
         if self.step_size is not None:
@@ -86,23 +88,35 @@ class GradientPerturbation:
             checks.positive("projection", self.projection, PROJECTION)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "GradientPlan":
-        """Steps, and noise for each so that all of them together meet ``goal``."""
+        """Return a plan with noise for each step, so that all steps together meet ``goal``."""
         goal = checked_goal(goal)
         _refuse_pure(goal)
         normaliser = public_normaliser(spec)
         default = default_descent(spec, goal, normaliser)
         descent = self._chosen(spec, default)
         mechanism = step_mechanism(spec, goal, descent)
-        why = (
-            f"{descent.steps} steps of {descent.step_size:.3g} with momentum {descent.momentum:g}, the last "
-            f"{descent.averaged} averaged; each adds noise of standard deviation {mechanism.scale / normaliser:.3g} to "
-            f"the mean gradient, for gradients of at most {spec.lipschitz:.3g} and n={normaliser}."
+        why = Fact(
+            "noise.gradient",
+            "{steps} steps of {step_size:.3g} with momentum {momentum:g}, the last {averaged} averaged. Each step adds "
+            "noise of standard deviation {deviation:.3g} to the mean gradient, for gradients of at most {gradient:.3g} "
+            "and {@n:{n}}.",
+            {
+                "steps": descent.steps,
+                "step_size": descent.step_size,
+                "momentum": descent.momentum,
+                "averaged": descent.averaged,
+                "deviation": mechanism.scale / normaliser,
+                "gradient": spec.lipschitz,
+                "n": normaliser,
+            },
         )
-        return GradientPlan(spec, goal, (why,), None, None, descent, mechanism)
+        return GradientPlan(
+            spec, goal, why=(why,), tolerance=None, output_noise=None, descent=descent, mechanism=mechanism
+        )
 
-    def _chosen(self, spec: ProblemSpec, default: Descent) -> Descent:
-        """What was given, and the default elsewhere."""
-        return Descent(
+    def _chosen(self, spec: ProblemSpec, default: DescentSettings) -> DescentSettings:
+        """Return the given settings, with defaults for the others."""
+        return DescentSettings(
             steps=default.steps if self.steps is None else int(self.steps),
             step_size=default.step_size if self.step_size is None else float(self.step_size),
             momentum=default.momentum if self.momentum is None else float(self.momentum),
@@ -113,48 +127,48 @@ class GradientPerturbation:
 
 @dataclass(frozen=True)
 class GradientPlan(Plan):
-    """A plan of `GradientPerturbation`: ``mechanism`` is the noise of one step, on the sum of the gradients."""
+    """Plan of `GradientPerturbation`; ``mechanism`` is the noise of one step on the sum of the gradients."""
 
-    descent: Descent
+    descent: DescentSettings
     mechanism: GaussianMechanism
 
     method: ClassVar[str] = "gradient"
 
     @cached_property
     def event(self) -> Event:
-        """One Gaussian for each step."""
+        """Composition of one Gaussian per step."""
         return self.mechanism.event * self.descent.steps
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """Clipping, composition, noise."""
+        """Tags for clipping, composition and noise."""
         return ("T45", "T44", "T3", "T54", *self.mechanism.facts.theorems)
 
     @property
     def noise(self) -> str:
-        """On every gradient."""
+        """Law of the noise on the gradient of each step."""
         return f"on the gradient of each of {self.descent.steps} steps: {self.mechanism.law.words}"
 
     @property
     def numbers(self) -> dict[str, object]:
-        """The descent's, and those of one step's noise."""
+        """Settings of the descent and public numbers of one step's noise."""
         return {**self.descent.numbers, "step_noise": dict(self.mechanism.facts.public)}
 
     @property
     def longest(self) -> float:
-        """The radius of the projection."""
+        """Radius of the projection, rounding included."""
         return self.descent.longest
 
     @property
     def intermediate(self) -> dict[str, float]:
-        """A mean gradient with its noise, and a step along it with momentum."""
+        """Bounds on a noisy mean gradient and on a step along it with momentum."""
         spec, n = self.spec, public_normaliser(self.spec)
         slope = self.most_rows * spec.lipschitz + noise_norm(self.mechanism, spec.dim)
         mean = (slope + (spec.regularization or 0.0) * self.longest) / n
         return {"gradients": mean, "steps": self.descent.step_size * mean + 3 * self.longest}
 
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
-        """Descend along noisy gradients of the mean loss; data are touched in ``loss_gradient`` only."""
+        """Descend along noisy gradients of the mean loss; only ``loss_gradient`` touches the data."""
         normaliser, strength = public_normaliser(self.spec), self.spec.regularization or 0.0
 
         def gradient(theta: Floats) -> Floats:
@@ -165,19 +179,27 @@ class GradientPlan(Plan):
 
 
 def public_normaliser(spec: ProblemSpec, method: str = "gradient") -> int:
-    """The n that gradients are divided by: it has to be public, under add/remove as well (T45)."""
+    """Return the public n that divides the gradients; it must be declared under add/remove as well (T45).
+
+    Raises
+    ------
+    ParameterError
+        If n is not declared.
+    """
     if spec.n is None:
         raise ParameterError(
-            f'n must be given for method="{method}": the sum of the gradients is divided by it, and a number taken '
-            "from the data would be a release of its own (T45). Declare a public n, a rough one will do."
+            argument="n",
+            rule=f'must be declared for {{@method:"{method}"}}: it divides the sum of the gradients, and a number '
+            "taken from the data would be a release of its own (T45)",
+            remedy="A rough public number is enough.",
         )
     return spec.n
 
 
-def step_mechanism(spec: ProblemSpec, goal: AnyGuarantee, descent: Descent) -> GaussianMechanism:
-    """The noise of one step: T of them are mu-GDP with mu = sqrt(T) Delta_g / sigma (T19, T45), and meet ``goal``.
+def step_mechanism(spec: ProblemSpec, goal: AnyGuarantee, descent: DescentSettings) -> GaussianMechanism:
+    """Return the noise of one step: T steps are mu-GDP with mu = sqrt(T) Delta_g / sigma (T19, T45) and meet ``goal``.
 
-    Rounding of the computed gradient adds twice its bound to the sensitivity; the accountant has the last word.
+    Rounding of the computed gradient adds twice its bound to the sensitivity. The accountant certifies the result.
     """
     moved = gradient_sensitivity(spec, goal.adjacency)
     error = gradient_error(spec, row_limit(spec.n), descent.longest)
@@ -187,13 +209,15 @@ def step_mechanism(spec: ProblemSpec, goal: AnyGuarantee, descent: Descent) -> G
         found = GaussianMechanism.calibrate(moved, share, dim=spec.dim, numerical_error=error)
         if covers(goal, found.event * descent.steps):
             return found
-    raise AssumptionError("no noise scale near the exact one could be certified. Ask for a goal a little larger.")
+    raise AssumptionError(
+        "no noise scale near the exact one could be certified.", remedy="Choose a slightly larger goal."
+    )
 
 
 def default_projection(spec: ProblemSpec) -> float:
-    """The radius within which iterates are kept: 1000/R, or less where rounding would add 1 % to the sensitivity.
+    """Return the projection radius: 1000/R, or less where rounding would add 1 % to the sensitivity.
 
-    Margins of a thousand are far beyond use. Rounding errors grow with the radius; below 30/R it is not lowered.
+    Margins of a thousand are far beyond use. Rounding errors grow with the radius; it is not lowered below 30/R.
     """
     rows, widest = row_limit(spec.n), 1000 / spec.radius
     still = gradient_error(spec, rows, 0.0)
@@ -205,6 +229,6 @@ def default_projection(spec: ProblemSpec) -> float:
 def _refuse_pure(goal: AnyGuarantee) -> None:
     if is_pure(goal):
         raise ConversionError(
-            f'method="gradient" adds Gaussian noise, which never has a pure guarantee (T6), got goal={goal!r}. Give '
-            f'delta > 0, or use method="objective" or method="output" with a smooth loss.'
+            f'{{@method:"gradient"}} adds Gaussian noise, which never has a pure guarantee (T6), got goal={goal!r}.',
+            remedy='Set delta > 0, or use {@method:"objective"} or {@method:"output"} with a smooth loss.',
         )

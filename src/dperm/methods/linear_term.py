@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The random linear term b'theta of objective perturbation, drawn exactly and rounded to a grid.
+"""Random linear term b'theta of objective perturbation, drawn exactly and rounded to a grid.
 
-The theorems are about continuous b. What the solver sees is b rounded, b + e with ||e|| <= sqrt(d) g/2: a part of its
-residual (T43), so nothing about the law of b is approximate. Entries below 2^53 steps, a thousand deviations, are
-doubles exactly.
+The theorems are about continuous b. The solver sees b rounded, b + e with ||e|| <= sqrt(d) g/2. The rounding error is
+part of its residual (T43), so the law of b is exact. Entries below 2^53 steps, a thousand deviations, are exact
+doubles.
 """
 
 import math
@@ -26,7 +26,7 @@ from dperm.noise.rounded import rounded_gaussian
 from dperm.privacy.rounding import round_up
 
 FINENESS = 42
-"""The step is between 2^-43 and 2^-42 of one entry's deviation."""
+"""The step of the grid is between 2^-43 and 2^-42 of one entry's deviation."""
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,15 @@ class LinearTerm(ABC):
     @property
     @abstractmethod
     def longest(self) -> float:
-        """A length that ||b|| exceeds with probability below 2^-200."""
+        """Norm exceeded by ||b|| with probability below 2^-200."""
 
     @abstractmethod
     def steps(self, stream: Stream) -> Integers:
-        """The draw in steps of the grid, rounded to the nearest."""
+        """Return a draw in steps of the grid, rounded to the nearest."""
 
     @property
     def grid(self) -> Grid:
-        """From the deviation alone."""
+        """Grid of the draws; its step follows from the deviation alone."""
         return Grid(math.floor(math.log2(self.deviation)) - FINENESS)
 
     @property
@@ -64,11 +64,11 @@ class LinearTerm(ABC):
 
     @property
     def words(self) -> str:
-        """The law."""
+        """Description of the law and its grid."""
         return f"{self.name} rounded to the grid 2^{self.grid.exponent}, drawn exactly"
 
     def draw(self, stream: Stream) -> Floats:
-        """The rounded b."""
+        """Return one draw of b, rounded to the grid."""
         return self.grid.plus(np.zeros(self.dim), self.steps(stream))
 
 
@@ -80,43 +80,57 @@ class GaussianTerm(LinearTerm):
 
     @property
     def deviation(self) -> float:
-        """Sigma."""
+        """Standard deviation sigma of one entry."""
         return self.scale
 
     @property
     def longest(self) -> float:
-        """At sigma (sqrt(d) + 17): ||b|| is sigma-Lipschitz in d normals, so e^{-17^2/2} < 2^-200 lies beyond."""
+        """Norm sigma (sqrt(d) + 17).
+
+        ||b|| is sigma-Lipschitz in d normals, so the tail is below e^{-17^2/2} < 2^-200.
+        """
         return self.scale * (math.sqrt(self.dim) + 17)
 
     def steps(self, stream: Stream) -> Integers:
-        """Independent entries (T6)."""
+        """Return independent Gaussian entries in steps of the grid (T6)."""
         return rounded_gaussian(self.scale / self.grid.step, self.dim, stream)
 
 
 @dataclass(frozen=True)
 class GammaNormTerm(LinearTerm):
-    """Gamma-norm noise, b of density proportional to e^-||b||/s (T7)."""
+    """Gamma-norm noise, b of density proportional to e^-||b||/s (T7).
+
+    Raises
+    ------
+    ParameterError
+        For more than 2^20 entries, the most that are drawn exactly.
+    """
 
     name: ClassVar[str] = "gamma norm"
 
     def __post_init__(self) -> None:
-        """Refuse more entries than are drawn exactly."""
+        """Refuse more entries than the sampler draws exactly."""
         if self.dim > MOST_DIM:
             raise ParameterError(
-                f"dim must be at most {MOST_DIM:,} for gamma-norm noise in the objective, got {self.dim:,}. Give a "
-                f'delta > 0 for Gaussian noise, or use method="output".'
+                argument="dim",
+                rule=f"must be at most {MOST_DIM:,} for gamma-norm noise in the objective",
+                got=f"{self.dim:,}",
+                remedy='Set delta > 0 for Gaussian noise, or use {@method:"output"}.',
             )
 
     @property
     def deviation(self) -> float:
-        """sqrt(d + 1) s."""
+        """Standard deviation sqrt(d + 1) s of one entry."""
         return gamma_norm_deviation(self.scale, self.dim)
 
     @property
     def longest(self) -> float:
-        """At s (d + t), t = 17 sqrt(d) + 140: P(||b|| > s (d + t)) <= e^{-t + d log(1 + t/d)} < 2^-200 for every d."""
+        """Norm s (d + t), t = 17 sqrt(d) + 140.
+
+        P(||b|| > s (d + t)) <= e^{-t + d log(1 + t/d)} < 2^-200 for every d.
+        """
         return self.scale * (self.dim + 17 * math.sqrt(self.dim) + 140)
 
     def steps(self, stream: Stream) -> Integers:
-        """One vector (T7)."""
+        """Return one gamma-norm vector in steps of the grid (T7)."""
         return gamma_norm(self.scale / self.grid.step, self.dim, stream)

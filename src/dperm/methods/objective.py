@@ -1,42 +1,197 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Objective perturbation: minimise J(theta) + b'theta with random b, then blur what the solver left over (T35-T43)."""
+"""Objective perturbation: minimise J(theta) + b'theta with random b, then add noise for the solver's error (T35-T43a).
+
+The privacy cost of its parts is in `dperm.sensitivity.objective`.
+"""
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import ClassVar, cast
 
 from dperm.accounting.event import Event
+from dperm.accounting.events import MULTIPLIERS, Pure
+from dperm.accounting.objective import PerturbedObjective, objective_noise_multiplier
+from dperm.accounting.softmax import PerturbedSoftmax, softmax_noise_multiplier
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
 from dperm.erm.minimize import minimize
-from dperm.erm.rounding import longest as longest_minimizer
+from dperm.erm.rounding import minimizer_norm_bound
 from dperm.erm.spec import ProblemSpec
-from dperm.errors import AssumptionError
+from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
-from dperm.methods.constants import (
-    PURE_IS_LESS,
-    checked_noise,
-    epsilon_and_delta,
-    is_pure,
-    require_gradient_of_loss,
-    without_kink,
-)
-from dperm.methods.linear_term import LinearTerm
-from dperm.methods.perturbation import (
-    Perturbation,
-    PurePerturbation,
-    gaussian_perturbation,
-    pure_perturbation,
-    smallest_perturbation,
-)
+from dperm.mechanisms.gamma_norm import GammaNormMechanism
+from dperm.mechanisms.gaussian import GaussianMechanism
+from dperm.methods.coefficient_noise import PURE_NOISE_IS_SMALLER, checked_noise
+from dperm.methods.conditions import epsilon_and_delta, is_pure, require_gradient_of_loss, smooth_alternatives
+from dperm.methods.defaults import objective_regularization, with_default_regularization
+from dperm.methods.linear_term import GammaNormTerm, GaussianTerm, LinearTerm
 from dperm.methods.plan import Plan, noise_norm, solver_tolerance
-from dperm.methods.rules import objective_regularization, regularized
 from dperm.noise.bits import Stream
+from dperm.noise.gamma_norm import MOST_DIM
+from dperm.presentation.facts import Fact
+from dperm.privacy import GDP, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
+from dperm.privacy.rounding import lowered, round_down
+from dperm.sensitivity.minimizer import approximate_minimizer_sensitivity
+from dperm.sensitivity.objective import (
+    OUTPUT_SHARE,
+    coefficient_noise_mu,
+    determinant_is_free,
+    gamma_norm_scale,
+    gaussian_scale,
+    objective_share,
+    relative_curvature,
+    require_determinant_charge,
+)
 
 NOISES = ("auto", "gaussian", "gamma_norm")
+
+
+@dataclass(frozen=True)
+class Perturbation(ABC):
+    """Noise for the objective, and the budget of the noise on the coefficients.
+
+    Attributes
+    ----------
+    term
+        Law of b.
+    determinant
+        Part of epsilon charged for the determinant.
+    share
+        Guarantee of the noise on the coefficients.
+    theorems
+        Tags of the theorems behind the noise in the objective.
+    """
+
+    term: LinearTerm
+    determinant: float
+    share: GDP | PureDP
+    theorems: tuple[str, ...]
+
+    @abstractmethod
+    def blur(self, spec: ProblemSpec, tolerance: float) -> AdditiveMechanism:
+        """Return the noise on the coefficients that covers the solver's tolerance."""
+
+    @abstractmethod
+    def event(self, goal: AnyGuarantee, blur: AdditiveMechanism) -> Event:
+        """Return the event of both noises together."""
+
+
+@dataclass(frozen=True)
+class GaussianPerturbation(Perturbation):
+    """Gaussian b; ``exact`` is the event of the exact minimiser."""
+
+    exact: PerturbedObjective | PerturbedSoftmax
+
+    def blur(self, spec: ProblemSpec, tolerance: float) -> AdditiveMechanism:
+        """Return Gaussian noise on the coefficients (T6)."""
+        return GaussianMechanism.calibrate(
+            approximate_minimizer_sensitivity(spec, tolerance, rounding=self.term.rounding), self.share, dim=spec.dim
+        )
+
+    def event(self, goal: AnyGuarantee, blur: AdditiveMechanism) -> Event:
+        """Return the perturbed objective (T39, T40, T41, T53a) plus a Gaussian."""
+        return self.exact + blur.event
+
+
+@dataclass(frozen=True)
+class PurePerturbation(Perturbation):
+    """Gamma-norm noise, b of density ~ e^-||b||/s."""
+
+    def blur(self, spec: ProblemSpec, tolerance: float) -> AdditiveMechanism:
+        """Return gamma-norm noise on the coefficients (T7)."""
+        return GammaNormMechanism.calibrate(
+            approximate_minimizer_sensitivity(spec, tolerance, rounding=self.term.rounding), self.share, dim=spec.dim
+        )
+
+    def event(self, goal: AnyGuarantee, blur: AdditiveMechanism) -> Event:
+        """Return a pure event with all of epsilon."""
+        return Pure(epsilon_and_delta(goal, "objective")[0], goal.adjacency)
+
+
+def gaussian_perturbation(spec: ProblemSpec, goal: AnyGuarantee) -> GaussianPerturbation:
+    """Return Gaussian b with sigma/L by T40 or T39 (add/remove), T41 (replace-one) or T53a, for `objective_share`.
+
+    Raises
+    ------
+    ConversionError
+        If the goal has delta = 0.
+    AssumptionError
+        If the determinant leaves no epsilon for b.
+    """
+    epsilon, delta = epsilon_and_delta(goal, "objective")
+    if delta == 0:
+        raise ConversionError(
+            f'{{@noise:"gaussian"}} in the objective never has a pure guarantee, got goal={goal!r}.',
+            remedy='Use {@noise:"gamma_norm"}, or a goal with delta > 0.',
+        )
+    own, rest = objective_share(epsilon, delta)
+    charge = require_determinant_charge(spec, own)
+    exact = _exact_event(spec, ApproxDP(own, rest, goal.adjacency))
+    term = GaussianTerm(gaussian_scale(spec, exact.noise_multiplier), spec.dim)
+    share = GDP(coefficient_noise_mu(epsilon, delta), goal.adjacency)
+    return GaussianPerturbation(term, charge, share, exact.tags(goal.adjacency), exact)
+
+
+def _exact_event(spec: ProblemSpec, share: ApproxDP) -> PerturbedObjective | PerturbedSoftmax:
+    """Return the perturbed objective with the least noise that meets ``share`` (T43a)."""
+    epsilon, delta, adjacency = share.epsilon, share.delta, share.adjacency
+    curvature = relative_curvature(spec)
+    if spec.outputs > 1:
+        found = softmax_noise_multiplier(epsilon, delta, curvature, spec.outputs, adjacency)
+        return PerturbedSoftmax(_in_range(found, share), curvature, spec.outputs)
+    monotone = spec.loss.monotone
+    found = objective_noise_multiplier(epsilon, delta, curvature, adjacency, monotone)
+    return PerturbedObjective(_in_range(found, share), curvature, monotone)
+
+
+def pure_perturbation(spec: ProblemSpec, goal: AnyGuarantee) -> PurePerturbation:
+    """Return pure noise of density ~ e^{-epsilon' ||b||/Delta_g} (T36a, T36b).
+
+    Epsilon' is epsilon without the determinant's charge and the share of the coefficient noise.
+    """
+    epsilon, _ = epsilon_and_delta(goal, "objective")
+    share = lowered(OUTPUT_SHARE * epsilon)
+    own = round_down(Fraction(epsilon) - Fraction(share))
+    free = determinant_is_free(spec, own, goal.adjacency)
+    charge = 0.0 if free else require_determinant_charge(spec, own)
+    left = round_down(Fraction(own) - Fraction(charge))
+    term = GammaNormTerm(gamma_norm_scale(spec, goal.adjacency, left), spec.dim)
+    return PurePerturbation(term, charge, PureDP(share, goal.adjacency), ("T36b",) if free else ("T36a", "T37"))
+
+
+def smallest_perturbation(spec: ProblemSpec, goal: AnyGuarantee) -> Perturbation:
+    """Return the smaller of Gaussian and gamma-norm noise, among those that meet ``goal``.
+
+    Raises
+    ------
+    AssumptionError
+        If the determinant leaves no room for either.
+    """
+    if is_pure(goal):
+        return pure_perturbation(spec, goal)
+    gaussian = gaussian_perturbation(spec, goal)
+    if spec.dim > MOST_DIM:
+        return gaussian
+    pure = pure_perturbation(spec, goal)
+    return pure if pure.term.deviation < gaussian.term.deviation else gaussian
+
+
+def _in_range(multiplier: float, goal: AnyGuarantee) -> float:
+    """Return a noise multiplier within the range of events: raised to the smallest, refused beyond the largest."""
+    low, high = MULTIPLIERS
+    if multiplier > high:
+        raise ParameterError(
+            argument="goal",
+            rule=f"must need less noise than {high:g} gradients",
+            got=repr(goal),
+            remedy="Choose a larger epsilon.",
+        )
+    return max(multiplier, low)
 
 
 @dataclass(frozen=True)
@@ -44,12 +199,12 @@ class ObjectivePerturbation:
     """The minimiser of the regularised problem plus a random linear term (T36a, T40, T41), released by T43.
 
     For smooth losses of linear models with Lambda large enough that log(1 + beta/Lambda) < epsilon. Its noise in a
-    direction of curvature h is sigma/(h + Lambda), where output perturbation has sigma/Lambda.
+    direction of curvature h is sigma/(h + Lambda), compared with sigma/Lambda of output perturbation.
 
     Parameters
     ----------
     noise
-        "gaussian" (needs delta > 0), "gamma_norm" (pure), or "auto": whichever is smaller of those that meet the goal.
+        "gaussian" (needs delta > 0), "gamma_norm" (pure), or "auto" for the smaller one that meets the goal.
 
     Examples
     --------
@@ -66,24 +221,24 @@ class ObjectivePerturbation:
     noise: str = "auto"
 
     def __post_init__(self) -> None:
-        """Check the name."""
+        """Check the name of the noise law."""
         checked_noise(self.noise, NOISES)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "ObjectivePlan":
-        """Noise for the objective, a tolerance for its minimiser, and noise for what the tolerance leaves open."""
+        """Return a plan: noise in the objective, a solver tolerance, and noise on the coefficients to cover it."""
         epsilon_and_delta(goal, "objective")
         require_smooth(spec)
-        spec, reasons = regularized(spec, goal, objective_regularization)
+        spec, reasons = with_default_regularization(spec, goal, objective_regularization)
         found = self._perturbation(spec, goal)
         tolerance = solver_tolerance(spec, linear=found.term.longest)
-        reasons.append(_in_words(spec, found))
+        reasons.append(noise_reason(spec, found))
         if isinstance(found, PurePerturbation) and not is_pure(goal):
-            reasons.append(PURE_IS_LESS)
+            reasons.append(PURE_NOISE_IS_SMALLER)
         blur = found.blur(spec, tolerance)
-        return ObjectivePlan(spec, goal, tuple(reasons), tolerance, blur, found)
+        return ObjectivePlan(spec, goal, why=tuple(reasons), tolerance=tolerance, output_noise=blur, perturbation=found)
 
     def _perturbation(self, spec: ProblemSpec, goal: AnyGuarantee) -> Perturbation:
-        """The law that was asked for, or the smaller of the two."""
+        """Return the requested noise law, or the smaller of the two for "auto"."""
         match self.noise:
             case "gaussian":
                 return gaussian_perturbation(spec, goal)
@@ -94,7 +249,7 @@ class ObjectivePerturbation:
 
 @dataclass(frozen=True)
 class ObjectivePlan(Plan):
-    """A plan of `ObjectivePerturbation`; ``output_noise`` only hides what the solver leaves over (T43)."""
+    """Plan of `ObjectivePerturbation`; ``output_noise`` covers only the solver's tolerance (T43)."""
 
     perturbation: Perturbation
 
@@ -102,33 +257,33 @@ class ObjectivePlan(Plan):
 
     @property
     def linear_term(self) -> LinearTerm:
-        """The noise in the objective."""
+        """Noise term b of the objective."""
         return self.perturbation.term
 
     @property
     def mechanism(self) -> AdditiveMechanism:
-        """The noise on the coefficients."""
+        """Noise on the coefficients, for the solver's tolerance."""
         return cast(AdditiveMechanism, self.output_noise)
 
     @cached_property
     def event(self) -> Event:
-        """The perturbed objective, then the noise on its approximate minimiser."""
+        """Event of the perturbed objective and of the noise on its approximate minimiser."""
         return self.perturbation.event(self.goal, self.mechanism)
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """The perturbation's, and the approximate minimiser's."""
+        """Tags for the perturbation and for the approximate minimiser."""
         clipped = ("T44",) if self.spec.clip else ()
         return (*self.perturbation.theorems, "T43", "T43a", "T31", "T54", *clipped, *self.mechanism.facts.theorems)
 
     @property
     def noise(self) -> str:
-        """Of both kinds."""
+        """Laws of the noise in the objective and on the coefficients."""
         return f"in the objective: {self.linear_term.words}; on the coefficients: {self.mechanism.law.words}"
 
     @property
     def numbers(self) -> dict[str, object]:
-        """The tolerance, and those of both noises."""
+        """Tolerance, cost of the determinant, and public numbers of both noises."""
         return {
             "tolerance": self.tolerance,
             "determinant_loss": self.perturbation.determinant,
@@ -141,30 +296,40 @@ class ObjectivePlan(Plan):
 
     @property
     def longest(self) -> float:
-        """The minimiser with the longest linear term, and the noise on it."""
-        found = longest_minimizer(self.spec, self.most_rows, self.linear_term.longest)
+        """Bound on the minimiser with the longest linear term, plus the noise on it."""
+        found = minimizer_norm_bound(self.spec, self.most_rows, self.linear_term.longest)
         return found + noise_norm(self.mechanism, self.spec.dim)
 
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
-        """One draw of b, one certified minimiser, one draw of the blur; b is never drawn again (T43)."""
+        """Draw b once, find one certified minimiser, add noise once; b is never drawn again (T43)."""
         linear = self.linear_term.draw(stream)
         theta = minimize(data, self.spec, cast(float, self.tolerance), linear=linear)
         return self.mechanism.noisy(theta, stream)
 
 
 def require_smooth(spec: ProblemSpec) -> None:
-    """Refuse a kink (T42): a point mass stays on it whatever the noise, and strong convexity does not help."""
+    """Refuse a kink (T42): the minimiser has an atom there at every noise level; strong convexity does not help."""
     if not math.isfinite(spec.smoothness):
         raise AssumptionError(
-            f"objective perturbation needs a smooth loss, got {spec.loss.name!r}: the minimiser sits on a kink with "
-            f"positive probability, and a neighbour's does not (T42). {without_kink(spec.loss)}"
+            f"objective perturbation needs a smooth loss, got {spec.loss.name!r}: the minimiser lies on a kink with "
+            f"positive probability, and a neighbour's does not (T42).",
+            remedy=smooth_alternatives(spec.loss),
         )
     require_gradient_of_loss(spec, "objective")
 
 
-def _in_words(spec: ProblemSpec, found: Perturbation) -> str:
-    charged = f"costs {found.determinant:.3g} of epsilon" if found.determinant else "costs nothing"
-    return (
-        f"Noise of standard deviation {found.term.deviation:.3g} ({found.term.name}) goes into the objective, for "
-        f"gradients of at most {spec.lipschitz:.3g}; the determinant {charged} at Lambda = {spec.strength:.3g} (T37)."
+def noise_reason(spec: ProblemSpec, found: Perturbation) -> Fact:
+    """Return the noise in the objective and the cost of the determinant as a reason of the plan."""
+    charged = "costs {determinant:.3g} of epsilon" if found.determinant else "costs nothing"
+    return Fact(
+        "noise.objective",
+        "Noise of standard deviation {deviation:.3g} ({law}) is added to the gradient of the objective, for gradients "
+        f"of at most {{gradient:.3g}}. The determinant {charged} at Lambda = {{strength:.3g}} (T37).",
+        {
+            "deviation": found.term.deviation,
+            "law": found.term.name,
+            "gradient": spec.lipschitz,
+            "determinant": found.determinant,
+            "strength": spec.strength,
+        },
     )

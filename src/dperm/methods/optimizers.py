@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is done with noisy gradients: momentum, Adam, AdamW. All of it is post-processing (T3), so nothing is charged.
+"""Optimizers for noisy gradients: momentum, Adam and AdamW. All are post-processing (T3), so they cost no privacy.
 
-An optimizer is a public rule; `Optimizer.start` begins a walk, which holds what the rule remembers. A walk sees noisy
+An optimizer is a public rule. `Optimizer.start` returns a walk, which holds the optimizer's state. A walk sees noisy
 gradients only, never the data.
 """
 
@@ -26,7 +26,7 @@ DECAY = "In each step coefficients shrink by the step size times it."
 
 
 class Schedule(StrEnum):
-    """How the step size changes over the steps."""
+    """Schedule of the step size."""
 
     CONSTANT = "constant"
     LINEAR = "linear"
@@ -36,16 +36,19 @@ class Schedule(StrEnum):
 
     @classmethod
     def of(cls, schedule: "Schedule | str") -> "Schedule":
-        """The schedule, or the one of that name."""
+        """Return the schedule, or the one with this name."""
         try:
             return cls(schedule)
         except ValueError:
             raise ParameterError(
-                f"schedule must be one of {', '.join(cls)}, got {shown(schedule)}. Use constant if in doubt."
+                argument="schedule",
+                rule=f"must be one of {', '.join(cls)}",
+                got=shown(schedule),
+                remedy="Use constant if in doubt.",
             ) from None
 
     def share(self, step: int, steps: int) -> float:
-        """The share of the step size in step 0, ..., steps - 1."""
+        """Return the share of the step size in step 0, ..., steps - 1."""
         match self:
             case Schedule.LINEAR:
                 return 1 - step / steps
@@ -54,23 +57,23 @@ class Schedule(StrEnum):
         return 1.0
 
 
-class Walk(Protocol):
-    """Steps along gradients, and what the optimizer remembers of them."""
+class OptimizerState(Protocol):
+    """Sequence of steps along gradients, with the optimizer's state."""
 
     def step(self, theta: Floats, gradient: Floats) -> Floats:
-        """Where to go from ``theta``."""
+        """Return the next iterate after ``theta``."""
 
 
 @runtime_checkable
 class Optimizer(Protocol):
-    """A rule for steps, from public numbers."""
+    """Rule for steps along gradients, from public numbers."""
 
     @property
     def numbers(self) -> dict[str, object]:
-        """As they stand in a record."""
+        """Settings as stored in a record."""
 
-    def start(self, dim: int, steps: int) -> Walk:
-        """A walk of ``steps`` steps for ``dim`` coefficients."""
+    def start(self, dim: int, steps: int) -> OptimizerState:
+        """Return a new walk of ``steps`` steps for ``dim`` coefficients."""
 
 
 @dataclass(frozen=True)
@@ -92,17 +95,17 @@ class Momentum:
     schedule: Schedule | str = Schedule.CONSTANT
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check the ranges of step size, schedule and momentum."""
         _check_steps(self.step_size, self.schedule)
         checks.between("momentum", self.momentum, 0.0, 0.999, MOMENTUM)
 
     @property
     def numbers(self) -> dict[str, object]:
-        """As they stand in a record."""
+        """Settings as stored in a record."""
         return _numbers(self)
 
-    def start(self, dim: int, steps: int) -> Walk:
-        """At rest."""
+    def start(self, dim: int, steps: int) -> OptimizerState:
+        """Return a walk with velocity 0."""
         return _HeavyBall(_Sizes(self.step_size, self.schedule, steps), self.momentum, np.zeros(dim))
 
 
@@ -110,8 +113,8 @@ class Momentum:
 class Adam:
     """Adam (Kingma and Ba 2015): theta <- theta - eta m' / (sqrt(v') + e).
 
-    m <- b1 m + (1 - b1) g and v <- b2 v + (1 - b2) g^2 are running means, m' and v' the same without the bias of their
-    start at 0. The noise is part of g^2: where it dominates, all coefficients move by steps of about the same size.
+    m <- b1 m + (1 - b1) g and v <- b2 v + (1 - b2) g^2 are running means; m' and v' are free of the bias of their start
+    at 0. The noise is part of g^2. Where it dominates, all coefficients move by steps of about the same size.
 
     Parameters
     ----------
@@ -130,17 +133,17 @@ class Adam:
     schedule: Schedule | str = Schedule.CONSTANT
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check the ranges of all settings."""
         _check_steps(self.step_size, self.schedule)
         _check_moments(self.beta1, self.beta2, self.stable)
 
     @property
     def numbers(self) -> dict[str, object]:
-        """As they stand in a record."""
+        """Settings as stored in a record."""
         return _numbers(self)
 
-    def start(self, dim: int, steps: int) -> Walk:
-        """With means of zeros."""
+    def start(self, dim: int, steps: int) -> OptimizerState:
+        """Return a walk with running means of zeros."""
         moments = _Moments(self.beta1, self.beta2, self.stable, np.zeros(dim), np.zeros(dim))
         return _Adaptive(_Sizes(self.step_size, self.schedule, steps), moments, 0.0)
 
@@ -154,7 +157,7 @@ class AdamW:
     step_size, beta1, beta2, stable, schedule
         As for `Adam`.
     decay
-        How fast coefficients shrink; no part of a gradient, and so of no mean.
+        Rate at which coefficients shrink, separate from gradients and running means.
     """
 
     step_size: float
@@ -165,25 +168,25 @@ class AdamW:
     schedule: Schedule | str = Schedule.CONSTANT
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check the ranges of all settings."""
         _check_steps(self.step_size, self.schedule)
         _check_moments(self.beta1, self.beta2, self.stable)
         checks.nonnegative("decay", self.decay, DECAY)
 
     @property
     def numbers(self) -> dict[str, object]:
-        """As they stand in a record."""
+        """Settings as stored in a record."""
         return _numbers(self)
 
-    def start(self, dim: int, steps: int) -> Walk:
-        """With means of zeros."""
+    def start(self, dim: int, steps: int) -> OptimizerState:
+        """Return a walk with running means of zeros."""
         moments = _Moments(self.beta1, self.beta2, self.stable, np.zeros(dim), np.zeros(dim))
         return _Adaptive(_Sizes(self.step_size, self.schedule, steps), moments, self.decay)
 
 
 @dataclass
 class _Sizes:
-    """The step sizes, one after the other."""
+    """Iterator over the step sizes of a schedule."""
 
     largest: float
     schedule: Schedule | str

@@ -11,24 +11,19 @@ from dperm.accounting.event import Event
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
 from dperm.erm.minimize import minimize
-from dperm.erm.rounding import longest as longest_minimizer
+from dperm.erm.rounding import minimizer_norm_bound
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError
 from dperm.mechanisms.additive import AdditiveMechanism
-from dperm.mechanisms.goal import checked_goal, quotient_up
-from dperm.methods.coefficient_noise import NOISES, coefficient_noise, law_of
-from dperm.methods.constants import (
-    PURE_IS_LESS,
-    checked_noise,
-    is_pure,
-    output_sensitivity,
-    require_gradient_of_loss,
-    without_kink,
-)
+from dperm.mechanisms.goal import checked_goal
+from dperm.methods.coefficient_noise import NOISES, PURE_NOISE_IS_SMALLER, checked_noise, coefficient_noise, noise_law
+from dperm.methods.conditions import is_pure, require_gradient_of_loss, smooth_alternatives
+from dperm.methods.defaults import output_regularization, with_default_regularization
 from dperm.methods.plan import Plan, noise_norm, solver_tolerance
-from dperm.methods.rules import output_regularization, regularized
 from dperm.noise.bits import Stream
+from dperm.presentation.facts import Fact
 from dperm.privacy.guarantee import AnyGuarantee
+from dperm.sensitivity.minimizer import minimizer_error, output_sensitivity
 
 
 @dataclass(frozen=True)
@@ -39,7 +34,7 @@ class OutputPerturbation:
     ----------
     noise
         "gaussian", "gamma_norm" or "laplace"; "auto" takes gamma-norm noise for a pure goal (Laplace noise beyond 2^20
-        coefficients) and otherwise whichever of Gaussian and gamma-norm noise is smaller.
+        coefficients) and otherwise the smaller of Gaussian and gamma-norm noise.
 
     Examples
     --------
@@ -56,71 +51,78 @@ class OutputPerturbation:
     noise: str = "auto"
 
     def __post_init__(self) -> None:
-        """Check the name."""
+        """Check the name of the noise law."""
         checked_noise(self.noise, NOISES)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "OutputPlan":
-        """Noise to the sensitivity 2L/Lambda or L/Lambda plus what the solver's tolerance adds."""
+        """Return a plan with noise for the sensitivity 2L/Lambda or L/Lambda plus the solver's error."""
         goal = checked_goal(goal)
         require_smooth(spec)
-        spec, reasons = regularized(spec, goal, output_regularization)
+        spec, reasons = with_default_regularization(spec, goal, output_regularization)
         tolerance = solver_tolerance(spec)
-        mechanism = self._mechanism(spec, goal, quotient_up(tolerance, spec.strength))
+        mechanism = self._mechanism(spec, goal, minimizer_error(spec, tolerance))
         reasons.append(
-            f"One record moves the minimiser by at most {output_sensitivity(spec, goal.adjacency):.3g} (T30), so "
-            f"{mechanism.name} noise of standard deviation {mechanism.standard_deviation:.3g} is added to each "
-            f"coefficient."
+            Fact(
+                "noise.output",
+                "One record moves the minimiser by at most {sensitivity:.3g} (T30), so {law} noise of standard "
+                "deviation {deviation:.3g} is added to each coefficient.",
+                {
+                    "sensitivity": output_sensitivity(spec, goal.adjacency),
+                    "law": mechanism.name,
+                    "deviation": mechanism.standard_deviation,
+                },
+            )
         )
-        if not is_pure(goal) and law_of(self.noise, spec, goal) != "gaussian" and self.noise == "auto":
-            reasons.append(PURE_IS_LESS)
-        return OutputPlan(spec, goal, tuple(reasons), tolerance, mechanism)
+        if not is_pure(goal) and noise_law(self.noise, spec, goal) != "gaussian" and self.noise == "auto":
+            reasons.append(PURE_NOISE_IS_SMALLER)
+        return OutputPlan(spec, goal, why=tuple(reasons), tolerance=tolerance, output_noise=mechanism)
 
     def _mechanism(self, spec: ProblemSpec, goal: AnyGuarantee, error: float) -> AdditiveMechanism:
-        """The noise, calibrated; ``error`` is what the solver may be off by (T31)."""
+        """Return the calibrated noise; ``error`` bounds the distance to the exact minimiser (T31)."""
         moved = output_sensitivity(spec, goal.adjacency)
-        law = law_of(self.noise, spec, goal)
+        law = noise_law(self.noise, spec, goal)
         return coefficient_noise(law, goal, dim=spec.dim, sensitivity=moved, numerical_error=error)
 
 
 @dataclass(frozen=True)
 class OutputPlan(Plan):
-    """A plan of `OutputPerturbation`; ``output_noise`` is all its noise."""
+    """Plan of `OutputPerturbation`; ``output_noise`` is all its noise."""
 
     method: ClassVar[str] = "output"
 
     @property
     def mechanism(self) -> AdditiveMechanism:
-        """The noise."""
+        """Noise added to the coefficients."""
         return cast(AdditiveMechanism, self.output_noise)
 
     @cached_property
     def event(self) -> Event:
-        """That of the noise."""
+        """Event of the noise on the coefficients."""
         return self.mechanism.event
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """The sensitivity, the tolerance and the noise."""
+        """Tags for the sensitivity, the tolerance and the noise."""
         clipped = ("T44",) if self.spec.clip else ()
         return ("T29", "T30", "T31", "T32", "T54", *clipped, *self.mechanism.facts.theorems)
 
     @property
     def noise(self) -> str:
-        """Added to the coefficients."""
+        """Law of the noise on the coefficients."""
         return f"on the coefficients: {self.mechanism.law.words}"
 
     @property
     def numbers(self) -> dict[str, object]:
-        """The tolerance, and those of the noise."""
+        """Tolerance of the solver and public numbers of the noise."""
         return {"tolerance": self.tolerance, "output_noise": dict(self.mechanism.facts.public)}
 
     @property
     def longest(self) -> float:
-        """The minimiser for as many rows as are allowed, and its noise."""
-        return longest_minimizer(self.spec, self.most_rows) + noise_norm(self.mechanism, self.spec.dim)
+        """Bound on the minimiser for the allowed number of rows, plus its noise."""
+        return minimizer_norm_bound(self.spec, self.most_rows) + noise_norm(self.mechanism, self.spec.dim)
 
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
-        """The certified minimiser plus noise."""
+        """Return the certified minimiser plus noise."""
         theta = minimize(data, self.spec, cast(float, self.tolerance))
         return self.mechanism.noisy(theta, stream)
 
@@ -129,8 +131,8 @@ def require_smooth(spec: ProblemSpec) -> None:
     """Refuse a kink: T30 would allow it, but no solver certifies its minimiser by a small gradient (T31)."""
     if not math.isfinite(spec.smoothness):
         raise AssumptionError(
-            f"output perturbation here needs a smooth loss, got {spec.loss.name!r}: how close a computed point is to "
-            f"the minimiser is certified by a small gradient (T31), and at a kink no gradient is small. "
-            f"{without_kink(spec.loss)}"
+            f"output perturbation here needs a smooth loss, got {spec.loss.name!r}: a small gradient certifies the "
+            f"distance to the minimiser (T31), and at a kink no gradient is small.",
+            remedy=smooth_alternatives(spec.loss),
         )
     require_gradient_of_loss(spec, "output")

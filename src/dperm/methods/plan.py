@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Plan, then run: a plan is made from public constants and holds all that the proof needs; data enter in `Plan.run`."""
+"""Plans of private learning: made from public constants, complete for the proof, and run on the data by `Plan.run`."""
 
 import math
 from abc import ABC, abstractmethod
@@ -13,68 +13,69 @@ from dperm.accounting.budget import Budget
 from dperm.accounting.event import Event
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData, too_many_rows
-from dperm.erm.rounding import attainable, gradient_error, longest
+from dperm.erm.rounding import attainable_tolerance, gradient_error, minimizer_norm_bound
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import DataError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.run import Facts, release
-from dperm.methods.constants import problem_facts
 from dperm.noise.bits import Bits, Stream
+from dperm.presentation.facts import Fact
+from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency, Release
 from dperm.privacy.guarantee import AnyGuarantee
 
 RELATIVE_TOLERANCES = (1e-6, 2e-5)
-"""Solvers stop when the gradient is this share of one record's largest gradient."""
+"""Smallest and largest usual tolerance of a solver, relative to the largest gradient of a record."""
 USUAL_ROWS = 2**17
 USUAL_MARGIN = 100.0
 MOST_ROWS = 2**22
-"""Rows that are allowed where n is private and was not declared."""
+"""Largest number of rows without a declared n."""
 FEWEST_MOST_ROWS = 2**20
 LARGEST_COEFFICIENT = 2.0**500
-"""Largest coefficient, step or mean gradient that a plan allows: its square is a double."""
+"""Largest admissible coefficient, step or mean gradient; its square is a finite double."""
 LARGEST_SCORE = 2.0**900
 FAR = 200.0
-"""Standard deviations of noise in one entry that are exceeded with probability below 2^-200: Gaussian noise exceeds
-them with e^-20000, Laplace noise with e^-282, gamma-norm noise with less than 2^-200 (`linear_term.GammaNormTerm`)."""
+"""Number of standard deviations exceeded by noise in one entry with probability below 2^-200: e^-20000 for Gaussian
+noise, e^-282 for Laplace noise, below 2^-200 for gamma-norm noise (`linear_term.GammaNormTerm`)."""
 
 
 @runtime_checkable
 class Method(Protocol):
-    """A way to learn privately."""
+    """Interface of all methods: `plan` decides everything before data are read."""
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "Plan":
-        """What would be done to meet ``goal``, from public constants alone.
+        """Return a plan that meets ``goal``, from public constants alone.
 
         Raises
         ------
         AssumptionError
-            If a condition of the method's theorem does not hold; the message says what would.
+            If a condition of the method's theorem does not hold. The message names the remedy.
         """
 
 
 @dataclass(frozen=True)
 class Plan(ABC):
-    """Everything that is decided before data are read: the problem, the noise, the tolerance, what is spent.
+    """All decisions made before data are read: problem, noise, tolerance and privacy cost.
 
     Attributes
     ----------
     spec
-        The problem with everything decided: its regularisation and clipping are those that are used.
+        Problem with the regularisation and clipping in use.
     goal
-        The guarantee that is met.
+        Guarantee met by a run.
     why
-        Sentences: what was chosen, and from which public numbers.
+        Reasons for the choices, with the public numbers behind them; ``str(reason)`` is the sentence.
     tolerance
-        The norm of the gradient at which the solver stops, certified; None where nothing is solved.
+        Norm of the gradient at which the solver stops, certified; None if no problem is solved.
     output_noise
-        The noise that is added to the coefficients themselves; None if there is none.
+        Noise added to the coefficients themselves; None if there is none.
     row_bound
-        The method's own public limit on the number of rows, where its proof needs one; None for the usual one.
+        Public limit on the number of rows required by the method's proof; None for the usual limit.
     """
 
     spec: ProblemSpec
     goal: AnyGuarantee
-    why: tuple[str, ...]
+    why: tuple[Fact, ...] = field(hash=False)
     tolerance: float | None
     output_noise: AdditiveMechanism | None
     row_bound: int | None = field(default=None, kw_only=True)
@@ -82,29 +83,30 @@ class Plan(ABC):
     method: ClassVar[str]
 
     def __post_init__(self) -> None:
-        """Work everything out, before any data is seen."""
+        """Compute everything before any data are read; reasons given as text become facts."""
+        object.__setattr__(self, "why", tuple(map(_as_fact, self.why)))
         self.facts  # noqa: B018  # everything follows from the parameters
         require_finite(self)
 
     @cached_property
     @abstractmethod
     def event(self) -> Event:
-        """What one run spends."""
+        """Privacy event of one run."""
 
     @property
     @abstractmethod
     def theorems(self) -> tuple[str, ...]:
-        """Tags of the theorems that the guarantee rests on, besides those of the event."""
+        """Tags of the theorems behind the guarantee, besides those of the event."""
 
     @property
     @abstractmethod
     def noise(self) -> str:
-        """The law of the noise, in words."""
+        """Description of the noise and its law, one sentence without a full stop."""
 
     @property
     @abstractmethod
     def numbers(self) -> dict[str, object]:
-        """The method's own public numbers."""
+        """Public numbers specific to the method, as plain data."""
 
     @property
     @abstractmethod
@@ -113,97 +115,114 @@ class Plan(ABC):
 
     @property
     def intermediate(self) -> dict[str, float]:
-        """Bounds on the method's own intermediate numbers, by their name in an error message."""
+        """Bounds on the method's intermediate numbers, by their name in an error message."""
         return {}
 
     @abstractmethod
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
-        """The coefficients that are released. **The only place where data meet noise**; `run` calls it, charged."""
+        """Return the coefficients to release. **The only place where data meet noise**; `run` calls it, charged."""
 
     @property
     def adjacency(self) -> Adjacency:
-        """Which data sets are neighbours."""
+        """Neighbouring relation of the goal."""
         return self.goal.adjacency
 
     @property
     def most_rows(self) -> int:
-        """Public limit on the number of rows: rounding errors are bounded for so many."""
+        """Public limit on the number of rows; bounds on rounding errors hold up to it."""
         return row_limit(self.spec.n) if self.row_bound is None else self.row_bound
 
     @cached_property
     def facts(self) -> Facts:
-        """What is known of a run beforehand."""
+        """Facts known before a run: goal, event, noise, theorems and public numbers."""
         public = {"method": self.method, **problem_facts(self.spec), "most_rows": self.most_rows, **self.numbers}
         return Facts(goal=self.goal, event=self.event, noise=self.noise, theorems=self.theorems, public=public)
 
     def __str__(self) -> str:
-        """The reasons, then the public numbers, a line each."""
+        """Return the reasons, then the public numbers, one per line."""
         reasons = [f"- {reason}" for reason in self.why]
         numbers = [f"  {name} = {value}" for name, value in self.describe().items() if not isinstance(value, dict)]
         return "\n".join([f"Plan for {self.goal}:", *reasons, *numbers])
 
     def describe(self) -> dict[str, object]:
-        """The public numbers of the plan, as they will stand in the record of a run."""
+        """Return the public numbers of the plan, as stored in the record of a run."""
         return dict(self.facts.public)
 
-    def because(self, *reasons: str) -> Self:
-        """The same plan with these reasons in front of its own."""
-        return replace(self, why=(*reasons, *self.why))
+    def because(self, *reasons: Fact | str) -> Self:
+        """Return the same plan with these reasons in front of its own."""
+        return replace(self, why=(*map(_as_fact, reasons), *self.why))
 
     def run(
         self, read: Callable[[], BoundedData], budget: Budget | None = None, *, bits: Bits | None = None
     ) -> Release[Floats]:
-        """Learn from what ``read`` returns: coefficients in the bounded space, the constant column's last.
+        """Learn from the data and return the coefficients in the bounded space, the constant column's last.
 
-        The order is that of every release: check the budget, read the data, reserve, solve and draw, commit.
+        The order is the same for every release: check the budget, read the data, reserve, solve and draw, commit.
 
         Parameters
         ----------
         read
             Reads the data and enforces their public bounds (`dperm.data.bounded.enforce`).
         budget
-            What the run is charged to.
+            Budget to charge; None for no budget.
         bits
-            Where randomness comes from; ``NotPrivateBits(seed)`` makes the run reproducible and NOT PRIVATE.
+            Source of randomness; ``NotPrivateBits(seed)`` makes the run reproducible and NOT PRIVATE.
+
+        Returns
+        -------
+        Release
+            Coefficients, guarantee and record.
 
         Raises
         ------
         DataError
-            If the data break a rule; before anything is charged or drawn.
+            If the data break a rule. Nothing has been charged or drawn.
         BudgetError
-            If ``budget`` does not cover the event; nothing is charged.
+            If ``budget`` does not cover the event. Nothing is charged.
+
+        Notes
+        -----
+        *Guarantees.* The release meets `goal` for every data set within the public bounds. The charge is reserved
+        before the first draw of noise, and a failure after the charge is not refunded.
+
+        ====================  =======================================================
+        Edge case             Result
+        ====================  =======================================================
+        empty data            a release like any other under add/remove
+        more than most_rows   DataError before the charge
+        n differs from spec   DataError under replace-one; not compared under add/remove
+        ====================  =======================================================
         """
         return release(self.facts, lambda: self._checked(read()), self.learn, budget=budget, bits=bits)
 
     def _checked(self, data: BoundedData) -> BoundedData:
-        """The data, if they keep what was planned with."""
+        """Return the data if they satisfy the public bounds of the plan."""
         low, high = data.target.weights_range
         if not (data.space.radius <= self.spec.radius and 0 < low <= high <= self.spec.weight):
             raise ParameterError(
                 f"radius and class weights of the data must be at most those of the plan, {self.spec.radius:.6g} and "
-                f"{self.spec.weight:.6g}, got {data.space.radius:.6g} and {high:.6g}. Plan again."
+                f"{self.spec.weight:.6g}, got {data.space.radius:.6g} and {high:.6g}.",
+                remedy="Plan again.",
             )
         if data.target.kind is not self.spec.loss.labels or data.target.outputs != self.spec.outputs:
-            raise ParameterError(
-                f"the labels must be of the kind that the loss {self.spec.loss.name!r} was planned for."
-            )
+            raise ParameterError(f"the labels must be of the kind planned for the loss {self.spec.loss.name!r}.")
         if data.space.size != self.spec.width:
-            raise DataError(f"X must have the columns of the plan, which was made for {self.spec.dim} coefficients.")
+            raise DataError(f"X must have the columns of the plan for {self.spec.dim} coefficients.")
         if data.rows > self.most_rows:
             raise too_many_rows(self.most_rows)
         if self.adjacency is Adjacency.REPLACE_ONE and data.rows != (self.spec.n or data.rows):
-            raise DataError(f"n={self.spec.n} was declared, but X has a different number of rows.")
+            raise DataError(f"{arg('n', self.spec.n)} was declared, but X has a different number of rows.")
         return data
 
 
 def require_finite(plan: Plan) -> None:
-    """Refuse a plan whose run could overflow: a release that is NaN or infinite would be charged for nothing.
+    """Refuse a plan whose run could overflow. A NaN or infinite release would be charged for nothing.
 
     Raises
     ------
     ParameterError
-        If a public bound on a coefficient, a score or an intermediate number is beyond the range of doubles with room
-        to spare, or a number of the plan is not finite.
+        If a public bound on a coefficient, a score or an intermediate number leaves too little room in doubles, or if a
+        number of the plan is not finite.
     """
     spec, longest = plan.spec, plan.longest
     sizes = {
@@ -219,26 +238,50 @@ def require_finite(plan: Plan) -> None:
 
 
 def extreme_arguments(spec: ProblemSpec, problem: str) -> ParameterError:
-    """The error for public arguments that doubles cannot hold together."""
+    """Return the error for public arguments too extreme for doubles."""
     given = [
-        f"feature_norm or bounds (radius {spec.radius:.3g})",
-        *([] if spec.regularization is None else [f"C (Lambda = 1/C = {spec.regularization:.3g})"]),
-        *([] if spec.clip is None else [f"clip ({spec.clip:.3g})"]),
-        *([] if spec.weight == 1 else [f"class_weight ({spec.weight:.3g})"]),
+        f"{{@feature_norm}} or {{@bounds}} (radius {spec.radius:.3g})",
+        *([] if spec.regularization is None else [f"{{@C}} (Lambda = 1/C = {spec.regularization:.3g})"]),
+        *([] if spec.clip is None else [f"{{@clip}} ({spec.clip:.3g})"]),
+        *([] if spec.weight == 1 else [f"{{@class_weight}} ({spec.weight:.3g})"]),
     ]
     return ParameterError(
-        f"{', '.join(given)} and the goal are too extreme together: {problem}. Rescale the features, so that "
-        f"feature_norm is near 1, and leave C and clip to the plan."
+        f"{', '.join(given)} and the goal are too extreme together: {problem}.",
+        remedy="Rescale the features to a {@feature_norm} near 1, and leave {@C} and {@clip} to the plan.",
     )
 
 
+def problem_facts(spec: ProblemSpec) -> dict[str, object]:
+    """Return the public constants of the problem, as stored in a record."""
+    return {
+        "loss": spec.loss.name,
+        **{f"loss_{name}": value for name, value in vars(spec.loss).items()},
+        "regularization": spec.regularization,
+        "clip": spec.clip,
+        "weight": spec.weight,
+        "lipschitz": None if spec.clip is None and math.isinf(spec.loss.slope) else spec.lipschitz,
+        "smoothness": spec.smoothness if math.isfinite(spec.smoothness) else None,
+        "radius": spec.radius,
+        "dim": spec.dim,
+        "n": spec.n,
+    }
+
+
 def noise_norm(mechanism: AdditiveMechanism | None, dim: int) -> float:
-    """Bound on the norm of the noise on ``dim`` coefficients, exceeded with probability below 2^-190; 0 for None."""
+    """Return a bound on the norm of the noise, exceeded with probability below 2^-190; 0 for None.
+
+    ``dim`` is the number of coefficients.
+    """
     return 0.0 if mechanism is None else FAR * math.sqrt(dim) * mechanism.standard_deviation
 
 
+def _as_fact(reason: Fact | str) -> Fact:
+    """Return a reason as a fact; plain text gets the code "note"."""
+    return reason if isinstance(reason, Fact) else Fact("note", "{text}", {"text": str(reason)})
+
+
 def _floats(value: object) -> Iterator[float]:
-    """Every float in plain data."""
+    """Yield every float in nested plain data."""
     if isinstance(value, float):
         yield value
     elif isinstance(value, Mapping):
@@ -250,23 +293,25 @@ def _floats(value: object) -> Iterator[float]:
 
 
 def row_limit(n: int | None) -> int:
-    """Rows for which a plan's error bounds hold: 16 n and at least 2^20, or 2^22 where n is not known.
+    """Return the number of rows covered by a plan's error bounds: 16 n and at least 2^20, or 2^22 without a declared n.
 
-    Under add/remove a declared n is never compared with the data; the limit leaves room for a rough one.
+    Under add/remove a declared n is never compared with the data, so the limit leaves room for a rough n.
     """
     return MOST_ROWS if n is None else max(FEWEST_MOST_ROWS, 16 * n)
 
 
 def solver_tolerance(spec: ProblemSpec, *, linear: float = 0.0) -> float:
-    """The gradient norm that every solve is certified to reach (T31), from public constants: the noise may use it.
+    """Return the gradient norm certified by every solve (T31), from public constants, so the noise may depend on it.
 
-    At least 1e-6 L; more, up to 2e-5 L, where doubles need it to certify n rows at coefficients of a usual size. Beyond
-    that the solver turns to extended precision. Never less than what is attainable for as many rows as are allowed. The
-    noise that hides the tolerance is the same in all directions, also in those in which the data leave little of any
-    other noise: hence so small. ``linear`` bounds the norm of the linear term.
+    It is at least 1e-6 L, and up to 2e-5 L where doubles need more to certify n rows at coefficients of a usual size.
+    Beyond that the solver uses extended precision. It is never below the attainable tolerance for the allowed number of
+    rows.
+
+    The noise for the tolerance is the same in all directions, also in those with little other noise. This is why the
+    tolerance is so small. ``linear`` bounds the norm of the linear term.
     """
     rows = spec.n or USUAL_ROWS
-    length = min(longest(spec, rows, linear), USUAL_MARGIN / spec.radius)
+    length = min(minimizer_norm_bound(spec, rows, linear), USUAL_MARGIN / spec.radius)
     in_doubles = 2 * gradient_error(spec, rows, length, linear)
     least, most = (share * spec.lipschitz for share in RELATIVE_TOLERANCES)
-    return max(least, min(in_doubles, most), attainable(spec, row_limit(spec.n), linear))
+    return max(least, min(in_doubles, most), attainable_tolerance(spec, row_limit(spec.n), linear))

@@ -18,30 +18,37 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms.calibration import PUSHES, Calibration, covers, noise_event
 from dperm.mechanisms.goal import checked_goal, gaussian_mu
-from dperm.methods.constants import gradient_sensitivity
+from dperm.methods.defaults import Choice, chosen_strength, with_default_regularization
 from dperm.methods.plan import Plan
 from dperm.methods.rejection import MOST_INEXACT, RejectionSampler, affordable_strength
-from dperm.methods.rules import Choice, regularized
 from dperm.noise.bits import Stream
+from dperm.presentation.facts import Fact
 from dperm.privacy import Adjacency, ApproxDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import lowered
-from dperm.theory.posterior import inexact_mu, minami_temperature, posterior_mu, posterior_temperature
+from dperm.sensitivity.minimizer import gradient_sensitivity
+from dperm.sensitivity.posterior import (
+    inexact_mu,
+    minami_temperature,
+    posterior_mu,
+    posterior_temperature,
+    tempered_objective_temperature,
+)
 
 THEOREMS = ("T50", "T51")
 FAILURE = 1e-3
-"""Of delta, what covers that no proposal is accepted."""
+"""Share of delta for the event that no proposal is accepted."""
 USUAL_TRIALS = 10**5
-"""Where Lambda is chosen by rule, it is large enough for so many proposals at most."""
+"""Largest number of proposals under a default Lambda."""
 ROUNDING = 0.02
-"""Rounding may change the logarithm of the density by this much of mu: it costs 2.6 times as much (T52a)."""
+"""Largest change of the log-density by rounding, relative to mu; it costs 2.6 times as much (T52a)."""
 ROOM = 1.25
-"""Under add/remove, rows that are allowed for each of the declared n."""
-TRIALS = "It is the number of proposals that the sampler may need at worst."
-ROWS = "It is the largest number of rows that are accepted; the sampler's cap is proved for as many."
+"""Under add/remove, allowed rows for each of the declared n."""
+TRIALS = "It is the largest number of proposals that the sampler may need."
+ROWS = "It is the largest accepted number of rows; the sampler's cap is proved for it."
 TIME = (
-    "How long the sampler takes depends on the data: whoever may see the running time learns something about them "
-    "that is not in the guarantee (T52)."
+    "The running time of the sampler depends on the data. An observer of the running time learns something beyond the "
+    "guarantee (T52)."
 )
 
 
@@ -49,13 +56,14 @@ TIME = (
 class PosteriorSampling:
     """One exact sample of exp(-tau J), J the regularised loss; along curvature h its variance is 1/(tau (h + Lambda)).
 
-    With tau = mu^2 Lambda / Delta_g^2, Delta_g the most that one record moves the sum of gradients, it is mu-GDP (T50):
-    the regulariser of tau J is tau Lambda-strongly convex. Any convex Lipschitz loss will do, with a kink too. The
-    sampler is exact, by rejection, with a cap on its trials that holds for every data set and is paid for in delta
-    (`dperm.methods.rejection`): that is practical for few records or few columns only, and refused elsewhere. Samplers
-    that are said to have converged have no guarantee (T52).
+    With tau = mu^2 Lambda / Delta_g^2, Delta_g the sensitivity of the sum of gradients, a sample is mu-GDP (T50): the
+    regulariser of tau J is tau Lambda-strongly convex. The loss may be any convex Lipschitz function, with a kink too.
 
-    **Side channel.** The number of trials, so the running time, depends on the data. It is in no guarantee.
+    The sampler is exact, by rejection. A cap on its trials holds for every data set and is paid for in delta
+    (`dperm.methods.rejection`). This is practical only for few records or few columns, and refused elsewhere. Samplers
+    with empirical convergence diagnostics have no guarantee (T52).
+
+    **Side channel.** The number of trials, and so the running time, depends on the data. No guarantee covers it.
 
     Parameters
     ----------
@@ -64,8 +72,8 @@ class PosteriorSampling:
     most_trials
         Refuse to plan if more proposals could be needed.
     most_rows
-        Under add/remove, the number of rows for which the cap is proved; a quarter more than the declared n if left
-        out. Under replace-one it is n.
+        Under add/remove, the number of rows for which the cap is proved; 1.25 times the declared n by default. Under
+        replace-one it is n.
 
     Examples
     --------
@@ -84,45 +92,70 @@ class PosteriorSampling:
     most_rows: int | None = None
 
     def __post_init__(self) -> None:
-        """Check what was given."""
+        """Check the theorem and both limits."""
         if self.theorem == "T49":
             raise AssumptionError(
-                'theorem="T49" is about bounded losses: those of linear models are not bounded, and no exact sampler '
-                "of a posterior over all coefficients is offered for it. Use FiniteClass, or theorem='T50'."
+                '{@theorem:"T49"} is about bounded losses: those of linear models are not bounded, and there is no '
+                "exact sampler of a posterior over all coefficients for it.",
+                remedy='Use FiniteClass, or {@theorem:"T50"}.',
             )
         if self.theorem not in THEOREMS:
-            raise ParameterError(f"theorem must be one of {', '.join(THEOREMS)}, got {shown(self.theorem)}.")
+            raise ParameterError(
+                argument="theorem", rule=f"must be one of {', '.join(THEOREMS)}", got=shown(self.theorem)
+            )
         checks.count("most_trials", self.most_trials, TRIALS)
         if self.most_rows is not None:
             checks.count("most_rows", self.most_rows, ROWS)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "PosteriorPlan":
-        """A temperature, and a sampler with a cap on its trials, that together meet ``goal``."""
+        """Return a plan: a temperature and a sampler with a cap on its trials, together meeting ``goal``."""
         goal = approximate_goal(goal)
         require_convex(spec)
         rows = self._rows(spec, goal.adjacency)
-        spec, reasons = regularized(spec, goal, partial(posterior_regularization, rows=rows))
+        spec, reasons = with_default_regularization(spec, goal, partial(posterior_regularization, rows=rows))
         sampler = self._sampler(spec, goal, rows)
         reasons.append(
-            f"The posterior is tempered to tau = {sampler.temperature:.3g} ({self.theorem}), for gradients of at most "
-            f"{spec.lipschitz:.3g} and Lambda = {spec.strength:.3g}; at most {sampler.trials} proposals are tried, for "
-            f"one in {1 / sampler.acceptance:.3g} is accepted at worst. {TIME}"
+            Fact(
+                "noise.posterior",
+                "The posterior is tempered to tau = {temperature:.3g} ({theorem}), for gradients of at most "
+                "{gradient:.3g} and Lambda = {strength:.3g}. At most {trials} proposals are tried; at worst, one in "
+                "{proposals:.3g} is accepted. " + TIME,
+                {
+                    "temperature": sampler.temperature,
+                    "theorem": self.theorem,
+                    "gradient": spec.lipschitz,
+                    "strength": spec.strength,
+                    "trials": sampler.trials,
+                    "proposals": 1 / sampler.acceptance,
+                },
+            )
         )
-        return PosteriorPlan(spec, goal, tuple(reasons), sampler.tolerance, None, sampler, self.theorem, row_bound=rows)
+        return PosteriorPlan(
+            spec,
+            goal,
+            why=tuple(reasons),
+            tolerance=sampler.tolerance,
+            output_noise=None,
+            sampler=sampler,
+            theorem=self.theorem,
+            row_bound=rows,
+        )
 
     def _rows(self, spec: ProblemSpec, adjacency: Adjacency) -> int:
-        """N, which has to be public."""
+        """Return N, the public limit on the number of rows."""
         if spec.n is None:
             raise ParameterError(
-                'n must be given for method="posterior": how many proposals the sampler needs at worst is proved for a '
-                "number of records, which is not taken from the data (T52). Declare a public n, a rough one will do."
+                argument="n",
+                rule='must be declared for {@method:"posterior"}: the largest number of proposals is proved for a '
+                "public number of records (T52)",
+                remedy="A rough public number is enough.",
             )
         if adjacency is Adjacency.REPLACE_ONE:
             return spec.n
         return math.ceil(ROOM * spec.n) if self.most_rows is None else int(self.most_rows)
 
     def _sampler(self, spec: ProblemSpec, goal: ApproxDP, rows: int) -> RejectionSampler:
-        """The sampler with the highest temperature whose event is certified."""
+        """Return the sampler with the highest certified temperature."""
         mu = gaussian_mu(_kept(goal))
         sampler = self._tempered(spec, goal, rows, mu)
         self._require_feasible(sampler, mu)
@@ -131,10 +164,12 @@ class PosteriorSampling:
             sampler = self._tempered(spec, goal, rows, lowered(left, 32 + 4 * ulps))
             if covers(goal, sampler_event(sampler, goal)):
                 return sampler
-        raise AssumptionError("no temperature near the exact one could be certified. Ask for a goal a little larger.")
+        raise AssumptionError(
+            "no temperature near the exact one could be certified.", remedy="Choose a slightly larger goal."
+        )
 
     def _tempered(self, spec: ProblemSpec, goal: ApproxDP, rows: int, mu: float) -> RejectionSampler:
-        """At the temperature of the theorem: tau = t sqrt(m) with m = tau Lambda is t^2 Lambda."""
+        """Return the sampler at the temperature of the theorem."""
         if self.theorem == "T50":
             t = posterior_temperature(mu, spec.lipschitz, strength=1.0, adjacency=goal.adjacency)
         else:
@@ -142,28 +177,29 @@ class PosteriorSampling:
             t = minami_temperature(
                 kept.epsilon, kept.delta, strength=1.0, adjacency=kept.adjacency, lipschitz=spec.lipschitz
             )
-        return RejectionSampler(spec, lowered(t * t * spec.strength), rows, allowed_failure(goal))
+        return RejectionSampler(spec, tempered_objective_temperature(t, spec.strength), rows, allowed_failure(goal))
 
     def _require_feasible(self, sampler: RejectionSampler, mu: float) -> None:
-        """Refuse what the sampler may not get done, or not exactly enough."""
+        """Refuse problems with too many possible trials or too large rounding errors."""
         spec = sampler.spec
         if sampler.trials > self.most_trials:
             raise AssumptionError(
                 f"no sampler that is exact for every data set is known for {sampler.rows} rows, {spec.dim} "
                 f"coefficients and Lambda = {spec.strength:.3g}: {float(sampler.trials):.3g} proposals could be "
-                f"needed, and most_trials={self.most_trials} are allowed (T52). {_remedies(spec)}"
+                f"needed, more than {{@most_trials:{self.most_trials}}} (T52).",
+                remedy=_remedies(spec),
             )
         if sampler.inexactness > min(MOST_INEXACT, ROUNDING * mu):
             raise AssumptionError(
-                f"rounding errors on {sampler.rows} rows may change the posterior's density by a factor "
-                f"e^{sampler.inexactness:.3g}, too much for this goal (T52a). Give fewer records, or use "
-                f'method="gradient".'
+                f"rounding errors on {sampler.rows} rows may change the posterior's density by a factor of "
+                f"e^{sampler.inexactness:.3g}, too much for this goal (T52a).",
+                remedy='Use fewer records, or {@method:"gradient"}.',
             )
 
 
 @dataclass(frozen=True)
 class PosteriorPlan(Plan):
-    """A plan of `PosteriorSampling`."""
+    """Plan of `PosteriorSampling`, with its sampler and the theorem behind the temperature."""
 
     sampler: RejectionSampler
     theorem: str
@@ -172,18 +208,18 @@ class PosteriorPlan(Plan):
 
     @cached_property
     def event(self) -> Event:
-        """A Gaussian, and that no proposal is accepted."""
+        """Gaussian event of the sample plus the failure probability of the cap."""
         return sampler_event(self.sampler, self.goal)
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """The temperature, the sampler, its rounding."""
+        """Tags for the temperature, the sampler and its rounding."""
         clipped = ("T44",) if self.spec.clip else ()
         return tuple(dict.fromkeys((self.theorem, "T50", "T52", "T52a", "T52b", "T10", "T54", *clipped)))
 
     @property
     def noise(self) -> str:
-        """What is random."""
+        """Law of the released sample."""
         return (
             f"one sample of the posterior to the power {self.sampler.temperature:.6g}, by exact rejection of Gaussian "
             f"proposals on the grid 2^{self.sampler.grid.exponent}"
@@ -191,7 +227,7 @@ class PosteriorPlan(Plan):
 
     @property
     def numbers(self) -> dict[str, object]:
-        """The sampler's."""
+        """Public numbers of the sampler."""
         sampler = self.sampler
         return {
             "theorem": self.theorem,
@@ -210,85 +246,91 @@ class PosteriorPlan(Plan):
 
     @property
     def longest(self) -> float:
-        """Accepted proposals lie in a cube."""
+        """Bound from the cube of accepted proposals."""
         return math.sqrt(self.spec.dim) * self.sampler.limit
 
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
-        """The sample."""
+        """Return one sample of the posterior."""
         return self.sampler.sample(data, stream)
 
 
 def sampler_mu(sampler: RejectionSampler, adjacency: Adjacency) -> float:
-    """The mu of what the sampler accepts: T50 with m = 1/sigma^2, and T52a for rounding."""
+    """Return the mu of an accepted sample: T50 with m = 1/sigma^2, and T52a for rounding."""
     spec = sampler.spec
     exact = posterior_mu(sampler.temperature, spec.lipschitz, strength=sampler.convexity, adjacency=adjacency)
     return inexact_mu(exact, sampler.inexactness)
 
 
 def sampler_event(sampler: RejectionSampler, goal: AnyGuarantee) -> Event:
-    """A Gaussian of that mu, and zeta for the cap (`dperm.methods.rejection`)."""
+    """Return a Gaussian event of this mu, plus zeta for the cap (`dperm.methods.rejection`)."""
     mu = sampler_mu(sampler, goal.adjacency)
     sampled = noise_event(Gaussian, Calibration(1.0, sampler.grid, mu), goal.adjacency)
     return sampled + Approximate(0.0, sampler.failure, goal.adjacency)
 
 
 def approximate_goal(goal: AnyGuarantee) -> ApproxDP:
-    """``goal``, if it leaves a delta: T50 is no pure guarantee, and the cap on the trials is paid for in delta."""
+    """Return ``goal`` if it has delta > 0: T50 is not a pure guarantee, and the cap on the trials costs delta.
+
+    Raises
+    ------
+    ConversionError
+        For any other goal.
+    """
     goal = checked_goal(goal)
     if isinstance(goal, ApproxDP) and goal.delta > 0:
         return goal
     raise ConversionError(
-        f'method="posterior" needs delta > 0: T50 is a Gaussian guarantee, and the sampler\'s cap on its trials needs '
-        f"a delta of its own (T52); it has ApproxDP(epsilon, delta, adjacency), got goal={shown(goal)}. Give "
-        f'delta > 0. For a pure guarantee use FiniteClass, or method="objective" with a smooth loss; for GDP, ZCDP and '
-        f'RDP method="gradient".'
+        f'{{@method:"posterior"}} needs delta > 0, as in ApproxDP(epsilon, delta, adjacency): T50 is a Gaussian '
+        f"guarantee, and the cap on the sampler's trials costs delta (T52), got goal={shown(goal)}.",
+        remedy='Set delta > 0. For a pure guarantee use FiniteClass, or {@method:"objective"} with a smooth loss; for '
+        'GDP, ZCDP and RDP {@method:"gradient"}.',
     )
 
 
 def require_convex(spec: ProblemSpec) -> None:
-    """Refuse a clip under which gradients are those of no convex function: T50 is about convex losses."""
+    """Refuse a clip whose gradients belong to no convex function: T50 is about convex losses."""
     if spec.outputs > 1 and spec.is_clipped:
         raise AssumptionError(
-            f"a posterior needs convex losses (T50), and clipped gradients of the loss {spec.loss.name!r} belong to "
-            f"none (T44 is about one score), got clip={spec.clip:.6g} below the longest gradient "
-            f'{spec.radius * spec.loss.slope:.6g}. Leave out clip, or use method="gradient".'
+            f"a posterior needs convex losses (T50), but clipped gradients of the loss {spec.loss.name!r} belong to "
+            f"none (T44 is about one score), got {{@clip:{spec.clip:.6g}}} below the longest gradient "
+            f"{spec.radius * spec.loss.slope:.6g}.",
+            remedy='Leave {@clip} out, or use {@method:"gradient"}.',
         )
 
 
 def posterior_regularization(spec: ProblemSpec, goal: AnyGuarantee, *, rows: int) -> Choice:
-    """Lambda for posterior sampling.
+    """Return Lambda for posterior sampling.
 
-    A sample varies by 1/(tau (h + Lambda)) = sigma0^2/(Lambda (h + Lambda)) along curvature h, sigma0 = Delta_g/mu. In
-    the model of `dperm.methods.rules` this costs h/2 times it, sigma0^2/(2 Lambda) at most, and the regularisation
-    Lambda t^2/8 at most. Summed over d directions the two are least at Lambda = 2 sigma0 sqrt(d)/R0, with
-    R0 = sqrt(d)/R at 2 R sigma0. Never less than the sampler can bear: few trials need a posterior that is not much
-    narrower than its regulariser.
+    A sample has variance 1/(tau (h + Lambda)) = sigma0^2/(Lambda (h + Lambda)) along curvature h, sigma0 = Delta_g/mu.
+    In the model of `dperm.methods.defaults` it costs h/2 times this, at most sigma0^2/(2 Lambda), and the
+    regularisation costs at most Lambda t^2/8. Summed over d directions the cost is least at Lambda = 2 sigma0
+    sqrt(d)/R0, which is 2 R sigma0 for R0 = sqrt(d)/R. It is never below the limit of the sampler: few trials need a
+    posterior not much narrower than its regulariser.
     """
     sigma = gradient_sensitivity(spec, goal.adjacency) / gaussian_mu(goal)
     wanted = 2 * spec.radius * sigma
     needed = -1.05 * math.log(allowed_failure(approximate_goal(goal))) / USUAL_TRIALS
     least = affordable_strength(spec, rows, acceptance=min(needed, 0.5))
-    value = min(max(wanted, least, 1e-30), 1e30)
-    reason = (
-        f"so that {USUAL_TRIALS} proposals are enough for every data set of {rows} rows"
-        if least > wanted
-        else f"from noise of deviation {sigma:.3g} on the sum of gradients"
+    if least > wanted:
+        cause = "so that {trials} proposals are enough for every data set of {rows} rows"
+        return chosen_strength(least, "sampler", cause, trials=USUAL_TRIALS, rows=rows)
+    return chosen_strength(
+        wanted, "noise", "from noise of standard deviation {noise:.3g} on the sum of gradients", noise=sigma
     )
-    return Choice(value, f"Lambda = {value:.3g} (C = {1 / value:.3g}) was chosen {reason}.")
 
 
 def allowed_failure(goal: ApproxDP) -> float:
-    """Zeta, the share of delta that covers the cap (`dperm.methods.rejection`)."""
+    """Return zeta, the share of delta for the cap (`dperm.methods.rejection`)."""
     return lowered(FAILURE * goal.delta)
 
 
 def _kept(goal: ApproxDP) -> ApproxDP:
-    """The goal without what covers the cap."""
+    """Return the goal without the share of delta for the cap."""
     return ApproxDP(goal.epsilon, lowered((1 - FAILURE) * goal.delta), goal.adjacency)
 
 
 def _remedies(spec: ProblemSpec) -> str:
-    """With a kink the bound hardly depends on Lambda, but on the temperature; without one it is the other way round."""
+    """Return remedies: with a kink the bound depends on the temperature, without one on Lambda."""
     helps = "a smaller C" if math.isfinite(spec.smoothness) else "a smaller epsilon"
     smooth = 'loss="huber_hinge", ' if math.isinf(spec.smoothness) and spec.loss.labels is Kind.SIGN else ""
-    return f'Give {smooth}{helps}, fewer features or fewer records, or use method="gradient" or method="sgd".'
+    return f'Use {smooth}{helps}, fewer features or fewer records, or {{@method:"gradient"}} or {{@method:"sgd"}}.'

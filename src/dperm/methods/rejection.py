@@ -1,18 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""One exact sample of a posterior by rejection, and everything about it that has to hold for every data set (T52).
+"""Exact rejection sampler of a posterior, with bounds for every data set (T52).
 
 The target has density p(theta) ~ exp(-tau sum_i w_i f_i(x_i'theta) - ||theta||^2/(2 sigma^2)), 1/sigma^2 = tau Lambda,
 on a cube |theta_j| <= B of public size. T50 holds on a convex set as well: it is the limit of r plus j times the
 squared distance from the set.
 
-**Proposal.** With a line of slope s_i below each loss (`dperm.erm.tangents`) the target is N(c, sigma^2 I) with
-c = -(1/Lambda) sum_i w_i s_i x_i, times exp(-tau A(theta)), up to a constant, A >= 0 being the gap between losses and
-lines. So a proposal N(c, sigma^2 I) is accepted with probability exp(-tau A), and what is accepted first has the law of
-the target, whatever the slopes are. At theta_0 they are the gradients, and c = theta_0 - grad J(theta_0)/Lambda: T52
-(ii). A proposal outside the cube is not accepted.
+**Proposal.** With a line of slope s_i below each loss (`dperm.erm.tangents`) the target is N(c, sigma^2 I) with c =
+-(1/Lambda) sum_i w_i s_i x_i, times exp(-tau A(theta)), up to a constant, A >= 0 being the gap between losses and
+lines. So a proposal N(c, sigma^2 I) is accepted with probability exp(-tau A), and the first accepted one has the law of
+the target, for any slopes. At theta_0 they are the gradients, and c = theta_0 - grad J(theta_0)/Lambda: T52 (ii). A
+proposal outside the cube is not accepted.
 
-**How often, at worst.** Over data sets of at most N rows, A <= (theta - theta_0)' S (theta - theta_0)/2 + N w h/4, the
+**Acceptance at worst.** Over data sets of at most N rows, A <= (theta - theta_0)' S (theta - theta_0)/2 + N w h/4, the
 last for kinked losses only. With Z ~ N(0, sigma^2 I), b = c - theta_0 and S' = tau sigma^2 S = S/Lambda,
 
     E exp(-tau (Z + b)' S (Z + b)/2) = det(I + S')^(-1/2) exp(-b' S' (I + S')^(-1) b/(2 sigma^2))
@@ -20,26 +20,24 @@ last for kinked losses only. With Z ~ N(0, sigma^2 I), b = c - theta_0 and S' = 
 
 For S is a sum of N matrices of trace k beta at most, k the rank of the loss's second derivatives, and vanishes outside
 k r dimensions, r = min(columns, N): by the means of the k r eigenvalues det(I + S') <= (1 + tr S'/(k r))^(k r). The
-solver's tolerance bounds ||grad J(theta_0)||, so ||b||. For kinked losses beta = w R^2/(2h); h is the one at which the
-bound is largest.
+solver's tolerance bounds ||grad J(theta_0)||, so ||b||. For kinked losses beta = w R^2/(2h); h maximises the bound.
 
-**The cap.** After T proposals 0 is released. If each is accepted with probability a at least, that happens with
-probability (1 - a)^T <= e^(-a T) =: zeta at most. Let K be the law of what is accepted and M = (1 - z) K + z F, z <=
-zeta, that of what is released, K' and M' those of a neighbour. For every set S and every g >= 0
+**Cap.** After T proposals 0 is released. If each is accepted with probability a at least, this happens with probability
+(1 - a)^T <= e^(-a T) =: zeta at most. Let K be the law of the accepted proposal and M = (1 - z) K + z F, z <= zeta, the
+law of the release, K' and M' those of a neighbour. For every set S and every g >= 0
 
     M(S) - g M'(S) <= z + (1 - z) K(S) - g (1 - zeta) K'(S) <= zeta + (1 - zeta) (K(S) - g K'(S)),
 
-as the middle grows with z. So a delta of K becomes at most zeta + (1 - zeta) delta, at every epsilon: what the event
-Approximate(0, zeta) makes of it. T52's (1 + e^epsilon) zeta is for samplers of which no more than their distance from
-the target is known.
+as the middle grows with z. So a delta of K becomes at most zeta + (1 - zeta) delta, at every epsilon, as in the event
+Approximate(0, zeta). The (1 + e^epsilon) zeta of T52 is for samplers known only by their distance from the target.
 
-**Rounding.** c lies on a grid of step g and proposals are rounded to it, in whole steps: a function of the proposals
-themselves (T10), and the cube, in half steps, is a set of unrounded ones. Computed exponents differ from true ones by j
-at most, so the law before rounding has a density within e^(-2j) and e^(2j) of the target's (T52a):
+**Rounding.** c lies on a grid of step g and proposals are rounded to it, in whole steps. This is a function of the
+proposals themselves (T10), and the cube, in half steps, is a set of unrounded ones. Computed exponents differ from true
+ones by j at most, so the law before rounding has a density within e^(-2j) and e^(2j) of the target's (T52a):
 
 - tau times the error of a computed gap;
 - tau 2 N L times sqrt(d) g/2, for a gap at the rounded instead of the unrounded proposal;
-- ||error of c|| times the longest ||theta - c||, over sigma^2: c is as wrong as gradients are, twice, and rounded.
+- ||error of c|| times the longest ||theta - c||, over sigma^2: c has twice the error of a gradient, plus rounding.
 
 Coins are exact for the computed exponents (`dperm.noise.bernoulli`).
 """
@@ -55,8 +53,8 @@ from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
 from dperm.erm.gradient import loss_gradient
 from dperm.erm.minimize import minimize
-from dperm.erm.rounding import ULP, attainable, gradient_error, longest
-from dperm.erm.smoothing import RISE, WIDTHS, smoothed
+from dperm.erm.rounding import ULP, attainable_tolerance, gradient_error, minimizer_norm_bound
+from dperm.erm.smoothing import RISE, WIDTHS, smooth_loss
 from dperm.erm.spec import ProblemSpec
 from dperm.erm.tangents import Tangents, tangents, value_error
 from dperm.noise.bernoulli import exponential_coins
@@ -66,13 +64,13 @@ from dperm.noise.rounded import rounded_gaussian
 from dperm.privacy.rounding import round_down
 
 BATCH = 256
-"""Proposals that are tried at once: public, so it is no one's secret how many more were drawn than needed."""
+"""Number of proposals tried at once. It is public, so the number of surplus draws reveals nothing."""
 ROUGHLY = 0.1
-"""How far the centre of the proposals may be from theta_0, in deviations: the solver need not be exact."""
+"""Largest distance between the centre of the proposals and theta_0, in deviations; the solver need not be exact."""
 OUTSIDE = 1e-3
-"""Of the proposals that would be accepted at worst, the share that may lie outside the cube."""
+"""Largest share of acceptable proposals outside the cube, at worst."""
 LEFT = 0.99
-"""Of the acceptance bound, what is left after that, and after rounding, e^-j with j <= MOST_INEXACT/2."""
+"""Factor of the acceptance bound for the cube and for rounding, e^-j with j <= MOST_INEXACT/2."""
 MOST_INEXACT = 0.01
 FINENESS = 44
 EXACT = 51
@@ -81,18 +79,18 @@ EXACT = 51
 
 @dataclass(frozen=True)
 class RejectionSampler:
-    """Everything public about the sampler of one posterior.
+    """Public settings of the sampler of one posterior.
 
     Attributes
     ----------
     spec
-        The problem, with its Lambda.
+        Problem with its Lambda.
     temperature
         tau.
     rows
         N, the largest number of records.
     failure
-        zeta, the largest probability that no proposal is accepted.
+        zeta, the largest probability of accepting no proposal.
     """
 
     spec: ProblemSpec
@@ -102,56 +100,56 @@ class RejectionSampler:
 
     @cached_property
     def deviation(self) -> float:
-        """Sigma; it is exact, and Lambda = 1/(tau sigma^2) is what it is up to rounding."""
+        """Standard deviation sigma of a proposal; it is taken as exact, and Lambda = 1/(tau sigma^2) up to rounding."""
         return 1 / math.sqrt(self.temperature * self.spec.strength)
 
     @property
     def convexity(self) -> float:
-        """The m of T50, 1/sigma^2 rounded down."""
+        """Strong convexity m of T50, 1/sigma^2 rounded down."""
         return round_down(1 / Fraction(self.deviation) ** 2)
 
     @cached_property
     def soft(self) -> ProblemSpec:
-        """The problem with its kink smoothed; itself if there is none."""
+        """Problem with its kink smoothed; unchanged without a kink."""
         if math.isfinite(self.spec.loss.curvature):
             return self.spec
-        return replace(self.spec, loss=smoothed(self.spec.loss, self._width))
+        return replace(self.spec, loss=smooth_loss(self.spec.loss, self._width))
 
     @cached_property
     def tolerance(self) -> float:
-        """The norm of the gradient at theta_0, at most: a share of Lambda sigma."""
-        return max(ROUGHLY * self.spec.strength * self.deviation, attainable(self.soft, self.rows))
+        """Largest norm of the gradient at theta_0, a share of Lambda sigma."""
+        return max(ROUGHLY * self.spec.strength * self.deviation, attainable_tolerance(self.soft, self.rows))
 
     @cached_property
     def log_acceptance(self) -> float:
-        """The logarithm of the acceptance probability at worst, without cube and rounding."""
+        """Logarithm of the acceptance probability at worst, without cube and rounding."""
         rows, spread = self.rows, min(self.spec.width, self.rows)
         bent = math.log1p(rows * self.soft.smoothness / (self.spec.strength * spread))
         return -self.soft.loss.rank * spread / 2 * bent - self._kink - (self._shift / self.deviation) ** 2 / 2
 
     @property
     def acceptance(self) -> float:
-        """The probability that a proposal is accepted, at least, whatever the data are."""
+        """Lower bound on the acceptance probability of a proposal, for every data set."""
         return LEFT * math.exp(max(self.log_acceptance, -600.0))
 
     @cached_property
     def trials(self) -> int:
-        """T, the number of proposals after which 0 is released."""
+        """Number T of proposals after which 0 is released."""
         return math.ceil(-math.log(self.failure) / self.acceptance)
 
     @cached_property
     def grid(self) -> Grid:
-        """Where proposals lie."""
+        """Grid that contains all proposals."""
         return Grid(max(math.floor(math.log2(self.deviation)) - FINENESS, math.ceil(math.log2(self._reach)) - EXACT))
 
     @cached_property
     def limit(self) -> float:
-        """The largest coordinate of a proposal that may be accepted, in whole steps: B is half a step more."""
+        """Largest coordinate of an acceptable proposal, in whole steps; B is half a step more."""
         return math.ceil(self._reach / self.grid.step) * self.grid.step
 
     @cached_property
     def inexactness(self) -> float:
-        """2j: the density of what is accepted, before rounding, is within e^(-2j) and e^(2j) of the target's (T52a)."""
+        """Bound 2j on the logarithm of the density ratio to the target, before rounding (T52a)."""
         root, length = math.sqrt(self.spec.dim), 1.01 * math.sqrt(self.spec.dim) * self.limit
         valued = self.temperature * value_error(self.spec, self.rows, length)
         moved = self.temperature * self.rows * self.spec.lipschitz * root * self.grid.step
@@ -160,7 +158,10 @@ class RejectionSampler:
         return 2.02 * (valued + moved + center * 2 * length / self.deviation**2)
 
     def sample(self, data: BoundedData, stream: Stream) -> Floats:
-        """The first proposal that is accepted; 0 if none of T is. How many it took is private, and takes time."""
+        """Return the first accepted proposal; 0 if none of T is accepted.
+
+        The number of trials is private, and the running time depends on it.
+        """
         envelope = self.envelope(data)
         for done in range(0, self.trials, BATCH):
             found = envelope.accepted(min(BATCH, self.trials - done), stream)
@@ -169,7 +170,7 @@ class RejectionSampler:
         return np.zeros(self.spec.dim)
 
     def envelope(self, data: BoundedData) -> "Envelope":
-        """Lines below the losses at theta_0, and the centre that goes with them."""
+        """Return lines below the losses at theta_0, with the centre of the proposals."""
         theta = minimize(data, self.soft, self.tolerance)
         center = self.grid.rounded(-loss_gradient(data, self.soft, theta) / self.spec.strength)
         return Envelope(self, center, tangents(data, self.spec, self.soft, theta))
@@ -184,39 +185,39 @@ class RejectionSampler:
 
     @property
     def _kink(self) -> float:
-        """Tau N w h/4, or 0 for smooth losses."""
+        """Penalty tau N w h/4 for a kink; 0 for smooth losses."""
         if self.soft is self.spec:
             return 0.0
         return self.temperature * self.rows * self.spec.weight * RISE * self._width
 
     @property
     def _shift(self) -> float:
-        """Bound on ||c - theta_0||; where the sampler is exact enough, a step of the grid is far below sigma/500."""
+        """Bound on ||c - theta_0||; for an exact enough sampler a step of the grid is far below sigma/500."""
         wrong = gradient_error(self.soft, self.rows, self._length)
         return (self.tolerance + wrong) / self.spec.strength + self.deviation / 500
 
     @property
     def _length(self) -> float:
-        """Bound on ||theta_0||: no longer than the minimiser and what the tolerance allows (T31)."""
-        return longest(self.soft, self.rows) + self.tolerance / self.spec.strength
+        """Bound on ||theta_0||: the length of the minimiser plus the tolerance's share (T31)."""
+        return minimizer_norm_bound(self.soft, self.rows) + self.tolerance / self.spec.strength
 
     @property
     def _reach(self) -> float:
-        """||c|| at most, and as many deviations as a coordinate exceeds once in a great while: d e^(-t^2/2) at most."""
+        """Bound on ||c|| plus the deviations that a coordinate exceeds with tiny probability, at most d e^(-t^2/2)."""
         deviations = math.sqrt(2 * (math.log(self.spec.dim / OUTSIDE) - self.log_acceptance))
         return self._length + self._shift + deviations * self.deviation
 
 
 @dataclass(frozen=True)
 class Envelope:
-    """The proposals for some data: private, as what they are made from."""
+    """Proposals for one data set; private."""
 
     sampler: RejectionSampler
     center: Floats
     lines: Tangents
 
     def accepted(self, count: int, stream: Stream) -> Floats:
-        """Those of ``count`` proposals that are accepted, in their order."""
+        """Draw ``count`` proposals and return the accepted ones in order."""
         sampler = self.sampler
         noise = rounded_gaussian(sampler.deviation / sampler.grid.step, count * len(self.center), stream)
         proposals = sampler.grid.plus(np.tile(self.center, count), noise).reshape(count, -1)
@@ -225,9 +226,9 @@ class Envelope:
 
 
 def affordable_strength(spec: ProblemSpec, rows: int, *, acceptance: float) -> float:
-    """The least Lambda at which proposals for a smooth loss are accepted with this probability, about; 0 for a kink.
+    """Return the least Lambda for about this acceptance probability with a smooth loss; 0 for a kink.
 
-    (1 + N beta/(Lambda r))^(-k r/2) = a. With a kink the bound hardly depends on Lambda.
+    It solves (1 + N beta/(Lambda r))^(-k r/2) = a. With a kink the bound hardly depends on Lambda.
     """
     if not math.isfinite(spec.smoothness):
         return 0.0

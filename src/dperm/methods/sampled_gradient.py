@@ -19,37 +19,43 @@ from dperm.erm.gradient import batch_gradient
 from dperm.erm.rounding import gradient_error
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import ParameterError
-from dperm.methods.descent import projected
+from dperm.methods.descent import project
 from dperm.methods.gradient import AVERAGE, PROJECTION, default_projection, public_normaliser
 from dperm.methods.optimizers import Optimizer
 from dperm.methods.plan import FAR, Plan, row_limit
 from dperm.methods.sampled_noise import SampledNoise, approximate_goal
-from dperm.methods.samples import Samples, Steps, planned_noise
-from dperm.methods.sampling import USUAL_AVERAGE, Sampling, default_optimizer
+from dperm.methods.sampling import (
+    USUAL_AVERAGE,
+    SampledSteps,
+    Sampling,
+    SamplingRequest,
+    default_optimizer,
+    planned_noise,
+)
 from dperm.noise.bits import Stream
 from dperm.noise.poisson import sampled_rows
+from dperm.presentation.facts import Fact
 from dperm.privacy import ApproxDP
 from dperm.privacy.guarantee import AnyGuarantee
 
 
 @dataclass(frozen=True)
 class SampledGradient:
-    """Noisy gradient descent in which every step sees a Poisson sample of the records (T46). For kinked losses too.
+    """Noisy gradient descent on a Poisson sample of the records in every step (T46). For kinked losses too.
 
-    Each record is drawn in each step with probability q, independently; the sum of the clipped gradients of the
-    sample plus Gaussian noise is divided by q n, the expected size of a sample, n a declared number. An empty sample is
-    a step like any other. What an optimizer makes of the noisy gradients is post-processing (T3), and so are averaging,
-    projection, and the gradient of the regulariser. What is left open follows from public constants
-    (`dperm.methods.sampling`).
+    Each record is drawn in each step with probability q, independently. The sum of the clipped gradients of the sample
+    plus Gaussian noise is divided by q n, the expected size of a sample, with a declared n. An empty sample is a step
+    like any other. The optimizer, averaging, projection and the gradient of the regulariser are post-processing (T3).
+    Settings left open follow from public constants (`dperm.methods.sampling`).
 
     Parameters
     ----------
     batch_size
-        q n; give it or the rate.
+        q n, an alternative to the rate.
     rate
         q in (0, 1].
     epochs
-        q T; give it or the steps.
+        q T, an alternative to the steps.
     steps
         T.
     optimizer
@@ -80,8 +86,8 @@ class SampledGradient:
     projection: float | None = None
 
     def __post_init__(self) -> None:
-        """Check what was given."""
-        self.samples  # noqa: B018  # checks what was asked for
+        """Check the ranges of all given settings."""
+        self.samples  # noqa: B018  # checks the request
         if self.average is not None:
             checks.between("average", self.average, 0.0, 1.0, AVERAGE)
         if self.projection is not None:
@@ -90,27 +96,45 @@ class SampledGradient:
             _check_optimizer(self.optimizer)
 
     def plan(self, spec: ProblemSpec, goal: AnyGuarantee) -> "SampledGradientPlan":
-        """Samples, steps, and noise for each so that all of them together meet ``goal``."""
+        """Return a plan with samples, steps, and noise for each step, so that all steps together meet ``goal``."""
         goal = approximate_goal(goal)
         normaliser = public_normaliser(spec, "sgd")
         sampling = self._sampling(spec, goal, normaliser)
         noise = step_noise(spec, goal, sampling)
         optimizer = self.optimizer or default_optimizer(spec, goal, sampling.steps)
         expected = sampling.rate * normaliser
-        why = (
-            f"{sampling.steps} steps, each on a Poisson sample of {expected:.6g} of n={normaliser} records in the "
-            f"mean, the last {sampling.averaged} averaged; each adds noise of standard deviation "
-            f"{noise.scale / expected:.3g} to the mean gradient, for gradients of at most {spec.lipschitz:.3g}."
+        why = Fact(
+            "noise.sgd",
+            "{steps} steps, each on a Poisson sample of {expected:.6g} of {@n:{n}} records on average, the last "
+            "{averaged} averaged. Each step adds noise of standard deviation {deviation:.3g} to the mean gradient, for "
+            "gradients of at most {gradient:.3g}.",
+            {
+                "steps": sampling.steps,
+                "expected": expected,
+                "n": normaliser,
+                "averaged": sampling.averaged,
+                "deviation": noise.scale / expected,
+                "gradient": spec.lipschitz,
+            },
         )
-        return SampledGradientPlan(spec, goal, (why,), None, None, sampling, optimizer, noise)
+        return SampledGradientPlan(
+            spec,
+            goal,
+            why=(why,),
+            tolerance=None,
+            output_noise=None,
+            sampling=sampling,
+            optimizer=optimizer,
+            step_noise=noise,
+        )
 
     @property
-    def samples(self) -> Samples:
-        """What was asked for of the samples."""
-        return Samples(self.batch_size, self.rate, self.epochs, self.steps)
+    def samples(self) -> SamplingRequest:
+        """Requested sampling settings, checked."""
+        return SamplingRequest(self.batch_size, self.rate, self.epochs, self.steps)
 
     def _sampling(self, spec: ProblemSpec, goal: ApproxDP, n: int) -> Sampling:
-        """What was given, and the default elsewhere."""
+        """Return the given sampling settings, with defaults for the others."""
         rate, steps = self.samples.planned(goal, n)
         return Sampling(
             rate=rate,
@@ -122,7 +146,7 @@ class SampledGradient:
 
 @dataclass(frozen=True)
 class SampledGradientPlan(Plan):
-    """A plan of `SampledGradient`: ``step_noise`` is the noise of one step, on the sum of a sample's gradients."""
+    """Plan of `SampledGradient`; ``step_noise`` is the noise of one step on the sum of a sample's gradients."""
 
     sampling: Sampling
     optimizer: Optimizer
@@ -132,22 +156,22 @@ class SampledGradientPlan(Plan):
 
     @cached_property
     def event(self) -> Event:
-        """A sampled Gaussian for each step, and what rounding adds (`dperm.methods.sampled_noise`)."""
+        """Sampled Gaussian of each step, plus the cost of rounding (`dperm.methods.sampled_noise`)."""
         return self.step_noise.event
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """Sampling, clipping, post-processing, noise."""
+        """Tags for sampling, clipping, post-processing and noise."""
         return ("T46", "T44", "T3", "T54", *self.step_noise.theorems)
 
     @property
     def noise(self) -> str:
-        """On every gradient."""
+        """Law of the noise on the gradient of each sample."""
         return f"on the gradient of the sample of each of {self.sampling.steps} steps: {self.step_noise.words}"
 
     @property
     def numbers(self) -> dict[str, object]:
-        """The sampling's, the optimizer's, and those of one step's noise."""
+        """Public numbers of the sampling, the optimizer and one step's noise."""
         return {
             **self.sampling.numbers,
             "batch_size": self.sampling.rate * public_normaliser(self.spec, self.method),
@@ -157,12 +181,12 @@ class SampledGradientPlan(Plan):
 
     @property
     def longest(self) -> float:
-        """The radius of the projection."""
+        """Radius of the projection, rounding included."""
         return self.sampling.longest
 
     @property
     def intermediate(self) -> dict[str, float]:
-        """A mean gradient with its noise, and a step of one of the optimizers of dperm along it.
+        """Bounds on a noisy mean gradient and on a step of one of dperm's optimizers along it.
 
         Momentum sums gradients with weights of at most 1/(1 - m). Adam divides a mean of them by at least ``stable``.
         """
@@ -175,7 +199,7 @@ class SampledGradientPlan(Plan):
         return {"gradients": mean, "steps": size * direction + (1 + size * decay) * self.longest}
 
     def learn(self, data: BoundedData, stream: Stream) -> Floats:
-        """Descend along noisy gradients of samples; data are touched in ``batch_gradient`` only.
+        """Descend along noisy gradients of samples; only ``batch_gradient`` touches the data.
 
         The noisy sum is divided by q n, never by the size of the sample (T46, E9).
         """
@@ -187,35 +211,38 @@ class SampledGradientPlan(Plan):
             noisy = self.step_noise.noisy(batch_gradient(data, self.spec, theta, rows), stream)
             return noisy / expected + (strength / n) * theta
 
-        return walked(gradient, self.optimizer, self.sampling, dim=self.spec.dim)
+        return run_optimizer(gradient, self.optimizer, self.sampling, dim=self.spec.dim)
 
 
-def walked(gradient: Callable[[Floats], Floats], optimizer: Optimizer, sampling: Sampling, *, dim: int) -> Floats:
-    """The mean of the last iterates of the optimizer's walk from 0, projected after each step."""
+def run_optimizer(
+    gradient: Callable[[Floats], Floats], optimizer: Optimizer, sampling: Sampling, *, dim: int
+) -> Floats:
+    """Return the mean of the last iterates of the optimizer's walk from 0, projected after each step."""
     walk, theta, total = optimizer.start(dim, sampling.steps), np.zeros(dim), np.zeros(dim)
     for step in range(sampling.steps):
-        theta = projected(walk.step(theta, gradient(theta)), sampling.projection)
+        theta = project(walk.step(theta, gradient(theta)), sampling.projection)
         if step >= sampling.steps - sampling.averaged:
             total += theta
     return total / sampling.averaged
 
 
 def step_noise(spec: ProblemSpec, goal: ApproxDP, sampling: Sampling) -> SampledNoise:
-    """The noise of one step, for gradients clipped at L (T44), with the rounding errors of their sums."""
-    steps = Steps(
+    """Return the noise of one step for gradients clipped at L (T44), with the rounding errors of their sums."""
+    steps = SampledSteps(
         rate=sampling.rate, steps=sampling.steps, lipschitz=spec.lipschitz, dim=spec.dim, rows=row_limit(spec.n)
     )
     return planned_noise(steps, goal, lambda rows: gradient_error(spec, rows, sampling.longest))
 
 
 def _number(value: object) -> float:
-    """A number of an optimizer; 0 if it has none of that name."""
+    """Return a number of an optimizer; 0 if it has none of this name."""
     return float(value) if isinstance(value, int | float) else 0.0
 
 
 def _check_optimizer(optimizer: object) -> None:
     if isinstance(optimizer, type) or not isinstance(optimizer, Optimizer):
         raise ParameterError(
-            f"optimizer must be an object such as Momentum(0.1, 0.9), Adam(0.01) or AdamW(0.01) of "
-            f"dperm.methods.optimizers, got {shown(optimizer)}."
+            argument="optimizer",
+            rule="must be an object such as Momentum(0.1, 0.9), Adam(0.01) or AdamW(0.01) of dperm.methods.optimizers",
+            got=shown(optimizer),
         )

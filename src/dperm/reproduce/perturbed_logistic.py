@@ -17,7 +17,7 @@ from dperm.erm.losses import Logistic
 from dperm.erm.minimize import minimize
 from dperm.erm.spec import ProblemSpec
 from dperm.methods import ObjectivePerturbation, OutputPerturbation
-from dperm.methods.published import jmlr11
+from dperm.methods.literature import jmlr11
 from dperm.noise.simulation import generator
 from dperm.privacy import PureDP
 from dperm.reproduce.spheres import Sample

@@ -116,7 +116,7 @@ def fit_private(
     seed: int | None,
 ) -> Fitted:
     """Run ``plan`` on the data that ``reader`` reads; ``parameters`` are the arguments of the estimator."""
-    public = {**plan.facts.public, **_public(name, plan.spec, reader), "why": list(plan.why)}
+    public = {**plan.facts.public, **_public(name, plan.spec, reader), "why": [str(reason) for reason in plan.why]}
     public["assumptions"] = _assumptions(plan, reader)
     if budget is not None:
         budget = HeaderBudget(budget, header_digest(name, plain_parameters(parameters, plan.method), public))
@@ -133,7 +133,7 @@ def fit_private(
 def fit_without_noise(spec: ProblemSpec, reader: Reader, *, name: str) -> Fitted:
     """The minimiser itself, for comparison: epsilon = inf. Unless they were given, C is 1 and nothing is clipped."""
     from dperm.erm.minimize import minimize
-    from dperm.erm.rounding import attainable
+    from dperm.erm.rounding import attainable_tolerance
 
     if not math.isfinite(spec.loss.curvature):
         raise AssumptionError(
@@ -149,7 +149,7 @@ def fit_without_noise(spec: ProblemSpec, reader: Reader, *, name: str) -> Fitted
     given = spec if spec.regularization is not None else spec.with_regularization(1.0)
     data = reader.read(MOST_ROWS)
     solved = _unclipped(given, data.rows) if math.isinf(spec.loss.slope) and spec.clip is None else given
-    theta = minimize(data, solved, max(attainable(solved, data.rows), TOLERANCE * solved.strength))
+    theta = minimize(data, solved, max(attainable_tolerance(solved, data.rows), TOLERANCE * solved.strength))
     facts = {"method": "none", "loss": spec.loss.name, "regularization": solved.strength, "clip": spec.clip}
     return Fitted(*_learnt(theta, reader), {**_public(name, given, reader), **facts})
 
@@ -172,12 +172,12 @@ def _require_convex(spec: ProblemSpec) -> None:
 def _unclipped(spec: ProblemSpec, rows: int) -> ProblemSpec:
     """The problem of the squared loss with a clip that no record reaches.
 
-    Where J(theta) <= J(0), ||theta|| <= l (`dperm.erm.rounding.longest`), and residuals are at most R l + 1. So the
-    minimiser of the squared loss has no clipped gradient, and is the minimiser of this problem too.
+    Where J(theta) <= J(0), ||theta|| <= l (`dperm.erm.rounding.minimizer_norm_bound`), and residuals are at most
+    R l + 1. So the minimiser of the squared loss has no clipped gradient, and is the minimiser of this problem too.
     """
-    from dperm.erm.rounding import longest
+    from dperm.erm.rounding import minimizer_norm_bound
 
-    return spec.clipped(1.01 * spec.radius * (spec.radius * longest(spec, rows) + 1))
+    return spec.clipped(1.01 * spec.radius * (spec.radius * minimizer_norm_bound(spec, rows) + 1))
 
 
 def _learnt(theta: Floats, reader: Reader) -> tuple[Floats, Floats, Units, NDArray[Any] | None]:

@@ -1,16 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How good private learning can be expected to be, and how many records it needs: numbers only.
+"""Utility of private learning: bounds on the excess risk, and the number of records needed.
 
 ============================================================  ===============================  =============
 function                                                      statement                        tag
 ============================================================  ===============================  =============
-constant_step_sensitivity, decreasing_step_sensitivity        bolt-on SGD                      T33, E34
-descent_sensitivity                                           bolt-on gradient descent         T34
 last_iterate_bound                                            SGD with steps c/sqrt(t)         T47, E14
 dpgd_excess_risk, gradient_empirical_risk                     DP gradient descent, best T      T48
 gradient_excess_risk                                          the same, for the population     T48a
-output_noise_cost, objective_noise_cost                       what noise costs, every draw     T56, E32
+output_noise_cost, objective_noise_cost                       cost of noise, every draw        T56, E32
 gaussian_norm_bound                                           length of Gaussian noise         T58, E18, E23
 output_empirical_risk, objective_empirical_risk               expected excess empirical risk   T56a
 output_excess_risk, objective_excess_risk                     expected excess population risk  T57
@@ -23,31 +21,32 @@ gaussian_output_sample_order                                  records needed, or
 finite_class_empirical_gap, finite_class_excess_risk          exponential mechanism            T59, T61, E25
 finite_class_sample_size                                      records needed                   T59
 packing_sample_size                                           records needed by any pure one   T60, E20
-median_atom                                                   what a kink does                 T42
-bounded_posterior_temperature, posterior_inflation            posterior sample, pure           T49
-posterior_mu, posterior_temperature                           posterior sample, GDP            T50
-minami_temperature                                            the same, older                  T51, E22
-sampler_delta, inexact_mu                                     samplers that are not exact      T52, T52a
+median_atom                                                   effect of a kink                 T42
+posterior_inflation                                           efficiency of a sample           T49
 ============================================================  ===============================  =============
 
-No function here sees data. Bounds, sensitivities and counts are rounded up; results of the class ``OrderOnly`` bound
-nothing. ``regularization`` is Lambda in sum scale, 1/C (C0.2); risks are per record.
+No function here sees data, and no guarantee rests on this package: sensitivities, temperatures and noise scales are in
+`dperm.sensitivity`. Bounds and counts are rounded up; results of the class ``OrderOnly`` bound nothing.
+``regularization`` is Lambda in sum scale, 1/C (C0.2); risks are per record.
 """
 
-from dperm.theory.bolt_on import Passes, constant_step_sensitivity, decreasing_step_sensitivity, descent_sensitivity
-from dperm.theory.comparison import SmallestSample, best_method, compare_methods, smallest_sample
-from dperm.theory.contenders import MethodBound
-from dperm.theory.descent import dpgd_excess_risk, last_iterate_bound
-from dperm.theory.empirical import objective_empirical_risk, output_empirical_risk
+from dperm.deprecation import deprecated_names
+from dperm.theory.comparison import MethodBound, SmallestSample, best_method, compare_methods, smallest_sample
 from dperm.theory.finite_class import (
     FiniteClassRisk,
     finite_class_empirical_gap,
     finite_class_excess_risk,
     finite_class_sample_size,
+    packing_sample_size,
 )
-from dperm.theory.gradient import gradient_empirical_risk, gradient_excess_risk
-from dperm.theory.kinks import MedianAtom, median_atom
-from dperm.theory.noise_cost import gaussian_norm_bound, objective_noise_cost, output_noise_cost
+from dperm.theory.gradient_descent import (
+    dpgd_excess_risk,
+    gradient_empirical_risk,
+    gradient_excess_risk,
+    last_iterate_bound,
+)
+from dperm.theory.median import MedianAtom, median_atom
+from dperm.theory.noise_norm import gaussian_norm_bound, objective_noise_cost, output_noise_cost
 from dperm.theory.orders import (
     gaussian_output_sample_order,
     gradient_risk_order,
@@ -56,17 +55,13 @@ from dperm.theory.orders import (
     output_risk_order,
     output_sample_order,
 )
-from dperm.theory.packing import packing_sample_size
-from dperm.theory.population import objective_excess_risk, output_excess_risk
-from dperm.theory.posterior import (
-    bounded_posterior_temperature,
-    inexact_mu,
-    minami_temperature,
-    posterior_inflation,
-    posterior_mu,
-    posterior_temperature,
-    sampler_delta,
+from dperm.theory.perturbation import (
+    objective_empirical_risk,
+    objective_excess_risk,
+    output_empirical_risk,
+    output_excess_risk,
 )
+from dperm.theory.posterior import posterior_inflation
 from dperm.theory.results import DescentRisk, ExcessRisk, LearningProblem, OrderOnly
 from dperm.theory.sample_size import (
     gradient_sample_size,
@@ -83,14 +78,9 @@ __all__ = [
     "MedianAtom",
     "MethodBound",
     "OrderOnly",
-    "Passes",
     "SmallestSample",
     "best_method",
-    "bounded_posterior_temperature",
     "compare_methods",
-    "constant_step_sensitivity",
-    "decreasing_step_sensitivity",
-    "descent_sensitivity",
     "dpgd_excess_risk",
     "finite_class_empirical_gap",
     "finite_class_excess_risk",
@@ -101,10 +91,8 @@ __all__ = [
     "gradient_excess_risk",
     "gradient_risk_order",
     "gradient_sample_size",
-    "inexact_mu",
     "last_iterate_bound",
     "median_atom",
-    "minami_temperature",
     "objective_empirical_risk",
     "objective_excess_risk",
     "objective_noise_cost",
@@ -120,8 +108,24 @@ __all__ = [
     "output_sample_size",
     "packing_sample_size",
     "posterior_inflation",
-    "posterior_mu",
-    "posterior_temperature",
-    "sampler_delta",
     "smallest_sample",
 ]
+
+__getattr__ = deprecated_names(
+    __name__,
+    {
+        name: f"dperm.sensitivity:{name}"
+        for name in (
+            "Passes",
+            "bounded_posterior_temperature",
+            "constant_step_sensitivity",
+            "decreasing_step_sensitivity",
+            "descent_sensitivity",
+            "inexact_mu",
+            "minami_temperature",
+            "posterior_mu",
+            "posterior_temperature",
+            "sampler_delta",
+        )
+    },
+)

@@ -1,33 +1,191 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Output, objective and gradient perturbation side by side: whose proved bound is smallest, and from how many records.
+"""Comparison of output, objective and gradient perturbation by their proved bounds, and the records each of them needs.
 
 The bounds are T57 and T48a for the population, T56a and T48 for the records themselves, all relative to a reference of
 norm R0. They hold for linear models with convex, smooth and (objective perturbation with delta > 0) monotone losses,
-such as logistic loss. A smaller bound is no proof that a method is better: bounds are one-sided.
+such as logistic loss. A smaller bound is no proof of a better method: bounds are one-sided.
 """
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Literal, TypedDict
 
 from dperm.privacy import Adjacency
-from dperm.theory.contenders import Contenders, Method, MethodBound
-from dperm.theory.noise_size import Goal
-from dperm.theory.results import LearningProblem, Risk, checked_problem, checked_risk
+from dperm.privacy.rounding import raised
+from dperm.theory.gradient_descent import gradient_empirical_risk, gradient_excess_risk
+from dperm.theory.noise_norm import Goal, epsilon_left, objective_noise_square, output_noise_square
+from dperm.theory.perturbation import (
+    objective_empirical_risk,
+    objective_excess_risk,
+    output_empirical_risk,
+    output_excess_risk,
+)
+from dperm.theory.results import ExcessRisk, LearningProblem, Risk, checked_problem, checked_risk
+from dperm.theory.sample_size import gradient_sample_size, objective_sample_size, output_sample_size
 from dperm.theory.search import OutOfReach
+
+Method = Literal["output", "objective", "gradient"]
+_ADDED_TO: dict[Method, str] = {
+    "output": "on the coefficients",
+    "objective": "on the gradient of the summed objective",
+    "gradient": "on the mean gradient of every step",
+}
+_SIZES: dict[Method, Callable[..., int]] = {
+    "output": output_sample_size,
+    "objective": objective_sample_size,
+    "gradient": gradient_sample_size,
+}
+
+
+@dataclass(frozen=True)
+class MethodBound:
+    """Proved bound of one method on n records, at its best Lambda or number of steps.
+
+    Attributes
+    ----------
+    method
+        ``"output"``, ``"objective"`` or ``"gradient"``.
+    bound
+        Bound on the expected excess risk per record, rounded up.
+    noise
+        Standard deviation per coordinate of the noise, for gamma-norm noise too.
+    noise_kind
+        Law of the noise, and the quantity it is added to.
+    regularization
+        Lambda in sum scale (C0.2); None for gradient perturbation.
+    steps
+        T of gradient perturbation, often far more than anybody takes; None for the others.
+    says_nothing
+        Whether theta = 0 has as small an excess without data (`LearningProblem.zero_excess`).
+    tags
+        Tags of the theorems.
+    """
+
+    method: Method
+    bound: float
+    noise: float
+    noise_kind: str
+    regularization: float | None
+    steps: int | None
+    says_nothing: bool
+    tags: tuple[str, ...]
+
+
+class GoalArguments(TypedDict):
+    """Guarantee in the form of keyword arguments of the calculators."""
+
+    epsilon: float
+    delta: float
+    adjacency: Adjacency
+
+
+@dataclass(frozen=True)
+class MethodComparison:
+    """Methods that can give a guarantee, with their bounds for one kind of risk."""
+
+    problem: LearningProblem
+    goal: Goal
+    risk: Risk
+
+    @property
+    def methods(self) -> tuple[Method, ...]:
+        """Methods for the goal; gradient perturbation has Gaussian noise, and no pure version of T48."""
+        return ("output", "objective", "gradient") if self.goal.delta > 0 else ("output", "objective")
+
+    def bounds(self, n: int) -> list[MethodBound]:
+        """Return the bounds of all methods on n records, unordered."""
+        return [self.bound(method, n) for method in self.methods]
+
+    def bound(self, method: Method, n: int) -> MethodBound:
+        """Return the bound of one method on n records (T57, T48a, T56a, T48), with the noise that makes it smaller."""
+        if method == "gradient":
+            return self._gradient(n)
+        one = self._output if method == "output" else self._objective
+        return min((one(n, goal) for goal in self._goals(method)), key=lambda each: each.bound)
+
+    def sizes(self, excess: float) -> list[tuple[Method, int]]:
+        """Return the number of records needed by each method, without methods that never reach ``excess``."""
+        found: list[tuple[Method, int]] = []
+        for method in self.methods:
+            sizes = []
+            for goal in self._goals(method):
+                with suppress(OutOfReach):
+                    sizes.append(_SIZES[method](self.problem, excess, risk=self.risk, **_arguments(goal)))
+            found += [(method, min(sizes))] if sizes else []
+        return found
+
+    def _goals(self, method: Method) -> tuple[Goal, ...]:
+        """Return the goal and the pure goal that implies it (T1): its gamma-norm noise may be the smaller one."""
+        return (
+            (self.goal, replace(self.goal, delta=0.0)) if self.goal.delta > 0 and method != "gradient" else (self.goal,)
+        )
+
+    def _output(self, n: int, goal: Goal) -> MethodBound:
+        calculator = output_excess_risk if self.risk == "population" else output_empirical_risk
+        risk = calculator(self.problem, n, **_arguments(goal))
+        square = output_noise_square(self.problem, risk.regularization, goal)
+        return self._regularized("output", risk, square, goal, ("T30", "T6" if goal.delta > 0 else "T7"))
+
+    def _objective(self, n: int, goal: Goal) -> MethodBound:
+        calculator = objective_excess_risk if self.risk == "population" else objective_empirical_risk
+        risk = calculator(self.problem, n, **_arguments(goal))
+        left = epsilon_left(self.problem, risk.regularization, goal, unclipped_logistic=False)
+        square = objective_noise_square(self.problem, goal, left)
+        gaussian = "T41" if goal.adjacency is Adjacency.REPLACE_ONE else "T40"
+        return self._regularized("objective", risk, square, goal, (gaussian if goal.delta > 0 else "T36a",))
+
+    def _regularized(
+        self, method: Method, risk: ExcessRisk, square: float, goal: Goal, tags: tuple[str, ...]
+    ) -> MethodBound:
+        law = "Gaussian" if goal.delta > 0 else "gamma-norm"
+        return MethodBound(
+            method=method,
+            bound=risk.bound,
+            noise=raised(math.sqrt(square / self.problem.dim)),
+            noise_kind=f"{law}, {_ADDED_TO[method]}",
+            regularization=risk.regularization,
+            steps=None,
+            says_nothing=self._empty(risk.bound),
+            tags=("T57" if self.risk == "population" else "T56a", *tags),
+        )
+
+    def _gradient(self, n: int) -> MethodBound:
+        calculator = gradient_excess_risk if self.risk == "population" else gradient_empirical_risk
+        risk = calculator(self.problem, n, **_arguments(self.goal))
+        return MethodBound(
+            method="gradient",
+            bound=risk.bound,
+            noise=risk.sigma,
+            noise_kind=f"Gaussian, {_ADDED_TO['gradient']}",
+            regularization=None,
+            steps=risk.steps,
+            says_nothing=self._empty(risk.bound),
+            tags=("T48a" if self.risk == "population" else "T48", "T45"),
+        )
+
+    def _empty(self, bound: float) -> bool:
+        return bound >= self.problem.zero_excess
+
+
+def _arguments(goal: Goal) -> GoalArguments:
+    return {"epsilon": goal.epsilon, "delta": goal.delta, "adjacency": goal.adjacency}
 
 
 @dataclass(frozen=True)
 class SmallestSample:
-    """How many records suffice for an excess risk by what is proved.
+    """Number of records sufficient for an excess risk by the proved bounds.
 
     Attributes
     ----------
     n
-        The least number.
+        Least number of records.
     best
-        The bound at n of the method which needs so few.
+        Bound at n of the method with the least number.
     each
-        For every method that reaches the excess with at most 2^53 records: its name and number, least first.
+        Name and number of every method that reaches the excess with at most 2^53 records, least first.
     """
 
     n: int
@@ -44,10 +202,21 @@ def compare_methods(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> tuple[MethodBound, ...]:
-    """The methods' bounds on n records, smallest first (T57, T48a; T56a, T48 for ``risk="empirical"``).
+    """Return the methods' bounds on n records, smallest first (T57, T48a; T56a, T48 for ``risk="empirical"``).
 
     With delta = 0 gradient perturbation is left out: its noise is Gaussian, and T48 has no pure version. With delta > 0
-    the others take whichever noise makes their bound smaller, as a pure guarantee implies an approximate one.
+    the other methods use the noise with the smaller bound, since a pure guarantee implies an approximate one.
+
+    Parameters
+    ----------
+    problem
+        Constants of the problem.
+    n
+        Number of records.
+    epsilon, delta, adjacency
+        Guarantee; delta = 0 for a pure one.
+    risk
+        "population" or "empirical".
 
     Examples
     --------
@@ -58,8 +227,8 @@ def compare_methods(
     output 0.0212
     gradient 0.1819
     """
-    contenders = Contenders(checked_problem(problem), Goal.of(epsilon, delta, adjacency), checked_risk(risk))
-    return tuple(sorted(contenders.bounds(n), key=lambda each: each.bound))
+    comparison = MethodComparison(checked_problem(problem), Goal.of(epsilon, delta, adjacency), checked_risk(risk))
+    return tuple(sorted(comparison.bounds(n), key=lambda each: each.bound))
 
 
 def best_method(
@@ -71,7 +240,10 @@ def best_method(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> MethodBound:
-    """The method whose bound on n records is smallest: the first of ``compare_methods`` (T57, T48a, T56a, T48)."""
+    """Return the method with the smallest bound on n records, the first of ``compare_methods``.
+
+    The theorems are T57, T48a, T56a and T48; the arguments are those of ``compare_methods``.
+    """
     return compare_methods(problem, n, epsilon=epsilon, adjacency=adjacency, delta=delta, risk=risk)[0]
 
 
@@ -84,7 +256,16 @@ def smallest_sample(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> SmallestSample:
-    """The least n at which some method's bound is at most ``excess``, and which method that is (T57, T48a, T56a, T48).
+    """Return the least n at which some method's bound is at most ``excess``, with the method (T57, T48a, T56a, T48).
+
+    Parameters
+    ----------
+    problem
+        Constants of the problem.
+    excess
+        Target of the expected excess risk per record.
+    epsilon, delta, adjacency, risk
+        As for `compare_methods`.
 
     Raises
     ------
@@ -97,9 +278,9 @@ def smallest_sample(
     >>> sample.n, sample.best.method, sample.each
     (491, 'objective', (('objective', 491), ('output', 579)))
     """
-    contenders = Contenders(checked_problem(problem), Goal.of(epsilon, delta, adjacency), checked_risk(risk))
-    each = tuple(sorted(contenders.sizes(excess), key=lambda pair: pair[1]))
+    comparison = MethodComparison(checked_problem(problem), Goal.of(epsilon, delta, adjacency), checked_risk(risk))
+    each = tuple(sorted(comparison.sizes(excess), key=lambda pair: pair[1]))
     if not each:
         raise OutOfReach
     method, n = each[0]
-    return SmallestSample(n, contenders.bound(method, n), each)
+    return SmallestSample(n, comparison.bound(method, n), each)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Learning one of finitely many hypotheses by the exponential mechanism: excess risk, and records needed (T59, E25).
+"""Finite classes: excess risk and sample size of the exponential mechanism (T59, E25); packing bound (T60, E20).
 
 Losses are in [0, 1], the utility is minus their sum over the records, and the rate is epsilon/2 under replace-one,
-epsilon under add/remove, where all sums move one way (T8). Bounds are rounded up.
+epsilon under add/remove, where all sums move in the same direction (T8). Bounds are rounded up.
 """
 
 import math
@@ -11,26 +11,26 @@ from dataclasses import dataclass
 
 from dperm import checks
 from dperm.privacy import Adjacency
-from dperm.privacy.rounding import raised
-from dperm.theory.results import constant, privacy
+from dperm.privacy.rounding import lowered, raised
+from dperm.theory.results import constant, positive_epsilon
 from dperm.theory.search import smallest_count
 
-BETA = "It is the probability with which the bound may fail."
+BETA = "It is the largest probability of failure of the bound."
 
 
 @dataclass(frozen=True)
 class FiniteClassRisk:
-    """A bound on the excess population risk of the chosen hypothesis, and what it consists of (T59).
+    """Bound on the excess population risk of the chosen hypothesis, with its terms (T59).
 
     Attributes
     ----------
     bound
         The bound, at most 1, rounded up.
     deviation
-        How far the empirical risks are from the true ones: of any hypothesis, sqrt(ln(4H/beta)/(2n)); in the realizable
-        case ln(2H/beta)/n.
+        Distance of empirical and true risks: sqrt(ln(4H/beta)/(2n)) for any hypothesis, ln(2H/beta)/n in the realizable
+        case.
     selection
-        How far the empirical risk of the choice is above the smallest: ln(2H/beta)/(n r), r the rate.
+        Empirical risk of the choice above the smallest: ln(2H/beta)/(n r), r the rate.
     """
 
     bound: float
@@ -41,10 +41,10 @@ class FiniteClassRisk:
 def finite_class_empirical_gap(
     hypotheses: int, n: int, *, epsilon: float, beta: float, adjacency: Adjacency | str
 ) -> float:
-    """How far the empirical risk of the chosen hypothesis is above the smallest, except with probability beta.
+    """Return the empirical risk of the choice above the smallest, exceeded with probability at most beta.
 
-    T59, by T8: 2 ln(H/beta)/(n eps) under replace-one, half of that under add/remove. With a threshold on a grid, H = G
-    rules and errors for losses, it is T61: 2 (ln G + ln(1/beta))/(n eps), without the 2 under add/remove.
+    T59, by T8: 2 ln(H/beta)/(n eps) under replace-one, half as much under add/remove. For a threshold on a grid, with H
+    = G rules and errors as losses, it is T61: 2 (ln G + ln(1/beta))/(n eps), without the 2 under add/remove.
     """
     rate, logarithm = _rate(epsilon, adjacency), _log_ratio(hypotheses, beta)
     return raised(logarithm / (checks.count("n", n) * rate), 16)
@@ -53,7 +53,7 @@ def finite_class_empirical_gap(
 def finite_class_excess_risk(
     hypotheses: int, n: int, *, epsilon: float, beta: float, adjacency: Adjacency | str, realizable: bool = False
 ) -> FiniteClassRisk:
-    """How far the risk of the chosen hypothesis is above the best of the class, except with probability beta.
+    """Return the risk of the choice above the best of the class, exceeded with probability at most beta.
 
     Theorem T59, replace-one (under add/remove the last term is halved).
         2 sqrt(ln(4H/beta)/(2n)) + 2 ln(2H/beta)/(n eps).
@@ -66,13 +66,13 @@ def finite_class_excess_risk(
     Parameters
     ----------
     hypotheses
-        H, their number.
+        Number H of hypotheses.
     n
-        Independent records.
+        Number of independent records.
     epsilon, adjacency
-        Of the exponential mechanism.
+        Guarantee of the exponential mechanism.
     beta
-        The probability with which the bound may fail.
+        Largest probability of failure of the bound.
     realizable
         Whether some hypothesis has risk 0, for certain.
     """
@@ -96,7 +96,7 @@ def finite_class_sample_size(
     adjacency: Adjacency | str,
     realizable: bool = False,
 ) -> int:
-    """The smallest n at which the bound of T59 is at most ``excess``; the bound falls with n."""
+    """Return the smallest n at which the bound of T59 is at most ``excess``; the bound falls with n."""
 
     def reached(n: int) -> bool:
         risk = finite_class_excess_risk(
@@ -109,12 +109,47 @@ def finite_class_sample_size(
 
 
 def _rate(epsilon: float, adjacency: Adjacency | str) -> float:
-    """The rate r of T8 for losses in [0, 1]."""
-    epsilon = privacy("epsilon", epsilon)
+    """Return the rate r of T8 for losses in [0, 1]."""
+    epsilon = positive_epsilon("epsilon", epsilon)
     return epsilon if Adjacency.of(adjacency) is Adjacency.ADD_REMOVE else epsilon / 2
 
 
 def _log_ratio(hypotheses: int, beta: float) -> float:
-    """ln(H/beta), without a quotient that could overflow."""
+    """Return ln(H/beta), without a quotient that could overflow."""
     size, failure = checks.count("hypotheses", hypotheses), checks.positive_delta("beta", beta, BETA)
     return math.log(size) - math.log(failure)
+
+
+def packing_sample_size(sets: int, epsilon: float, *, adjacency: Adjacency | str, success: float = 0.9) -> float:
+    """Return the records below which no pure epsilon-DP algorithm succeeds on K data sets with disjoint answers.
+
+    Theorem T60.
+        D_1, ..., D_K have n records each and disjoint sets of right answers. An algorithm that is right on each with
+        probability s has n >= ln(s (K - 1)/(1 - s))/eps under replace-one, where any two are at most n replacements
+        apart: 1 - s >= P(A(D_1) wrong) >= (K - 1) e^(-n eps) s. Under add/remove they are up to 2n steps apart, and the
+        bound is halved.
+
+    Erratum E20: the source has K for K - 1, and A(D_i) where A(D_1) belongs.
+
+    Parameters
+    ----------
+    sets
+        K, at least 2.
+    epsilon
+        Epsilon of the pure guarantee. For (epsilon, delta) nothing follows from T60.
+    adjacency
+        Neighbouring relation of the guarantee.
+    success
+        s, the probability of a right answer.
+
+    Returns
+    -------
+    float
+        Lower bound on n, rounded down; 0.0 where the theorem says nothing.
+    """
+    sets, success = checks.count("sets", sets, least=2), checks.positive_delta("success", success)
+    steps = 1 if Adjacency.of(adjacency) is Adjacency.REPLACE_ONE else 2
+    odds = math.log(sets - 1) + math.log(success) - math.log1p(-success)
+    # the terms cancel where the bound is small: their rounding is taken off before the division
+    slack = 4 * 2.0**-53 * (math.log(sets) + abs(math.log(success)) + abs(math.log1p(-success)) + 1)
+    return lowered(max(0.0, odds - slack) / (steps * positive_epsilon("epsilon", epsilon)))

@@ -1,21 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Statements that are known up to a constant: their order, labelled as such (T48, T58).
+"""Rates known up to a constant, labelled as orders (T48, T58).
 
-Constants are set to 1 and logarithms are dropped. For numbers that bound something use the functions for T48 and T57.
+Constants are set to 1 and logarithms are dropped. For bounds use the functions for T48 and T57.
 """
 
 import math
 
 from dperm import checks
 from dperm.errors import AssumptionError
-from dperm.theory.results import OrderOnly, constant, privacy
+from dperm.theory.results import OrderOnly, constant, positive_epsilon
 
 
 def gradient_risk_order(
     n: int, dim: int, *, epsilon: float, lipschitz: float = 1.0, diameter: float = 1.0
 ) -> OrderOnly:
-    """Excess empirical risk of DP gradient descent, order only: L D sqrt(d)/(eps n), at most L D.
+    """Return the order of the excess empirical risk of DP gradient descent: L D sqrt(d)/(eps n), at most L D.
 
     T48; no (eps, delta)-DP algorithm does better up to logarithms [Bassily, Smith & Thakurta 2014].
     """
@@ -32,11 +32,11 @@ def output_risk_order(
     diameter: float = 1.0,
     smoothness: float = math.inf,
 ) -> OrderOnly:
-    """Excess empirical risk of output perturbation, order only, at most L D.
+    """Return the order of the excess empirical risk of output perturbation, at most L D.
 
-    T48: L D (sqrt(d)/(eps n))^(1/2) for losses that are Lipschitz only. With beta-smooth losses the price of the noise
-    is beta ||eta||^2/2 in place of L ||eta||, and the best Lambda gives D^(4/3) beta^(1/3) L^(2/3) (...)^(2/3), which
-    is L D (...)^(2/3) for beta = L/D.
+    T48: L D (sqrt(d)/(eps n))^(1/2) for losses that are Lipschitz only. With beta-smooth losses the noise costs beta
+    ||eta||^2/2 instead of L ||eta||, and the best Lambda gives D^(4/3) beta^(1/3) L^(2/3) (...)^(2/3), which is L D
+    (...)^(2/3) for beta = L/D.
     """
     slope, width = constant("lipschitz", lipschitz), constant("diameter", diameter)
     ratio = _ratio(n, dim, epsilon)
@@ -53,15 +53,21 @@ def output_risk_order(
 def objective_risk_order(
     n: int, dim: int, *, epsilon: float, smoothness: float, lipschitz: float = 1.0, diameter: float = 1.0
 ) -> OrderOnly:
-    """Excess empirical risk of objective perturbation, order only: max(L D sqrt(d), beta D^2)/(eps n), at most L D.
+    """Return the order of the excess empirical risk of objective perturbation, at most L D.
 
-    T48. Erratum E30: Razaviyayn gives the first part for strongly convex objectives, without smoothness. The loss has
-    to be smooth, and Lambda at least of the order beta/eps: that is the second part.
+    T48: max(L D sqrt(d), beta D^2)/(eps n). Erratum E30: Razaviyayn gives the first part for strongly convex
+    objectives, without smoothness. The loss must be smooth, and Lambda at least of the order beta/eps, hence the second
+    part.
+
+    Raises
+    ------
+    AssumptionError
+        For an infinite smoothness (T42).
     """
     if smoothness == math.inf:
         raise AssumptionError(
-            "objective perturbation needs a finite smoothness, got inf: with a kink it is not private (T42). "
-            "Smooth the kink, or use gradient perturbation."
+            "objective perturbation needs a finite smoothness, got inf: with a kink it is not private (T42).",
+            remedy="Smooth the kink, or use gradient perturbation.",
         )
     slope, width, beta = (
         constant("lipschitz", lipschitz),
@@ -69,12 +75,12 @@ def objective_risk_order(
         constant("smoothness", smoothness),
     )
     per_record = max(slope * width * math.sqrt(checks.count("dim", dim)), beta * width * width)
-    value = per_record / (privacy("epsilon", epsilon) * checks.count("n", n))
+    value = per_record / (positive_epsilon("epsilon", epsilon) * checks.count("n", n))
     return OrderOnly(min(slope * width, value), "max(L D sqrt(d), beta D^2)/(eps n)")
 
 
 def objective_sample_order(excess: float, dim: int, *, epsilon: float, reference_norm: float = 1.0) -> OrderOnly:
-    """Records that objective perturbation needs, order only: max(R0^2/g^2, R0 d/(eps g)).
+    """Return the order of the records needed by objective perturbation: max(R0^2/g^2, R0 d/(eps g)).
 
     T58: Monteleoni's Theorem 4 for logistic loss, L = 1, excess population risk g, R0 = ||w_0||; its C is unpublished.
     ``objective_sample_size_closed_form`` has constants.
@@ -84,7 +90,7 @@ def objective_sample_order(excess: float, dim: int, *, epsilon: float, reference
 
 
 def output_sample_order(excess: float, dim: int, *, epsilon: float, reference_norm: float = 1.0) -> OrderOnly:
-    """Records that output perturbation needs, order only: max(R0^2/g^2, R0 d/(eps g), R0^2 d/(eps g^(3/2))).
+    """Return the order of the records needed by output perturbation: max(R0^2/g^2, R0 d/(eps g), R0^2 d/(eps g^(3/2))).
 
     T58: Monteleoni's Theorem 5, in the setting of ``objective_sample_order``. ``output_sample_size`` has constants.
     """
@@ -95,13 +101,13 @@ def output_sample_order(excess: float, dim: int, *, epsilon: float, reference_no
 def gaussian_output_sample_order(
     excess: float, dim: int, *, epsilon: float, delta: float, failure: float, reference_norm: float = 1.0
 ) -> OrderOnly:
-    """Records that output perturbation with Gaussian noise needs, order only, with probability 1 - 2p.
+    """Return the order of the records needed by output perturbation with Gaussian noise, with probability 1 - 2p.
 
-    T58: Bellet's theorem, max(R0^2 log(1/p)/g^2, q R0/(eps g), q R0^2/(eps g^(3/2))) with
-    q = (sqrt(d) + sqrt(2 log(1/p))) sqrt(log(1/delta)), for a loss whose f' and f'' are at most 1 in size.
+    T58: Bellet's theorem, max(R0^2 log(1/p)/g^2, q R0/(eps g), q R0^2/(eps g^(3/2))) with q = (sqrt(d) + sqrt(2
+    log(1/p))) sqrt(log(1/delta)), for a loss whose f' and f'' are at most 1 in size.
 
-    Erratum E18: Bellet prints d log(d/p) for sqrt(d) + sqrt(2 log(1/p)). That factor belongs to gamma-norm noise; the
-    algorithm it is about adds Gaussian noise.
+    Erratum E18: Bellet prints d log(d/p) for sqrt(d) + sqrt(2 log(1/p)). This factor belongs to gamma-norm noise; the
+    algorithm in question adds Gaussian noise.
     """
     plain, noise, squared = _sample_terms(excess, 1, epsilon, reference_norm)
     log_failure = -math.log(checks.positive_delta("failure", failure))
@@ -112,13 +118,12 @@ def gaussian_output_sample_order(
 
 
 def _ratio(n: int, dim: int, epsilon: float) -> float:
-    """sqrt(d)/(eps n)."""
-    return math.sqrt(checks.count("dim", dim)) / (privacy("epsilon", epsilon) * checks.count("n", n))
+    return math.sqrt(checks.count("dim", dim)) / (positive_epsilon("epsilon", epsilon) * checks.count("n", n))
 
 
 def _sample_terms(excess: float, dim: int, epsilon: float, reference_norm: float) -> tuple[float, float, float]:
-    """R0^2/g^2, R0 d/(eps g) and R0^2 d/(eps g^(3/2))."""
+    """Return R0^2/g^2, R0 d/(eps g) and R0^2 d/(eps g^(3/2))."""
     target, length = constant("excess", excess), constant("reference_norm", reference_norm)
-    size = checks.count("dim", dim) / privacy("epsilon", epsilon)
+    size = checks.count("dim", dim) / positive_epsilon("epsilon", epsilon)
     ratio = length / target
     return ratio * ratio, size * ratio, size * ratio * length / math.sqrt(target)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the calculators take and give: constants of a problem, bounds with their terms, and mere orders."""
+"""Arguments and results of the calculators: constants of a problem, bounds with their terms, and orders."""
 
 import math
 from dataclasses import dataclass
@@ -8,18 +8,19 @@ from typing import Literal
 
 from dperm import checks
 from dperm.errors import ParameterError
+from dperm.privacy import Adjacency
 from dperm.privacy.rounding import raised
 
 SMALLEST, LARGEST = 1e-30, 1e30
-"""The constants of a problem; within these limits no formula here overflows or underflows."""
+"""Range of the constants of a problem; within it, no formula here overflows or underflows."""
 EPSILONS = (1e-10, 1e10)
 Risk = Literal["population", "empirical"]
-"""Of new records from the same distribution, or the mean loss of the records at hand."""
+"""Risk for new records from the same distribution, or the mean loss of the records at hand."""
 
 
 @dataclass(frozen=True)
 class LearningProblem:
-    """The constants of T57: a convex loss per record, and a reference to be compared with.
+    """Constants of T57: a convex loss per record, and a reference for comparison.
 
     Attributes
     ----------
@@ -30,9 +31,10 @@ class LearningProblem:
     smoothness
         c, the largest eigenvalue of one record's Hessian: R^2/4 for logistic loss.
     reference_norm
-        R0, the norm of the reference theta_0, whose risk the bounds are relative to.
+        R0, the norm of the reference theta_0. Bounds are relative to its risk.
     logistic
-        Whether the loss is known to be logistic, on rows of norm L: then less is known to be left at theta = 0.
+        Whether the loss is known to be logistic, on rows of norm L: then the excess of theta = 0 is known to be
+        smaller.
     """
 
     dim: int
@@ -42,17 +44,17 @@ class LearningProblem:
     logistic: bool = False
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check the ranges of all constants."""
         object.__setattr__(self, "dim", checks.count("dim", self.dim))
         for name in ("lipschitz", "smoothness", "reference_norm"):
             object.__setattr__(self, name, constant(name, getattr(self, name)))
 
     @property
     def zero_excess(self) -> float:
-        """The largest excess risk of theta = 0, which needs no data: a bound from here on says nothing.
+        """Largest excess risk of theta = 0, which needs no data. A bound at or above it says nothing.
 
-        It is L R0; for logistic loss, which is ln 2 at margin 0 and at least ln(1 + e^(-L R0)) at the reference,
-        ln 2 - ln(1 + e^(-L R0)) = ln(1 + tanh(L R0/2)). Rounded up.
+        It is L R0; for logistic loss, which is ln 2 at margin 0 and at least ln(1 + e^(-L R0)) at the reference, ln 2 -
+        ln(1 + e^(-L R0)) = ln(1 + tanh(L R0/2)). Rounded up.
         """
         reach = self.lipschitz * self.reference_norm
         return raised(math.log1p(math.tanh(reach / 2)) if self.logistic else reach, 16)
@@ -60,22 +62,22 @@ class LearningProblem:
 
 @dataclass(frozen=True)
 class ExcessRisk:
-    """A bound on an expected excess risk per record, and the terms it is the sum of.
+    """Bound on an expected excess risk per record, with its terms.
 
     Over the population (T57), or on the records themselves (T56a).
 
     Attributes
     ----------
     bound
-        The sum, rounded up.
+        Sum of the terms, rounded up.
     regularization
         Lambda, in sum scale (C0.2): n times the lambda of T57, 1/C.
     bias
-        The price of the regulariser: (lambda/2) R0^2 (T57), (lambda/4) R0^2 (T56a).
+        Cost of the regulariser: (lambda/2) R0^2 (T57), (lambda/4) R0^2 (T56a).
     stability
-        2 L^2/(lambda n), the price of a finite sample (T57); 0 on the records themselves.
+        2 L^2/(lambda n), the cost of a finite sample (T57); 0 on the records themselves.
     noise
-        The price of privacy.
+        Cost of privacy.
     """
 
     bound: float
@@ -87,18 +89,18 @@ class ExcessRisk:
 
 @dataclass(frozen=True)
 class DescentRisk:
-    """A bound on the expected excess risk of DP gradient descent: empirical (T48), or over the population (T48a).
+    """Bound on the expected excess risk of DP gradient descent: empirical (T48), or over the population (T48a).
 
     Attributes
     ----------
     bound
         The bound, rounded up, at most L D.
     steps
-        T, the number of steps it holds for.
+        T, the number of steps of the bound.
     sigma
         Standard deviation of the noise on the mean gradient of each step, rounded up.
     sampling
-        2 L R0/sqrt(n), the price of a finite sample (T48a); 0 for the empirical risk.
+        2 L R0/sqrt(n), the cost of a finite sample (T48a); 0 for the empirical risk.
     """
 
     bound: float
@@ -114,9 +116,9 @@ class OrderOnly:
     Attributes
     ----------
     value
-        What is inside the O(.); not rounded to any side.
+        Expression inside the O(.), rounded to nearest.
     statement
-        The expression.
+        The expression as text.
     """
 
     value: float
@@ -127,28 +129,35 @@ class OrderOnly:
 
 
 def checked_problem(problem: object) -> LearningProblem:
-    """The problem, or a refusal that says what one looks like."""
+    """Return the problem, or raise a ParameterError with an example."""
     if not isinstance(problem, LearningProblem):
         raise ParameterError(
-            f"problem must be a LearningProblem, such as LearningProblem(dim=10), got {checks.shown(problem)}."
+            argument="problem",
+            rule="must be a LearningProblem, such as LearningProblem(dim=10)",
+            got=checks.shown(problem),
         )
     return problem
 
 
 def checked_risk(risk: object) -> Risk:
-    """Which risk a bound is about."""
+    """Return the kind of risk, "population" or "empirical"."""
     if risk == "population":
         return "population"
     if risk == "empirical":
         return "empirical"
-    raise ParameterError(f'risk must be "population" or "empirical", got {checks.shown(risk)}.')
+    raise ParameterError(argument="risk", rule='must be "population" or "empirical"', got=checks.shown(risk))
 
 
 def constant(name: str, value: object) -> float:
-    """A constant of the problem: a number that no formula here lets overflow."""
+    """Return a constant of the problem as a float in [1e-30, 1e30], where no formula overflows."""
     return checks.between(name, value, SMALLEST, LARGEST)
 
 
-def privacy(name: str, value: object) -> float:
-    """An epsilon > 0 that no formula here lets overflow."""
+def positive_epsilon(name: str, value: object) -> float:
+    """Return an epsilon as a float in [1e-10, 1e10], where no formula overflows."""
     return checks.between(name, value, *EPSILONS)
+
+
+def gradients_exchanged(adjacency: Adjacency | str) -> int:
+    """Return the number of gradients of norm L in which neighbours differ: 2 under replace_one, 1 under add_remove."""
+    return 2 if Adjacency.of(adjacency) is Adjacency.REPLACE_ONE else 1

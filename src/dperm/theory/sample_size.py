@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How many records a method needs for an expected excess risk: by bisection, and in closed form.
+"""Number of records needed for an expected excess risk: by bisection, and in closed form.
 
-The population's risk by T57 and T48a, the empirical one by T56a and T48. For each fixed lambda or T every term of these
-bounds falls with n, so the smallest bound does, and bisection finds n.
+Population risk by T57 and T48a, empirical risk by T56a and T48. For each fixed lambda or T every term of these bounds
+falls with n, so the smallest bound does, and bisection finds n.
 """
 
 import math
@@ -15,16 +15,20 @@ from dperm import checks
 from dperm.errors import ParameterError
 from dperm.privacy import Adjacency
 from dperm.privacy.rounding import raised
-from dperm.theory.empirical import objective_empirical_risk, output_empirical_risk
-from dperm.theory.gradient import gradient_empirical_risk, gradient_excess_risk
-from dperm.theory.noise_size import (
+from dperm.theory.gradient_descent import gradient_empirical_risk, gradient_excess_risk
+from dperm.theory.noise_norm import (
     Goal,
     check_unclipped_logistic,
     free_regularization,
     least_regularization,
     objective_noise_square,
 )
-from dperm.theory.population import objective_excess_risk, output_excess_risk
+from dperm.theory.perturbation import (
+    objective_empirical_risk,
+    objective_excess_risk,
+    output_empirical_risk,
+    output_excess_risk,
+)
 from dperm.theory.results import (
     DescentRisk,
     ExcessRisk,
@@ -48,9 +52,14 @@ def output_sample_size(
     delta: float = 0.0,
     risk: Risk = "population",
 ) -> int:
-    """The smallest n at which the bound for output perturbation, at its best Lambda, is at most ``excess``.
+    """Return the smallest n at which the bound for output perturbation, at its best Lambda, is at most ``excess``.
 
-    The bound is that of T57, or that of T56a for ``risk="empirical"``.
+    The bound is T57, or T56a for ``risk="empirical"``.
+
+    Raises
+    ------
+    ParameterError
+        If more than 2^53 records are needed.
     """
     calculator = output_excess_risk if checked_risk(risk) == "population" else output_empirical_risk
     bound = partial(calculator, problem, epsilon=epsilon, delta=delta, adjacency=adjacency)
@@ -67,10 +76,14 @@ def objective_sample_size(
     unclipped_logistic: bool = False,
     risk: Risk = "population",
 ) -> int:
-    """The smallest n at which the bound for objective perturbation, at its best Lambda, is at most ``excess``.
+    """Return the smallest n at which the bound for objective perturbation, at its best Lambda, is at most ``excess``.
 
-    The bound is that of T57, or that of T56a for ``risk="empirical"``. The other arguments are those of
-    ``objective_excess_risk``.
+    The bound is T57, or T56a for ``risk="empirical"``. The other arguments are those of ``objective_excess_risk``.
+
+    Raises
+    ------
+    ParameterError
+        If more than 2^53 records are needed.
     """
     calculator = objective_excess_risk if checked_risk(risk) == "population" else objective_empirical_risk
     bound = partial(
@@ -93,9 +106,14 @@ def gradient_sample_size(
     adjacency: Adjacency | str,
     risk: Risk = "population",
 ) -> int:
-    """The smallest n at which the bound for DP gradient descent, at its best number of steps, is at most ``excess``.
+    """Return the smallest n at which the bound for DP gradient descent, at its best T, is at most ``excess``.
 
-    The bound is that of T48a, or that of T48 for ``risk="empirical"``.
+    The bound is T48a, or T48 for ``risk="empirical"``.
+
+    Raises
+    ------
+    ParameterError
+        If more than 2^53 records are needed.
     """
     calculator = gradient_excess_risk if checked_risk(risk) == "population" else gradient_empirical_risk
     bound = partial(calculator, problem, epsilon=epsilon, delta=delta, adjacency=adjacency)
@@ -111,12 +129,12 @@ def objective_sample_size_closed_form(
     noise_epsilon: float | None = None,
     unclipped_logistic: bool = False,
 ) -> int:
-    """A number of records that suffices for objective perturbation with pure noise, as a formula, rounded up.
+    """Return a sufficient number of records for objective perturbation with pure noise, by a formula, rounded up.
 
     Theorem T57. At the best lambda the bound is R0 sqrt(4 L^2/n + E||b||^2/n^2), at most ``excess`` = g if
         n >= max(8 L^2 R0^2/g^2, R0 sqrt(2 d (d + 1)) k L/(eps' g)),  k = 2 under replace_one, 1 under add_remove.
-    It is Monteleoni's Theorem 4 (T58) with a constant, in expectation. The Lambda = n lambda >= 2 L sqrt(n)/R0 of that
-    bound has to leave eps' to the noise: n >= (R0 Lambda'/(2 L))^2 as well, Lambda' = c/(e^(eps - eps') - 1).
+    It is Monteleoni's Theorem 4 (T58) with a constant, in expectation. The Lambda = n lambda >= 2 L sqrt(n)/R0 of this
+    bound must leave eps' to the noise: n >= (R0 Lambda'/(2 L))^2 as well, Lambda' = c/(e^(eps - eps') - 1).
 
     Parameters
     ----------
@@ -145,7 +163,9 @@ def _checked_share(noise_epsilon: float | None, goal: Goal) -> float:
     left = constant("noise_epsilon", noise_epsilon)
     if left >= goal.epsilon:
         raise ParameterError(
-            f"noise_epsilon must be less than epsilon = {goal.epsilon!r}: the determinant takes the rest, got {left!r}."
+            argument="noise_epsilon",
+            rule=f"must be less than epsilon = {goal.epsilon!r}: the determinant takes the rest",
+            got=repr(left),
         )
     return left
 
@@ -159,12 +179,12 @@ def _smallest(
 
 
 def _nonprivate(problem: LearningProblem, excess: float) -> Fraction:
-    """4 L^2 R0^2/g^2: what a finite sample asks for at least, by T57 and by T48a."""
+    """Return 4 L^2 R0^2/g^2, the records needed for a finite sample alone by T57 and T48a."""
     return (2 * Fraction(problem.lipschitz) * Fraction(problem.reference_norm) / Fraction(excess)) ** 2
 
 
 def _counted(n: float | Fraction) -> int:
-    """``n`` rounded up to a count."""
+    """Return ``n`` rounded up to a count."""
     if n > checks.LARGEST_COUNT:
         raise OutOfReach
     return max(1, math.ceil(n))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Searches over what a bound leaves free: the regularisation, and the number of records."""
+"""Searches over the free parameters of a bound: regularisation and number of records."""
 
 import math
 from collections.abc import Callable
@@ -16,18 +16,18 @@ _GOLDEN = (math.sqrt(5) - 1) / 2
 
 
 class OutOfReach(ParameterError):
-    """No number of records that a double counts exactly is enough."""
+    """Error for an excess out of reach of 2^53 records, the most counted exactly by a double."""
 
     def __init__(self) -> None:
         super().__init__(
             argument="excess",
             rule="must be reachable with at most 2^53 records, and is not",
-            remedy="Ask for a larger excess.",
+            remedy="Choose a larger excess.",
         )
 
 
 def minimizer(function: Callable[[float], float], low: float, high: float) -> float:
-    """A point of [low, high] where ``function`` is near its minimum: a log grid, then golden sections.
+    """Return a point of [low, high] where ``function`` is near its minimum: a log grid, then golden sections.
 
     Every point gives a valid bound, so the minimum need only be near.
     """
@@ -55,12 +55,12 @@ def _golden_section(function: Callable[[float], float], left: float, right: floa
 
 
 def smallest_count(reached: Callable[[int], bool], start: int) -> int:
-    """The smallest count from ``start`` on for which ``reached`` holds, if it holds for every larger one.
+    """Return the smallest count from ``start`` on for which ``reached`` holds, if it holds for every larger one.
 
     Raises
     ------
     OutOfReach
-        If it is above 2^53.
+        If the count is above 2^53.
     """
     low, high = start - 1, start
     while not reached(high):

@@ -22,8 +22,8 @@ from dperm.accounting.sampled import Poisson
 from dperm.errors import AssumptionError
 from dperm.mechanisms.calibration import covers
 from dperm.mechanisms.goal import quotient_down
-from dperm.methods.sampled_noise import PUSHES, Part, SampledNoise, SampledSums, joint_multiplier, joint_noise
-from dperm.methods.samples import Steps, planned_sums
+from dperm.methods.sampled_noise import PUSHES, JointSums, SampledNoise, SampledSums, joint_multiplier, joint_noise
+from dperm.methods.sampling import SampledSteps, planned_sums
 from dperm.noise.bits import Stream
 from dperm.noise.grade import Grade
 from dperm.noise.pool import MOST
@@ -218,12 +218,12 @@ class FastNoise:
         return normals(size, stream, scratch) if size > MOST else torch.from_numpy(floating_pool(stream).take(size))
 
 
-def step_noise(grade: Grade, steps: Steps, goal: ApproxDP, size: int) -> StepNoise:
+def step_noise(grade: Grade, steps: SampledSteps, goal: ApproxDP, size: int) -> StepNoise:
     """The least noise of this grade with which all steps meet ``goal``, with micro-batches of ``size`` records."""
-    return joint_step_noise(grade, [Part(sums_of(steps, goal, size))], goal)[0]
+    return joint_step_noise(grade, [JointSums(sums_of(steps, goal, size))], goal)[0]
 
 
-def joint_step_noise(grade: Grade, parts: Sequence[Part], goal: ApproxDP) -> tuple[StepNoise, ...]:
+def joint_step_noise(grade: Grade, parts: Sequence[JointSums], goal: ApproxDP) -> tuple[StepNoise, ...]:
     """The least noise of this grade with which several kinds of sums together meet ``goal``."""
     if grade is Grade.EXACT:
         return tuple(ExactNoise(law) for law in joint_noise(parts, goal))
@@ -236,7 +236,7 @@ def joint_step_noise(grade: Grade, parts: Sequence[Part], goal: ApproxDP) -> tup
     raise AssumptionError("no noise scale near the exact one could be certified. Ask for a goal a little larger.")
 
 
-def sums_of(steps: Steps, goal: ApproxDP, size: int) -> SampledSums:
+def sums_of(steps: SampledSteps, goal: ApproxDP, size: int) -> SampledSums:
     """The sums of steps, with a bound on their rounding errors in double precision (T46b).
 
     L is the number of records of one group: as many are in the sum for each group that was drawn.

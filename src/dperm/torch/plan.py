@@ -19,7 +19,7 @@ from dperm.errors import ParameterError
 from dperm.mechanisms.calibration import covers
 from dperm.mechanisms.run import Facts
 from dperm.methods.plan import row_limit
-from dperm.methods.samples import Samples, Steps
+from dperm.methods.sampling import SampledSteps, SamplingRequest
 from dperm.noise.bits import Bits
 from dperm.noise.grade import Grade
 from dperm.privacy import Adjacency, ApproxDP
@@ -96,9 +96,9 @@ class DPSGD:
         self.samples  # noqa: B018  # checks what was asked for
 
     @property
-    def samples(self) -> Samples:
+    def samples(self) -> SamplingRequest:
         """What was asked for of the samples."""
-        return Samples(self.batch_size, self.rate, self.epochs, self.steps)
+        return SamplingRequest(self.batch_size, self.rate, self.epochs, self.steps)
 
     def plan(
         self, n: int, epsilon: float, delta: float, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
@@ -123,7 +123,7 @@ class DPSGD:
         goal = ApproxDP(epsilon, checks.positive("delta", delta, "DP-SGD has no pure guarantee."), adjacency)
         count = checks.count("n", n, N)
         rate, steps = self.samples.planned(goal, count)
-        planned = Steps(rate, steps, float(self.records_per_group or 1), MOST_PARAMETERS, row_limit(count))
+        planned = SampledSteps(rate, steps, float(self.records_per_group or 1), MOST_PARAMETERS, row_limit(count))
         noise = step_noise(Grade.of(self.grade), planned, goal, self.physical_batch_size)
         return DPSGDPlan(self, goal, count, rate, steps, noise)
 

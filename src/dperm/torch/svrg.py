@@ -22,9 +22,8 @@ from dperm.accounting.budget import Budget
 from dperm.accounting.event import Event
 from dperm.mechanisms.run import Facts
 from dperm.methods.plan import row_limit
-from dperm.methods.sampled_noise import Part
-from dperm.methods.samples import Samples, Steps
-from dperm.methods.sampling import record_mu
+from dperm.methods.sampled_noise import JointSums
+from dperm.methods.sampling import SampledSteps, SamplingRequest, record_mu
 from dperm.noise.bits import Bits
 from dperm.noise.grade import Grade
 from dperm.privacy import Adjacency, ApproxDP, Release
@@ -94,9 +93,9 @@ class DPSVRG:
         self.samples  # noqa: B018  # checks what was asked for
 
     @property
-    def samples(self) -> Samples:
+    def samples(self) -> SamplingRequest:
         """What was asked for of the samples."""
-        return Samples(self.batch_size, self.rate, self.epochs, self.steps)
+        return SamplingRequest(self.batch_size, self.rate, self.epochs, self.steps)
 
     def plan(
         self, n: int, epsilon: float, delta: float, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
@@ -111,11 +110,11 @@ class DPSVRG:
         interval = math.ceil(steps / self.snapshots)
         ratio = self.snapshot_noise or self._ratio(rate, steps, interval, goal)
         rows = most_records(count, goal.adjacency)
-        inner = sums_of(Steps(rate, steps, 1.0, MOST_PARAMETERS, rows), goal, self.physical_batch_size)
+        inner = sums_of(SampledSteps(rate, steps, 1.0, MOST_PARAMETERS, rows), goal, self.physical_batch_size)
         full = sums_of(
-            Steps(1.0, math.ceil(steps / interval), 1.0, MOST_PARAMETERS, rows), goal, self.physical_batch_size
+            SampledSteps(1.0, math.ceil(steps / interval), 1.0, MOST_PARAMETERS, rows), goal, self.physical_batch_size
         )
-        noises = joint_step_noise(Grade.of(self.grade), [Part(inner), Part(full, ratio)], goal)
+        noises = joint_step_noise(Grade.of(self.grade), [JointSums(inner), JointSums(full, ratio)], goal)
         return DPSVRGPlan(self, goal, count, rate, steps, interval, *noises)
 
     def _ratio(self, rate: float, steps: int, interval: int, goal: ApproxDP) -> float:

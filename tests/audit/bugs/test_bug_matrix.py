@@ -29,9 +29,9 @@ from dperm.erm.losses import HuberHinge, Logistic
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import ParameterError
 from dperm.methods import GradientPerturbation, SampledGradient
-from dperm.methods.constants import gradient_sensitivity
 from dperm.privacy import Adjacency
 from dperm.privacy.gaussian_profile import epsilon_bracket
+from dperm.sensitivity import gradient_sensitivity
 
 NAMES = {one.name: one for one in BUGS}
 RUNS = 100_000

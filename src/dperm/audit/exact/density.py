@@ -12,7 +12,7 @@ import numpy as np
 
 from dperm.audit.exact.turns import of_one_score, turning_arguments
 from dperm.data.arrays import Floats
-from dperm.erm.loss import OfMargin
+from dperm.erm.loss import MarginLoss
 from dperm.erm.spec import ProblemSpec
 from dperm.methods.linear_term import GaussianTerm, LinearTerm
 
@@ -93,7 +93,7 @@ class Density:
         """The scores at which it may."""
         loss = of_one_score(self.spec.loss)
         found = turning_arguments(loss, self._limit(length))
-        if isinstance(loss, OfMargin):
+        if isinstance(loss, MarginLoss):
             return [target * z for z in found]
         return [target + z for z in found]
 

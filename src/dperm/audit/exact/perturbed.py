@@ -9,12 +9,12 @@ from dperm.accounting import account
 from dperm.erm.losses import Logistic
 from dperm.erm.spec import ProblemSpec
 from dperm.methods.linear_term import GammaNormTerm, LinearTerm
-from dperm.methods.objective import ObjectivePlan
-from dperm.methods.perturbation import GaussianPerturbation, objective_share
-from dperm.methods.published import jmlr11
+from dperm.methods.literature import jmlr11
+from dperm.methods.objective import GaussianPerturbation, ObjectivePlan
 from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.profile import PrivacyProfile
+from dperm.sensitivity import objective_share
 
 
 @dataclass(frozen=True)

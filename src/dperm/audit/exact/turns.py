@@ -7,22 +7,22 @@ from functools import lru_cache
 
 import numpy as np
 
-from dperm.erm.loss import Loss, OfOneScore
+from dperm.erm.loss import Loss, ScalarLoss
 from dperm.errors import ParameterError
 
 FARTHEST = 1e8
 ROUNDS = 100
 
 
-def of_one_score(loss: Loss) -> OfOneScore:
+def of_one_score(loss: Loss) -> ScalarLoss:
     """The loss, if it is a function of one number; densities of others are not known here."""
-    if not isinstance(loss, OfOneScore):
+    if not isinstance(loss, ScalarLoss):
         raise ParameterError(f"the exact audit is for losses of one score, got the loss {loss.name!r}.")
     return loss
 
 
 @lru_cache(maxsize=1024)
-def turning_arguments(loss: OfOneScore, limit: float | None) -> tuple[float, ...]:
+def turning_arguments(loss: ScalarLoss, limit: float | None) -> tuple[float, ...]:
     """The z at which the derivative leaves its lowest value and reaches its highest, with slopes limited (T44).
 
     A convex function's derivative rises, so both are found by bisection. There f'' may jump between 0 and more.

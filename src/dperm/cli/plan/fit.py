@@ -116,7 +116,7 @@ def _print_json(planned: _Planned) -> None:
         {
             "estimator": planned.kind,
             "method": found.method,
-            "why": list(found.why),
+            "why": [str(reason) for reason in found.why],
             "guarantee": guarantee_as_dict(found.goal),
             "noise": found.noise,
             "theorems": list(found.facts.known["theorems"]),
@@ -141,7 +141,7 @@ def _print_facts(planned: _Planned) -> None:
     print_facts(
         [
             ("method", found.method),
-            ("why", below(map(as_typed, found.why))),
+            ("why", below(map(as_typed, map(str, found.why)))),
             ("guarantee", guarantee_in_words(found.goal)),
             ("noise", found.noise),
             ("theorems", ", ".join(found.facts.known["theorems"])),

@@ -5,11 +5,11 @@
 from collections.abc import Sequence
 from itertools import pairwise
 
-from dperm.methods.perturbation import OUTPUT_SHARE
 from dperm.report.pictures import Picture
 from dperm.reproduce.error_curves import BANDS, SAMPLES, Point, curves, measured, table
 from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome
 from dperm.reproduce.perturbed_logistic import JMLR, OURS, OUTPUT, PRINTED, STANDARD, Task
+from dperm.sensitivity.objective import OUTPUT_SHARE
 
 SIZES = (500, 1000, 2000, 4000, 8000, 16_000, 32_000)
 QUICK_SIZES = (500, 1000, 2000, 4000)

@@ -17,13 +17,13 @@ from dperm.noise.simulation import generator
 from dperm.privacy.gaussian_profile import epsilon_bracket, mu_for
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
-from dperm.theory import (
+from dperm.sensitivity import (
     bounded_posterior_temperature,
     minami_temperature,
-    posterior_inflation,
     posterior_mu,
     posterior_temperature,
 )
+from dperm.theory import posterior_inflation
 
 DELTA, BOUND = 1e-5, 2.0
 EPSILONS, QUICK_EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0), (0.5, 1.0, 2.0)

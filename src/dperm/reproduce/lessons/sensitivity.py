@@ -22,11 +22,11 @@ from dperm.data.targets import Classes
 from dperm.erm.losses import Logistic
 from dperm.erm.minimize import minimize
 from dperm.erm.spec import ProblemSpec
-from dperm.methods.constants import output_sensitivity
 from dperm.noise.simulation import generator
 from dperm.privacy import Adjacency
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.sensitivity import output_sensitivity
 
 RECORDS = 1000
 STRENGTHS, ETAS, PAIRS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0), np.linspace(0.05, 0.95, 13), 12

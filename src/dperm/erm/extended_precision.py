@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The gradient in extended precision, for the rare problem on which doubles cannot certify the tolerance.
+"""Gradient in extended precision, for the rare problems where doubles cannot certify the tolerance.
 
-On most machines a long double carries 64 binary digits instead of 53, so a gradient is 2048 times as exact, at some
-ten times the price. Where a long double is a double (`ULP` says so), plans ask for a larger tolerance.
+On most machines a long double carries 64 binary digits instead of 53, so a gradient is 2048 times as exact, at about
+ten times the cost. Where a long double is a double (see `ULP`), plans use a larger tolerance.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ ULP = float(np.finfo(np.longdouble).eps) / 2
 
 
 def gradient(objective: Objective, theta: Wide) -> Wide:
-    """The gradient of J at ``theta``, summed in long doubles from the rows themselves."""
+    """Return the gradient of J at ``theta``, summed in long doubles from the rows themselves."""
     spec, constant, dim = objective.spec, objective.data.space.constant, objective.data.space.dim
     table = theta.reshape(spec.outputs, spec.width).T
     total: Wide = np.zeros_like(table)
@@ -43,7 +43,10 @@ def gradient(objective: Objective, theta: Wide) -> Wide:
 
 
 def _blocks(data: BoundedData) -> Iterator[tuple[Any, Any, Any, Targets, Floats]]:
-    """Rows, factors (a column), lengths, targets and weights; lengths in long doubles, of shrunk rows if too long."""
+    """Yield rows, factors (a column), lengths, targets and weights.
+
+    Lengths are long doubles; rows too long to square are shrunk first.
+    """
     for start in range(0, data.rows, data.height):
         stop = min(start + data.height, data.rows)
         bad = None if data.bad is None else data.bad[start:stop]

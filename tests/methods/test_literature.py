@@ -6,7 +6,8 @@ import pytest
 
 from dperm.accounting.objective import objective_delta, objective_noise_multiplier
 from dperm.errors import AdjacencyError, AssumptionError, ParameterError
-from dperm.methods.published import (
+from dperm.methods import constants, published
+from dperm.methods.literature import (
     dpgd_sigma,
     dpgd_slide_sigma,
     jmlr11,
@@ -14,6 +15,7 @@ from dperm.methods.published import (
     nips08_algorithm_2,
 )
 from dperm.privacy.gaussian_profile import epsilon_bracket
+from dperm.sensitivity import output_sensitivity
 
 
 @pytest.mark.parametrize(
@@ -78,3 +80,13 @@ def test_nonsense_is_refused(bad):
         dpgd_sigma(1.0, 1e-5, steps=1, n=1, lipschitz=bad)
     with pytest.raises(AdjacencyError):
         kifer_smith_thakurta(1.0, 1e-5, lipschitz=1.0, smoothness=0.25, adjacency="swap")
+
+
+def test_old_paths_still_work():
+    """The calibrations moved from `published`, the sensitivities from `constants`."""
+    with pytest.warns(DeprecationWarning, match=r"use dperm\.methods\.literature\.dpgd_sigma"):
+        assert published.dpgd_sigma is dpgd_sigma
+    with pytest.warns(DeprecationWarning, match=r"use dperm\.sensitivity\.output_sensitivity"):
+        assert constants.output_sensitivity is output_sensitivity
+    with pytest.raises(AttributeError, match="no attribute 'no_such_name'"):
+        published.no_such_name  # noqa: B018

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Why objective perturbation needs smooth losses: the median keeps an atom on every record (T42)."""
+"""Objective perturbation of the median, which keeps an atom on every record (T42): the reason for smooth losses."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
@@ -15,15 +15,15 @@ from dperm.theory.results import constant
 
 @dataclass(frozen=True)
 class MedianAtom:
-    """What objective perturbation of the median does (T42); to the nearest double, bounds nothing.
+    """Probabilities for objective perturbation of the median (T42), to the nearest double; they bound nothing.
 
     Attributes
     ----------
     probability
-        That the release is the record itself, exactly. A neighbour without such a record has 0, so delta is at least
-        this at every epsilon.
+        Probability that the release is exactly the record. A neighbour without such a record has 0, so delta is at
+        least this at every epsilon.
     unbounded
-        That the perturbed objective has no minimum; 0 with any regularisation.
+        Probability that the perturbed objective has no minimum; 0 with any regularisation.
     """
 
     probability: float
@@ -31,17 +31,18 @@ class MedianAtom:
 
 
 def median_atom(points: Sequence[float], place: float, *, sigma: float, regularization: float = 0.0) -> MedianAtom:
-    """How often the minimiser of sum_i abs(w - x_i) + (Lambda/2) w^2 + b w, b ~ N(0, sigma^2), is exactly ``place``.
+    """Return the probability that the minimiser of a perturbed median is exactly ``place``.
 
-    T42: it is, if and only if -b is a subgradient there. Those are an interval of width 2 for each record at the kink,
-    and Lambda moves it without making it narrower.
+    The objective is sum_i abs(w - x_i) + (Lambda/2) w^2 + b w, b ~ N(0, sigma^2). T42: the minimiser is ``place`` if
+    and only if -b is a subgradient there. The subgradients form an interval of width 2 for each record at the kink, and
+    Lambda moves the interval without making it narrower.
 
     Parameters
     ----------
     points
-        The records x_i, public here: this is for teaching.
+        Records x_i, public here: this is for teaching.
     place
-        Where the atom is looked for.
+        Location of the atom.
     sigma
         Standard deviation of the noise.
     regularization
@@ -49,7 +50,7 @@ def median_atom(points: Sequence[float], place: float, *, sigma: float, regulari
     """
     ordered = sorted(checks.real("points", point) for point in points)
     if not ordered:
-        raise ParameterError("points must be at least one number, got none.")
+        raise ParameterError(argument="points", rule="must contain at least one number", got="none")
     place, sigma = checks.real("place", place), constant("sigma", sigma)
     strength = checks.nonnegative("regularization", regularization)
     below, upto = bisect_left(ordered, place), bisect_right(ordered, place)
@@ -59,5 +60,5 @@ def median_atom(points: Sequence[float], place: float, *, sigma: float, regulari
 
 
 def _between(low: float, high: float) -> float:
-    """Normal mass of [low, high], from the tail that loses no digits."""
+    """Return the normal mass of [low, high], from the tail without cancellation."""
     return float(ndtr(-low) - ndtr(-high) if low > 0 else ndtr(high) - ndtr(low))

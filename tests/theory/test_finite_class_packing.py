@@ -89,7 +89,7 @@ def claims_no_more_than_is_true(module):
     ids=["E20: K for K - 1", "the same distance under add/remove"],
 )
 def test_wrong_forms_are_seen(old, new, assert_killed):
-    assert_killed(claims_no_more_than_is_true, "dperm.theory.packing", old, new)
+    assert_killed(claims_no_more_than_is_true, "dperm.theory.finite_class", old, new)
 
 
 def is_rounded_down_where_the_terms_cancel(module):
@@ -105,4 +105,4 @@ def is_rounded_down_where_the_terms_cancel(module):
 
 
 def test_the_rounding_of_terms_that_cancel_is_taken_off(assert_killed):
-    assert_killed(is_rounded_down_where_the_terms_cancel, "dperm.theory.packing", "odds - slack", "odds")
+    assert_killed(is_rounded_down_where_the_terms_cancel, "dperm.theory.finite_class", "odds - slack", "odds")

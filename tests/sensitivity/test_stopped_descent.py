@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dperm.errors import AdjacencyError, AssumptionError, ParameterError
-from dperm.theory import Passes, constant_step_sensitivity, decreasing_step_sensitivity, descent_sensitivity
+from dperm.sensitivity import Passes, constant_step_sensitivity, decreasing_step_sensitivity, descent_sensitivity
 
 REPLACE = {"adjacency": "replace_one"}
 
@@ -234,4 +234,4 @@ def _bolt_on_holds(module) -> None:
     ],
 )
 def test_unsafe_mutants_are_killed(assert_killed, old, new):  # T33, T34, E34
-    assert_killed(_bolt_on_holds, "dperm.theory.bolt_on", old, new)
+    assert_killed(_bolt_on_holds, "dperm.sensitivity.stopped_descent", old, new)

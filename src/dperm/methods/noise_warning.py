@@ -1,0 +1,98 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Warning for plans whose noise outweighs the signal of n records, from public constants alone.
+
+No guarantee rests on it. The model is a table whose directions have variances in proportion to 1/j, as in the planner's
+trials. There a row shares its direction with n/D of the records, D = .6 (1 + ln d)^2. The sum of their gradients, at
+most n L/D long, competes with noise of deviation sigma0 in this direction. Thresholds and error rates are empirical:
+benchmarks/noise_warning.py measures them.
+"""
+
+import math
+
+from dperm.data.targets import Kind
+from dperm.erm.spec import ProblemSpec
+from dperm.errors import DpermWarning
+from dperm.methods.conditions import is_pure
+from dperm.methods.defaults import reference_noise
+from dperm.methods.plan import Plan
+from dperm.methods.sufficient import SufficientPlan
+
+CLASSES, NUMBERS = 2.0, 0.4
+"""Smallest ratios of noise to signal at which classifiers and regressions were hardly better than a constant."""
+NARROW_LABELS = 0.05
+"""Smallest standard deviation of skewed labels, as a share of their range, expected to be learnt."""
+_NOISE_ON_COEFFICIENTS = ("output", "bolt_on")
+
+
+def effective_directions(columns: int) -> float:
+    """Return D = (sum v_j)^2 / sum v_j^2, about .6 (1 + ln d)^2, for d directions with variances v_j = 1/j."""
+    return 0.6 * (1 + math.log(columns)) ** 2
+
+
+def noise_ratio(plan: Plan, spec: ProblemSpec, n: int) -> float:
+    """Return the noise in a prediction relative to the signal of n records: D sigma / (n L) plus coefficient noise.
+
+    Sigma is the least noise on a sum of gradients (`reference_noise`). For sufficient statistics it is the noise on the
+    sum of labels times rows, which grows with the label range instead of a clip. For numbers L is at most w R/4: labels
+    in [-1, 1] are about a quarter away from the first predictions. K classes share the records, hence a factor K/2.
+
+    Noise of deviation s on every coefficient moves a prediction by up to R s, and no curvature of the loss dampens it.
+    It counts with R s / 4 for classes and 2 R s for numbers.
+    """
+    numbers = spec.loss.labels is Kind.NUMBER
+    signal = min(spec.lipschitz, spec.weight * spec.radius / 4) if numbers else spec.lipschitz
+    sigma = plan.sums.scale / spec.radius if isinstance(plan, SufficientPlan) else reference_noise(spec, plan.goal)
+    classes = spec.outputs / 2 if spec.outputs > 1 else 1.0
+    ratio = classes * effective_directions(spec.width) * sigma / (n * signal)
+    if plan.method in _NOISE_ON_COEFFICIENTS and plan.output_noise is not None:
+        ratio += spec.radius * plan.output_noise.standard_deviation * (2.0 if numbers else 0.25)
+    return ratio
+
+
+def least_label_deviation(plan: SufficientPlan, n: int) -> float:
+    """Return the standard deviation of skewed labels, as a share of the range, below which sufficient statistics fail.
+
+    The ridge grows with the range of the labels, however little of the range they fill. Where their mean is near an end
+    of the range, the ridge moves every prediction by b = 2 ridge/(n w R^2) of half the range or more. A model gains no
+    more than this where the deviation is below 12 b of the range; the factor is empirical.
+    """
+    ridge = plan.ridge.largest + plan.ridge.strength
+    return min(0.5, 12 * 2 * ridge / (n * plan.spec.weight * plan.spec.radius**2))
+
+
+def noise_warning(plan: Plan, spec: ProblemSpec) -> DpermWarning | None:
+    """Return the warning for a plan whose noise outweighs the records, or None.
+
+    Parameters
+    ----------
+    plan
+        Plan to judge.
+    spec
+        Public constants of the problem, clipped as the plan's method clips by default.
+    """
+    n = plan.spec.n
+    if n is None or plan.method == "finite":
+        return None
+    numbers = spec.loss.labels is Kind.NUMBER
+    if noise_ratio(plan, spec, n) >= (NUMBERS if numbers else CLASSES):
+        poor = "a constant, or worse" if numbers else "a guess"
+        return DpermWarning(
+            f"the noise for {plan.goal} outweighs the signal of {n} records with {plan.spec.dim} coefficients: expect "
+            f"predictions hardly better than {poor}.",
+            remedy=f"Use a larger epsilon, {'a delta > 0, ' if is_pure(plan.goal) else ''}more records, or fewer "
+            "features.",
+        )
+    return _about_skewed_labels(plan, n) if isinstance(plan, SufficientPlan) else None
+
+
+def _about_skewed_labels(plan: SufficientPlan, n: int) -> DpermWarning | None:
+    share = least_label_deviation(plan, n)
+    if share < NARROW_LABELS:
+        return None
+    return DpermWarning(
+        f'the noise of {{@method:"sufficient"}} grows with {{@label_range}}. With {n} records, {plan.spec.dim} '
+        f"coefficients and {plan.goal}, it outweighs skewed labels: labels with a mean near an end of the range and a "
+        f"standard deviation below about {share:.0%} of it. Expect predictions no better than a constant for them.",
+        remedy='Use {@method:"objective"}, a narrower public {@label_range}, a larger epsilon or more records.',
+    )

@@ -1,0 +1,92 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Sensitivities, temperatures and noise scales: the numbers that guarantees of private learning rest on.
+
+One function per theorem. Each takes public constants only, states its theorem and conditions, and rounds to the safe
+side: sensitivities, noise scales and privacy costs up, temperatures down.
+
+==========================================================  ==================================  ==================
+function                                                    quantity                            tag
+==========================================================  ==================================  ==================
+gradient_sensitivity                                        sum of gradients                    T36a, T45
+output_sensitivity                                          exact minimiser                     T30
+minimizer_error                                             distance to the minimiser           T31
+approximate_minimizer_sensitivity                           approximate minimiser               T43, E33
+constant_step_sensitivity, decreasing_step_sensitivity      last iterate of bolt-on SGD         T33, E34
+descent_sensitivity                                         last iterate of gradient descent    T34
+eigenvalue_sensitivity, moments_sensitivity                 sums of squares and products        T6, T19, T44
+gamma_norm_scale, gaussian_scale                            linear term of the objective        T36a, T39-T41, T53a
+determinant_charge, determinant_is_free                     Jacobian determinant                T37, T53a, T36b
+objective_share, coefficient_noise_mu                       split of epsilon and delta          T43
+posterior_mu, posterior_temperature                         posterior sample, GDP               T50
+tempered_objective_temperature                              sample of exp(-tau J)               T50, T51
+minami_temperature                                          posterior sample, older             T51, E22
+bounded_posterior_temperature                               posterior sample, pure              T49
+sampler_delta, inexact_mu                                   inexact samplers                    T52, T52a
+==========================================================  ==================================  ==================
+
+Sensitivities of released statistics (counts, sums, means, covariances) are in `dperm.mechanisms.releases`. Costs of
+`dperm.methods.FiniteClass` are scaled to [0, 1], so their sensitivity is 1. Bounds on rounding errors are separate: see
+`dperm.erm.rounding`.
+"""
+
+from dperm.sensitivity.minimizer import (
+    approximate_minimizer_sensitivity,
+    gradient_sensitivity,
+    minimizer_error,
+    output_sensitivity,
+)
+from dperm.sensitivity.objective import (
+    coefficient_noise_mu,
+    determinant_charge,
+    determinant_is_free,
+    gamma_norm_scale,
+    gaussian_scale,
+    objective_share,
+    relative_curvature,
+    require_determinant_charge,
+)
+from dperm.sensitivity.posterior import (
+    bounded_posterior_temperature,
+    inexact_mu,
+    minami_temperature,
+    posterior_mu,
+    posterior_temperature,
+    sampler_delta,
+    tempered_objective_temperature,
+)
+from dperm.sensitivity.statistics import eigenvalue_sensitivity, moments_sensitivity
+from dperm.sensitivity.stopped_descent import (
+    Passes,
+    constant_step_sensitivity,
+    decreasing_step_sensitivity,
+    descent_sensitivity,
+)
+
+__all__ = [
+    "Passes",
+    "approximate_minimizer_sensitivity",
+    "bounded_posterior_temperature",
+    "coefficient_noise_mu",
+    "constant_step_sensitivity",
+    "decreasing_step_sensitivity",
+    "descent_sensitivity",
+    "determinant_charge",
+    "determinant_is_free",
+    "eigenvalue_sensitivity",
+    "gamma_norm_scale",
+    "gaussian_scale",
+    "gradient_sensitivity",
+    "inexact_mu",
+    "minami_temperature",
+    "minimizer_error",
+    "moments_sensitivity",
+    "objective_share",
+    "output_sensitivity",
+    "posterior_mu",
+    "posterior_temperature",
+    "relative_curvature",
+    "require_determinant_charge",
+    "sampler_delta",
+    "tempered_objective_temperature",
+]

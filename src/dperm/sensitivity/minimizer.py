@@ -1,0 +1,137 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Sensitivity of the sum of gradients and of minimisers, exact and approximate (T30, T31, T36a, T43, T45)."""
+
+from fractions import Fraction
+
+from dperm.erm.spec import ProblemSpec
+from dperm.mechanisms.goal import quotient_up
+from dperm.privacy import Adjacency
+from dperm.privacy.rounding import round_up
+
+
+def gradient_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
+    """Return Delta_g, the L2 sensitivity of the sum of the records' gradients at any fixed theta.
+
+    Theorem (T36a, T45).
+        Each gradient has norm at most L. So one record moves the sum by at most L if it is added or removed, and by at
+        most 2L if it is replaced.
+
+    Parameters
+    ----------
+    spec
+        Public constants of the problem. `ProblemSpec.lipschitz` is L, with weight and clip.
+    adjacency
+        Neighbouring relation of the guarantee.
+
+    Returns
+    -------
+    float
+        L or 2L, exact in floating point.
+
+    Notes
+    -----
+    *Guarantees.* The bound holds for every pair of neighbouring data sets and every theta. Linear losses attain it.
+
+    ====================  =======================================================
+    Edge case             Result
+    ====================  =======================================================
+    unbounded loss        `ProblemSpec.lipschitz` raises ParameterError without a clip
+    empty data set        covered: the sum is 0
+    class weights         L contains the largest weight
+    rounding of the sum   not included; see `dperm.erm.rounding.gradient_error`
+    ====================  =======================================================
+    """
+    return spec.lipschitz if adjacency is Adjacency.ADD_REMOVE else 2 * spec.lipschitz
+
+
+def output_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
+    """Return a bound on ||theta(D) - theta(D')||_2 for the exact minimisers of neighbours, rounded up.
+
+    Theorem T30 [Chaudhuri, Monteleoni & Sarwate 2011, Cor 8; sum scale].
+        If each loss is convex and L-Lipschitz and the regulariser is (Lambda/2) ||theta||^2 on every coefficient, the
+        minimisers differ by at most 2L/Lambda for a record replaced, L/Lambda for one added or removed.
+
+    Parameters
+    ----------
+    spec
+        Public constants of the problem, with its Lambda.
+    adjacency
+        Neighbouring relation of the guarantee.
+
+    Raises
+    ------
+    ParameterError
+        If Lambda is not set, or the loss has no Lipschitz constant.
+
+    Notes
+    -----
+    *Guarantees.* The bound holds for every pair of neighbouring data sets. Linear losses attain the constants and
+    logistic losses approach them, so nothing smaller is valid. The intercept is regularised like every other
+    coefficient (T54, T55), so L is the Lipschitz constant for rows with their constant column.
+
+    ====================  =======================================================
+    Edge case             Result
+    ====================  =======================================================
+    Lambda = None or 0    ParameterError: without regularisation there is no bound
+    empty data set        covered: its minimiser is 0
+    kink in the loss      covered by T30
+    inexact solver        not included; add `minimizer_error` (T31)
+    ====================  =======================================================
+    """
+    return round_up(Fraction(gradient_sensitivity(spec, adjacency)) / Fraction(spec.strength))
+
+
+def minimizer_error(spec: ProblemSpec, tolerance: float) -> float:
+    """Return a bound on the distance between a computed point and the exact minimiser, rounded up.
+
+    Theorem T31.
+        J is Lambda-strongly convex, so ||theta - argmin J|| <= ||grad J(theta)||/Lambda <= tolerance/Lambda.
+
+    Parameters
+    ----------
+    spec
+        Public constants of the problem, with its Lambda.
+    tolerance
+        Largest norm of the gradient at the computed point, in sum scale; 0 for an exact solver.
+
+    Notes
+    -----
+    *Guarantees.* The solver must certify the tolerance for every data set, as `dperm.erm.minimize.minimize` does. The
+    result is the numerical error of an additive mechanism, which adds it twice to the sensitivity.
+    """
+    return quotient_up(tolerance, spec.strength)
+
+
+def approximate_minimizer_sensitivity(spec: ProblemSpec, tolerance: float, *, rounding: float) -> float:
+    """Return the largest distance between two approximate minimisers with the same exact minimiser, rounded up.
+
+    Theorem T43 [Iyengar et al. 2019; the factor 2 is missing in their code, E33].
+        Let theta* minimise J + b'theta exactly and ||grad J(theta~) + b~|| <= tau with ||b~ - b|| <= e. Then
+        ||theta~ - theta*|| <= tau'/Lambda with tau' = tau + e, and releasing theta~ plus noise is the composition of
+        the exact mechanism with an additive one of sensitivity 2 tau'/Lambda.
+    Proof: b = -grad J(theta*), so theta~ is a function of the data and of theta*. Given theta*, it lies in a ball of
+    radius tau'/Lambda around it, whatever the data are. Two such points are at most 2 tau'/Lambda apart.
+
+    Parameters
+    ----------
+    spec
+        Public constants of the problem, with its Lambda.
+    tolerance
+        tau, certified by the solver for every data set.
+    rounding
+        e, a bound on the norm of the rounding error of b; sqrt(d) g/2 on a grid of step g.
+
+    Notes
+    -----
+    *Guarantees.* The bound holds under both adjacencies; it is not doubled again for a replaced record.
+
+    ====================  =======================================================
+    Edge case             Result
+    ====================  =======================================================
+    tolerance = 0         2e/Lambda: the rounding of b remains
+    rounding = 0          2 tau/Lambda, the statement for continuous b
+    Lambda = None         ParameterError
+    ====================  =======================================================
+    """
+    return round_up(2 * (Fraction(tolerance) + Fraction(rounding)) / Fraction(spec.strength))

@@ -1,0 +1,143 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Privacy cost and noise scale of objective perturbation (T36a to T43a, T53a).
+
+Epsilon has three parts. One percent pays for the noise on the coefficients. The Jacobian determinant takes
+c = k log(1 + bend/Lambda), with k the rank of a record's Hessian and bend the mean of its eigenvalues (1 and beta for a
+loss of one score). The rest pays for the linear term b.
+"""
+
+import math
+from fractions import Fraction
+
+from scipy.special import ndtri
+
+from dperm.accounting.objective import determinant_loss
+from dperm.accounting.softmax import softmax_determinant_loss
+from dperm.erm.losses import Logistic
+from dperm.erm.spec import ProblemSpec
+from dperm.errors import AssumptionError
+from dperm.mechanisms.goal import quotient_up
+from dperm.privacy import Adjacency
+from dperm.privacy.rounding import lowered, round_up
+from dperm.sensitivity.arguments import records_exchanged
+from dperm.sensitivity.minimizer import gradient_sensitivity
+
+OUTPUT_SHARE = 0.01
+"""Share of epsilon for the noise on the coefficients."""
+TAIL_SHARE = 1e-3
+"""Share of delta for the tail of that noise."""
+
+
+def gamma_norm_scale(spec: ProblemSpec, adjacency: Adjacency, epsilon: float) -> float:
+    """Return the scale s = Delta_g/epsilon of the gamma-norm term b, of density ~ e^-||b||/s, rounded up.
+
+    Theorem T36a.
+        With b of this density the exact minimiser of J + b'theta has a privacy loss of at most epsilon from b, besides
+        the determinant's (`determinant_charge`).
+
+    Parameters
+    ----------
+    spec
+        Public constants of the problem.
+    adjacency
+        Neighbouring relation of the guarantee.
+    epsilon
+        Part of epsilon left for b.
+    """
+    return quotient_up(gradient_sensitivity(spec, adjacency), epsilon)
+
+
+def gaussian_scale(spec: ProblemSpec, noise_multiplier: float) -> float:
+    """Return sigma of the Gaussian term b, the noise multiplier of T39, T40, T41 or T53a times L, rounded up.
+
+    The multiplier is relative to L under both adjacencies; the theorems themselves account for a replaced record.
+    """
+    return round_up(Fraction(noise_multiplier) * Fraction(spec.lipschitz))
+
+
+def relative_curvature(spec: ProblemSpec) -> float:
+    """Return the mean of a record's Hessian eigenvalues over Lambda, rounded up; beta/Lambda for one score."""
+    return quotient_up(spec.bend, spec.strength)
+
+
+def determinant_charge(spec: ProblemSpec) -> float:
+    """Return the privacy loss of the Jacobian determinant of the map from b to theta, rounded up.
+
+    Theorem T37, for several scores T53a.
+        One record changes the logarithm of the determinant by at most c = k log(1 + bend/Lambda).
+
+    Notes
+    -----
+    *Guarantees.* The bound holds for smooth losses under both adjacencies. It does not apply to a loss with a kink
+    (T42): `ProblemSpec.bend` is infinite there, and so is the charge.
+    """
+    curvature = relative_curvature(spec)
+    return determinant_loss(curvature) if spec.outputs == 1 else softmax_determinant_loss(curvature, spec.outputs)
+
+
+def require_determinant_charge(spec: ProblemSpec, epsilon: float) -> float:
+    """Return `determinant_charge`, if it is below ``epsilon`` (T37, T43a, T53a).
+
+    Raises
+    ------
+    AssumptionError
+        If the determinant would cost ``epsilon`` or more. The message has the smallest admissible Lambda.
+    """
+    charge = determinant_charge(spec)
+    if charge < epsilon:
+        return charge
+    least = spec.bend / math.expm1(min(epsilon / spec.loss.rank, 700.0)) * (1 + 1e-9)
+    times = "" if spec.loss.rank == 1 else f"{spec.loss.rank} "
+    raise AssumptionError(
+        f"objective perturbation needs {times}log(1 + beta/Lambda) < {epsilon:.6g}, its part of epsilon (T43a), got "
+        f"{charge:.6g} from beta={spec.bend:.6g} and Lambda={spec.strength:.6g}.",
+        remedy=f"Choose Lambda > {least:.6g}, that is C < {1 / least:.6g}, or {{@C:None}} to let the plan choose; or "
+        'use {@method:"gradient"} (delta > 0) or {@method:"output"}.',
+    )
+
+
+def determinant_is_free(spec: ProblemSpec, epsilon: float, adjacency: Adjacency) -> bool:
+    """Return whether the determinant adds nothing to the privacy loss of gamma-norm noise.
+
+    Theorem T36b.
+        For the logistic loss, not clipped, and Lambda >= w R^2/epsilon (add/remove) or 2 w R^2/epsilon (replace-one),
+        noise of density ~ e^{-epsilon ||b||/Delta_g} in the objective is epsilon-DP: f'' = |f'| (1 - |f'|), so a record
+        with s = |f'| is charged at most epsilon s for b and epsilon s (1 - s) for the determinant (half of each, and
+        half of epsilon for the other record, where one is replaced), and 2s - s^2 <= 1.
+
+    Notes
+    -----
+    ====================  =======================================================
+    Edge case             Result
+    ====================  =======================================================
+    clipped loss (T44)    False
+    subclass of Logistic  False: it may have another f
+    Lambda at the limit   True
+    ====================  =======================================================
+    """
+    if spec.is_clipped or type(spec.loss) is not Logistic:
+        return False
+    return spec.strength >= records_exchanged(adjacency) * quotient_up(4 * spec.smoothness, epsilon)
+
+
+def coefficient_noise_mu(epsilon: float, delta: float) -> float:
+    """Return the mu of the Gaussian noise on the coefficients, rounded down (T43).
+
+    It is the largest mu with mu^2/2 + mu t <= z, t = -Phi^-1(delta/1000), where z is one percent of epsilon. The
+    privacy loss Z ~ N(mu^2/2, mu^2) of this noise (T6) then has P(Z > z) = Phi(-(z - mu^2/2)/mu) <= delta/1000.
+    """
+    tail = -float(ndtri(TAIL_SHARE * delta))
+    room = OUTPUT_SHARE * epsilon
+    return lowered(2 * room / (tail + math.sqrt(tail**2 + 2 * room)), 256)
+
+
+def objective_share(epsilon: float, delta: float) -> tuple[float, float]:
+    """Return (epsilon, delta) for the exact objective perturbation; the noise on the coefficients has the rest (T43).
+
+    Let U be the privacy loss of the exact mechanism (T40, T41) and Z the one of the noise on the coefficients.
+    Composed, delta(epsilon) is at most E (1 - e^{epsilon - U - Z})_+ <= P(Z > z) + E (1 - e^{(epsilon - z) - U})_+, for
+    any z: on Z <= z the first integrand is at most the second, elsewhere it is at most 1. With z and P(Z > z) from
+    `coefficient_noise_mu`, the exact mechanism has epsilon - z and delta (1 - 1/1000). Both are rounded down.
+    """
+    return lowered(epsilon * (1 - OUTPUT_SHARE)), lowered(delta * (1 - TAIL_SHARE))

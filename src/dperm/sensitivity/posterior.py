@@ -1,0 +1,203 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+r"""Temperatures of posterior samples and the guarantees of samplers, exact and inexact (T49 to T52a).
+
+The density is proportional to exp(-tau sum_i l_i(theta) - r(theta)), l_i = -log p(x_i; theta): ``temperature`` is tau,
+the power of the likelihood, and tau = 1 is the posterior itself (erratum E21: the source prints exp(-tau sum log p)).
+Temperatures are rounded down, mu and delta up.
+"""
+
+import math
+from fractions import Fraction
+
+from dperm import checks
+from dperm.errors import AdjacencyError, AssumptionError
+from dperm.presentation.spelling import arg
+from dperm.privacy import Adjacency
+from dperm.privacy.rounding import lowered, raised, round_down, round_up
+from dperm.sensitivity.arguments import constant, positive_epsilon, records_exchanged
+
+INEXACT_SLOPE = Fraction(13, 5)
+"""Increase of mu per unit of k (T52a)."""
+LARGEST_INEXACTNESS = 1e-2
+"""Largest k of T52a."""
+
+
+def posterior_mu(temperature: float, lipschitz: float = 1.0, *, strength: float, adjacency: Adjacency | str) -> float:
+    """Return the mu at which one sample of a strongly log-concave posterior is mu-GDP, rounded up.
+
+    Theorem T50 [Gopi, Lee & Liu 2022].
+        l_i convex and L-Lipschitz, r m-strongly convex: mu = 2 tau L/sqrt(m) under replace-one, tau L/sqrt(m) under
+        add/remove. Linear losses with r = (m/2)||theta||^2 attain it.
+
+    Parameters
+    ----------
+    temperature
+        tau.
+    lipschitz
+        L, the largest gradient norm of one record's loss.
+    strength
+        m, the strong convexity of r; Lambda for a ridge penalty.
+    adjacency
+        Neighbouring relation of the guarantee.
+
+    Raises
+    ------
+    ParameterError
+        If a number lies outside of [1e-30, 1e30].
+
+    Notes
+    -----
+    *Guarantees.* The theorem is about an exact sample. For an inexact one use `inexact_mu` or `sampler_delta`, with a
+    bound proved for every data set.
+    """
+    tau, slope = constant("temperature", temperature), constant("lipschitz", lipschitz)
+    return raised(records_exchanged(adjacency) * tau * slope / math.sqrt(constant("strength", strength)), 8)
+
+
+def posterior_temperature(mu: float, lipschitz: float = 1.0, *, strength: float, adjacency: Adjacency | str) -> float:
+    """Return the largest tau at which one sample is mu-GDP (T50), rounded down.
+
+    It is mu sqrt(m)/(2L) under replace-one and mu sqrt(m)/L under add/remove, with the conditions of `posterior_mu`.
+    For (epsilon, delta) pass the mu of T6, ``dperm.privacy.gaussian_profile.mu_for(epsilon, delta)``.
+
+    Parameters
+    ----------
+    mu
+        Target of the guarantee.
+    lipschitz, strength, adjacency
+        As for `posterior_mu`.
+    """
+    mu, slope = constant("mu", mu), constant("lipschitz", lipschitz)
+    return lowered(mu * math.sqrt(constant("strength", strength)) / (records_exchanged(adjacency) * slope), 8)
+
+
+def tempered_objective_temperature(unit_temperature: float, strength: float) -> float:
+    """Return the tau for the density exp(-tau J), whose regulariser is tempered too, rounded down.
+
+    The regulariser of tau J is m-strongly convex with m = tau Lambda. T50 and T51 have the form tau = t sqrt(m), so
+    tau = t^2 Lambda.
+
+    Parameters
+    ----------
+    unit_temperature
+        t, the temperature of T50 or T51 at m = 1.
+    strength
+        Lambda, the strong convexity of the regulariser of J.
+    """
+    return lowered(unit_temperature * unit_temperature * strength)
+
+
+def minami_temperature(
+    epsilon: float, delta: float, *, strength: float, adjacency: Adjacency | str, lipschitz: float = 1.0
+) -> float:
+    """Return the tau of Minami and others for (epsilon, delta)-DP under replace-one, rounded down.
+
+    Theorem T51 [Minami, Arai, Sato & Nakagawa 2016].
+        For epsilon <= 1: tau = (eps/2L) sqrt(m/(1 + 2 ln(1/delta))).
+
+    It is smaller than the temperature of T50: for epsilon = 1, delta = 1e-5 and m = L = 1 a sample is (0.7415,
+    1e-5)-DP. Erratum E22: the source asks for Lipschitz losses only; they must be convex as well.
+
+    Parameters
+    ----------
+    epsilon, delta
+        Target of the guarantee, epsilon <= 1 and 0 < delta < 1.
+    strength, adjacency, lipschitz
+        As for `posterior_mu`.
+
+    Raises
+    ------
+    AdjacencyError
+        Under add/remove.
+    AssumptionError
+        For epsilon > 1. There the formula can fail: at epsilon = 10 and delta = 1e-5 linear losses exceed it.
+    """
+    _check_minami_conditions(epsilon, adjacency)
+    epsilon, slope = positive_epsilon("epsilon", epsilon), constant("lipschitz", lipschitz)
+    tail = 1 - 2 * math.log(checks.positive_delta("delta", delta))
+    return lowered(epsilon / (2 * slope) * math.sqrt(constant("strength", strength) / tail), 16)
+
+
+def bounded_posterior_temperature(
+    bound: float, epsilon: float, *, adjacency: Adjacency | str, nonnegative: bool = False
+) -> float:
+    """Return the tau at which one sample is pure epsilon-DP for a bounded log-likelihood, rounded down.
+
+    Theorem T49.
+        -B <= log p(x; theta) <= B: a sample is 4 B tau-DP under replace-one, 2 B tau-DP under add/remove.
+        If 0 <= -log p <= B, a range of B instead of 2B: 2 B tau and B tau.
+
+    Parameters
+    ----------
+    bound
+        B.
+    epsilon
+        Target of the guarantee.
+    adjacency
+        Neighbouring relation of the guarantee.
+    nonnegative
+        Whether 0 <= -log p <= B.
+    """
+    spread = Fraction(constant("bound", bound)) * (1 if checks.truth("nonnegative", nonnegative) else 2)
+    return round_down(Fraction(positive_epsilon("epsilon", epsilon)) / (records_exchanged(adjacency) * spread))
+
+
+def sampler_delta(epsilon: float, delta: float, *, zeta: float) -> float:
+    """Return the delta of a sampler within total variation zeta of an (epsilon, delta)-DP target, rounded up.
+
+    Theorem T52.
+        If the distance is at most zeta for every data set, delta + (1 + e^epsilon) zeta, at most 1.
+
+    Parameters
+    ----------
+    epsilon, delta
+        Guarantee of an exact sample.
+    zeta
+        Total variation distance, proved for every data set. A diagnosis of one run is not enough.
+
+    Notes
+    -----
+    ====================  =======================================================
+    Edge case             Result
+    ====================  =======================================================
+    zeta = 0              delta, rounded up
+    epsilon > 700         e^700 is used; the result is 1 unless zeta is 0 or tiny
+    ====================  =======================================================
+    """
+    epsilon, delta = checks.nonnegative("epsilon", epsilon), checks.small_delta("delta", delta)
+    zeta = checks.probability("zeta", zeta)
+    extra = (1 + math.exp(min(epsilon, 700.0))) * zeta
+    return min(1.0, raised(delta + extra))
+
+
+def inexact_mu(mu: float, k: float) -> float:
+    """Return the mu of a sampler with a density within factors e^-k and e^k of a mu-GDP target's, rounded up.
+
+    Theorem T52a.
+        For k <= 0.01 and every data set, the sampler is (mu + 2.6 k)-GDP. The densities are the normalised ones: if an
+        acceptance probability is known within e^-j and e^j, k = 2j.
+
+    Parameters
+    ----------
+    mu
+        Guarantee of an exact sample, 0 or more.
+    k
+        Bound on the logarithm of the density ratio, in [0, 0.01].
+    """
+    mu = checks.nonnegative("mu", mu)
+    k = checks.between("k", k, 0.0, LARGEST_INEXACTNESS, "T52a is proved up to there.")
+    return round_up(Fraction(mu) + INEXACT_SLOPE * Fraction(k))
+
+
+def _check_minami_conditions(epsilon: float, adjacency: Adjacency | str) -> None:
+    if records_exchanged(adjacency) == 1:
+        raise AdjacencyError(
+            'the temperature of T51 is stated for adjacency="replace_one", got "add_remove".',
+            remedy="Use posterior_temperature (T50).",
+        )
+    if positive_epsilon("epsilon", epsilon) > 1:
+        raise AssumptionError(
+            f"the temperature of T51 suffices for epsilon <= 1, got {arg('epsilon', repr(epsilon))}.",
+            remedy="Use posterior_temperature, which holds for every epsilon (T50).",
+        )

@@ -1,0 +1,60 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Sensitivity of the sums of squares and products of bounded rows, for least squares (T6, T19, T44)."""
+
+from fractions import Fraction
+
+from dperm.erm.spec import ProblemSpec
+from dperm.noise.grid import Norm, root_up
+from dperm.privacy import Adjacency
+from dperm.privacy.rounding import round_up
+
+
+def eigenvalue_sensitivity(spec: ProblemSpec) -> float:
+    """Return the sensitivity w R^2 of the least eigenvalue of M = sum w x x', rounded up.
+
+    Eigenvalues grow with the matrix, by at most the norm of the added matrix (Weyl): w x x' adds between 0 and w R^2.
+    A replacement removes one record and adds another, and the two changes have opposite signs.
+
+    Notes
+    -----
+    *Guarantees.* The bound is the same under both adjacencies and holds for every data set, also the empty one. It does
+    not include rounding errors (`dperm.erm.moments.eigenvalue_error`).
+    """
+    return round_up(Fraction(spec.weight) * Fraction(spec.radius) ** 2)
+
+
+def moments_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
+    """Return the L2 sensitivity of the vector (M, R v), M = sum w x x' and v = sum w y x, rounded up.
+
+    Statement.
+        Rows are bounded by R, labels by 1 and weights by w (T44). With M in Frobenius norm, one record moves (M, R v)
+        by at most sqrt(2) w R^2 if it is added or removed, and by at most 3/sqrt(2) w R^2 if it is replaced.
+    Proof: for add/remove, ||w x x'||_F^2 + R^2 ||w y x||^2 <= 2 w^2 R^4, since |y| <= 1. For replace-one, the vector is
+    part of z z' with the extended row z = sqrt(w) (x, R y / sqrt(2)), whose last column counts twice in a Frobenius
+    norm. Then ||z||^2 <= w (R^2 + R^2/2), and ||z z' - t t'||_F^2 = |z|^4 + |t|^4 - 2 (z't)^2 <= 2 (3/2)^2 w^2 R^4.
+
+    Parameters
+    ----------
+    spec
+        Public constants of the problem; labels are scaled to [-1, 1].
+    adjacency
+        Neighbouring relation of the guarantee.
+
+    Notes
+    -----
+    *Guarantees.* Both bounds are attained, the second by rows of length R at an angle of 60 degrees with labels 1 and
+    -1. Separate releases of M and v would need more noise on one of them under replace-one, and the same under
+    add/remove. The released vector is (M_ii, W M_ij for i < j, R v) with W = 181/128 < sqrt(2), so it moves no further.
+
+    ====================  =======================================================
+    Edge case             Result
+    ====================  =======================================================
+    empty data set        covered: the vector is 0
+    label at the bound    attained at |y| = 1
+    rounding of the sums  not included; see `dperm.erm.moments`
+    ====================  =======================================================
+    """
+    square = Fraction(spec.weight) * Fraction(spec.radius) ** 2
+    root = Fraction(root_up(2, Norm.L2))
+    return round_up(square * root * (1 if adjacency is Adjacency.ADD_REMOVE else Fraction(3, 2)))

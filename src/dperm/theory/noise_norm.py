@@ -1,0 +1,164 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Size of the noise for a guarantee, and its cost in empirical risk (T6, T7, T36a, T40, T41, T56, T58); rounded up."""
+
+import math
+from dataclasses import dataclass
+
+from dperm import checks
+from dperm.errors import AssumptionError
+from dperm.privacy import Adjacency
+from dperm.privacy.gaussian_profile import delta_bracket, mu_for
+from dperm.privacy.rounding import lowered, raised
+from dperm.theory.results import LearningProblem, constant, gradients_exchanged, positive_epsilon
+
+_NEAR = 1e-12
+
+
+@dataclass(frozen=True)
+class Goal:
+    """Guarantee of the noise: pure with gamma-norm noise for delta = 0, Gaussian otherwise."""
+
+    epsilon: float
+    delta: float
+    adjacency: Adjacency
+
+    @classmethod
+    def of(cls, epsilon: float, delta: float, adjacency: Adjacency | str) -> "Goal":
+        """Return a goal with checked numbers."""
+        return cls(positive_epsilon("epsilon", epsilon), checks.small_delta("delta", delta), Adjacency.of(adjacency))
+
+    @property
+    def gradients(self) -> int:
+        """Number of gradients of norm L in which neighbours differ: 2 under replace_one, 1 under add_remove (T30)."""
+        return gradients_exchanged(self.adjacency)
+
+
+def pure_noise_square(dim: int, sensitivity: float, epsilon: float) -> float:
+    """Return E ||eta||^2 of gamma-norm noise (T7): d (d + 1) (Delta/eps)^2."""
+    scale = sensitivity / epsilon
+    return raised(dim * (dim + 1) * scale * scale, 16)
+
+
+def gaussian_noise_square(dim: int, sensitivity: float, mu: float) -> float:
+    """Return E ||eta||^2 of Gaussian noise (T6): d (Delta/mu)^2."""
+    scale = sensitivity / mu
+    return raised(dim * scale * scale, 16)
+
+
+def output_noise_square(problem: LearningProblem, regularization: float, goal: Goal) -> float:
+    """Return E ||eta||^2 of output perturbation (T7, T6), with the sensitivity 2L/Lambda or L/Lambda (T30)."""
+    sensitivity = raised(goal.gradients * problem.lipschitz / regularization, 2)
+    if goal.delta == 0:
+        return pure_noise_square(problem.dim, sensitivity, goal.epsilon)
+    return gaussian_noise_square(problem.dim, sensitivity, mu_for(goal.epsilon, goal.delta))
+
+
+def objective_noise_square(problem: LearningProblem, goal: Goal, epsilon: float) -> float:
+    """Return E ||b||^2 of objective perturbation with ``epsilon`` left after the determinant.
+
+    Pure: the gamma-norm noise of T36a. Gaussian: T40 under add_remove, T41(b) under replace_one; both are for monotone
+    losses (logistic, hinge types).
+    """
+    if epsilon <= 0:
+        return math.inf
+    if goal.delta == 0:
+        return pure_noise_square(problem.dim, goal.gradients * problem.lipschitz, epsilon)
+    if goal.adjacency is Adjacency.ADD_REMOVE:
+        return gaussian_noise_square(problem.dim, problem.lipschitz, mu_for(epsilon, goal.delta))
+    return gaussian_noise_square(problem.dim, problem.lipschitz, replaced_mu(epsilon, goal.delta))
+
+
+def epsilon_left(problem: LearningProblem, regularization: float, goal: Goal, *, unclipped_logistic: bool) -> float:
+    """Return the epsilon left by the determinant, eps - log(1 + c/Lambda) (T36a), rounded down; 0 for nothing.
+
+    Unclipped logistic loss with pure noise pays nothing once Lambda >= k R^2/eps, k = 1 or 2 (T36b).
+    """
+    if unclipped_logistic and regularization >= free_regularization(problem, goal):
+        return goal.epsilon
+    charge = raised(math.log1p(raised(problem.smoothness / regularization, 2)), 8)
+    return lowered(goal.epsilon - charge, 2) if charge < goal.epsilon else 0.0
+
+
+def least_regularization(problem: LearningProblem, epsilon: float) -> float:
+    """Return the Lambda at which the determinant takes ``epsilon`` (T36a), rounded up: c/(e^eps - 1)."""
+    return raised(problem.smoothness * math.exp(-epsilon) / -math.expm1(-epsilon), 16)
+
+
+def free_regularization(problem: LearningProblem, goal: Goal) -> float:
+    """Return the least Lambda at which unclipped logistic loss pays nothing for the determinant (T36b): k R^2/eps.
+
+    R = L for logistic loss; the larger of L^2 and 4c is taken.
+    """
+    square = max(problem.lipschitz * problem.lipschitz, 4 * problem.smoothness)
+    return raised(goal.gradients * square / goal.epsilon, 16)
+
+
+def check_unclipped_logistic(goal: Goal, unclipped_logistic: bool) -> None:
+    """Refuse ``unclipped_logistic`` with delta > 0: T36b is about gamma-norm noise."""
+    if unclipped_logistic and goal.delta > 0:
+        raise AssumptionError(
+            f"{{@unclipped_logistic:True}} is proved for pure guarantees (T36b), got {{@delta:{goal.delta!r}}}.",
+            remedy="Leave it out, or set {@delta:0.0}.",
+        )
+
+
+def replaced_mu(epsilon: float, delta: float) -> float:
+    """Return the largest m = L/sigma with delta_GDP(eps; 2m) + 2 delta_GDP(eps; m) <= delta (T41(b)), rounded down."""
+    high = mu_for(epsilon, delta) / 2
+    # the second term is mostly small: its largest value is subtracted from the first
+    spare = delta - 2 * delta_bracket(epsilon, high)[1]
+    low = mu_for(epsilon, spare) / 2 if spare > 0 else high
+    while not _fits(low, epsilon, delta):
+        low, high = low / 2, low
+    while high - low > _NEAR * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if _fits(middle, epsilon, delta) else (low, middle)
+    return low
+
+
+def _fits(m: float, epsilon: float, delta: float) -> bool:
+    return raised(delta_bracket(epsilon, 2 * m)[1] + 2 * delta_bracket(epsilon, m)[1], 4) <= delta
+
+
+def output_noise_cost(noise_norm: float, *, n: int, regularization: float, smoothness: float) -> float:
+    """Return a bound on the loss of a perturbed minimiser, F(theta + eta) - F(theta), rounded up.
+
+    Theorem T56 (mean scale, lambda = Lambda/n).
+        F = (1/n) sum l_i + (lambda/2) ||theta||^2 with c-smooth losses, theta its minimiser, eta any vector:
+            F(theta + eta) - F(theta) <= ((c + lambda)/2) ||eta||^2.
+
+    ``regularization`` is Lambda, in sum scale; ``noise_norm`` is ||eta||.
+    """
+    length, n = checks.between("noise_norm", noise_norm, 0.0, 1e60), checks.count("n", n)
+    strength = constant("regularization", regularization) / n
+    return raised((constant("smoothness", smoothness) + strength) / 2 * length * length, 64)
+
+
+def objective_noise_cost(noise_norm: float, *, n: int, regularization: float) -> float:
+    """Return a bound on the loss of the minimiser of a perturbed objective, F(theta_b) - F(theta), rounded up.
+
+    Theorem T56 (mean scale, lambda = Lambda/n).
+        theta_b minimises F(theta) + b'theta/n, F lambda-strongly convex:
+            F(theta_b) - F(theta) <= ||b||^2/(2 lambda n^2) = ||b||^2/(2 Lambda n).
+
+    Attained by linear losses. Erratum E32: with ||b|| <= (2/eps') d log(d/p) this is 2 d^2 log^2(d/p)/(lambda n^2
+    eps'^2); the printed lemma has 8 for 2, and eps for the smaller eps' of T36a.
+
+    ``regularization`` is Lambda, in sum scale; ``noise_norm`` is ||b||, where b'theta is added to the sum.
+    """
+    length, n = checks.between("noise_norm", noise_norm, 0.0, 1e60), checks.count("n", n)
+    return raised(length * length / (2 * n * constant("regularization", regularization)), 64)
+
+
+def gaussian_norm_bound(dim: int, sigma: float, *, failure: float) -> float:
+    """Return a length exceeded by N(0, sigma^2 I_d) with probability at most ``failure``, rounded up.
+
+    Statement T58: sigma (sqrt(d) + sqrt(2 ln(1/p))), because the norm is 1-Lipschitz with mean at most sigma sqrt(d).
+
+    Errata E18, E23: Bellet has d log(d/p) here, which belongs to gamma-norm noise; where the square of this is needed,
+    Wang has sigma sqrt(d) sqrt(2 log(1/p)).
+    """
+    dim, sigma = checks.count("dim", dim), constant("sigma", sigma)
+    share = checks.positive_delta("failure", failure)
+    return raised(sigma * (math.sqrt(dim) + math.sqrt(-2 * math.log(share))), 64)
