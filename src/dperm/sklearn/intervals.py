@@ -10,7 +10,7 @@ from scipy.optimize import minimize_scalar
 from dperm import checks
 from dperm.data.arrays import Floats
 from dperm.errors import AssumptionError
-from dperm.sklearn.fitted import Fitted
+from dperm.sklearn.fit_result import FitResult
 from dperm.sklearn.units import Units
 
 ON_COEFFICIENTS = ("output", "bolt_on")
@@ -18,7 +18,7 @@ ON_COEFFICIENTS = ("output", "bolt_on")
 _LEVEL = "It is the probability that an interval holds, such as 0.95."
 
 
-def noise_interval(fitted: Fitted, level: float) -> tuple[Floats, Floats]:
+def noise_interval(fitted: FitResult, level: float) -> tuple[Floats, Floats]:
     """(low, high) of each coefficient, the intercept last, each holding with probability ``level`` over the noise.
 
     With several scores they have a row for each.

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from dperm.data.arrays import Floats
 from dperm.sklearn import inputs, ranges
 from dperm.sklearn.base import PrivateLinearModel
-from dperm.sklearn.fitted import Fitted
+from dperm.sklearn.fit_result import FitResult
 from dperm.sklearn.public_labels import PublicLabels
 
 
@@ -47,5 +47,5 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     def _warn_undeclared(self) -> None:
         ranges.warn_undeclared()
 
-    def _set_learnt(self, fitted: Fitted) -> None:
+    def _set_learnt(self, fitted: FitResult) -> None:
         self.coef_, self.intercept_ = fitted.coef[0].copy(), float(fitted.intercept[0])

@@ -11,7 +11,7 @@ from dperm.sklearn.consistency import labels_of
 
 if TYPE_CHECKING:
     from dperm.methods.plan import Plan
-    from dperm.sklearn.fitted import Fitted
+    from dperm.sklearn.fit_result import FitResult
 
 IN_PYTHON = "In Python, audit the plan of the fit itself: dperm.audit.black_box.of_plan(model.plan_)."
 
@@ -27,7 +27,7 @@ def replanned(estimator: Any) -> "Plan":
     AssumptionError
         If nothing is promised (no noise, or a seed), or if the plan comes out otherwise.
     """
-    fitted: Fitted = estimator._fitted
+    fitted: FitResult = estimator._fitted
     if fitted.guarantee is None:
         kind = "without noise" if fitted.record is None else "with a seed"
         raise AssumptionError(f"the model was fitted {kind}: nothing is promised, so there is no claim to audit.")
@@ -41,7 +41,7 @@ def replanned(estimator: Any) -> "Plan":
     return plan
 
 
-def _require_same(plan: "Plan", fitted: "Fitted") -> None:
+def _require_same(plan: "Plan", fitted: "FitResult") -> None:
     record = fitted.record
     assert record is not None  # there is a guarantee
     expected: dict[str, Any] = json.loads(json.dumps(plan.describe()))

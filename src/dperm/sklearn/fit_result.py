@@ -5,7 +5,7 @@
 import math
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, NotPrivateWarning
 from dperm.privacy import PrivacyProfile, Record, Release
 from dperm.privacy.guarantee import AnyGuarantee
-from dperm.report import Statement, seeded, statement, unprotected
+from dperm.report import Statement, statement, unprotected
 from dperm.sklearn.header import HeaderBudget, header_digest, plain_parameters
 from dperm.sklearn.parameters import clip_unit
 from dperm.sklearn.public_labels import PublicLabels
@@ -36,40 +36,36 @@ TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """The result of a fit, or of a file; ``record`` is None if there was no noise.
+class FitResult:
+    """Fitted coefficients with the release they follow from.
 
     Attributes
     ----------
     coef, intercept
-        The released coefficients, in the user's units: a row, and a number, for each score of a record.
+        Coefficients in the user's units: one row and one number for each score of a record.
     units
-        How they follow from those of the bounded space.
+        Linear map from the released coefficients to these.
     classes
-        The classes; None for a regression.
-    public
-        Everything public about the fit, as plain data; the same as in the record.
-    profile
-        The whole curve; None where nothing is promised: without noise, and with a seed.
+        Class labels, sorted; None for a regression.
+    release
+        Release of the coefficients of the bounded space, with all public facts in its record. Its value, to which the
+        digest in a ledger belongs, is None for files before version 0.5. The release is None for a fit without noise.
+    facts
+        Public facts of a fit without noise; empty otherwise.
     plan
-        What was planned; None without noise, and for a model from a file.
-    released
-        The coefficients of the bounded space as they left the run: the digest in a ledger is theirs. None without
-        noise, and for files before version 0.5.
+        Plan of the fit; None without noise, and for a model from a file.
     """
 
     coef: Floats
     intercept: Floats
     units: Units
     classes: NDArray[Any] | None
-    public: Mapping[str, object]
-    record: Record | None = None
-    profile: PrivacyProfile | None = None
+    release: "Release[Floats | None] | None" = None
+    facts: Mapping[str, object] = field(default_factory=dict)
     plan: "Plan | None" = None
-    released: Floats | None = None
 
     def __post_init__(self) -> None:
-        """Check that the parts fit together: what comes from a file may not."""
+        """Check that the shapes match, since arrays may come from a damaged file."""
         scores, columns = self.coef.shape  # raises if there are not two dimensions
         classes = np.empty(0) if self.classes is None else self.classes
         expected = len(classes) if len(classes) > 2 else 1
@@ -82,28 +78,41 @@ class Fitted:
             raise ValueError("units do not fit")
 
     @property
+    def record(self) -> Record | None:
+        """Record of the release; None without noise."""
+        return None if self.release is None else self.release.record
+
+    @property
+    def released(self) -> Floats | None:
+        """Released coefficients of the bounded space; None without noise, and for files before version 0.5."""
+        return None if self.release is None else self.release.value
+
+    @property
+    def public(self) -> Mapping[str, object]:
+        """All public facts of the fit, as plain data."""
+        return self.facts if self.release is None else self.release.record.public
+
+    @property
     def guarantee(self) -> AnyGuarantee | None:
-        """What is promised; None without noise, and with a seed."""
-        return None if self.record is None or self.record.seeded else self.record.guarantee
+        """Privacy guarantee; None without noise and for a seeded fit."""
+        record = self.record
+        return None if record is None or record.seeded else record.guarantee
+
+    @property
+    def profile(self) -> PrivacyProfile | None:
+        """Whole curve delta(epsilon); None without noise and for a seeded fit."""
+        return None if self.release is None or self.release.record.seeded else self.release.profile
 
     @cached_property
     def statement(self) -> Statement:
-        """Every field of a report, as data; worked out when it is first asked for, which takes a moment."""
-        if self.record is None:
-            return unprotected(self.public)
-        if self.profile is None:
-            return seeded(self.record)
-        event = self.record.event
-        return statement(Release(self.coef, self.record.guarantee, self.profile, event, self.record))
+        """All fields of a privacy report, as data. The first access takes a moment."""
+        return unprotected(self.facts) if self.release is None else statement(self.release)
 
-
-def profile_of(record: Record) -> PrivacyProfile | None:
-    """The whole curve of a stored record, from its event; None if it was seeded."""
-    from dperm.accounting import account, event_from_json
-
-    if record.seeded:
-        return None
-    return account(event_from_json(record.to_json()), record.adjacency)
+    def with_public(self, public: Mapping[str, object]) -> "FitResult":
+        """Return the same result with ``public`` as its public facts."""
+        if self.release is None:
+            return replace(self, facts=public)
+        return replace(self, release=self.release.with_public(public))
 
 
 def fit_private(
@@ -114,7 +123,7 @@ def fit_private(
     parameters: Mapping[str, Any],
     budget: "Budget | None",
     seed: int | None,
-) -> Fitted:
+) -> FitResult:
     """Run ``plan`` on the data that ``reader`` reads; ``parameters`` are the arguments of the estimator."""
     public = {**plan.facts.public, **_public(name, plan.spec, reader), "why": list(plan.why)}
     public["assumptions"] = _assumptions(plan, reader)
@@ -125,12 +134,10 @@ def fit_private(
     else:
         _warn_seeded()
         release = _run_seeded(plan, reader, budget, seed)
-    record = replace(release.record, public=public)
-    profile = None if record.seeded else release.profile
-    return Fitted(*_learnt(release.value, reader), record.public, record, profile, plan, release.value)
+    return FitResult(*_learnt(release.value, reader), release=release.with_public(public), plan=plan)
 
 
-def fit_without_noise(spec: ProblemSpec, reader: Reader, *, name: str) -> Fitted:
+def fit_without_noise(spec: ProblemSpec, reader: Reader, *, name: str) -> FitResult:
     """The minimiser itself, for comparison: epsilon = inf. Unless they were given, C is 1 and nothing is clipped."""
     from dperm.erm.minimize import minimize
     from dperm.erm.rounding import attainable
@@ -151,7 +158,7 @@ def fit_without_noise(spec: ProblemSpec, reader: Reader, *, name: str) -> Fitted
     solved = _unclipped(given, data.rows) if math.isinf(spec.loss.slope) and spec.clip is None else given
     theta = minimize(data, solved, max(attainable(solved, data.rows), TOLERANCE * solved.strength))
     facts = {"method": "none", "loss": spec.loss.name, "regularization": solved.strength, "clip": spec.clip}
-    return Fitted(*_learnt(theta, reader), {**_public(name, given, reader), **facts})
+    return FitResult(*_learnt(theta, reader), facts={**_public(name, given, reader), **facts})
 
 
 def _without_kink(spec: ProblemSpec) -> str:
