@@ -13,7 +13,7 @@ from dperm.checks import shown
 from dperm.errors import AdjacencyError, ConversionError
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import GDP, RDP, ZCDP, AnyGuarantee, ApproxDP, PureDP
-from dperm.privacy.profile import PrivacyProfile, tradeoff_from_delta
+from dperm.privacy.profile import PrivacyProfile
 from dperm.privacy.rounding import ULP, exp_bracket, lowered, raised, round_up
 
 G = TypeVar("G", bound=AnyGuarantee)
@@ -70,7 +70,7 @@ def replace_one_profile(profile: PrivacyProfile) -> PrivacyProfile:
 
 
 @dataclass(frozen=True)
-class GroupProfile:
+class GroupProfile(PrivacyProfile):
     """T4's bound for k steps between neighbours: delta_k(k eps) = delta(eps) (e^(k eps) - 1)/(e^eps - 1).
 
     The brackets are of this bound; the mechanism itself may do better. The bound may rise with epsilon (where delta
@@ -81,10 +81,6 @@ class GroupProfile:
     base: PrivacyProfile
     k: int
     adjacency: Adjacency
-
-    def epsilon(self, delta: float) -> float:
-        """Upper bound on the smallest epsilon at ``delta``; infinite if T4 proves none."""
-        return self.epsilon_bracket(delta)[1]
 
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
         """(lower, upper) bounds on the first epsilon at which T4's bound comes down to ``delta``."""
@@ -97,10 +93,6 @@ class GroupProfile:
         high = min(self._verified_above(top, slope, delta), pure)
         return min(lowered(self.k * low), high), high
 
-    def delta(self, epsilon: float) -> float:
-        """Upper bound on delta at ``epsilon``."""
-        return self.delta_bracket(epsilon)[1]
-
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
         """(lower, upper) bounds on T4's delta at ``epsilon``, or at the best epsilon below it."""
         single = _share_of(checks.nonnegative("epsilon", epsilon), self.k)
@@ -108,10 +100,6 @@ class GroupProfile:
         if logs[1] > self._log_bound(single * (1 - 1e-3))[1]:
             logs = min(logs, self._lowest(single), key=_upper)
         return exp_bracket(*logs) if logs[1] > -math.inf else (0.0, 0.0)
-
-    def tradeoff(self, false_positive_rate: float) -> float:
-        """Lower bound on the false-negative rate, from T4's delta."""
-        return tradeoff_from_delta(self.delta, false_positive_rate)
 
     def _log_bound(self, single: float) -> tuple[float, float]:
         """(lower, upper) bounds on log of delta(single) times T4's factor, not cut off at 0."""

@@ -3,8 +3,8 @@
 """The privacy profile delta(epsilon): the whole promise, always on the safe side."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
 
 from dperm import checks
 from dperm.privacy.adjacency import Adjacency
@@ -16,30 +16,50 @@ _BEYOND_DOUBLES = 800.0
 """e^-800 is 0 in double precision: no larger epsilon can change a rate."""
 
 
-class PrivacyProfile(Protocol):
-    """The curve delta(epsilon) = sup H_{e^epsilon}(M(D) || M(D')) over neighbours (T1, T2), bracketed.
+class PrivacyProfile(ABC):
+    """Privacy profile: the curve delta(epsilon) = sup H_{e^epsilon}(M(D) || M(D')) over neighbours (T1, T2).
 
-    ``epsilon`` and ``delta`` return upper bounds, rounded up; the brackets are (lower, upper), both rigorous.
+    Subclasses implement ``adjacency``, ``epsilon_bracket`` and ``delta_bracket``.
+
+    Guarantees
+    ----------
+    Brackets are (lower, upper) with both ends valid. ``epsilon`` and ``delta`` are the upper ends, rounded up, and
+    ``tradeoff`` is rounded down. So every reported number is on the safe side (C0.6).
+
+    Edge cases
+    ----------
+    ==================  ==========================================================================
+    query               answer
+    ==================  ==========================================================================
+    ``epsilon(0.0)``    Pure epsilon; infinite if none holds.
+    ``epsilon(delta)``  Infinite if the curve never comes down to ``delta``.
+    ``delta(0.0)``      Largest advantage of an attacker, the total variation distance (T2).
+    nan, negative       `ParameterError`, also for ``delta >= 1`` and infinite ``epsilon``.
+    ==================  ==========================================================================
     """
 
-    @property
-    def adjacency(self) -> Adjacency:
-        """The neighbouring relation that the curve speaks of."""
+    adjacency: Adjacency
+    """Neighbouring relation of the curve."""
+
+    @abstractmethod
+    def epsilon_bracket(self, delta: float) -> tuple[float, float]:
+        """Return (lower, upper) bounds on the smallest epsilon at 0 <= ``delta`` < 1."""
+
+    @abstractmethod
+    def delta_bracket(self, epsilon: float) -> tuple[float, float]:
+        """Return (lower, upper) bounds on delta at ``epsilon`` >= 0."""
 
     def epsilon(self, delta: float) -> float:
-        """Upper bound on the smallest epsilon at 0 <= ``delta`` < 1; infinite if the curve never comes down to it."""
-
-    def epsilon_bracket(self, delta: float) -> tuple[float, float]:
-        """(lower, upper) bounds on the smallest epsilon at ``delta``."""
+        """Return an upper bound on the smallest epsilon at 0 <= ``delta`` < 1; infinite if none holds."""
+        return self.epsilon_bracket(delta)[1]
 
     def delta(self, epsilon: float) -> float:
-        """Upper bound on delta at ``epsilon`` >= 0."""
-
-    def delta_bracket(self, epsilon: float) -> tuple[float, float]:
-        """(lower, upper) bounds on delta at ``epsilon`` >= 0."""
+        """Return an upper bound on delta at ``epsilon`` >= 0."""
+        return self.delta_bracket(epsilon)[1]
 
     def tradeoff(self, false_positive_rate: float) -> float:
-        """Lower bound on the false-negative rate of every attacker with this false-positive rate."""
+        """Return a lower bound on the false-negative rate of every attacker with this false-positive rate."""
+        return tradeoff_from_delta(self.delta, false_positive_rate)
 
 
 def curve_of(profile: PrivacyProfile) -> PrivacyProfile:

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from dperm import checks
 from dperm.privacy import gaussian_profile, renyi
 from dperm.privacy.adjacency import Adjacency
-from dperm.privacy.profile import tradeoff_from_delta
+from dperm.privacy.profile import PrivacyProfile
 from dperm.privacy.rounding import LEAST_DOUBLE, ULP, lowered, raised
 
 
 @dataclass(frozen=True)
-class ResponseProfile:
+class ResponseProfile(PrivacyProfile):
     """The exact profile of (epsilon_0, delta_0)-DP: randomised response that fails openly with probability delta_0.
 
     Theorems T13 (k = 1) and T14: the privacy loss is +inf with mass delta_0, and otherwise +-epsilon_0 with odds
@@ -28,10 +28,6 @@ class ResponseProfile:
     delta_0: float
     adjacency: Adjacency
 
-    def epsilon(self, delta: float) -> float:
-        """Upper bound on the smallest epsilon at ``delta``; infinite for delta < delta_0."""
-        return self.epsilon_bracket(delta)[1]
-
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
         """(lower, upper) bounds on the smallest epsilon at ``delta``."""
         delta = checks.small_delta("delta", delta)
@@ -39,10 +35,6 @@ class ResponseProfile:
             return math.inf, math.inf
         scaled = (delta - self.delta_0) / (1 - self.delta_0) * (1 + math.exp(-self.epsilon_0))
         return self._inverse(scaled, -1), min(self.epsilon_0, self._inverse(scaled, 1))
-
-    def delta(self, epsilon: float) -> float:
-        """Upper bound on delta at ``epsilon``."""
-        return self.delta_bracket(epsilon)[1]
 
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
         """(lower, upper) bounds on delta at ``epsilon``."""
@@ -74,23 +66,15 @@ class ResponseProfile:
 
 
 @dataclass(frozen=True)
-class GaussianProfile:
+class GaussianProfile(PrivacyProfile):
     """The exact profile of mu-GDP (T6, T19)."""
 
     mu: float
     adjacency: Adjacency
 
-    def epsilon(self, delta: float) -> float:
-        """Upper bound on the smallest epsilon at ``delta``; infinite at delta = 0."""
-        return self.epsilon_bracket(delta)[1]
-
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
         """(lower, upper) bounds on the smallest epsilon at ``delta``."""
         return gaussian_profile.epsilon_bracket(self.mu, delta)
-
-    def delta(self, epsilon: float) -> float:
-        """Upper bound on delta at ``epsilon``."""
-        return self.delta_bracket(epsilon)[1]
 
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
         """(lower, upper) bounds on delta at ``epsilon``."""
@@ -102,40 +86,28 @@ class GaussianProfile:
 
 
 @dataclass(frozen=True)
-class ConcentratedProfile:
+class ConcentratedProfile(PrivacyProfile):
     """The profile of rho-zCDP: T17 at the best order above, the Gaussian of mu = sqrt(2 rho) below (T18)."""
 
     rho: float
     adjacency: Adjacency
-
-    def epsilon(self, delta: float) -> float:
-        """Upper bound on the smallest epsilon at ``delta``; infinite at delta = 0."""
-        return self.epsilon_bracket(delta)[1]
 
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
         """(lower, upper) bounds on the worst epsilon at ``delta`` that rho-zCDP leaves open."""
         low = gaussian_profile.epsilon_bracket(self._attained(), delta)[0]
         return low, renyi.zcdp_epsilon(self.rho, float(delta)) if delta > 0 else low
 
-    def delta(self, epsilon: float) -> float:
-        """Upper bound on delta at ``epsilon``."""
-        return self.delta_bracket(epsilon)[1]
-
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
         """(lower, upper) bounds on the worst delta at ``epsilon`` that rho-zCDP leaves open."""
         low = gaussian_profile.delta_bracket(epsilon, self._attained())[0]
         return low, renyi.zcdp_delta(self.rho, float(epsilon))
-
-    def tradeoff(self, false_positive_rate: float) -> float:
-        """Lower bound on the false-negative rate, from T17's delta."""
-        return tradeoff_from_delta(self.delta, false_positive_rate)
 
     def _attained(self) -> float:
         return lowered(math.sqrt(2 * self.rho))
 
 
 @dataclass(frozen=True)
-class OrdersProfile:
+class OrdersProfile(PrivacyProfile):
     """The profile of finitely many (alpha, tau)-RDP promises: the best of T17 above, a Gaussian below.
 
     The Gaussian is the one with the largest mu that keeps every promise, mu^2 = min 2 tau / alpha (T16).
@@ -144,10 +116,6 @@ class OrdersProfile:
     curve: tuple[tuple[float, float], ...]
     adjacency: Adjacency
 
-    def epsilon(self, delta: float) -> float:
-        """Upper bound on the smallest epsilon at ``delta``; infinite at delta = 0."""
-        return self.epsilon_bracket(delta)[1]
-
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
         """(lower, upper) bounds on the worst epsilon at ``delta`` that the orders leave open."""
         low = gaussian_profile.epsilon_bracket(self._attained(), delta)[0]
@@ -155,20 +123,12 @@ class OrdersProfile:
             return low, low
         return low, min(renyi.rdp_epsilon(alpha, tau, float(delta)) for alpha, tau in self.curve)
 
-    def delta(self, epsilon: float) -> float:
-        """Upper bound on delta at ``epsilon``."""
-        return self.delta_bracket(epsilon)[1]
-
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
         """(lower, upper) bounds on the worst delta at ``epsilon`` that the orders leave open."""
         low = gaussian_profile.delta_bracket(epsilon, self._attained())[0]
         if self._perfect():
             return low, low
         return low, min(renyi.rdp_delta(alpha, tau, float(epsilon)) for alpha, tau in self.curve)
-
-    def tradeoff(self, false_positive_rate: float) -> float:
-        """Lower bound on the false-negative rate, from T17's delta."""
-        return tradeoff_from_delta(self.delta, false_positive_rate)
 
     def _attained(self) -> float:
         return lowered(math.sqrt(min(2 * tau / alpha for alpha, tau in self.curve)))
