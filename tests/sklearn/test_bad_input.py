@@ -188,7 +188,7 @@ def test_labels_that_are_no_classes_are_refused(case):
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.PublicAssumptionWarning")
 def test_a_support_vector_machine_has_two_classes():
-    message = "Only binary classification is supported.*PrivateLogisticRegression learns more"
+    message = "Only binary classification is supported.*PrivateLogisticRegression, which learns more"
     model = PrivateLinearSVC(feature_norm=1.0)
     refused(model, rows(), np.arange(ROWS) % 3, error=DataError, message=message)
     model = PrivateLinearSVC(feature_norm=1.0, classes=(0, 1, 2))

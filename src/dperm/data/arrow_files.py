@@ -15,9 +15,8 @@ from dperm.checks import shown
 from dperm.data.cells import as_classes, as_numbers
 from dperm.data.columns import Categorical, Numeric
 from dperm.data.files import Declared, Progress, Watch, require_columns
-from dperm.data.reading import Column
 from dperm.data.schema import TargetSchema
-from dperm.data.tables import column
+from dperm.data.tables import Column, column
 from dperm.errors import DataError, ParameterError
 
 PARQUET = (".parquet", ".pq")

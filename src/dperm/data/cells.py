@@ -14,18 +14,18 @@ from numpy.typing import NDArray
 
 from dperm.checks import shown
 from dperm.data.columns import AnyColumn, Numeric
-from dperm.data.reading import Column
 from dperm.data.schema import TargetSchema
+from dperm.data.tables import Column
 from dperm.errors import DataError
 
 MISSING = frozenset(("", "na", "nan", "null"))
-"""Cells that stand for something missing, in any case of letters, unless they are declared as a category."""
+"""CellReader that stand for something missing, in any case of letters, unless they are declared as a category."""
 UNDERSCORE = "_"
 """Python takes 1_000 for a number; in a table it is a name or a slip."""
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 
-class Cells(Protocol):
+class CellReader(Protocol):
     """How the cells of a column are read."""
 
     def read(self, name: str, cells: Sequence[str]) -> Column:
@@ -111,7 +111,7 @@ class RangeCells:
         return as_numbers(name, NumberCells("as the target has a range").read(name, cells))
 
 
-def cells_of(declared: AnyColumn | TargetSchema) -> Cells:
+def cell_reader(declared: AnyColumn | TargetSchema) -> CellReader:
     """How cells of a column are read of which this is declared."""
     if isinstance(declared, TargetSchema):
         return RangeCells() if declared.classes is None else ClassCells(declared.classes)

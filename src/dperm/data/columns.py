@@ -18,7 +18,7 @@ from dperm import checks
 from dperm.checks import shown
 from dperm.data.arrays import Floats, Mask
 from dperm.data.identity import same_text
-from dperm.data.reading import Column
+from dperm.data.tables import Column
 from dperm.errors import DataError, ParameterError
 
 Places = NDArray[np.intp]

@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables of numbers, categories and gaps as bounded features, from public declarations alone."""
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
-from dperm.checks import shown
-from dperm.data import encoder_json
+from dperm.checks import shortened, shown
 from dperm.data.arrays import Floats
 from dperm.data.columns import AnyColumn, Categorical, Numeric, Places
 from dperm.data.tables import columns
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 __all__ = ["Categorical", "Numeric", "PublicEncoder"]
+
+VERSION = 1
+_KINDS: dict[str, type[AnyColumn]] = {"numeric": Numeric, "categorical": Categorical}
+_TEXT = "text must be what PublicEncoder.to_json wrote"
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,12 +110,12 @@ class PublicEncoder:
 
     def to_json(self) -> str:
         """The declarations as one line of JSON, with a version: they are public, and can be stored beside a model."""
-        return encoder_json.to_json(self.columns)
+        return _columns_to_json(self.columns)
 
     @classmethod
     def from_json(cls, text: str) -> "PublicEncoder":
         """The encoder that ``to_json`` wrote; a `ParameterError` if it is not one."""
-        return cls(encoder_json.from_json(text))
+        return cls(_columns_from_json(text))
 
     def _encoded(self, table: object) -> Iterator[tuple[Places, Floats]]:
         """For each declared column, which feature of each record is not zero, and its entry."""
@@ -153,3 +157,54 @@ def _checked(given: object) -> dict[str, AnyColumn]:
             rule = "Numeric(low, high) or Categorical(categories)"
             raise ParameterError(f"columns[{shown(name)}] must be {rule}, got {shown(column)}.")
     return {name: column.checked(f"columns[{shown(name)}]") for name, column in given.items()}
+
+
+def _columns_to_json(columns: Mapping[str, AnyColumn]) -> str:
+    """One line of standard JSON: a list, since the order of the columns is that of the features."""
+    written = [_encoded(name, column) for name, column in columns.items()]
+    return json.dumps({"dperm_encoder": VERSION, "columns": written}, allow_nan=False)
+
+
+def _columns_from_json(text: str) -> dict[str, AnyColumn]:
+    """The columns that `to_json` wrote, unchecked.
+
+    Raises
+    ------
+    ParameterError
+        If the text is something else, or of a version that is not known here.
+    """
+    try:
+        data = json.loads(text, object_pairs_hook=_unique)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ParameterError(f"{_TEXT}, and it is not JSON: {shortened(str(error))}.") from None
+    found = data.get("dperm_encoder") if isinstance(data, dict) else None
+    if type(found) is not int or found != VERSION:
+        raise ParameterError(f'{_TEXT}, with "dperm_encoder": {VERSION}, got {shown(found)}. Upgrade dperm.')
+    listed = data.get("columns")
+    if set(data) != {"dperm_encoder", "columns"} or not isinstance(listed, list):
+        raise ParameterError(f'{_TEXT}, with a list of "columns" and nothing else.')
+    return _unique([_decoded(column) for column in listed])
+
+
+def _encoded(name: str, column: AnyColumn) -> dict[str, object]:
+    kind = next(kind for kind, known in _KINDS.items() if isinstance(column, known))
+    return {"name": name, "type": kind} | {item.name: getattr(column, item.name) for item in fields(column)}
+
+
+def _decoded(data: object) -> tuple[str, AnyColumn]:
+    given = dict(data) if isinstance(data, dict) else {}
+    name, kind = given.pop("name", None), given.pop("type", None)
+    if not isinstance(name, str) or not isinstance(kind, str) or kind not in _KINDS:
+        raise ParameterError(f'{_TEXT}: each column has a "name", and a "type" that is one of {", ".join(_KINDS)}.')
+    expected = {item.name for item in fields(_KINDS[kind])}
+    if set(given) != expected:
+        raise ParameterError(f"{_TEXT}: the {kind} column {shown(name)} has the fields {', '.join(sorted(expected))}.")
+    return name, _KINDS[kind](**given)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A dictionary whose keys are all different: the last one winning would be a guess."""
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        raise ParameterError(f"{_TEXT}, and names something twice.")
+    return data

@@ -14,8 +14,8 @@ from typing import Protocol
 
 from dperm.checks import shown
 from dperm.data.columns import AnyColumn
-from dperm.data.reading import Column
 from dperm.data.schema import TargetSchema
+from dperm.data.tables import Column
 from dperm.errors import DataError, ParameterError
 
 Declared = Mapping[str, AnyColumn | TargetSchema]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from dperm.data.arrays import Floats
-from dperm.data.targets import Kind, Targets
+from dperm.data.targets import LabelKind, Targets
 
 Limits = Floats | None
 Bends = Any
@@ -26,7 +26,7 @@ class Loss(Protocol):
     name: ClassVar[str]
     monotone: ClassVar[bool]
     """Whether the slope of a record has one sign at every theta (T40)."""
-    labels: ClassVar[Kind]
+    labels: ClassVar[LabelKind]
     """What targets are."""
 
     @property
@@ -153,7 +153,7 @@ class OfMargin(OfOneScore):
     """A decreasing f of the margin z = y u, y = -1 or 1: monotone in the sense of T40, with slopes in [-1, 0]."""
 
     monotone: ClassVar[bool] = True
-    labels: ClassVar[Kind] = Kind.SIGN
+    labels: ClassVar[LabelKind] = LabelKind.SIGN
     slope: ClassVar[float] = 1.0
 
     def argument(self, scores: Floats, targets: Targets) -> Floats:
@@ -173,7 +173,7 @@ class OfResidual(OfOneScore):
     """A function f of the residual z = u - y, y in [-1, 1]: slopes of both signs, so T40 does not hold (T39, T41)."""
 
     monotone: ClassVar[bool] = False
-    labels: ClassVar[Kind] = Kind.NUMBER
+    labels: ClassVar[LabelKind] = LabelKind.NUMBER
 
     def argument(self, scores: Floats, targets: Targets) -> Floats:
         """The residual."""

@@ -19,7 +19,7 @@ from functools import cached_property
 import numpy as np
 
 from dperm.data.arrays import Floats
-from dperm.data.targets import Kind
+from dperm.data.targets import LabelKind
 from dperm.erm.direction import FACTORED_DIM, Direction, direction_at, useful_gram
 from dperm.erm.objective import Objective
 
@@ -163,7 +163,7 @@ def _hessian_stride(objective: Objective) -> int:
 
     Losses of residuals are parabolas where it matters: with few columns the Hessian of all rows ends in a step or two.
     """
-    if objective.spec.loss.labels is Kind.NUMBER and objective.spec.width <= FEW_COLUMNS:
+    if objective.spec.loss.labels is LabelKind.NUMBER and objective.spec.width <= FEW_COLUMNS:
         return 1
     enough = max(HESSIAN_ROWS[objective.spec.outputs > 1] * objective.spec.width, objective.data.rows // 8)
     return objective.data.stride_for(enough) if objective.stride == 1 else 1

@@ -4,7 +4,7 @@
 
 import math
 
-from dperm.data.targets import Kind
+from dperm.data.targets import LabelKind
 from dperm.erm.residual_losses import Squared
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError
@@ -63,7 +63,7 @@ def automatic(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
 def _for_kink(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
     if is_pure(goal) or spec.n is None:
         missing = ("delta > 0",) * is_pure(goal) + ("a public n",) * (spec.n is None)
-        smooth = ', or use the smooth loss="huber_hinge"' if spec.loss.labels is Kind.SIGN else ""
+        smooth = ', or use the smooth loss="huber_hinge"' if spec.loss.labels is LabelKind.SIGN else ""
         raise AssumptionError(
             f"the kinked loss {spec.loss.name!r} can only be learnt by gradient perturbation, DP-SGD or posterior "
             f"sampling (T42), which need delta > 0 and a public n, got goal={goal!r} and n={spec.n}. Give "

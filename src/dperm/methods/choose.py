@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 
 from dperm.checks import shown
-from dperm.data.targets import Kind
+from dperm.data.targets import LabelKind
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import DpermWarning, ParameterError
 from dperm.mechanisms.goal import checked_goal
@@ -116,9 +116,9 @@ def _on_clipping(before: ProblemSpec, after: ProblemSpec) -> tuple[str, ...]:
         return ()
     share = f"Gradients are clipped at {after.clip:.3g}, {after.clip / after.radius:.2g} of the radius (T44)"
     match after.loss.labels:
-        case Kind.NUMBER:
+        case LabelKind.NUMBER:
             return (f"{share}: residuals beyond that pull no harder, as in Huber's loss.",)
-        case Kind.SIGN:
+        case LabelKind.SIGN:
             effect = "that halves the noise, and makes predicted probabilities overconfident"
             return (f"{share}: {effect}. Give clip=1.0 for probabilities that mean what they say.",)
     return (f"{share}: that lessens the noise.",)

@@ -6,7 +6,7 @@ import math
 from fractions import Fraction
 
 from dperm.checks import shown
-from dperm.data.targets import Kind
+from dperm.data.targets import LabelKind
 from dperm.erm.loss import Loss
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, ParameterError
@@ -56,7 +56,7 @@ def require_gradient_of_loss(spec: ProblemSpec, method: str) -> None:
 def without_kink(loss: Loss) -> str:
     """What there is for a kinked loss instead of a method that needs a smooth one."""
     descent = 'method="gradient" or method="sgd", which need delta > 0 and a public n'
-    if loss.labels is Kind.SIGN:
+    if loss.labels is LabelKind.SIGN:
         return f'Use the smooth loss="huber_hinge", or {descent}.'
     return f"No smooth loss learns a quantile: use {descent}."
 

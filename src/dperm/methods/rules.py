@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dperm.data.targets import Kind
+from dperm.data.targets import LabelKind
 from dperm.erm.losses import Logistic
 from dperm.erm.residual_losses import Squared
 from dperm.erm.spec import ProblemSpec
@@ -117,7 +117,7 @@ def noise_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
     For numbers it is `wide_strength` alone.
     """
     wide = wide_strength(spec, goal)
-    return wide if spec.loss.labels is Kind.NUMBER else max(usual_strength(spec, goal), wide)
+    return wide if spec.loss.labels is LabelKind.NUMBER else max(usual_strength(spec, goal), wide)
 
 
 def usual_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
@@ -145,7 +145,7 @@ def wide_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
     coefficients a few times smaller than margins are, hence the larger c. For classes the gain on those tables begins
     at one coefficient for ten records; with fewer coefficients the law falls like the square of their share.
     """
-    numbers = spec.loss.labels is Kind.NUMBER
+    numbers = spec.loss.labels is LabelKind.NUMBER
     share = 1.0 if numbers else min(1.0, WIDE * spec.width / assumed_records(spec)) ** 2
     law = (8.0 if numbers else 1.5) * spec.radius * noise_scale(spec, goal) * math.pow(noise_load(spec, goal), 0.3)
     return share * law
@@ -157,7 +157,7 @@ def least_strength(spec: ProblemSpec) -> float:
     On unit rows it is C = 50 for n much larger than d. Without it a large epsilon would ask for no regularisation at
     all, which n records rarely bear, and fewer than d never. The constants are empirical, as in `noise_strength`.
     """
-    constant = 0.9 if spec.loss.labels is Kind.NUMBER else 0.13
+    constant = 0.9 if spec.loss.labels is LabelKind.NUMBER else 0.13
     crowded = min(1.0, spec.width / assumed_records(spec))
     return spec.weight * spec.radius**2 * (0.02 + constant * crowded)
 
@@ -175,7 +175,7 @@ def objective_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
     if spec.outputs > 1:
         wanted = max(wanted, min(4 * wanted, 2 * spec.radius * sigma))
     if spec.n is not None:
-        alike = 64 if spec.loss.labels is Kind.NUMBER else 8 if prefers_gamma_norm(spec, goal) else 16
+        alike = 64 if spec.loss.labels is LabelKind.NUMBER else 8 if prefers_gamma_norm(spec, goal) else 16
         wanted = min(wanted, alike * spec.dim * sigma**2 / (spec.n * spec.weight))
     if floor >= max(wanted, least):
         share = f"{determinant_share(epsilon):.0%}"
@@ -209,7 +209,9 @@ def output_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
     """
     sigma = noise_scale(spec, goal)
     if spec.n is None:
-        unit, share = ("a margin", 0.5) if spec.loss.labels is not Kind.NUMBER else ("half the labels' range", 0.05)
+        unit, share = (
+            ("half the labels' range", 0.05) if spec.loss.labels is LabelKind.NUMBER else ("a margin", 0.5)
+        )
         return _strength(spec.radius * sigma / share, f"for noise of {share:g} in units of {unit}, n not being public")
     value = (2 * spec.n * spec.smoothness / spec.dim) ** (1 / 3) * (spec.radius * sigma) ** (2 / 3)
     return _strength(value, f"from n={spec.n} and noise of deviation {sigma:.3g} on the sum of gradients")

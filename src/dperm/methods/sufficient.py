@@ -13,7 +13,7 @@ import numpy as np
 from dperm.accounting.event import Event
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
-from dperm.data.targets import Kind
+from dperm.data.targets import LabelKind
 from dperm.erm.moments import (
     Moments,
     cross_error,
@@ -214,7 +214,7 @@ def ridge_of(spec: ProblemSpec, eigenvalue: GaussianMechanism, sums: GaussianMec
 def _refuse(spec: ProblemSpec, goal: AnyGuarantee) -> None:
     if not isinstance(spec.loss, Squared):
         others = ("gradient", "sgd") if math.isinf(spec.smoothness) else ("objective", "gradient")
-        squared = ", or PrivateLinearRegression" if spec.loss.labels is Kind.NUMBER else ""
+        squared = ", or PrivateLinearRegression" if spec.loss.labels is LabelKind.NUMBER else ""
         raise AssumptionError(
             f'method="sufficient" is for the squared loss, the one that sums of squares determine, got the loss '
             f'{spec.loss.name!r}. Use method="{others[0]}" or method="{others[1]}" for it{squared}.'

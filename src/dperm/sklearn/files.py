@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Models to files and back: coefficients, classes, record, parameters and schema, all public or released."""
+"""Model files: coefficients, classes, record, parameters and schema, all public or released."""
 
 import json
 import os
@@ -24,18 +24,18 @@ from dperm.sklearn.units import Units
 Estimator = TypeVar("Estimator")
 _PARTS = {"parameters", "classes", "feature_names", "public", "record", "schema"}
 _MOST_TEXT = 2**24
-"""Characters that the classes of a file may take, each as long as the longest."""
+"""Largest number of characters of all classes in a file, each padded to the longest."""
 _DAMAGE = (DpermError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError, RecursionError)
-"""What a file raises that does not fit together, or holds an event whose account would fill the memory."""
+"""Errors raised by an inconsistent file, or by an event whose accounting would fill the memory."""
 HEADER_ALLOWANCE = 2**18
-"""Bytes for the parts of a header that do not grow with the schema."""
+"""Bytes for the parts of a header whose size does not depend on the schema."""
 _CROWDED = 8
-"""Features per column from which a sparse matrix is smaller and faster."""
+"""Features per column above which a sparse matrix is smaller and faster."""
 
 
 @dataclass(frozen=True)
 class StoredModel:
-    """What a file holds: a fitted estimator, and the schema that makes its features of a table, if it has one."""
+    """Contents of a model file: a fitted estimator, and the schema that encodes tables for it, if there is one."""
 
     estimator: Any
     schema: Schema | None = None
@@ -49,9 +49,20 @@ def save(
     overwrite: bool = True,
     allocated: Path | None = None,
 ) -> None:
-    """Write a fitted estimator; with ``schema`` it can predict tables, and its record has the names of the features.
+    """Write a fitted estimator to a file.
 
-    ``allocated`` is a file of `dperm.report.whole_file.allocated_file` beside ``path``, to be filled.
+    Parameters
+    ----------
+    estimator
+        Fitted estimator.
+    path
+        File to write.
+    schema
+        Schema stored beside the model, which then predicts tables. The record receives the feature names.
+    overwrite
+        Whether to replace an existing file; otherwise FileExistsError is raised.
+    allocated
+        File of `dperm.report.whole_file.allocated_file` beside ``path``, to be filled.
     """
     fitted: FitResult = estimator._fitted if schema is None else _named(estimator._fitted, schema)
     names = getattr(estimator, "feature_names_in_", None)
@@ -76,9 +87,9 @@ def save(
 
 
 def largest_size(schema: Schema) -> int:
-    """Bytes that a model of a schema needs at most, before it is fitted: arrays, and twice the names that it repeats.
+    """Return an upper bound on the size in bytes of a model with this schema, before the fit.
 
-    The rest of the header (parameters, record, receipt) has a fixed allowance.
+    It counts arrays, the repeated names, and a fixed allowance for parameters, record and receipt.
     """
     names, target = schema.encoder.feature_names, schema.target
     classes = 0 if target is None or target.classes is None else len(target.classes)
@@ -88,48 +99,68 @@ def largest_size(schema: Schema) -> int:
 
 
 def load(kind: type[Estimator], path: str | os.PathLike[str]) -> Estimator:
-    """Read an estimator of this class."""
+    """Return the stored estimator of class ``kind``.
+
+    Raises
+    ------
+    ModelFormatError
+        If the file holds another class, has a schema, is damaged, or was written by a newer version.
+    """
     file = read_model(path)
     if file.data.get("schema") is not None:
         raise _refusal(
             path,
-            f"it was learnt from a table, through a schema that {kind.__name__} does not know, and what it said of raw "
-            "features would be wrong. Use dperm.sklearn.load_model(path), which encodes raw tables",
+            f"it was fitted to a table encoded by a schema, and {kind.__name__} would predict raw features wrongly",
+            "Use dperm.sklearn.load_model(path), which encodes raw tables.",
         )
     if file.kind != kind.__name__:
-        raise _refusal(path, f"it holds a {file.kind}. Use {file.kind}.load")
+        raise _refusal(path, f"it holds a {file.kind}", f"Use {file.kind}.load.")
     loaded: Estimator = _stored(kind, file, path).estimator
     return loaded
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
-    """The fitted model in a file, whatever its class: as it was saved, it predicts the same.
+    """Return the fitted model in a file, whatever its class.
 
-    A model that was learnt from a table through a schema, as by ``dperm fit``, is a fitted
-    `sklearn.pipeline.Pipeline` of two steps, "encoder" and "model": it predicts raw tables (a data frame, or a mapping
-    of names to columns), as ``dperm predict`` does. All others are the estimator alone, which predicts features.
+    Parameters
+    ----------
+    path : str or path-like
+        File written by ``save`` of an estimator, or by ``dperm fit``.
+
+    Returns
+    -------
+    estimator or Pipeline
+        A model fitted through a schema, as by ``dperm fit``, is a fitted `sklearn.pipeline.Pipeline` with the steps
+        "encoder" and "model". It predicts raw tables (a data frame, or a mapping of names to columns), as
+        ``dperm predict`` does. Other files hold an estimator alone, which predicts features.
 
     Raises
     ------
     ModelFormatError
-        If the file holds something else, is damaged, or was written by a newer version.
+        If the file holds no model, is damaged, or was written by a newer version.
     """
     stored = load_stored(path)
     return stored.estimator if stored.schema is None else _pipeline(stored.estimator, stored.schema.encoder)
 
 
 def load_stored(path: str | os.PathLike[str]) -> StoredModel:
-    """The fitted estimator in a file, and the schema that is stored beside it."""
+    """Return the fitted estimator in a file, and the schema stored beside it.
+
+    Raises
+    ------
+    ModelFormatError
+        As `load_model` does.
+    """
     from dperm import sklearn
 
     file = read_model(path)
     if file.kind not in sklearn.__all__ or not file.kind.startswith("Private"):
-        raise _refusal(path, "it holds a kind of model that this version does not know")
+        raise _refusal(path, "it holds a kind of model unknown to this version")
     return _stored(getattr(sklearn, file.kind), file, path)
 
 
 def stored_header_digest(path: str | os.PathLike[str]) -> str | None:
-    """The digest of the header of the model in a file, as a ledger keeps it; None if it was fitted without noise."""
+    """Return the digest of the model header in a file, as a ledger keeps it; None for a fit without noise."""
     file = read_model(path)
     if file.data.get("record") is None:
         return None
@@ -138,32 +169,32 @@ def stored_header_digest(path: str | os.PathLike[str]) -> str | None:
 
 
 def stored_record(path: str | os.PathLike[str]) -> Record | None:
-    """The record of the model in a file; None if it was fitted without noise."""
-    stored: Record | None = load_stored(path).estimator._fitted.record
-    return stored
+    """Return the record of the model in a file; None for a fit without noise."""
+    record: Record | None = load_stored(path).estimator._fitted.record
+    return record
 
 
 def _stored(kind: type[Any], file: ModelFile, path: str | os.PathLike[str]) -> StoredModel:
     try:
         if not file.data.keys() <= _PARTS:
-            raise ValueError("there are parts that no model has")
+            raise ValueError("there are unknown parts")
         estimator: Any = kind(**checked_parameters(kind, file.data["parameters"]))
         fitted, names = _fitted(file, estimator.most_classes), file.data["feature_names"]
-        seen = _Columns(fitted.coef.shape[1], names)
+        columns = _Columns(fitted.coef.shape[1], names)
         require_consistent(estimator, fitted, names, form=file.form)
         schema = _schema(file, fitted)
     except _DAMAGE as error:
-        raise _refusal(path, "what it says about the model does not fit together") from error
-    return StoredModel(estimator._keep(fitted, seen), schema)
+        raise _refusal(path, "its parts contradict each other: the file does not fit together") from error
+    return StoredModel(estimator._keep(fitted, columns), schema)
 
 
 def prefers_sparse(encoder: PublicEncoder) -> bool:
-    """Whether features are made sparse: where a column has many, a matter of the schema and not of the data."""
+    """Whether to encode tables as sparse features, decided by the schema alone: columns with many features."""
     return len(encoder.feature_names) > _CROWDED * len(encoder.columns)
 
 
 def _pipeline(estimator: Any, encoder: PublicEncoder) -> Any:
-    """A fitted pipeline; the encoder learns nothing but the names of its columns."""
+    """Return a fitted pipeline. The encoder stores nothing but column names."""
     from sklearn.pipeline import Pipeline
 
     first = PublicTableEncoder(encoder.columns, sparse=prefers_sparse(encoder)).fit(encoder.columns)
@@ -171,7 +202,7 @@ def _pipeline(estimator: Any, encoder: PublicEncoder) -> Any:
 
 
 def _schema(file: ModelFile, fitted: FitResult) -> Schema | None:
-    """The schema, if it is about this model; files before version 0.5 have none, nor a model that was saved alone."""
+    """Return the schema of the file after checking it; None before version 0.5 and for a model saved alone."""
     text = file.data.get("schema")
     if text is None:
         return None
@@ -181,13 +212,13 @@ def _schema(file: ModelFile, fitted: FitResult) -> Schema | None:
 
 
 def _named(fitted: FitResult, schema: Schema) -> FitResult:
-    """The same with the names of the features, and which schema made them, among its public facts."""
+    """Return the result with the feature names and the schema's digest among its public facts."""
     public = {**fitted.public, "columns": list(schema.encoder.feature_names), "schema_digest": schema.digest}
     return fitted.with_public(public)
 
 
 class _Columns:
-    """The columns as scikit-learn notes them."""
+    """Number and names of the columns, in scikit-learn's attributes."""
 
     def __init__(self, count: int, names: list[str] | None) -> None:
         self.n_features_in_ = count
@@ -198,7 +229,7 @@ class _Columns:
 
 
 def _fitted(file: ModelFile, most_classes: int) -> FitResult:
-    """What a fit left; files of format 1 hold the coefficients of their one score without its dimension."""
+    """Return the stored result of a fit. Files of format 1 hold the coefficients of one score as a 1-D array."""
     from dperm.accounting.stored_release import release_from_record
 
     data, arrays = file.data, file.arrays
@@ -216,7 +247,7 @@ def _fitted(file: ModelFile, most_classes: int) -> FitResult:
 
 
 def _classes(stored: Any, most: int) -> Any:
-    """The classes as an array; its texts are all as long as the longest, which a hostile file must not use."""
+    """Return the classes as an array. Its size is limited, since numpy pads all texts to the longest."""
     if (stored is None) is not (most == 0) or not isinstance(stored, list | None) or len(stored or ()) > most:
         raise ValueError("classes do not fit the estimator")
     longest = max((len(label) for label in stored or () if isinstance(label, str)), default=1)
@@ -225,5 +256,5 @@ def _classes(stored: Any, most: int) -> Any:
     return None if stored is None else np.array(stored)
 
 
-def _refusal(path: str | os.PathLike[str], reason: str) -> ModelFormatError:
-    return ModelFormatError(f"cannot read a model from {os.fspath(path)!r}: {reason}.")
+def _refusal(path: str | os.PathLike[str], reason: str, remedy: str = "") -> ModelFormatError:
+    return ModelFormatError(f"cannot read a model from {os.fspath(path)!r}: {reason}.", remedy=remedy)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a fit leaves: coefficients of the bounded space, and the public facts about them."""
+"""Fits of private linear models and their results."""
 
 import math
 import warnings
@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dperm.data import inputs
 from dperm.data.arrays import Floats
+from dperm.data.bounded import BoundedData, enforce
 from dperm.data.space import FeatureSpace
-from dperm.data.targets import Kind
+from dperm.data.targets import Classes, LabelKind
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, NotPrivateWarning
+from dperm.presentation.spelling import arg
 from dperm.privacy import PrivacyProfile, Record, Release
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.report import Statement, statement, unprotected
 from dperm.sklearn.header import HeaderBudget, header_digest, plain_parameters
+from dperm.sklearn.labels import PublicLabels
 from dperm.sklearn.parameters import clip_unit
-from dperm.sklearn.public_labels import PublicLabels
-from dperm.sklearn.reader import Reader
 from dperm.sklearn.units import Units
 
 if TYPE_CHECKING:
@@ -32,7 +34,48 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 2**31
 TOLERANCE = 1e-9
-"""Distance from the minimiser that is asked for without noise, if rounding allows."""
+"""Required distance from the minimiser without noise, if rounding allows."""
+
+
+@dataclass(frozen=True)
+class PrivateData:
+    """Data of one fit, not read yet.
+
+    Attributes
+    ----------
+    X, y
+        Features and labels as given by the user.
+    space, labels
+        Public facts about both.
+    names
+        Column names, if there are any.
+    invalid
+        "raise" or "drop".
+    fitted_transformers
+        Class names of transformers fitted to the data before this fit, not covered by its guarantee.
+    """
+
+    X: Any
+    y: Any
+    space: FeatureSpace
+    labels: PublicLabels
+    names: inputs.Names
+    invalid: str
+    fitted_transformers: tuple[str, ...] = ()
+
+    def read(self, most_rows: int) -> BoundedData:
+        """Return the data within their public bounds.
+
+        Raises
+        ------
+        DataError
+            If the data break a rule. Nothing is charged before.
+        """
+        target, matrix = self.labels.target, inputs.numeric(self.X)
+        labels = inputs.numbers_of(self.y) if target.kind is LabelKind.NUMBER else inputs.labels_of(self.y)
+        if isinstance(target, Classes):
+            target.require_kind(labels)
+        return enforce(matrix, labels, self.space, target, invalid=self.invalid, names=self.names, most_rows=most_rows)
 
 
 @dataclass(frozen=True)
@@ -117,35 +160,59 @@ class FitResult:
 
 def fit_private(
     plan: "Plan",
-    reader: Reader,
+    data: PrivateData,
     *,
     name: str,
     parameters: Mapping[str, Any],
     budget: "Budget | None",
     seed: int | None,
 ) -> FitResult:
-    """Run ``plan`` on the data that ``reader`` reads; ``parameters`` are the arguments of the estimator."""
-    public = {**plan.facts.public, **_public(name, plan.spec, reader), "why": list(plan.why)}
-    public["assumptions"] = _assumptions(plan, reader)
+    """Run a plan on private data.
+
+    Parameters
+    ----------
+    plan
+        Plan of the fit.
+    data
+        Private data, not read yet.
+    name
+        Class name of the estimator.
+    parameters
+        Arguments of the estimator.
+    budget
+        Budget to charge, if any.
+    seed
+        Seed of a fit that is NOT PRIVATE; None for secure randomness.
+    """
+    public = {**plan.facts.public, **_public(name, plan.spec, data), "why": [str(reason) for reason in plan.why]}
+    public["assumptions"] = _assumptions(plan, data)
     if budget is not None:
         budget = HeaderBudget(budget, header_digest(name, plain_parameters(parameters, plan.method), public))
     if seed is None:
-        release = plan.run(lambda: reader.read(plan.most_rows), budget)
+        release = plan.run(lambda: data.read(plan.most_rows), budget)
     else:
         _warn_seeded()
-        release = _run_seeded(plan, reader, budget, seed)
-    return FitResult(*_learnt(release.value, reader), release=release.with_public(public), plan=plan)
+        release = _run_seeded(plan, data, budget, seed)
+    return FitResult(*_learnt(release.value, data), release=release.with_public(public), plan=plan)
 
 
-def fit_without_noise(spec: ProblemSpec, reader: Reader, *, name: str) -> FitResult:
-    """The minimiser itself, for comparison: epsilon = inf. Unless they were given, C is 1 and nothing is clipped."""
+def fit_without_noise(spec: ProblemSpec, data: PrivateData, *, name: str) -> FitResult:
+    """Return the minimiser without noise (``epsilon=inf``), for comparison.
+
+    Without a given C it is 1; without a given clip nothing is clipped.
+
+    Raises
+    ------
+    AssumptionError
+        If the loss has a kink, or if gradients of several scores would be clipped.
+    """
     from dperm.erm.minimize import minimize
     from dperm.erm.rounding import attainable
 
     if not math.isfinite(spec.loss.curvature):
         raise AssumptionError(
-            f"the loss {spec.loss.name!r} has a kink, and no minimiser is certified there. With epsilon=inf use "
-            f"{_without_kink(spec)}."
+            f"the loss {spec.loss.name!r} has a kink, and no minimiser is certified there.",
+            remedy=f"With {arg('epsilon', 'inf')} use {_smooth_alternative(spec)}.",
         )
     _require_convex(spec)
     warnings.warn(
@@ -153,31 +220,34 @@ def fit_without_noise(spec: ProblemSpec, reader: Reader, *, name: str) -> FitRes
         NotPrivateWarning,
         stacklevel=3,
     )
-    given = spec if spec.regularization is not None else spec.with_regularization(1.0)
-    data = reader.read(MOST_ROWS)
-    solved = _unclipped(given, data.rows) if math.isinf(spec.loss.slope) and spec.clip is None else given
-    theta = minimize(data, solved, max(attainable(solved, data.rows), TOLERANCE * solved.strength))
+    regularized = spec if spec.regularization is not None else spec.with_regularization(1.0)
+    rows = data.read(MOST_ROWS)
+    unclipped = math.isinf(spec.loss.slope) and spec.clip is None
+    solved = _unclipped(regularized, rows.rows) if unclipped else regularized
+    theta = minimize(rows, solved, max(attainable(solved, rows.rows), TOLERANCE * solved.strength))
     facts = {"method": "none", "loss": spec.loss.name, "regularization": solved.strength, "clip": spec.clip}
-    return FitResult(*_learnt(theta, reader), facts={**_public(name, given, reader), **facts})
+    return FitResult(*_learnt(theta, data), facts={**_public(name, regularized, data), **facts})
 
 
-def _without_kink(spec: ProblemSpec) -> str:
-    if spec.loss.labels is Kind.SIGN:
-        return 'the smooth loss="huber_hinge": the smaller its width, the closer it is'
-    return "QuantileRegressor of scikit-learn: its minimiser is what this one would be compared with"
+def _smooth_alternative(spec: ProblemSpec) -> str:
+    if spec.loss.labels is LabelKind.SIGN:
+        smooth = arg("loss", '"huber_hinge"')
+        return f"the smooth {smooth}, which approaches the hinge as its width shrinks"
+    return "QuantileRegressor of scikit-learn for comparison"
 
 
 def _require_convex(spec: ProblemSpec) -> None:
-    """Refuse clipped gradients of several scores: they belong to no convex function (T44 is about one)."""
+    """Raise AssumptionError for clipped gradients of several scores, which belong to no convex function (T44)."""
     if spec.outputs > 1 and spec.is_clipped:
         raise AssumptionError(
-            "clip must be left out for more than two classes with epsilon=inf: clipped gradients of the softmax loss "
-            "belong to no convex function, so there is no minimiser to find (T44 is about one score)."
+            argument="clip",
+            rule=f"must be left out for more than two classes with {arg('epsilon', 'inf')}: clipped gradients of the "
+            "softmax loss belong to no convex function, so there is no minimiser to find (T44 is about one score)",
         )
 
 
 def _unclipped(spec: ProblemSpec, rows: int) -> ProblemSpec:
-    """The problem of the squared loss with a clip that no record reaches.
+    """Return the problem of the squared loss with a clip that no record reaches.
 
     Where J(theta) <= J(0), ||theta|| <= l (`dperm.erm.rounding.longest`), and residuals are at most R l + 1. So the
     minimiser of the squared loss has no clipped gradient, and is the minimiser of this problem too.
@@ -187,26 +257,26 @@ def _unclipped(spec: ProblemSpec, rows: int) -> ProblemSpec:
     return spec.clipped(1.01 * spec.radius * (spec.radius * longest(spec, rows) + 1))
 
 
-def _learnt(theta: Floats, reader: Reader) -> tuple[Floats, Floats, Units, NDArray[Any] | None]:
-    """Coefficients and intercepts in the user's units, their units, and the classes."""
-    coef, intercept = in_units(theta, reader.space, reader.labels)
-    return coef, intercept, Units.of(reader.space, reader.labels.scale), reader.labels.classes
+def _learnt(theta: Floats, data: PrivateData) -> tuple[Floats, Floats, Units, NDArray[Any] | None]:
+    """Return coefficients and intercepts in the user's units, the units, and the classes."""
+    coef, intercept = in_units(theta, data.space, data.labels)
+    return coef, intercept, Units.of(data.space, data.labels.scale), data.labels.classes
 
 
 def in_units(theta: Floats, space: FeatureSpace, labels: PublicLabels) -> tuple[Floats, Floats]:
-    """Coefficients and intercepts in the user's units: post-processing (T3)."""
+    """Return coefficients and intercepts in the user's units, computed from ``theta`` by post-processing (T3)."""
     rows = [space.coefficients(row) for row in theta.reshape(labels.target.outputs, space.size)]
     coef = labels.scale * np.array([weights for weights, _ in rows])
     return coef, labels.scale * np.array([offset for _, offset in rows]) + labels.offset
 
 
-def _run_seeded(plan: "Plan", reader: Reader, budget: "Budget | None", seed: int) -> Release[Floats]:
-    """Run without the run's own warning, which names no argument of an estimator."""
+def _run_seeded(plan: "Plan", data: PrivateData, budget: "Budget | None", seed: int) -> Release[Floats]:
+    """Run with a seed, without the run's own warning: an estimator's warning names its own argument."""
     from dperm.noise import NotPrivateBits
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotPrivateWarning)
-        return plan.run(lambda: reader.read(plan.most_rows), budget, bits=NotPrivateBits(seed))
+        return plan.run(lambda: data.read(plan.most_rows), budget, bits=NotPrivateBits(seed))
 
 
 def _warn_seeded() -> None:
@@ -218,24 +288,24 @@ def _warn_seeded() -> None:
     )
 
 
-def _public(name: str, spec: ProblemSpec, reader: Reader) -> dict[str, object]:
-    """The public facts that the front end knows."""
-    space = reader.space
+def _public(name: str, spec: ProblemSpec, data: PrivateData) -> dict[str, object]:
+    """Return the public facts known to the estimator."""
+    space = data.space
     return {
         "estimator": name,
         "n_features": space.dim,
-        "columns": None if reader.names is None else list(reader.names),
+        "columns": None if data.names is None else list(data.names),
         **space_facts(space),
-        **reader.labels.facts,
-        "invalid": reader.invalid,
+        **data.labels.facts,
+        "invalid": data.invalid,
         "n": spec.n,
         "clip_share": _clip_share(spec),
-        **({"fitted_transformers": list(reader.fitted_transformers)} if reader.fitted_transformers else {}),
+        **({"fitted_transformers": list(data.fitted_transformers)} if data.fitted_transformers else {}),
     }
 
 
 def space_facts(space: FeatureSpace) -> dict[str, object]:
-    """The geometry of the features as plain data."""
+    """Return the geometry of the features as plain data."""
     return {
         "feature_norm": space.norm,
         "bounds": None if space.bounds is None else [list(pair) for pair in space.bounds],
@@ -244,21 +314,21 @@ def space_facts(space: FeatureSpace) -> dict[str, object]:
 
 
 def _clip_share(spec: ProblemSpec) -> float | None:
-    """``clip`` as an estimator has it; 1.0 where nothing is clipped, None if that is no share of anything."""
+    """Return ``clip`` in the estimator's unit: 1.0 if nothing is clipped, None if there is no such unit."""
     if spec.clip is None:
         return 1.0 if math.isfinite(spec.loss.slope) else None
     return min(1.0, spec.clip / (spec.radius * clip_unit(spec.loss)))
 
 
-def _assumptions(plan: "Plan", reader: Reader) -> list[str]:
-    """What the guarantee takes as public, in words."""
+def _assumptions(plan: "Plan", data: PrivateData) -> list[str]:
+    """Return the public assumptions of the guarantee, as phrases."""
     declared = "n, as it was declared; it was not compared with the data" if plan.facts.public.get("n") else ""
     rows = "n, the number of rows of X" if plan.adjacency.value == "replace_one" else declared
     every = (
         rows,
         "the number, names and types of the columns of X",
         "the bounds of the features, which were enforced",
-        reader.labels.assumption,
+        data.labels.assumption,
         "all parameters of the estimator, which must not have been chosen by looking at the data",
     )
     return [text for text in every if text]
