@@ -87,6 +87,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLogisticRegression(PrivateLinearClassifier):
     """Logistic regression with differential privacy, for two classes or more.
 

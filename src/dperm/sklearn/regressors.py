@@ -58,6 +58,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLinearRegression(PrivateLinearRegressor):
     """Linear regression by least squares, with clipped gradients and differential privacy.
 
