@@ -33,12 +33,12 @@ class RowBlocks(ABC):
     @property
     @abstractmethod
     def count(self) -> int:
-        """Number of rows."""
+        """Number of rows of X."""
 
     @property
     @abstractmethod
     def height(self) -> int:
-        """Rows per block."""
+        """Number of rows per block."""
 
     @abstractmethod
     def raw(self, start: int, stop: int) -> Any:
@@ -66,7 +66,7 @@ class DenseRows(RowBlocks):
 
     @property
     def count(self) -> int:
-        """Number of rows."""
+        """Number of rows of X."""
         return int(self.array.shape[0])
 
     @property
@@ -119,7 +119,7 @@ class SparseRows(RowBlocks):
 
     @property
     def count(self) -> int:
-        """Number of rows."""
+        """Number of rows of X."""
         return int(self.array.shape[0])
 
     @property

@@ -76,7 +76,7 @@ class BoundedData:
 
     @property
     def height(self) -> int:
-        """Rows per block."""
+        """Number of rows per block."""
         return self.source.height
 
     def blocks(self, stride: int = 1) -> Iterator[Block]:

@@ -60,7 +60,7 @@ class _Arrow(Protocol):
 
 @runtime_checkable
 class _Chunked(Protocol):
-    """Arrow array in chunks."""
+    """Arrow array stored in chunks."""
 
     num_chunks: int
 

@@ -206,7 +206,7 @@ class Interval:
 
     @property
     def kind(self) -> LabelKind:
-        """`LabelKind.NUMBER`, whatever the interval."""
+        """Form of the labels, always `LabelKind.NUMBER`."""
         return LabelKind.NUMBER
 
     @property
