@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Private linear classifiers."""
+"""Linear classifiers with differential privacy."""
 
 from abc import ABC
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Private linear regressions."""
+"""Linear regressions with differential privacy."""
 
 from abc import ABC
 from dataclasses import dataclass
