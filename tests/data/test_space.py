@@ -149,9 +149,7 @@ def test_an_intercept_needs_a_constant_column():
     space = FeatureSpace(1, bounds=((0.0, 8.0),), intercept=False)
     assert space.theta([0.1], -0.4).tolist() == [0.4]
     for intercept in (0.0, -0.4000001):
-        with pytest.raises(
-            ParameterError, match=r"intercept must be 0 where there is no constant column.*Give intercept=True"
-        ):
+        with pytest.raises(ParameterError, match=r"intercept must be 0 where there is no .*Give intercept=True"):
             space.theta([0.1], intercept)
     with pytest.raises(ParameterError, match="intercept must be 0"):
         FeatureSpace(1, norm=1.0, intercept=False).theta([0.1], 1.0)

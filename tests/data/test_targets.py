@@ -105,3 +105,10 @@ def test_what_cannot_be_a_target_is_refused():
         Classes((0, 1, 2), (1.0, 1.0))
     with pytest.raises(ParameterError, match="classes"):
         Classes((0,))
+
+
+def test_the_old_name_of_label_kind_is_deprecated():
+    from dperm.data import targets
+
+    with pytest.warns(DeprecationWarning, match=r"use dperm\.data\.targets\.LabelKind"):
+        assert targets.Kind is LabelKind

@@ -31,7 +31,7 @@ LARGEST = 1e100
 MOST_EXACT = 2**53 - 1
 """Largest integer category. Larger ones lose digits where a missing value makes the column one of doubles."""
 _OUTSIDE, _GAP = -1, -2
-_PUBLIC = "It must be public: chosen from what is known of the question, not from the data."
+_PUBLIC = "It must be public: choose it from public knowledge, not from the data."
 
 
 @dataclass(frozen=True)

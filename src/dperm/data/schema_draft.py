@@ -18,13 +18,13 @@ CLASSES = f"classes = [{FILL}, {FILL}]"
 RANGE = f"range = [{FILL}, {FILL}]"
 HEAD = f"""\
 # A draft of a schema for dperm, made from the names (and types) of the columns alone: no value was read.
-# Replace every "{PLACEHOLDER}" by what is known WITHOUT the data: from a questionnaire, a code book, the law. What is
-# looked up in the data (a minimum, a mean, the values that occur) leaks. Delete the columns that shall not be used.
+# Replace every "{PLACEHOLDER}" by values known WITHOUT the data: from a questionnaire, a code book, the law. Values
+# taken from the data (a minimum, a mean, the categories that occur) leak. Delete columns that are not to be used.
 #
 # low, high    a number is clipped to these bounds; too wide costs accuracy, too narrow clips, neither costs privacy
-# categories   the values that can occur; each becomes a feature
+# categories   all possible values; each becomes a feature
 # other        true: all other values share one feature; without it they are refused
-# impute       stands for missing values; without it they are refused
+# impute       replaces missing values; without it they are refused
 """
 OPEN = "# a number:"
 OPEN_OTHER = "# or one of some values:"

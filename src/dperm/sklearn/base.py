@@ -92,7 +92,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
         """Return an unfitted scikit-learn estimator with the same prediction rule."""
 
     @abstractmethod
-    def _set_learnt(self, fitted: FitResult) -> None:
+    def _set_coefficients(self, fitted: FitResult) -> None:
         """Set the attributes used by ``predict``, in scikit-learn's shapes."""
 
     def plan(self, n: int | None = None, dim: int | None = None) -> "Plan":
@@ -166,16 +166,20 @@ class PrivateLinearModel(BaseEstimator, ABC):
         space = self._space(dim, names)
         labels, y = self._labels_of(inputs.required(y))
         spec = self._spec(space, labels.target, public_rows(Adjacency.of(self.adjacency), self.n, rows))
-        data = PrivateData(table, y, space, labels, names, invalid_rows(self.invalid), tuple(steps))
+        invalid, transformers = invalid_rows(self.invalid), tuple(steps)
+        data = PrivateData(
+            table, y, space=space, labels=labels, names=names, invalid=invalid, fitted_transformers=transformers
+        )
         if not labels.declared:
             self._warn_undeclared()
         if self.feature_norm is None and self.bounds is None:
             parameters.warn_unbounded()
         if goal is None:
-            return self._keep(fit_without_noise(spec, data, name=name), columns)
+            return self._set_fitted(fit_without_noise(spec, data, name=name), columns)
         arguments = self.get_params(deep=False)
         plan = self._plan_in_units(spec, space, labels)
-        return self._keep(fit_private(plan, data, name=name, parameters=arguments, budget=budget, seed=seed), columns)
+        fitted = fit_private(plan, data, name=name, parameters=arguments, budget=budget, seed=seed)
+        return self._set_fitted(fitted, columns)
 
     @property
     def statement_(self) -> Statement:
@@ -352,11 +356,11 @@ class PrivateLinearModel(BaseEstimator, ABC):
                 raise extreme_arguments(spec, str(error).partition(". ")[0].rstrip(".")) from None
             raise
 
-    def _keep(self, fitted: FitResult, columns: Any) -> Self:
+    def _set_fitted(self, fitted: FitResult, columns: Any) -> Self:
         """Set the fitted attributes, and forget the column names of an earlier fit."""
         self._fitted = fitted
         self._parameters = {name: value for name, value in self.get_params(deep=False).items() if name != "ledger"}
-        self._set_learnt(fitted)
+        self._set_coefficients(fitted)
         self.guarantee_, self.profile_ = fitted.guarantee, fitted.profile  # None without a promise
         self.plan_, self.record_ = fitted.plan, fitted.record
         self.n_features_in_ = columns.n_features_in_

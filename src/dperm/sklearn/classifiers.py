@@ -81,7 +81,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     def _warn_undeclared(self) -> None:
         warn_undeclared_classes(stacklevel=4)
 
-    def _set_learnt(self, fitted: FitResult) -> None:
+    def _set_coefficients(self, fitted: FitResult) -> None:
         classes: Any = fitted.classes
         self.coef_, self.intercept_, self.classes_ = fitted.coef.copy(), fitted.intercept.copy(), classes
 

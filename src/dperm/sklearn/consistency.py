@@ -93,7 +93,10 @@ def _require_covered(record: Record, fitted: FitResult) -> None:
 def _require_seed(record: Record, random_state: object) -> None:
     """Check that the record and its description of the noise mention the seed of a seeded fit."""
     _require(record.seeded or random_state is None, "a seed was given, and the record does not know of it")
-    _require(record.seeded is ("NOT PRIVATE" in record.noise), "the noise is not what the record says of it")
+    _require(
+        record.seeded is ("NOT PRIVATE" in record.noise),
+        "the description of the noise contradicts the seed in the record",
+    )
 
 
 def labels_of(estimator: Any, fitted: FitResult) -> PublicLabels:

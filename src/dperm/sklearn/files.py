@@ -64,7 +64,7 @@ def save(
     allocated
         File of `dperm.report.whole_file.allocated_file` beside ``path``, to be filled.
     """
-    fitted: FitResult = estimator._fitted if schema is None else _named(estimator._fitted, schema)
+    fitted: FitResult = estimator._fitted if schema is None else _with_feature_names(estimator._fitted, schema)
     names = getattr(estimator, "feature_names_in_", None)
     data = {
         "parameters": plain_parameters(estimator._parameters, str(fitted.public["method"])),
@@ -115,7 +115,7 @@ def load(kind: type[Estimator], path: str | os.PathLike[str]) -> Estimator:
         )
     if file.kind != kind.__name__:
         raise _refusal(path, f"it holds a {file.kind}", f"Use {file.kind}.load.")
-    loaded: Estimator = _stored(kind, file, path).estimator
+    loaded: Estimator = _stored_model(kind, file, path).estimator
     return loaded
 
 
@@ -156,7 +156,7 @@ def load_stored(path: str | os.PathLike[str]) -> StoredModel:
     file = read_model(path)
     if file.kind not in sklearn.__all__ or not file.kind.startswith("Private"):
         raise _refusal(path, "it holds a kind of model unknown to this version")
-    return _stored(getattr(sklearn, file.kind), file, path)
+    return _stored_model(getattr(sklearn, file.kind), file, path)
 
 
 def stored_header_digest(path: str | os.PathLike[str]) -> str | None:
@@ -174,18 +174,18 @@ def stored_record(path: str | os.PathLike[str]) -> Record | None:
     return record
 
 
-def _stored(kind: type[Any], file: ModelFile, path: str | os.PathLike[str]) -> StoredModel:
+def _stored_model(kind: type[Any], file: ModelFile, path: str | os.PathLike[str]) -> StoredModel:
     try:
         if not file.data.keys() <= _PARTS:
             raise ValueError("there are unknown parts")
         estimator: Any = kind(**checked_parameters(kind, file.data["parameters"]))
-        fitted, names = _fitted(file, estimator.most_classes), file.data["feature_names"]
+        fitted, names = _fit_result(file, estimator.most_classes), file.data["feature_names"]
         columns = _Columns(fitted.coef.shape[1], names)
         require_consistent(estimator, fitted, names, form=file.form)
         schema = _schema(file, fitted)
     except _DAMAGE as error:
         raise _refusal(path, "its parts contradict each other: the file does not fit together") from error
-    return StoredModel(estimator._keep(fitted, columns), schema)
+    return StoredModel(estimator._set_fitted(fitted, columns), schema)
 
 
 def prefers_sparse(encoder: PublicEncoder) -> bool:
@@ -211,7 +211,7 @@ def _schema(file: ModelFile, fitted: FitResult) -> Schema | None:
     return schema
 
 
-def _named(fitted: FitResult, schema: Schema) -> FitResult:
+def _with_feature_names(fitted: FitResult, schema: Schema) -> FitResult:
     """Return the result with the feature names and the schema's digest among its public facts."""
     public = {**fitted.public, "columns": list(schema.encoder.feature_names), "schema_digest": schema.digest}
     return fitted.with_public(public)
@@ -228,7 +228,7 @@ class _Columns:
                 raise ValueError("names do not fit the columns")
 
 
-def _fitted(file: ModelFile, most_classes: int) -> FitResult:
+def _fit_result(file: ModelFile, most_classes: int) -> FitResult:
     """Return the stored result of a fit. Files of format 1 hold the coefficients of one score as a 1-D array."""
     from dperm.accounting.stored_release import release_from_record
 

@@ -193,7 +193,7 @@ def fit_private(
     else:
         _warn_seeded()
         release = _run_seeded(plan, data, budget, seed)
-    return FitResult(*_learnt(release.value, data), release=release.with_public(public), plan=plan)
+    return FitResult(*_coefficients(release.value, data), release=release.with_public(public), plan=plan)
 
 
 def fit_without_noise(spec: ProblemSpec, data: PrivateData, *, name: str) -> FitResult:
@@ -226,7 +226,7 @@ def fit_without_noise(spec: ProblemSpec, data: PrivateData, *, name: str) -> Fit
     solved = _unclipped(regularized, rows.rows) if unclipped else regularized
     theta = minimize(rows, solved, max(attainable(solved, rows.rows), TOLERANCE * solved.strength))
     facts = {"method": "none", "loss": spec.loss.name, "regularization": solved.strength, "clip": spec.clip}
-    return FitResult(*_learnt(theta, data), facts={**_public(name, regularized, data), **facts})
+    return FitResult(*_coefficients(theta, data), facts={**_public(name, regularized, data), **facts})
 
 
 def _smooth_alternative(spec: ProblemSpec) -> str:
@@ -257,7 +257,7 @@ def _unclipped(spec: ProblemSpec, rows: int) -> ProblemSpec:
     return spec.clipped(1.01 * spec.radius * (spec.radius * longest(spec, rows) + 1))
 
 
-def _learnt(theta: Floats, data: PrivateData) -> tuple[Floats, Floats, Units, NDArray[Any] | None]:
+def _coefficients(theta: Floats, data: PrivateData) -> tuple[Floats, Floats, Units, NDArray[Any] | None]:
     """Return coefficients and intercepts in the user's units, the units, and the classes."""
     coef, intercept = in_units(theta, data.space, data.labels)
     return coef, intercept, Units.of(data.space, data.labels.scale), data.labels.classes

@@ -136,7 +136,7 @@ def require_no_budget(budget: Budget | None) -> None:
     """Raise ParameterError for a budget: a fit without privacy has no privacy loss to charge."""
     if budget is not None:
         raise ParameterError(
-            f"a fit without privacy ({arg('epsilon', 'inf')}) cannot be charged: no budget covers what it shows.",
+            f"a fit without privacy ({arg('epsilon', 'inf')}) cannot be charged: no budget covers it.",
             remedy=f"Leave out {arg('ledger')}.",
         )
 

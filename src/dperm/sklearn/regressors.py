@@ -53,7 +53,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     def _warn_undeclared(self) -> None:
         warn_undeclared_range()
 
-    def _set_learnt(self, fitted: FitResult) -> None:
+    def _set_coefficients(self, fitted: FitResult) -> None:
         self.coef_, self.intercept_ = fitted.coef[0].copy(), float(fitted.intercept[0])
 
 
