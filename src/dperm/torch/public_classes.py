@@ -19,5 +19,5 @@ def found(labels: Labels, *, drop: bool) -> Labels:
     ``drop`` leaves out missing labels instead of refusing them.
     """
     classes = found_classes(labels, drop=drop)
-    warn_undeclared_classes(stacklevel=5)  # the line that called fit
+    warn_undeclared_classes(stacklevel=4)  # the line that called fit
     return classes
