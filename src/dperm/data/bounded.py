@@ -51,10 +51,10 @@ class BoundedData:
     X is not copied: the factor min(1, norm / ||x||) of a row is applied block by block. Besides X, memory holds one
     double and one code for each row. X must not change until the run has ended, because norms were computed before.
 
-    Guarantees
-    ----------
-    Every row of every block has norm at most ``space.radius``, and every target is within the range of ``target``,
-    whatever the data are (T44, T54). Invalid records have weight 0.
+    Notes
+    -----
+    *Guarantees.* Every row of every block has norm at most ``space.radius``, and every target is within the range of
+    ``target``, whatever the data are (T44, T54). Invalid records have weight 0.
     """
 
     space: FeatureSpace
@@ -161,12 +161,13 @@ def enforce(
     ParameterError
         If a public argument is invalid, or sparse ``X`` has bounds that are not symmetric.
 
-    Guarantees
-    ----------
-    Each record is bounded on its own: replacing, adding or removing one record changes one row, one norm and one code.
+    Notes
+    -----
+    *Guarantees.* Each record is bounded on its own: replacing, adding or removing one record changes one row, one norm
+    and one code.
 
-    Edge cases
-    ----------
+    *Edge cases.*
+
     =======================  =======================================================================
     input                    result
     =======================  =======================================================================

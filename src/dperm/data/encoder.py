@@ -47,10 +47,10 @@ class PublicEncoder:
     ParameterError
         If a declaration is invalid, or two features have the same name.
 
-    Guarantees
-    ----------
-    Each declared column adds at most 1 to the squared length of a row, so ``norm`` bounds every row whatever the data
-    are. Each record is encoded on its own: neighbouring tables have neighbouring feature matrices.
+    Notes
+    -----
+    *Guarantees.* Each declared column adds at most 1 to the squared length of a row, so ``norm`` bounds every row
+    whatever the data are. Each record is encoded on its own: neighbouring tables have neighbouring feature matrices.
 
     Examples
     --------

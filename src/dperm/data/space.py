@@ -36,9 +36,9 @@ class FeatureSpace:
     The intercept is a coefficient like any other, and regularized. Otherwise the objective would not be strongly
     convex, and T30 and T35-T41 would not apply.
 
-    Guarantees
-    ----------
-    ||x|| <= R = ``radius`` for every transformed row, whatever the data are.
+    Notes
+    -----
+    *Guarantees.* ||x|| <= R = ``radius`` for every transformed row, whatever the data are.
 
     Attributes
     ----------

@@ -136,9 +136,9 @@ def convert(
     ParameterError
         If an argument is invalid, or ``delta`` is missing.
 
-    Guarantees
-    ----------
-    Every mechanism with ``guarantee`` has the returned one. All rounding is upwards (C0.6).
+    Notes
+    -----
+    *Guarantees.* Every mechanism with ``guarantee`` has the returned one. All rounding is upwards (C0.6).
 
     Examples
     --------

@@ -21,13 +21,13 @@ class PrivacyProfile(ABC):
 
     Subclasses implement ``adjacency``, ``epsilon_bracket`` and ``delta_bracket``.
 
-    Guarantees
-    ----------
-    Brackets are (lower, upper) with both ends valid. ``epsilon`` and ``delta`` are the upper ends, rounded up, and
-    ``tradeoff`` is rounded down. So every reported number is on the safe side (C0.6).
+    Notes
+    -----
+    *Guarantees.* Brackets are (lower, upper) with both ends valid. ``epsilon`` and ``delta`` are the upper ends, rounded
+    up, and ``tradeoff`` is rounded down. So every reported number is on the safe side (C0.6).
 
-    Edge cases
-    ----------
+    *Edge cases.*
+
     ==================  ==========================================================================
     query               answer
     ==================  ==========================================================================
