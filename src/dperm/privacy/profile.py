@@ -23,8 +23,8 @@ class PrivacyProfile(ABC):
 
     Notes
     -----
-    *Guarantees.* Brackets are (lower, upper) with both ends valid. ``epsilon`` and ``delta`` are the upper ends, rounded
-    up, and ``tradeoff`` is rounded down. So every reported number is on the safe side (C0.6).
+    *Guarantees.* Brackets are (lower, upper) with both ends valid. ``epsilon`` and ``delta`` are the upper ends,
+    rounded up, and ``tradeoff`` is rounded down. So every reported number is on the safe side (C0.6).
 
     *Edge cases.*
 
