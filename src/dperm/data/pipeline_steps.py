@@ -84,7 +84,8 @@ def checked_steps(fitted_transformers: object) -> list[str]:
     Warns
     -----
     DpermWarning
-        In a joblib worker, if ``fitted_transformers`` is "refuse".
+        If there is such a transformer, and ``fitted_transformers`` is "not_covered"; in a joblib worker, if it is
+        "refuse".
     """
     if fitted_transformers not in (REFUSE, NOT_COVERED):
         rule = f'must be "{REFUSE}" or "{NOT_COVERED}"'
@@ -96,11 +97,14 @@ def checked_steps(fitted_transformers: object) -> list[str]:
             _steps_problem(steps) if steps else _targets_problem(targets),
             remedy=f"{allowed} fits all the same, and the statement then says that the preparation is not covered.",
         )
+    names = _names(steps + targets)
+    if names:
+        warnings.warn(_NOT_COVERED.format(", ".join(names)), DpermWarning, stacklevel=3)  # the line that called fit
     if not is_in_joblib_worker():
-        return _names(steps + targets)
+        return names
     if fitted_transformers == REFUSE:
-        warnings.warn(_IN_WORKER, DpermWarning, stacklevel=3)  # the line that called fit
-    return [*_names(steps + targets), UNKNOWN]
+        warnings.warn(_IN_WORKER, DpermWarning, stacklevel=3)
+    return [*names, UNKNOWN]
 
 
 def is_in_joblib_worker() -> bool:
@@ -134,7 +138,8 @@ def fitted_steps() -> Iterator[Any]:
             elif name in _FITS and id(owner) not in within:
                 yield from _learning(step for _, step in owner.steps[:-1])
         elif isinstance(owner, stacking) and name in _FITS and "X_meta" in frame.f_locals:
-            yield from _learning(owner.estimators_)
+            yield from (first for first in owner.estimators_ if first not in _UNUSED)  # private ones too: a record that
+            # the final model learns from is also in the models that predicted the rows of others
 
 
 def _stacking() -> Any:
@@ -151,6 +156,10 @@ def fitted_target_transformers() -> Iterator[Any]:
             yield from _learning([owner.transformer])
 
 
+_NOT_COVERED = (
+    "{} learnt from the private data before this fit. The guarantee does not cover that: one record can change all "
+    "transformed rows. The statement says NOT COVERED and has no rating."
+)
 _IN_WORKER = (
     "fitted in a joblib worker: transformers before it cannot be seen. If a pipeline fitted one to the private data, "
     "no guarantee covers it, so the statement does not rate the protection. Fit with n_jobs=None to have the pipeline "

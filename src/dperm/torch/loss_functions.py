@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from dperm.checks import shown
 from dperm.errors import DpermError, ParameterError
-from dperm.torch.engine.untouched import untouched
+from dperm.torch.model_checks.model_state import preserve_state
 from dperm.torch.records import Batch, Records
 
 Loss = Callable[..., Any]
@@ -59,7 +59,7 @@ def losses_of(model: nn.Module, loss: PerExample, batch: Batch) -> Tensor:
 def check_loss(model: nn.Module, loss: PerExample, records: Records) -> None:
     """Refuse a loss that is not one number for each example: tried out on zeros, before anything is charged."""
     batch = records.padding(2)
-    with untouched(model), torch.no_grad():
+    with preserve_state(model), torch.no_grad():
         try:
             found = losses_of(model, loss, batch)
         except DpermError:

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.optim import SGD, Optimizer
 from torch.optim import optimizer as hooks
 
-from dperm.torch.engine.precision import plain_arithmetic
+from dperm.torch.gradients.precision import plain_arithmetic
 
 OTHERWISE = ("momentum", "weight_decay", "maximize", "differentiable", "fused")
 """Settings that make a step another one; `foreach` does not."""

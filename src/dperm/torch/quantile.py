@@ -12,7 +12,7 @@ import math
 from dataclasses import asdict, dataclass
 
 from dperm import checks
-from dperm.torch.engine.clipping import LONGEST_CLIP, SHORTEST_CLIP
+from dperm.torch.gradients.clipping import LONGEST_CLIP, SHORTEST_CLIP
 
 QUANTILE = "It is the share of gradients that should be shorter than the clip norm."
 RATE = "It is how fast the clip norm follows; .2 is usual."

@@ -39,11 +39,11 @@ from dperm.errors import AssumptionError, DpermWarning, ParameterError
 from dperm.noise.bits import Stream, SystemBits
 from dperm.noise.choice import integer_below
 from dperm.torch.compared_constants import ComparedConstants
-from dperm.torch.engine.check import check_losses
-from dperm.torch.engine.factors import Factor
-from dperm.torch.engine.gradients import PerExampleGradients
-from dperm.torch.engine.tape import refuse_second_backward
-from dperm.torch.engine.untouched import has_dropout, without_dropout
+from dperm.torch.gradients.factors import GradientFactor
+from dperm.torch.gradients.per_example import PerExampleGradients
+from dperm.torch.gradients.tape import refuse_second_backward
+from dperm.torch.model_checks.check import check_losses
+from dperm.torch.model_checks.model_state import has_dropout, without_dropout
 from dperm.torch.random_numbers import RandomStates, RecordedNumbers, SharedRandomNumbers, same_states
 from dperm.torch.records import Batch
 from dperm.torch.trial_batches import (
@@ -267,7 +267,7 @@ class Rehearsal:
         """Whether rows alone are to be compared with the step that follows."""
         return self._waiting is not None
 
-    def compare(self, losses: Tensor, factors: list[tuple[nn.Parameter, Factor]]) -> None:
+    def compare(self, losses: Tensor, factors: list[tuple[nn.Parameter, GradientFactor]]) -> None:
         """Compare rows that were alone before with the same rows in the batch of an ordinary step."""
         if self._waiting is not None:
             (alone, rows), self._waiting, began = self._waiting, None, process_time()
@@ -435,7 +435,11 @@ class Rehearsal:
         return seen
 
     def _of_factors(
-        self, losses: Tensor, factors: list[tuple[nn.Parameter, Factor]], rows: list[int], tolerances: Tolerances
+        self,
+        losses: Tensor,
+        factors: list[tuple[nn.Parameter, GradientFactor]],
+        rows: list[int],
+        tolerances: Tolerances,
     ) -> Observation:
         by_id = {id(parameter): factor for parameter, factor in factors}
         found = [by_id.get(id(parameter)) for _, parameter in self.parameters]
@@ -455,7 +459,7 @@ class Rehearsal:
     def _check_sums(
         self,
         seen: Observation,
-        factors: list[tuple[nn.Parameter, Factor]],
+        factors: list[tuple[nn.Parameter, GradientFactor]],
         plain: tuple[Tensor | None, ...],
         lifted: set[int],
     ) -> None:

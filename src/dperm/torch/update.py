@@ -17,7 +17,7 @@ from dperm.errors import AssumptionError, LeakError, ParameterError
 from dperm.noise.bits import Stream
 from dperm.torch.adam import AdamBC, tell_noise
 from dperm.torch.at_once import UNKNOWN, at_once
-from dperm.torch.engine.gradients import Unclipped
+from dperm.torch.gradients.per_example import UnclippedGradients
 from dperm.torch.plain_sgd import plain_step
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Update:
         """Whether a part of a sample was added, and not yet the last one."""
         return self._partial
 
-    def draw_of(self, found: Unclipped) -> Draw | None:
+    def draw_of(self, found: UnclippedGradients) -> Draw | None:
         """How to make the noisy gradients of a sample at once, of which this is all; None if that cannot be done."""
         if self._at_once is None or self._partial:
             return None

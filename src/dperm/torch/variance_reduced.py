@@ -18,11 +18,11 @@ from dperm.privacy import Release
 from dperm.torch.adam import tell_noise
 from dperm.torch.digest import model_digest
 from dperm.torch.divergence import warn_of_divergence
-from dperm.torch.engine.check import check_losses
-from dperm.torch.engine.clipping import Clipping
-from dperm.torch.engine.gradients import PerExampleGradients, Sums, summed, weighed
-from dperm.torch.engine.tied import united
+from dperm.torch.gradients.clipping import Clipping
+from dperm.torch.gradients.embedding_factors import unite
+from dperm.torch.gradients.per_example import PerExampleGradients, Sums, sum_weighted, weigh
 from dperm.torch.loss_functions import Loss, PerExample, check_loss, losses_of, per_example
+from dperm.torch.model_checks.check import check_losses
 from dperm.torch.model_facts import model_facts
 from dperm.torch.noise import StepNoise
 from dperm.torch.options import Options
@@ -143,12 +143,12 @@ class Descent:
             there = dict(self.gradients.factors(-self._losses(batch), double=True))
         with torch.no_grad():
             both = [
-                (value, united([found[value] for found in (here, there) if value in found]))
+                (value, unite([found[value] for found in (here, there) if value in found]))
                 for value in self.parameters
                 if value in here or value in there
             ]
             norm = self.plan.method.clip_norm
-            return dict(summed(weighed(both, {}, clip_norm=norm, clipping=Clipping.FLAT, double=True)))
+            return dict(sum_weighted(weigh(both, {}, clip_norm=norm, clipping=Clipping.FLAT, double=True)))
 
     def _snapshot(self) -> list[Tensor]:
         """The noisy mean of the clipped gradients of all records, here."""

@@ -15,7 +15,7 @@ from dperm.torch import PerExampleGradients
 from dperm.torch.audit import Canaries, Watch, joined
 from dperm.torch.audit.evidence import Products, evidence
 from dperm.torch.audit.gradients import MOST_ENTRIES, Shadow, flat_clipped
-from dperm.torch.engine.clipping import Clipping
+from dperm.torch.gradients.clipping import Clipping
 from dperm.torch.loss_functions import per_example
 
 LOSS = per_example(functional.cross_entropy)
