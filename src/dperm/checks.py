@@ -15,7 +15,7 @@ LARGEST_COUNT = 2**53  # beyond, counts are no longer exact in floating point
 
 
 def real(name: str, value: object, *, rule: str = "a finite number", remedy: str = "") -> float:
-    """``value`` as a float, if it is a finite real number."""
+    """Return ``value`` as a float; ParameterError unless it is a finite real number."""
     if isinstance(value, bool) or not isinstance(value, Real):
         raise _refusal(name, value, rule, remedy)
     try:
@@ -28,55 +28,55 @@ def real(name: str, value: object, *, rule: str = "a finite number", remedy: str
 
 
 def positive(name: str, value: object, remedy: str = "") -> float:
-    """``value`` as a float, if 0 < value < infinity."""
+    """Return ``value`` as a float; ParameterError unless 0 < value < infinity."""
     rule = "a finite number > 0"
     return _within(name, value, real(name, value, rule=rule, remedy=remedy) > 0, rule, remedy)
 
 
 def nonnegative(name: str, value: object, remedy: str = "") -> float:
-    """``value`` as a float, if 0 <= value < infinity."""
+    """Return ``value`` as a float; ParameterError unless 0 <= value < infinity."""
     rule = "a finite number >= 0"
     return _within(name, value, real(name, value, rule=rule, remedy=remedy) >= 0, rule, remedy)
 
 
 def above(name: str, value: object, bound: float, remedy: str = "") -> float:
-    """``value`` as a float, if bound < value < infinity."""
+    """Return ``value`` as a float; ParameterError unless bound < value < infinity."""
     rule = f"a finite number > {bound:g}"
     return _within(name, value, real(name, value, rule=rule, remedy=remedy) > bound, rule, remedy)
 
 
 def between(name: str, value: object, low: float, high: float, remedy: str = "") -> float:
-    """``value`` as a float, if low <= value <= high."""
+    """Return ``value`` as a float; ParameterError unless low <= value <= high."""
     rule = f"a number in [{low:g}, {high:g}]"
     return _within(name, value, low <= real(name, value, rule=rule, remedy=remedy) <= high, rule, remedy)
 
 
 def rate(name: str, value: object, remedy: str = "") -> float:
-    """``value`` as a float, if 0 < value <= 1 (a sampling rate)."""
+    """Return a sampling rate as a float; ParameterError unless 0 < value <= 1."""
     rule = "a number in (0, 1]"
     return _within(name, value, 0 < real(name, value, rule=rule, remedy=remedy) <= 1, rule, remedy)
 
 
 def probability(name: str, value: object, remedy: str = "") -> float:
-    """``value`` as a float, if 0 <= value <= 1."""
+    """Return ``value`` as a float; ParameterError unless 0 <= value <= 1."""
     rule = "a number in [0, 1]"
     return _within(name, value, 0 <= real(name, value, rule=rule, remedy=remedy) <= 1, rule, remedy)
 
 
 def small_delta(name: str, value: object, remedy: str = "") -> float:
-    """``value`` as a float, if 0 <= value < 1 (the delta of a guarantee)."""
+    """Return the delta of a guarantee as a float; ParameterError unless 0 <= value < 1."""
     rule = "a number in [0, 1)"
     return _within(name, value, 0 <= real(name, value, rule=rule, remedy=remedy) < 1, rule, remedy)
 
 
 def positive_delta(name: str, value: object, remedy: str = "") -> float:
-    """``value`` as a float, if 0 < value < 1."""
+    """Return ``value`` as a float; ParameterError unless 0 < value < 1."""
     rule = "a number in (0, 1)"
     return _within(name, value, 0 < real(name, value, rule=rule, remedy=remedy) < 1, rule, remedy)
 
 
 def count(name: str, value: object, remedy: str = "", *, least: int = 1, most: int = LARGEST_COUNT) -> int:
-    """``value`` as an int, if it is a whole number from ``least`` to ``most``."""
+    """Return ``value`` as an int; ParameterError unless it is a whole number from ``least`` to ``most``."""
     if isinstance(value, bool) or not isinstance(value, Integral) or not least <= int(value) <= most:
         limit = "2^53" if most == LARGEST_COUNT else f"{most:,}"
         raise _refusal(name, value, f"a whole number from {least} to {limit}", remedy)
@@ -84,7 +84,7 @@ def count(name: str, value: object, remedy: str = "", *, least: int = 1, most: i
 
 
 def truth(name: str, value: object, remedy: str = "") -> bool:
-    """``value``, if it is True or False, numpy's own included."""
+    """Return ``value`` as a bool; ParameterError unless it is a truth value of Python or numpy."""
     from numpy import bool_  # importing dperm imports no numpy
 
     if not isinstance(value, bool | bool_):
@@ -103,12 +103,17 @@ def _refusal(name: str, value: object, rule: str, remedy: str) -> ParameterError
 
 
 def shown(value: object) -> str:
-    """The value as the user wrote it, if it can be a public constant; of anything else the type alone.
+    """Return the repr of a value that can be a public constant, and the type name of anything else.
 
-    Arguments get swapped, and a message that repeats an array, a list or a table would repeat private data.
+    If arguments are swapped, a message that repeats an array, a list or a table would repeat private data.
+
+    Parameters
+    ----------
+    value
+        Value of an argument: a number, text, type, None, object of dperm, or a list of at most two of them.
     """
     if isinstance(value, int) and abs(value) >= 10**1000:
-        return "an integer of more than a thousand digits"  # Python itself refuses to write it
+        return "an integer of more than a thousand digits"  # Python refuses to format it
     parts = value if isinstance(value, tuple | list) and len(value) <= 2 else [value]
     if all(_may_be_public(part) for part in parts):
         return shortened(repr(value))
@@ -116,7 +121,7 @@ def shown(value: object) -> str:
 
 
 def shown_few(values: object, most: int = 8) -> str:
-    """The same of a short list of public constants: an argument of which each item was declared by the user."""
+    """Return the repr of a list of up to ``most`` public constants, each declared by the user; otherwise `shown`."""
     if isinstance(values, tuple | list | range) and len(values) <= most and all(map(_may_be_public, values)):
         return shortened(repr(values))
     return shown(values)
@@ -128,5 +133,5 @@ def _may_be_public(value: object) -> bool:
 
 
 def shortened(text: str, longest: int = 1000) -> str:
-    """As much of a text as a message repeats."""
+    """Return the first ``longest`` characters of a text, with "..." if there are more."""
     return text if len(text) <= longest else f"{text[:longest]}..."

@@ -21,7 +21,7 @@ from scipy.special import ndtr
 from dperm import ApproxDP, account
 from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
-from dperm.data.targets import Classes, Interval, Kind
+from dperm.data.targets import Classes, Interval, LabelKind
 from dperm.erm.losses import Hinge, HuberHinge, Logistic
 from dperm.erm.residual_losses import Huber, Pinball, Squared
 from dperm.erm.spec import ProblemSpec
@@ -102,13 +102,13 @@ def excess(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
 
 def crowds(loss: Any) -> list[Rows]:
     """Nobody, rows that pull far to one side, rows that pull to both, and rows around the kink."""
-    ends = (-1.0, 1.0) if loss.labels is Kind.NUMBER else (-1, 1)
+    ends = (-1.0, 1.0) if loss.labels is LabelKind.NUMBER else (-1, 1)
     pulls = tuple(((1.0,), end, ROWS // 2 - 1) for end in ends)
     return [(), (((1.0,), ends[0], ROWS - 1),), (((1.0,), ends[1], ROWS - 1),), pulls, (((0.3,), ends[1], ROWS - 1),)]
 
 
 def records(loss: Any) -> list[Any]:
-    ends = (-1.0, 0.0, 1.0) if loss.labels is Kind.NUMBER else (-1, 1)
+    ends = (-1.0, 0.0, 1.0) if loss.labels is LabelKind.NUMBER else (-1, 1)
     return [((x,), end, 1) for x in (1.0, -1.0, 0.5) for end in ends]
 
 
@@ -269,7 +269,7 @@ def assert_the_law_is_the_density(rejection: ModuleType) -> None:
 def draws(sampler: Any, rows: Rows, loss: Any) -> np.ndarray:
     X = np.repeat([x for x, *_ in rows], [times for *_, times in rows], axis=0)
     y = np.repeat([target for _, target, _ in rows], [times for *_, times in rows])
-    target = Interval(-1.0, 1.0) if loss.labels is Kind.NUMBER else Classes((-1, 1))
+    target = Interval(-1.0, 1.0) if loss.labels is LabelKind.NUMBER else Classes((-1, 1))
     envelope, stream = sampler.envelope(enforce(X, y, FeatureSpace(1, norm=1.0, intercept=False), target)), bits(31)
     return np.concatenate([envelope.accepted(5000, stream)[:, 0] for _ in range(6)])
 

@@ -20,7 +20,7 @@ from dperm import GDP, ApproxDP, account
 from dperm.accounting import ReplaceOneOnly
 from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
-from dperm.data.targets import Interval, Kind
+from dperm.data.targets import Interval, LabelKind
 from dperm.erm.moments import cross_error, eigenvalue_error, gram_error, least_eigenvalue, moments
 from dperm.erm.residual_losses import Squared
 from dperm.erm.spec import ProblemSpec
@@ -76,7 +76,7 @@ class Heavy:
 
     inner: Interval
     weight: float
-    kind: Kind = Kind.NUMBER
+    kind: LabelKind = LabelKind.NUMBER
     outputs: int = 1
 
     @property

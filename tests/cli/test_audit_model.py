@@ -107,11 +107,11 @@ def refuted():
     """The file of an audit whose strongest bound is 3, as the audit would have written it."""
     from dperm.cli.audit.checked import _again
     from dperm.sklearn.files import load_stored
-    from dperm.sklearn.replanned import replanned
+    from dperm.sklearn.replan import replan
 
     box = json.loads(Path("audit.json").read_text())["audits"][0]
     box["bounds"]["likelihood ratio"]["epsilon"] = 3.0
-    _, finding = _again(box, replanned(load_stored("model.dperm").estimator))
+    _, finding = _again(box, replan(load_stored("model.dperm").estimator))
     changed("refuted.json", bounds=box["bounds"], violation=True, result=str(finding), explanation=finding.explanation)
 
 

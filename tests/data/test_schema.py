@@ -105,7 +105,7 @@ BAD = [
     (f"{AGE}[target]\nname = 'y'\nrange = [1, 0]", r"target\.range"),
     (f"{AGE}[target]\nname = 'y'\nrange = 7", r"target\.range"),
     (f"{AGE}[target]\nname = 'y'\nweights = [1]\nclasses = [0, 1]", "'weights'"),
-    (f"{AGE}[target]\nname = 'age'\nclasses = [0, 1]", "learnt from itself"),
+    (f"{AGE}[target]\nname = 'age'\nclasses = [0, 1]", "predicted from itself"),
 ]
 
 

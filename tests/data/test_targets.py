@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from dperm.data.targets import Classes, Interval, Kind
+from dperm.data.targets import Classes, Interval, LabelKind
 from dperm.errors import DataError, ParameterError
 
 SAME = [
@@ -73,7 +73,7 @@ def test_more_than_two_classes_have_places_and_weights_of_their_own():
     targets, weights = target.targets(target.read(np.array(["c", "x", "a", "b"])))
     assert targets[weights > 0].tolist() == [2, 0, 1]
     assert weights.tolist() == [0.5, 0.0, 1.0, 2.0]
-    assert (target.kind, target.outputs, target.weights_range) == (Kind.PLACE, 3, (0.5, 2.0))
+    assert (target.kind, target.outputs, target.weights_range) == (LabelKind.PLACE, 3, (0.5, 2.0))
     many = Classes(tuple(range(200)))
     assert many.read(np.array([199, 200])).tolist() == [199, -1]
 
@@ -86,7 +86,7 @@ def test_numbers_are_clipped_to_their_interval_and_mapped_to_the_unit_one():
     assert weights.tolist() == [1, 1, 1, 1, 1, 1, 0, 0, 0]
     target.without(codes, np.arange(9) == 0)
     assert target.targets(codes)[1][0] == 0
-    assert (target.kind, target.outputs) == (Kind.NUMBER, 1)
+    assert (target.kind, target.outputs) == (LabelKind.NUMBER, 1)
 
 
 def test_no_label_leaves_the_unit_interval_by_rounding():
@@ -105,3 +105,10 @@ def test_what_cannot_be_a_target_is_refused():
         Classes((0, 1, 2), (1.0, 1.0))
     with pytest.raises(ParameterError, match="classes"):
         Classes((0,))
+
+
+def test_the_old_name_of_label_kind_is_deprecated():
+    from dperm.data import targets
+
+    with pytest.warns(DeprecationWarning, match=r"use dperm\.data\.targets\.LabelKind"):
+        assert targets.Kind is LabelKind

@@ -13,7 +13,7 @@ import pytest
 
 from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
-from dperm.data.targets import Classes, Interval, Kind, Target
+from dperm.data.targets import Classes, Interval, LabelKind, Target
 from dperm.erm import nesterov, newton
 from dperm.erm.loss import Loss, MarginLoss
 from dperm.erm.losses import HuberHinge, Logistic
@@ -183,7 +183,7 @@ def problem() -> Callable[..., tuple[Any, ProblemSpec, Callable[..., Plain]]]:
 
 def target_of(loss: Loss, weights: tuple[float, ...]) -> Target:
     """Classes 0, 1, ... with these weights, over and over; or labels in [-2, 4]."""
-    if loss.labels is Kind.NUMBER:
+    if loss.labels is LabelKind.NUMBER:
         return Interval(-2.0, 4.0)
     classes = max(loss.outputs, 2)
     return Classes(tuple(range(classes)), (weights * classes)[:classes])

@@ -11,7 +11,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from dperm.data.targets import Kind
+from dperm.data.targets import LabelKind
 from dperm.erm.residual_losses import Huber, Pinball, Squared
 from dperm.errors import ParameterError
 
@@ -67,7 +67,7 @@ def test_scores_and_targets_make_the_residual(loss):
     bends = loss.bends(scores, targets)
     assert bends.tolist() == loss.second(scores - targets).tolist()
     assert loss.spread(bends, targets).tolist() == (bends * targets).tolist()
-    assert (loss.labels, loss.outputs, loss.rank, loss.monotone) == (Kind.NUMBER, 1, 1, False)
+    assert (loss.labels, loss.outputs, loss.rank, loss.monotone) == (LabelKind.NUMBER, 1, 1, False)
 
 
 @every_loss

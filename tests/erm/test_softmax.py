@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dperm.data.targets import Kind
+from dperm.data.targets import LabelKind
 from dperm.erm import extended_precision
 from dperm.erm.softmax import Softmax
 from dperm.errors import ParameterError
@@ -133,7 +133,7 @@ def test_rank_and_bend_bound_the_determinant(classes):
 
 def test_a_record_of_the_constants():
     loss = Softmax(7)
-    assert (loss.outputs, loss.rank, loss.bend, loss.monotone, loss.labels) == (7, 6, 1 / 7, False, Kind.PLACE)
+    assert (loss.outputs, loss.rank, loss.bend, loss.monotone, loss.labels) == (7, 6, 1 / 7, False, LabelKind.PLACE)
     assert math.log(7) <= loss.at_zero <= math.log(7) * (1 + 1e-14)
     assert loss.losses(np.zeros((1, 7)), np.array([3]))[0] <= loss.at_zero
     assert Softmax(7) == loss and hash(Softmax(np.int64(7))) == hash(loss)

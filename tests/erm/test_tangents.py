@@ -11,7 +11,7 @@ import pytest
 
 from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
-from dperm.data.targets import Classes, Interval, Kind
+from dperm.data.targets import Classes, Interval, LabelKind
 from dperm.erm.losses import Hinge, HuberHinge, Logistic, SmoothedHinge
 from dperm.erm.minimize import minimize
 from dperm.erm.objective import Objective
@@ -42,11 +42,19 @@ KINKED = [Hinge(), Pinball(0.5), Pinball(0.85)]
 def problem(name, rows=700):
     loss, clip = LOSSES[name]
     rng = np.random.default_rng(11)
-    target = {Kind.SIGN: Classes((0, 1), (0.5, 2.0)), Kind.PLACE: Classes((0, 1, 2)), Kind.NUMBER: Interval(0.0, 1.0)}
-    labels = {Kind.SIGN: rng.integers(0, 2, rows), Kind.PLACE: rng.integers(0, 3, rows), Kind.NUMBER: rng.random(rows)}
+    target = {
+        LabelKind.SIGN: Classes((0, 1), (0.5, 2.0)),
+        LabelKind.PLACE: Classes((0, 1, 2)),
+        LabelKind.NUMBER: Interval(0.0, 1.0),
+    }
+    labels = {
+        LabelKind.SIGN: rng.integers(0, 2, rows),
+        LabelKind.PLACE: rng.integers(0, 3, rows),
+        LabelKind.NUMBER: rng.random(rows),
+    }
     X = 2 * rng.normal(size=(rows, SPACE.dim)) * rng.random((rows, 1))
     data = enforce(X, labels[loss.labels], SPACE, target[loss.labels])
-    weight = 2.0 if loss.labels is Kind.SIGN else 1.0
+    weight = 2.0 if loss.labels is LabelKind.SIGN else 1.0
     spec = ProblemSpec(loss, SPACE.radius, SPACE.size * loss.outputs, regularization=3.0, clip=clip, weight=weight)
     return data, spec, spec if math.isfinite(loss.curvature) else replace(spec, loss=smooth_loss(loss, 0.05))
 

@@ -16,7 +16,7 @@ from dperm.accounting.events import Approximate, Gaussian
 from dperm.accounting.replace_only import ReplaceOneOnly
 from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
-from dperm.data.targets import Classes, Interval, Kind
+from dperm.data.targets import Classes, Interval, LabelKind
 from dperm.erm.losses import Hinge, HuberHinge, Logistic
 from dperm.erm.residual_losses import Huber, Pinball, Squared
 from dperm.erm.softmax import Softmax
@@ -41,7 +41,7 @@ def rows_for(space, loss, rows=40, seed=5):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(rows, space.dim))
     x = X / np.maximum(np.linalg.norm(X, axis=1), 1.0)[:, np.newaxis]
-    if loss.labels is Kind.NUMBER:
+    if loss.labels is LabelKind.NUMBER:
         y = np.clip(0.7 * x[:, 0] + 0.2 * rng.normal(size=rows), -1, 1)
         return x, y, enforce(X, y, space, Interval(-1.0, 1.0))
     y = np.where(x[:, 0] + 0.3 * rng.normal(size=rows) > 0, 1, -1)
@@ -230,8 +230,8 @@ def test_no_data_are_accepted_less_often_than_the_bound(loss, clip, strength):
     sampler = sampler_for(loss, 2, strength=strength, temperature=0.05 * strength, clip=clip)
     for X in extreme_rows(2, 40):
         for labels in (np.ones(40), np.where(np.arange(40) % 4 < 2, 1.0, -1.0), np.zeros(40)):
-            target = Interval(-1.0, 1.0) if loss.labels is Kind.NUMBER else Classes((-1, 1))
-            y = labels if loss.labels is Kind.NUMBER else np.where(labels > 0, 1, -1)
+            target = Interval(-1.0, 1.0) if loss.labels is LabelKind.NUMBER else Classes((-1, 1))
+            y = labels if loss.labels is LabelKind.NUMBER else np.where(labels > 0, 1, -1)
             assert acceptance(sampler, enforce(X, y, PLANE, target)) >= sampler.acceptance
 
 

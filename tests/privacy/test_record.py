@@ -11,6 +11,8 @@ import pickle
 import numpy as np
 import pytest
 
+from dperm.accounting import Gaussian, account, event_to_json
+from dperm.accounting.stored_release import release_from_record
 from dperm.errors import AdjacencyError, EventFormatError, ParameterError
 from dperm.privacy import GDP, RDP, Adjacency, ApproxDP, PureDP, Record, Release
 
@@ -124,3 +126,28 @@ def test_records_of_the_first_format_are_read_and_have_no_ledger():
     found = Record.from_json(json.dumps(data))
     assert found.ledger == {}
     assert found == RECORD
+
+
+def test_with_value_and_with_public_keep_the_rest_of_a_release():
+    profile = RECORD.guarantee.profile()
+    release = Release(1.5, RECORD.guarantee, profile, RECORD.event, RECORD)
+    text = release.with_value("3/2")
+    assert (text.value, text.record, text.profile) == ("3/2", RECORD, profile)
+    named = release.with_public({"n": 7})
+    assert named.record == dataclasses.replace(RECORD, public={"n": 7})
+    assert (named.value, named.guarantee, named.event) == (release.value, release.guarantee, release.event)
+
+
+def test_a_release_is_restored_from_its_record():
+    event = Gaussian(4.0) * 3
+    record = Record(ApproxDP(2.0, 1e-5, "add_remove"), json.loads(event_to_json(event)), theorems=("T6",))
+    restored = release_from_record(Record.from_json(record.to_json()), [1.0])
+    assert (restored.value, restored.guarantee, restored.event, restored.record) == (
+        [1.0],
+        record.guarantee,
+        event,
+        record,
+    )
+    assert restored.profile.epsilon(1e-5) == account(event, "add_remove").epsilon(1e-5)
+    with pytest.raises(EventFormatError):
+        release_from_record(RECORD, None)

@@ -188,7 +188,7 @@ def test_labels_that_are_no_classes_are_refused(case):
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.PublicAssumptionWarning")
 def test_a_support_vector_machine_has_two_classes():
-    message = "Only binary classification is supported.*PrivateLogisticRegression learns more"
+    message = "Only binary classification is supported.*PrivateLogisticRegression, which learns more"
     model = PrivateLinearSVC(feature_norm=1.0)
     refused(model, rows(), np.arange(ROWS) % 3, error=DataError, message=message)
     model = PrivateLinearSVC(feature_norm=1.0, classes=(0, 1, 2))
@@ -219,7 +219,7 @@ PARAMETERS = {
     "feature_norm 0": ({"feature_norm": 0.0}, ParameterError, "feature_norm must be"),
     "feature_norm inf": ({"feature_norm": np.inf}, ParameterError, "feature_norm must be"),
     "bounds of wrong length": ({"bounds": [(0, 1)] * 3}, ParameterError, "each of the 4 columns.*got 3 of them"),
-    "bounds upside down": ({"bounds": (1, 0)}, ParameterError, "bounds: low must be less than high"),
+    "bounds upside down": ({"bounds": (1, 0)}, ParameterError, "bounds must have low less than high"),
     "bounds of one column": ({"bounds": [(0, 1), (0, 1), (3, 3), (0, 1)]}, ParameterError, r"bounds\[2\]"),
     "bounds NaN": ({"bounds": (0, float("nan"))}, ParameterError, "bounds must be"),
     "bounds no pair": ({"bounds": [(0, 1, 2)] * 4}, ParameterError, r"bounds\[0\] must be a pair"),
@@ -257,8 +257,8 @@ CLASS_PARAMETERS = {
     ),
 }
 RANGE_PARAMETERS = {
-    "range upside down": ({"label_range": (1, 0)}, "label_range: low must be less than high"),
-    "range of one number": ({"label_range": (1, 1)}, "label_range: low must be less than high"),
+    "range upside down": ({"label_range": (1, 0)}, "label_range must have low less than high"),
+    "range of one number": ({"label_range": (1, 1)}, "label_range must have low less than high"),
     "range NaN": ({"label_range": (0, float("nan"))}, "label_range must be.*not be taken from the data"),
     "range infinite": ({"label_range": (0, np.inf)}, r"label_range must be .*both ends are finite, got \(0, inf"),
     "range a number": ({"label_range": 3.0}, "label_range must be a pair"),
@@ -355,7 +355,7 @@ def test_a_ledger_that_is_no_budget_is_refused(each, ledger):
         ({"age": (0, 1), "dose": (0, 1), "Zip": (0, 1)}, "'income' are missing, and 'Zip' is not a column of X"),
         (
             {"age": (0, 1), "dose": (0, 1), "income": (1, 0), "zip": (0, 1)},
-            r"bounds\['income'\]: low must be less than high",
+            r"bounds\['income'\] must have low less than high",
         ),
     ],
 )

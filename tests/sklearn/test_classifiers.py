@@ -11,9 +11,9 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
+from dperm.data import labels
 from dperm.errors import AssumptionError, NotPrivateWarning, PublicAssumptionWarning
 from dperm.sklearn import PrivateLinearSVC, PrivateLogisticRegression
-from dperm.sklearn import classes as labels
 
 
 def test_classes_that_are_found_are_warned_about_once_and_stated(data, monkeypatch):
@@ -21,13 +21,13 @@ def test_classes_that_are_found_are_warned_about_once_and_stated(data, monkeypat
     with pytest.warns(PublicAssumptionWarning, match=r"classes.*public.*classes=\(0, 1\)"):
         model = PrivateLogisticRegression(feature_norm=1.0).fit(*data)
     PrivateLogisticRegression(feature_norm=1.0).fit(*data)  # warnings are errors here: the second says nothing
-    assert labels.ASSUMED in model.statement_["public_quantities"]["assumptions"]
+    assert labels.FOUND in model.statement_["public_quantities"]["assumptions"]
 
 
 def test_declared_classes_are_not_warned_about(make, data, monkeypatch):
     monkeypatch.setattr(labels, "_warned", set())
     model = make().fit(*data)
-    assert labels.ASSUMED not in model.statement_["public_quantities"]["assumptions"]
+    assert labels.FOUND not in model.statement_["public_quantities"]["assumptions"]
 
 
 @pytest.mark.parametrize(

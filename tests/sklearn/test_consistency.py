@@ -105,7 +105,7 @@ PARAMETERS = [
     (updated("parameters", epsilon="1"), "epsilon must be"),
     (updated("parameters", C="big"), "C must be"),
     (updated("parameters", clip=[1]), "clip must be"),
-    (updated("data", more=1), "parts that no model has"),
+    (updated("data", more=1), "unknown parts"),
     (updated("data", classes=["yes", "no"]), "other classes"),
     (updated("data", classes=["n" * 20_000, *map(str, range(999))]), "too long"),
     (updated("data", public={}), "either a record"),
@@ -126,9 +126,9 @@ def test_a_model_without_noise_cannot_borrow_a_record(edited, tmp_path):
     plain.record, plain.data["public"] = record, None
     plain.refused("another guarantee")
     plain.parameters["epsilon"] = 1.0
-    plain.refused("what was released is missing")
+    plain.refused("released values are missing")
     plain.arrays["released"] = released
-    plain.refused("do not follow from what was released")
+    plain.refused("do not follow from the released values")
 
 
 def test_a_private_model_cannot_lose_its_record(edited):
@@ -168,21 +168,21 @@ def test_the_record_and_the_classes_name_them_in_one_order(edited):
 def test_every_array_follows_from_what_was_released(edited, model, name, factor):
     file = edited(model())
     file.arrays[name] *= factor
-    file.refused("do not follow from what was released")
+    file.refused("do not follow from the released values")
 
 
 def test_signs_that_are_turned_together_are_refused(edited):
     file = edited(classifier())
     for name in ("coef", "scales"):
         file.arrays[name] *= -1
-    file.refused("do not follow from what was released")
+    file.refused("do not follow from the released values")
 
 
 @pytest.mark.parametrize("budget", [None, BUDGET], ids=["free", "booked"])
 def test_what_was_released_cannot_be_left_out(edited, budget):
     file = edited(classifier(ledger=budget))
     del file.arrays["released"]
-    file.refused("what was released is missing")
+    file.refused("released values are missing")
 
 
 def test_files_before_0_5_hold_no_release_and_have_no_digest(edited, monkeypatch):

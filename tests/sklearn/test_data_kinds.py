@@ -13,8 +13,8 @@ from families import FAMILIES
 from scipy import sparse
 from sklearn.exceptions import DataConversionWarning
 
+from dperm.data import inputs
 from dperm.errors import DataError, DpermWarning
-from dperm.sklearn import inputs
 
 # older scikit-learn reads polars by a protocol that newer polars deprecates
 pytestmark = pytest.mark.filterwarnings("ignore:Support for the dataframe interchange protocol:DeprecationWarning")

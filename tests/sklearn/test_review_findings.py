@@ -35,8 +35,8 @@ from dperm.privacy import Adjacency
 from dperm.report.model_file import read_model, write_model
 from dperm.sensitivity import determinant_is_free
 from dperm.sklearn import PrivateLinearRegression, PrivateLogisticRegression
-from dperm.sklearn.public_labels import PublicLabels
-from dperm.sklearn.reader import Reader
+from dperm.sklearn.fit_result import PrivateData
+from dperm.sklearn.labels import PublicLabels
 
 X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
 Y = (X[:, 0] > 0).astype(int)
@@ -182,7 +182,7 @@ KNOWN = {
 
 def codes_of(y: object, known: PublicLabels) -> np.ndarray:
     """What an estimator with invalid="drop" reads."""
-    return Reader(X[:20], y, SPACE, known, None, "drop").read(20).codes
+    return PrivateData(X[:20], y, SPACE, known, None, "drop").read(20).codes
 
 
 def as_objects(labels: list) -> np.ndarray:

@@ -11,11 +11,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils import get_tags
 
 from dperm import ApproxDP, ParameterError
+from dperm.data import labels
 from dperm.erm.losses import Logistic
 from dperm.erm.softmax import Softmax
 from dperm.errors import AssumptionError, NotPrivateWarning, PublicAssumptionWarning
 from dperm.sklearn import PrivateLinearSVC, PrivateLogisticRegression
-from dperm.sklearn import classes as labels
 
 FAMILY = FAMILIES["softmax"]
 X, Y = FAMILY.data
@@ -68,7 +68,7 @@ def test_classes_may_be_found_in_y(monkeypatch):
         model = PrivateLogisticRegression(feature_norm=1.0, class_weight={"low": 2.0}).fit(X, WORDS[Y])
     assert caught[0].filename == __file__
     assert model.classes_.tolist() == WORDS.tolist() and model.coef_.shape == (3, 3)
-    assert labels.ASSUMED in model.statement_["public_quantities"]["assumptions"]
+    assert labels.FOUND in model.statement_["public_quantities"]["assumptions"]
     assert model.statement_["public_quantities"]["class_weight"] == [1.0, 2.0, 1.0]
 
 

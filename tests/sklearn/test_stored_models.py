@@ -63,7 +63,7 @@ def test_a_model_with_a_schema_is_a_pipeline_that_predicts_raw_tables(model, tmp
 def test_a_class_refuses_a_model_with_a_schema_and_says_what_reads_it(model, tmp_path):
     save(model, tmp_path / "m", schema=SCHEMA)
     for kind in (PrivateLogisticRegression, PrivateLinearRegression):
-        with pytest.raises(ModelFormatError, match=r"through a schema.*Use dperm\.sklearn\.load_model\(path\)"):
+        with pytest.raises(ModelFormatError, match=r"encoded by a schema.*Use dperm\.sklearn\.load_model\(path\)"):
             kind.load(tmp_path / "m")
 
 
@@ -105,7 +105,7 @@ def test_files_without_a_schema_still_load(model, tmp_path):
 def test_a_kind_that_is_no_model_is_refused(model, tmp_path, kind):
     save(model, tmp_path / "m")
     write_model(tmp_path / "m", replace(read_model(tmp_path / "m"), kind=kind))
-    with pytest.raises(ModelFormatError, match="does not know"):
+    with pytest.raises(ModelFormatError, match="unknown to this version"):
         load_model(tmp_path / "m")
 
 

@@ -18,6 +18,7 @@ from torch import nn
 
 from dperm import ApproxDP
 from dperm.accounting import MemoryBudget
+from dperm.data import labels as data_labels
 from dperm.errors import DataError, DataTypeError, LeakError, NotPrivateWarning, ParameterError, PublicAssumptionWarning
 from dperm.torch import PrivateTorchClassifier, public_classes
 
@@ -140,7 +141,7 @@ def test_other_modules_are_refused(module):
 
 def test_classes_that_are_not_declared_are_found_with_a_warning():
     X, y = data()
-    public_classes._warned.clear()
+    data_labels._warned.clear()
     with pytest.warns(PublicAssumptionWarning, match="classes were not declared"):
         model = classifier(classes=None).fit(X, y)
     assert public_classes.FOUND in model.record_.public["assumptions"]

@@ -88,7 +88,7 @@ def _directions(event: Event, adjacency: Adjacency) -> tuple[Composition, ...]:
 
 
 @dataclass(frozen=True)
-class ComposedProfile:
+class ComposedProfile(PrivacyProfile):
     """Privacy profile of a composition: a `PrivacyProfile` reporting also the engine used and the reason."""
 
     event: Event
@@ -155,14 +155,14 @@ class ComposedProfile:
 
 
 @dataclass(frozen=True)
-class CurveProfile:
+class CurveProfile(PrivacyProfile):
     """A `PrivacyProfile` reading its answers from a few contours or lattices (`dperm.accounting.curve`)."""
 
     profile: ComposedProfile
     readings: ProfileCurve = field(repr=False)
 
     @property
-    def adjacency(self) -> Adjacency:
+    def adjacency(self) -> Adjacency:  # type: ignore[override]  # read-only, as the fields of frozen profiles are
         """Adjacency of the underlying profile."""
         return self.profile.adjacency
 
@@ -203,7 +203,7 @@ class CurveProfile:
 
 
 @dataclass(frozen=True)
-class ReplaceOneReading:
+class ReplaceOneReading(PrivacyProfile):
     """An add/remove profile converted to replace-one by T4: delta(2 eps) <= (1 + e^eps) delta_add_remove(eps).
 
     The bound is valid but not tight. The brackets enclose this bound, not the exact replace-one profile.

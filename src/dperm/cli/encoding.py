@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dperm.data import PublicEncoder
-    from dperm.data.reading import Column
+    from dperm.data.tables import Column
 
 
 def features_of(encoder: "PublicEncoder", table: "Mapping[str, Column]") -> Any:

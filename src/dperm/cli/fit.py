@@ -225,7 +225,7 @@ def _require_chargeable(asked: "Problem", account: "Account | None") -> None:
 
     parameters.seed_of(asked.seed)
     if account is not None and math.isinf(asked.epsilon):
-        parameters.uncharged(account.ledger)
+        parameters.require_no_budget(account.ledger)
 
 
 def _learnt(

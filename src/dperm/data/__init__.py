@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bounded data: public bounds on features and labels, and the only way to make data that keep them."""
+"""Data with public bounds on features and labels, and readers of tables and files."""
 
 from dperm.data.columns import Categorical as Categorical
 from dperm.data.columns import Numeric as Numeric

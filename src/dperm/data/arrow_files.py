@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Parquet, Arrow and Feather files, by pyarrow, which is imported only here and only when one is read."""
+"""Parquet, Arrow and Feather files. pyarrow is imported only here, when such a file is read or written."""
 
 import importlib
 import os
@@ -15,9 +15,8 @@ from dperm.checks import shown
 from dperm.data.cells import as_classes, as_numbers
 from dperm.data.columns import Categorical, Numeric
 from dperm.data.files import Declared, Progress, Watch, require_columns
-from dperm.data.reading import Column
 from dperm.data.schema import TargetSchema
-from dperm.data.tables import column
+from dperm.data.tables import Column, column
 from dperm.errors import DataError, ParameterError
 
 PARQUET = (".parquet", ".pq")
@@ -26,12 +25,12 @@ BLOCK = 2**20
 
 @dataclass(frozen=True)
 class ArrowFile:
-    """A Parquet, Arrow or Feather file."""
+    """Parquet, Arrow or Feather file, read by `read_table`."""
 
     path: Path
 
     def types(self) -> dict[str, str]:
-        """The names and types in the file's schema; neither values nor dictionaries are read."""
+        """Return the names and types in the file's schema, without reading values or dictionaries."""
         require_pyarrow()
         with open(self.path, "rb") as file:
             schema = self._understood(lambda: self._source(file).schema)
@@ -39,9 +38,9 @@ class ArrowFile:
         return {field.name: _kind(field.type) for field in schema}
 
     def read(self, declared: Declared, progress: Progress, watch: Watch | None = None) -> dict[str, Column]:
-        """The declared columns, one after the other, all from the file that was opened first.
+        """Return the declared columns, all from the same open file.
 
-        To be watched the file is read twice, and a change in between is refused. pyarrow reads from several places.
+        pyarrow reads from several places, so a file with ``watch`` is read twice. A change in between is refused.
         """
         require_pyarrow()
         found: dict[str, Column] = {}
@@ -57,7 +56,8 @@ class ArrowFile:
                 found[name] = _checked(name, known, column({name: values}, name))
                 progress((place + 1) / len(declared))
             if _state(file) != before:
-                raise DataError(f"{self.path} was changed while it was read. Try again when nobody writes to it.")
+                problem = f"{self.path} was changed while it was read."
+                raise DataError(problem, remedy="Try again when nobody writes to it.")
         return found
 
     def _source(self, file: BinaryIO) -> "_ParquetSource | _ArrowSource":
@@ -66,7 +66,7 @@ class ArrowFile:
         return _ArrowSource(file)
 
     def _understood(self, work: Callable[[], Any]) -> Any:
-        """What ``work`` returns; what pyarrow says about a damaged file is not repeated, nor kept as a context."""
+        """Return the result of ``work``; errors of pyarrow are neither repeated nor kept as a context."""
         arrow = _pyarrow("pyarrow")
         with suppress(arrow.ArrowException, OSError):
             return work()
@@ -75,13 +75,13 @@ class ArrowFile:
 
 
 def _state(file: BinaryIO) -> tuple[int, int, int]:
-    """What tells that a file was written to."""
+    """Return inode, size and modification time, which change when a file is written."""
     found = os.fstat(file.fileno())
     return found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _watched(file: BinaryIO, watch: Watch | None) -> None:
-    """Show the whole content to ``watch``, and go back to the beginning."""
+    """Pass the whole content to ``watch``, and return to the beginning."""
     while watch is not None and (block := file.read(BLOCK)):
         watch(block)
     file.seek(0)
@@ -101,9 +101,9 @@ class _ParquetSource:
 
 @dataclass(frozen=True)
 class _ArrowSource:
-    """An Arrow or Feather file, or a stream in a file, from which each column is read by itself.
+    """Arrow or Feather file, or a stream in a file, with each column read separately.
 
-    It is not mapped into memory: what is written to the file later must not change what was checked.
+    The file is not mapped into memory, because later writes would change checked values.
     """
 
     file: BinaryIO
@@ -125,12 +125,12 @@ class _ArrowSource:
 
 
 def require_pyarrow() -> None:
-    """Refuse if pyarrow is not installed."""
+    """Raise ParameterError if pyarrow is not installed."""
     _pyarrow("pyarrow")
 
 
 def as_bytes(columns: Mapping[str, list[Any]], path: Path) -> bytes:
-    """A table as the content of a file of this name: Parquet, or Arrow (which Feather is)."""
+    """Return a table as file content: Parquet or Arrow (also for Feather), by the suffix of ``path``."""
     arrow = _pyarrow("pyarrow")
     table, sink = arrow.table(dict(columns)), arrow.BufferOutputStream()
     if path.suffix.lower() in PARQUET:
@@ -146,13 +146,13 @@ def _pyarrow(name: str) -> Any:
         return importlib.import_module(name)
     except ImportError:
         raise ParameterError(
-            "Parquet, Arrow and Feather files are read and written by pyarrow, which is not installed: pip install "
-            "'dperm[files]'. CSV files need nothing."
+            "Parquet, Arrow and Feather files are read and written by pyarrow, which is not installed.",
+            remedy="Run pip install 'dperm[files]', or use a CSV file.",
         ) from None
 
 
 def _kind(found: Any) -> str:
-    """What a type of Arrow holds, in a word; none if it holds gaps alone, as whatever is declared may do."""
+    """Return "number", "text", "truth" or "other" for an Arrow type; "" for a type of missing values alone."""
     types = _pyarrow("pyarrow.types")
     if types.is_null(found):
         return ""
@@ -167,25 +167,24 @@ def _kind(found: Any) -> str:
 
 
 def _require_kind(name: str, known: object, kind: str) -> None:
-    """Refuse a column by its type alone, which is public."""
+    """Check that the type of a column, which is public, fits its declaration."""
     numeric = isinstance(known, Numeric) or (isinstance(known, TargetSchema) and known.classes is None)
     if kind == "other":
-        raise DataError(
-            f"column {shown(name)} must be of a type of numbers, text or truth values. Convert dates first."
-        )
+        problem = f"column {shown(name)} must be of a type of numbers, text or truth values."
+        raise DataError(problem, remedy="Convert dates first.")
     if numeric and kind == "text":
         raise DataError(f"column {shown(name)} must hold numbers, as it is declared, and its type in the file is text.")
 
 
 def _without_empty_text(values: Column, known: Categorical) -> Column:
-    """Empty text is missing, as an empty cell of a CSV file is, unless it is declared."""
+    """Make empty text missing, as in CSV files, unless it is a declared category."""
     if values.dtype == object and "" not in known.categories:
         values[values == ""] = None
     return values
 
 
 def _checked(name: str, known: object, values: Column) -> Column:
-    """The target as declared; other columns are the encoder's to check."""
+    """Return a column, with the target checked against its declaration. The encoder checks other columns."""
     if isinstance(known, Categorical):
         return _without_empty_text(values, known)
     if not isinstance(known, TargetSchema):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Blocks of rows, dense or sparse, scaled column by column: X is read where it lies, never copied as a whole."""
+"""Blocks of dense or sparse rows with scaled columns. X is never copied as a whole."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -14,47 +14,47 @@ from dperm.data.arrays import Floats, Mask
 from dperm.data.space import FeatureSpace
 
 CELLS = 2**17
-"""Cells of a dense block: it stays in a processor's cache while it is used twice."""
+"""Cells of a dense block, which stays in a processor's cache between its two uses."""
 HEIGHTS = (256, 2048)
 SPARSE_HEIGHT = 2**12
 LARGE = 1e100
-"""Rows longer than this are scaled down before they meet coefficients, so that nothing overflows or underflows."""
+"""Norm above which rows are scaled down before products with coefficients, to avoid overflow and underflow."""
 INFINITE = "infinite values (inf) or numbers beyond 1.8e+308, the largest double"
-"""What messages call cells that are infinite as doubles."""
+"""Description of cells that are infinite as doubles, for messages."""
 SHRINK = 2.0**-600
-"""Long rows are multiplied by this before they are measured: no square overflows, nor underflows if it matters."""
+"""Factor for long rows before their norm is computed, so that squares do not overflow."""
 
 
 class RowBlocks(ABC):
-    """Rows as blocks of doubles with scaled columns; row factors and the constant column are somebody else's."""
+    """Rows as blocks of doubles with scaled columns, before row factors and the constant column are applied."""
 
     space: FeatureSpace
 
     @property
     @abstractmethod
     def count(self) -> int:
-        """Number of rows."""
+        """Number of rows of X."""
 
     @property
     @abstractmethod
     def height(self) -> int:
-        """Rows per block."""
+        """Number of rows per block."""
 
     @abstractmethod
     def raw(self, start: int, stop: int) -> Any:
-        """Rows as they are given: a view, nothing scaled."""
+        """Return a view of the given rows, without scaling."""
 
     @abstractmethod
     def scaled(self, start: int, stop: int, bad: Mask | None = None) -> Any:
-        """Rows with columns clipped and scaled to [-1, 1] where there are bounds; rows marked ``bad`` are zero."""
+        """Return rows with columns clipped and scaled to [-1, 1] if there are bounds; rows marked ``bad`` are zero."""
 
     @abstractmethod
     def at(self, places: NDArray[np.int64]) -> "RowBlocks":
-        """The rows at these places, in their order: a copy of these rows alone."""
+        """Return a copy of the rows at these places, in their order."""
 
     @abstractmethod
     def lengths(self, start: int, stop: int) -> Floats:
-        """L2 norms of the scaled rows; NaN where a row is not finite, infinite where only its square is not."""
+        """Return L2 norms of the scaled rows: NaN if a row is not finite, infinite if only its square overflows."""
 
 
 @dataclass(frozen=True)
@@ -66,21 +66,21 @@ class DenseRows(RowBlocks):
 
     @property
     def count(self) -> int:
-        """Number of rows."""
+        """Number of rows of X."""
         return int(self.array.shape[0])
 
     @property
     def height(self) -> int:
-        """A block fits into the cache."""
+        """Rows per block, so that a block fits into the cache."""
         low, high = HEIGHTS
         return min(max(CELLS // self.space.dim, low), high)
 
     def raw(self, start: int, stop: int) -> NDArray[Any]:
-        """A view."""
+        """Return a view of the array."""
         return self.array[start:stop]
 
     def scaled(self, start: int, stop: int, bad: Mask | None = None) -> Floats:
-        """A view where nothing has to be done."""
+        """Return scaled rows; a view if there are no bounds and no bad rows."""
         rows = np.asarray(self.array[start:stop], dtype=np.float64)
         if self.space.bounds is not None:
             rows = self._to_unit(rows)
@@ -89,7 +89,7 @@ class DenseRows(RowBlocks):
         return rows
 
     def at(self, places: NDArray[np.int64]) -> "DenseRows":
-        """As numpy picks them."""
+        """Return a copy of the rows at these places."""
         return DenseRows(self.array[places], self.space)
 
     def _to_unit(self, rows: Floats) -> Floats:
@@ -97,12 +97,12 @@ class DenseRows(RowBlocks):
         if center is None and scale is None:
             return np.clip(rows, -1.0, 1.0)
         shifted = rows - center if center is not None else rows.copy()
-        with np.errstate(over="ignore"):  # infinite becomes 1
+        with np.errstate(over="ignore"):  # infinities become 1
             shifted *= 1.0 if scale is None else scale
         return np.clip(shifted, -1.0, 1.0, out=shifted)
 
     def lengths(self, start: int, stop: int) -> Floats:
-        """By one pass over the rows; an entry that is not finite shows in its row."""
+        """Return the norms in one pass; a row with an entry that is not finite has the norm NaN."""
         rows = np.asarray(self.array[start:stop], dtype=np.float64)
         lengths = row_lengths(rows if self.space.bounds is None else self._to_unit(rows))
         if self.space.bounds is not None or not np.isfinite(lengths).all():
@@ -112,42 +112,42 @@ class DenseRows(RowBlocks):
 
 @dataclass(frozen=True)
 class SparseRows(RowBlocks):
-    """Rows of a compressed sparse row matrix; columns are scaled without a shift."""
+    """Rows of a compressed sparse row matrix, with columns scaled without a shift."""
 
     array: Any
     space: FeatureSpace
 
     @property
     def count(self) -> int:
-        """Number of rows."""
+        """Number of rows of X."""
         return int(self.array.shape[0])
 
     @property
     def height(self) -> int:
-        """Few blocks: each costs a pass over the coefficients."""
+        """Rows per block; larger than for dense rows, since each block costs a pass over the coefficients."""
         return SPARSE_HEIGHT
 
     def raw(self, start: int, stop: int) -> Any:
-        """A matrix on views of the three arrays."""
+        """Return a matrix on views of the three arrays."""
         return self._with(start, stop, self._data(start, stop))
 
     def scaled(self, start: int, stop: int, bad: Mask | None = None) -> Any:
-        """As for dense rows; zeros stay zeros."""
+        """Return scaled rows; zeros stay zeros."""
         data = np.asarray(self._data(start, stop), dtype=np.float64)
         if self.space.bounds is not None:
             scale = 1.0 if self.space.scale is None else self.space.scale[self._columns(start, stop)]
-            with np.errstate(over="ignore"):  # infinite becomes 1
+            with np.errstate(over="ignore"):  # infinities become 1
                 data = np.clip(data * scale, -1.0, 1.0)
         if bad is not None and bad.any():
             data = np.where(np.repeat(bad, self._counts(start, stop)), 0.0, data)
         return self._with(start, stop, data)
 
     def at(self, places: NDArray[np.int64]) -> "SparseRows":
-        """As scipy picks them."""
+        """Return a copy of the rows at these places."""
         return SparseRows(self.array[places], self.space)
 
     def lengths(self, start: int, stop: int) -> Floats:
-        """As for dense rows."""
+        """Return the norms; a row with an entry that is not finite has the norm NaN."""
         lengths = row_lengths(self.scaled(start, stop))
         odd = ~np.isfinite(self._data(start, stop))
         lengths[_row_sums(odd.astype(np.float64), self._counts(start, stop)) > 0] = np.nan
@@ -174,7 +174,7 @@ class SparseRows(RowBlocks):
 
 
 def row_lengths(rows: Any) -> Floats:
-    """L2 norms of dense or sparse rows; infinite where a square is."""
+    """Return L2 norms of dense or sparse rows, infinite if a square overflows."""
     with np.errstate(over="ignore"):
         if isinstance(rows, np.ndarray):
             return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)), dtype=np.float64)
@@ -182,7 +182,7 @@ def row_lengths(rows: Any) -> Floats:
 
 
 def row_multiples(rows: Any, factors: Floats) -> Any:
-    """Each row times its factor, dense or sparse."""
+    """Return each dense or sparse row times its factor."""
     if isinstance(rows, np.ndarray):
         return rows * factors[:, np.newaxis]
     multiples = rows.copy()
@@ -191,18 +191,18 @@ def row_multiples(rows: Any, factors: Floats) -> Any:
 
 
 def _row_sums(entries: Floats, counts: NDArray[Any]) -> Floats:
-    """Sums over stored entries, of which row i has ``counts[i]``."""
+    """Return the sums over stored entries, where row i has ``counts[i]`` of them."""
     places = np.repeat(np.arange(len(counts)), counts)
     return np.asarray(np.bincount(places, weights=entries, minlength=len(counts)), dtype=np.float64)
 
 
-def odd_columns(rows: Any) -> list[int]:
-    """The columns that hold NaN or infinities, of dense or sparse rows."""
+def nonfinite_columns(rows: Any) -> list[int]:
+    """Return the places of columns with NaN or infinities, in dense or sparse rows."""
     if isinstance(rows, np.ndarray):
         return [int(place) for place in np.flatnonzero(~np.isfinite(rows).all(axis=0))]
     return [int(place) for place in np.unique(rows.indices[~np.isfinite(rows.data)])]
 
 
-def column_in_words(place: int, names: Sequence[str] | None) -> str:
-    """A column as messages call it: by its name if it has one."""
+def column_description(place: int, names: Sequence[str] | None) -> str:
+    """Return "column" with its name, or with its place if there are no names."""
     return f"column {names[place]!r}" if names is not None else f"column {place}"

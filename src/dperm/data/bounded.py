@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Data that keep their public bounds. Make them with `enforce`: nothing else reads the rows to bound them."""
+"""Data within their public bounds, made by `enforce` alone."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,22 +18,23 @@ from dperm.data.blocks import (
     DenseRows,
     RowBlocks,
     SparseRows,
-    column_in_words,
-    odd_columns,
+    column_description,
+    nonfinite_columns,
     row_lengths,
     row_multiples,
 )
 from dperm.data.space import FeatureSpace
-from dperm.data.targets import Codes, Target, Targets
+from dperm.data.targets import DROP, Codes, Target, Targets
 from dperm.errors import DataError, ParameterError
+from dperm.presentation.spelling import arg
 
 INVALID = ("raise", "drop")
 
 
 class Block(NamedTuple):
-    """Some rows: the bounded row i is (factors[i] * x[i], constant), of norm ``lengths[i]``.
+    """Block of rows: the bounded row i is (factors[i] * x[i], constant), of norm ``lengths[i]``.
 
-    ``targets`` are what the losses see of the labels; ``weights`` is 0 for a record that does not count.
+    ``targets`` are the labels in the form for losses; ``weights`` is 0 for an invalid record.
     """
 
     x: Any
@@ -47,8 +48,13 @@ class Block(NamedTuple):
 class BoundedData:
     """Rows within the radius of their `FeatureSpace`, with labels as codes of their `Target`.
 
-    X stays where it is: a row's factor min(1, norm / ||x||) is applied in passing, block by block. Besides X there are
-    one double and one code for each row. X must not change until the run has ended: norms were taken from what it held.
+    X is not copied: the factor min(1, norm / ||x||) of a row is applied block by block. Besides X, memory holds one
+    double and one code for each row. X must not change until the run has ended, because norms were computed before.
+
+    Notes
+    -----
+    *Guarantees.* Every row of every block has norm at most ``space.radius``, and every target is within the range of
+    ``target``, whatever the data are (T44, T54). Invalid records have weight 0.
     """
 
     space: FeatureSpace
@@ -60,7 +66,7 @@ class BoundedData:
 
     @property
     def rows(self) -> int:
-        """Number of rows; private under add/remove."""
+        """Number of rows, which is private under add/remove."""
         return self.source.count
 
     @property
@@ -70,21 +76,21 @@ class BoundedData:
 
     @property
     def height(self) -> int:
-        """Rows per block."""
+        """Number of rows per block."""
         return self.source.height
 
     def blocks(self, stride: int = 1) -> Iterator[Block]:
-        """Every ``stride``-th block of rows: which ones does not depend on what they hold."""
+        """Yield every ``stride``-th block of rows; the choice does not depend on the data."""
         for start in range(0, self.rows, self.height * stride):
             yield self.block(start, min(start + self.height, self.rows))
 
     def stride_for(self, rows: int) -> int:
-        """The largest stride at which blocks with at least ``rows`` rows remain, all of them among at least four."""
+        """Return the largest stride that leaves at least four blocks and at least ``rows`` rows."""
         blocks = self.rows // self.height
         return max(1, blocks // max(4, -(-rows // self.height)))
 
     def block(self, start: int, stop: int) -> Block:
-        """The rows from ``start`` to ``stop``."""
+        """Return the rows from ``start`` to ``stop`` as a block."""
         norms = self.norms[start:stop]
         bad = None if self.bad is None else self.bad[start:stop]
         x = self.source.scaled(start, stop, bad)
@@ -94,12 +100,12 @@ class BoundedData:
         return Block(x, factors, lengths, *self.target.targets(self.codes[start:stop]))
 
     def at(self, places: NDArray[np.int64]) -> "BoundedData":
-        """Bounded data of the rows at these places, in their order: a copy of these rows alone."""
+        """Return bounded data of the rows at these places, in their order, as a copy of these rows."""
         bad = None if self.bad is None else self.bad[places]
         return replace(self, source=self.source.at(places), codes=self.codes[places], norms=self.norms[places], bad=bad)
 
     def sizes(self, norms: Floats) -> tuple[Floats, Floats]:
-        """Row factors, and the lengths of the bounded rows with their constant."""
+        """Return row factors, and the norms of the bounded rows with their constant."""
         if self.space.norm is None:
             return np.ones_like(norms), np.sqrt(norms * norms + self.space.constant**2)
         inside = np.minimum(norms, self.space.norm)
@@ -107,7 +113,7 @@ class BoundedData:
         return factors, np.sqrt(inside * inside + self.space.constant**2)
 
     def _shortened(self, x: Any, norms: Floats, factors: Floats) -> Any:
-        """The rows times their factors, where the norm of one, its factor or a product might leave the doubles."""
+        """Return rows times their factors, without overflow in norms, factors and products."""
         is_long = norms > LARGE
         x = row_multiples(x, np.where(is_long, SHRINK, 1.0))
         return row_multiples(x, np.divide(self.space.norm or 0.0, row_lengths(x), out=factors.copy(), where=is_long))
@@ -123,7 +129,7 @@ def enforce(
     names: Sequence[str] | None = None,
     most_rows: int = 2**31,
 ) -> BoundedData:
-    """``X`` and ``y`` as bounded data (T44, T54); a row that cannot be bounded raises, or contributes nothing.
+    """Return ``X`` and ``y`` as bounded data (T44, T54).
 
     Parameters
     ----------
@@ -136,17 +142,41 @@ def enforce(
     target
         Public shape of the labels.
     invalid
-        "raise", or "drop": a row with NaN, infinities or a label that ``target`` does not allow adds 0 to every sum,
-        which is within what a record may add, so the guarantee covers it.
+        "raise" refuses rows with NaN, infinities or labels outside ``target``. "drop" makes them add 0 to every sum.
+        Zero is within the bound on a record's contribution, so the guarantee covers it.
     names
         Names of the columns, for messages.
     most_rows
         Public limit on the number of rows.
 
+    Returns
+    -------
+    BoundedData
+        Data whose rows and labels satisfy their public bounds.
+
     Raises
     ------
     DataError
-        If the data break a rule: with the column and the rule, and nothing about values, rows or counts.
+        If the data break a rule. The message names the column and the rule, and no value, row or count.
+    ParameterError
+        If a public argument is invalid, or sparse ``X`` has bounds that are not symmetric.
+
+    Notes
+    -----
+    *Guarantees.* Each record is bounded on its own: replacing, adding or removing one record changes one row, one norm
+    and one code.
+
+    *Edge cases.*
+
+    =======================  =======================================================================
+    input                    result
+    =======================  =======================================================================
+    NaN or infinite entry    DataError, or weight 0 with ``invalid="drop"``; clipping does not hide it.
+    entry beyond its bounds  Clipped to the nearer bound.
+    row longer than norm     Scaled down to ``space.norm``, also if its square overflows.
+    label outside target     DataError, or weight 0 with ``invalid="drop"``; numbers are clipped.
+    no rows                  DataError.
+    =======================  =======================================================================
     """
     invalid_rows(invalid)
     labels = _labels(y)
@@ -163,26 +193,28 @@ def enforce(
 
 
 def invalid_rows(invalid: object) -> str:
-    """``invalid``, if it is "raise" or "drop"."""
+    """Return ``invalid``; raise ParameterError unless it is "raise" or "drop"."""
     if invalid not in INVALID:
-        raise ParameterError(f'invalid must be "raise" or "drop", got {shown(invalid)}.')
+        raise ParameterError(argument="invalid", rule='must be "raise" or "drop"', got=shown(invalid))
     return str(invalid)
 
 
 def too_many_rows(most: int) -> DataError:
-    """The refusal of more rows than a plan allows."""
+    """Return the error for more rows than a plan allows."""
     return DataError(
-        f"X has more rows than the public limit {most:,} of this plan, for which rounding errors were bounded. "
-        f"Declare a larger n."
+        f"X has more rows than the public limit {most:,} of this plan, for which rounding errors were bounded.",
+        remedy=f"Declare a larger {arg('n')}.",
     )
 
 
 def _labels(y: object) -> NDArray[Any]:
-    """``y``, if it is an array: numpy would read all items of a list as what the oddest of them is."""
+    """Return ``y``; raise ParameterError unless it is an array. numpy would give all items of a list one type."""
     if not isinstance(y, np.ndarray) or isinstance(y, np.ma.MaskedArray):
         raise ParameterError(
-            "y must be a numpy array without a mask. Give a list of numbers as np.array(y, dtype=float), a list of "
-            "other labels as np.array(y, dtype=object)."
+            argument="y",
+            rule="must be a numpy array without a mask",
+            remedy="Give a list of numbers as np.array(y, dtype=float), a list of other labels as "
+            "np.array(y, dtype=object).",
         )
     return y
 
@@ -194,15 +226,16 @@ def _source(X: Any, space: FeatureSpace) -> RowBlocks:
         return DenseRows(X, space)
     if space.center is not None:
         raise ParameterError(
-            "bounds of sparse X must be symmetric, low = -high: anything else would shift zeros and fill the matrix. "
-            "Give symmetric bounds, feature_norm, or dense X."
+            "bounds of sparse X must be symmetric, low = -high: anything else would shift zeros and fill the matrix.",
+            remedy=f"Give symmetric {arg('bounds')}, {arg('feature_norm')}, or dense X.",
         )
     if X.format != "csr":
-        raise ParameterError(f"X must be an array or a CSR matrix, got a sparse matrix in {X.format} format.")
+        got = f"a sparse matrix in {X.format} format"
+        raise ParameterError(argument="X", rule="must be an array or a CSR matrix", got=got)
     rows = SparseRows(X, space)
     starts = range(0, rows.count, rows.height)
     if not all(rows.raw(start, start + rows.height).has_canonical_format for start in starts):
-        rows = SparseRows(X.copy(), space)  # an entry in pieces has another norm than its pieces
+        rows = SparseRows(X.copy(), space)  # the norm of a row needs the sums of duplicate entries
         rows.array.sum_duplicates()
     return rows
 
@@ -218,7 +251,7 @@ def _check_shapes(source: RowBlocks, labels: NDArray[Any], most: int) -> None:
 
 
 def _norms(source: RowBlocks) -> tuple[Floats, Mask]:
-    """Norms of the rows with scaled columns, infinite if they overflow, and which rows are not finite."""
+    """Return norms of the rows with scaled columns, infinite on overflow, and a mask of rows that are not finite."""
     norms = np.empty(source.count)
     bad = np.zeros(source.count, dtype=np.bool_)
     for start in range(0, source.count, source.height):
@@ -229,23 +262,25 @@ def _norms(source: RowBlocks) -> tuple[Floats, Mask]:
 
 
 def _refuse(source: RowBlocks, bad: Mask, names: Sequence[str] | None) -> None:
-    """Raise for rows that are not finite, naming the column."""
+    """Raise DataError for rows that are not finite, naming the column."""
     if bad.any():
         raise DataError(
-            f"X must be finite, but {_odd_column(source, names)} has NaN, {INFINITE}. Replace them by public "
-            f'constants, or give invalid="drop" to leave such rows out.'
+            f"X must be finite, but {_first_nonfinite(source, names)} has NaN, {INFINITE}.",
+            remedy=f"Replace them by public constants, or give {DROP} to leave such rows out.",
         )
 
 
 def _refuse_labels(target: Target, codes: Codes) -> None:
     if not target.counts(codes).all():
-        raise DataError(f'{target.rule}, or give invalid="drop" to leave other rows out.')
+        problem, _, remedy = target.rule.rpartition(". ")
+        remedy = f"{remedy}, or give {DROP} to leave other rows out."
+        raise DataError(f"{problem}.", remedy=remedy)
 
 
-def _odd_column(source: RowBlocks, names: Sequence[str] | None) -> str:
-    """The first column that is not finite, by its name."""
-    odd = source.space.dim
+def _first_nonfinite(source: RowBlocks, names: Sequence[str] | None) -> str:
+    """Return a description of the first column that is not finite."""
+    first = source.space.dim
     for start in range(0, source.count, source.height):
         entries = source.raw(start, min(start + source.height, source.count))
-        odd = min([odd, *odd_columns(entries)])
-    return column_in_words(odd, names)
+        first = min([first, *nonfinite_columns(entries)])
+    return column_description(first, names)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""One cell of a text file at a time, read by what is declared of its column: no cell changes how another is read."""
+"""Readers of text cells, one for each kind of declared column. No cell changes how another is read."""
 
 import math
 from collections.abc import Sequence
@@ -14,38 +14,38 @@ from numpy.typing import NDArray
 
 from dperm.checks import shown
 from dperm.data.columns import AnyColumn, Numeric
-from dperm.data.reading import Column
 from dperm.data.schema import TargetSchema
+from dperm.data.tables import Column
 from dperm.errors import DataError
 
 MISSING = frozenset(("", "na", "nan", "null"))
-"""Cells that stand for something missing, in any case of letters, unless they are declared as a category."""
+"""Texts of missing values, in upper or lower case, unless declared as a category."""
 UNDERSCORE = "_"
-"""Python takes 1_000 for a number; in a table it is a name or a slip."""
+"""Character refused in numbers: Python reads 1_000 as a number, but in a table it is a name or an error."""
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 
-class Cells(Protocol):
-    """How the cells of a column are read."""
+class CellReader(Protocol):
+    """Reader of the cells of a column."""
 
     def read(self, name: str, cells: Sequence[str]) -> Column:
-        """Some cells of the column of this name, one entry each.
+        """Return the entries of some cells of the column ``name``.
 
         Raises
         ------
         DataError
-            If a cell breaks a rule: with the column and the rule, and nothing about the cell.
+            If a cell breaks a rule. The message names the column and the rule, and nothing of the cell.
         """
 
 
 @dataclass(frozen=True)
 class NumberCells:
-    """Numbers as Python writes them, true and false as 1 and 0, NaN for what is missing."""
+    """Reader of numbers in Python's notation, true and false as 1 and 0, and missing values as NaN."""
 
     rule: str = "as it is declared with low and high"
 
     def read(self, name: str, cells: Sequence[str]) -> Column:
-        """Doubles."""
+        """Return doubles, NaN for missing values."""
         with suppress(ValueError):
             if UNDERSCORE not in "".join(cells):
                 return np.array(list(map(float, cells)))
@@ -53,22 +53,24 @@ class NumberCells:
         if None in numbers:
             raise DataError(
                 f"column {shown(name)} must hold numbers, {self.rule}: 12, -0.5 or 1e3, without units or thousands "
-                f"separators. Empty cells, NA, NaN and null are missing ones."
+                "separators.",
+                remedy="Empty cells, NA, NaN and null are missing ones.",
             )
         return np.array(numbers, dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class CategoryCells:
-    """Declared values; None for what is missing; anything else as it stands, which the encoder refuses or pools.
+    """Reader of declared categories, with None for missing values.
 
-    A cell is the category whose text it is; where categories are numbers, also the one that it equals as a number.
+    Undeclared text is returned unchanged, for the encoder to refuse or pool. A cell matches the category of the same
+    text. Where categories are numbers, it also matches the category of equal value.
     """
 
     categories: tuple[Any, ...]
 
     def read(self, name: str, cells: Sequence[str]) -> Column:
-        """Objects."""
+        """Return an array of categories, undeclared texts and None."""
         known = self._known
         found = np.empty(len(cells), dtype=object)
         found[:] = [known[cell] if cell in known else self._other(cell) for cell in cells]
@@ -76,7 +78,7 @@ class CategoryCells:
 
     @cached_property
     def _known(self) -> dict[str, str | float]:
-        """Categories by their text; text comes before numbers that are written alike."""
+        """Categories by their text; text takes precedence over numbers of the same spelling."""
         numbers = {str(value): float(value) for value in self.categories if not isinstance(value, str)}
         return numbers | {value: value for value in self.categories if isinstance(value, str)}
 
@@ -93,39 +95,46 @@ class CategoryCells:
 
 @dataclass(frozen=True)
 class ClassCells:
-    """Labels of declared classes, as declared."""
+    """Reader of labels from a set of declared classes."""
 
     classes: tuple[Any, ...]
 
     def read(self, name: str, cells: Sequence[str]) -> Column:
-        """Objects, of which each is one of the classes."""
+        """Return an array of declared classes."""
         return as_classes(name, CategoryCells(self.classes).read(name, cells), self.classes)
 
 
 @dataclass(frozen=True)
 class RangeCells:
-    """Finite numbers to predict."""
+    """Reader of finite numbers to predict."""
 
     def read(self, name: str, cells: Sequence[str]) -> Column:
-        """Doubles."""
+        """Return finite doubles, one for each cell."""
         return as_numbers(name, NumberCells("as the target has a range").read(name, cells))
 
 
-def cells_of(declared: AnyColumn | TargetSchema) -> Cells:
-    """How cells of a column are read of which this is declared."""
+def cell_reader(declared: AnyColumn | TargetSchema) -> CellReader:
+    """Return the reader for a declared column or target."""
     if isinstance(declared, TargetSchema):
         return RangeCells() if declared.classes is None else ClassCells(declared.classes)
     return NumberCells() if isinstance(declared, Numeric) else CategoryCells(tuple(declared.categories))
 
 
 def as_classes(name: str, values: Column, classes: tuple[Any, ...]) -> NDArray[Any]:
-    """The declared class that each value is; text and numbers differ."""
+    """Return the declared class of each value; text and numbers differ.
+
+    Raises
+    ------
+    DataError
+        If a value is no declared class.
+    """
     by_key = {value if isinstance(value, str) else float(value): value for value in classes}
     labels = [by_key.get(value) for value in values.tolist()]
     if None in labels:
         raise DataError(
             f"column {shown(name)} must hold the classes that the schema declares, in every record (text and numbers "
-            f"differ). Declare all that can occur, or correct the labels."
+            "differ).",
+            remedy="Declare all that can occur, or correct the labels.",
         )
     found = np.empty(len(labels), dtype=object)
     found[:] = labels
@@ -133,14 +142,14 @@ def as_classes(name: str, values: Column, classes: tuple[Any, ...]) -> NDArray[A
 
 
 def as_numbers(name: str, values: Column) -> NDArray[Any]:
-    """The values, if they are finite numbers."""
+    """Return the values; raise DataError unless all are finite numbers."""
     if values.dtype == object or not np.isfinite(values).all():
         raise DataError(f"column {shown(name)} must hold a finite number in every record, as the target has a range.")
     return values
 
 
 def _number(cell: str) -> float | None:
-    """The number that a cell holds; NaN if it is missing, None if it is something else."""
+    """Return the number in a cell; NaN if it is missing, None if it is no number."""
     word = cell.strip().casefold()
     if word in MISSING:
         return math.nan

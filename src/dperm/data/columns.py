@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is declared of a column, and the features that follow: a number scaled to [-1, 1], or one indicator a category.
+"""Declarations of columns, and their features: a number scaled to [-1, 1], or one indicator for each category.
 
-A declaration is checked by the encoder that it is given to, which knows the name of the column.
+`PublicEncoder` checks declarations, because it knows the column names for its messages.
 """
 
 import math
@@ -18,33 +18,34 @@ from dperm import checks
 from dperm.checks import shown
 from dperm.data.arrays import Floats, Mask
 from dperm.data.identity import same_text
-from dperm.data.reading import Column
+from dperm.data.tables import Column
 from dperm.errors import DataError, ParameterError
+from dperm.presentation.spelling import arg
 
 Places = NDArray[np.intp]
-"""For each record, which of a column's features is not zero."""
+"""For each record, the place of the nonzero feature among those of the column."""
 Category = str | bool | int | float
 
 LARGEST = 1e100
-"""The largest bound, as of a `FeatureSpace`."""
+"""Largest bound of a number, as in `FeatureSpace`."""
 MOST_EXACT = 2**53 - 1
-"""Larger integers become doubles where another record has a gap, and could then be equal to a neighbour."""
+"""Largest integer category. Larger ones lose digits where a missing value makes the column one of doubles."""
 _OUTSIDE, _GAP = -1, -2
-_PUBLIC = "It must be public: chosen from what is known of the question, not from the data."
+_PUBLIC = "It must be public: choose it from public knowledge, not from the data."
 
 
 @dataclass(frozen=True)
 class Numeric:
-    """A column of numbers, clipped to public bounds and mapped affinely from [low, high] to [-1, 1].
+    """Column of numbers, clipped to public bounds and mapped affinely from [low, high] to [-1, 1].
 
-    True and False are 1 and 0: they are declared ``Numeric(0, 1)``.
+    True and False are 1 and 0; declare ``Numeric(0, 1)`` for them.
 
     Attributes
     ----------
     low, high
-        Public bounds. Numbers beyond, infinities too, are moved to the nearer one.
+        Public bounds. Numbers beyond them, also infinities, are clipped to the nearer one.
     impute
-        The public number that stands for a missing one, within the bounds; without it, missing numbers are refused.
+        Public number within the bounds, used for missing ones. Without it, missing numbers are refused.
     """
 
     low: float
@@ -52,26 +53,34 @@ class Numeric:
     impute: float | None = None
 
     def checked(self, where: str) -> "Numeric":
-        """The same with plain floats, if it makes sense; ``where`` is what the user calls it."""
+        """Return the same declaration with plain floats; ``where`` is its name in messages.
+
+        Raises
+        ------
+        ParameterError
+            If the bounds are not finite and ordered, or ``impute`` lies outside of them.
+        """
         low, high = (
             checks.between(f"{where}.{end}", value, -LARGEST, LARGEST, _PUBLIC)
             for end, value in (("low", self.low), ("high", self.high))
         )
         if not high / 2 - low / 2 > 0:  # also where the difference is too small to divide by
-            raise ParameterError(f"{where}.low must be less than {where}.high, got {low!r} and {high!r}. {_PUBLIC}")
+            rule = f"must be less than {where}.high"
+            raise ParameterError(argument=f"{where}.low", rule=rule, got=f"{low!r} and {high!r}", remedy=_PUBLIC)
         if self.impute is None:
             return Numeric(low, high)
         remedy = "It stands for missing numbers, and lies within the bounds."
         return Numeric(low, high, checks.between(f"{where}.impute", self.impute, low, high, remedy))
 
     def features(self, name: str) -> tuple[str, ...]:
-        """The names of the features of a column of this name."""
+        """Return the feature names of the column ``name``."""
         return (name,)
 
     def entries(self, name: str, values: Column) -> tuple[Places, Floats]:
-        """For each record the place of the feature that is not zero, and its entry in [-1, 1]."""
+        """Return for each record the place of the nonzero feature, and its entry in [-1, 1]."""
         if values.dtype == object:
-            raise DataError(f"column {shown(name)} must hold numbers, as it is declared Numeric. Convert text first.")
+            problem = f"column {shown(name)} must hold numbers, as it is declared Numeric."
+            raise DataError(problem, remedy="Convert text first.")
         known = _without_gaps(name, np.isnan(values), values, self.impute)
         center, half = self.low / 2 + self.high / 2, self.high / 2 - self.low / 2
         scaled = (np.clip(known, self.low, self.high) - center) / half
@@ -80,20 +89,20 @@ class Numeric:
 
 @dataclass(frozen=True)
 class Categorical:
-    """A column of public categories: for each an indicator, 1 in the records that have it and 0 in the others.
+    """Column of public categories, each with an indicator: 1 in records of the category and 0 in others.
 
-    Text and numbers differ (``"1"`` is not ``1``); numbers of different types do not (``1``, ``1.0`` and ``True``), and
-    neither does text in different Unicode normal forms.
+    Text and numbers differ (``"1"`` is not ``1``). Numbers of different types (``1``, ``1.0`` and ``True``) and text in
+    different Unicode normal forms are equal.
 
     Attributes
     ----------
     categories
-        The public values, each once: strings, truth values or numbers.
+        Public values, each once: strings, truth values or numbers.
     impute
-        The category that stands for something missing; without it, missing values are refused.
+        Category used for missing values. Without it, missing values are refused.
     other
-        Whether all values that are not declared share one more indicator; if not, they are refused. Values of a kind
-        that no category has (numbers among text) are refused in any case.
+        Whether all undeclared values share one more indicator; otherwise they are refused. Values of another kind
+        than all categories, such as numbers among text, are always refused.
     """
 
     categories: Sequence[Category]
@@ -101,31 +110,40 @@ class Categorical:
     other: bool = False
 
     def checked(self, where: str) -> "Categorical":
-        """The same with plain values, if it makes sense; ``where`` is what the user calls it."""
-        given = self.categories if isinstance(self.categories, tuple | list) else ()
-        if not given:
-            rule = "a list or tuple of at least one category"
-            raise ParameterError(f"{where}.categories must be {rule}, got {shown(self.categories)}. {_PUBLIC}")
-        plain = tuple(_category(f"{where}.categories[{place}]", value) for place, value in enumerate(given))
+        """Return the same declaration with plain values; ``where`` is its name in messages.
+
+        Raises
+        ------
+        ParameterError
+            If there is no category, two are equal, or ``impute`` is none of them.
+        """
+        listed = self.categories if isinstance(self.categories, tuple | list) else ()
+        argument = f"{where}.categories"
+        if not listed:
+            rule = "must be a list or tuple of at least one category"
+            raise ParameterError(argument=argument, rule=rule, got=shown(self.categories), remedy=_PUBLIC)
+        plain = tuple(_category(f"{argument}[{place}]", value) for place, value in enumerate(listed))
         if len({_key(value) for value in plain}) < len(plain):
             raise ParameterError(
-                f"{where}.categories must be different values. 1, 1.0 and True are the same, and so is text that "
-                "differs only in its Unicode normal form."
+                argument=argument,
+                rule="must be different values",
+                remedy="1, 1.0 and True are the same, and so is text that differs only in its Unicode normal form.",
             )
         if not isinstance(self.other, bool):
-            raise ParameterError(f"{where}.other must be True or False, got {shown(self.other)}.")
+            raise ParameterError(argument=f"{where}.other", rule="must be True or False", got=shown(self.other))
         impute = None if self.impute is None else _category(f"{where}.impute", self.impute)
         if impute is not None and _key(impute) not in map(_key, plain):
-            raise ParameterError(f"{where}.impute must be one of its categories, got {shown(impute)}. Add it to them.")
+            rule = "must be one of its categories"
+            raise ParameterError(argument=f"{where}.impute", rule=rule, got=shown(impute), remedy="Add it to them.")
         return replace(self, categories=plain, impute=impute)
 
     def features(self, name: str) -> tuple[str, ...]:
-        """The names of the features of a column of this name."""
+        """Return the feature names of the column ``name``."""
         others = (f"{name}=(other)",) if self.other else ()
         return (*(f"{name}={category}" for category in self.categories), *others)
 
     def entries(self, name: str, values: Column) -> tuple[Places, Floats]:
-        """For each record the place of its category, and the entry 1."""
+        """Return for each record the place of its category, and the entry 1."""
         if values.dtype == object:
             places = self._places(name, values.tolist())
         else:
@@ -150,11 +168,11 @@ class Categorical:
         return np.where(strange, len(self.categories), known)
 
     def _admit(self, name: str, kinds: set[type]) -> None:
-        """Refuse values outside the categories, unless all others have an indicator and they are of their kind."""
+        """Raise DataError for undeclared values, unless ``other`` is True and they are of the categories' kinds."""
         if not self.other:
             raise DataError(
-                f"column {shown(name)} has a value outside its declared categories (text and numbers differ). Declare "
-                "the category, or give other=True: all others then share one feature."
+                f"column {shown(name)} has a value outside its declared categories (text and numbers differ).",
+                remedy=f"Declare the category, or give {arg('other', True)}: all others then share one feature.",
             )
         if not kinds <= {type(_key(category)) for category in self.categories}:
             raise DataError(f"column {shown(name)} must be of the kind of its declared categories: text, or numbers.")
@@ -164,18 +182,19 @@ AnyColumn = Numeric | Categorical
 
 
 def _without_gaps(name: str, gaps: Mask, values: Any, impute: float | None) -> Any:
-    """``values`` with ``impute`` in its gaps."""
+    """Return ``values`` with missing ones replaced by ``impute``; raise DataError if it is None."""
     if not gaps.any():
         return values
     if impute is None:
         raise DataError(
-            f"column {shown(name)} has a missing value. Declare impute=, a public value that stands for missing ones."
+            f"column {shown(name)} has a missing value.",
+            remedy="Declare impute=, a public value that stands for missing ones.",
         )
     return np.where(gaps, impute, values)
 
 
 def _category(where: str, value: object) -> Category:
-    """A category as a plain string, truth value or number."""
+    """Return a category as a plain string, truth value or number."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, bool | np.bool_):
@@ -183,10 +202,11 @@ def _category(where: str, value: object) -> Category:
     rule, remedy = "text, True or False, or a finite number", "Make text of anything else."
     number = checks.real(where, value, rule=rule, remedy=remedy)
     if not abs(number) <= MOST_EXACT:
-        raise ParameterError(f"{where} must be less than 2^53 in magnitude, or text: larger numbers are not exact.")
+        rule = "must be less than 2^53 in magnitude, or text, because larger numbers are not exact"
+        raise ParameterError(argument=where, rule=rule)
     return int(number) if isinstance(value, int | np.integer) else number
 
 
 def _key(category: Category) -> str | float:
-    """A category as columns are read: text in normal form C, or a double."""
+    """Return the form in which columns hold a category: text in normal form C, or a double."""
     return same_text(category) if isinstance(category, str) else float(category)

@@ -1,9 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""CSV files: UTF-8, separated by commas, with a header. Cells are read by what is declared, never by inference."""
+"""CSV files in UTF-8, separated by commas, with a header. Declared types alone decide how cells are read."""
 
 import csv
 import io
+import os
 import re
 from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
@@ -15,46 +16,82 @@ from typing import Any, BinaryIO, TypeVar
 
 import numpy as np
 
-from dperm.data.cells import Cells, cells_of
-from dperm.data.csv_source import NulError, Source, without_nul
+from dperm.data.cells import CellReader, cell_reader
 from dperm.data.files import Declared, Progress, Watch, require_columns
-from dperm.data.reading import Column
+from dperm.data.tables import Column
 from dperm.errors import DataError
 
 ROWS = 2**13
-"""Records that are in memory as text at a time."""
+"""Number of records in memory as text at a time."""
 BUFFER = 2**20
 BLOCK = 2**12
 LONGEST_HEADER = 2**22
-"""Length of the line of names, at most: a file without line ends shall not fill the memory."""
+"""Largest length of the header line, so that a file without line ends cannot fill the memory."""
 Rows = Iterator[list[str]]
 Result = TypeVar("Result")
 
 
+class NulError(Exception):
+    """Raised for a file with a NUL byte."""
+
+
+class WatchedBytes(io.RawIOBase):
+    """Byte stream of a file without NUL bytes, which shows each block to ``watch`` and counts the bytes read."""
+
+    def __init__(self, file: io.FileIO, watch: Watch | None = None) -> None:
+        self._file, self._watch, self._done = file, watch, 0
+        self._size = os.fstat(file.fileno()).st_size
+
+    @property
+    def share(self) -> float:
+        """Share of the file that was read, from 0 to 1."""
+        return min(1.0, self._done / self._size) if self._size else 1.0
+
+    def readable(self) -> bool:
+        """Return True, as `io.BufferedReader` requires."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # the base class says bytes-like
+        """Fill the buffer from the file, and return the number of bytes."""
+        count = self._file.readinto(buffer) or 0
+        block = without_nul(bytes(buffer[:count]))
+        if self._watch is not None:
+            self._watch(block)
+        self._done += count
+        return count
+
+
+def without_nul(block: bytes) -> bytes:
+    """Return ``block``; raise NulError if it contains a NUL byte."""
+    if b"\0" in block:
+        raise NulError
+    return block
+
+
 @dataclass(frozen=True)
 class CsvFile:
-    """A CSV file."""
+    """CSV file with a header, read by `read_table`."""
 
     path: Path
 
     def types(self) -> dict[str, str]:
-        """The names in the header line; nothing below it is decoded, so the types are unknown."""
+        """Return the names in the header line, with unknown types; nothing below it is decoded."""
         with open(self.path, "rb") as file:
             names = self._understood(lambda: self._names(without_nul(_first_line(file)).decode()))
         require_columns(self.path, names, {})
         return dict.fromkeys(names, "")
 
     def read(self, declared: Declared, progress: Progress, watch: Watch | None = None) -> dict[str, Column]:
-        """The declared columns, some records at a time."""
+        """Return the declared columns, read some records at a time."""
         with self._opened(watch) as (source, text):
             return self._understood(lambda: self._read(source, text, declared, progress))
 
     def _read(
-        self, source: Source, text: io.TextIOWrapper, declared: Declared, progress: Progress
+        self, source: WatchedBytes, text: io.TextIOWrapper, declared: Declared, progress: Progress
     ) -> dict[str, Column]:
         names = self._names(_first_text(text))
         require_columns(self.path, names, declared)
-        wanted = {name: (names.index(name), cells_of(column)) for name, column in declared.items()}
+        wanted = {name: (names.index(name), cell_reader(column)) for name, column in declared.items()}
         pieces: dict[str, list[Column]] = {name: [] for name in declared}
         for rows in self._pieces(csv.reader(text, strict=True), len(names)):
             _read_piece(rows, wanted, pieces)
@@ -62,10 +99,10 @@ class CsvFile:
         return {name: _joined(found) for name, found in pieces.items()}
 
     @contextmanager
-    def _opened(self, watch: Watch | None) -> Iterator[tuple[Source, io.TextIOWrapper]]:
-        """The text of the file, and what knows how much of it was read."""
+    def _opened(self, watch: Watch | None) -> Iterator[tuple[WatchedBytes, io.TextIOWrapper]]:
+        """Open the file, and yield its bytes and its text."""
         with open(self.path, "rb", buffering=0) as file:
-            source = Source(file, watch)
+            source = WatchedBytes(file, watch)
             text = io.TextIOWrapper(io.BufferedReader(source, BUFFER), encoding="utf-8-sig", newline="")
             try:
                 yield source, text
@@ -73,10 +110,10 @@ class CsvFile:
                 text.detach()  # or it would close the file a second time, after an error
 
     def _understood(self, work: Callable[[], Result]) -> Result:
-        """What ``work`` returns; what is wrong with a file as CSV is said without its content.
+        """Return the result of ``work``, with errors about the format replaced by a DataError without content.
 
-        The error is raised after the one that it stems from was forgotten: as its context that would keep a part of
-        the file.
+        The DataError is raised outside of the ``except`` block: the original error, as its context, would keep a part
+        of the file.
         """
         try:
             return work()
@@ -93,15 +130,15 @@ class CsvFile:
         raise DataError(f"{self.path} must be {rule}")
 
     def _names(self, line: str) -> list[str]:
-        """The names in the header, which is one line: a quote that is not closed in it takes in no record."""
+        """Return the names in the header line. An open quote in it does not swallow a record."""
         if not line:
-            raise DataError(f"{self.path} is empty: it must begin with a line of column names.")
+            raise DataError(f"{self.path} must begin with a line of column names, and it is empty.")
         return next(csv.reader([line], strict=True))
 
     def _pieces(self, records: Rows, width: int) -> Iterator[list[list[str]]]:
-        """Some records at a time, all as wide as the header.
+        """Yield some records at a time, all as wide as the header.
 
-        Empty lines are no records, but where there is one column: there they are how a missing value is written.
+        Empty lines are skipped. In a file with one column they are missing values.
         """
         while rows := list(islice(records, ROWS)):
             widths = set(map(len, rows))
@@ -116,7 +153,7 @@ class CsvFile:
 
 
 def _first_line(file: BinaryIO) -> bytes:
-    """The first line that is not empty, without its end: a CR, an LF, or both, as for `io.TextIOWrapper`."""
+    """Return the first nonempty line without its end (CR, LF or both), as `io.TextIOWrapper` would read it."""
     found = bytearray(file.read(len(BOM_UTF8)).removeprefix(BOM_UTF8))
     while block := file.read(BLOCK):
         found += block
@@ -129,7 +166,7 @@ def _first_line(file: BinaryIO) -> bytes:
 
 
 def _first_text(text: io.TextIOWrapper) -> str:
-    """The same as text."""
+    """Return the first nonempty line of a text stream, without its end."""
     while line := text.readline(LONGEST_HEADER + 1):
         _require_short(line)
         if found := line.strip("\r\n"):
@@ -142,8 +179,10 @@ def _require_short(line: bytearray | str) -> None:
         raise csv.Error
 
 
-def _read_piece(rows: list[list[str]], wanted: dict[str, tuple[int, Cells]], pieces: dict[str, list[Column]]) -> None:
-    """Read the declared cells of some records, column by column."""
+def _read_piece(
+    rows: list[list[str]], wanted: dict[str, tuple[int, CellReader]], pieces: dict[str, list[Column]]
+) -> None:
+    """Read the declared cells of some records, and append them to ``pieces`` by column."""
     for name, (place, cells) in wanted.items():
         pieces[name].append(cells.read(name, [row[place] for row in rows]))
 

@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Tables of numbers, categories and gaps as bounded features, from public declarations alone."""
+"""Encoder of tables with numbers, categories and missing values as bounded features."""
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
 
-from dperm.checks import shown
-from dperm.data import encoder_json
+from dperm.checks import shortened, shown
 from dperm.data.arrays import Floats
 from dperm.data.columns import AnyColumn, Categorical, Numeric, Places
 from dperm.data.tables import columns
@@ -24,22 +24,33 @@ if TYPE_CHECKING:
 
 __all__ = ["Categorical", "Numeric", "PublicEncoder"]
 
+VERSION = 1
+_KINDS: dict[str, type[AnyColumn]] = {"numeric": Numeric, "categorical": Categorical}
+_TEXT = "text must be JSON written by PublicEncoder.to_json"
+
 
 @dataclass(frozen=True, eq=False)
 class PublicEncoder:
-    """Features in [-1, 1] from a table's declared columns: nothing is learnt from the data.
+    """Encoder of declared columns as features in [-1, 1]. Nothing is learnt from the data.
 
-    A `Numeric` column becomes one feature, clipped to its bounds and mapped to [-1, 1]; a `Categorical` column becomes
-    indicators, of which one is 1. So each declared column adds at most 1 to the squared length of a row, and ``norm``,
-    the root of their number, bounds every row whatever the data are. Given to an estimator as ``feature_norm=`` it
-    leaves the features as they are; so do ``bounds``, and both leave sparse features sparse.
-
-    Each record is encoded by itself: encoding neighbouring tables gives neighbouring matrices.
+    A `Numeric` column becomes one feature, clipped to its bounds and mapped to [-1, 1]. A `Categorical` column becomes
+    indicators with a single 1. Give ``norm`` to an estimator as ``feature_norm``, or ``bounds``: both leave the
+    features unchanged, and sparse features sparse.
 
     Attributes
     ----------
     columns
-        A `Numeric` or `Categorical` for each column to use, by name; the others are not read.
+        `Numeric` or `Categorical` declaration of each column to use, by name; other columns are not read.
+
+    Raises
+    ------
+    ParameterError
+        If a declaration is invalid, or two features have the same name.
+
+    Notes
+    -----
+    *Guarantees.* Each declared column adds at most 1 to the squared length of a row, so ``norm`` bounds every row
+    whatever the data are. Each record is encoded on its own: neighbouring tables have neighbouring feature matrices.
 
     Examples
     --------
@@ -56,11 +67,12 @@ class PublicEncoder:
     columns: Mapping[str, AnyColumn]
 
     def __post_init__(self) -> None:
-        """Check every declaration."""
+        """Check every declaration, and that feature names differ."""
         object.__setattr__(self, "columns", _checked(self.columns))
         twice = [name for name, times in Counter(self.feature_names).items() if times > 1]
         if twice:
-            raise ParameterError(f"columns must give different features, and two are named {shown(twice[0])}.")
+            rule = f"must give different features, and two are named {shown(twice[0])}"
+            raise ParameterError(argument="columns", rule=rule)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PublicEncoder) and self._declared == other._declared
@@ -70,51 +82,57 @@ class PublicEncoder:
 
     @property
     def _declared(self) -> tuple[tuple[str, AnyColumn], ...]:
-        """The columns in their order, which is that of the features."""
+        """Columns with their names, in the order of the features."""
         return tuple(self.columns.items())
 
     @cached_property
     def feature_names(self) -> tuple[str, ...]:
-        """The names of the features: a column's, or ``column=category``, and ``column=(other)`` for all others."""
+        """Feature names: the column name, ``column=category``, or ``column=(other)`` for undeclared values."""
         return tuple(feature for name, column in self.columns.items() for feature in column.features(name))
 
     @property
     def bounds(self) -> tuple[tuple[float, float], ...]:
-        """Public (low, high) of each feature: (-1, 1), also for indicators, so that nothing is shifted."""
+        """Public (low, high) of each feature: (-1, 1), also for indicators, so that an estimator shifts nothing."""
         return ((-1.0, 1.0),) * len(self.feature_names)
 
     @property
     def norm(self) -> float:
-        """Public bound on the L2 norm of a row: the square root of the number of declared columns, rounded up."""
+        """Public bound on the L2 norm of a row: the square root of the number of columns, rounded up."""
         squared = len(self.columns)
         root = math.sqrt(squared)
         return root if Fraction(root) ** 2 >= squared else math.nextafter(root, math.inf)
 
     def transform(self, table: object, *, sparse: bool = False) -> Union[Floats, "csr_array"]:
-        """One row of features for each record; with ``sparse``, in compressed rows (CSR).
+        """Return one row of features for each record.
 
-        Every sparse row stores one entry for each declared column, be it zero: how many it stores says nothing.
+        Parameters
+        ----------
+        table
+            Data frame of pandas or polars, Arrow table, or mapping of names to one-dimensional arrays.
+        sparse
+            Whether to return a compressed sparse row matrix. Each row stores one entry for each declared column, even
+            a zero, so the number of stored entries reveals nothing.
 
         Raises
         ------
         DataError
-            If a declared column is not in the table, or holds something that its declaration does not allow. The
-            message names the column and the rule, and says nothing about the value.
+            If a declared column is missing, or holds a value outside its declaration. The message names the column
+            and the rule, and not the value.
         """
         encoded = self._encoded(table)
         return self._sparse(encoded) if sparse else self._dense(encoded)
 
     def to_json(self) -> str:
-        """The declarations as one line of JSON, with a version: they are public, and can be stored beside a model."""
-        return encoder_json.to_json(self.columns)
+        """Return the declarations, which are public, as one line of JSON with a format version."""
+        return _columns_to_json(self.columns)
 
     @classmethod
     def from_json(cls, text: str) -> "PublicEncoder":
-        """The encoder that ``to_json`` wrote; a `ParameterError` if it is not one."""
-        return cls(encoder_json.from_json(text))
+        """Return the encoder stored by ``to_json``; raise ParameterError for any other text."""
+        return cls(_columns_from_json(text))
 
     def _encoded(self, table: object) -> Iterator[tuple[Places, Floats]]:
-        """For each declared column, which feature of each record is not zero, and its entry."""
+        """Yield for each declared column the place of the nonzero feature of each record, and its entry."""
         start = 0
         for (name, column), values in zip(self._declared, columns(table, self.columns), strict=True):
             places, entries = column.entries(name, values)
@@ -133,23 +151,76 @@ class PublicEncoder:
         from scipy.sparse import csr_array
 
         places, entries = (np.stack(found, axis=1) for found in zip(*encoded, strict=True))
-        index = np.int32 if entries.size < 2**31 else np.int64  # not every solver takes the larger ones
+        index = np.int32 if entries.size < 2**31 else np.int64  # not every solver accepts 64-bit indices
         starts = np.arange(0, entries.size + 1, len(self.columns), dtype=index)
         shape = (len(entries), len(self.feature_names))
         return csr_array((entries.ravel(), places.ravel().astype(index), starts), shape=shape)
 
 
 def _checked(given: object) -> dict[str, AnyColumn]:
-    """An own copy of the declarations, all of which make sense."""
+    """Return a copy of the declarations, all checked."""
     if not isinstance(given, Mapping) or not given:
         raise ParameterError(
-            "columns must be a mapping of at least one name to Numeric(low, high) or Categorical(categories), got "
-            f"{'an empty one' if isinstance(given, Mapping) else shown(given)}."
+            argument="columns",
+            rule="must be a mapping of at least one name to Numeric(low, high) or Categorical(categories)",
+            got="an empty one" if isinstance(given, Mapping) else shown(given),
         )
     for name, column in given.items():
         if not isinstance(name, str):
-            raise ParameterError(f"columns must be named by strings, got {shown(name)}.")
+            raise ParameterError(argument="columns", rule="must be named by strings", got=shown(name))
         if not isinstance(column, AnyColumn):
-            rule = "Numeric(low, high) or Categorical(categories)"
-            raise ParameterError(f"columns[{shown(name)}] must be {rule}, got {shown(column)}.")
+            rule = "must be Numeric(low, high) or Categorical(categories)"
+            raise ParameterError(argument=f"columns[{shown(name)}]", rule=rule, got=shown(column))
     return {name: column.checked(f"columns[{shown(name)}]") for name, column in given.items()}
+
+
+def _columns_to_json(columns: Mapping[str, AnyColumn]) -> str:
+    """Return one line of standard JSON: a list, since the order of columns is the order of features."""
+    written = [_encoded(name, column) for name, column in columns.items()]
+    return json.dumps({"dperm_encoder": VERSION, "columns": written}, allow_nan=False)
+
+
+def _columns_from_json(text: str) -> dict[str, AnyColumn]:
+    """Return the columns stored by `_columns_to_json`, with unchecked values.
+
+    Raises
+    ------
+    ParameterError
+        If the text is something else, or of an unknown version.
+    """
+    try:
+        data = json.loads(text, object_pairs_hook=_unique)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ParameterError(f"{_TEXT}, and it is not JSON: {shortened(str(error))}.") from None
+    found = data.get("dperm_encoder") if isinstance(data, dict) else None
+    if type(found) is not int or found != VERSION:
+        problem = f'{_TEXT}, with "dperm_encoder": {VERSION}, got {shown(found)}.'
+        raise ParameterError(problem, remedy="Upgrade dperm.")
+    listed = data.get("columns")
+    if set(data) != {"dperm_encoder", "columns"} or not isinstance(listed, list):
+        raise ParameterError(f'{_TEXT}, with a list of "columns" and nothing else.')
+    return _unique([_decoded(column) for column in listed])
+
+
+def _encoded(name: str, column: AnyColumn) -> dict[str, object]:
+    kind = next(kind for kind, known in _KINDS.items() if isinstance(column, known))
+    return {"name": name, "type": kind} | {item.name: getattr(column, item.name) for item in fields(column)}
+
+
+def _decoded(data: object) -> tuple[str, AnyColumn]:
+    given = dict(data) if isinstance(data, dict) else {}
+    name, kind = given.pop("name", None), given.pop("type", None)
+    if not isinstance(name, str) or not isinstance(kind, str) or kind not in _KINDS:
+        raise ParameterError(f'{_TEXT}: each column has a "name", and a "type" that is one of {", ".join(_KINDS)}.')
+    expected = {item.name for item in fields(_KINDS[kind])}
+    if set(given) != expected:
+        raise ParameterError(f"{_TEXT}: the {kind} column {shown(name)} has the fields {', '.join(sorted(expected))}.")
+    return name, _KINDS[kind](**given)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the pairs as a dictionary; raise ParameterError for duplicate keys instead of guessing."""
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        raise ParameterError(f"{_TEXT}, and names something twice.")
+    return data

@@ -2,14 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Equality of the values that name a person, a class or a category.
 
-A guarantee for a person covers all records with that person's key. It is only as good as the rule for equal keys, so
-the rule is written down here and used everywhere:
+A guarantee for a person covers all records with that person's key. It depends on the rule for equal keys, so there is
+one rule for all of dperm:
 
-- Numbers of different types are equal if Python calls them equal: ``1``, ``True``, ``np.int64(1)`` and ``IntEnum(1)``,
-  or ``0.0`` and ``-0.0``. NaN names nothing.
+- Numbers of different types are equal if Python's ``==`` holds: ``1``, ``True``, ``np.int64(1)`` and ``IntEnum(1)``, or
+  ``0.0`` and ``-0.0``. NaN is no label.
 - Text of different types is equal if its characters are: ``"a"``, ``np.str_("a")`` and a ``StrEnum`` with that value.
-- Text in different Unicode normal forms looks the same and is the same person or category. Among class labels and
-  names, which come back to the user, such pairs are refused instead.
+- Text in different Unicode normal forms looks the same and names the same person or category. Class labels and names
+  are returned to the user, so such pairs are refused there.
 - Text, numbers and bytes are different kinds, never equal, and are not mixed.
 """
 
@@ -27,13 +27,13 @@ Key = int | str | bytes | tuple["Key", ...]
 
 
 def same_text(text: str) -> str:
-    """``text`` as a plain string in Unicode normal form C: equal for all spellings of the same characters."""
+    """Return ``text`` as a plain string in Unicode normal form C, equal for all spellings of the same characters."""
     plain = str.__str__(text)
     return plain if plain.isascii() else unicodedata.normalize("NFC", plain)
 
 
 def plain_label(label: object) -> object:
-    """``label`` as a plain string or number where it is one; 0.0 for -0.0. Anything else stays as it is."""
+    """Return text and numbers as plain Python objects, with 0.0 for -0.0, and anything else unchanged."""
     if isinstance(label, str):
         return str.__str__(label)
     plain = label.item() if isinstance(label, np.generic) else label
@@ -43,14 +43,14 @@ def plain_label(label: object) -> object:
 def ambiguous(labels: Iterable[object]) -> bool:
     """Whether two of these plain labels are equal, or are the same text in different Unicode normal forms.
 
-    Text that ends with NUL counts as the text without it, because numpy cuts it off.
+    Trailing NUL characters are ignored, because numpy removes them.
     """
     listed = list(labels)
     return len({same_text(label).rstrip("\0") if isinstance(label, str) else label for label in listed}) < len(listed)
 
 
 class KeyRule(Enum):
-    """Rules for keys of persons, as sentences for the holder of the data; they name no value, row or count."""
+    """Rules for keys of persons, as error messages without any value, row or count."""
 
     SEQUENCE = "The keys must be a one-dimensional sequence, such as a list, an array or a column of a table."
     MISSING = "A key is missing (None, NaN, NaT or empty text). Give every record a key, or leave the record out."
@@ -60,16 +60,19 @@ class KeyRule(Enum):
 
 
 def person_keys(keys: object) -> list[Key]:
-    """The keys in canonical form: two are equal if and only if they name the same person.
+    """Return the keys in canonical form: two are equal if and only if they name the same person.
 
-    Keys are whole numbers, text or bytes, or tuples of them, all of one kind. Others could split the records of one
-    person, or join those of two.
+    Parameters
+    ----------
+    keys
+        One-dimensional sequence of whole numbers, text, bytes, or tuples of them, all of one kind. Keys of other types
+        could split the records of one person, or join those of two.
 
     Raises
     ------
     DataError
-        With the `KeyRule` that is broken, if a key is something else (a float, a date, something missing, an object
-        with an equality of its own), if kinds are mixed, or if ``keys`` is not a one-dimensional sequence.
+        If a key is of another type (a float, a date, a missing value, an object with its own equality), if kinds are
+        mixed, or if ``keys`` is not one-dimensional. The message is the broken `KeyRule`.
     """
     found = [_canonical(key) for key in _listed(keys)]
     broken = _first_broken(found)
@@ -81,7 +84,7 @@ def person_keys(keys: object) -> list[Key]:
 
 
 def _listed(keys: Any) -> list[Any]:
-    """The items of a one-dimensional sequence; refused: containers without an order or without items of their own."""
+    """Return the items of a one-dimensional sequence; raise DataError for text, mappings, sets and masked keys."""
     if isinstance(keys, str | bytes | Mapping | Set) or not isinstance(keys, Iterable) or getattr(keys, "ndim", 1) != 1:
         raise DataError(KeyRule.SEQUENCE.value)
     if np.ma.is_masked(keys):
@@ -93,7 +96,7 @@ def _listed(keys: Any) -> list[Any]:
 
 
 def _canonical(key: Any) -> Key | KeyRule:
-    """A plain integer, text in normal form C, bytes, or a tuple of them; the broken rule for anything else."""
+    """Return a plain integer, text in normal form C, bytes, or a tuple of them; the broken rule for other keys."""
     if _is_missing(key):
         return KeyRule.MISSING
     if isinstance(key, tuple):
@@ -111,7 +114,7 @@ def _canonical(key: Any) -> Key | KeyRule:
         return same_text(key)
     if isinstance(key, bytes):
         return bytes.__getitem__(key, slice(None))
-    return int.__index__(key if isinstance(key, int) else np.generic.item(key))  # not the methods of a derived type
+    return int.__index__(key if isinstance(key, int) else np.generic.item(key))  # without the methods of a derived type
 
 
 def _is_missing(key: Any) -> bool:
@@ -126,7 +129,7 @@ def _is_missing(key: Any) -> bool:
 
 
 def _first_broken(found: Iterable[Key | KeyRule]) -> KeyRule | None:
-    """The first broken rule in the order of `KeyRule`, whatever the order of the keys; None if all are kept."""
+    """Return the first broken rule in the order of `KeyRule`, independent of the order of keys; None if none is."""
     broken = {one for one in found if isinstance(one, KeyRule)}
     return next((rule for rule in KeyRule if rule in broken), None)
 

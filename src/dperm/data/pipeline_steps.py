@@ -1,19 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Transformers of scikit-learn pipelines that learn from the data before a model is fitted.
+"""Detection of pipeline steps fitted to the private data before a model.
 
-scikit-learn tells an estimator nothing about the pipeline that fits it. The only trace is the call stack, where
-``Pipeline.fit`` is a caller of the estimator's own ``fit``, with the pipeline as its ``self``. So pipelines are found
-also inside cross-validation and searches, which call ``Pipeline.fit`` themselves.
+scikit-learn passes no information about a pipeline to the estimator. The only trace is the call stack, where
+``Pipeline.fit`` calls the estimator's own ``fit``, with the pipeline as its ``self``. This also works inside
+cross-validation and searches, and for the final model of a stacking estimator.
 
-The final model of a stacking estimator is found in the same way.
+Not detected:
 
-Not visible: data that were transformed before they were given to ``fit``; a pipeline of another library that does not
-derive from scikit-learn's; the function of a ``FunctionTransformer``, which is taken to treat each row on its own; a
-function that chooses the columns of a ``ColumnTransformer`` from the data; and
-a pipeline in another thread or process than the fit. If joblib started that thread or process (``n_jobs``), its worker
-is on the call stack: then the pipeline counts as unknown, with a warning, and the statement does not rate the
-protection. Threads and processes that were started in other ways are not recognized.
+- data transformed before the call of ``fit``;
+- a pipeline of another library that does not derive from scikit-learn's;
+- the function of a ``FunctionTransformer``, assumed to treat each row on its own;
+- a function that chooses the columns of a ``ColumnTransformer`` from the data;
+- a pipeline in another thread or process than the fit. If joblib started it (``n_jobs``), its worker is on the call
+  stack. The pipeline then counts as unknown, with a warning, and the statement does not rate the protection. Threads
+  and processes started in other ways are not recognized.
 
 scikit-learn is not imported here: without it in memory, there is no pipeline.
 """
@@ -26,28 +27,29 @@ from typing import Any
 
 from dperm.checks import shown
 from dperm.errors import DpermWarning, LeakError, ParameterError
+from dperm.presentation.spelling import arg
 
 REFUSE, NOT_COVERED = "refuse", "not_covered"
 UNKNOWN = "unknown"
-"""Stands among the names of transformers for those that cannot be seen."""
+"""Name of transformers that cannot be detected."""
 _FITS = ("fit", "fit_predict", "fit_transform")
 _UNUSED = (None, "passthrough", "drop")
 
-Rule = Callable[[Any], bool]
+Condition = Callable[[Any], bool]
 
 
 def _has_categories(encoder: Any) -> bool:
-    """Whether an encoder takes its categories from its arguments alone."""
+    """Whether an encoder has its categories from its arguments alone."""
     limits = (getattr(encoder, name, None) for name in ("min_frequency", "max_categories"))
     return not isinstance(encoder.categories, str) and all(limit is None for limit in limits)
 
 
 def _imputes_constants(imputer: Any) -> bool:
-    """Whether nothing depends on the data, not even which columns remain."""
+    """Whether an imputer, including its choice of columns, does not depend on the data."""
     return imputer.strategy == "constant" and bool(imputer.keep_empty_features) and not imputer.add_indicator
 
 
-DATA_INDEPENDENT: dict[str, Rule] = {
+DATA_INDEPENDENT: dict[str, Condition] = {
     "PolynomialFeatures": lambda _: True,
     "FrozenEstimator": lambda _: True,
     "PolynomialCountSketch": lambda _: True,
@@ -61,43 +63,52 @@ DATA_INDEPENDENT: dict[str, Rule] = {
     "OrdinalEncoder": _has_categories,
     "SimpleImputer": _imputes_constants,
 }
-"""Transformers of scikit-learn with a state, and when it follows from their arguments and the columns alone."""
+"""scikit-learn transformers whose state may follow from arguments and columns alone, with the condition for it."""
 
 
 def checked_steps(fitted_transformers: object) -> list[str]:
-    """Names of the transformers that learnt from the data of the fit under way: none, unless the caller allows them.
+    """Return the class names of transformers fitted to the data before the running fit.
 
-    In a worker of joblib, `UNKNOWN` is the last of them. A warning names transformers that the caller allows, and
-    workers.
+    In a joblib worker the last name is `UNKNOWN`.
+
+    Parameters
+    ----------
+    fitted_transformers
+        "refuse" or "not_covered", the argument of an estimator.
 
     Raises
     ------
     LeakError
-        If there is one, and ``fitted_transformers`` is "refuse".
+        If there is such a transformer, and ``fitted_transformers`` is "refuse".
+
+    Warns
+    -----
+    DpermWarning
+        If there is such a transformer, and ``fitted_transformers`` is "not_covered"; in a joblib worker, if it is
+        "refuse".
     """
     if fitted_transformers not in (REFUSE, NOT_COVERED):
-        raise ParameterError(
-            f'fitted_transformers must be "{REFUSE}" or "{NOT_COVERED}", got {shown(fitted_transformers)}.'
-        )
+        rule = f'must be "{REFUSE}" or "{NOT_COVERED}"'
+        raise ParameterError(argument="fitted_transformers", rule=rule, got=shown(fitted_transformers))
     steps, targets = list(fitted_steps()), list(fitted_target_transformers())
     if (steps or targets) and fitted_transformers == REFUSE:
+        allowed = arg("fitted_transformers", f'"{NOT_COVERED}"')
         raise LeakError(
-            f"{_on_steps(steps) if steps else _on_targets(targets)} "
-            f'fitted_transformers="{NOT_COVERED}" fits all the same, and the statement then says that the preparation '
-            f"is not covered."
+            _steps_problem(steps) if steps else _targets_problem(targets),
+            remedy=f"{allowed} fits all the same, and the statement then says that the preparation is not covered.",
         )
     names = _names(steps + targets)
     if names:
-        warnings.warn(_ON_ALLOWED.format(", ".join(names)), DpermWarning, stacklevel=3)  # the line that called fit
+        warnings.warn(_NOT_COVERED.format(", ".join(names)), DpermWarning, stacklevel=3)  # the line that called fit
     if not is_in_joblib_worker():
         return names
     if fitted_transformers == REFUSE:
-        warnings.warn(_ON_WORKERS, DpermWarning, stacklevel=3)
+        warnings.warn(_IN_WORKER, DpermWarning, stacklevel=3)
     return [*names, UNKNOWN]
 
 
 def is_in_joblib_worker() -> bool:
-    """Whether a worker of joblib runs the fit, with the caller of ``joblib.Parallel`` on another call stack."""
+    """Whether a joblib worker runs the fit, with the caller of ``joblib.Parallel`` on another call stack."""
     module = sys.modules.get("joblib.parallel")
     batch, parallel = (getattr(module, name, ()) for name in ("BatchedCalls", "Parallel"))
     within = False
@@ -111,13 +122,13 @@ def is_in_joblib_worker() -> bool:
 
 
 def fitted_steps() -> Iterator[Any]:
-    """The transformers that a pipeline on the call stack has fitted to the data before this call.
+    """Yield the transformers fitted to the data by a pipeline on the call stack.
 
-    The same of the first models of a stacking estimator, if its final one is fitted: it is given their predictions.
+    If a stacking estimator fits its final model, its first models count too, since they supply its features.
     """
     pipeline = getattr(sys.modules.get("sklearn.pipeline"), "Pipeline", ())
     stacking = _stacking()
-    within: set[int] = set()  # pipelines that fit one of their transformers: the model is a part of that one
+    within: set[int] = set()  # pipelines that are fitting a transformer which contains the model
     for frame in _frames():
         owner: Any = frame.f_locals.get("self")
         name = frame.f_code.co_name
@@ -137,7 +148,7 @@ def _stacking() -> Any:
 
 
 def fitted_target_transformers() -> Iterator[Any]:
-    """The transformers of labels that a `TransformedTargetRegressor` on the call stack has fitted before this call."""
+    """Yield the label transformers fitted by a `TransformedTargetRegressor` on the call stack."""
     targets = getattr(sys.modules.get("sklearn.compose"), "TransformedTargetRegressor", ())
     for frame in _frames():
         owner = frame.f_locals.get("self")
@@ -145,11 +156,11 @@ def fitted_target_transformers() -> Iterator[Any]:
             yield from _learning([owner.transformer])
 
 
-_ON_ALLOWED = (
+_NOT_COVERED = (
     "{} learnt from the private data before this fit. The guarantee does not cover that: one record can change all "
     "transformed rows. The statement says NOT COVERED and has no rating."
 )
-_ON_WORKERS = (
+_IN_WORKER = (
     "fitted in a joblib worker: transformers before it cannot be seen. If a pipeline fitted one to the private data, "
     "no guarantee covers it, so the statement does not rate the protection. Fit with n_jobs=None to have the pipeline "
     f'checked. fitted_transformers="{NOT_COVERED}" fits without this warning.'
@@ -160,7 +171,7 @@ def _names(steps: Iterable[Any]) -> list[str]:
     return list(dict.fromkeys(type(step).__name__ for step in steps))
 
 
-def _on_steps(steps: list[Any]) -> str:
+def _steps_problem(steps: list[Any]) -> str:
     remedies = dict.fromkeys(remedy for remedy in map(_imputer_remedy, steps) if remedy)
     return " ".join(
         [
@@ -173,7 +184,7 @@ def _on_steps(steps: list[Any]) -> str:
     )
 
 
-def _on_targets(transformers: list[Any]) -> str:
+def _targets_problem(transformers: list[Any]) -> str:
     return (
         f"TransformedTargetRegressor fits the target transformer {', '.join(_names(transformers))} to the private "
         f"labels before this model, without noise. Every prediction uses the learnt values, and no guarantee covers "
@@ -183,7 +194,7 @@ def _on_targets(transformers: list[Any]) -> str:
 
 
 def _imputer_remedy(step: Any) -> str:
-    """What makes an imputer with a constant independent of the data; empty for other transformers."""
+    """Return the remedy for an imputer with a constant; "" for other transformers."""
     if type(step).__name__ != "SimpleImputer" or step.strategy != "constant":
         return ""
     if step.add_indicator:
@@ -202,7 +213,7 @@ def _frames() -> Iterator[FrameType]:
 
 
 def _learning(steps: Iterable[Any]) -> Iterator[Any]:
-    """The steps that learn from data; those inside of others are looked at one by one."""
+    """Yield the steps that learn from data, with composite steps checked part by part."""
     for step in steps:
         if isinstance(step, str | None) and step in _UNUSED:
             continue
@@ -214,7 +225,7 @@ def _learning(steps: Iterable[Any]) -> Iterator[Any]:
 
 
 def _parts(step: Any) -> list[Any] | None:
-    """The transformers that a step consists of; None for a single one."""
+    """Return the parts of a composite step; None for a single transformer."""
     if _is_of(step, "sklearn.pipeline", "Pipeline"):
         return [part for _, part in step.steps]
     if _is_of(step, "sklearn.pipeline", "FeatureUnion"):
@@ -231,7 +242,8 @@ def _is_of(step: object, module: str, name: str) -> bool:
 def is_data_independent(step: Any) -> bool:
     """Whether a transformer learns nothing from data beyond the number and names of the columns.
 
-    Those that say so by scikit-learn's tag ``requires_fit=False``, those of dperm, and those of `DATA_INDEPENDENT`.
+    True for scikit-learn's tag ``requires_fit=False``, for transformers of dperm, and for those of `DATA_INDEPENDENT`
+    whose condition holds.
     """
     kind, utils = type(step), sys.modules.get("sklearn.utils")
     module = kind.__module__.partition(".")[0]
@@ -241,5 +253,5 @@ def is_data_independent(step: Any) -> bool:
         return DATA_INDEPENDENT[kind.__name__](step)
     try:
         return utils is not None and not utils.get_tags(step).requires_fit
-    except Exception:  # a transformer without tags says nothing
+    except Exception:  # a transformer without tags
         return False

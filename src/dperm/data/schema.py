@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A public schema: what is known of the columns and of the target of a table without looking at it, from a TOML file.
+"""Public schema of a table: declarations of its columns and target, from a TOML file.
 
 ::
 
     [columns.age]
     low = 17
     high = 90
-    impute = 40                            # stands for missing ages; without it they are refused
+    impute = 40                            # used for missing ages; without it they are refused
 
     [columns.work]
     categories = ["private", "public"]
@@ -17,7 +17,7 @@
     name = "income"
     classes = ["<=50K", ">50K"]            # or range = [0, 5000] for a number
 
-The order of the columns is that of the features.
+The columns have the order of the features.
 """
 
 import difflib
@@ -37,11 +37,11 @@ from dperm.errors import LeakError, ParameterError
 
 VERSION = 1
 PLACEHOLDER = "FILL IN"
-"""What a draft has where the user must say something: a schema that still has it is refused."""
+"""Text of a draft to be replaced by the user. A schema that still contains it is refused."""
 KEYS = {"low": Numeric, "high": Numeric, "categories": Categorical, "other": Categorical}
 FROM_DATA = (
     "Without it, bounds would have to be taken from the data, and would show something about them before any noise is "
-    "drawn. Put in what is known without the data"
+    "drawn. Declare values known without the data"
 )
 
 FILL_IN = f'Remove the "# " before the lines that apply to the column, and replace each "{PLACEHOLDER}" in them.'
@@ -49,16 +49,23 @@ FILL_IN = f'Remove the "# " before the lines that apply to the column, and repla
 
 @dataclass(frozen=True)
 class TargetSchema:
-    """What is declared of the column to predict: its classes, or its range.
+    """Declaration of the column to predict: its classes, or its range.
 
     Attributes
     ----------
     name
-        The name of the column.
+        Column name.
     classes
-        The public labels, two or more, all text or all numbers; None for a number.
+        Public labels, two or more, all text or all numbers; None for a number.
     range
-        The public (low, high) of a number, to which it is clipped; None for classes.
+        Public (low, high), to which a number is clipped; None for classes.
+
+    Raises
+    ------
+    LeakError
+        If a field still contains the placeholder of a draft.
+    ParameterError
+        If the name is no text, or not exactly one of classes and range is declared.
     """
 
     name: str
@@ -66,26 +73,40 @@ class TargetSchema:
     range: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
-        """Check; one of the two is declared."""
+        """Check that exactly one of classes and range is declared."""
         if not isinstance(self.name, str) or not self.name:
-            raise ParameterError(f'target.name must be the name of a column, such as "income", got {shown(self.name)}.')
+            rule = 'must be the name of a column, such as "income"'
+            raise ParameterError(argument="target.name", rule=rule, got=shown(self.name))
         _require_filled("target", {"classes": self.classes, "range": self.range})
         if (self.classes is None) == (self.range is None):
-            raise ParameterError("target must have classes = [...] for labels or range = [low, high] for a number.")
+            rule = "must have classes = [...] for labels or range = [low, high] for a number"
+            raise ParameterError(argument="target", rule=rule)
         if self.range is not None:
             object.__setattr__(self, "range", checked_pair("target.range", self.range))
         if self.classes is not None:
             object.__setattr__(self, "classes", _checked_classes(self.classes))
 
     def to_data(self) -> dict[str, object]:
-        """As JSON-ready data."""
+        """Return the declaration as JSON-ready data."""
         kept = {"classes": self.classes, "range": self.range}
         return {"name": self.name, **{name: list(given) for name, given in kept.items() if given is not None}}
 
 
 @dataclass(frozen=True)
 class Schema:
-    """The declared columns as an encoder, and the declared target, if there is one.
+    """Declared columns as an encoder, and the declared target, if there is one.
+
+    Attributes
+    ----------
+    encoder
+        Encoder of the declared columns.
+    target
+        Declaration of the column to predict; None for prediction alone.
+
+    Raises
+    ------
+    ParameterError
+        If the target is also declared as a column.
 
     Examples
     --------
@@ -111,14 +132,21 @@ class Schema:
     target: TargetSchema | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a model that would learn the target from itself."""
+        """Check that the target is not a feature too."""
         if self.target is not None and self.target.name in self.encoder.columns:
             name = shown(self.target.name)
-            raise ParameterError(f"the target {name} is declared under columns too: it would be learnt from itself.")
+            problem = f"the target {name} is declared under columns too, so it would be predicted from itself."
+            raise ParameterError(problem, remedy="Remove it from the columns.")
 
     @classmethod
     def load(cls, path: Path) -> "Schema":
-        """The schema in a TOML file; messages begin with its name."""
+        """Return the schema in a TOML file.
+
+        Raises
+        ------
+        LeakError, ParameterError
+            As `from_toml` does; the message begins with the path.
+        """
         try:
             return cls.from_toml(path.read_text(encoding="utf-8"))
         except UnicodeDecodeError:
@@ -128,14 +156,14 @@ class Schema:
 
     @classmethod
     def from_toml(cls, text: str) -> "Schema":
-        """The schema that the TOML ``text`` declares.
+        """Return the schema declared by the TOML ``text``.
 
         Raises
         ------
         LeakError
-            If nothing is declared of a column, or a draft was not filled in.
+            If a column has no declaration, or a draft was not filled in.
         ParameterError
-            If it is not TOML, or declares what makes no sense.
+            If the text is not TOML, or a declaration is invalid.
         """
         try:
             data = tomllib.loads(text)
@@ -147,25 +175,26 @@ class Schema:
         except LeakError as error:
             if PLACEHOLDER not in text:
                 raise
-            raise LeakError(f"this draft is not filled in: {error} {FILL_IN}") from None
+            raise LeakError(f"this draft is not filled in: {error}", remedy=FILL_IN) from None
 
     def to_json(self) -> str:
-        """As one line of JSON, with a version: it is public, and is kept beside a model."""
+        """Return the schema, which is public, as one line of JSON with a format version."""
         target = None if self.target is None else self.target.to_data()
         data = {"dperm_schema": VERSION, "encoder": json.loads(self.encoder.to_json()), "target": target}
         return json.dumps(data, allow_nan=False)
 
     @property
     def digest(self) -> str:
-        """The digest of its JSON, by which a model names the schema that it was learnt through."""
+        """SHA-256 digest of the JSON, by which a model refers to its schema."""
         return text_digest(self.to_json())
 
     @classmethod
     def from_json(cls, text: str) -> "Schema":
-        """The schema that ``to_json`` wrote."""
+        """Return the schema stored by ``to_json``; raise ParameterError for any other JSON."""
         data = json.loads(text)
         if not isinstance(data, dict) or data.get("dperm_schema") != VERSION or set(data) != _PARTS:
-            raise ParameterError(f'text must be what Schema.to_json wrote, with "dperm_schema": {VERSION}.')
+            rule = f'must be JSON written by Schema.to_json, with "dperm_schema": {VERSION}'
+            raise ParameterError(argument="text", rule=rule)
         return cls(PublicEncoder.from_json(json.dumps(data["encoder"])), _target(data["target"]))
 
 
@@ -173,31 +202,33 @@ _PARTS = {"dperm_schema", "encoder", "target"}
 
 
 def text_digest(text: str) -> str:
-    """SHA-256 of the JSON of a schema."""
+    """Return the SHA-256 digest of the JSON of a schema."""
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def _columns(given: object) -> dict[str, AnyColumn]:
     tables = _table("columns", given)
     if not tables:
-        raise LeakError(f"no column is declared, as in [columns.age] low = 17 high = 90. {FROM_DATA}.")
+        problem = "no column is declared, as in [columns.age] low = 17 high = 90."
+        raise LeakError(problem, remedy=f"{FROM_DATA}.")
     return {name: _column(f"columns.{name}", table) for name, table in tables.items()}
 
 
 def _column(where: str, given: object) -> AnyColumn:
-    """What a table says of a column, by its keys: bounds, or categories."""
+    """Return the declaration of a column, whose keys tell its kind: bounds, or categories."""
     table = _table(where, given)
     _known(where, table, (*KEYS, "impute"))
     _require_filled(where, table)
     kinds = {KEYS[name] for name in table if name in KEYS}
     if not kinds:
-        raise LeakError(f"{where} declares neither low and high nor categories. {FROM_DATA}, or delete {where}.")
+        problem = f"{where} declares neither low and high nor categories."
+        raise LeakError(problem, remedy=f"{FROM_DATA}, or delete {where}.")
     if len(kinds) > 1:
-        raise ParameterError(f"{where} must have low and high, or categories (and other), not both.")
+        raise ParameterError(argument=where, rule="must have low and high, or categories (and other), not both")
     kind = kinds.pop()
     needed = [name for name in ("low", "high", "categories") if KEYS[name] is kind and name not in table]
     if needed:
-        raise LeakError(f"{where}.{needed[0]} is missing. {FROM_DATA}.")
+        raise LeakError(f"{where}.{needed[0]} is missing.", remedy=f"{FROM_DATA}.")
     column: AnyColumn = kind(**table)
     return column.checked(where)
 
@@ -209,35 +240,37 @@ def _target(given: object) -> TargetSchema | None:
     _known("target", table, ("name", "classes", "range"))
     _require_filled("target", table)
     if not {"classes", "range"} & set(table):
-        raise LeakError(f"target declares neither classes nor a range. {FROM_DATA}.")
+        raise LeakError("target declares neither classes nor a range.", remedy=f"{FROM_DATA}.")
     return TargetSchema(table.get("name", ""), table.get("classes"), table.get("range"))
 
 
 def _checked_classes(given: object) -> tuple[Any, ...]:
     labels = tuple(Categorical(given).checked("target").categories)  # type: ignore[arg-type]  # it checks
     if len(labels) < 2 or len({isinstance(label, str) for label in labels}) > 1:
-        raise ParameterError('target.classes must be two labels or more of one kind, such as [0, 1] or ["no", "yes"].')
+        rule = 'must be two labels or more of one kind, such as [0, 1] or ["no", "yes"]'
+        raise ParameterError(argument="target.classes", rule=rule)
     return labels
 
 
 def _require_filled(where: str, table: Mapping[str, object]) -> None:
-    """Refuse what a draft left for the user to say."""
+    """Raise LeakError for values that still contain the placeholder of a draft."""
     for name, value in table.items():
         items = value if isinstance(value, list | tuple) else [value]
         if PLACEHOLDER in items:
-            raise LeakError(f'{where}.{name} still says "{PLACEHOLDER}". {FROM_DATA}.')
+            raise LeakError(f'{where}.{name} still says "{PLACEHOLDER}".', remedy=f"{FROM_DATA}.")
 
 
 def _table(where: str, given: object) -> dict[str, Any]:
     if not isinstance(given, dict | None):
-        raise ParameterError(f"{where} must be a table, as in [{where}], got {shown(given)}.")
+        raise ParameterError(argument=where, rule=f"must be a table, as in [{where}]", got=shown(given))
     return given or {}
 
 
 def _known(where: str, table: Mapping[str, object], names: tuple[str, ...]) -> None:
-    """Refuse keys that would be ignored: a misspelt bound is no bound."""
+    """Raise ParameterError for unknown keys. If misspelt bounds were ignored, there would be no bound."""
     for name in table:
         if name not in names:
             close = difflib.get_close_matches(name, names, n=1)
-            hint = f" Did you mean {close[0]}?" if close else ""
-            raise ParameterError(f"{where} has {shown(name)}, and may have {', '.join(names)} only.{hint}")
+            hint = f"Did you mean {close[0]}?" if close else ""
+            problem = f"{where} has {shown(name)}, and may have {', '.join(names)} only."
+            raise ParameterError(problem, remedy=hint)

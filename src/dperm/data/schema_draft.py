@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A draft of a schema: the names of the columns and their types, and everything else for the user to say."""
+"""Draft of a schema from column names and types, with placeholders for the user's declarations."""
 
 import json
 import re
@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dperm.checks import shown
 from dperm.data.schema import PLACEHOLDER
 from dperm.errors import ParameterError
+from dperm.presentation.spelling import arg
 
 FILL = f'"{PLACEHOLDER}"'
 NUMBER = (f"low = {FILL}", f"high = {FILL}", f"# impute = {FILL}")
@@ -17,36 +18,42 @@ CLASSES = f"classes = [{FILL}, {FILL}]"
 RANGE = f"range = [{FILL}, {FILL}]"
 HEAD = f"""\
 # A draft of a schema for dperm, made from the names (and types) of the columns alone: no value was read.
-# Replace every "{PLACEHOLDER}" by what is known WITHOUT the data: from a questionnaire, a code book, the law. What is
-# looked up in the data (a minimum, a mean, the values that occur) leaks. Delete the columns that shall not be used.
+# Replace every "{PLACEHOLDER}" by values known WITHOUT the data: from a questionnaire, a code book, the law. Values
+# taken from the data (a minimum, a mean, the categories that occur) leak. Delete columns that are not to be used.
 #
 # low, high    a number is clipped to these bounds; too wide costs accuracy, too narrow clips, neither costs privacy
-# categories   the values that can occur; each becomes a feature
+# categories   all possible values; each becomes a feature
 # other        true: all other values share one feature; without it they are refused
-# impute       stands for missing values; without it they are refused
+# impute       replaces missing values; without it they are refused
 """
 OPEN = "# a number:"
 OPEN_OTHER = "# or one of some values:"
 
 
 def draft(types: Mapping[str, str], target: str | None = None) -> str:
-    """The TOML of a draft for columns of these types; it is no schema until it is filled in.
+    """Return the TOML text of a draft. It is no valid schema until all placeholders are replaced.
 
     Parameters
     ----------
     types
-        "number", "truth", "text", "other", or "" where the type is not known, by the name of the column.
+        "number", "truth", "text", "other", or "" if unknown, by column name.
     target
-        The column to predict.
+        Column to predict, if it is known.
+
+    Raises
+    ------
+    ParameterError
+        If there is no column named ``target``.
     """
     if target is not None and target not in types:
-        raise ParameterError(f"--target: there is no column named {shown(target)}. Names are exact.")
+        problem = f"{arg('target')}: there is no column named {shown(target)}."
+        raise ParameterError(problem, remedy="Names are exact.")
     columns = [_column(name, kind) for name, kind in types.items() if name != target]
     return "\n".join([HEAD, *columns, _target(target, types.get(target or "", ""))])
 
 
 def _column(name: str, kind: str) -> str:
-    """The table of one column; a kind that is not known leaves both ways open, in comments."""
+    """Return the table of one column; an unknown kind has both alternatives in comments."""
     lines = {
         "number": NUMBER,
         "truth": ("low = 0", "high = 1", f"# impute = {FILL}"),
@@ -57,7 +64,7 @@ def _column(name: str, kind: str) -> str:
 
 
 def _target(name: str | None, kind: str) -> str:
-    """The table of the target: classes or a range."""
+    """Return the table of the target, with classes or a range."""
     if name is None:
         given = ["[target]", f"name = {FILL}  # the column to predict, and no other table for it above"]
     else:
@@ -76,5 +83,5 @@ def _key(name: str) -> str:
 
 
 def _text(text: str) -> str:
-    """A string of TOML: that of JSON, but for one character."""
+    """Return a TOML string, which is a JSON string but for one character."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

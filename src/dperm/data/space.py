@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The public geometry of the features: what every row is made to keep, and how large a row can then be."""
+"""Public geometry of the features: bounds of the columns, and the resulting bound on the norm of a row."""
 
 import math
 from dataclasses import dataclass
@@ -13,6 +13,7 @@ from dperm import checks
 from dperm.checks import shown, shown_few
 from dperm.data.arrays import Floats
 from dperm.errors import ParameterError
+from dperm.presentation.spelling import arg
 
 NORM = "Rows are scaled down to this L2 norm; it must not be taken from the data."
 PUBLIC = "Bounds must not be taken from the data."
@@ -26,11 +27,18 @@ LARGEST_COEF = 1e150
 class FeatureSpace:
     """Columns scaled to [-1, 1] by public bounds, rows scaled down to a public norm, and a constant column (T54).
 
-    A row x of the user's becomes, in this order: each entry clipped to its column's bounds and mapped affinely to
-    [-1, 1] (if there are bounds); the row scaled down to L2 norm ``norm`` if it is longer (if there is a norm); the
-    constant a appended (if there is an intercept). So ||x|| <= R = ``radius``, whatever the data are, and the
-    intercept is a coefficient like any other, regularised like any other: without that there is no strong convexity,
-    and T30 and T35-T41 are void.
+    A row x is transformed in this order:
+
+    1. With bounds, each entry is clipped to its column's bounds and mapped affinely to [-1, 1].
+    2. With a norm, a longer row is scaled down to L2 norm ``norm``.
+    3. With an intercept, the constant a is appended.
+
+    The intercept is a coefficient like any other, and regularized. Otherwise the objective would not be strongly
+    convex, and T30 and T35-T41 would not apply.
+
+    Notes
+    -----
+    *Guarantees.* ||x|| <= R = ``radius`` for every transformed row, whatever the data are.
 
     Attributes
     ----------
@@ -41,10 +49,14 @@ class FeatureSpace:
     bounds
         Public (low, high) for each column.
     intercept
-        Whether there is a constant column. Its constant a is a quarter of the bound on the rows, or 1 beside columns
-        that are only scaled: multiplying features and norm by a number changes no prediction. A larger constant
-        would raise R, and so the noise of every coefficient; a smaller one would let regularisation hold the intercept
-        down.
+        Whether there is a constant column. Its constant a is a quarter of the bound on the rows, or 1 if there is no
+        norm. So multiplying features and norm by a number changes no prediction. A larger constant would raise R, and
+        thus the noise of every coefficient; a smaller one would let regularization shrink the intercept.
+
+    Raises
+    ------
+    ParameterError
+        If there is neither a norm nor bounds, or one of them is out of range.
     """
 
     dim: int
@@ -53,11 +65,13 @@ class FeatureSpace:
     intercept: bool = True
 
     def __post_init__(self) -> None:
-        """Check; one of the two bounds has to be there."""
+        """Check the fields, and that there is a norm or bounds."""
         set_field = object.__setattr__
         set_field(self, "dim", checks.count("dim", self.dim, "It is the number of features.", most=MOST_DIM))
         if self.norm is None and self.bounds is None:
-            raise ParameterError("feature_norm or bounds must be given: without a public bound nothing is proved.")
+            raise ParameterError(
+                f"{arg('feature_norm')} or {arg('bounds')} must be given: without a public bound nothing is proved."
+            )
         if self.norm is not None:
             set_field(self, "norm", checks.between("feature_norm", self.norm, 1e-100, 1e100, NORM))
         if self.bounds is not None:
@@ -65,30 +79,30 @@ class FeatureSpace:
 
     @property
     def size(self) -> int:
-        """Number of coefficients: a column each, and the intercept."""
+        """Number of coefficients: one for each column, and the intercept."""
         return self.dim + self.intercept
 
     @property
     def constant(self) -> float:
-        """The entry a of the constant column; 0 without an intercept."""
+        """Entry a of the constant column; 0 without an intercept."""
         if not self.intercept:
             return 0.0
         return 1.0 if self.norm is None else INTERCEPT_SHARE * self.row_norm
 
     @cached_property
     def row_norm(self) -> float:
-        """Bound on the norm of a row without the constant: sqrt(d) of columns in [-1, 1], or ``norm`` if smaller."""
+        """Bound on the norm of a row without the constant: sqrt(d) for columns in [-1, 1], or ``norm`` if smaller."""
         sphere = math.sqrt(self.dim) if self.bounds is not None else math.inf
         return min(sphere, math.inf if self.norm is None else self.norm)
 
     @cached_property
     def radius(self) -> float:
-        """R: bound on the norm of a row with the constant, rounded up (T54)."""
+        """Bound R on the norm of a row with the constant, rounded up (T54)."""
         return math.hypot(self.row_norm, self.constant) * (1 + 2.0**-50)
 
     @cached_property
     def center(self) -> Floats | None:
-        """The middle of each column's bounds; None if all are 0 (sparse data can stay sparse)."""
+        """Middle of each column's bounds; None if all are 0, so that sparse data stay sparse."""
         if self.bounds is None:
             return None
         middle = np.array([low / 2 + high / 2 for low, high in self.bounds])
@@ -101,11 +115,11 @@ class FeatureSpace:
 
     @cached_property
     def scale(self) -> Floats | None:
-        """One over it, which columns are multiplied by; None if all are 1."""
+        """Factor of each column, one over its half width; None if all are 1."""
         return None if self.half_width is None or (self.half_width == 1).all() else 1 / self.half_width
 
     def coefficients(self, theta: Floats) -> tuple[Floats, float]:
-        """Coefficients and intercept in the user's units, from those of the bounded rows: post-processing (T3)."""
+        """Return coefficients and intercept in the user's units, by post-processing of those for bounded rows (T3)."""
         weights = theta[: self.dim].copy()
         offset = float(theta[self.dim] * self.constant) if self.intercept else 0.0
         if self.half_width is not None:
@@ -115,14 +129,15 @@ class FeatureSpace:
         return weights, offset
 
     def theta(self, coef: ArrayLike, intercept: float = 0.0) -> Floats:
-        """Coefficients for the bounded rows, from those in the user's units: what `coefficients` undoes.
+        """Return coefficients for the bounded rows from those in the user's units, the inverse of `coefficients`.
 
-        Scores are the same for rows within the bounds and the norm; other rows are moved there first.
+        Scores are equal for rows within the bounds and the norm. Other rows are transformed first.
 
         Raises
         ------
         ParameterError
-            If an intercept is needed and there is no constant column: bounds that are not symmetric move the origin.
+            If an intercept is needed and there is no constant column. Bounds that are not symmetric need one, since
+            they move the origin.
         """
         weights = self._checked_coef(coef)
         offset = checks.between("intercept", intercept, -LARGEST_COEF, LARGEST_COEF)
@@ -132,38 +147,57 @@ class FeatureSpace:
             return np.append(scaled, parts.sum() / self.constant)
         if abs(parts.sum()) > 1e-12 * np.abs(parts).sum():
             raise ParameterError(
-                "intercept must be 0, or undo what bounds that are not symmetric do to it, where there is no constant "
-                "column: give intercept=True to FeatureSpace, or symmetric bounds and no intercept."
+                argument="intercept",
+                rule="must be 0 where there is no constant column, after the shift by bounds that are not symmetric",
+                remedy="Give intercept=True to FeatureSpace, or symmetric bounds and no intercept.",
             )
         return scaled
 
     def _checked_coef(self, coef: ArrayLike) -> Floats:
         given = np.asarray(coef)
         if given.shape != (self.dim,) or given.dtype.kind not in "iuf":
-            raise ParameterError(f"coef must have a number for each of the {self.dim} columns, got {shown_few(coef)}.")
+            rule = f"must have a number for each of the {self.dim} columns"
+            raise ParameterError(argument="coef", rule=rule, got=shown_few(coef))
         if not (np.abs(given) <= LARGEST_COEF).all():
-            raise ParameterError(f"coef must be finite numbers of at most {LARGEST_COEF:g} in size.")
+            rule = f"must be finite numbers of at most {LARGEST_COEF:g} in size"
+            raise ParameterError(argument="coef", rule=rule)
         return given.astype(np.float64)
 
 
 def _checked_bounds(bounds: object, dim: int) -> tuple[tuple[float, float], ...]:
-    """One finite (low, high) with low < high for each column."""
+    """Return one finite (low, high) with low < high for each column."""
     pairs = tuple(bounds) if isinstance(bounds, tuple | list) else ()
     if len(pairs) != dim:
-        raise ParameterError(f"bounds must have a (low, high) for each of the {dim} columns, got {shown(bounds)}.")
+        rule = f"must have a (low, high) for each of the {dim} columns"
+        raise ParameterError(argument="bounds", rule=rule, got=shown(bounds))
     return tuple(checked_pair(f"bounds[{place}]", pair) for place, pair in enumerate(pairs))
 
 
 def checked_pair(where: str, pair: object) -> tuple[float, float]:
-    """``pair`` as (low, high), if it is one of finite public numbers; ``where`` is the user's name for it."""
+    """Return ``pair`` as finite numbers (low, high).
+
+    Parameters
+    ----------
+    where
+        Name of the argument in messages.
+    pair
+        Tuple, list or array of two numbers.
+
+    Raises
+    ------
+    ParameterError
+        If it is no such pair, if low >= high, or if the width is below 1e-100.
+    """
     ends = tuple(pair) if isinstance(pair, tuple | list | np.ndarray) else ()
     if len(ends) != 2:
-        raise ParameterError(f"{where} must be a pair (low, high), got {shown_few(pair)}. {PUBLIC}")
+        raise ParameterError(argument=where, rule="must be a pair (low, high)", got=shown_few(pair), remedy=PUBLIC)
     if any(isinstance(end, float | np.floating) and not math.isfinite(end) for end in ends):
-        raise ParameterError(f"{where} must be a pair of which both ends are finite, got {shown(pair)}. {PUBLIC}")
+        rule = "must be a pair of which both ends are finite"
+        raise ParameterError(argument=where, rule=rule, got=shown(pair), remedy=PUBLIC)
     low, high = (checks.between(where, end, -1e100, 1e100, PUBLIC) for end in ends)
     if not low < high:
-        raise ParameterError(f"{where}: low must be less than high, got {shown(pair)}.")
+        raise ParameterError(argument=where, rule="must have low less than high", got=shown(pair))
     if not high - low >= NARROWEST:
-        raise ParameterError(f"{where}: high - low must be at least {NARROWEST:g}, got {shown(pair)}.")
+        rule = f"must have high - low of at least {NARROWEST:g}"
+        raise ParameterError(argument=where, rule=rule, got=shown(pair))
     return low, high

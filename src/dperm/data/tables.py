@@ -2,25 +2,41 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tables with named columns: pandas, polars, Arrow, or a mapping of names to one-dimensional arrays.
 
-They are known by what they can do; none of their libraries is imported. Names of columns are public, and messages
-repeat them; of what is in a column they say nothing but the rule.
+Tables are recognized by their methods; none of their libraries is imported. Column names are public, and messages
+repeat them. About the contents of a column, messages state only the rule.
+
+Each record is read on its own. Integers may have become doubles because another record has a gap, or objects because
+another record is text; neither changes how a record is read.
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dperm.checks import shown
 from dperm.data.arrays import Floats
-from dperm.data.reading import Column, read
 from dperm.errors import DataError, ParameterError
+
+Texts = NDArray[np.object_]
+"""Strings, floats, and None for missing values."""
+Column = Floats | Texts
+"""One column of a table: doubles with NaN for missing values, or objects if there is text."""
+
+GAPS = {"NoneType", "NAType", "NaTType"}
+"""Type names of missing values. Those of pandas are compared by name, since pandas is not imported here."""
+_NUMBERS, _ITEMS = "biuf", "OUT"
+"""Kinds of numpy arrays of numbers, and of arrays read item by item. Dates, bytes and complex are neither."""
 
 _Labels = Sequence[object]
 _Fetch = Callable[[int], object]
 
 
-# Methods only: to look for polars's `columns` would run a lazy query.
+# Methods only: looking for polars's `columns` would run a lazy query.
 @runtime_checkable
 class _Pandas(Protocol):
     iloc: Any
@@ -42,18 +58,33 @@ class _Arrow(Protocol):
     def to_pydict(self) -> Any: ...
 
 
+@runtime_checkable
+class _Chunked(Protocol):
+    """Arrow array stored in chunks."""
+
+    num_chunks: int
+
+    def iterchunks(self) -> Iterable[object]: ...
+
+
 def is_table(x: object) -> bool:
-    """Whether ``x`` has named columns that can be read."""
+    """Whether ``x`` is a table of a supported library, or a mapping."""
     return isinstance(x, Mapping | _Pandas | _Polars | _Arrow)
 
 
 def column_names(table: object) -> tuple[str, ...]:
-    """The names of the columns, in order."""
+    """Return the column names in order, as text.
+
+    Raises
+    ------
+    ParameterError
+        If ``table`` is no table.
+    """
     return tuple(str(label) for label in _parts(table)[0])
 
 
 def column(table: object, name: str) -> Column:
-    """One column: doubles (NaN where something is missing), or objects if there is text (None where it is missing).
+    """Return one column, as `read_column` reads it.
 
     Raises
     ------
@@ -64,7 +95,7 @@ def column(table: object, name: str) -> Column:
 
 
 def columns(table: object, names: Iterable[str]) -> Iterator[Column]:
-    """The columns of these names, one after the other, each as `column` reads it; all have the same length."""
+    """Yield the columns of these names, all of the same length, with the errors of `column`."""
     labels, fetch = _parts(table)
     places: dict[object, list[int]] = {}
     for place, label in enumerate(labels):
@@ -73,12 +104,14 @@ def columns(table: object, names: Iterable[str]) -> Iterator[Column]:
 
 
 def numeric_matrix(table: object) -> tuple[Floats, tuple[str, ...]]:
-    """All columns side by side as doubles, and their names; True and False are 1 and 0, something missing is NaN.
+    """Return all columns as a matrix of doubles, and their names.
+
+    True and False are 1 and 0; missing values are NaN.
 
     Raises
     ------
     DataError
-        If a column holds text, or anything else that is not a number.
+        If there is no column, or one holds text or anything else but numbers.
     """
     names, (labels, fetch) = column_names(table), _parts(table)
     if not labels:
@@ -88,12 +121,35 @@ def numeric_matrix(table: object) -> tuple[Floats, tuple[str, ...]]:
     for place, (name, values) in enumerate(zip(names, read_columns, strict=True)):
         if place == 0:
             matrix = np.empty((len(values), len(names)))
-        matrix[:, place] = _numbers(name, values)
+        matrix[:, place] = _require_numbers(name, values)
     return matrix, names
 
 
+def read_column(values: object) -> Column | None:
+    """Return one column as doubles or, if it contains text, as strings, floats and None.
+
+    Parameters
+    ----------
+    values
+        One-dimensional list, array, series or Arrow column.
+
+    Returns
+    -------
+    Column or None
+        Doubles with NaN for missing values; objects with None for missing values if there is text. None if ``values``
+        is not one-dimensional, or holds anything but numbers, truth values (0 and 1), text and missing values. Errors
+        on the way are dropped, since they might show a value.
+    """
+    try:
+        return _column(_array(values))
+    except MemoryError:
+        raise
+    except Exception:
+        return None
+
+
 def _parts(table: Any) -> tuple[_Labels, _Fetch]:
-    """The labels of the columns, and what fetches the column at a place."""
+    """Return the column labels, and a function that returns the column at a place."""
     if isinstance(table, Mapping):
         return list(table), list(table.values()).__getitem__
     if isinstance(table, _Pandas):
@@ -103,8 +159,10 @@ def _parts(table: Any) -> tuple[_Labels, _Fetch]:
     if isinstance(table, _Arrow):
         return list(table.schema.names), table.column  # type: ignore[attr-defined]
     raise ParameterError(
-        "X must be a table with named columns: a data frame of pandas or polars (a lazy one collected first), an Arrow "
-        f"table, or a mapping of names to one-dimensional arrays, got an object of type {type(table).__name__}."
+        argument="X",
+        rule="must be a table with named columns: a data frame of pandas or polars (a lazy one collected first), an "
+        "Arrow table, or a mapping of names to one-dimensional arrays",
+        got=f"an object of type {type(table).__name__}",
     )
 
 
@@ -118,11 +176,11 @@ def _only_place(name: str, places: list[int]) -> int:
 def _all_read(found: Iterable[tuple[str, object]]) -> Iterator[Column]:
     length = None
     for name, values in found:
-        result = read(values)
+        result = read_column(values)
         if result is None:
             raise DataError(
-                f"column {shown(name)} must hold numbers, truth values or text, one for each record. Convert other "
-                "values first, such as dates to days since a public date."
+                f"column {shown(name)} must hold numbers, truth values or text, one for each record.",
+                remedy="Convert other values first, such as dates to days since a public date.",
             )
         if length is not None and len(result) != length:
             raise DataError("all columns of the table must have the same length.")
@@ -130,11 +188,65 @@ def _all_read(found: Iterable[tuple[str, object]]) -> Iterator[Column]:
         yield result
 
 
-def _numbers(name: str, values: Column) -> Floats:
+def _require_numbers(name: str, values: Column) -> Floats:
     if values.dtype == object:
         raise DataError(
-            f"column {shown(name)} must hold numbers, and has text or categories. Declare its public categories in "
-            f"dperm.sklearn.PublicTableEncoder, {{{shown(name)}: Categorical([...])}}, before the model, or leave the "
-            f"column out."
+            f"column {shown(name)} must hold numbers, and has text or categories.",
+            remedy=f"Declare its public categories in dperm.sklearn.PublicTableEncoder, {{{shown(name)}: "
+            "Categorical([...])}, before the model, or leave the column out.",
         )
     return np.asarray(values, dtype=np.float64)
+
+
+def _array(values: object) -> NDArray[Any]:
+    if isinstance(values, _Chunked):
+        # Chunk by chunk: as a whole, pyarrow fills the gaps of a dictionary with its last entry.
+        return np.concatenate([np.empty(0, dtype=bool), *(np.asarray(chunk) for chunk in values.iterchunks())])
+    if isinstance(values, list | tuple):
+        return _objects(list(values))
+    if isinstance(values, np.ma.MaskedArray) and values.dtype.kind in _NUMBERS + _ITEMS:
+        return _objects(values.tolist())  # None for masked entries
+    return np.asarray(values)
+
+
+def _column(array: NDArray[Any]) -> Column | None:
+    if array.ndim != 1 or array.dtype.kind not in _NUMBERS + _ITEMS:
+        return None
+    if array.dtype.kind in _ITEMS:
+        return _read_items(array.tolist())
+    with np.errstate(over="ignore"):  # beyond doubles is infinite
+        return array.astype(np.float64, copy=False)
+
+
+def _read_items(items: list[Any]) -> Column | None:
+    kinds = set(map(type, items))
+    if str in kinds and kinds <= {str, type(None)}:  # the same result as below, faster
+        return _objects(items)
+    readers = {kind: _reader(kind) for kind in kinds}
+    if None in readers.values():
+        return None
+    found = [readers[type(item)](item) for item in items]  # type: ignore[misc]  # none is None
+    return _objects(found) if any(issubclass(kind, str) for kind in kinds) else np.array(found, dtype=np.float64)
+
+
+def _reader(kind: type) -> Callable[[Any], str | float | None] | None:
+    """Return the reader for items of a type; None if such items are refused."""
+    if kind.__name__ in GAPS:
+        return lambda gap: None
+    if issubclass(kind, str):
+        return str.__str__  # the text itself, also of an Enum
+    return _number if issubclass(kind, Real | Decimal | np.bool_) else None
+
+
+def _number(item: Any) -> float | None:
+    try:
+        number = float(item)
+    except OverflowError:  # beyond doubles is infinite
+        number = math.inf if item > 0 else -math.inf
+    return None if math.isnan(number) else number
+
+
+def _objects(items: list[Any]) -> Texts:
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array

@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The public shape of the labels: what every label is made to keep, and how it is stored.
+"""Public description of the labels: classes or an interval.
 
-A label becomes a code, privately kept with its row; a code that does not count stands for a record that contributes
-nothing. Losses see targets: -1 and +1 for two classes, 0, ..., K - 1 for more, numbers in [-1, 1] for an interval.
+Each label is stored as a private code beside its row. An invalid code marks a record without any contribution. Losses
+receive targets: -1 and +1 for two classes, 0, ..., K - 1 for more, numbers in [-1, 1] for an interval.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
@@ -17,17 +18,23 @@ from numpy.typing import NDArray
 from dperm import checks
 from dperm.data.arrays import Floats, Mask
 from dperm.data.space import checked_pair
+from dperm.deprecation import deprecated_names
 from dperm.errors import DataError, ParameterError
+from dperm.presentation.spelling import arg
 
 Codes = NDArray[Any]
-"""One for each record, private."""
+"""Private codes, one for each record."""
 Targets = NDArray[Any]
 MOST_CLASSES = 2**15 - 1
 WEIGHT = "A class has a positive public weight."
+DROP = arg("invalid", '"drop"')
+"""Reference, for messages, to the argument that drops invalid records."""
+
+__getattr__ = deprecated_names(__name__, {"Kind": "dperm.data.targets:LabelKind"})
 
 
-class Kind(Enum):
-    """What losses see of a label."""
+class LabelKind(Enum):
+    """Form of the labels inside losses."""
 
     SIGN = "a sign"
     PLACE = "a place among classes"
@@ -35,40 +42,40 @@ class Kind(Enum):
 
 
 class Target(Protocol):
-    """What labels may be."""
+    """Set of allowed labels, and their codes."""
 
     @property
-    def kind(self) -> Kind:
-        """What losses see of them."""
+    def kind(self) -> LabelKind:
+        """Form of the labels inside losses."""
 
     @property
     def outputs(self) -> int:
-        """Scores that a model has for them: one, or one for each class."""
+        """Number of scores of a model: one, or one for each class."""
 
     @property
     def weights_range(self) -> tuple[float, float]:
-        """The least and the largest weight of a record that counts."""
+        """Smallest and largest weight of a valid record."""
 
     @property
     def rule(self) -> str:
-        """What is said to the holder of labels that break it."""
+        """Sentence about the allowed labels, for errors; it has no full stop."""
 
     def read(self, labels: NDArray[Any]) -> Codes:
-        """The codes of the labels, in an array of their own."""
+        """Return the codes of the labels in a new array."""
 
     def counts(self, codes: Codes) -> Mask:
-        """Which of the codes stand for a record that counts."""
+        """Return a mask of the valid codes."""
 
     def without(self, codes: Codes, bad: Mask) -> None:
-        """Make the ``bad`` ones not count, in place."""
+        """Mark the ``bad`` codes as invalid, in place."""
 
     def targets(self, codes: Codes) -> tuple[Targets, Floats]:
-        """What losses see, and the weights, 0 for a record that does not count."""
+        """Return the targets for losses, and the weights, with weight 0 for an invalid record."""
 
 
 @dataclass(frozen=True)
 class Classes:
-    """Labels of a finite public set; the codes are places in it, -1 for a record that does not count.
+    """Finite public set of labels. Codes are positions in it, and -1 for an invalid record.
 
     Attributes
     ----------
@@ -76,85 +83,87 @@ class Classes:
         Two or more different labels.
     weights
         Public weights of the classes; 1 for all if left out.
+
+    Raises
+    ------
+    ParameterError
+        If there are fewer than two or more than 32,767 labels, or not one weight in [1e-30, 1e30] for each.
     """
 
     labels: tuple[object, ...]
     weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check their number, and the weights."""
+        """Check the number of labels and the weights."""
         object.__setattr__(self, "labels", tuple(self.labels))
         checks.count("the number of classes", len(self.labels), least=2, most=MOST_CLASSES)
         weights = tuple(checks.between("weights", weight, 1e-30, 1e30, WEIGHT) for weight in self.weights)
         weights = weights or (1.0,) * len(self.labels)
         if len(weights) != len(self.labels):
-            raise ParameterError(f"weights must have a number for each of the {len(self.labels)} classes.")
+            rule = f"must have a number for each of the {len(self.labels)} classes"
+            raise ParameterError(argument="weights", rule=rule)
         object.__setattr__(self, "weights", weights)
 
     @property
-    def kind(self) -> Kind:
-        """Signs for two classes, places for more."""
-        return Kind.SIGN if len(self.labels) == 2 else Kind.PLACE
+    def kind(self) -> LabelKind:
+        """Sign for two classes, position for more."""
+        return LabelKind.SIGN if len(self.labels) == 2 else LabelKind.PLACE
 
     @property
     def outputs(self) -> int:
-        """One for two classes."""
+        """Number of scores: one for two classes, otherwise one for each."""
         return 1 if len(self.labels) == 2 else len(self.labels)
 
     @property
     def weights_range(self) -> tuple[float, float]:
-        """Over the classes."""
+        """Smallest and largest weight of the classes."""
         return min(self.weights), max(self.weights)
 
     @property
     def rule(self) -> str:
-        """The labels are those that were declared."""
-        return f"y must hold the declared classes {self._named} only. Correct the labels"
-
-    @property
-    def _named(self) -> str:
-        *others, last = (repr(label) for label in self.labels[:5])
-        return f"{', '.join(others)} and {last}" if len(self.labels) <= 5 else f"{', '.join([*others, last])}, ..."
+        """Sentence that names the first declared classes."""
+        return f"y must hold the declared classes {format_labels(self.labels)} only. Correct the labels"
 
     def read(self, labels: NDArray[Any]) -> Codes:
-        """The place of each label, one byte or two for each."""
+        """Return the position of each label, in one or two bytes."""
         codes = np.full(labels.shape, -1, dtype=np.int8 if len(self.labels) < 2**7 else np.int16)
         for place, label in enumerate(self.labels):
             codes[equal(labels, label)] = place
         return codes
 
     def counts(self, codes: Codes) -> Mask:
-        """Those that are places."""
+        """Return a mask of the codes that are positions."""
         return np.asarray(codes >= 0)
 
     def without(self, codes: Codes, bad: Mask) -> None:
-        """-1 is no place."""
+        """Set the ``bad`` codes to -1, in place."""
         codes[bad] = -1
 
     def targets(self, codes: Codes) -> tuple[Targets, Floats]:
-        """Signs for two classes, places for more."""
+        """Return signs for two classes or positions for more, and the weights of the records."""
         counted = codes >= 0
         weights = np.where(counted, self._weights[codes], 0.0) if self._weighted else counted.astype(np.float64)
-        if self.kind is Kind.SIGN:
+        if self.kind is LabelKind.SIGN:
             return np.where(codes > 0, 1.0, -1.0), weights
         return np.maximum(codes, 0), weights
 
     def require_kind(self, labels: NDArray[Any]) -> None:
-        """Refuse labels that are all text where the classes are numbers, or the other way round.
+        """Check that labels are not all text while the classes are numbers, or the other way round.
 
         Raises
         ------
         DataError
-            Then no record would count.
+            If they are, so that no record would be valid.
         """
-        text, found = _are_text(np.array(self.labels)), _are_text(labels)
-        if None in (text, found) or found is text:
+        classes_text, labels_text = _are_text(np.array(self.labels)), _are_text(labels)
+        if None in (classes_text, labels_text) or labels_text is classes_text:
             return
-        kinds = ("text", "numbers") if found else ("numbers", "text")
+        kinds = ("text", "numbers") if labels_text else ("numbers", "text")
+        example = arg("classes", ("no", "yes") if labels_text else (0, 1))
         raise DataError(
-            f"y holds {kinds[0]}, and the declared classes {self._named} are {kinds[1]}: no label matches the classes. "
-            f"Declare the labels as they are in y, such as classes={('no', 'yes') if found else (0, 1)}, or convert y "
-            f"to {kinds[1]}."
+            f"y holds {kinds[0]}, and the declared classes {format_labels(self.labels)} are {kinds[1]}: no label "
+            "matches the classes.",
+            remedy=f"Declare the labels as they are in y, such as {example}, or convert y to {kinds[1]}.",
         )
 
     @cached_property
@@ -168,51 +177,63 @@ class Classes:
 
 @dataclass(frozen=True)
 class Interval:
-    """Numbers that are clipped to a public [low, high] and mapped to [-1, 1]; NaN for a record that does not count."""
+    """Public interval [low, high] of numbers. Codes are labels clipped and mapped to [-1, 1], and NaN if invalid.
+
+    Raises
+    ------
+    ParameterError
+        If the ends are not finite numbers with low < high.
+    """
 
     low: float
     high: float
 
     def __post_init__(self) -> None:
-        """Check both ends."""
+        """Check that the ends are finite and ordered."""
         low, high = checked_pair("label_range", (self.low, self.high))
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
 
     @property
     def center(self) -> float:
-        """The middle."""
+        """Middle of the interval, in the units of y."""
         return self.low / 2 + self.high / 2
 
     @property
     def half_width(self) -> float:
-        """Half the width."""
+        """Half the width of the interval, in the units of y."""
         return self.high / 2 - self.low / 2
 
     @property
-    def kind(self) -> Kind:
-        """Numbers."""
-        return Kind.NUMBER
+    def kind(self) -> LabelKind:
+        """Form of the labels, always `LabelKind.NUMBER`."""
+        return LabelKind.NUMBER
 
     @property
     def outputs(self) -> int:
-        """One."""
+        """Number of scores, always one."""
         return 1
 
     @property
     def weights_range(self) -> tuple[float, float]:
-        """All records weigh the same."""
+        """Weights (1.0, 1.0), since all records have the same weight."""
         return 1.0, 1.0
 
     @property
     def rule(self) -> str:
-        """Numbers, whatever their size: they are clipped."""
+        """Sentence about finite numbers; their size does not matter, since they are clipped."""
         return "y must hold finite numbers (no text, no NaN, no inf). Correct the labels"
 
     def read(self, labels: NDArray[Any]) -> Codes:
-        """Numbers in [-1, 1], and NaN for what is not finite."""
+        """Return numbers in [-1, 1], with NaN for labels that are not finite.
+
+        Raises
+        ------
+        DataError
+            If the labels are no array of numbers.
+        """
         if labels.dtype.kind not in "biuf":
-            raise DataError("y must hold real numbers. Convert text, dates and the like first.")
+            raise DataError("y must hold real numbers.", remedy="Convert text, dates and the like first.")
         numbers = labels.astype(np.float64)
         numbers[~np.isfinite(numbers)] = np.nan
         np.clip(numbers, self.low, self.high, out=numbers)
@@ -221,21 +242,27 @@ class Interval:
         return np.clip(numbers, -1.0, 1.0, out=numbers)
 
     def counts(self, codes: Codes) -> Mask:
-        """Those that are numbers."""
+        """Return a mask of the codes that are not NaN."""
         return np.asarray(~np.isnan(codes))
 
     def without(self, codes: Codes, bad: Mask) -> None:
-        """NaN."""
+        """Set the ``bad`` codes to NaN, in place."""
         codes[bad] = np.nan
 
     def targets(self, codes: Codes) -> tuple[Targets, Floats]:
-        """The numbers, 0 where there is none."""
+        """Return the numbers, 0 for invalid records, and the weights 1 or 0."""
         counted = ~np.isnan(codes)
         return np.where(counted, codes, 0.0), counted.astype(np.float64)
 
 
+def format_labels(labels: Sequence[object]) -> str:
+    """Return up to five labels as text: "0 and 1", or "0, 1, 2, 3, 4, ..." if there are more."""
+    *others, last = (repr(label) for label in labels[:5])
+    return f"{', '.join(others)} and {last}" if len(labels) <= 5 else f"{', '.join([*others, last])}, ..."
+
+
 def _are_text(labels: NDArray[Any]) -> bool | None:
-    """True if all labels that are there are text, False if none is; None if both occur, or no label is there."""
+    """Return True if all present labels are text, False if none is, None if both occur or no label is present."""
     if labels.dtype.kind in "Ubiuf":
         return labels.dtype.kind == "U" if labels.size else None
     if labels.dtype.kind != "O":
@@ -245,7 +272,7 @@ def _are_text(labels: NDArray[Any]) -> bool | None:
 
 
 def equal(labels: NDArray[Any], label: object) -> Mask:
-    """Elementwise equality; labels of another kind (a number among words) are simply not equal."""
+    """Return elementwise equality. Labels of another kind, such as a number among text, are not equal."""
     if labels.dtype.kind in "biufc" and isinstance(label, str | bytes):
         return np.zeros(labels.shape, dtype=np.bool_)
     if labels.dtype.kind in "US" and not isinstance(label, str | bytes):

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from dperm.data.arrays import Floats
-from dperm.data.targets import Kind, Targets
+from dperm.data.targets import LabelKind, Targets
 
 Limits = Floats | None
 Bends = Any
@@ -27,7 +27,7 @@ class Loss(Protocol):
     name: ClassVar[str]
     monotone: ClassVar[bool]
     """Whether the slope of a record has one sign at every theta (T40)."""
-    labels: ClassVar[Kind]
+    labels: ClassVar[LabelKind]
     """Kind of the targets."""
 
     @property
@@ -155,7 +155,7 @@ class MarginLoss(ScalarLoss):
     """Decreasing f of the margin z = y u, y = -1 or 1: monotone in the sense of T40, with slopes in [-1, 0]."""
 
     monotone: ClassVar[bool] = True
-    labels: ClassVar[Kind] = Kind.SIGN
+    labels: ClassVar[LabelKind] = LabelKind.SIGN
     slope: ClassVar[float] = 1.0
 
     def argument(self, scores: Floats, targets: Targets) -> Floats:
@@ -175,7 +175,7 @@ class ResidualLoss(ScalarLoss):
     """Function f of the residual z = u - y, y in [-1, 1]: slopes have both signs, so T40 does not hold (T39, T41)."""
 
     monotone: ClassVar[bool] = False
-    labels: ClassVar[Kind] = Kind.NUMBER
+    labels: ClassVar[LabelKind] = LabelKind.NUMBER
 
     def argument(self, scores: Floats, targets: Targets) -> Floats:
         """Return the residual u - y."""

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from dperm.data.arrays import Floats
-from dperm.data.targets import Kind
+from dperm.data.targets import LabelKind
 from dperm.erm.objective import Objective
 from dperm.errors import AssumptionError
 
@@ -271,7 +271,7 @@ def _hessian_stride(objective: Objective) -> int:
     A Hessian of an eighth of the rows costs little more than a pass, and is accurate to a few per cent. Losses of
     residuals are parabolas where it matters: with few columns the Hessian of all rows finishes in a step or two.
     """
-    if objective.spec.loss.labels is Kind.NUMBER and objective.spec.width <= FEW_COLUMNS:
+    if objective.spec.loss.labels is LabelKind.NUMBER and objective.spec.width <= FEW_COLUMNS:
         return 1
     enough = max(HESSIAN_ROWS[objective.spec.outputs > 1] * objective.spec.width, objective.data.rows // 8)
     return objective.data.stride_for(enough) if objective.stride == 1 else 1

@@ -10,7 +10,7 @@ import numpy as np
 
 from dperm import checks
 from dperm.data.arrays import Floats
-from dperm.data.targets import MOST_CLASSES, Kind, Targets
+from dperm.data.targets import MOST_CLASSES, LabelKind, Targets
 from dperm.erm.loss import Limits, Loss
 
 
@@ -36,7 +36,7 @@ class Softmax:
 
     name: ClassVar[str] = "softmax"
     monotone: ClassVar[bool] = False
-    labels: ClassVar[Kind] = Kind.PLACE
+    labels: ClassVar[LabelKind] = LabelKind.PLACE
     slope: ClassVar[float] = math.sqrt(2)
     curvature: ClassVar[float] = 0.5
     steepness: ClassVar[float] = 0.5

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 
 from dperm.checks import shown
-from dperm.data.targets import Kind
+from dperm.data.targets import LabelKind
 from dperm.erm.residual_losses import Squared
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, DpermWarning, ParameterError
@@ -141,8 +141,8 @@ def _on_clipping(before: ProblemSpec, after: ProblemSpec) -> tuple[Fact, ...]:
     if after.clip is None or after.clip == before.clip:
         return ()
     effects = {
-        Kind.NUMBER: "larger residuals have no larger gradient, as in Huber's loss.",
-        Kind.SIGN: "this halves the noise, but makes predicted probabilities overconfident. Set {@clip:1.0} for "
+        LabelKind.NUMBER: "larger residuals have no larger gradient, as in Huber's loss.",
+        LabelKind.SIGN: "this halves the noise, but makes predicted probabilities overconfident. Set {@clip:1.0} for "
         "calibrated probabilities.",
     }
     effect = effects.get(after.loss.labels, "this reduces the noise.")
@@ -202,7 +202,7 @@ def automatic(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
 def _for_kink(spec: ProblemSpec, goal: AnyGuarantee) -> Chosen:
     if is_pure(goal) or spec.n is None:
         missing = ("delta > 0",) * is_pure(goal) + ("a public n",) * (spec.n is None)
-        smooth = ', or use the smooth loss="huber_hinge"' if spec.loss.labels is Kind.SIGN else ""
+        smooth = ', or use the smooth loss="huber_hinge"' if spec.loss.labels is LabelKind.SIGN else ""
         raise AssumptionError(
             f"the kinked loss {spec.loss.name!r} needs gradient perturbation, DP-SGD or posterior sampling (T42), with "
             f"delta > 0 and a public n, got goal={goal!r} and {{@n:{spec.n}}}.",

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Conditions on goals and losses, shared by several methods."""
 
-from dperm.data.targets import Kind
+from dperm.data.targets import LabelKind
 from dperm.erm.loss import Loss
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError
@@ -25,7 +25,7 @@ def require_gradient_of_loss(spec: ProblemSpec, method: str) -> None:
 def smooth_alternatives(loss: Loss) -> str:
     """Return the remedy for a kinked loss and a method for smooth losses only."""
     descent = '{@method:"gradient"} or {@method:"sgd"}, which need delta > 0 and a public n'
-    if loss.labels is Kind.SIGN:
+    if loss.labels is LabelKind.SIGN:
         return f'Use the smooth loss="huber_hinge", or {descent}.'
     return f"No smooth loss learns a quantile: use {descent}."
 

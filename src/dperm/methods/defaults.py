@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dperm.data.targets import Kind
+from dperm.data.targets import LabelKind
 from dperm.erm.losses import Logistic
 from dperm.erm.residual_losses import Squared
 from dperm.erm.spec import ProblemSpec
@@ -118,7 +118,7 @@ def noise_load(spec: ProblemSpec, goal: AnyGuarantee) -> float:
 def noise_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
     """Return the Lambda for the noise: the larger of `usual_strength` and `wide_strength`, for numbers the latter."""
     wide = wide_strength(spec, goal)
-    return wide if spec.loss.labels is Kind.NUMBER else max(usual_strength(spec, goal), wide)
+    return wide if spec.loss.labels is LabelKind.NUMBER else max(usual_strength(spec, goal), wide)
 
 
 def usual_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
@@ -146,7 +146,7 @@ def wide_strength(spec: ProblemSpec, goal: AnyGuarantee) -> float:
     coefficients a few times smaller than margins, hence the larger c. For classes the gain on those tables begins at
     one coefficient for ten records; with fewer coefficients the law falls like the square of their share.
     """
-    numbers = spec.loss.labels is Kind.NUMBER
+    numbers = spec.loss.labels is LabelKind.NUMBER
     share = 1.0 if numbers else min(1.0, WIDE * spec.width / assumed_records(spec)) ** 2
     law = (8.0 if numbers else 1.5) * spec.radius * reference_noise(spec, goal) * math.pow(noise_load(spec, goal), 0.3)
     return share * law
@@ -158,7 +158,7 @@ def least_strength(spec: ProblemSpec) -> float:
     On unit rows this is C = 50 for n much larger than d. Without it a large epsilon would remove all regularisation.
     Few data sets bear this, and none with fewer than d records. The constants are empirical, as in `wide_strength`.
     """
-    constant = 0.9 if spec.loss.labels is Kind.NUMBER else 0.13
+    constant = 0.9 if spec.loss.labels is LabelKind.NUMBER else 0.13
     crowded = min(1.0, spec.width / assumed_records(spec))
     return spec.weight * spec.radius**2 * (0.02 + constant * crowded)
 
@@ -176,7 +176,7 @@ def objective_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
     if spec.outputs > 1:
         wanted = max(wanted, min(4 * wanted, 2 * spec.radius * sigma))
     if spec.n is not None:
-        alike = 64 if spec.loss.labels is Kind.NUMBER else 8 if prefers_gamma_norm(spec, goal) else 16
+        alike = 64 if spec.loss.labels is LabelKind.NUMBER else 8 if prefers_gamma_norm(spec, goal) else 16
         wanted = min(wanted, alike * spec.dim * sigma**2 / (spec.n * spec.weight))
     if floor >= max(wanted, least):
         cause = "so that {share:.0%} of epsilon is spent on the Jacobian determinant"
@@ -212,7 +212,9 @@ def output_regularization(spec: ProblemSpec, goal: AnyGuarantee) -> Choice:
     """
     sigma = reference_noise(spec, goal)
     if spec.n is None:
-        unit, share = ("a margin", 0.5) if spec.loss.labels is not Kind.NUMBER else ("half the labels' range", 0.05)
+        unit, share = (
+            ("a margin", 0.5) if spec.loss.labels is not LabelKind.NUMBER else ("half the labels' range", 0.05)
+        )
         cause = "for noise of {share:g} in units of {unit}, since {@n} is not declared"
         return chosen_strength(spec.radius * sigma / share, "noise", cause, share=share, unit=unit)
     value = (2 * spec.n * spec.smoothness / spec.dim) ** (1 / 3) * (spec.radius * sigma) ** (2 / 3)

@@ -16,7 +16,7 @@ from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
 from dperm.data.space import FeatureSpace
-from dperm.data.targets import Kind, Targets
+from dperm.data.targets import LabelKind, Targets
 from dperm.erm.loss import Loss
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ParameterError
@@ -353,8 +353,8 @@ def _costs(score: str, spec: ProblemSpec, hypotheses: Floats) -> Costs:
 
 
 def _require_two_classes(spec: ProblemSpec) -> None:
-    if spec.loss.labels is not Kind.SIGN:
-        kind = "of a regression" if spec.loss.labels is Kind.NUMBER else f"of {spec.outputs} classes"
+    if spec.loss.labels is not LabelKind.SIGN:
+        kind = "of a regression" if spec.loss.labels is LabelKind.NUMBER else f"of {spec.outputs} classes"
         raise AssumptionError(
             f"FiniteClass supports classifiers of two classes (T59), with the logistic loss or a hinge, got the loss "
             f"{spec.loss.name!r} {kind}.",

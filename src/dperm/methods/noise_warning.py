@@ -10,7 +10,7 @@ benchmarks/noise_warning.py measures them.
 
 import math
 
-from dperm.data.targets import Kind
+from dperm.data.targets import LabelKind
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import DpermWarning
 from dperm.methods.conditions import is_pure
@@ -40,7 +40,7 @@ def noise_ratio(plan: Plan, spec: ProblemSpec, n: int) -> float:
     Noise of deviation s on every coefficient moves a prediction by up to R s, and no curvature of the loss dampens it.
     It counts with R s / 4 for classes and 2 R s for numbers.
     """
-    numbers = spec.loss.labels is Kind.NUMBER
+    numbers = spec.loss.labels is LabelKind.NUMBER
     signal = min(spec.lipschitz, spec.weight * spec.radius / 4) if numbers else spec.lipschitz
     sigma = plan.sums.scale / spec.radius if isinstance(plan, SufficientPlan) else reference_noise(spec, plan.goal)
     classes = spec.outputs / 2 if spec.outputs > 1 else 1.0
@@ -74,7 +74,7 @@ def noise_warning(plan: Plan, spec: ProblemSpec) -> DpermWarning | None:
     n = plan.spec.n
     if n is None or plan.method == "finite":
         return None
-    numbers = spec.loss.labels is Kind.NUMBER
+    numbers = spec.loss.labels is LabelKind.NUMBER
     if noise_ratio(plan, spec, n) >= (NUMBERS if numbers else CLASSES):
         poor = "a constant, or worse" if numbers else "a guess"
         return DpermWarning(

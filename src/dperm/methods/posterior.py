@@ -13,7 +13,7 @@ from dperm.accounting.events import Approximate, Gaussian
 from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
-from dperm.data.targets import Kind
+from dperm.data.targets import LabelKind
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, ConversionError, ParameterError
 from dperm.mechanisms.calibration import PUSHES, Calibration, covers, noise_event
@@ -332,5 +332,5 @@ def _kept(goal: ApproxDP) -> ApproxDP:
 def _remedies(spec: ProblemSpec) -> str:
     """Return remedies: with a kink the bound depends on the temperature, without one on Lambda."""
     helps = "a smaller C" if math.isfinite(spec.smoothness) else "a smaller epsilon"
-    smooth = 'loss="huber_hinge", ' if math.isinf(spec.smoothness) and spec.loss.labels is Kind.SIGN else ""
+    smooth = 'loss="huber_hinge", ' if math.isinf(spec.smoothness) and spec.loss.labels is LabelKind.SIGN else ""
     return f'Use {smooth}{helps}, fewer features or fewer records, or {{@method:"gradient"}} or {{@method:"sgd"}}.'

@@ -25,7 +25,7 @@ from scipy.special import ndtri
 from dperm.accounting.event import Event
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData
-from dperm.data.targets import Kind
+from dperm.data.targets import LabelKind
 from dperm.erm.moments import (
     Moments,
     cross_error,
@@ -266,7 +266,7 @@ def ridge_for(spec: ProblemSpec, eigenvalue: GaussianMechanism, sums: GaussianMe
 def _refuse(spec: ProblemSpec, goal: AnyGuarantee) -> None:
     if not isinstance(spec.loss, Squared):
         others = ("gradient", "sgd") if math.isinf(spec.smoothness) else ("objective", "gradient")
-        squared = ", or PrivateLinearRegression" if spec.loss.labels is Kind.NUMBER else ""
+        squared = ", or PrivateLinearRegression" if spec.loss.labels is LabelKind.NUMBER else ""
         raise AssumptionError(
             f'{{@method:"sufficient"}} is for the squared loss, determined by sums of squares, got the loss '
             f"{spec.loss.name!r}.",

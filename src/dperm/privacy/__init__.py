@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is promised: adjacency, guarantees, privacy profiles, conversions, group privacy, and what it all means."""
+"""Privacy guarantees: adjacency, profiles, conversions, group privacy, and their meaning for an attacker."""
 
 from dperm.privacy.adjacency import Adjacency as Adjacency
 from dperm.privacy.adjacency import Direction as Direction

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which data sets count as neighbours (convention C0.1): the first word of every privacy claim."""
+"""Neighbouring relation between data sets (convention C0.1), part of every privacy claim."""
 
 from enum import Enum
 
@@ -9,7 +9,7 @@ from dperm.errors import AdjacencyError
 
 
 class Adjacency(Enum):
-    """The neighbouring relation of a guarantee; required everywhere, mixed nowhere."""
+    """Neighbouring relation of a guarantee. Every guarantee has one, and they are never mixed."""
 
     REPLACE_ONE = "replace_one"
     """Same public n, one record substituted."""
@@ -19,12 +19,17 @@ class Adjacency(Enum):
 
     @classmethod
     def of(cls, adjacency: "Adjacency | str | None") -> "Adjacency":
-        """The member named by ``adjacency`` (a member or its string).
+        """Return the member named by ``adjacency``, a member or its string.
 
         Raises
         ------
         AdjacencyError
-            If it names neither relation.
+            If it names neither relation. There is no default.
+
+        Examples
+        --------
+        >>> Adjacency.of("add_remove")
+        <Adjacency.ADD_REMOVE: 'add_remove'>
         """
         if isinstance(adjacency, cls):
             return adjacency
@@ -32,21 +37,22 @@ class Adjacency(Enum):
             if adjacency == member.value:
                 return member
         raise AdjacencyError(
-            f'adjacency must be "replace_one" (same n, one record substituted) or "add_remove" '
-            f"(one record added or removed), got {shown(adjacency)}. They promise different "
-            f"things, so there is no default for what names neither."
+            argument="adjacency",
+            rule='must be "replace_one" (same n, one record substituted) or "add_remove" (one record added or removed)',
+            got=shown(adjacency),
+            remedy="The two promise different things, so there is no default.",
         )
 
     @property
     def directions(self) -> "tuple[Direction, ...]":
-        """The ordered pairs that have to be accounted, each composed on its own (T22, T23)."""
+        """Directions of the neighbouring pairs, each accounted and composed on its own (T22, T23)."""
         if self is Adjacency.ADD_REMOVE:
             return (Direction.REMOVE, Direction.ADD)
         return (Direction.REPLACE,)
 
 
 class Direction(Enum):
-    """One order of a neighbouring pair: the privacy loss of M(D) against M(D')."""
+    """Order of a neighbouring pair (D, D'), for the privacy loss of M(D) against M(D')."""
 
     REMOVE = "remove"
     """D has the record, D' does not."""
@@ -55,4 +61,4 @@ class Direction(Enum):
     """D' has the record, D does not."""
 
     REPLACE = "replace"
-    """D and D' differ in one record; every pair used here is symmetric, so one order stands for both."""
+    """D and D' differ in one record. All pairs used here are symmetric, so one order covers both."""

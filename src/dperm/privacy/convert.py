@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Conversions between guarantees (T16-T20), one function each, rounded up; ``convert`` is the front door.
+"""Conversions between guarantees (T16-T20), rounded up: `convert`, and one function for each pair of kinds.
 
-What no theorem gives is refused with the reason: (epsilon, delta > 0) says nothing about Renyi divergence or the
-trade-off curve below delta, zCDP does not imply GDP, and no adjacency is changed except by T4.
+Conversions without a theorem raise ConversionError with the reason. (epsilon, delta > 0) bounds neither the Renyi
+divergence nor the trade-off curve below delta, zCDP does not imply GDP, and only T4 changes an adjacency.
 """
 
 import math
@@ -16,6 +16,7 @@ from scipy.special import erfinv, ndtri_exp
 from dperm import checks
 from dperm.checks import shown
 from dperm.errors import AdjacencyError, ConversionError, ParameterError
+from dperm.presentation.spelling import arg
 from dperm.privacy import renyi
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.group import replace_one_from_add_remove
@@ -28,18 +29,18 @@ DEFAULT_ORDERS: tuple[float, ...] = tuple(1 + 10 ** (i / 12) for i in range(-12,
 
 
 def pure_to_zcdp(guarantee: PureDP) -> ZCDP:
-    """epsilon-DP is epsilon^2/2-zCDP [T18; Bun & Steinke 2016, Prop 1.4]."""
+    """Return epsilon^2/2-zCDP, implied by epsilon-DP [T18; Bun & Steinke 2016, Prop 1.4]."""
     return ZCDP(round_up(Fraction(guarantee.epsilon) ** 2 / 2), guarantee.adjacency)
 
 
 def pure_to_rdp(guarantee: PureDP, orders: Iterable[float] = DEFAULT_ORDERS) -> RDP:
-    """epsilon-DP has at most the divergence of randomised response (T16, by T9's formula), exactly the worst case."""
+    """Return the RDP of randomised response, the worst case of epsilon-DP (T16, by T9's formula)."""
     curve = [(a, renyi.response_divergence(a, guarantee.epsilon)) for a in _checked_orders(orders)]
     return RDP(curve, guarantee.adjacency)
 
 
 def pure_to_gdp(guarantee: PureDP) -> GDP:
-    """epsilon-DP is mu-GDP with mu = 2 Phi^-1(e^eps/(1 + e^eps)) (T20): the curves touch at their corner."""
+    """Return mu-GDP with mu = 2 Phi^-1(e^eps/(1 + e^eps)), implied by epsilon-DP (T20)."""
     epsilon = guarantee.epsilon
     if epsilon < 2:  # Phi^-1(1/2 + tanh(eps/2)/2), without the 1/2 that would swallow a small eps
         mu = 2 * math.sqrt(2) * float(erfinv(math.tanh(epsilon / 2)))
@@ -49,55 +50,55 @@ def pure_to_gdp(guarantee: PureDP) -> GDP:
 
 
 def pure_to_approx(guarantee: PureDP, delta: float) -> ApproxDP:
-    """The epsilon of randomised response at ``delta``, exactly the worst case (T13 with k = 1)."""
+    """Return the epsilon of randomised response at ``delta``, the exact worst case (T13 with k = 1)."""
     return _at_delta(guarantee.profile(), delta)
 
 
 def approx_to_approx(guarantee: ApproxDP, delta: float) -> ApproxDP:
-    """The epsilon at another delta, by the law of T14; none exists below the guarantee's own delta."""
+    """Return the guarantee at another delta, by T14; ConversionError below the guarantee's own delta."""
     return _at_delta(guarantee.profile(), delta)
 
 
 def gdp_to_zcdp(guarantee: GDP) -> ZCDP:
-    """mu-GDP is mu^2/2-zCDP (T19)."""
+    """Return mu^2/2-zCDP, implied by mu-GDP (T19)."""
     return ZCDP(round_up(Fraction(guarantee.mu) ** 2 / 2), guarantee.adjacency)
 
 
 def gdp_to_rdp(guarantee: GDP, orders: Iterable[float] = DEFAULT_ORDERS) -> RDP:
-    """mu-GDP has divergence at most alpha mu^2/2 (T16, T20)."""
+    """Return RDP with divergence alpha mu^2/2, implied by mu-GDP (T16, T20)."""
     curve = [(a, renyi.gaussian_divergence(a, guarantee.mu)) for a in _checked_orders(orders)]
     return RDP(curve, guarantee.adjacency)
 
 
 def gdp_to_approx(guarantee: GDP, delta: float) -> ApproxDP:
-    """mu-GDP at ``delta``, exactly (T6, T19)."""
+    """Return the exact (epsilon, delta) of mu-GDP at ``delta`` (T6, T19)."""
     return _at_delta(guarantee.profile(), checks.positive_delta("delta", delta))
 
 
 def zcdp_to_rdp(guarantee: ZCDP, orders: Iterable[float] = DEFAULT_ORDERS) -> RDP:
-    """rho-zCDP has divergence at most rho alpha, by definition (T18)."""
+    """Return RDP with divergence rho alpha, the definition of rho-zCDP (T18)."""
     curve = [(a, round_up(Fraction(guarantee.rho) * Fraction(a))) for a in _checked_orders(orders)]
     return RDP(curve, guarantee.adjacency)
 
 
 def zcdp_to_approx(guarantee: ZCDP, delta: float) -> ApproxDP:
-    """rho-zCDP at ``delta``: T17 with tau = rho alpha at the best of all orders (T18)."""
+    """Return (epsilon, delta) of rho-zCDP by T17, with tau = rho alpha at the best of all orders (T18)."""
     return _at_delta(guarantee.profile(), checks.positive_delta("delta", delta))
 
 
 def zcdp_to_approx_simple(guarantee: ZCDP, delta: float) -> ApproxDP:
-    """The older (rho + 2 sqrt(rho log(1/delta)), delta) of T18: valid, never better; for teaching."""
+    """Return the older (rho + 2 sqrt(rho log(1/delta)), delta) of T18, for teaching: valid, but never better."""
     delta = checks.positive_delta("delta", delta)
     return ApproxDP(renyi.zcdp_epsilon_simple(guarantee.rho, delta), delta, guarantee.adjacency)
 
 
 def rdp_to_approx(guarantee: RDP, delta: float) -> ApproxDP:
-    """RDP at ``delta``: T17 at the best of the given orders."""
+    """Return (epsilon, delta) of RDP by T17, at the best of the given orders."""
     return _at_delta(guarantee.profile(), checks.positive_delta("delta", delta))
 
 
 def rdp_to_approx_mironov(guarantee: RDP, delta: float) -> ApproxDP:
-    """The older minimum of tau + log(1/delta)/(alpha - 1) [Mironov 2017, Prop 3]: never better; for teaching."""
+    """Return the older minimum of tau + log(1/delta)/(alpha - 1) [Mironov 2017, Prop 3], for teaching."""
     delta = checks.positive_delta("delta", delta)
     epsilon = min(renyi.mironov_epsilon(alpha, tau, delta) for alpha, tau in guarantee.curve)
     return ApproxDP(epsilon, delta, guarantee.adjacency)
@@ -111,25 +112,49 @@ def convert(
     orders: Iterable[float] = DEFAULT_ORDERS,
     adjacency: Adjacency | str | None = None,
 ) -> AnyGuarantee:
-    """The guarantee of kind ``to`` that follows from ``guarantee``, or a ConversionError that says why none does.
+    """Return the guarantee of kind ``to`` implied by ``guarantee``, rounded up.
 
     Parameters
     ----------
     guarantee
-        What is known.
+        Known guarantee.
     to
-        PureDP, ApproxDP (give ``delta``), ZCDP, GDP or RDP (at ``orders``).
+        PureDP, ApproxDP (requires ``delta``), ZCDP, GDP or RDP (at ``orders``).
+    delta
+        Delta of the new guarantee, for ApproxDP.
+    orders
+        Orders alpha > 1 of the new guarantee, for RDP.
     adjacency
-        If given, the relation wanted: add_remove becomes replace_one by T4, first; the converse is refused.
+        Relation of the new guarantee, if it differs: T4 first converts add_remove to replace_one.
+
+    Raises
+    ------
+    ConversionError
+        If no theorem gives such a guarantee; the message has the reason.
+    AdjacencyError
+        If ``adjacency`` is add_remove and the guarantee is replace_one.
+    ParameterError
+        If an argument is invalid, or ``delta`` is missing.
+
+    Notes
+    -----
+    *Guarantees.* Every mechanism with ``guarantee`` has the returned one. All rounding is upwards (C0.6).
+
+    Examples
+    --------
+    >>> from dperm.privacy import GDP, ZCDP, convert
+    >>> convert(GDP(1.0, "add_remove"), ZCDP)
+    ZCDP(rho=0.5, adjacency=ADD_REMOVE)
     """
     if not isinstance(guarantee, AnyGuarantee):
-        raise ParameterError(f"guarantee must be a PureDP, ApproxDP, ZCDP, GDP or RDP, got {shown(guarantee)}.")
+        rule = "must be a PureDP, ApproxDP, ZCDP, GDP or RDP"
+        raise ParameterError(argument="guarantee", rule=rule, got=shown(guarantee))
     moved = _pure_if_possible(_under(guarantee, adjacency), to)
     if type(moved) is to and (delta is None or not isinstance(moved, ApproxDP)):
         return moved
     route = _ROUTES.get((type(moved), to))
     if route is None:
-        raise ConversionError(_refusal(moved, to))
+        raise _refusal(moved, to)
     return route(moved, _Options(delta, orders))
 
 
@@ -140,7 +165,8 @@ class _Options:
 
     def required_delta(self) -> float:
         if self.delta is None:
-            raise ParameterError("delta must be given to convert to ApproxDP, for example delta=1e-6.")
+            rule = "must be given to convert to ApproxDP"
+            raise ParameterError(argument="delta", rule=rule, remedy=f"Give {arg('delta', '1e-6')}, for example.")
         return self.delta
 
 
@@ -168,30 +194,30 @@ _WHY_NOT: dict[tuple[type, type], str] = {
 _LEAK = "with probability delta anything may be revealed, so the divergence is unbounded and no curve lies below (T20)."
 
 
-def _refusal(known: AnyGuarantee, to: type) -> str:
+def _refusal(known: AnyGuarantee, to: type) -> ConversionError:
     if to not in (PureDP, ApproxDP, ZCDP, GDP, RDP):
-        return f"to must be PureDP, ApproxDP, ZCDP, GDP or RDP, got {shown(to)}."
+        return ConversionError(argument="to", rule="must be PureDP, ApproxDP, ZCDP, GDP or RDP", got=shown(to))
     if to is PureDP:
         why = f"it allows events of unbounded privacy loss, however rare (T1). Convert to ApproxDP. {_KEEP_EVENT}"
     else:
         why = _WHY_NOT.get((type(known), to), f"{_LEAK} {_KEEP_EVENT}")
-    return f"{known} does not imply {to.__name__}: {why}"
+    return ConversionError(f"{known} does not imply {to.__name__}: {why}")
 
 
 def _under(guarantee: AnyGuarantee, adjacency: Adjacency | str | None) -> AnyGuarantee:
-    """The guarantee read under ``adjacency`` (T4)."""
+    """Return the guarantee under ``adjacency`` (T4)."""
     if adjacency is None or Adjacency.of(adjacency) is guarantee.adjacency:
         return guarantee
     if guarantee.adjacency is Adjacency.REPLACE_ONE:
         raise AdjacencyError(
-            f"{guarantee} does not imply any add_remove guarantee: replace-one neighbours have the same n (T4). "
-            'Account the mechanism with adjacency="add_remove".'
+            f"{guarantee} does not imply any add_remove guarantee: replace-one neighbours have the same n (T4).",
+            remedy='Account the mechanism with adjacency="add_remove".',
         )
     return replace_one_from_add_remove(guarantee)
 
 
 def _pure_if_possible(guarantee: AnyGuarantee, to: type[AnyGuarantee]) -> AnyGuarantee:
-    """(epsilon, 0) is pure, and converts as such."""
+    """Return (epsilon, 0)-DP as epsilon-DP, which has more conversions."""
     if isinstance(guarantee, ApproxDP) and guarantee.delta == 0 and to is not ApproxDP:
         return PureDP(guarantee.epsilon, guarantee.adjacency)
     return guarantee
@@ -200,7 +226,8 @@ def _pure_if_possible(guarantee: AnyGuarantee, to: type[AnyGuarantee]) -> AnyGua
 def _at_delta(profile: PrivacyProfile, delta: float) -> ApproxDP:
     epsilon = profile.epsilon(delta)
     if math.isinf(epsilon):
-        raise ConversionError(f"no finite epsilon holds at delta={delta!r}. Ask for a larger delta.")
+        problem = f"no finite epsilon holds at {arg('delta', repr(delta))}."
+        raise ConversionError(problem, remedy=f"Ask for a larger {arg('delta')}.")
     return ApproxDP(epsilon, delta, profile.adjacency)
 
 

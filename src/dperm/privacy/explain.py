@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a promise means: the attacker's best rates, in numbers and in two plain sentences.
+"""Meaning of a guarantee: upper bounds on the success of the best attacker, in numbers and in two sentences.
 
-The attacker knows every record but one, the algorithm and the release. The two cases they try to tell apart differ in
-one record: replaced by another (replace_one), or present against absent (add_remove). Where a release protects groups
-of records, read "group" for "record". Every number is a ceiling on what they can do, rounded up.
+The attacker knows every record but one, the algorithm and the release. They try to tell two cases apart: one record is
+replaced by another (replace_one), or present against absent (add_remove). Where a release protects groups of records,
+read "group" for "record". Every number is an upper bound, rounded up.
 """
 
 import math
@@ -26,7 +26,7 @@ Subject = PrivacyProfile | Guarantee | Record | Release[Any]
 FALSE_POSITIVE_RATES = (1e-3, 1e-2)
 DELTAS = (1e-5, 1e-6, 1e-9)
 SURPRISES = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
-"""How rarely the release may push the attacker beyond ``posterior``: the first of these that the profile can bound."""
+"""Candidate probabilities with which ``posterior`` may be exceeded; the first that the profile can bound is used."""
 
 _SMALLEST_RATE = 1e-4
 _PROBES = 24
@@ -35,34 +35,33 @@ _MARGINS = (0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 
 @dataclass(frozen=True)
 class Explanation:
-    """Ceilings on what an attacker can learn about one record.
+    """Upper bounds on the knowledge of an attacker about one record.
 
     Attributes
     ----------
     adjacency
-        What the two cases are.
+        Neighbouring relation, which defines the two cases.
     true_positive_rates
         Pairs (false-positive rate, highest true-positive rate), from the trade-off curve.
     advantage
-        The largest true-positive minus false-positive rate, delta(0): the total variation distance (T2).
+        Largest true-positive minus false-positive rate, delta(0): the total variation distance (T2).
     accuracy
-        (1 + advantage)/2, the best success rate of guessing the case from even odds.
+        Best success rate of guessing the case from even odds, (1 + advantage)/2.
     posterior
-        From a prior of 1/2, the belief in the truth exceeds this with probability at most ``surprise`` (= p, stated by
-        the caller or 1e-6 where possible): e^s/(1 + e^s), s = min over m of epsilon(p (1 - e^-m)) + m, by T2b, or
-        s = epsilon(0) if that is less. (The folk bound, s = epsilon(p), is too low: it takes delta for a tail
-        probability, T2a.) 1 if nothing can be said.
+        Bound on the belief in the truth, from a prior of 1/2, exceeded with probability at most p = ``surprise``. It is
+        e^s/(1 + e^s) with s = min over m of epsilon(p (1 - e^-m)) + m, by T2b, or s = epsilon(0) if that is less. The
+        folk bound s = epsilon(p) is too low, since it treats delta as a tail probability (T2a). 1 without a bound.
     surprise
-        The probability p of ``posterior``.
+        Probability p of ``posterior``, chosen by the caller, or 1e-6 where possible.
     gdp_mu
-        The closest Gaussian reading: the smallest mu whose trade-off curve lies below this one at the slopes probed
-        for false-positive (and, by symmetry, false-negative) rates of 1e-4 and more. Exact for a GDP guarantee and at
-        least T20's mu for a pure one; otherwise a reading, not a guarantee: rarer events are not covered. None if
-        the two cases can be told apart almost surely.
+        Closest Gaussian mechanism: the smallest mu whose trade-off curve lies below this one at the slopes probed for
+        false-positive (and, by symmetry, false-negative) rates of 1e-4 and more. Exact for a GDP guarantee and at
+        least T20's mu for a pure one; otherwise an approximation that does not cover rarer events. None if the two
+        cases can be told apart almost surely.
     epsilons
         Pairs (delta, epsilon); infinite where no epsilon holds.
     unit
-        What the two cases differ in: one "record", or one "group" of them.
+        Difference between the two cases: one "record", or one "group" of them.
     """
 
     adjacency: Adjacency
@@ -77,15 +76,15 @@ class Explanation:
 
     @property
     def sentences(self) -> tuple[str, str]:
-        """Two sentences for a reader who knows nothing of differential privacy.
+        """Two sentences for readers without knowledge of differential privacy.
 
-        Ceilings that limit nothing in practice are not printed as numbers, and an empty posterior is left out.
+        Bounds without any effect in practice are not printed as numbers, and an empty posterior is left out.
         """
         return self._detection_sentence(), self._guess_sentence()
 
     @property
     def protection(self) -> Protection:
-        """The two rates that decide the protection level, and the level."""
+        """Protection level, with the two rates that determine it."""
         return Protection(self.accuracy, self.true_positive_rates[0][1])
 
     def _detection_sentence(self) -> str:
@@ -115,7 +114,7 @@ class Explanation:
         )
 
     def as_dict(self) -> dict[str, object]:
-        """Everything as JSON-ready data; null stands for "no finite number"."""
+        """Return all fields as JSON-ready data, with null for infinite numbers."""
         return {
             "adjacency": self.adjacency.value,
             "unit": f"one {self.unit}",
@@ -134,12 +133,27 @@ class Explanation:
 
 
 def explain(subject: Subject, *, surprise: float | None = None) -> Explanation:
-    """What an attacker can do against a profile, or against the worst mechanism that keeps a guarantee.
+    """Return upper bounds on the success of the best attacker.
 
-    A release is read by its profile; a record, which has no profile, by its guarantee.
+    Parameters
+    ----------
+    subject
+        Profile, guarantee, release or record. A guarantee, or the guarantee of a record, stands for the worst
+        mechanism that satisfies it. A release is explained by its profile.
+    surprise
+        Probability in (0, 1) with which ``posterior`` may be exceeded. By default the first of 1e-6, 1e-5, ... that
+        the profile can bound; it must exceed the profile's failure probability.
 
-    ``surprise`` is the probability with which ``posterior`` may be exceeded; by default the first of 1e-6, 1e-5, ...
-    that the profile can bound (it has to be larger than the profile's failure probability).
+    Raises
+    ------
+    ParameterError
+        If ``subject`` is something else, or ``surprise`` is out of range.
+
+    Examples
+    --------
+    >>> from dperm.privacy import PureDP, explain
+    >>> round(explain(PureDP(1.0, "replace_one")).accuracy, 3)
+    0.731
     """
     profile = curve_of(_profile_of(subject))
     advantage = profile.delta(0.0)
@@ -158,9 +172,10 @@ def explain(subject: Subject, *, surprise: float | None = None) -> Explanation:
 
 
 def closest_mu(profile: PrivacyProfile) -> float | None:
-    """The smallest mu with delta_mu(eps) >= delta(eps) at the probed eps, rounded up (see ``Explanation.gdp_mu``).
+    """Return the smallest mu with delta_mu(eps) >= delta(eps) at the probed eps, rounded up.
 
-    The largest eps probed is the slope of the trade-off curve at a false-positive rate of 1e-4.
+    The largest probed eps is the slope of the trade-off curve at a false-positive rate of 1e-4. None if the two cases
+    can be told apart almost surely. See ``Explanation.gdp_mu``.
     """
     if profile.delta(0.0) > 1 - 1e-9:
         return None
@@ -174,7 +189,7 @@ def _mu_at(profile: PrivacyProfile, epsilon: float) -> float:
 
 
 def _posterior(profile: PrivacyProfile, surprise: float | None) -> tuple[float, float]:
-    """(belief, probability that it is exceeded)."""
+    """Return a bound on the belief, and the probability with which it is exceeded."""
     candidates = SURPRISES if surprise is None else (checks.positive_delta("surprise", surprise),)
     for probability in candidates:
         loss = _loss_quantile(profile, probability)
@@ -184,7 +199,10 @@ def _posterior(profile: PrivacyProfile, surprise: float | None) -> tuple[float, 
 
 
 def _loss_quantile(profile: PrivacyProfile, probability: float) -> float:
-    """T2b: (eps, delta)-DP gives P(L > eps + m) <= delta/(1 - e^-m); so ask for delta = probability (1 - e^-m)."""
+    """Return a bound on the privacy loss L, exceeded with at most this probability.
+
+    By T2b, (eps, delta)-DP gives P(L > eps + m) <= delta/(1 - e^-m), so delta = probability (1 - e^-m).
+    """
     tails = (profile.epsilon(probability * -math.expm1(-margin)) + margin for margin in _MARGINS)
     return min(profile.epsilon(0.0), *tails)
 
@@ -198,9 +216,9 @@ def _profile_of(subject: Subject) -> PrivacyProfile:
         return subject.profile()
     if not callable(getattr(subject, "tradeoff", None)):
         raise ParameterError(
-            f"explain takes a release, a record, a profile or a guarantee, got {shown(subject)}. Make a profile of an "
-            f'event with account(event, adjacency="add_remove"), or give a guarantee such as '
-            f'ApproxDP(1.0, 1e-6, "add_remove").'
+            f"explain takes a release, a record, a profile or a guarantee, got {shown(subject)}.",
+            remedy='Make a profile of an event with account(event, adjacency="add_remove"), or give a guarantee such '
+            'as ApproxDP(1.0, 1e-6, "add_remove").',
         )
     return subject
 

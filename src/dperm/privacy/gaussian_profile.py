@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-r"""The privacy profile of the Gaussian mechanism (T6), in log space and without cancellation.
+r"""Privacy profile of the Gaussian mechanism (T6), in log space and without cancellation.
 
 Theorem T6 [Balle & Wang 2018, Thm 8].
     mu-GDP has  delta(eps) = Phi(mu/2 - eps/mu) - e^eps Phi(-mu/2 - eps/mu).
@@ -15,10 +15,10 @@ phi the normal density and M(x) = Phi(-x)/phi(x) the Mills ratio, e^eps phi(v) =
 with c = eps/mu, h = mu/2. The last line replaces the difference when h is small beside c; its terms are positive and
 follow (n+1) M_{n+1} = M_{n-1} - c M_n, run forward for c < 5 and backward (a continued fraction) above.
 
-What is proved and what is allowed for: the formulas are exact; the rounding error of log delta is *allowed for* by
-(512 + 5 u^2) 2^-53 (times 2 |log delta| for u < -1; 4096 for mu < 1e-8, where log mu itself is large), a count of the
-rounded operations with a margin, checked against 50-digit arithmetic. Brackets widen by that allowance, and both ends
-are verified by evaluation.
+The formulas are exact. The rounding error of log delta has an *allowance* of (512 + 5 u^2) 2^-53 (times 2 |log delta|
+for u < -1; 4096 for mu < 1e-8, where log mu itself is large). This is a count of the rounded operations with a margin,
+checked against 50-digit arithmetic, not a proof. Brackets widen by that allowance, and both ends are verified by
+evaluation.
 """
 
 import math
@@ -37,15 +37,15 @@ _NEWTON_ROUNDS = 60
 
 
 def log_delta(epsilon: float, mu: float) -> float:
-    """The logarithm of delta(epsilon) of mu-GDP (T6), for epsilon >= 0 and mu >= 0, which are not checked.
+    """Return the logarithm of delta(epsilon) of mu-GDP (T6), rounded to nearest; -inf for mu = 0.
 
-    To the nearest: use ``delta_bracket`` for a bound. -inf for mu = 0.
+    It is no bound (see ``delta_bracket``), and the arguments epsilon >= 0 and mu >= 0 are not checked.
     """
     return _log_delta(epsilon, mu)[0]
 
 
 def delta_bracket(epsilon: float, mu: float) -> tuple[float, float]:
-    """(lower, upper) bounds on delta(epsilon) of mu-GDP (T6); the upper end is never 0 unless mu is."""
+    """Return (lower, upper) bounds on delta(epsilon) of mu-GDP (T6); the upper end is 0 only for mu = 0."""
     epsilon, mu = checks.nonnegative("epsilon", epsilon), checks.nonnegative("mu", mu)
     if mu == 0:
         return 0.0, 0.0
@@ -54,7 +54,7 @@ def delta_bracket(epsilon: float, mu: float) -> tuple[float, float]:
 
 
 def epsilon_bracket(mu: float, delta: float) -> tuple[float, float]:
-    """(lower, upper) bounds on the smallest epsilon >= 0 at which mu-GDP is (epsilon, delta)-DP (T6).
+    """Return (lower, upper) bounds on the smallest epsilon >= 0 at which mu-GDP is (epsilon, delta)-DP (T6).
 
     Both ends are verified: delta(lower) > delta >= delta(upper). Infinite for delta = 0 and mu > 0.
     """
@@ -71,7 +71,7 @@ def epsilon_bracket(mu: float, delta: float) -> tuple[float, float]:
 
 
 def mu_bracket(epsilon: float, delta: float) -> tuple[float, float]:
-    """(lower, upper) bounds on the largest mu for which mu-GDP is (epsilon, delta)-DP (T6); both ends verified."""
+    """Return (lower, upper) bounds on the largest mu for which mu-GDP is (epsilon, delta)-DP (T6), both verified."""
     epsilon, delta = checks.nonnegative("epsilon", epsilon), checks.positive_delta("delta", delta)
     target = math.log(delta)
     mu, width = _solve_mu(epsilon, delta, target)
@@ -84,15 +84,15 @@ def mu_bracket(epsilon: float, delta: float) -> tuple[float, float]:
 
 
 def mu_for(epsilon: float, delta: float) -> float:
-    """The largest mu for which mu-GDP is (epsilon, delta)-DP (T6), rounded down: safe to calibrate noise with.
+    """Return the largest mu for which mu-GDP is (epsilon, delta)-DP (T6), rounded down for safe calibration.
 
-    Noise of standard deviation sensitivity / mu then suffices; epsilon = 1, delta = 1e-5 gives 0.268051123.
+    Gaussian noise of standard deviation sensitivity / mu then suffices. epsilon = 1, delta = 1e-5 gives 0.268051123.
     """
     return mu_bracket(epsilon, delta)[0]
 
 
 def false_negative_rate(false_positive_rate: float, mu: float) -> float:
-    """G_mu(x) = Phi(Phi^-1(1 - x) - mu), the trade-off curve of mu-GDP (T19), rounded down."""
+    """Return the trade-off curve of mu-GDP, G_mu(x) = Phi(Phi^-1(1 - x) - mu) (T19), rounded down."""
     x, mu = checks.probability("false_positive_rate", false_positive_rate), checks.nonnegative("mu", mu)
     if x in (0.0, 1.0) or mu == 0:
         return 1.0 - x if x in (0.0, 1.0) else lowered(1.0 - x)
@@ -103,7 +103,7 @@ def false_negative_rate(false_positive_rate: float, mu: float) -> float:
 
 
 def _log_delta(epsilon: float, mu: float) -> tuple[float, float, float]:
-    """(log delta, allowance for its rounding, u)."""
+    """Return log delta, the allowance for its rounding error, and u."""
     if mu <= 0:
         return -math.inf, 0.0, math.inf
     u, center, half = _lower_end(epsilon, mu), epsilon / mu, mu / 2
@@ -117,7 +117,7 @@ def _log_delta(epsilon: float, mu: float) -> tuple[float, float, float]:
 
 
 def _lower_end(epsilon: float, mu: float) -> float:
-    """The point u = epsilon/mu - mu/2 to full relative accuracy: mu^2 is subtracted exactly (Dekker's product)."""
+    """Return u = epsilon/mu - mu/2 to full relative accuracy; mu^2 is subtracted exactly (Dekker's product)."""
     if mu > 1e75:
         return epsilon / mu - mu / 2
     square, shifted = mu * mu, _SPLITTER * mu
@@ -137,7 +137,7 @@ def mills_ratio(x: float) -> float:
 
 
 def _log_gap(u: float, center: float, half: float) -> float:
-    """log(M(center - half) - M(center + half)): the difference where it keeps its digits, else the series."""
+    """Return log(M(center - half) - M(center + half)), by the series where the difference would lose digits."""
     if half > max(0.05, center / 20):
         return math.log(mills_ratio(u) - mills_ratio(center + half))
     series = _series_forward if center < 5 else _series_backward
@@ -145,7 +145,7 @@ def _log_gap(u: float, center: float, half: float) -> float:
 
 
 def _series_forward(center: float, half: float) -> float:
-    """sum_{n odd <= 11} half^(n-1) M_n(center), by the recurrence upwards; accurate for center < 5."""
+    """Return sum_{n odd <= 11} half^(n-1) M_n(center) by the upward recurrence, accurate for center < 5."""
     before = mills_ratio(center)
     term = 1 - center * before
     total, power = 0.0, 1.0
@@ -158,7 +158,7 @@ def _series_forward(center: float, half: float) -> float:
 
 
 def _series_backward(center: float, half: float) -> float:
-    """sum_{n odd <= 11} half^(n-1) M_n(center), from the ratios r_n = M_n/M_{n-1} = 1/(center + (n+1) r_{n+1})."""
+    """Return the same sum from the ratios r_n = M_n/M_{n-1} = 1/(center + (n+1) r_{n+1}), for center >= 5."""
     ratio = 1 / center
     for n in range(48, _LAST_TERM + 1, -1):
         ratio = 1 / (center + n * ratio)
@@ -171,7 +171,10 @@ def _series_backward(center: float, half: float) -> float:
 
 
 def _solve_epsilon(mu: float, delta: float, target: float) -> tuple[float, float]:
-    """Newton's method from the tail bound Phi(-u) = delta; log delta is concave, so it descends to the root."""
+    """Return epsilon and its uncertainty, by Newton's method from the tail bound Phi(-u) = delta.
+
+    log delta is concave, so the iterates descend to the root.
+    """
     epsilon = mu * (mu / 2 - float(ndtri(delta)))
     for _ in range(_NEWTON_ROUNDS):
         value, allowance, u = _log_delta(epsilon, mu)
@@ -195,7 +198,10 @@ def _epsilon_above(epsilon: float, width: float, mu: float, target: float) -> fl
 
 
 def _solve_mu(epsilon: float, delta: float, target: float) -> tuple[float, float]:
-    """Newton's method in log mu, from below: Phi(mu/2 - epsilon/mu) = delta, or delta <= mu / sqrt(2 pi)."""
+    """Return mu and its relative uncertainty, by Newton's method in log mu.
+
+    It starts below the root, where Phi(mu/2 - epsilon/mu) = delta, or at delta = mu / sqrt(2 pi).
+    """
     z = float(ndtri(delta))
     root = math.sqrt(z * z + 2 * epsilon)
     mu = max(2 * epsilon / (root - z) if z < 0 else root + z, math.sqrt(2 * math.pi) * delta)
@@ -209,12 +215,12 @@ def _solve_mu(epsilon: float, delta: float, target: float) -> tuple[float, float
 
 
 def _surely_below(epsilon: float, mu: float, log_target: float) -> bool:
-    """Whether delta(epsilon; mu) <= exp(log_target), rounding allowed for."""
+    """Whether delta(epsilon; mu) <= exp(log_target), also after rounding errors."""
     value, allowance, _ = _log_delta(epsilon, mu)
     return value == -math.inf or value + allowance <= log_target * (1 + 2 * ULP)
 
 
 def _surely_above(epsilon: float, mu: float, log_target: float) -> bool:
-    """Whether delta(epsilon; mu) >= exp(log_target), rounding allowed for."""
+    """Whether delta(epsilon; mu) >= exp(log_target), also after rounding errors."""
     value, allowance, _ = _log_delta(epsilon, mu)
     return value > -math.inf and value - allowance >= log_target * (1 - 2 * ULP)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Group privacy (T4): from one record to k, and from add/remove to replace-one (which is one removal, one addition)."""
+"""Group privacy (T4): from one record to k records, and from add/remove to replace-one."""
 
 import math
 from dataclasses import dataclass, replace
@@ -11,9 +11,10 @@ from typing import TypeVar
 from dperm import checks
 from dperm.checks import shown
 from dperm.errors import AdjacencyError, ConversionError
+from dperm.presentation.spelling import arg
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import GDP, RDP, ZCDP, AnyGuarantee, ApproxDP, PureDP
-from dperm.privacy.profile import PrivacyProfile, tradeoff_from_delta
+from dperm.privacy.profile import PrivacyProfile
 from dperm.privacy.rounding import ULP, exp_bracket, lowered, raised, round_up
 
 G = TypeVar("G", bound=AnyGuarantee)
@@ -25,17 +26,30 @@ _GOLDEN_ROUNDS = 56
 
 
 def group(guarantee: G, k: int) -> G:
-    """The guarantee for data sets that differ in up to k records, under the same adjacency.
+    """Return the guarantee for data sets that differ in up to k records, under the same adjacency.
 
     Theorem T4.
         Pure: k eps. Approximate: (k eps, delta (e^(k eps) - 1)/(e^eps - 1)). GDP: k mu. zCDP: k^2 rho.
         RDP [Mironov 2017, Prop 2]: k = 2^c and alpha >= 2^(c+1) give (alpha/2^c, 3^c tau).
     Everything is rounded up; k = 1 returns the guarantee itself.
 
+    Parameters
+    ----------
+    guarantee
+        Guarantee for one record.
+    k
+        Number of records, at least 1.
+
     Raises
     ------
     ConversionError
-        If T4 leaves nothing: delta would reach 1, or RDP has no order large enough, or its k is no power of two.
+        If T4 gives no guarantee: delta would reach 1, RDP has no order large enough, or its k is no power of two.
+
+    Examples
+    --------
+    >>> from dperm.privacy import PureDP, group
+    >>> group(PureDP(0.5, "add_remove"), 3)
+    PureDP(epsilon=1.5, adjacency=ADD_REMOVE)
     """
     k = checks.count("k", k)
     if k == 1:
@@ -44,83 +58,86 @@ def group(guarantee: G, k: int) -> G:
 
 
 def replace_one_from_add_remove(guarantee: G) -> G:
-    """The replace-one reading of an add/remove guarantee: a replacement is one removal and one addition.
+    """Return the replace-one guarantee implied by an add/remove one: a replacement is a removal and an addition.
 
     Theorem T4 with k = 2: pure 2 eps; (2 eps, delta (1 + e^eps)); GDP 2 mu; zCDP 4 rho; RDP (alpha/2, 3 tau).
 
     Raises
     ------
     AdjacencyError
-        If the guarantee is not an add/remove one. There is no converse: replace-one never changes n.
+        If the guarantee has another adjacency. There is no converse: replace-one never changes n.
     """
     _require_add_remove(guarantee.adjacency)
     return replace(group(guarantee, 2), adjacency=Adjacency.REPLACE_ONE)
 
 
 def group_profile(profile: PrivacyProfile, k: int) -> PrivacyProfile:
-    """T4's bound on the profile for k records; k = 1 returns the profile itself."""
+    """Return T4's bound on the profile for k records; k = 1 returns the profile itself."""
     k = checks.count("k", k)
     return profile if k == 1 else GroupProfile(profile, k, profile.adjacency)
 
 
 def replace_one_profile(profile: PrivacyProfile) -> PrivacyProfile:
-    """T4's bound on the replace-one profile of an add/remove one: delta_r(2 eps) = delta(eps) (1 + e^eps)."""
+    """Return T4's bound on the replace-one profile, delta_r(2 eps) = delta(eps) (1 + e^eps).
+
+    Raises
+    ------
+    AdjacencyError
+        If ``profile`` is not one of add/remove.
+    """
     _require_add_remove(profile.adjacency)
     return GroupProfile(profile, 2, Adjacency.REPLACE_ONE)
 
 
 @dataclass(frozen=True)
-class GroupProfile:
+class GroupProfile(PrivacyProfile):
     """T4's bound for k steps between neighbours: delta_k(k eps) = delta(eps) (e^(k eps) - 1)/(e^eps - 1).
 
-    The brackets are of this bound; the mechanism itself may do better. The bound may rise with epsilon (where delta
-    falls slower than the factor grows, as in the presence of a failure probability); the smaller epsilon then holds
-    too, and ``delta`` looks for it.
+    The brackets enclose this bound; the mechanism itself may be better. The bound may rise with epsilon, where delta
+    falls slower than the factor grows, for example with a failure probability. A smaller epsilon then gives a smaller
+    bound, and ``delta`` searches for it.
+
+    Attributes
+    ----------
+    base
+        Profile of one step.
+    k
+        Number of steps.
+    adjacency
+        Neighbouring relation of the bound.
     """
 
     base: PrivacyProfile
     k: int
     adjacency: Adjacency
 
-    def epsilon(self, delta: float) -> float:
-        """Upper bound on the smallest epsilon at ``delta``; infinite if T4 proves none."""
-        return self.epsilon_bracket(delta)[1]
-
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
-        """(lower, upper) bounds on the first epsilon at which T4's bound comes down to ``delta``."""
+        """Return (lower, upper) bounds on the first epsilon at which T4's bound comes down to ``delta``."""
         delta = checks.small_delta("delta", delta)
         low, top, slope = self._climb(0.0, delta, end=0)
-        if top - low > _WIDE * top:  # the bracket of a bound that is not tight: its upper end has a root of its own
+        if top - low > _WIDE * top:  # not tight: the upper end has its own root
             top, _, slope = self._climb(low, delta, end=1)
         # the pure bound k eps(0) holds at every delta, also where delta / S underflows
         pure = raised(self.k * self.base.epsilon(0.0))
         high = min(self._verified_above(top, slope, delta), pure)
         return min(lowered(self.k * low), high), high
 
-    def delta(self, epsilon: float) -> float:
-        """Upper bound on delta at ``epsilon``."""
-        return self.delta_bracket(epsilon)[1]
-
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
-        """(lower, upper) bounds on T4's delta at ``epsilon``, or at the best epsilon below it."""
+        """Return (lower, upper) bounds on T4's delta at ``epsilon``, or at the best epsilon below it."""
         single = _share_of(checks.nonnegative("epsilon", epsilon), self.k)
         logs = self._log_bound(single)
         if logs[1] > self._log_bound(single * (1 - 1e-3))[1]:
             logs = min(logs, self._lowest(single), key=_upper)
         return exp_bracket(*logs) if logs[1] > -math.inf else (0.0, 0.0)
 
-    def tradeoff(self, false_positive_rate: float) -> float:
-        """Lower bound on the false-negative rate, from T4's delta."""
-        return tradeoff_from_delta(self.delta, false_positive_rate)
-
     def _log_bound(self, single: float) -> tuple[float, float]:
-        """(lower, upper) bounds on log of delta(single) times T4's factor, not cut off at 0."""
+        """Return (lower, upper) bounds on log of delta(single) times T4's factor, not cut off at 0."""
         low, high = self.base.delta_bracket(single)
         factor = _log_chain(single, self.k)
         return _log_product(low, factor)[0], _log_product(high, factor)[1]
 
     def _lowest(self, high: float) -> tuple[float, float]:
-        """T4's bound at the epsilon <= high where it is smallest: a geometric scan, then golden section."""
+        """Return T4's bound at the epsilon <= high where it is smallest, by a geometric scan and golden section."""
         scan, at_scan = high, self._log_bound(high)
         below, at_below = high / 2, self._log_bound(high / 2)
         while at_below[1] < at_scan[1]:
@@ -142,11 +159,12 @@ class GroupProfile:
         return best
 
     def _climb(self, start: float, delta: float, *, end: int) -> tuple[float, float, float]:
-        """(root, top, slope): the first root of delta(e) S(e) = delta from below, S the factor of T4.
+        """Return (root, top, slope): the first root of delta(e) S(e) = delta from below, S the factor of T4.
 
-        ``end`` of the base's brackets is used; ``top`` is the other end at the root, or a little less.
-        e <- epsilon(delta / S(e)) rises towards the first root and cannot pass it, as S increases and delta falls. A
-        climb on lower ends stops once a step is short beside the bracket. ``slope`` estimates -d log delta / d e.
+        Evaluations use ``end`` of the base's brackets; ``top`` is the other end at the root, or a little less. The
+        iteration e <- epsilon(delta / S(e)) rises towards the first root and cannot pass it, as S increases and delta
+        falls. A climb on lower ends stops once a step is short beside the bracket. ``slope`` estimates
+        -d log delta / d e.
         """
         single, log_share, slope = start, math.nan, math.nan
         for _ in range(_ROUNDS if start < math.inf else 0):
@@ -162,15 +180,15 @@ class GroupProfile:
         return single, math.inf, slope
 
     def _share(self, delta: float, single: float) -> float:
-        """At least delta / S(single); rounded up to the smallest double, not to 0, where it underflows."""
+        """Return an upper bound on delta / S(single), never rounded down to 0."""
         if delta == 0:
             return 0.0
         return exp_bracket(-math.inf, _log_product(delta, -_log_chain(single, self.k))[1])[1]
 
     def _verified_above(self, start: float, slope: float, delta: float) -> float:
-        """The first k e with e from ``start``, in growing steps, at which T4's bound is certainly at most ``delta``.
+        """Return the first k e, with e from ``start`` in growing steps, where T4's bound is certainly <= ``delta``.
 
-        The first step is what ``slope`` and the bound at ``start`` call for.
+        The first step follows from ``slope`` and the bound at ``start``.
         """
         if start == math.inf:
             return math.inf
@@ -188,7 +206,7 @@ class GroupProfile:
 
 @singledispatch
 def _grouped(guarantee: AnyGuarantee, k: int) -> AnyGuarantee:
-    raise ConversionError(f"group privacy (T4) is proved for dperm's guarantees, got {shown(guarantee)}.")
+    raise ConversionError(f"group privacy (T4) is proved for the guarantees of dperm, got {shown(guarantee)}.")
 
 
 @_grouped.register
@@ -202,8 +220,9 @@ def _(guarantee: ApproxDP, k: int) -> ApproxDP:
     log_delta = _log_product(guarantee.delta, _log_chain(guarantee.epsilon, k))[1]
     if log_delta >= 0:
         raise ConversionError(
-            f"{guarantee} promises nothing for k={k} records: T4's delta (e^(k epsilon)-1)/(e^epsilon-1) reaches 1. "
-            "Use a smaller k, or start from a smaller delta."
+            f"{guarantee} promises nothing for {arg('k', k)} records: T4's delta (e^(k epsilon)-1)/(e^epsilon-1) "
+            "reaches 1.",
+            remedy=f"Use a smaller {arg('k')}, or start from a smaller delta.",
         )
     delta = exp_bracket(-math.inf, log_delta)[1] if guarantee.delta > 0 else 0.0
     return ApproxDP(epsilon, delta, guarantee.adjacency)
@@ -222,22 +241,27 @@ def _(guarantee: ZCDP, k: int) -> ZCDP:
 @_grouped.register
 def _(guarantee: RDP, k: int) -> RDP:
     if k & (k - 1):
-        raise ConversionError(f"T4 for RDP needs k to be a power of two, got k={k}. Use k={1 << k.bit_length()}.")
+        raise ConversionError(
+            argument="k",
+            rule="must be a power of two for RDP (T4)",
+            got=str(k),
+            remedy=f"Use {arg('k', 1 << k.bit_length())}.",
+        )
     triples = 3 ** (k.bit_length() - 1)
     curve = [(alpha / k, round_up(triples * Fraction(tau))) for alpha, tau in guarantee.curve if alpha >= 2 * k]
     if not curve:
-        raise ConversionError(f"T4 for RDP and k={k} needs an order alpha >= {2 * k}, got {guarantee}.")
+        raise ConversionError(f"T4 for RDP and {arg('k', k)} needs an order alpha >= {2 * k}, got {guarantee}.")
     return RDP(curve, guarantee.adjacency)
 
 
 def _share_of(epsilon: float, k: int) -> float:
-    """The largest double e with k e <= epsilon, or the one below it."""
+    """Return the largest double e with k e <= epsilon, or the one below it."""
     share = epsilon / k
     return share if k * Fraction(share) <= Fraction(epsilon) else math.nextafter(share, 0.0)
 
 
 def _log_chain(epsilon: float, k: int) -> float:
-    """The logarithm of 1 + e^eps + ... + e^((k-1) eps), without overflow."""
+    """Return the logarithm of 1 + e^eps + ... + e^((k-1) eps), without overflow."""
     if epsilon == 0:
         return math.log(k)
     # -expm1 keeps the digits of 1 - e^-eps for small eps
@@ -245,7 +269,7 @@ def _log_chain(epsilon: float, k: int) -> float:
 
 
 def _log_product(delta: float, log_factor: float) -> tuple[float, float]:
-    """(lower, upper) bounds on log(delta) + log_factor, the factor being a ``_log_chain`` or its inverse."""
+    """Return (lower, upper) bounds on log(delta) + log_factor, where the factor is a ``_log_chain`` or its inverse."""
     if delta == 0:
         return -math.inf, -math.inf
     exponent = math.log(delta) + log_factor
@@ -260,6 +284,6 @@ def _upper(pair: tuple[float, float]) -> float:
 def _require_add_remove(adjacency: Adjacency) -> None:
     if adjacency is not Adjacency.ADD_REMOVE:
         raise AdjacencyError(
-            f'the replace-one reading (T4) starts from adjacency="add_remove", got "{adjacency.value}". '
-            "There is no way back either: replace-one neighbours have the same n."
+            f'T4 gives a replace-one guarantee from adjacency="add_remove" only, got "{adjacency.value}".',
+            remedy="There is no converse either: replace-one neighbours have the same n.",
         )

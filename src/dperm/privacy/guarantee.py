@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is promised: the five kinds of guarantee, each with the adjacency that it speaks of (C0.1)."""
+"""Privacy guarantees of five kinds, each with its adjacency (C0.1)."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
@@ -16,19 +16,27 @@ from dperm.privacy.worst_case import ConcentratedProfile, GaussianProfile, Order
 
 @runtime_checkable
 class Guarantee(Protocol):
-    """A promise about every pair of neighbours: PureDP, ApproxDP, ZCDP, GDP or RDP."""
+    """Guarantee for every pair of neighbouring data sets: PureDP, ApproxDP, ZCDP, GDP or RDP."""
 
     @property
     def adjacency(self) -> Adjacency:
-        """Which data sets are neighbours."""
+        """Neighbouring relation of the guarantee."""
 
     def profile(self) -> PrivacyProfile:
-        """The largest delta(epsilon) that the promise leaves open."""
+        """Return the largest delta(epsilon) of any mechanism with this guarantee."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class PureDP:
-    """epsilon-DP: no event's probability changes by more than a factor e^epsilon (T1 with delta = 0)."""
+    """epsilon-DP: no event's probability changes by more than a factor e^epsilon (T1 with delta = 0).
+
+    Parameters
+    ----------
+    epsilon
+        Privacy-loss bound, finite and >= 0; smaller is more private.
+    adjacency
+        "replace_one" or "add_remove"; required.
+    """
 
     epsilon: float
     adjacency: Adjacency
@@ -38,17 +46,27 @@ class PureDP:
         object.__setattr__(self, "adjacency", Adjacency.of(adjacency))
 
     def __repr__(self) -> str:
-        """Reads as it is written: ``PureDP(epsilon=1.0, adjacency=REPLACE_ONE)``."""
+        """Return text such as ``PureDP(epsilon=1.0, adjacency=REPLACE_ONE)``."""
         return _spelled(self)
 
     def profile(self) -> PrivacyProfile:
-        """The exact curve of randomised response (T13 with k = 1)."""
+        """Return the exact curve of randomised response (T13 with k = 1)."""
         return ResponseProfile(self.epsilon, 0.0, self.adjacency)
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class ApproxDP:
-    """(epsilon, delta)-DP (T1); delta = 0 is pure."""
+    """(epsilon, delta)-DP (T1); delta = 0 is pure.
+
+    Parameters
+    ----------
+    epsilon
+        Privacy-loss bound, finite and >= 0; smaller is more private.
+    delta
+        Number in [0, 1), usually well below one over the number of records.
+    adjacency
+        "replace_one" or "add_remove"; required.
+    """
 
     epsilon: float
     delta: float
@@ -60,17 +78,25 @@ class ApproxDP:
         object.__setattr__(self, "adjacency", Adjacency.of(adjacency))
 
     def __repr__(self) -> str:
-        """Reads as it is written: ``ApproxDP(epsilon=1.0, delta=1e-06, adjacency=REPLACE_ONE)``."""
+        """Return text such as ``ApproxDP(epsilon=1.0, delta=1e-06, adjacency=REPLACE_ONE)``."""
         return _spelled(self)
 
     def profile(self) -> PrivacyProfile:
-        """The exact curve of the law of T14: randomised response that fails openly with probability delta."""
+        """Return the exact curve of T14: randomised response that reveals everything with probability delta."""
         return ResponseProfile(self.epsilon, self.delta, self.adjacency)
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class ZCDP:
-    """rho-zCDP: Renyi divergence at most rho alpha at every order alpha > 1 (T18)."""
+    """rho-zCDP: Renyi divergence at most rho alpha at every order alpha > 1 (T18).
+
+    Parameters
+    ----------
+    rho
+        Divergence per order, finite and >= 0.
+    adjacency
+        "replace_one" or "add_remove"; required.
+    """
 
     rho: float
     adjacency: Adjacency
@@ -80,17 +106,25 @@ class ZCDP:
         object.__setattr__(self, "adjacency", Adjacency.of(adjacency))
 
     def __repr__(self) -> str:
-        """Reads as it is written: ``ZCDP(rho=0.125, adjacency=ADD_REMOVE)``."""
+        """Return text such as ``ZCDP(rho=0.125, adjacency=ADD_REMOVE)``."""
         return _spelled(self)
 
     def profile(self) -> PrivacyProfile:
-        """T17 at the best order (upper ends), the Gaussian that is rho-zCDP (lower ends)."""
+        """Return the curve with upper ends by T17 at the best order, and lower ends of the Gaussian with rho-zCDP."""
         return ConcentratedProfile(self.rho, self.adjacency)
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class GDP:
-    """mu-GDP: as hard to attack as telling N(0, 1) from N(mu, 1) (T19)."""
+    """mu-GDP: attacks are no easier than telling N(0, 1) from N(mu, 1) (T19).
+
+    Parameters
+    ----------
+    mu
+        Distance of the two normal laws, finite and >= 0.
+    adjacency
+        "replace_one" or "add_remove"; required.
+    """
 
     mu: float
     adjacency: Adjacency
@@ -100,19 +134,24 @@ class GDP:
         object.__setattr__(self, "adjacency", Adjacency.of(adjacency))
 
     def __repr__(self) -> str:
-        """Reads as it is written: ``GDP(mu=1.0, adjacency=ADD_REMOVE)``."""
+        """Return text such as ``GDP(mu=1.0, adjacency=ADD_REMOVE)``."""
         return _spelled(self)
 
     def profile(self) -> PrivacyProfile:
-        """The exact curve of T6."""
+        """Return the exact curve of T6."""
         return GaussianProfile(self.mu, self.adjacency)
 
 
 @dataclass(frozen=True, init=False, repr=False)
 class RDP:
-    """Renyi DP at finitely many orders: divergence at most tau at alpha, for each pair (alpha, tau) of ``curve`` (T16).
+    """Renyi DP at finitely many orders (T16).
 
-    Pairs are kept in increasing order of alpha.
+    Parameters
+    ----------
+    curve
+        Pairs (alpha, tau): divergence at most tau >= 0 at order alpha > 1. They are stored by increasing alpha.
+    adjacency
+        "replace_one" or "add_remove"; required.
     """
 
     curve: tuple[tuple[float, float], ...]
@@ -123,11 +162,11 @@ class RDP:
         object.__setattr__(self, "adjacency", Adjacency.of(adjacency))
 
     def __repr__(self) -> str:
-        """Reads as it is written: ``RDP(curve=((2.0, 0.1), (8.0, 0.5)), adjacency=ADD_REMOVE)``."""
+        """Return text such as ``RDP(curve=((2.0, 0.1), (8.0, 0.5)), adjacency=ADD_REMOVE)``."""
         return _spelled(self)
 
     def profile(self) -> PrivacyProfile:
-        """T17 at the best of the orders (upper ends), a Gaussian that keeps them all (lower ends)."""
+        """Return the curve with upper ends by T17 at the best order, and lower ends of a Gaussian with all of them."""
         return OrdersProfile(self.curve, self.adjacency)
 
 
@@ -136,13 +175,13 @@ _BY_NAME: dict[str, type[AnyGuarantee]] = {kind.__name__: kind for kind in (Pure
 
 
 def guarantee_as_dict(guarantee: AnyGuarantee) -> dict[str, object]:
-    """The guarantee as JSON-ready data, its kind under the key "kind"."""
+    """Return the guarantee as JSON-ready data, with its class name under the key "kind"."""
     values = {field.name: getattr(guarantee, field.name) for field in fields(guarantee)}
     return {"kind": type(guarantee).__name__, **values, "adjacency": guarantee.adjacency.value}
 
 
 def guarantee_from_dict(data: Mapping[str, object]) -> AnyGuarantee:
-    """The guarantee that ``guarantee_as_dict`` wrote.
+    """Return the guarantee stored by ``guarantee_as_dict``.
 
     Raises
     ------
@@ -168,8 +207,10 @@ def _orders(curve: Iterable[tuple[float, float]]) -> tuple[tuple[float, float], 
     try:
         pairs = [(alpha, tau) for alpha, tau in curve]
     except (TypeError, ValueError):
-        raise ParameterError(f"curve must be a sequence of (alpha, tau) pairs, got {shown(curve)}.") from None
+        rule = "must be a sequence of (alpha, tau) pairs"
+        raise ParameterError(argument="curve", rule=rule, got=shown(curve)) from None
     checked = sorted((checks.above("alpha", alpha, 1.0), checks.nonnegative("tau", tau)) for alpha, tau in pairs)
     if not checked or len({alpha for alpha, _ in checked}) < len(checked):
-        raise ParameterError(f"curve must name at least one order, and each order once, got {shown(curve)}.")
+        rule = "must name at least one order, and each order once"
+        raise ParameterError(argument="curve", rule=rule, got=shown(curve))
     return tuple(checked)

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The privacy profile delta(epsilon): the whole promise, always on the safe side."""
+"""Privacy profile delta(epsilon), with every number rounded to the safe side."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Protocol
 
 from dperm import checks
 from dperm.privacy.adjacency import Adjacency
@@ -13,57 +13,84 @@ from dperm.privacy.rounding import ULP
 _GOLDEN = (math.sqrt(5) - 1) / 2
 _GOLDEN_ROUNDS = 36
 _BEYOND_DOUBLES = 800.0
-"""e^-800 is 0 in double precision: no larger epsilon can change a rate."""
+"""Largest useful epsilon: e^-800 is 0 in double precision, so no larger epsilon changes a rate."""
 
 
-class PrivacyProfile(Protocol):
-    """The curve delta(epsilon) = sup H_{e^epsilon}(M(D) || M(D')) over neighbours (T1, T2), bracketed.
+class PrivacyProfile(ABC):
+    """Privacy profile: the curve delta(epsilon) = sup H_{e^epsilon}(M(D) || M(D')) over neighbours (T1, T2).
 
-    ``epsilon`` and ``delta`` return upper bounds, rounded up; the brackets are (lower, upper), both rigorous.
+    Subclasses implement ``adjacency``, ``epsilon_bracket`` and ``delta_bracket``.
+
+    Notes
+    -----
+    *Guarantees.* Brackets are (lower, upper) with both ends valid. ``epsilon`` and ``delta`` are the upper ends,
+    rounded up, and ``tradeoff`` is rounded down. So every reported number is on the safe side (C0.6).
+
+    *Edge cases.*
+
+    ==================  ==========================================================================
+    query               answer
+    ==================  ==========================================================================
+    ``epsilon(0.0)``    Pure epsilon; infinite if none holds.
+    ``epsilon(delta)``  Infinite if the curve never comes down to ``delta``.
+    ``delta(0.0)``      Largest advantage of an attacker, the total variation distance (T2).
+    nan, negative       `ParameterError`, also for ``delta >= 1`` and infinite ``epsilon``.
+    ==================  ==========================================================================
     """
 
-    @property
-    def adjacency(self) -> Adjacency:
-        """The neighbouring relation that the curve speaks of."""
+    adjacency: Adjacency
+    """Neighbouring relation of the curve."""
+
+    @abstractmethod
+    def epsilon_bracket(self, delta: float) -> tuple[float, float]:
+        """Return (lower, upper) bounds on the smallest epsilon at 0 <= ``delta`` < 1."""
+
+    @abstractmethod
+    def delta_bracket(self, epsilon: float) -> tuple[float, float]:
+        """Return (lower, upper) bounds on delta at ``epsilon`` >= 0."""
 
     def epsilon(self, delta: float) -> float:
-        """Upper bound on the smallest epsilon at 0 <= ``delta`` < 1; infinite if the curve never comes down to it."""
-
-    def epsilon_bracket(self, delta: float) -> tuple[float, float]:
-        """(lower, upper) bounds on the smallest epsilon at ``delta``."""
+        """Return an upper bound on the smallest epsilon at 0 <= ``delta`` < 1; infinite if none holds."""
+        return self.epsilon_bracket(delta)[1]
 
     def delta(self, epsilon: float) -> float:
-        """Upper bound on delta at ``epsilon`` >= 0."""
-
-    def delta_bracket(self, epsilon: float) -> tuple[float, float]:
-        """(lower, upper) bounds on delta at ``epsilon`` >= 0."""
+        """Return an upper bound on delta at ``epsilon`` >= 0."""
+        return self.delta_bracket(epsilon)[1]
 
     def tradeoff(self, false_positive_rate: float) -> float:
-        """Lower bound on the false-negative rate of every attacker with this false-positive rate."""
+        """Return a lower bound on the false-negative rate of every attacker with this false-positive rate."""
+        return tradeoff_from_delta(self.delta, false_positive_rate)
 
 
 def curve_of(profile: PrivacyProfile) -> PrivacyProfile:
-    """The profile as it answers many questions at once: its ``curve()`` if it has one, or itself."""
+    """Return the profile prepared for many queries: its ``curve()`` if it has one, or itself."""
     curve = getattr(profile, "curve", None)
     return curve() if callable(curve) else profile
 
 
 def tradeoff_from_delta(delta: Callable[[float], float], false_positive_rate: float) -> float:
-    """Lower bound on the false-negative rate f(x) of every attacker with false-positive rate x.
+    """Return a lower bound on the false-negative rate f(x) of every attacker with false-positive rate x.
 
     Dong, Roth & Su 2019, Prop 2.12: f(x) = sup_eps max(0, 1 - delta(eps) - e^eps x, e^-eps (1 - delta(eps) - x)).
-    Each epsilon gives a valid bound, also from an upper bound on delta, so the search may stop anywhere; it takes
+    Each epsilon gives a valid bound, also from an upper bound on delta, so the search may stop anywhere. It takes
     about 40 values of ``delta``, and for smooth curves ends within 1e-6 of f.
+
+    Parameters
+    ----------
+    delta
+        Upper bound on the profile, as a function of epsilon >= 0.
+    false_positive_rate
+        Rate x in [0, 1].
     """
     x = checks.probability("false_positive_rate", false_positive_rate)
     return max(0.0, supporting_line(delta, x)[1])
 
 
 def supporting_line(delta: Callable[[float], float], false_positive_rate: float) -> tuple[float, float]:
-    """(epsilon, value): the line of slope -e^epsilon (or -e^-epsilon) that supports f best at this rate.
+    """Return (epsilon, value) of the line of slope -e^epsilon or -e^-epsilon that supports f best at this rate.
 
-    f is symmetric about x = (1 - delta(0))/2, where its slope is -1: to the left only the steep lines count, to the
-    right only the flat ones. Either family is concave in e^epsilon (e^-epsilon), so golden section finds its best.
+    f is symmetric about x = (1 - delta(0))/2, where its slope is -1. To the left only steep lines matter, to the right
+    only flat ones. Both families are concave in e^epsilon (e^-epsilon), so golden section finds the best line.
     """
     x = false_positive_rate
     at_zero = 1 - delta(0.0) - x - 4 * ULP
@@ -84,12 +111,12 @@ def _flat(delta: float, epsilon: float, x: float) -> float:
 
 
 def _steep_limit(x: float) -> float:
-    """Beyond log(1/x) every steep line is negative at x."""
+    """Return log(1/x), beyond which every steep line is negative at x."""
     return min(_BEYOND_DOUBLES, -math.log(x)) if x > 0 else _BEYOND_DOUBLES
 
 
 def _flat_limit(delta: Callable[[float], float], x: float) -> float:
-    """Beyond a positive value b at some epsilon, no line with e^-epsilon (1 - x) < b can win."""
+    """Return a limit on epsilon: given a positive value b, no line with e^-epsilon (1 - x) < b is better."""
     epsilon = 1.0
     while epsilon < _BEYOND_DOUBLES:
         value = _flat(delta(epsilon), epsilon, x)
@@ -100,7 +127,7 @@ def _flat_limit(delta: Callable[[float], float], x: float) -> float:
 
 
 def _maximise(value: Callable[[float], float], high: float) -> tuple[float, float]:
-    """(argument, value) of the largest value met by a golden-section search on [0, high]."""
+    """Return (argument, value) of the largest value in a golden-section search on [0, high]."""
     low, width = 0.0, high
     left, right = high * (1 - _GOLDEN), high * _GOLDEN
     at_left, at_right = value(left), value(right)

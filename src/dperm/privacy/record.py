@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The facts of a release, collected where they are known; ``dperm.report`` alone turns them into a statement."""
+"""Releases and their records. ``dperm.report`` makes statements from them."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from numbers import Integral
 from typing import Generic, TypeVar
 
@@ -16,40 +16,41 @@ from dperm.privacy.guarantee import AnyGuarantee, Guarantee, guarantee_as_dict, 
 from dperm.privacy.profile import PrivacyProfile
 
 FORMAT = 2
-"""Version of the JSON of a record; a reader refuses versions that it does not know. Format 1 had no ``ledger``."""
+"""Format version of a stored record. Readers refuse unknown versions. Format 1 had no ``ledger``."""
 
-Value = TypeVar("Value")
+Value = TypeVar("Value", covariant=True)
+Other = TypeVar("Other")
 
 
 @dataclass(frozen=True)
 class Record:
-    """The public facts of one release; nothing in it depends on private data beyond the release itself.
+    """Public facts of one release. None depends on private data beyond the release itself.
 
     Attributes
     ----------
     guarantee
-        What is promised, with its adjacency.
+        Privacy guarantee with its adjacency.
     event
-        What was spent, as the JSON-ready mapping of an accounting event.
+        Accounting event of the release, as a JSON-ready mapping.
     theorems
-        Tags of the theorems that the guarantee rests on, such as ("T6", "T22").
+        Tags of the theorems behind the guarantee, such as ("T6", "T22").
     noise
-        The law of the noise and its bits in words, such as "Gaussian rounded to the grid 2^-40" (T10).
+        Description of the noise law and its random bits, such as "Gaussian rounded to the grid 2^-40" (T10).
     grade
-        "exact", or "fast" for floating-point noise, whose guarantee is the one of the ideal mechanism; "" if no noise
-        of dperm was used.
+        "exact", or "fast" for floating-point noise with the guarantee of the ideal mechanism; "" without noise of
+        dperm.
     eta, tau
-        Inexactness of the noise law already paid for in the guarantee: its log-ratio and its total variation.
+        Inexactness of the noise law, included in the guarantee: its log-ratio and its total variation.
     public
         Quantities assumed public: n, bounds, classes, ....
     seeded
-        Whether randomness was fixed by a seed: such a run is NOT PRIVATE.
+        Whether a seed fixed the randomness. Such a run is NOT PRIVATE.
     versions
         Software versions.
     timestamp
-        When, in ISO 8601, if it may be known.
+        Time in ISO 8601, if it may be known.
     ledger
-        The receipt of the budget that was charged: where it is booked, and what was spent with it; empty without one.
+        Receipt of the charged budget, with the position of the entry and the amount; empty without a budget.
     """
 
     guarantee: AnyGuarantee
@@ -66,58 +67,58 @@ class Record:
     ledger: Mapping[str, object] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check the values, and keep own copies of the mappings as plain JSON data."""
+        """Check the values, and copy the mappings as plain JSON data."""
         if not isinstance(self.guarantee, AnyGuarantee):
-            raise ParameterError(
-                f"guarantee must be a PureDP, ApproxDP, ZCDP, GDP or RDP, got {shown(self.guarantee)}."
-            )
+            rule = "must be a PureDP, ApproxDP, ZCDP, GDP or RDP"
+            raise ParameterError(argument="guarantee", rule=rule, got=shown(self.guarantee))
         object.__setattr__(self, "eta", checks.nonnegative("eta", self.eta))
         object.__setattr__(self, "tau", checks.nonnegative("tau", self.tau))
         if not isinstance(self.seeded, bool):
-            raise ParameterError(
-                f"seeded must be True or False, got {shown(self.seeded)}. A seeded run is not private."
-            )
+            remedy = "A seeded run is not private."
+            raise ParameterError(argument="seeded", rule="must be True or False", got=shown(self.seeded), remedy=remedy)
         if isinstance(self.theorems, str) or not all(isinstance(tag, str) for tag in self.theorems):
-            raise ParameterError(f'theorems must be a tuple of tags such as ("T6",), got {shown(self.theorems)}.')
+            rule = 'must be a tuple of tags such as ("T6",)'
+            raise ParameterError(argument="theorems", rule=rule, got=shown(self.theorems))
         object.__setattr__(self, "theorems", tuple(self.theorems))
         for name in ("event", "public", "versions", "ledger"):
             object.__setattr__(self, name, _plain(name, getattr(self, name)))
 
     @property
     def adjacency(self) -> Adjacency:
-        """The adjacency of the guarantee."""
+        """Neighbouring relation of the guarantee."""
         return self.guarantee.adjacency
 
     @property
     def unit(self) -> str:
-        """What the adjacency adds, removes or replaces: "record", or "group" where ``public`` says so."""
+        """Unit of privacy that the adjacency adds, removes or replaces: "record", or "group" if ``public`` says so."""
         return "group" if self.public.get("unit") == "group" else "record"
 
     @property
     def is_private(self) -> bool:
-        """False for a seeded run: whoever knows the seed can subtract the noise."""
+        """Whether the randomness was secure. False for a seeded run: with the seed, anyone can subtract the noise."""
         return not self.seeded
 
     def to_json(self) -> str:
-        """The record as one line of JSON, keys sorted, no Infinity or NaN."""
+        """Return the record as one line of JSON, with sorted keys and without Infinity or NaN."""
         data = {item.name: getattr(self, item.name) for item in fields(self)}
         data |= {"guarantee": guarantee_as_dict(self.guarantee), "format": FORMAT}
         return json.dumps(data, sort_keys=True, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Record":
-        """The record that ``to_json`` wrote.
+        """Return the record stored by ``to_json``.
 
         Raises
         ------
         EventFormatError
-            If the text is not such a record, or of a format that this version does not know.
+            If the text is no such record, or of an unknown format.
         """
         try:
             data = dict(json.loads(text))
             found = data.pop("format")
             if type(found) is not int or not 1 <= found <= FORMAT:
-                raise EventFormatError(f"this version reads records up to format {FORMAT}. Upgrade dperm.")
+                problem = f"this version reads records up to format {FORMAT}."
+                raise EventFormatError(problem, remedy="Upgrade dperm.")
             return cls(guarantee=guarantee_from_dict(data.pop("guarantee")), **data)
         except (KeyError, TypeError, AttributeError, json.JSONDecodeError, ParameterError) as error:
             raise EventFormatError(f"cannot read a record: {error!r}") from error
@@ -125,9 +126,24 @@ class Record:
 
 @dataclass(frozen=True)
 class Release(Generic[Value]):
-    """What leaves a run: the value, what is promised about it, the curve, what was spent, and the facts.
+    """Released value with its guarantee, privacy profile, accounting event and record, all under one adjacency.
 
-    Everything speaks of one adjacency.
+    A run returns one such object. Estimators, model files and statements keep it whole: ``with_value`` replaces the
+    value after post-processing, ``with_public`` adds public facts to the record, and
+    `dperm.accounting.stored_release.release_from_record` restores a release from a stored record.
+
+    Attributes
+    ----------
+    value
+        Released value: safe to publish under the guarantee, unless the record says that the run was seeded.
+    guarantee
+        Privacy guarantee.
+    profile
+        Whole curve delta(epsilon) of the release.
+    event
+        Accounting event of the release.
+    record
+        Public facts.
     """
 
     value: Value
@@ -137,22 +153,31 @@ class Release(Generic[Value]):
     record: Record
 
     def __post_init__(self) -> None:
-        """Refuse parts that speak of different adjacencies."""
+        """Check that all parts have the same adjacency."""
         spoken = {self.guarantee.adjacency, self.profile.adjacency, self.record.adjacency}
         if len(spoken) > 1:
             raise AdjacencyError(
                 f"guarantee ({self.guarantee.adjacency.value}), profile ({self.profile.adjacency.value}) and record "
-                f"({self.record.adjacency.value}) of a release must have one adjacency. Account under the guarantee's."
+                f"({self.record.adjacency.value}) of a release must have one adjacency.",
+                remedy="Account under the guarantee's adjacency.",
             )
+
+    def with_value(self, value: Other) -> "Release[Other]":
+        """Return the same release with a value computed from the released one alone: post-processing (T3)."""
+        return Release(value, self.guarantee, self.profile, self.event, self.record)
+
+    def with_public(self, public: Mapping[str, object]) -> "Release[Value]":
+        """Return the same release with ``public`` as the public facts of its record."""
+        return replace(self, record=replace(self.record, public=public))
 
 
 def _plain(name: str, mapping: Mapping[str, object]) -> dict[str, object]:
-    """A deep copy of ``mapping`` as JSON reads it back; numpy scalars become numbers."""
+    """Return a deep copy of ``mapping`` as JSON reads it back, with numpy scalars as numbers."""
     try:
         copied = json.loads(json.dumps(dict(mapping), allow_nan=False, default=_number))
     except (TypeError, ValueError) as error:
-        rule = "a mapping of JSON values (no NaN or Infinity)"
-        raise ParameterError(f"{name} must be {rule}, got {shown(mapping)}.") from error
+        rule = "must be a mapping of JSON values (no NaN or Infinity)"
+        raise ParameterError(argument=name, rule=rule, got=shown(mapping)) from error
     return dict(copied)
 
 

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""From Renyi divergence to (epsilon, delta): T17, its optimum over all orders for zCDP (T18), and the older bounds.
+"""Conversion of Renyi divergence to (epsilon, delta): T17, its optimum over all orders for zCDP (T18), older bounds.
 
-Orders appear as x = alpha - 1 > 0 inside, so that orders close to 1 keep their digits. Every epsilon and delta
-returned is an upper bound: sums are rounded up by 8 units of the sum of their terms' sizes.
+Inside, orders are x = alpha - 1 > 0, so that orders close to 1 keep their digits. Every returned epsilon and delta is
+an upper bound: sums are rounded up by 8 units of the sum of their terms' magnitudes.
 """
 
 import math
@@ -15,31 +15,31 @@ _BISECTIONS = 70
 
 
 def rdp_epsilon(alpha: float, tau: float, delta: float) -> float:
-    """The epsilon of one order, rounded up, for 0 < delta < 1.
+    """Return the epsilon of one order, rounded up, for 0 < delta < 1.
 
     Theorem T17 [Canonne, Kamath & Steinke 2020, Prop 12 in v4].
         (alpha, tau)-RDP is (eps, delta)-DP with
         eps = tau + log(1 - 1/alpha) + (log(1/delta) - log alpha) / (alpha - 1).
-    Clipped at 0: a negative epsilon implies epsilon = 0.
+    The result is at least 0, since a negative epsilon implies epsilon = 0.
     """
     return _epsilon(alpha - 1, tau, delta)
 
 
 def rdp_delta(alpha: float, tau: float, epsilon: float) -> float:
-    """The delta of one order, rounded up: e^((alpha-1)(tau-eps)) (1-1/alpha)^alpha / (alpha-1), at most 1 (T17)."""
+    """Return e^((alpha-1)(tau-eps)) (1-1/alpha)^alpha / (alpha-1), the delta of one order (T17), rounded up."""
     return _delta(alpha - 1, tau, epsilon)
 
 
 def mironov_epsilon(alpha: float, tau: float, delta: float) -> float:
-    """The older tau + log(1/delta)/(alpha - 1) [Mironov 2017, Prop 3], rounded up: never better than T17."""
+    """Return the older tau + log(1/delta)/(alpha - 1) [Mironov 2017, Prop 3], rounded up, never better than T17."""
     return _up(tau, -math.log(delta) / (alpha - 1))
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
-    """T17 with tau = rho alpha (T18), minimised over every alpha > 1; for 0 < delta < 1.
+    """Return T17's epsilon with tau = rho alpha (T18), minimised over every alpha > 1; for 0 < delta < 1.
 
-    The derivative in alpha vanishes where rho (alpha-1)^2 = log(1/delta) - log(alpha); every alpha is valid, so an
-    inexact root costs tightness of second order, never safety.
+    The derivative in alpha vanishes where rho (alpha-1)^2 = log(1/delta) - log(alpha). Every alpha is valid, so an
+    inexact root costs tightness of second order and is safe.
     """
     if rho == 0:
         return 0.0
@@ -48,7 +48,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
 
 
 def zcdp_delta(rho: float, epsilon: float) -> float:
-    """T17's delta with tau = rho alpha (T18), minimised over every alpha > 1; rounded up."""
+    """Return T17's delta with tau = rho alpha (T18), minimised over every alpha > 1, rounded up."""
     if rho == 0:
         return 0.0
     x = _best_order_at_epsilon(rho, epsilon)
@@ -56,15 +56,15 @@ def zcdp_delta(rho: float, epsilon: float) -> float:
 
 
 def zcdp_epsilon_simple(rho: float, delta: float) -> float:
-    """The older rho + 2 sqrt(rho log(1/delta)) [T18; Bun & Steinke 2016, Prop 1.3], rounded up; never better."""
+    """Return the older rho + 2 sqrt(rho log(1/delta)) [T18; Bun & Steinke 2016, Prop 1.3], rounded up."""
     return _up(rho, 2 * math.sqrt(rho * -math.log(delta)))
 
 
 def response_divergence(alpha: float, epsilon: float) -> float:
-    """Renyi divergence of binary randomised response (T9), the exact worst case of pure DP (T16), rounded up.
+    """Return the Renyi divergence of binary randomised response (T9), the worst case of pure DP (T16), rounded up.
 
-    T9's formula divided through by sqrt(pq) is (alpha-1)^-1 log(cosh((alpha - 1/2) eps) / cosh(eps/2)). With
-    s = (alpha-1) eps/2 the ratio is 1 + 2 sinh(s) (tanh(eps/2) cosh(s) + sinh(s)), whose terms are positive: neither
+    T9's formula divided by sqrt(pq) is (alpha-1)^-1 log(cosh((alpha - 1/2) eps) / cosh(eps/2)). With
+    s = (alpha-1) eps/2 the ratio is 1 + 2 sinh(s) (tanh(eps/2) cosh(s) + sinh(s)). Its terms are positive, so neither
     a small eps nor an order close to 1 loses digits.
     """
     x, half = alpha - 1, epsilon / 2
@@ -88,7 +88,7 @@ def _delta(x: float, tau: float, epsilon: float) -> float:
 
 
 def _best_order_at_delta(rho: float, minus_log_delta: float) -> float:
-    """The root x of rho x^2 + log(1 + x) = log(1/delta), by Newton's method on a convex or nearly linear function."""
+    """Return the root x of rho x^2 + log(1 + x) = log(1/delta), by Newton's method."""
     x = min(math.sqrt(minus_log_delta / rho), math.expm1(min(minus_log_delta, 700.0)))
     for _ in range(8):
         excess = rho * x * x + math.log1p(x) - minus_log_delta
@@ -97,7 +97,7 @@ def _best_order_at_delta(rho: float, minus_log_delta: float) -> float:
 
 
 def _best_order_at_epsilon(rho: float, epsilon: float) -> float:
-    """The root x of rho (1 + 2x) - log(1 + 1/x) = eps, by bisection in log x (the left side increases)."""
+    """Return the root x of rho (1 + 2x) - log(1 + 1/x) = eps, by bisection in log x (the left side increases)."""
     low, high = -690.0, min(230.0, math.log1p((epsilon + 50) / rho))
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
@@ -110,11 +110,11 @@ def _best_order_at_epsilon(rho: float, epsilon: float) -> float:
 
 
 def _up(*terms: float) -> float:
-    """A sum, moved up by 8 units of the sum of its terms' sizes (each term is within a few units of its truth)."""
+    """Return a sum moved up by 8 units of its terms' magnitudes; each term has an error of a few units."""
     total = math.fsum(terms)
     return total if math.isinf(total) else total + 8 * ULP * math.fsum(abs(term) for term in terms)
 
 
 def gaussian_divergence(alpha: float, mu: float) -> float:
-    """The value alpha mu^2 / 2, the Renyi divergence of mu-GDP's Gaussian pair (T16), rounded up."""
+    """Return alpha mu^2 / 2, the Renyi divergence of mu-GDP's Gaussian pair (T16), rounded up."""
     return round_up(Fraction(alpha) * Fraction(mu) ** 2 / 2)

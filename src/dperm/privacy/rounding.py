@@ -7,14 +7,14 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 
 ULP = 2.0**-53
-"""Half the distance from 1 to the next double: the relative error of one rounded operation."""
+"""Relative error of one rounded operation: half the distance from 1 to the next double."""
 
 LEAST_DOUBLE = math.ulp(0.0)
-"""The smallest positive double, 5e-324: the upper end of a positive probability that no double resolves."""
+"""Smallest positive double, 5e-324, the upper end of a positive probability below it."""
 
 
 def round_up(exact: Fraction) -> float:
-    """The smallest double >= ``exact`` (infinity if there is none)."""
+    """Return the smallest double >= ``exact``; infinity if there is none."""
     try:
         nearest = float(exact)
     except OverflowError:
@@ -23,33 +23,33 @@ def round_up(exact: Fraction) -> float:
 
 
 def round_down(exact: Fraction) -> float:
-    """The largest double <= ``exact``, which is not negative."""
+    """Return the largest double <= ``exact`` >= 0."""
     above = round_up(exact)
     return above if math.isfinite(above) and Fraction(above) == exact else math.nextafter(above, 0.0)
 
 
 def few_digits_up(value: float) -> float:
-    """A double >= ``value`` that is written with at most four significant digits: for messages."""
+    """Return a double >= ``value`` of at most four significant digits, for messages."""
     return float(Context(prec=4, rounding=ROUND_CEILING).create_decimal(repr(value)))
 
 
 def few_digits_down(value: float) -> float:
-    """A double <= ``value`` that is written with at most four significant digits: for messages."""
+    """Return a double <= ``value`` of at most four significant digits, for messages."""
     return float(Context(prec=4, rounding=ROUND_FLOOR).create_decimal(repr(value)))
 
 
 def raised(value: float, ulps: float = 8.0) -> float:
-    """A nonnegative ``value`` moved up by ``ulps`` units of relative error; positive numbers stay positive."""
+    """Return ``value`` >= 0 moved up by ``ulps`` units of relative error; 0 stays 0."""
     return value if value == 0 else math.nextafter(value * (1 + ulps * ULP), math.inf)
 
 
 def lowered(value: float, ulps: float = 8.0) -> float:
-    """A nonnegative ``value`` moved down by ``ulps`` units of relative error, never below 0; infinity stays."""
+    """Return ``value`` >= 0 moved down by ``ulps`` units of relative error, never below 0; infinity stays."""
     return value if math.isinf(value) else max(0.0, math.nextafter(value * (1 - ulps * ULP), 0.0))
 
 
 def exp_bracket(low: float, high: float) -> tuple[float, float]:
-    """(lower, upper) bounds on a probability whose logarithm lies in [low, high].
+    """Return (lower, upper) bounds on a probability whose logarithm lies in [low, high].
 
     The upper end never underflows to 0, so a positive delta is never reported as pure.
     """

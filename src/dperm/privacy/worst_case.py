@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The profile that each guarantee implies: the largest delta(epsilon) of any mechanism that keeps the promise.
+"""Worst-case profile of each guarantee: the largest delta(epsilon) of any mechanism with the guarantee.
 
-Exact for pure, approximate and Gaussian DP. For zCDP and RDP the upper ends are T17 and the lower ends the Gaussian
-mechanism that keeps the same promise (T6), so the bracket is rigorous but not narrow.
+It is exact for pure, approximate and Gaussian DP. For zCDP and RDP the upper ends are T17, and the lower ends the
+Gaussian mechanism with the same guarantee (T6), so the bracket is rigorous but not narrow.
 """
 
 import math
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from dperm import checks
 from dperm.privacy import gaussian_profile, renyi
 from dperm.privacy.adjacency import Adjacency
-from dperm.privacy.profile import tradeoff_from_delta
+from dperm.privacy.profile import PrivacyProfile
 from dperm.privacy.rounding import LEAST_DOUBLE, ULP, lowered, raised
 
 
 @dataclass(frozen=True)
-class ResponseProfile:
-    """The exact profile of (epsilon_0, delta_0)-DP: randomised response that fails openly with probability delta_0.
+class ResponseProfile(PrivacyProfile):
+    """Exact profile of (epsilon_0, delta_0)-DP: randomised response that reveals all with probability delta_0.
 
     Theorems T13 (k = 1) and T14: the privacy loss is +inf with mass delta_0, and otherwise +-epsilon_0 with odds
     e^epsilon_0, so delta(eps) = delta_0 + (1 - delta_0) (1 - e^(eps - epsilon_0))_+ / (1 + e^-epsilon_0).
@@ -28,24 +28,16 @@ class ResponseProfile:
     delta_0: float
     adjacency: Adjacency
 
-    def epsilon(self, delta: float) -> float:
-        """Upper bound on the smallest epsilon at ``delta``; infinite for delta < delta_0."""
-        return self.epsilon_bracket(delta)[1]
-
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
-        """(lower, upper) bounds on the smallest epsilon at ``delta``."""
+        """Return (lower, upper) bounds on the smallest epsilon at ``delta``."""
         delta = checks.small_delta("delta", delta)
         if delta < self.delta_0:
             return math.inf, math.inf
         scaled = (delta - self.delta_0) / (1 - self.delta_0) * (1 + math.exp(-self.epsilon_0))
         return self._inverse(scaled, -1), min(self.epsilon_0, self._inverse(scaled, 1))
 
-    def delta(self, epsilon: float) -> float:
-        """Upper bound on delta at ``epsilon``."""
-        return self.delta_bracket(epsilon)[1]
-
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
-        """(lower, upper) bounds on delta at ``epsilon``."""
+        """Return (lower, upper) bounds on delta at ``epsilon``."""
         epsilon = checks.nonnegative("epsilon", epsilon)
         if epsilon >= self.epsilon_0:
             return self.delta_0, self.delta_0
@@ -55,7 +47,7 @@ class ResponseProfile:
         return lowered(total), min(1.0, raised(max(total, LEAST_DOUBLE)))
 
     def tradeoff(self, false_positive_rate: float) -> float:
-        """max(0, 1 - delta_0 - e^eps_0 x, e^-eps_0 (1 - delta_0 - x)), the exact curve, rounded down."""
+        """Return the exact curve max(0, 1 - delta_0 - e^eps_0 x, e^-eps_0 (1 - delta_0 - x)), rounded down."""
         x = checks.probability("false_positive_rate", false_positive_rate)
         rest = 1 - self.delta_0
         if x == 0:
@@ -65,7 +57,7 @@ class ResponseProfile:
         return max(0.0, steep - 4 * ULP, lowered(flat) if flat > 0 else 0.0)
 
     def _inverse(self, scaled: float, side: int) -> float:
-        """epsilon_0 + log(1 - scaled), clipped at 0 and moved outwards to ``side``."""
+        """Return epsilon_0 + log(1 - scaled), at least 0, rounded up for ``side`` 1 and down for -1."""
         moved = scaled * (1 - side * 8 * ULP)
         if moved >= 1:
             return 0.0
@@ -74,105 +66,73 @@ class ResponseProfile:
 
 
 @dataclass(frozen=True)
-class GaussianProfile:
-    """The exact profile of mu-GDP (T6, T19)."""
+class GaussianProfile(PrivacyProfile):
+    """Exact profile of mu-GDP (T6, T19); epsilon is infinite at delta = 0."""
 
     mu: float
     adjacency: Adjacency
 
-    def epsilon(self, delta: float) -> float:
-        """Upper bound on the smallest epsilon at ``delta``; infinite at delta = 0."""
-        return self.epsilon_bracket(delta)[1]
-
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
-        """(lower, upper) bounds on the smallest epsilon at ``delta``."""
+        """Return (lower, upper) bounds on the smallest epsilon at ``delta``."""
         return gaussian_profile.epsilon_bracket(self.mu, delta)
 
-    def delta(self, epsilon: float) -> float:
-        """Upper bound on delta at ``epsilon``."""
-        return self.delta_bracket(epsilon)[1]
-
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
-        """(lower, upper) bounds on delta at ``epsilon``."""
+        """Return (lower, upper) bounds on delta at ``epsilon``."""
         return gaussian_profile.delta_bracket(epsilon, self.mu)
 
     def tradeoff(self, false_positive_rate: float) -> float:
-        """Phi(Phi^-1(1 - x) - mu), rounded down."""
+        """Return Phi(Phi^-1(1 - x) - mu), rounded down."""
         return gaussian_profile.false_negative_rate(false_positive_rate, self.mu)
 
 
 @dataclass(frozen=True)
-class ConcentratedProfile:
-    """The profile of rho-zCDP: T17 at the best order above, the Gaussian of mu = sqrt(2 rho) below (T18)."""
+class ConcentratedProfile(PrivacyProfile):
+    """Profile of rho-zCDP: T17 at the best order above, the Gaussian of mu = sqrt(2 rho) below (T18)."""
 
     rho: float
     adjacency: Adjacency
 
-    def epsilon(self, delta: float) -> float:
-        """Upper bound on the smallest epsilon at ``delta``; infinite at delta = 0."""
-        return self.epsilon_bracket(delta)[1]
-
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
-        """(lower, upper) bounds on the worst epsilon at ``delta`` that rho-zCDP leaves open."""
+        """Return (lower, upper) bounds on the worst epsilon at ``delta`` of any mechanism with rho-zCDP."""
         low = gaussian_profile.epsilon_bracket(self._attained(), delta)[0]
         return low, renyi.zcdp_epsilon(self.rho, float(delta)) if delta > 0 else low
 
-    def delta(self, epsilon: float) -> float:
-        """Upper bound on delta at ``epsilon``."""
-        return self.delta_bracket(epsilon)[1]
-
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
-        """(lower, upper) bounds on the worst delta at ``epsilon`` that rho-zCDP leaves open."""
+        """Return (lower, upper) bounds on the worst delta at ``epsilon`` of any mechanism with rho-zCDP."""
         low = gaussian_profile.delta_bracket(epsilon, self._attained())[0]
         return low, renyi.zcdp_delta(self.rho, float(epsilon))
-
-    def tradeoff(self, false_positive_rate: float) -> float:
-        """Lower bound on the false-negative rate, from T17's delta."""
-        return tradeoff_from_delta(self.delta, false_positive_rate)
 
     def _attained(self) -> float:
         return lowered(math.sqrt(2 * self.rho))
 
 
 @dataclass(frozen=True)
-class OrdersProfile:
-    """The profile of finitely many (alpha, tau)-RDP promises: the best of T17 above, a Gaussian below.
+class OrdersProfile(PrivacyProfile):
+    """Profile of RDP at finitely many orders (alpha, tau): the best of T17 above, a Gaussian below.
 
-    The Gaussian is the one with the largest mu that keeps every promise, mu^2 = min 2 tau / alpha (T16).
+    The Gaussian has the largest mu that satisfies all orders, mu^2 = min 2 tau / alpha (T16).
     """
 
     curve: tuple[tuple[float, float], ...]
     adjacency: Adjacency
 
-    def epsilon(self, delta: float) -> float:
-        """Upper bound on the smallest epsilon at ``delta``; infinite at delta = 0."""
-        return self.epsilon_bracket(delta)[1]
-
     def epsilon_bracket(self, delta: float) -> tuple[float, float]:
-        """(lower, upper) bounds on the worst epsilon at ``delta`` that the orders leave open."""
+        """Return (lower, upper) bounds on the worst epsilon at ``delta`` of any mechanism with these orders."""
         low = gaussian_profile.epsilon_bracket(self._attained(), delta)[0]
         if self._perfect() or delta == 0:
             return low, low
         return low, min(renyi.rdp_epsilon(alpha, tau, float(delta)) for alpha, tau in self.curve)
 
-    def delta(self, epsilon: float) -> float:
-        """Upper bound on delta at ``epsilon``."""
-        return self.delta_bracket(epsilon)[1]
-
     def delta_bracket(self, epsilon: float) -> tuple[float, float]:
-        """(lower, upper) bounds on the worst delta at ``epsilon`` that the orders leave open."""
+        """Return (lower, upper) bounds on the worst delta at ``epsilon`` of any mechanism with these orders."""
         low = gaussian_profile.delta_bracket(epsilon, self._attained())[0]
         if self._perfect():
             return low, low
         return low, min(renyi.rdp_delta(alpha, tau, float(epsilon)) for alpha, tau in self.curve)
 
-    def tradeoff(self, false_positive_rate: float) -> float:
-        """Lower bound on the false-negative rate, from T17's delta."""
-        return tradeoff_from_delta(self.delta, false_positive_rate)
-
     def _attained(self) -> float:
         return lowered(math.sqrt(min(2 * tau / alpha for alpha, tau in self.curve)))
 
     def _perfect(self) -> bool:
-        """A divergence of 0 at any order means equal laws: nothing is leaked at all."""
+        """Whether some order has divergence 0, so that the laws are equal and nothing is leaked."""
         return any(tau == 0 for _, tau in self.curve)

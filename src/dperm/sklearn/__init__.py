@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Estimators that behave as scikit-learn's and learn with a guarantee."""
+"""Differentially private estimators with the interface of scikit-learn."""
 
 from dperm.sklearn.classifiers import PrivateLinearSVC, PrivateLogisticRegression
 from dperm.sklearn.encoder import PublicTableEncoder

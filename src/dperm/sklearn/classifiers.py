@@ -1,89 +1,170 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The private linear classifiers."""
+"""Linear classifiers with differential privacy."""
 
+from abc import ABC
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit, log_softmax, softmax
+from sklearn.base import ClassifierMixin
 
 from dperm.checks import shown
+from dperm.data import inputs
 from dperm.data.arrays import Floats
+from dperm.data.bounded import invalid_rows
+from dperm.data.labels import MOST_FOUND, declared_classes, found_classes, warn_undeclared_classes
 from dperm.data.targets import MOST_CLASSES, Target
 from dperm.erm.loss import Loss
 from dperm.erm.losses import Hinge, HuberHinge, Logistic, SmoothedHinge
 from dperm.erm.softmax import Softmax
 from dperm.errors import ParameterError
-from dperm.privacy import Adjacency
-from dperm.sklearn.classifier import PrivateLinearClassifier
-from dperm.sklearn.geometry import Bounds
+from dperm.sklearn.base import PrivateLinearModel
+from dperm.sklearn.fit_result import FitResult
+from dperm.sklearn.labels import PublicLabels, public_classes, two_unknown_classes
 
-if TYPE_CHECKING:
-    from dperm.accounting.budget import Budget
-    from dperm.methods.plan import Method
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
+    """Linear classifier fitted with differential privacy; subclasses choose the loss."""
+
+    classes: Sequence[Any] | None = None
+    class_weight: Mapping[Any, float] | None = None
+
+    def decision_function(self, X: Any) -> Floats:
+        """Return the scores of the rows: inner products with ``coef_`` plus ``intercept_``, without clipping.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or table of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,) or (n_samples, n_classes)
+            With two classes one score for each row, positive for ``classes_[1]``; with more a column for each class.
+        """
+        features = self._features(X)
+        if len(self.coef_) == 1:
+            return np.asarray(features @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
+        return np.asarray(features @ self.coef_.T + self.intercept_, dtype=np.float64)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted class of each row."""
+        scores = self.decision_function(X)
+        places = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[places])
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags: whether several classes are supported, and that scores may be poor."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = self.most_classes > 2
+        tags.classifier_tags.poor_score = True
+        return tags
+
+    def _planned_labels(self) -> PublicLabels:
+        if self.classes is None:
+            return two_unknown_classes(self.class_weight)
+        known = declared_classes(self.classes, self.most_classes)
+        return public_classes(known, self.class_weight, declared=True)
+
+    def _labels_of(self, y: Any) -> tuple[PublicLabels, Any]:
+        if self.classes is not None:
+            return self._planned_labels(), y
+        labels, drop = inputs.labels_of(y), invalid_rows(self.invalid) == "drop"
+        found = found_classes(labels, drop=drop, most=min(self.most_classes, MOST_FOUND))
+        return public_classes(found, self.class_weight, declared=False), labels
+
+    def _warn_undeclared(self) -> None:
+        warn_undeclared_classes(stacklevel=4)
+
+    def _set_coefficients(self, fitted: FitResult) -> None:
+        classes: Any = fitted.classes
+        self.coef_, self.intercept_, self.classes_ = fitted.coef.copy(), fitted.intercept.copy(), classes
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLogisticRegression(PrivateLinearClassifier):
-    """Logistic regression with differential privacy, of two classes or more.
+    """Logistic regression with differential privacy, for two classes or more.
 
-    More than two classes are learnt together, by the softmax loss, with one guarantee for all of their coefficients:
-    one model for each class against the rest would cost as many times epsilon.
+    More than two classes are fitted together by the softmax loss, with one guarantee for all coefficients. One model
+    for each class against the rest would cost as many times epsilon.
 
     Parameters
     ----------
-    epsilon
-        How much a record may show; ``inf`` learns without privacy.
-    delta
-        0.0 asks for a pure guarantee.
-    adjacency
-        "replace_one" (n is public) or "add_remove" (n is private).
-    method
+    epsilon : float, default=1.0
+        Privacy-loss bound epsilon in (0, 500]; smaller is more private. ``inf`` fits without privacy.
+    delta : float, default=1e-6
+        Delta of the guarantee, far below one over the number of records; 0.0 asks for a pure guarantee.
+    adjacency : {"replace_one", "add_remove"} or Adjacency, default="replace_one"
+        Neighbouring relation: "replace_one" (n is public) or "add_remove" (n is private).
+    method : str or method object, default="auto"
         "auto", a name ("objective", "output", "gradient", "sgd", "bolt_on", "posterior"), or a method object of
         `dperm.methods`.
-    feature_norm
-        Public L2 norm: longer rows are scaled down to it. 1.0, with a warning, if neither it nor ``bounds`` is given.
-    bounds
-        Public (low, high) of the columns: one for all, a list, or a mapping by name; columns are clipped to them and
-        scaled to [-1, 1] inside. Coefficients are in your units.
-    classes
-        The public labels, two or more. None takes those found in y (at most 100), and takes them as public.
-    C
-        1/Lambda in sum scale, as in scikit-learn; None lets the plan choose it. The intercept is regularised too.
-    clip
-        Largest length of one record's gradient as a share of the largest possible one, in (0, 1]; None lets the plan
-        choose (1/2 for the logistic loss, 1 for hinge losses); 1.0 clips nothing: twice the noise of 1/2, and
-        probabilities that are calibrated. With more than two classes only "gradient" and "sgd" can clip (by
-        themselves at about 1/3).
-    class_weight
-        Public weights in (0, 1e6] by class; 1 where none is given. "balanced" is refused: it would count labels.
-    fit_intercept
-        Whether there is an intercept.
-    n
-        Under add_remove, a public number of records that the plan may use; it is never compared with the data.
-    ledger
-        The budget that a fit is charged to: a `dperm.ledger.Ledger`, which copies of the estimator in other processes
-        charge too, or a budget in memory.
-    invalid
-        "raise", or "drop": rows with NaN, infinities or other labels contribute nothing, covered by the guarantee.
-    fitted_transformers
-        What to do in a pipeline with a transformer that learns from the data, such as StandardScaler: "refuse", or
-        "not_covered", which fits and says in the statement that the preparation is not covered.
-    random_state
-        A seed, Generator or RandomState makes the fit reproducible and NOT PRIVATE.
+    feature_norm : float, default=None
+        Public L2 norm to which longer rows are scaled down. With neither ``feature_norm`` nor ``bounds`` it is 1.0,
+        and ``fit`` warns.
+    bounds : (low, high), list of pairs, or mapping of names to pairs, default=None
+        Public bounds of the columns. Columns are clipped to them and scaled to [-1, 1] inside; coefficients are in
+        your units.
+    C : float, default=None
+        Inverse regularization 1/Lambda in sum scale, as in scikit-learn; None lets the plan choose it. The intercept
+        is regularized too.
+    clip : float, default=None
+        Largest length of one record's gradient as a share of the largest possible one, in (0, 1]. None lets the plan
+        choose (1/2 for the logistic loss, 1 for hinge losses). 1.0 clips nothing: twice the noise of 1/2, and
+        calibrated probabilities. With more than two classes only "gradient" and "sgd" can clip (by default at about
+        1/3).
+    fit_intercept : bool, default=True
+        Whether to fit an intercept.
+    n : int, default=None
+        Public number of records for the plan under add_remove; never compared with the data.
+    ledger : Ledger or budget in memory, default=None
+        Budget to which a fit is charged. Copies of the estimator in other processes charge the same
+        `dperm.ledger.Ledger`.
+    invalid : {"raise", "drop"}, default="raise"
+        "drop" makes rows with NaN, infinities or undeclared labels contribute nothing, covered by the guarantee.
+    fitted_transformers : {"refuse", "not_covered"}, default="refuse"
+        Treatment of a pipeline whose transformers learn from the data, such as StandardScaler. "not_covered" fits,
+        and the statement says that the preparation is not covered.
+    random_state : int, Generator or RandomState, default=None
+        Seed, which makes the fit reproducible and NOT PRIVATE.
+    classes : sequence of labels, default=None
+        Public labels, two or more. None uses the labels found in y (at most 100) and treats them as public.
+    class_weight : mapping, default=None
+        Public weights in (0, 1e6] by class; 1 for classes without one. "balanced" is refused, because it would count
+        private labels.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (1, n_features), with more than two classes (n_classes, n_features)
-    intercept_ : ndarray of shape (1,), with more than two classes (n_classes,)
-    classes_ : ndarray of the classes, sorted
-    guarantee_ : what is promised, with its adjacency; None for epsilon=inf and for a fit with random_state
-    profile_ : the whole curve delta(epsilon); None where nothing is promised
-    statement_ : every field of a report, as data
-    plan_ : what was planned from public numbers; None for a model from a file
-    record_ : the facts of the release, with the receipt of the ledger; None for epsilon=inf
-    n_features_in_, feature_names_in_ : as in scikit-learn
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients in the units of X; one row for two classes.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, sorted.
+    guarantee_ : PureDP, ApproxDP or None
+        Privacy guarantee with its adjacency; None for ``epsilon=inf`` and for a fit with ``random_state``.
+    profile_ : PrivacyProfile or None
+        Whole curve delta(epsilon); None without a guarantee.
+    statement_ : Statement
+        All fields of a privacy report, as data.
+    plan_ : Plan or None
+        Plan made from public numbers; None for ``epsilon=inf`` and for a model from a file.
+    record_ : Record or None
+        Public facts of the release, with the receipt of the ledger; None for ``epsilon=inf``.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features seen during ``fit``, if all are strings.
+
+    See Also
+    --------
+    PrivateLinearSVC : Linear support vector machine with differential privacy.
 
     Examples
     --------
@@ -100,50 +181,23 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 
     most_classes: ClassVar[int] = MOST_CLASSES
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        adjacency: Adjacency | str = "replace_one",
-        method: "str | Method" = "auto",
-        feature_norm: float | None = None,
-        bounds: Bounds | None = None,
-        classes: Sequence[Any] | None = None,
-        C: float | None = None,
-        clip: float | None = None,
-        class_weight: Mapping[Any, float] | None = None,
-        fit_intercept: bool = True,
-        n: int | None = None,
-        ledger: "Budget | None" = None,
-        invalid: str = "raise",
-        fitted_transformers: str = "refuse",
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.adjacency = adjacency
-        self.method = method
-        self.feature_norm = feature_norm
-        self.bounds = bounds
-        self.classes = classes
-        self.C = C
-        self.clip = clip
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.n = n
-        self.ledger = ledger
-        self.invalid = invalid
-        self.fitted_transformers = fitted_transformers
-        self.random_state = random_state
-
     def predict_proba(self, X: Any) -> Floats:
-        """The probabilities of the classes, as columns.
+        """Return the probabilities of the classes, one column for each.
 
-        Of two classes, with the default ``clip``, 1/2, they are overconfident, too far from 1/2: records on the wrong
-        side of the boundary are muted, so coefficients come out larger (where 9 of 10 records are positive, about
-        .944). More records or a larger epsilon do not mend that; ``clip=1.0`` does, at twice the noise. Of more
-        classes they are not calibrated either where gradients were clipped.
+        With two classes and the default ``clip`` of 1/2 the probabilities are overconfident. Clipping mutes records on
+        the wrong side of the boundary, so coefficients come out larger: where 9 of 10 records are positive, the
+        probability is about .944. More records or a larger epsilon do not mend that; ``clip=1.0`` does, at twice the
+        noise. With more classes, probabilities are not calibrated either where gradients were clipped.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or table of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Probabilities, in the order of ``classes_``.
         """
         decision = self.decision_function(X)
         if decision.ndim > 1:
@@ -152,7 +206,7 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
         return np.column_stack([1 - positive, positive])
 
     def predict_log_proba(self, X: Any) -> Floats:
-        """Their logarithms."""
+        """Return the logarithms of ``predict_proba``, without underflow."""
         decision = self.decision_function(X)
         if decision.ndim > 1:
             return np.asarray(log_softmax(decision, axis=1))
@@ -168,25 +222,30 @@ class PrivateLogisticRegression(PrivateLinearClassifier):
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLinearSVC(PrivateLinearClassifier):
-    """A linear support vector machine of two classes with differential privacy.
+    """Linear support vector machine for two classes with differential privacy.
 
     Parameters
     ----------
-    loss
-        "huber_hinge" (the hinge, smoothed by a parabola), "smoothed_hinge" (twice differentiable), or "hinge", whose
-        kink only method="gradient" allows.
-    width
+    loss : {"huber_hinge", "smoothed_hinge", "hinge"}, default="huber_hinge"
+        "huber_hinge" smooths the hinge by a parabola; "smoothed_hinge" is twice differentiable; only
+        method="gradient" allows the kink of "hinge".
+    width : float, default=0.5
         Half the width of the region in which the kink is smoothed.
-    epsilon, delta, adjacency, method, feature_norm, bounds, classes, C, clip, class_weight, fit_intercept
-        As for `PrivateLogisticRegression`.
-    n, ledger, invalid, fitted_transformers, random_state
-        As for `PrivateLogisticRegression`.
+    epsilon, delta, adjacency, method, feature_norm, bounds, C, clip, fit_intercept
+        See `PrivateLogisticRegression`.
+    n, ledger, invalid, fitted_transformers, random_state, classes, class_weight
+        See `PrivateLogisticRegression`.
 
     Attributes
     ----------
     coef_, intercept_, classes_, guarantee_, profile_, statement_, plan_, record_, n_features_in_, feature_names_in_
-        As for `PrivateLogisticRegression`.
+        See `PrivateLogisticRegression`.
+
+    See Also
+    --------
+    PrivateLogisticRegression : Logistic regression with probabilities and any number of classes.
 
     Examples
     --------
@@ -198,46 +257,8 @@ class PrivateLinearSVC(PrivateLinearClassifier):
 
     most_classes: ClassVar[int] = 2
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        adjacency: Adjacency | str = "replace_one",
-        method: "str | Method" = "auto",
-        loss: str = "huber_hinge",
-        width: float = 0.5,
-        feature_norm: float | None = None,
-        bounds: Bounds | None = None,
-        classes: Sequence[Any] | None = None,
-        C: float | None = None,
-        clip: float | None = None,
-        class_weight: Mapping[Any, float] | None = None,
-        fit_intercept: bool = True,
-        n: int | None = None,
-        ledger: "Budget | None" = None,
-        invalid: str = "raise",
-        fitted_transformers: str = "refuse",
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.adjacency = adjacency
-        self.method = method
-        self.loss = loss
-        self.width = width
-        self.feature_norm = feature_norm
-        self.bounds = bounds
-        self.classes = classes
-        self.C = C
-        self.clip = clip
-        self.class_weight = class_weight
-        self.fit_intercept = fit_intercept
-        self.n = n
-        self.ledger = ledger
-        self.invalid = invalid
-        self.fitted_transformers = fitted_transformers
-        self.random_state = random_state
+    loss: str = "huber_hinge"
+    width: float = 0.5
 
     def _loss_function(self, target: Target) -> Loss:
         match self.loss:
@@ -247,7 +268,8 @@ class PrivateLinearSVC(PrivateLinearClassifier):
                 return SmoothedHinge(self.width)
             case "hinge":
                 return Hinge()
-        raise ParameterError(f'loss must be "huber_hinge", "smoothed_hinge" or "hinge", got {shown(self.loss)}.')
+        rule = 'must be "huber_hinge", "smoothed_hinge" or "hinge"'
+        raise ParameterError(argument="loss", rule=rule, got=shown(self.loss))
 
     def _plain_estimator(self) -> Any:
         from sklearn.svm import LinearSVC

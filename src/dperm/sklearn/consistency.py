@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a file says of a model must fit together: parameters, record, arrays and schema are compared with each other.
+"""Consistency of a model file: its parameters, record, arrays and schema are compared with each other.
 
-This finds what was damaged, mixed up or edited in one place. Who edits everything alike is found by the ledger, which
-has the digest of the release and signs it.
+The comparison detects damage, mixed-up parts and edits of one part. A consistent edit of all parts contradicts the
+ledger, which holds and signs the digest of the release.
 """
 
 import math
@@ -13,30 +13,41 @@ from typing import Any
 import numpy as np
 
 from dperm.data.arrays import Floats
+from dperm.data.labels import declared_classes
 from dperm.data.schema import Schema, text_digest
 from dperm.data.space import FeatureSpace
 from dperm.privacy import Record
 from dperm.privacy.digest import digest
 from dperm.privacy.guarantee import guarantee_as_dict
-from dperm.sklearn import classes
-from dperm.sklearn.fitted import Fitted, in_units, space_facts
-from dperm.sklearn.public_labels import PublicLabels
+from dperm.sklearn.fit_result import FitResult, in_units, space_facts
+from dperm.sklearn.labels import PublicLabels, public_classes
 from dperm.sklearn.units import Units
 
 WITHOUT_RELEASED = ("0.3.", "0.4.")
-"""Versions whose files do not hold what was released."""
+"""Versions whose files do not hold the released values."""
 ROUNDING = 1e-9
 
 
-def require_consistent(estimator: Any, fitted: Fitted, names: list[str] | None, *, form: int) -> None:
-    """Refuse a model whose parts do not belong together; ``form`` is the format of its file.
+def require_consistent(estimator: Any, fitted: FitResult, names: list[str] | None, *, form: int) -> None:
+    """Check that the parts of a stored model belong together.
+
+    Parameters
+    ----------
+    estimator
+        Unfitted estimator with the stored parameters.
+    fitted
+        Stored result of the fit.
+    names
+        Stored feature names; None if X had none.
+    form
+        Format version of the file.
 
     Raises
     ------
     ValueError
         If they contradict each other.
     DpermError
-        If a parameter makes no sense.
+        If a parameter is out of range.
     """
     record, public = fitted.record, fitted.public
     _require(record is not None or public["method"] == "none", "there is no record")
@@ -50,8 +61,14 @@ def require_consistent(estimator: Any, fitted: Fitted, names: list[str] | None, 
     _require_released(fitted, space, labels, form)
 
 
-def require_schema(schema: Schema, text: str, fitted: Fitted, *, form: int) -> None:
-    """Refuse a schema that is about another model; ``text`` is its JSON in the file."""
+def require_schema(schema: Schema, text: str, fitted: FitResult, *, form: int) -> None:
+    """Check that a schema belongs to the model; ``text`` is its JSON in the file, ``form`` the file's format.
+
+    Raises
+    ------
+    ValueError
+        If features, norm, target or digest are those of another model.
+    """
     public, target, encoder = fitted.public, schema.target, schema.encoder
     _require(list(encoder.feature_names) == public["columns"], "the schema has other features")
     _require(public["feature_norm"] in (None, encoder.norm), "the schema has another norm")
@@ -64,33 +81,43 @@ def require_schema(schema: Schema, text: str, fitted: Fitted, *, form: int) -> N
     _require(noted == text_digest(text) or (noted is None and form < 3), "the schema is not that of the fit")
 
 
-def _require_covered(record: Record, fitted: Fitted) -> None:
-    """Refuse a guarantee that the event of the same file does not meet: one of the two was edited."""
+def _require_covered(record: Record, fitted: FitResult) -> None:
+    """Check that the event of the file meets its guarantee; otherwise one of the two was edited."""
     if fitted.profile is None:
         return
     claim: dict[str, Any] = guarantee_as_dict(record.guarantee)  # PureDP or ApproxDP: estimators have no other
-    found = fitted.profile.delta(claim["epsilon"] * (1 + 1e-12))
-    _require(found <= claim.get("delta", 0.0) * (1 + 1e-9), "the guarantee is not that of the event")
+    delta = fitted.profile.delta(claim["epsilon"] * (1 + 1e-12))
+    _require(delta <= claim.get("delta", 0.0) * (1 + 1e-9), "the guarantee is not that of the event")
 
 
 def _require_seed(record: Record, random_state: object) -> None:
-    """A fit with a seed says so in its record, and in the words about its noise."""
+    """Check that the record and its description of the noise mention the seed of a seeded fit."""
     _require(record.seeded or random_state is None, "a seed was given, and the record does not know of it")
-    _require(record.seeded is ("NOT PRIVATE" in record.noise), "the noise is not what the record says of it")
+    _require(
+        record.seeded is ("NOT PRIVATE" in record.noise),
+        "the description of the noise contradicts the seed in the record",
+    )
 
 
-def labels_of(estimator: Any, fitted: Fitted) -> PublicLabels:
-    """What is public of the labels, by the parameters, and by the classes where those were not declared."""
+def labels_of(estimator: Any, fitted: FitResult) -> PublicLabels:
+    """Return the public facts about y, from the parameters and from classes found in y.
+
+    Raises
+    ------
+    ValueError
+        If the declared classes are not those of the fit.
+    """
     if fitted.classes is None:
-        found: PublicLabels = estimator._planned_labels()
-        return found
-    declared = classes.declared(estimator.classes, estimator.most_classes)
-    _require(declared is None or declared.tolist() == fitted.classes.tolist(), "other classes were declared")
-    return classes.public_classes(fitted.classes, estimator.class_weight, declared=declared is not None)
+        labels: PublicLabels = estimator._planned_labels()
+        return labels
+    if estimator.classes is not None:
+        declared = declared_classes(estimator.classes, estimator.most_classes)
+        _require(declared.tolist() == fitted.classes.tolist(), "other classes were declared")
+    return public_classes(fitted.classes, estimator.class_weight, declared=estimator.classes is not None)
 
 
-def _require_parameters(estimator: Any, fitted: Fitted, space: FeatureSpace, labels: PublicLabels) -> None:
-    """The arguments of the estimator ask for what the record says was done."""
+def _require_parameters(estimator: Any, fitted: FitResult, space: FeatureSpace, labels: PublicLabels) -> None:
+    """Check that the arguments of the estimator request the fit described by the record."""
     record, public = fitted.record, fitted.public
     _require(estimator._goal() == (None if record is None else record.guarantee), "another guarantee was asked for")
     _require(record is None or estimator.method in ("auto", public["method"]), "another method was asked for")
@@ -98,19 +125,18 @@ def _require_parameters(estimator: Any, fitted: Fitted, space: FeatureSpace, lab
     kept = {"estimator": type(estimator).__name__, "n_features": space.dim, "invalid": estimator.invalid}
     facts = {**kept, **space_facts(space), **labels.facts}
     _require({name: public[name] for name in facts} == facts, "the public facts are those of another model")
-    estimator._spec(space, labels.target, public["n"])  # raises where the others make no sense
+    estimator._spec(space, labels.target, public["n"])  # raises for parameters out of range
 
 
-def _require_released(fitted: Fitted, space: FeatureSpace, labels: PublicLabels, form: int) -> None:
-    """Coefficients follow from what was released, whose digest a ledger has."""
+def _require_released(fitted: FitResult, space: FeatureSpace, labels: PublicLabels, form: int) -> None:
+    """Check that the coefficients follow from the released values, whose digest is in the ledger."""
     record, released = fitted.record, fitted.released
     if record is None:
-        _require(released is None, "there is a release without a record")
         return
     booked = record.ledger.get("digest")
     if released is None:
         old = form < 3 and str(record.versions.get("dperm")).startswith(WITHOUT_RELEASED)
-        _require(old and booked is None, "what was released is missing")
+        _require(old and booked is None, "the released values are missing")
         return
     _require(booked in (None, digest(released)), "the digest in the receipt is that of another release")
     coef, intercept = in_units(released, space, labels)
@@ -122,18 +148,24 @@ def _require_released(fitted: Fitted, space: FeatureSpace, labels: PublicLabels,
         _alike(coef, fitted.coef),
         _alike(intercept, fitted.intercept, sizes + abs(labels.offset)),
     )
-    _require(all(close), "the coefficients do not follow from what was released")
+    _require(all(close), "the coefficients do not follow from the released values")
 
 
 def _alike(expected: Floats, found: Floats, sizes: Floats | None = None) -> bool:
-    """Whether two arrays agree up to rounding, which is relative to ``sizes`` where terms may cancel."""
+    """Whether two arrays agree up to rounding errors, relative to ``sizes`` where terms may cancel."""
     if expected.shape != found.shape:
         return False
     return bool((np.abs(expected - found) <= ROUNDING * (np.abs(expected) if sizes is None else sizes)).all())
 
 
 def checked_parameters(kind: type[Any], stored: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments as they were given to the constructor of ``kind``, up to the types of sequences."""
+    """Return the stored arguments for the constructor of ``kind``; sequences may have another type.
+
+    Raises
+    ------
+    ValueError
+        If there are unknown parameters, or the method or seed has another type.
+    """
     found = dict(stored)
     _require(found.keys() <= {*kind._get_param_names()} - {"ledger"}, "there are parameters that it does not have")
     _require(isinstance(found["method"], str), "the method has no name")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The public encoder as a scikit-learn transformer."""
+"""Public encoder of table columns as a scikit-learn transformer."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Self, Union, final
@@ -25,22 +25,22 @@ if TYPE_CHECKING:
 class PublicTableEncoder(TransformerMixin, BaseEstimator):
     """Encode declared columns of a table as features in [-1, 1], for a pipeline.
 
-    Nothing is learnt from the data: what comes out follows from ``columns``, which is public (see
-    `dperm.data.PublicEncoder`). ``transform`` works without ``fit``, which only notes the names of the columns.
+    Nothing is learnt from the data: the features follow from ``columns``, which is public (see
+    `dperm.data.PublicEncoder`). ``transform`` works without ``fit``; ``fit`` only stores the column names.
 
     Parameters
     ----------
     columns : mapping of str to Numeric or Categorical
-        What is declared of each column to use, by name; the others are not read.
+        Public declaration of each column to use, by name; other columns are not read.
     sparse : bool, default=False
-        Whether to make a sparse matrix, in compressed rows.
+        Whether to return a compressed sparse row matrix.
 
     Attributes
     ----------
     feature_names_in_ : ndarray of str
-        The names of the columns of the table seen by ``fit``.
+        Column names of the table seen by ``fit``.
     n_features_in_ : int
-        How many they are.
+        Number of these columns.
 
     Examples
     --------
@@ -60,16 +60,22 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def bounds(self) -> tuple[tuple[float, float], ...]:
-        """Public (low, high) of each feature, for ``bounds=`` of an estimator."""
+        """Public (low, high) of each feature, for the ``bounds`` argument of an estimator."""
         return self._public().bounds
 
     @property
     def norm(self) -> float:
-        """Public bound on the L2 norm of a row, for ``feature_norm=`` of an estimator."""
+        """Public bound on the L2 norm of a row, for the ``feature_norm`` argument of an estimator."""
         return self._public().norm
 
     def fit(self, X: object, y: object = None) -> Self:
-        """Check the declarations, and that the table has their columns; no entry is read."""
+        """Check the declarations, and that the table has their columns, without reading an entry.
+
+        Raises
+        ------
+        DataError
+            If the table lacks a declared column.
+        """
         encoder, names = self._public(), column_names(X)
         missing = [name for name in encoder.columns if name not in names]
         if missing:
@@ -79,16 +85,16 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: object) -> Union[Floats, "csr_array"]:
-        """One row of features for each record."""
+        """Return one row of features for each record."""
         return self._public().transform(X, sparse=self.sparse)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
-        """The names of the features; ``input_features`` is ignored, since columns are known by name."""
+        """Return the feature names. ``input_features`` is ignored, because columns are declared by name."""
         return np.array(self._public().feature_names, dtype=object)
 
     def _public(self) -> PublicEncoder:
         if not isinstance(self.sparse, bool):
-            raise ParameterError(f"sparse must be True or False, got {shown(self.sparse)}.")
+            raise ParameterError(argument="sparse", rule="must be True or False", got=shown(self.sparse))
         return PublicEncoder(self.columns)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -97,6 +103,6 @@ class PublicTableEncoder(TransformerMixin, BaseEstimator):
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.requires_fit = False
-        tags.no_validation = True  # a table, which the encoder checks itself
+        tags.no_validation = True  # the encoder checks the table itself
         tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
         return tags

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Models to files and back: coefficients, classes, record, parameters and schema, all public or released."""
+"""Model files: coefficients, classes, record, parameters and schema, all public or released."""
 
 import json
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -17,25 +17,25 @@ from dperm.privacy import Record
 from dperm.report.model_file import ModelFile, read_model, write_model
 from dperm.sklearn.consistency import checked_parameters, require_consistent, require_schema
 from dperm.sklearn.encoder import PublicTableEncoder
-from dperm.sklearn.fitted import Fitted, profile_of
+from dperm.sklearn.fit_result import FitResult
 from dperm.sklearn.header import header_digest, plain_parameters
 from dperm.sklearn.units import Units
 
 Estimator = TypeVar("Estimator")
 _PARTS = {"parameters", "classes", "feature_names", "public", "record", "schema"}
 _MOST_TEXT = 2**24
-"""Characters that the classes of a file may take, each as long as the longest."""
+"""Largest number of characters of all classes in a file, each padded to the longest."""
 _DAMAGE = (DpermError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError, MemoryError, RecursionError)
-"""What a file raises that does not fit together, or holds an event whose account would fill the memory."""
+"""Errors raised by an inconsistent file, or by an event whose accounting would fill the memory."""
 HEADER_ALLOWANCE = 2**18
-"""Bytes for the parts of a header that do not grow with the schema."""
+"""Bytes for the parts of a header whose size does not depend on the schema."""
 _CROWDED = 8
-"""Features per column from which a sparse matrix is smaller and faster."""
+"""Features per column above which a sparse matrix is smaller and faster."""
 
 
 @dataclass(frozen=True)
 class StoredModel:
-    """What a file holds: a fitted estimator, and the schema that makes its features of a table, if it has one."""
+    """Contents of a model file: a fitted estimator, and the schema that encodes tables for it, if there is one."""
 
     estimator: Any
     schema: Schema | None = None
@@ -49,11 +49,22 @@ def save(
     overwrite: bool = True,
     allocated: Path | None = None,
 ) -> None:
-    """Write a fitted estimator; with ``schema`` it can predict tables, and its record has the names of the features.
+    """Write a fitted estimator to a file.
 
-    ``allocated`` is a file of `dperm.report.whole_file.allocated_file` beside ``path``, to be filled.
+    Parameters
+    ----------
+    estimator
+        Fitted estimator.
+    path
+        File to write.
+    schema
+        Schema stored beside the model, which then predicts tables. The record receives the feature names.
+    overwrite
+        Whether to replace an existing file; otherwise FileExistsError is raised.
+    allocated
+        File of `dperm.report.whole_file.allocated_file` beside ``path``, to be filled.
     """
-    fitted: Fitted = estimator._fitted if schema is None else _named(estimator._fitted, schema)
+    fitted: FitResult = estimator._fitted if schema is None else _with_feature_names(estimator._fitted, schema)
     names = getattr(estimator, "feature_names_in_", None)
     data = {
         "parameters": plain_parameters(estimator._parameters, str(fitted.public["method"])),
@@ -76,9 +87,9 @@ def save(
 
 
 def largest_size(schema: Schema) -> int:
-    """Bytes that a model of a schema needs at most, before it is fitted: arrays, and twice the names that it repeats.
+    """Return an upper bound on the size in bytes of a model with this schema, before the fit.
 
-    The rest of the header (parameters, record, receipt) has a fixed allowance.
+    It counts arrays, the repeated names, and a fixed allowance for parameters, record and receipt.
     """
     names, target = schema.encoder.feature_names, schema.target
     classes = 0 if target is None or target.classes is None else len(target.classes)
@@ -88,48 +99,68 @@ def largest_size(schema: Schema) -> int:
 
 
 def load(kind: type[Estimator], path: str | os.PathLike[str]) -> Estimator:
-    """Read an estimator of this class."""
-    file = read_model(path)
-    if file.data.get("schema") is not None:
-        raise _refusal(
-            path,
-            f"it was learnt from a table, through a schema that {kind.__name__} does not know, and what it said of raw "
-            "features would be wrong. Use dperm.sklearn.load_model(path), which encodes raw tables",
-        )
-    if file.kind != kind.__name__:
-        raise _refusal(path, f"it holds a {file.kind}. Use {file.kind}.load")
-    loaded: Estimator = _stored(kind, file, path).estimator
-    return loaded
-
-
-def load_model(path: str | os.PathLike[str]) -> Any:
-    """The fitted model in a file, whatever its class: as it was saved, it predicts the same.
-
-    A model that was learnt from a table through a schema, as by ``dperm fit``, is a fitted
-    `sklearn.pipeline.Pipeline` of two steps, "encoder" and "model": it predicts raw tables (a data frame, or a mapping
-    of names to columns), as ``dperm predict`` does. All others are the estimator alone, which predicts features.
+    """Return the stored estimator of class ``kind``.
 
     Raises
     ------
     ModelFormatError
-        If the file holds something else, is damaged, or was written by a newer version.
+        If the file holds another class, has a schema, is damaged, or was written by a newer version.
+    """
+    file = read_model(path)
+    if file.data.get("schema") is not None:
+        raise _refusal(
+            path,
+            f"it was fitted to a table encoded by a schema, and {kind.__name__} would predict raw features wrongly",
+            "Use dperm.sklearn.load_model(path), which encodes raw tables.",
+        )
+    if file.kind != kind.__name__:
+        raise _refusal(path, f"it holds a {file.kind}", f"Use {file.kind}.load.")
+    loaded: Estimator = _stored_model(kind, file, path).estimator
+    return loaded
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Return the fitted model in a file, whatever its class.
+
+    Parameters
+    ----------
+    path : str or path-like
+        File written by ``save`` of an estimator, or by ``dperm fit``.
+
+    Returns
+    -------
+    estimator or Pipeline
+        A model fitted through a schema, as by ``dperm fit``, is a fitted `sklearn.pipeline.Pipeline` with the steps
+        "encoder" and "model". It predicts raw tables (a data frame, or a mapping of names to columns), as
+        ``dperm predict`` does. Other files hold an estimator alone, which predicts features.
+
+    Raises
+    ------
+    ModelFormatError
+        If the file holds no model, is damaged, or was written by a newer version.
     """
     stored = load_stored(path)
     return stored.estimator if stored.schema is None else _pipeline(stored.estimator, stored.schema.encoder)
 
 
 def load_stored(path: str | os.PathLike[str]) -> StoredModel:
-    """The fitted estimator in a file, and the schema that is stored beside it."""
+    """Return the fitted estimator in a file, and the schema stored beside it.
+
+    Raises
+    ------
+    ModelFormatError
+        As `load_model` does.
+    """
     from dperm import sklearn
 
     file = read_model(path)
     if file.kind not in sklearn.__all__ or not file.kind.startswith("Private"):
-        raise _refusal(path, "it holds a kind of model that this version does not know")
-    return _stored(getattr(sklearn, file.kind), file, path)
+        raise _refusal(path, "it holds a kind of model unknown to this version")
+    return _stored_model(getattr(sklearn, file.kind), file, path)
 
 
 def stored_header_digest(path: str | os.PathLike[str]) -> str | None:
-    """The digest of the header of the model in a file, as a ledger keeps it; None if it was fitted without noise."""
+    """Return the digest of the model header in a file, as a ledger keeps it; None for a fit without noise."""
     file = read_model(path)
     if file.data.get("record") is None:
         return None
@@ -138,40 +169,40 @@ def stored_header_digest(path: str | os.PathLike[str]) -> str | None:
 
 
 def stored_record(path: str | os.PathLike[str]) -> Record | None:
-    """The record of the model in a file; None if it was fitted without noise."""
-    stored: Record | None = load_stored(path).estimator._fitted.record
-    return stored
+    """Return the record of the model in a file; None for a fit without noise."""
+    record: Record | None = load_stored(path).estimator._fitted.record
+    return record
 
 
-def _stored(kind: type[Any], file: ModelFile, path: str | os.PathLike[str]) -> StoredModel:
+def _stored_model(kind: type[Any], file: ModelFile, path: str | os.PathLike[str]) -> StoredModel:
     try:
         if not file.data.keys() <= _PARTS:
-            raise ValueError("there are parts that no model has")
+            raise ValueError("there are unknown parts")
         estimator: Any = kind(**checked_parameters(kind, file.data["parameters"]))
-        fitted, names = _fitted(file, estimator.most_classes), file.data["feature_names"]
-        seen = _Columns(fitted.coef.shape[1], names)
+        fitted, names = _fit_result(file, estimator.most_classes), file.data["feature_names"]
+        columns = _Columns(fitted.coef.shape[1], names)
         require_consistent(estimator, fitted, names, form=file.form)
         schema = _schema(file, fitted)
     except _DAMAGE as error:
-        raise _refusal(path, "what it says about the model does not fit together") from error
-    return StoredModel(estimator._keep(fitted, seen), schema)
+        raise _refusal(path, "its parts contradict each other: the file does not fit together") from error
+    return StoredModel(estimator._set_fitted(fitted, columns), schema)
 
 
 def prefers_sparse(encoder: PublicEncoder) -> bool:
-    """Whether features are made sparse: where a column has many, a matter of the schema and not of the data."""
+    """Whether to encode tables as sparse features, decided by the schema alone: columns with many features."""
     return len(encoder.feature_names) > _CROWDED * len(encoder.columns)
 
 
 def _pipeline(estimator: Any, encoder: PublicEncoder) -> Any:
-    """A fitted pipeline; the encoder learns nothing but the names of its columns."""
+    """Return a fitted pipeline. The encoder stores nothing but column names."""
     from sklearn.pipeline import Pipeline
 
     first = PublicTableEncoder(encoder.columns, sparse=prefers_sparse(encoder)).fit(encoder.columns)
     return Pipeline([("encoder", first), ("model", estimator)])
 
 
-def _schema(file: ModelFile, fitted: Fitted) -> Schema | None:
-    """The schema, if it is about this model; files before version 0.5 have none, nor a model that was saved alone."""
+def _schema(file: ModelFile, fitted: FitResult) -> Schema | None:
+    """Return the schema of the file after checking it; None before version 0.5 and for a model saved alone."""
     text = file.data.get("schema")
     if text is None:
         return None
@@ -180,15 +211,14 @@ def _schema(file: ModelFile, fitted: Fitted) -> Schema | None:
     return schema
 
 
-def _named(fitted: Fitted, schema: Schema) -> Fitted:
-    """The same with the names of the features, and which schema made them, among its public facts."""
+def _with_feature_names(fitted: FitResult, schema: Schema) -> FitResult:
+    """Return the result with the feature names and the schema's digest among its public facts."""
     public = {**fitted.public, "columns": list(schema.encoder.feature_names), "schema_digest": schema.digest}
-    record = None if fitted.record is None else replace(fitted.record, public=public)
-    return replace(fitted, public=public, record=record)
+    return fitted.with_public(public)
 
 
 class _Columns:
-    """The columns as scikit-learn notes them."""
+    """Number and names of the columns, in scikit-learn's attributes."""
 
     def __init__(self, count: int, names: list[str] | None) -> None:
         self.n_features_in_ = count
@@ -198,8 +228,10 @@ class _Columns:
                 raise ValueError("names do not fit the columns")
 
 
-def _fitted(file: ModelFile, most_classes: int) -> Fitted:
-    """What a fit left; files of format 1 hold the coefficients of their one score without its dimension."""
+def _fit_result(file: ModelFile, most_classes: int) -> FitResult:
+    """Return the stored result of a fit. Files of format 1 hold the coefficients of one score as a 1-D array."""
+    from dperm.accounting.stored_release import release_from_record
+
     data, arrays = file.data, file.arrays
     classes = _classes(data["classes"], most_classes)
     coef, units = np.atleast_2d(arrays["coef"]), Units(arrays["scales"], arrays["combination"])
@@ -207,14 +239,15 @@ def _fitted(file: ModelFile, most_classes: int) -> Fitted:
     if (data["record"] is None) == (data["public"] is None):
         raise ValueError("either a record or public facts")
     if data["record"] is None:
-        return Fitted(coef, arrays["intercept"], units, classes, dict(data["public"]), released=released)
-    record = Record.from_json(data["record"])
-    profile = profile_of(record)
-    return Fitted(coef, arrays["intercept"], units, classes, record.public, record, profile, released=released)
+        if released is not None:
+            raise ValueError("there is no record of the released values")
+        return FitResult(coef, arrays["intercept"], units, classes, facts=dict(data["public"]))
+    release = release_from_record(Record.from_json(data["record"]), released)
+    return FitResult(coef, arrays["intercept"], units, classes, release=release)
 
 
 def _classes(stored: Any, most: int) -> Any:
-    """The classes as an array; its texts are all as long as the longest, which a hostile file must not use."""
+    """Return the classes as an array. Its size is limited, since numpy pads all texts to the longest."""
     if (stored is None) is not (most == 0) or not isinstance(stored, list | None) or len(stored or ()) > most:
         raise ValueError("classes do not fit the estimator")
     longest = max((len(label) for label in stored or () if isinstance(label, str)), default=1)
@@ -223,5 +256,5 @@ def _classes(stored: Any, most: int) -> Any:
     return None if stored is None else np.array(stored)
 
 
-def _refusal(path: str | os.PathLike[str], reason: str) -> ModelFormatError:
-    return ModelFormatError(f"cannot read a model from {os.fspath(path)!r}: {reason}.")
+def _refusal(path: str | os.PathLike[str], reason: str, remedy: str = "") -> ModelFormatError:
+    return ModelFormatError(f"cannot read a model from {os.fspath(path)!r}: {reason}.", remedy=remedy)

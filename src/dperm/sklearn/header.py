@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The header of a model: class, parameters and public facts, all known before the data are read.
+"""Model header: class, parameters and public facts, all known before the data are read.
 
-A ledger entry binds both halves of a model: the reservation holds the digest of the header, the commit entry the digest
-of the released coefficients. So neither can be edited in a model file without contradicting the ledger. The digest is
-made from public facts only.
+A ledger entry binds both halves of a model. The reservation holds the digest of the header, the commit entry the digest
+of the released coefficients. An edit of either half in a model file contradicts the ledger. The digest depends on
+public facts only.
 """
 
 import hashlib
@@ -25,11 +25,19 @@ HEADER = "model_header"
 """Name of the digest among the facts of a reservation."""
 _LEFT_OUT = ("ledger",)
 _NAMED_LATER = ("columns", "schema_digest")
-"""Public facts that a schema adds when the model is written."""
+"""Public facts added by a schema when the model is written."""
 
 
 def plain_parameters(given: Mapping[str, Any], method: str) -> dict[str, object]:
-    """The arguments of an estimator's constructor as plain JSON data; ``method`` names a method given as an object."""
+    """Return the arguments of an estimator's constructor as JSON-ready data, without the ledger.
+
+    Parameters
+    ----------
+    given
+        Arguments by name.
+    method
+        Name of the method, stored in place of a method object.
+    """
     found = {name: value for name, value in given.items() if name not in _LEFT_OUT}
     found["adjacency"] = Adjacency.of(found["adjacency"]).value
     found["epsilon"] = "inf" if found["epsilon"] == math.inf else found["epsilon"]
@@ -43,9 +51,18 @@ def plain_parameters(given: Mapping[str, Any], method: str) -> dict[str, object]
 def header_digest(
     kind: str, parameters: Mapping[str, object], public: Mapping[str, object], *, by_schema: bool = False
 ) -> str:
-    """SHA-256 of the class name, the plain parameters and the public facts of a model.
+    """Return the SHA-256 digest of a model header.
 
-    A schema names the columns after the fit (``by_schema``); those names are bound by the digest of the schema.
+    Parameters
+    ----------
+    kind
+        Class name of the estimator.
+    parameters
+        Arguments as `plain_parameters` returns them.
+    public
+        Public facts of the model.
+    by_schema
+        Whether a schema named the columns after the fit. The digest of the schema then binds the names.
     """
     known = {name: value for name, value in public.items() if name not in _NAMED_LATER}
     columns = None if by_schema else public.get("columns")
@@ -57,24 +74,24 @@ def header_digest(
 @final
 @dataclass(frozen=True)
 class HeaderBudget:
-    """A budget (`Budget`) that keeps the digest of a model's header among the facts of the reservation."""
+    """`Budget` that adds the digest of a model header to the facts of each reservation."""
 
     budget: Budget
     digest: str
 
     def check(self, event: Event) -> None:
-        """Raise as the budget does."""
+        """Raise BudgetError if the budget does not cover ``event``; charges nothing."""
         self.budget.check(event)
 
     def reserve(
         self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
     ) -> Reservation:
-        """Charge ``event`` to the budget, with the digest among the facts."""
+        """Charge ``event`` to the budget, with the header's digest among the facts."""
         return self.budget.reserve(event, request_id=request_id, facts={**(facts or {}), HEADER: self.digest})
 
 
 def _plain(value: Any) -> Any:
-    """Numbers, text and their lists and mappings; numpy's become Python's."""
+    """Return numbers, text and their lists and mappings as plain Python data."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, Mapping):
@@ -83,7 +100,7 @@ def _plain(value: Any) -> Any:
 
 
 def _json_number(value: object) -> object:
-    """A number of numpy as Python's; of anything else the type, which no file can hold."""
+    """Return a numpy number as a Python number, and the type name of anything else, which no file can hold."""
     if isinstance(value, Integral):
         return int(value)
     return float(value) if isinstance(value, Real) else type(value).__name__

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How far noise that was added to the coefficients has moved them, in the user's units."""
+"""Confidence intervals for the noise added to the coefficients, in the user's units."""
 
 from collections.abc import Mapping
 
@@ -10,23 +10,39 @@ from scipy.optimize import minimize_scalar
 from dperm import checks
 from dperm.data.arrays import Floats
 from dperm.errors import AssumptionError
-from dperm.sklearn.fitted import Fitted
+from dperm.presentation.spelling import arg
+from dperm.sklearn.fit_result import FitResult
 from dperm.sklearn.units import Units
 
 ON_COEFFICIENTS = ("output", "bolt_on")
-"""Methods that add all of their noise to the coefficients."""
+"""Methods with all of their noise added to the coefficients."""
 _LEVEL = "It is the probability that an interval holds, such as 0.95."
 
 
-def noise_interval(fitted: Fitted, level: float) -> tuple[Floats, Floats]:
-    """(low, high) of each coefficient, the intercept last, each holding with probability ``level`` over the noise.
+def noise_interval(fitted: FitResult, level: float) -> tuple[Floats, Floats]:
+    """Return intervals (low, high) for the coefficients without noise, the intercept last.
 
-    With several scores they have a row for each.
+    Parameters
+    ----------
+    fitted
+        Result of a private fit.
+    level
+        Probability in (0, 1), over the noise, with which each interval holds.
+
+    Returns
+    -------
+    low, high
+        Ends of the intervals; one row for each score if there are several.
+
+    Raises
+    ------
+    AssumptionError
+        If the method does not add its noise to the coefficients.
     """
     probability = 1 - checks.positive_delta("level", level, _LEVEL)
     method, noise = fitted.public["method"], fitted.public.get("output_noise")
     if method not in ON_COEFFICIENTS or not isinstance(noise, Mapping):
-        raise AssumptionError(_refusal(str(method)))
+        raise _no_interval(str(method))
     widths = half_widths(fitted.units, noise, probability)
     estimates = np.column_stack([fitted.coef, fitted.intercept])[:, : len(widths)]
     estimate = estimates[0] if len(estimates) == 1 else estimates
@@ -34,7 +50,7 @@ def noise_interval(fitted: Fitted, level: float) -> tuple[Floats, Floats]:
 
 
 def half_widths(units: Units, noise: Mapping[str, object], probability: float) -> Floats:
-    """What the noise of each of the user's coefficients exceeds with at most this probability."""
+    """Return bounds that the noise of each of the user's coefficients exceeds with at most ``probability``."""
     one = _one_coordinate(noise, probability)
     if not units.intercept:
         return units.scales * one
@@ -42,7 +58,7 @@ def half_widths(units: Units, noise: Mapping[str, object], probability: float) -
 
 
 def _one_coordinate(noise: Mapping[str, object], probability: float) -> float:
-    """The bound for one coordinate of the bounded space (T5, T6, T7)."""
+    """Return the bound for one coordinate of the bounded space (T5, T6, T7)."""
     from dperm.mechanisms import accuracy
 
     scale, dim = float(str(noise["noise_scale"])), int(str(noise["dim"]))
@@ -57,10 +73,10 @@ def _one_coordinate(noise: Mapping[str, object], probability: float) -> float:
 
 
 def _combined(noise: Mapping[str, object], combination: Floats, probability: float, one: float) -> float:
-    """The bound for a linear combination of coordinates.
+    """Return the bound for a linear combination of coordinates.
 
-    Gaussian and gamma-norm noise look the same in all directions: the length of the combination times the bound of one
-    coordinate. Laplace noise does not: a Chernoff bound, if there is more than one coordinate in it.
+    Gaussian and gamma-norm noise are rotation invariant: the bound is the length of the combination times the bound of
+    one coordinate. For several coordinates of Laplace noise it is a Chernoff bound.
     """
     used = combination[combination != 0]
     if noise["mechanism"] != "laplace" or len(used) == 1:
@@ -69,10 +85,10 @@ def _combined(noise: Mapping[str, object], combination: Floats, probability: flo
 
 
 def laplace_combination_bound(scales: Floats, probability: float) -> float:
-    """A t with P(|sum_j L_j| > t) <= probability for independent Laplace noises of these scales b_j.
+    """Return t with P(|sum_j L_j| > t) <= probability for independent Laplace noises of these scales b_j.
 
-    Chernoff: E e^(s L) = 1/(1 - s^2 b^2), so P(|sum| > t) <= 2 e^(-s t) prod_j 1/(1 - s^2 b_j^2) for 0 < s < 1/max b;
-    solved for t, at the best s.
+    Chernoff bound: E e^(s L) = 1/(1 - s^2 b^2), so P(|sum| > t) <= 2 e^(-s t) prod_j 1/(1 - s^2 b_j^2) for
+    0 < s < 1/max b. It is solved for t at the best s.
     """
     largest = float(scales.max())
 
@@ -84,16 +100,17 @@ def laplace_combination_bound(scales: Floats, probability: float) -> float:
     return bound(float(best.x))
 
 
-def _refusal(method: str) -> str:
+def _no_interval(method: str) -> AssumptionError:
     reasons = {
-        "objective": "objective perturbation adds its noise to the objective, and what that does to the coefficients "
+        "objective": "objective perturbation adds its noise to the objective, and the effect on the coefficients "
         "depends on the data",
-        "gradient": "gradient perturbation adds noise in every step, and what is left of it in the end depends on the "
-        "data",
-        "sgd": "DP-SGD adds noise in every step, and what is left of it in the end depends on the data",
-        "posterior": "posterior sampling draws the coefficients, and how far they spread depends on the data",
-        "sufficient": "noise is added to sums of products, and what that does to the coefficients depends on the data",
-        "none": "epsilon=inf adds no noise",
+        "gradient": "gradient perturbation adds noise in every step, and the remaining noise depends on the data",
+        "sgd": "DP-SGD adds noise in every step, and the remaining noise depends on the data",
+        "posterior": "posterior sampling draws the coefficients, and their spread depends on the data",
+        "sufficient": "noise is added to sums of products, and the effect on the coefficients depends on the data",
+        "none": f"{arg('epsilon', 'inf')} adds no noise",
     }
     reason = reasons.get(method, "its noise is not added to the coefficients")
-    return f'no interval is given: {reason}. Fit with method="output", whose noise has a known law.'
+    output = arg("method", '"output"')
+    remedy = f"Fit with {output}, whose noise has a known law."
+    return AssumptionError(f"no interval is given: {reason}.", remedy=remedy)

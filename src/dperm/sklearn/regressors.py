@@ -1,84 +1,139 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The private linear regressions."""
+"""Linear regressions with differential privacy."""
 
-from typing import TYPE_CHECKING, Any, final
+from abc import ABC
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
 
+import numpy as np
+from sklearn.base import RegressorMixin
+
+from dperm.data import inputs
+from dperm.data.arrays import Floats
 from dperm.data.targets import Target
 from dperm.erm.loss import Loss
 from dperm.erm.residual_losses import Pinball, Squared
-from dperm.privacy import Adjacency
-from dperm.sklearn import ranges
-from dperm.sklearn.geometry import Bounds
-from dperm.sklearn.regressor import PrivateLinearRegressor
+from dperm.sklearn.base import PrivateLinearModel
+from dperm.sklearn.fit_result import FitResult
+from dperm.sklearn.labels import PublicLabels, huber_loss, public_range, warn_undeclared_range
 
-if TYPE_CHECKING:
-    from dperm.accounting.budget import Budget
-    from dperm.methods.plan import Method
 
-Range = tuple[float, float]
+@dataclass(kw_only=True, eq=False, repr=False)
+class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
+    """Linear regression fitted with differential privacy; subclasses choose the loss."""
+
+    most_classes: ClassVar[int] = 0
+
+    label_range: tuple[float, float] | None = None
+
+    def predict(self, X: Any) -> Floats:
+        """Return the prediction for each row, in the units of y.
+
+        It is the inner product with ``coef_`` plus ``intercept_``. Neither rows nor predictions are clipped.
+        """
+        return np.asarray(self._features(X) @ self.coef_ + self.intercept_, dtype=np.float64)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return R^2 of the predictions. **Not covered by the guarantee** where X and y are private."""
+        return float(super().score(X, inputs.numbers_of(y), sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        """Return scikit-learn's tags, which say that scores may be poor."""
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def _planned_labels(self) -> PublicLabels:
+        return public_range(self.label_range)
+
+    def _labels_of(self, y: Any) -> tuple[PublicLabels, Any]:
+        return self._planned_labels(), y
+
+    def _warn_undeclared(self) -> None:
+        warn_undeclared_range()
+
+    def _set_coefficients(self, fitted: FitResult) -> None:
+        self.coef_, self.intercept_ = fitted.coef[0].copy(), float(fitted.intercept[0])
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLinearRegression(PrivateLinearRegressor):
     """Linear regression by least squares, with clipped gradients and differential privacy.
 
-    The squared loss has no bound on its gradients, so they are clipped (T44): beyond a residual it grows linearly, as
-    the Huber loss does.
+    The squared loss has no bound on its gradients, so they are clipped (T44). Beyond a certain residual the loss grows
+    linearly, as the Huber loss does.
 
     Parameters
     ----------
-    epsilon
-        How much a record may show; ``inf`` learns without privacy.
-    delta
-        0.0 asks for a pure guarantee.
-    adjacency
-        "replace_one" (n is public) or "add_remove" (n is private).
-    method
+    epsilon : float, default=1.0
+        Privacy-loss bound epsilon in (0, 500]; smaller is more private. ``inf`` fits without privacy.
+    delta : float, default=1e-6
+        Delta of the guarantee, far below one over the number of records; 0.0 asks for a pure guarantee.
+    adjacency : {"replace_one", "add_remove"} or Adjacency, default="replace_one"
+        Neighbouring relation: "replace_one" (n is public) or "add_remove" (n is private).
+    method : str or method object, default="auto"
         "auto", a name ("objective", "output", "gradient", "sgd", "bolt_on", "posterior", for this class also
         "sufficient", which clips nothing), or a method object of `dperm.methods`.
-    feature_norm
-        Public L2 norm: longer rows are scaled down to it. 1.0, with a warning, if neither it nor ``bounds`` is given.
-    bounds
-        Public (low, high) of the columns: one for all, a list, or a mapping by name; columns are clipped to them and
-        scaled to [-1, 1] inside. Coefficients are in your units.
-    label_range
-        Public (low, high) of y: labels are clipped to it, and scaled to [-1, 1] inside. It must not be taken from the
-        data. The narrower it is, the less noise there is. (-1, 1), with a warning at every fit, if it is not given.
-    C
-        1/Lambda in sum scale, for labels and columns scaled as above; None lets the plan choose it. The intercept is
-        regularised too, towards the middle of ``label_range``.
-    clip
-        The residual at which the gradient of a row of the largest norm is clipped, as a share of half the width of
-        ``label_range``, in (0, 1]; shorter rows are clipped at larger residuals. Noise is proportional to it. None
-        lets the plan choose (1/4); without noise (``epsilon=inf``) None clips nothing.
-    fit_intercept
-        Whether there is an intercept. Without one, ``intercept_`` is the middle of ``label_range``, the prediction
-        for a row in the middle of the bounds.
-    n
-        Under add_remove, a public number of records that the plan may use; it is never compared with the data.
-    ledger
-        The budget that a fit is charged to: a `dperm.ledger.Ledger`, which copies of the estimator in other processes
-        charge too, or a budget in memory.
-    invalid
-        "raise", or "drop": rows with NaN, infinities or labels that are no numbers contribute nothing, covered by the
+    feature_norm : float, default=None
+        Public L2 norm to which longer rows are scaled down. With neither ``feature_norm`` nor ``bounds`` it is 1.0,
+        and ``fit`` warns.
+    bounds : (low, high), list of pairs, or mapping of names to pairs, default=None
+        Public bounds of the columns. Columns are clipped to them and scaled to [-1, 1] inside; coefficients are in
+        your units.
+    C : float, default=None
+        Inverse regularization 1/Lambda in sum scale, for labels and columns scaled as above; None lets the plan choose
+        it. The intercept is regularized too, towards the middle of ``label_range``.
+    clip : float, default=None
+        Residual at which the gradient of a row of the largest norm is clipped, as a share of half the width of
+        ``label_range``, in (0, 1]. Shorter rows are clipped at larger residuals. Noise is proportional to ``clip``.
+        None lets the plan choose (1/4); without noise (``epsilon=inf``) None clips nothing.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. Without one, ``intercept_`` is the middle of ``label_range``, the prediction for a
+        row in the middle of the bounds.
+    n : int, default=None
+        Public number of records for the plan under add_remove; never compared with the data.
+    ledger : Ledger or budget in memory, default=None
+        Budget to which a fit is charged. Copies of the estimator in other processes charge the same
+        `dperm.ledger.Ledger`.
+    invalid : {"raise", "drop"}, default="raise"
+        "drop" makes rows with NaN, infinities or labels that are no numbers contribute nothing, covered by the
         guarantee.
-    fitted_transformers
-        What to do in a pipeline with a transformer that learns from the data, such as StandardScaler: "refuse", or
-        "not_covered", which fits and says in the statement that the preparation is not covered.
-    random_state
-        A seed, Generator or RandomState makes the fit reproducible and NOT PRIVATE.
+    fitted_transformers : {"refuse", "not_covered"}, default="refuse"
+        Treatment of a pipeline whose transformers learn from the data, such as StandardScaler. "not_covered" fits,
+        and the statement says that the preparation is not covered.
+    random_state : int, Generator or RandomState, default=None
+        Seed, which makes the fit reproducible and NOT PRIVATE.
+    label_range : (low, high), default=None
+        Public range of y: labels are clipped to it, and scaled to [-1, 1] inside. Do not take it from the data. A
+        narrower range needs less noise. None is (-1, 1), with a warning at every fit.
 
     Attributes
     ----------
-    coef_ : ndarray of shape (n_features,), in the units of X and y
+    coef_ : ndarray of shape (n_features,)
+        Coefficients, in the units of X and y.
     intercept_ : float
-    guarantee_ : what is promised, with its adjacency; None for epsilon=inf and for a fit with random_state
-    profile_ : the whole curve delta(epsilon); None where nothing is promised
-    statement_ : every field of a report, as data
-    plan_ : what was planned from public numbers; None for a model from a file
-    record_ : the facts of the release, with the receipt of the ledger; None for epsilon=inf
-    n_features_in_, feature_names_in_ : as in scikit-learn
+        Intercept, in the units of y.
+    guarantee_ : PureDP, ApproxDP or None
+        Privacy guarantee with its adjacency; None for ``epsilon=inf`` and for a fit with ``random_state``.
+    profile_ : PrivacyProfile or None
+        Whole curve delta(epsilon); None without a guarantee.
+    statement_ : Statement
+        All fields of a privacy report, as data.
+    plan_ : Plan or None
+        Plan made from public numbers; None for ``epsilon=inf`` and for a model from a file.
+    record_ : Record or None
+        Public facts of the release, with the receipt of the ledger; None for ``epsilon=inf``.
+    n_features_in_ : int
+        Number of features seen during ``fit``.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Names of the features seen during ``fit``, if all are strings.
+
+    See Also
+    --------
+    PrivateHuberRegressor : Linear regression by the Huber loss.
+    PrivateQuantileRegressor : Linear regression of a quantile.
 
     Examples
     --------
@@ -93,41 +148,6 @@ class PrivateLinearRegression(PrivateLinearRegressor):
     (3,)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        adjacency: Adjacency | str = "replace_one",
-        method: "str | Method" = "auto",
-        feature_norm: float | None = None,
-        bounds: Bounds | None = None,
-        label_range: Range | None = None,
-        C: float | None = None,
-        clip: float | None = None,
-        fit_intercept: bool = True,
-        n: int | None = None,
-        ledger: "Budget | None" = None,
-        invalid: str = "raise",
-        fitted_transformers: str = "refuse",
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.adjacency = adjacency
-        self.method = method
-        self.feature_norm = feature_norm
-        self.bounds = bounds
-        self.label_range = label_range
-        self.C = C
-        self.clip = clip
-        self.fit_intercept = fit_intercept
-        self.n = n
-        self.ledger = ledger
-        self.invalid = invalid
-        self.fitted_transformers = fitted_transformers
-        self.random_state = random_state
-
     def _loss_function(self, target: Target) -> Loss:
         return Squared()
 
@@ -138,26 +158,27 @@ class PrivateLinearRegression(PrivateLinearRegressor):
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateHuberRegressor(PrivateLinearRegressor):
-    """Linear regression by the Huber loss, which counts large residuals linearly, with differential privacy.
+    """Linear regression by the Huber loss, linear for large residuals, with differential privacy.
 
     Parameters
     ----------
-    kappa
-        The residual at which the loss becomes linear, in the units of y. It bounds what a record can do, so noise is
+    kappa : float, default=None
+        Residual at which the loss becomes linear, in the units of y. It bounds the influence of a record, so noise is
         proportional to it. None is a quarter of the width of ``label_range``.
-    clip
+    clip : float, default=None
         Largest length of one record's gradient as a share of the largest possible one, in (0, 1]; None and 1.0 clip
         nothing.
-    epsilon, delta, adjacency, method, feature_norm, bounds, label_range, C, fit_intercept
-        As for `PrivateLinearRegression`.
-    n, ledger, invalid, fitted_transformers, random_state
-        As for `PrivateLinearRegression`.
+    epsilon, delta, adjacency, method, feature_norm, bounds, C, fit_intercept
+        See `PrivateLinearRegression`.
+    n, ledger, invalid, fitted_transformers, random_state, label_range
+        See `PrivateLinearRegression`.
 
     Attributes
     ----------
     coef_, intercept_, guarantee_, profile_, statement_, plan_, record_, n_features_in_, feature_names_in_
-        As for `PrivateLinearRegression`.
+        See `PrivateLinearRegression`.
 
     Examples
     --------
@@ -167,45 +188,10 @@ class PrivateHuberRegressor(PrivateLinearRegressor):
     Huber(kappa=0.2)
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        adjacency: Adjacency | str = "replace_one",
-        method: "str | Method" = "auto",
-        kappa: float | None = None,
-        feature_norm: float | None = None,
-        bounds: Bounds | None = None,
-        label_range: Range | None = None,
-        C: float | None = None,
-        clip: float | None = None,
-        fit_intercept: bool = True,
-        n: int | None = None,
-        ledger: "Budget | None" = None,
-        invalid: str = "raise",
-        fitted_transformers: str = "refuse",
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.adjacency = adjacency
-        self.method = method
-        self.kappa = kappa
-        self.feature_norm = feature_norm
-        self.bounds = bounds
-        self.label_range = label_range
-        self.C = C
-        self.clip = clip
-        self.fit_intercept = fit_intercept
-        self.n = n
-        self.ledger = ledger
-        self.invalid = invalid
-        self.fitted_transformers = fitted_transformers
-        self.random_state = random_state
+    kappa: float | None = None
 
     def _loss_function(self, target: Target) -> Loss:
-        return ranges.huber(self.kappa, self.label_range)
+        return huber_loss(self.kappa, self.label_range)
 
     def _plain_estimator(self) -> Any:
         from sklearn.linear_model import HuberRegressor
@@ -214,27 +200,28 @@ class PrivateHuberRegressor(PrivateLinearRegressor):
 
 
 @final
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateQuantileRegressor(PrivateLinearRegressor):
-    """Linear regression of a quantile, by the pinball loss, with differential privacy.
+    """Linear regression of a quantile by the pinball loss, with differential privacy.
 
-    The loss has a kink: methods that need a smooth one refuse it, and so does ``epsilon=inf``. "auto" descends along
-    noisy gradients, which needs delta > 0 and a public n.
+    The loss has a kink: methods for smooth losses refuse it, and so does ``epsilon=inf``. "auto" uses gradient
+    perturbation, which requires delta > 0 and a public n.
 
     Parameters
     ----------
-    quantile
-        Which quantile of y is predicted, in (0, 1); 0.5 is the median.
-    clip
-        As for `PrivateHuberRegressor`.
-    epsilon, delta, adjacency, method, feature_norm, bounds, label_range, C, fit_intercept
-        As for `PrivateLinearRegression`.
-    n, ledger, invalid, fitted_transformers, random_state
-        As for `PrivateLinearRegression`.
+    quantile : float, default=0.5
+        Predicted quantile of y, in (0, 1); 0.5 is the median.
+    clip : float, default=None
+        See `PrivateHuberRegressor`.
+    epsilon, delta, adjacency, method, feature_norm, bounds, C, fit_intercept
+        See `PrivateLinearRegression`.
+    n, ledger, invalid, fitted_transformers, random_state, label_range
+        See `PrivateLinearRegression`.
 
     Attributes
     ----------
     coef_, intercept_, guarantee_, profile_, statement_, plan_, record_, n_features_in_, feature_names_in_
-        As for `PrivateLinearRegression`.
+        See `PrivateLinearRegression`.
 
     Examples
     --------
@@ -244,42 +231,7 @@ class PrivateQuantileRegressor(PrivateLinearRegressor):
     'gradient'
     """
 
-    def __init__(
-        self,
-        *,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        adjacency: Adjacency | str = "replace_one",
-        method: "str | Method" = "auto",
-        quantile: float = 0.5,
-        feature_norm: float | None = None,
-        bounds: Bounds | None = None,
-        label_range: Range | None = None,
-        C: float | None = None,
-        clip: float | None = None,
-        fit_intercept: bool = True,
-        n: int | None = None,
-        ledger: "Budget | None" = None,
-        invalid: str = "raise",
-        fitted_transformers: str = "refuse",
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.adjacency = adjacency
-        self.method = method
-        self.quantile = quantile
-        self.feature_norm = feature_norm
-        self.bounds = bounds
-        self.label_range = label_range
-        self.C = C
-        self.clip = clip
-        self.fit_intercept = fit_intercept
-        self.n = n
-        self.ledger = ledger
-        self.invalid = invalid
-        self.fitted_transformers = fitted_transformers
-        self.random_state = random_state
+    quantile: float = 0.5
 
     def _loss_function(self, target: Target) -> Loss:
         return Pinball(self.quantile)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""From coefficients of the bounded space to the user's units: linear, so noise can be followed through it."""
+"""Linear map from coefficients of the bounded space to the user's units."""
 
 from dataclasses import dataclass
 
@@ -9,25 +9,26 @@ import numpy as np
 from dperm.data.arrays import Floats
 from dperm.data.space import FeatureSpace
 from dperm.errors import ParameterError
-from dperm.sklearn.public_labels import PublicLabels
+from dperm.presentation.spelling import arg
+from dperm.sklearn.labels import PublicLabels
 
 LARGEST = 1e300
-"""Bound on coefficients and predictions in the user's units, and on the terms that they are sums of."""
+"""Bound on coefficients and predictions in the user's units, and on the terms of these sums."""
 
 
 @dataclass(frozen=True)
 class Units:
-    """The linear part of the map from theta to coefficients, written out: a file keeps it, whatever later versions do.
+    """Linear part of the map from theta to the coefficients, the same for every score of a record.
 
-    It is the same for every score of a record.
+    Files store it explicitly, so that later versions read the same intervals.
 
     Attributes
     ----------
     scales
-        coef_j = scales_j theta_j: the scale of the labels over the half width of the column's bounds.
+        Factors of coef_j = scales_j theta_j: the scale of the labels over the half width of the column's bounds.
     combination
-        intercept = combination'theta, up to a public constant: a for the constant column, minus center over half width
-        for the others, times the scale of the labels; empty where the intercept is the same whatever theta is.
+        Weights of intercept = combination'theta, up to a public constant: a for the constant column, minus center over
+        half width for the others, times the scale of the labels. Empty if the intercept does not depend on theta.
     """
 
     scales: Floats
@@ -35,9 +36,9 @@ class Units:
 
     @classmethod
     def of(cls, space: FeatureSpace, scale: float = 1.0) -> "Units":
-        """The units of a feature space and of labels in units of ``scale``.
+        """Return the units of a feature space and of labels in units of ``scale``.
 
-        Columns with a center have an intercept even if none is fitted.
+        Columns with a center have an intercept even without a fitted one.
         """
         scales = np.full(space.dim, scale) if space.half_width is None else scale / space.half_width
         constant = [scale * space.constant] if space.intercept else []
@@ -47,19 +48,19 @@ class Units:
 
     @property
     def intercept(self) -> bool:
-        """Whether there is an intercept."""
+        """Whether the intercept depends on theta."""
         return self.combination.size > 0
 
 
 def require_finite_units(longest: float, space: FeatureSpace, labels: PublicLabels) -> None:
-    """Refuse units in which coefficients of norm ``longest``, or predictions for rows within the bounds, overflow.
+    """Check that coefficients of norm ``longest``, and predictions for rows within the bounds, do not overflow.
 
-    A prediction is the sum of coef_j x_j and the intercept, which is a sum of its own: each term has to be a double.
+    A prediction is the sum of coef_j x_j and the intercept, itself a sum. Each term must be finite.
 
     Raises
     ------
     ParameterError
-        If one of them could be beyond 1e300.
+        If a term could exceed 1e300 in the user's units.
     """
     units = Units.of(space, labels.scale)
     entries = np.full(space.dim, space.norm) if space.bounds is None else np.abs(np.array(space.bounds)).max(axis=1)
@@ -69,9 +70,9 @@ def require_finite_units(longest: float, space: FeatureSpace, labels: PublicLabe
         np.log10(np.abs(units.combination).max(initial=1e-300)) + np.log10(space.size),
     )
     if not np.log10(max(longest, 1e-300)) + max(terms) <= np.log10(LARGEST):
-        scaled = "" if labels.scale == 1 else ", label_range"
+        scaled = "" if labels.scale == 1 else f", {arg('label_range')}"
         raise ParameterError(
-            f"bounds or feature_norm{scaled} and the noise of the plan are too extreme together: coefficients of norm "
-            f"up to {longest:.3g}, scaled to the units of X and y, could overflow. Rescale X"
-            f"{' and y' * bool(scaled)}, so that their bounds are near 1."
+            f"{arg('bounds')} or {arg('feature_norm')}{scaled} and the noise of the plan are too extreme together: "
+            f"coefficients of norm up to {longest:.3g}, scaled to the units of X and y, could overflow.",
+            remedy=f"Rescale X{' and y' * bool(scaled)}, so that their bounds are near 1.",
         )

@@ -17,7 +17,7 @@ from dperm.audit.black_box.line import Line, Row, Rows
 from dperm.audit.exact.crowds import CROWD
 from dperm.data.bounded import BoundedData, enforce
 from dperm.data.space import FeatureSpace
-from dperm.data.targets import Classes, Interval, Kind, Target
+from dperm.data.targets import Classes, Interval, LabelKind, Target
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError
 from dperm.privacy import Adjacency
@@ -140,7 +140,7 @@ def opposite(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
 def _records(spec: ProblemSpec) -> tuple[Row, ...]:
     """Return candidate records; for classes y = 1 suffices, because a margin depends on y x only."""
     radius = spec.radius / (1 + 2.0**-50)
-    if spec.loss.labels is Kind.SIGN:
+    if spec.loss.labels is LabelKind.SIGN:
         return ((radius, 1.0, 1), (-radius, 1.0, 1), (radius / 2, 1.0, 1))
     return ((radius, 1.0, 1), (radius, -1.0, 1), (radius / 2, 1.0, 1), (radius / 2, -1.0, 1))
 
@@ -159,4 +159,4 @@ def _crowds(spec: ProblemSpec, adjacency: Adjacency) -> Iterator[Rows]:
 
 
 def _target(spec: ProblemSpec) -> Target:
-    return Classes((-1, 1), (spec.weight, spec.weight)) if spec.loss.labels is Kind.SIGN else Interval(-1.0, 1.0)
+    return Classes((-1, 1), (spec.weight, spec.weight)) if spec.loss.labels is LabelKind.SIGN else Interval(-1.0, 1.0)

@@ -11,7 +11,7 @@ import numpy as np
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData, enforce
 from dperm.data.space import FeatureSpace
-from dperm.data.targets import Classes, Interval, Kind
+from dperm.data.targets import Classes, Interval, LabelKind
 from dperm.erm.spec import ProblemSpec
 from dperm.privacy import Adjacency
 
@@ -70,8 +70,8 @@ class Neighbours:
         rows += [] if record is None else [np.array([record])]
         X = self._padded(np.concatenate(rows))
         space = FeatureSpace(self.spec.width, norm=self.spec.radius, intercept=False)
-        target = Classes((-1, 1)) if self.spec.loss.labels is Kind.SIGN else Interval(-1.0, 1.0)
-        labels = np.ones(len(X), dtype=int) if self.spec.loss.labels is Kind.SIGN else np.ones(len(X))
+        target = Classes((-1, 1)) if self.spec.loss.labels is LabelKind.SIGN else Interval(-1.0, 1.0)
+        labels = np.ones(len(X), dtype=int) if self.spec.loss.labels is LabelKind.SIGN else np.ones(len(X))
         return enforce(X, labels, space, target)
 
     def _padded(self, rows: Floats) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 
 from dperm import checks
 from dperm.audit.exact.density import Row, Rows
-from dperm.data.targets import Kind
+from dperm.data.targets import LabelKind
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import ParameterError
 from dperm.privacy import Adjacency
@@ -85,7 +85,7 @@ def _checked_row(one: object, spec: ProblemSpec) -> Row:
         case ((x,), target, count):
             place = checks.between("x of a row in among", x, -spec.radius, spec.radius)
             number = checks.between("the target of a row in among", target, -1.0, 1.0)
-            if spec.loss.labels is Kind.SIGN and abs(number) != 1:
+            if spec.loss.labels is LabelKind.SIGN and abs(number) != 1:
                 raise ParameterError(
                     f"the target of a row in among must be -1 or 1 for {spec.loss.name}, got {number}."
                 )
@@ -102,6 +102,6 @@ def _malformed() -> ParameterError:
 
 def records(spec: ProblemSpec, places: int = PLACES) -> tuple[Row, ...]:
     """The record that changes; a margin depends on y x alone, so that y = 1 says all there is to say of classes."""
-    targets = (1.0,) if spec.loss.labels is Kind.SIGN else tuple(np.linspace(-1, 1, TARGETS).tolist())
+    targets = (1.0,) if spec.loss.labels is LabelKind.SIGN else tuple(np.linspace(-1, 1, TARGETS).tolist())
     across = np.linspace(-spec.radius, spec.radius, places).tolist()
     return tuple(row(x, target) for x in across for target in targets)

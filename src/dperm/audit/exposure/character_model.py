@@ -79,7 +79,7 @@ def private_model(
     mechanism = private_counting(goal)
     release = mechanism.release(numbers, budget, bits=bits)
     model = smoothed(_above_noise(np.asarray(release.value), mechanism.scale), mechanism.scale)
-    return Release(model, release.guarantee, release.profile, release.event, release.record)
+    return release.with_value(model)
 
 
 def private_counting(goal: AnyGuarantee) -> GaussianMechanism:

@@ -34,10 +34,10 @@ def write_audit(path: Path, plan: "Plan", findings: Sequence["Finding"]) -> None
 
 def read_audits(paths: Sequence[Path], estimator: Any) -> list[Mapping[str, Any]]:
     """What is in the files, if it was found of the plan behind a fitted estimator, and says what follows from it."""
-    from dperm.sklearn.replanned import replanned
+    from dperm.sklearn.replan import replan
 
     found = [(path, audit) for path in paths for audit in _read(path, estimator.record_)]
-    plan = replanned(estimator) if found else None
+    plan = replan(estimator) if found else None
     for path, audit in found:
         if plan is not None:
             _require_agreement(path, audit, plan)

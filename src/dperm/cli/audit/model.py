@@ -48,14 +48,14 @@ def model(
         from dperm.cli.drawing import require_picture
         from dperm.cli.paths import require_free
         from dperm.sklearn.files import load_stored
-        from dperm.sklearn.replanned import replanned
+        from dperm.sklearn.replan import replan
 
         if out is not None:
             require_free("--out", out, force=force, inputs=(model,))
             if out.suffix.lower() != ".json":
                 raise ParameterError(f"--out: {out} must end in .json: it is for dperm report --audit.")
         require_picture("--plot", plot, force=force, inputs=(model,))
-        plan = replanned(load_stored(model).estimator)
+        plan = replan(load_stored(model).estimator)
         with progress_bar("Attacking") as progress:
             findings = Attack(runs, confidence, seed, workers).findings(plan, progress)
         if out is not None:

@@ -255,17 +255,16 @@ def _can_be_rebuilt(fields: Mapping[str, Any], reserved: Entry) -> bool:
 
 def _rebuilt(fields: Mapping[str, Any], reserved: Entry) -> dict[str, Any]:
     """The fields of `_REBUILT`, made again from the booked guarantee and event."""
-    from dperm.accounting import account, event_from_json
-    from dperm.privacy import Record, Release
+    from dperm.accounting.stored_release import release_from_record
+    from dperm.privacy import Record
     from dperm.privacy.guarantee import guarantee_from_dict
     from dperm.report import statement
     from dperm.report.unit import unit_of
 
     event = _mapping(reserved.body.get("event"))
     guarantee = guarantee_from_dict(dict(_mapping(_facts(reserved).get(GUARANTEE))))
-    profile = account(event_from_json(json.dumps(event)), guarantee.adjacency)
     record = Record(guarantee, event, public={"unit": unit_of(fields)})
-    made = statement(Release(None, guarantee, profile, event, record))
+    made = statement(release_from_record(record, None))
     return {name: made[name] for name in _REBUILT}
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The plan of a fitted model once more, from what its file holds; no data."""
+"""Plan of a fitted model, made again from the contents of its file without data."""
 
 import json
 import warnings
@@ -11,23 +11,23 @@ from dperm.sklearn.consistency import labels_of
 
 if TYPE_CHECKING:
     from dperm.methods.plan import Plan
-    from dperm.sklearn.fitted import Fitted
+    from dperm.sklearn.fit_result import FitResult
 
-IN_PYTHON = "In Python, audit the plan of the fit itself: dperm.audit.black_box.of_plan(model.plan_)."
+_IN_PYTHON = "In Python, audit the plan of the fit itself: dperm.audit.black_box.of_plan(model.plan_)."
 
 
-def replanned(estimator: Any) -> "Plan":
-    """The plan by which a fitted estimator, perhaps one from a file, was learnt.
+def replan(estimator: Any) -> "Plan":
+    """Return the plan of a fitted estimator, for example of one loaded from a file.
 
-    It is made again from the parameters and the public facts, and compared with the record of the release: event and
-    every number have to be the same.
+    The plan is made again from the parameters and the public facts. Its event and all numbers must equal those in the
+    record of the release.
 
     Raises
     ------
     AssumptionError
-        If nothing is promised (no noise, or a seed), or if the plan comes out otherwise.
+        If there is no guarantee (no noise, or a seed), or if the new plan differs.
     """
-    fitted: Fitted = estimator._fitted
+    fitted: FitResult = estimator._fitted
     if fitted.guarantee is None:
         kind = "without noise" if fitted.record is None else "with a seed"
         raise AssumptionError(f"the model was fitted {kind}: nothing is promised, so there is no claim to audit.")
@@ -35,22 +35,23 @@ def replanned(estimator: Any) -> "Plan":
     names = public["columns"] if getattr(estimator, "feature_names_in_", None) is None else estimator.feature_names_in_
     space = estimator._space(fitted.coef.shape[1], None if names is None else list(names))
     spec = estimator._spec(space, labels_of(estimator, fitted).target, public["n"])
-    with warnings.catch_warnings(action="ignore"):  # the fit has said it
+    with warnings.catch_warnings(action="ignore"):  # given by the fit already
         plan: Plan = estimator._plan_for(spec)
     _require_same(plan, fitted)
     return plan
 
 
-def _require_same(plan: "Plan", fitted: "Fitted") -> None:
+def _require_same(plan: "Plan", fitted: "FitResult") -> None:
     record = fitted.record
     assert record is not None  # there is a guarantee
     expected: dict[str, Any] = json.loads(json.dumps(plan.describe()))
-    other = [name for name, value in expected.items() if record.public.get(name) != value]
-    if other or _event(plan) != record.event:
-        what = other[0] if other else "event"
+    different = [name for name, value in expected.items() if record.public.get(name) != value]
+    if different or _event(plan) != record.event:
+        part = different[0] if different else "event"
         raise AssumptionError(
-            f"the plan of this model cannot be made again: its {what} comes out otherwise. It was fitted by a method "
-            f"object with options of its own, which files do not hold, or by another version of dperm. {IN_PYTHON}"
+            f"the plan of this model cannot be made again: its {part} comes out otherwise. It was fitted by a method "
+            "object with options of its own, which files do not hold, or by another version of dperm.",
+            remedy=_IN_PYTHON,
         )
 
 

@@ -8,7 +8,7 @@ import pytest
 from dperm.errors import AssumptionError
 from dperm.methods import OutputPerturbation
 from dperm.sklearn import PrivateHuberRegressor, PrivateLinearSVC, PrivateLogisticRegression
-from dperm.sklearn.replanned import replanned
+from dperm.sklearn.replan import replan
 
 RECORDS = np.random.default_rng(0)
 X = RECORDS.uniform(-0.5, 0.5, (400, 3))
@@ -30,7 +30,7 @@ MODELS = {
 def test_the_plan_is_the_same(tmp_path, name):
     model = MODELS[name].fit(X, NUMBERS if name == "huber" else CLASSES)
     model.save(tmp_path / "model")
-    again = replanned(type(model).load(tmp_path / "model"))
+    again = replan(type(model).load(tmp_path / "model"))
     assert again.describe() == model.plan_.describe() and again.event == model.plan_.event
 
 
@@ -39,10 +39,10 @@ def test_options_of_a_method_object_are_not_in_the_file(tmp_path):
     model = PrivateLogisticRegression(
         epsilon=1.0, delta=0.0, feature_norm=1.0, classes=(0, 1), method=OutputPerturbation("laplace")
     ).fit(X, CLASSES)
-    assert replanned(model).describe() == model.plan_.describe()  # the object is still there
+    assert replan(model).describe() == model.plan_.describe()  # the object is still there
     model.save(tmp_path / "model")
     with pytest.raises(AssumptionError, match="cannot be made again"):
-        replanned(PrivateLogisticRegression.load(tmp_path / "model"))
+        replan(PrivateLogisticRegression.load(tmp_path / "model"))
 
 
 @pytest.mark.filterwarnings("ignore::dperm.errors.DpermWarning")
@@ -50,4 +50,4 @@ def test_options_of_a_method_object_are_not_in_the_file(tmp_path):
 def test_without_a_promise_there_is_no_plan_to_audit(given, words):
     model = PrivateLogisticRegression(feature_norm=1.0, classes=(0, 1)).set_params(**given).fit(X, CLASSES)
     with pytest.raises(AssumptionError, match=words):
-        replanned(model)
+        replan(model)

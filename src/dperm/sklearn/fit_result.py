@@ -1,0 +1,334 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Fits of private linear models and their results."""
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dperm.data import inputs
+from dperm.data.arrays import Floats
+from dperm.data.bounded import BoundedData, enforce
+from dperm.data.space import FeatureSpace
+from dperm.data.targets import Classes, LabelKind
+from dperm.erm.spec import ProblemSpec
+from dperm.errors import AssumptionError, NotPrivateWarning
+from dperm.presentation.spelling import arg
+from dperm.privacy import PrivacyProfile, Record, Release
+from dperm.privacy.guarantee import AnyGuarantee
+from dperm.report import Statement, statement, unprotected
+from dperm.sklearn.header import HeaderBudget, header_digest, plain_parameters
+from dperm.sklearn.labels import PublicLabels
+from dperm.sklearn.parameters import clip_unit
+from dperm.sklearn.units import Units
+
+if TYPE_CHECKING:
+    from dperm.accounting.budget import Budget
+    from dperm.methods.plan import Plan
+
+MOST_ROWS = 2**31
+TOLERANCE = 1e-9
+"""Required distance from the minimiser without noise, if rounding allows."""
+
+
+@dataclass(frozen=True)
+class PrivateData:
+    """Data of one fit, not read yet.
+
+    Attributes
+    ----------
+    X, y
+        Features and labels as given by the user.
+    space, labels
+        Public facts about both.
+    names
+        Column names, if there are any.
+    invalid
+        "raise" or "drop".
+    fitted_transformers
+        Class names of transformers fitted to the data before this fit, not covered by its guarantee.
+    """
+
+    X: Any
+    y: Any
+    space: FeatureSpace
+    labels: PublicLabels
+    names: inputs.Names
+    invalid: str
+    fitted_transformers: tuple[str, ...] = ()
+
+    def read(self, most_rows: int) -> BoundedData:
+        """Return the data within their public bounds.
+
+        Raises
+        ------
+        DataError
+            If the data break a rule. Nothing is charged before.
+        """
+        target, matrix = self.labels.target, inputs.numeric(self.X)
+        labels = inputs.numbers_of(self.y) if target.kind is LabelKind.NUMBER else inputs.labels_of(self.y)
+        if isinstance(target, Classes):
+            target.require_kind(labels)
+        return enforce(matrix, labels, self.space, target, invalid=self.invalid, names=self.names, most_rows=most_rows)
+
+
+@dataclass(frozen=True)
+class FitResult:
+    """Fitted coefficients with the release they follow from.
+
+    Attributes
+    ----------
+    coef, intercept
+        Coefficients in the user's units: one row and one number for each score of a record.
+    units
+        Linear map from the released coefficients to these.
+    classes
+        Class labels, sorted; None for a regression.
+    release
+        Release of the coefficients of the bounded space, with all public facts in its record. Its value, to which the
+        digest in a ledger belongs, is None for files before version 0.5. The release is None for a fit without noise.
+    facts
+        Public facts of a fit without noise; empty otherwise.
+    plan
+        Plan of the fit; None without noise, and for a model from a file.
+    """
+
+    coef: Floats
+    intercept: Floats
+    units: Units
+    classes: NDArray[Any] | None
+    release: "Release[Floats | None] | None" = None
+    facts: Mapping[str, object] = field(default_factory=dict)
+    plan: "Plan | None" = None
+
+    def __post_init__(self) -> None:
+        """Check that the shapes match, since arrays may come from a damaged file."""
+        scores, columns = self.coef.shape  # raises if there are not two dimensions
+        classes = np.empty(0) if self.classes is None else self.classes
+        expected = len(classes) if len(classes) > 2 else 1
+        lengths = (0, columns, columns + 1)
+        if self.intercept.shape != (scores,) or self.units.scales.shape != (columns,) or not columns:
+            raise ValueError("arrays do not fit")
+        if classes.ndim != 1 or len(set(classes.tolist())) < len(classes) or len(classes) == 1 or scores != expected:
+            raise ValueError("classes do not fit")
+        if self.units.combination.ndim != 1 or len(self.units.combination) not in lengths:
+            raise ValueError("units do not fit")
+
+    @property
+    def record(self) -> Record | None:
+        """Record of the release; None without noise."""
+        return None if self.release is None else self.release.record
+
+    @property
+    def released(self) -> Floats | None:
+        """Released coefficients of the bounded space; None without noise, and for files before version 0.5."""
+        return None if self.release is None else self.release.value
+
+    @property
+    def public(self) -> Mapping[str, object]:
+        """All public facts of the fit, as plain data."""
+        return self.facts if self.release is None else self.release.record.public
+
+    @property
+    def guarantee(self) -> AnyGuarantee | None:
+        """Privacy guarantee; None without noise and for a seeded fit."""
+        record = self.record
+        return None if record is None or record.seeded else record.guarantee
+
+    @property
+    def profile(self) -> PrivacyProfile | None:
+        """Whole curve delta(epsilon); None without noise and for a seeded fit."""
+        return None if self.release is None or self.release.record.seeded else self.release.profile
+
+    @cached_property
+    def statement(self) -> Statement:
+        """All fields of a privacy report, as data. The first access takes a moment."""
+        return unprotected(self.facts) if self.release is None else statement(self.release)
+
+    def with_public(self, public: Mapping[str, object]) -> "FitResult":
+        """Return the same result with ``public`` as its public facts."""
+        if self.release is None:
+            return replace(self, facts=public)
+        return replace(self, release=self.release.with_public(public))
+
+
+def fit_private(
+    plan: "Plan",
+    data: PrivateData,
+    *,
+    name: str,
+    parameters: Mapping[str, Any],
+    budget: "Budget | None",
+    seed: int | None,
+) -> FitResult:
+    """Run a plan on private data.
+
+    Parameters
+    ----------
+    plan
+        Plan of the fit.
+    data
+        Private data, not read yet.
+    name
+        Class name of the estimator.
+    parameters
+        Arguments of the estimator.
+    budget
+        Budget to charge, if any.
+    seed
+        Seed of a fit that is NOT PRIVATE; None for secure randomness.
+    """
+    public = {**plan.facts.public, **_public(name, plan.spec, data), "why": [str(reason) for reason in plan.why]}
+    public["assumptions"] = _assumptions(plan, data)
+    if budget is not None:
+        budget = HeaderBudget(budget, header_digest(name, plain_parameters(parameters, plan.method), public))
+    if seed is None:
+        release = plan.run(lambda: data.read(plan.most_rows), budget)
+    else:
+        _warn_seeded()
+        release = _run_seeded(plan, data, budget, seed)
+    return FitResult(*_coefficients(release.value, data), release=release.with_public(public), plan=plan)
+
+
+def fit_without_noise(spec: ProblemSpec, data: PrivateData, *, name: str) -> FitResult:
+    """Return the minimiser without noise (``epsilon=inf``), for comparison.
+
+    Without a given C it is 1; without a given clip nothing is clipped.
+
+    Raises
+    ------
+    AssumptionError
+        If the loss has a kink, or if gradients of several scores would be clipped.
+    """
+    from dperm.erm.minimize import minimize
+    from dperm.erm.rounding import attainable_tolerance
+
+    if not math.isfinite(spec.loss.curvature):
+        raise AssumptionError(
+            f"the loss {spec.loss.name!r} has a kink, and no minimiser is certified there.",
+            remedy=f"With {arg('epsilon', 'inf')} use {_smooth_alternative(spec)}.",
+        )
+    _require_convex(spec)
+    warnings.warn(
+        "this fit is NOT PRIVATE: epsilon=inf adds no noise, and there is no guarantee.",
+        NotPrivateWarning,
+        stacklevel=3,
+    )
+    regularized = spec if spec.regularization is not None else spec.with_regularization(1.0)
+    rows = data.read(MOST_ROWS)
+    unclipped = math.isinf(spec.loss.slope) and spec.clip is None
+    solved = _unclipped(regularized, rows.rows) if unclipped else regularized
+    theta = minimize(rows, solved, max(attainable_tolerance(solved, rows.rows), TOLERANCE * solved.strength))
+    facts = {"method": "none", "loss": spec.loss.name, "regularization": solved.strength, "clip": spec.clip}
+    return FitResult(*_coefficients(theta, data), facts={**_public(name, regularized, data), **facts})
+
+
+def _smooth_alternative(spec: ProblemSpec) -> str:
+    if spec.loss.labels is LabelKind.SIGN:
+        smooth = arg("loss", '"huber_hinge"')
+        return f"the smooth {smooth}, which approaches the hinge as its width shrinks"
+    return "QuantileRegressor of scikit-learn for comparison"
+
+
+def _require_convex(spec: ProblemSpec) -> None:
+    """Raise AssumptionError for clipped gradients of several scores, which belong to no convex function (T44)."""
+    if spec.outputs > 1 and spec.is_clipped:
+        raise AssumptionError(
+            argument="clip",
+            rule=f"must be left out for more than two classes with {arg('epsilon', 'inf')}: clipped gradients of the "
+            "softmax loss belong to no convex function, so there is no minimiser to find (T44 is about one score)",
+        )
+
+
+def _unclipped(spec: ProblemSpec, rows: int) -> ProblemSpec:
+    """Return the problem of the squared loss with a clip that no record reaches.
+
+    Where J(theta) <= J(0), ||theta|| <= l (`dperm.erm.rounding.minimizer_norm_bound`), and residuals are at most R l + 1. So the
+    minimiser of the squared loss has no clipped gradient, and is the minimiser of this problem too.
+    """
+    from dperm.erm.rounding import minimizer_norm_bound
+
+    return spec.clipped(1.01 * spec.radius * (spec.radius * minimizer_norm_bound(spec, rows) + 1))
+
+
+def _coefficients(theta: Floats, data: PrivateData) -> tuple[Floats, Floats, Units, NDArray[Any] | None]:
+    """Return coefficients and intercepts in the user's units, the units, and the classes."""
+    coef, intercept = in_units(theta, data.space, data.labels)
+    return coef, intercept, Units.of(data.space, data.labels.scale), data.labels.classes
+
+
+def in_units(theta: Floats, space: FeatureSpace, labels: PublicLabels) -> tuple[Floats, Floats]:
+    """Return coefficients and intercepts in the user's units, computed from ``theta`` by post-processing (T3)."""
+    rows = [space.coefficients(row) for row in theta.reshape(labels.target.outputs, space.size)]
+    coef = labels.scale * np.array([weights for weights, _ in rows])
+    return coef, labels.scale * np.array([offset for _, offset in rows]) + labels.offset
+
+
+def _run_seeded(plan: "Plan", data: PrivateData, budget: "Budget | None", seed: int) -> Release[Floats]:
+    """Run with a seed, without the run's own warning: an estimator's warning names its own argument."""
+    from dperm.noise import NotPrivateBits
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotPrivateWarning)
+        return plan.run(lambda: data.read(plan.most_rows), budget, bits=NotPrivateBits(seed))
+
+
+def _warn_seeded() -> None:
+    warnings.warn(
+        "this fit is NOT PRIVATE: its noise follows from random_state, and whoever knows the seed can subtract it. "
+        "Leave out random_state for anything real.",
+        NotPrivateWarning,
+        stacklevel=4,  # the line that called fit
+    )
+
+
+def _public(name: str, spec: ProblemSpec, data: PrivateData) -> dict[str, object]:
+    """Return the public facts known to the estimator."""
+    space = data.space
+    return {
+        "estimator": name,
+        "n_features": space.dim,
+        "columns": None if data.names is None else list(data.names),
+        **space_facts(space),
+        **data.labels.facts,
+        "invalid": data.invalid,
+        "n": spec.n,
+        "clip_share": _clip_share(spec),
+        **({"fitted_transformers": list(data.fitted_transformers)} if data.fitted_transformers else {}),
+    }
+
+
+def space_facts(space: FeatureSpace) -> dict[str, object]:
+    """Return the geometry of the features as plain data."""
+    return {
+        "feature_norm": space.norm,
+        "bounds": None if space.bounds is None else [list(pair) for pair in space.bounds],
+        "intercept": space.intercept,
+    }
+
+
+def _clip_share(spec: ProblemSpec) -> float | None:
+    """Return ``clip`` in the estimator's unit: 1.0 if nothing is clipped, None if there is no such unit."""
+    if spec.clip is None:
+        return 1.0 if math.isfinite(spec.loss.slope) else None
+    return min(1.0, spec.clip / (spec.radius * clip_unit(spec.loss)))
+
+
+def _assumptions(plan: "Plan", data: PrivateData) -> list[str]:
+    """Return the public assumptions of the guarantee, as phrases."""
+    declared = "n, as it was declared; it was not compared with the data" if plan.facts.public.get("n") else ""
+    rows = "n, the number of rows of X" if plan.adjacency.value == "replace_one" else declared
+    every = (
+        rows,
+        "the number, names and types of the columns of X",
+        "the bounds of the features, which were enforced",
+        data.labels.assumption,
+        "all parameters of the estimator, which must not have been chosen by looking at the data",
+    )
+    return [text for text in every if text]
