@@ -19,7 +19,7 @@ from dperm.accounting.replace_only import ReplaceOneOnly
 from dperm.errors import AssumptionError, BudgetError, ParameterError
 from dperm.mechanisms.goal import quotient_down, quotient_up
 from dperm.noise.grid import SCALES, Grid, Norm, grid_for, sensitivity_on_grid
-from dperm.noise.rounded import LARGEST_SCALE
+from dperm.noise.integer_noise import LARGEST_SCALE
 from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import raised, round_up

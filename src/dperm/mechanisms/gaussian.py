@@ -16,10 +16,10 @@ from dperm.mechanisms.calibration import Calibration, Certificate, calibration, 
 from dperm.mechanisms.goal import gaussian_mu
 from dperm.noise.arrays import Floats
 from dperm.noise.bits import Stream
-from dperm.noise.floating import floating_gaussian
 from dperm.noise.grade import Grade
 from dperm.noise.grid import Norm
-from dperm.noise.rounded import rounded_gaussian
+from dperm.noise.integer_noise import rounded_gaussian
+from dperm.noise.single_precision import floating_gaussian
 from dperm.privacy.guarantee import AnyGuarantee
 
 

@@ -24,7 +24,7 @@ from dperm.noise.gaussian_mixture import (
     mixture_epsilon,
     mixture_guarantee,
 )
-from dperm.noise.rounded import rounded_gaussian
+from dperm.noise.integer_noise import rounded_gaussian
 from dperm.privacy import ApproxDP
 
 SCALE_BITS = 26

@@ -28,7 +28,7 @@ from dperm.mechanisms.goal import laplace_epsilon, pure_epsilon, quotient_up
 from dperm.noise.arrays import Floats
 from dperm.noise.bits import Stream
 from dperm.noise.grid import Grid, Norm, root_up
-from dperm.noise.rounded import LARGEST_SCALE, SMALLEST_SCALE, discrete_laplace, rounded_laplace
+from dperm.noise.integer_noise import LARGEST_SCALE, SMALLEST_SCALE, discrete_laplace, rounded_laplace
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import round_up
 

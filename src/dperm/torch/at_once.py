@@ -15,7 +15,7 @@ from torch._C._nn import unflatten_dense_tensors
 
 from dperm.errors import AssumptionError
 from dperm.noise.bits import Stream
-from dperm.noise.pool import MOST
+from dperm.noise.single_precision import MOST
 from dperm.torch.engine.fused import Bases, clipped
 from dperm.torch.engine.gradients import Unclipped
 from dperm.torch.engine.precision import plain_arithmetic

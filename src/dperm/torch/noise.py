@@ -26,7 +26,7 @@ from dperm.methods.sampled_noise import PUSHES, Part, SampledNoise, SampledSums,
 from dperm.methods.samples import Steps, planned_sums
 from dperm.noise.bits import Stream
 from dperm.noise.grade import Grade
-from dperm.noise.pool import MOST
+from dperm.noise.single_precision import MOST
 from dperm.privacy import Adjacency, ApproxDP
 from dperm.torch.engine.factors import SPREAD
 from dperm.torch.engine.scratch import Scratch

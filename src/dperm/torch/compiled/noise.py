@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled noise of grade `fast`: the law of `dperm.noise.floating`, made from the same words in the same way (T10)."""
+"""Compiled noise of grade `fast`: the law and the words of `dperm.noise.single_precision` (T10)."""
 
 import math
 from collections.abc import Callable, Sequence
