@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Noise to a sensitivity: the mechanisms, and the small releases that private learning needs."""
+"""Mechanisms: noise calibrated to a sensitivity, and the basic releases of private learning."""
 
 from dperm.mechanisms.exponential import ExponentialMechanism as ExponentialMechanism
 from dperm.mechanisms.gamma_norm import GammaNormMechanism as GammaNormMechanism

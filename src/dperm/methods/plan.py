@@ -17,7 +17,7 @@ from dperm.erm.rounding import attainable, gradient_error, longest
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import DataError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
-from dperm.mechanisms.run import Facts, release
+from dperm.mechanisms.run import ReleaseFacts, release
 from dperm.methods.constants import problem_facts
 from dperm.noise.bits import Bits, Stream
 from dperm.privacy import Adjacency, Release
@@ -131,10 +131,10 @@ class Plan(ABC):
         return row_limit(self.spec.n) if self.row_bound is None else self.row_bound
 
     @cached_property
-    def facts(self) -> Facts:
+    def facts(self) -> ReleaseFacts:
         """What is known of a run beforehand."""
         public = {"method": self.method, **problem_facts(self.spec), "most_rows": self.most_rows, **self.numbers}
-        return Facts(goal=self.goal, event=self.event, noise=self.noise, theorems=self.theorems, public=public)
+        return ReleaseFacts(goal=self.goal, event=self.event, noise=self.noise, theorems=self.theorems, public=public)
 
     def __str__(self) -> str:
         """The reasons, then the public numbers, a line each."""
