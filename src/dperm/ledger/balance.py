@@ -116,7 +116,7 @@ class Spendable:
     amounts
         The same for each currency of the account.
     limited_by
-        First ancestor with an exhausted limit; None if the account itself limits the release.
+        First account whose limit is reached, if it is an ancestor; None if it is the account itself.
     """
 
     guarantee: AnyGuarantee

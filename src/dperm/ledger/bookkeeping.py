@@ -163,12 +163,12 @@ def reserve(
     **Guarantees.** The total of each account stays within its limit (T14). The limits and approvals of this moment
     apply.
     """
-    present = current(books, charges)
+    present = with_current_limits(books, charges)
     require(books, present, event, body["event"])
     return tuple(_charge(books, charge, body) for charge in present)
 
 
-def current(books: Books, charges: Iterable[Charge]) -> list[Charge]:
+def with_current_limits(books: Books, charges: Iterable[Charge]) -> list[Charge]:
     """Return the same charges under the present limits, which may have changed since the pricing."""
     return [replace(charge, facts=facts_of(books, charge.facts.name)) for charge in charges]
 

@@ -228,22 +228,22 @@ class Ledger:
     def bookings(self) -> tuple[Booking, ...]:
         """Return every charge with its outcome."""
 
-        def asked(books: Books) -> tuple[Booking, ...]:
+        def query(books: Books) -> tuple[Booking, ...]:
             name = self._name(books)
             return bookings(bookkeeping.facts_of(books, name), books.entries(name))
 
-        return consult(self._store, asked)
+        return consult(self._store, query)
 
     def booking(self, request_id: str) -> Booking | None:
         """Return the charge of one request with its outcome; None if it was never charged."""
 
-        def asked(books: Books) -> tuple[Booking, ...]:
+        def query(books: Books) -> tuple[Booking, ...]:
             name = self._name(books)
             line = books.named(name, EntryKind.RESERVE, request_id)
             lines = () if line is None else (line, books.closing(name, line.seq))
             return bookings(bookkeeping.facts_of(books, name), (one for one in lines if one is not None))
 
-        return next(iter(consult(self._store, asked)), None)
+        return next(iter(consult(self._store, query)), None)
 
     def anchor(self) -> Anchor:
         """Return a signed anchor of the last line, to be stored elsewhere.
@@ -251,13 +251,13 @@ class Ledger:
         Without it, a rollback cannot be detected.
         """
 
-        def asked(books: Books) -> Anchor:
+        def query(books: Books) -> Anchor:
             head = books.head(self._name(books))
             if head is None:
                 raise LedgerError("the account has no line: the ledger is damaged.", remedy="Verify the ledger.")
             return books.identity().anchor(head)
 
-        return consult(self._store, asked)
+        return consult(self._store, query)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
         """Write a copy of the whole ledger, all accounts, to a new file readable by its owner only (mode 0600).
@@ -299,15 +299,15 @@ class Ledger:
         asked = self.request_id or uuid.uuid4().hex
         charges, described = self._charges(line, event, asked), json.loads(event_to_json(event))
 
-        def asking(books: Books) -> None:
+        def check(books: Books) -> None:
             require_current(books)
             known = books.named(line[0].name, EntryKind.RESERVE, asked)
             if known is not None:
                 _known_places(books, line, known, described)
             else:
-                require(books, bookkeeping.current(books, charges), event, described)
+                require(books, bookkeeping.with_current_limits(books, charges), event, described)
 
-        consult(self._store, asking)
+        consult(self._store, check)
 
     def reserve(
         self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None

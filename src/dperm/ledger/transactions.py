@@ -41,15 +41,15 @@ def transact(store: Store, accounts: Iterable[str], action: Callable[[Books], Re
         If the store stays unreachable, or cannot be written or trusted.
     """
     names = tuple(accounts)
-    return _patiently(lambda: checked_write(store, names), action)
+    return _with_retries(lambda: checked_write(store, names), action)
 
 
-def consult(store: Store, question: Callable[[Books], Result]) -> Result:
-    """Return the result of ``question`` on the books as of one moment."""
-    return _patiently(store.read, question)
+def consult(store: Store, query: Callable[[Books], Result]) -> Result:
+    """Return the result of ``query`` on the books as of one moment."""
+    return _with_retries(store.read, query)
 
 
-def _patiently(begin: Callable[[], AbstractContextManager[Books]], action: Callable[[Books], Result]) -> Result:
+def _with_retries(begin: Callable[[], AbstractContextManager[Books]], action: Callable[[Books], Result]) -> Result:
     deadline, pause = time.monotonic() + PATIENCE, _SHORTEST
     while True:
         try:

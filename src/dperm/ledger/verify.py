@@ -90,7 +90,7 @@ def require_whole(books: Books, *, after: str) -> None:
         With the first problem, and ``after`` as the remedy.
     """
     if problems := problems_in(books):
-        raise LedgerError(f"the ledger fails its verification: {problems[0]} Nothing was changed. {after}")
+        raise LedgerError(f"the ledger fails its verification: {problems[0]} Nothing was changed.", remedy=after)
 
 
 def _verified(books: Books, anchors: tuple[Anchor, ...], prices: bool) -> Verification:

@@ -8,4 +8,5 @@ from dperm.mechanisms.gaussian import GaussianMechanism as GaussianMechanism
 from dperm.mechanisms.gaussian_mixture import GaussianMixtureMechanism as GaussianMixtureMechanism
 from dperm.mechanisms.laplace import DiscreteLaplaceMechanism as DiscreteLaplaceMechanism
 from dperm.mechanisms.laplace import LaplaceMechanism as LaplaceMechanism
+from dperm.mechanisms.mechanism import Mechanism as Mechanism
 from dperm.mechanisms.randomized_response import RandomizedResponseMechanism as RandomizedResponseMechanism

@@ -127,7 +127,7 @@ class AdditiveMechanism(Mechanism[Floats, Numbers]):
 
         Notes
         -----
-        **Guarantees.** The release satisfies the goal (T10a). The charge is durable before noise is drawn.
+        **Guarantees.** The release satisfies the goal (T10a). The budget is charged before noise is drawn.
 
         ==========================  ===============================
         value                       result

@@ -134,7 +134,7 @@ class RandomizedResponseMechanism(Mechanism[Integers, Answers]):
         Notes
         -----
         **Guarantees.** All answers together are epsilon-DP under replace-one, with exact draws (T9, T10). Each record
-        draws the same number of random words, whatever its answer.
+        draws a coin and another category, whatever its answer.
         """
         return self._release(lambda: self._indices("values", values), budget, bits)
 

@@ -28,7 +28,7 @@ from dperm.noise.arrays import Floats
 from dperm.noise.rational_bounds import Bounds, exp_bounds
 
 UNITS = (2.0**-900, 2.0**900)
-"""Range of units in which only a cost difference beyond exponent 2^124 overflows."""
+"""Range of units, in which an overflowing cost difference is an exponent beyond 2^124, and nothing else overflows."""
 CUT = 700.0
 _UNIT = "It is the exponent per unit of cost."
 
