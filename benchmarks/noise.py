@@ -25,8 +25,8 @@ from rich.table import Table
 from dperm import GDP, PureDP
 from dperm.mechanisms import GammaNormMechanism, GaussianMechanism, LaplaceMechanism
 from dperm.noise import SystemBits
-from dperm.noise.floating import floating_gaussian
-from dperm.noise.rounded import discrete_laplace, rounded_gaussian, rounded_laplace
+from dperm.noise.integer_noise import discrete_laplace, rounded_gaussian, rounded_laplace
+from dperm.noise.single_precision import floating_gaussian
 
 SIZES = (1, 100, 10_000, 1_000_000)
 SCALE = 1.37 * 2.0**40

@@ -26,7 +26,7 @@ from scipy.stats import spearmanr
 
 from dperm.noise import SystemBits
 from dperm.noise.gamma_norm import gamma_norm
-from dperm.noise.rounded import rounded_gaussian, rounded_laplace
+from dperm.noise.integer_noise import rounded_gaussian, rounded_laplace
 
 SCALE = 1.37 * 2.0**40
 BAR = 0.02

@@ -32,7 +32,7 @@ ARTEFACTS = {
     "the digest is not compared": ('line.body.get("digest") != self.receipt.get("digest")', "False"),
     "the event is not compared": ('reserved.body.get("event") != self.event', "False"),
     "a model that was not charged passes": ("        if anchor is None:\n", "        if False:\n"),
-    "another line passes": ("line.kind is not Kind.COMMIT or", ""),
+    "another line passes": ("line.kind is not EntryKind.COMMIT or", ""),
     "an edited receipt passes": ("if not receipt_is_signed(self.receipt):", "if False:"),
     "an edited guarantee passes": ("booked[name] != value", "False"),
     "an edited header passes": ("self.header != header", "False"),

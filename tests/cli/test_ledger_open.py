@@ -131,7 +131,7 @@ def test_as_many_equal_releases_as_were_said_fit_indeed(dperm, composition):
         ("--epsilon 3 --delta 1e-6 --blocks 1.5", ["--blocks", "integer"]),
         ("--epsilon 3 --delta 1e-6 --blocks 3 --composition best", ["composition", "'best'"]),
         ("--rho 1 --composition advanced", ["composition", "ApproxDP"]),
-        ("--epsilon 1e30", ["holds at most"]),
+        ("--epsilon 1e30", ["must be at most"]),
         ("--epsilon 3 --unit ''", ["unit must be a line of text"]),
         ("--epsilon 3 --account ''", ["account"]),
         ("--epsilon 3 --data no-such.csv", ["--data", "no-such.csv"]),

@@ -21,7 +21,7 @@ from dperm.cli.output import up
 from dperm.cli.reading import read_expression
 from dperm.errors import DpermWarning
 from dperm.ledger import Anchor, Ledger, verify
-from dperm.ledger.rows import row_of
+from dperm.ledger.entry import row_of
 
 DIGEST = f"sha256:{'ab' * 32}"
 
@@ -225,7 +225,7 @@ def forged_tail(path):
     """Lower the spending in the meters and in the last line, and seal that line again: its own hash is right."""
     line = Ledger(path, "main").entries()[-1]
     lower = {name: (capacity, 1) for name, (capacity, _) in line.meters.items()}
-    new = replace(line, meters=lower).sealed()
+    new = replace(line, meters=lower).with_hash()
     changed(path, f"UPDATE entry SET body = '{row_of(new)[6]}', hash = '{new.hash}' WHERE hash = '{line.hash}'")
     changed(path, "UPDATE meter SET spent = 1 WHERE account = 'main'")
     (path.parent / f"{path.name}.lock").unlink()

@@ -108,7 +108,7 @@ def test_a_ledger_that_was_put_back_is_found_by_an_anchor(dperm, found, census, 
     dperm("ledger show census.ledger --write-anchor anchor.json")
     lone = older / "census.ledger"
     assert dperm("ledger verify", str(lone)).exit_code == 0
-    assert "put back to an older state" in found("ledger verify", str(lone), "--anchor", "anchor.json")
+    assert "rolled back to an older state" in found("ledger verify", str(lone), "--anchor", "anchor.json")
 
 
 def test_a_ledger_that_was_put_back_is_found_by_a_model(dperm, found, census, tmp_path):
@@ -117,7 +117,7 @@ def test_a_ledger_that_was_put_back_is_found_by_a_model(dperm, found, census, tm
     for file in tmp_path.glob("census.ledger*"):
         shutil.copy(file, older)
     store(tmp_path / "model.dperm", release(census))
-    assert "put back" in found("ledger verify", str(older / "census.ledger"), "--model", "model.dperm")
+    assert "rolled back" in found("ledger verify", str(older / "census.ledger"), "--model", "model.dperm")
 
 
 def test_a_ledger_behind_its_own_mark_is_found_without_an_anchor(found, census, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 from dperm import Pure, PureDP
 from dperm.accounting import charged
 from dperm.errors import BudgetError, ParameterError
-from dperm.ledger import Kind, Ledger, verify
+from dperm.ledger import EntryKind, Ledger, verify
 
 ADD = "add_remove"
 QUARTER = Pure(0.25, ADD)
@@ -27,7 +27,7 @@ def test_without_an_approval_nothing_is_charged(ledger):
     for ask in (ledger.check, ledger.reserve, asked(ledger, "a").check, asked(ledger, "a").reserve):
         with pytest.raises(BudgetError, match="account 'census' asks for an approval of every release"):
             ask(QUARTER)
-    assert [line.kind for line in ledger.entries()] == [Kind.OPEN]
+    assert [line.kind for line in ledger.entries()] == [EntryKind.OPEN]
 
 
 def test_an_approved_request_is_charged_once(ledger):
@@ -39,7 +39,7 @@ def test_an_approved_request_is_charged_once(ledger):
         raise AssertionError("a second draw")
     with pytest.raises(BudgetError, match="asks for an approval"):
         ledger.reserve(QUARTER, request_id="b")
-    (line,) = [line for line in ledger.entries() if line.kind is Kind.APPROVE]
+    (line,) = [line for line in ledger.entries() if line.kind is EntryKind.APPROVE]
     assert (line.request_id, line.body) == ("a", {**WHO, "event": None})
     assert verify(ledger.location).ok
 

@@ -167,7 +167,7 @@ def test_a_file_that_is_something_else_is_left_as_it_is(path, kind):
     if kind != "empty":
         asked.append(lambda: Ledger.open(path, LIMIT, dataset="d"))
     for ask in asked:
-        with pytest.raises(LedgerError, match="holds no ledger: it is something else, or empty"):
+        with pytest.raises(LedgerError, match="holds no ledger: it is another file, or empty"):
             ask()
     assert path.read_bytes() == before
     assert not [file for file in path.parent.iterdir() if file.name.endswith(("-wal", "-shm"))]
@@ -204,7 +204,7 @@ def test_a_ledger_that_was_removed_is_not_begun_anew_by_accident(ledger, path):
     for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")):
         file.unlink()
     with pytest.raises(
-        LedgerError, match=r"there was a ledger at .* and it is gone or empty. A new one would give its"
+        LedgerError, match=r"there was a ledger at .* and it is missing or empty. A new one would refund its"
     ):
         Ledger.open(path, LIMIT, dataset="d")
     assert not path.exists()
@@ -229,7 +229,7 @@ def test_an_older_copy_is_refused_by_the_mark_and_without_it_by_the_anchor(ledge
     lock_of(path).unlink()
     assert elsewhere(path) == "0.125", "two files alone cannot tell"
     anchor = Anchor.from_json(receipt)
-    assert "was put back to an older state" in verify(path, [anchor]).problems[0]
+    assert "was rolled back to an older state" in verify(path, [anchor]).problems[0]
 
 
 def test_a_lock_that_is_removed_is_made_again_and_lines_are_kept(ledger, path):

@@ -51,7 +51,7 @@ def in_a_thread(action):
 
 def test_every_line_is_on_the_disk_before_it_counts(ledger, path):
     """FULL is 2: with NORMAL (1) a power loss could undo the last charges."""
-    with handles.borrowed(path) as handle:
+    with handles.borrow(path) as handle:
         settings = {
             name: handle.connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")
         }
@@ -152,7 +152,7 @@ def test_a_transaction_inside_another_is_refused_and_does_not_wait_for_itself(le
     for ask in (lambda: ledger.reserve(EVENT), lambda: ledger.spent, lambda: ledger.anchor()):
         error = in_a_thread(lambda ask=ask: nested(ask))
         assert isinstance(error, LedgerError)
-        assert "is in use by this thread already" in str(error)
+        assert "is already in use by this thread" in str(error)
     assert ledger.bookings() == ()
     ledger.reserve(EVENT)
 
@@ -356,5 +356,5 @@ def test_a_signal_while_the_lock_is_taken_does_not_wait_for_its_own_thread(ledge
         return ledger.reserve(EVENT)
 
     assert in_a_thread(run).state == "reserved"
-    assert "is in use by this thread already" in str(found[0])
+    assert "is already in use by this thread" in str(found[0])
     assert len(ledger.bookings()) == 1

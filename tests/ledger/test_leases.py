@@ -11,9 +11,8 @@ import pytest
 
 from dperm import Pure, PureDP
 from dperm.errors import BudgetError, SupersededError
-from dperm.ledger import Kind, Ledger, verify
-from dperm.ledger.entry import following
-from dperm.ledger.rows import row_of
+from dperm.ledger import EntryKind, Ledger, verify
+from dperm.ledger.entry import next_entry, row_of
 from dperm.ledger.stores import store_of
 
 QUARTER = Pure(0.25, "add_remove")
@@ -25,7 +24,7 @@ def ledger(open_at):
 
 
 def leases(ledger):
-    return [entry.body["draws"] for entry in ledger.entries() if entry.kind is Kind.LEASE]
+    return [entry.body["draws"] for entry in ledger.entries() if entry.kind is EntryKind.LEASE]
 
 
 def test_the_last_who_took_over_holds_the_reservation(ledger):
@@ -94,17 +93,17 @@ def test_a_store_refuses_what_follows_a_closing(ledger):
     reservation = ledger.reserve(QUARTER, request_id="a")
     reservation.lease(5)
     reservation.commit("sha256:1")
-    for kind, body in ((Kind.LEASE, {"holder": "x", "draws": 9}), (Kind.BURN, {"reason": "r"})):
+    for kind, body in ((EntryKind.LEASE, {"holder": "x", "draws": 9}), (EntryKind.BURN, {"reason": "r"})):
         with pytest.raises(Exception, match=r"replaces no other|follows a closing"):
             with store_of(ledger.location).write(["main"]) as books:
-                books.append(following("main", books.head("main"), kind, about=2, body=body))
+                books.append(next_entry("main", books.head("main"), kind, about=2, body=body))
 
 
 CHANGES = {
     "leased twice": ({"holder": "x", "draws": 4}, "leased to another run"),
-    "no number": ({"holder": "x", "draws": "4"}, "leases no number"),
-    "below zero": ({"holder": "x", "draws": -1}, "leases no number"),
-    "nobody": ({"draws": 11}, "makes no sense"),
+    "no number": ({"holder": "x", "draws": "4"}, "not a valid lease of draws"),
+    "below zero": ({"holder": "x", "draws": -1}, "not a valid lease of draws"),
+    "nobody": ({"draws": 11}, "it is invalid (KeyError)"),
 }
 
 
@@ -115,21 +114,21 @@ def test_verify_finds_leases_that_the_bookkeeping_would_not_write(open_file, pat
     ledger = open_file(PureDP(1.0, "add_remove"))
     ledger.reserve(QUARTER, request_id="a").lease(10)
     with store_of(ledger.location).write(["main"]) as books:
-        books.append(following("main", books.head("main"), Kind.LEASE, about=2, body=body))
+        books.append(next_entry("main", books.head("main"), EntryKind.LEASE, about=2, body=body))
     assert any(said in problem for problem in verify(path).problems)
 
 
 def test_verify_finds_a_lease_of_nothing(open_file, path):
     ledger = open_file(PureDP(1.0, "add_remove"))
     ledger.reserve(QUARTER, request_id="a").lease(10)
-    line = replace(ledger.entries()[-1], about=1).sealed()
+    line = replace(ledger.entries()[-1], about=1).with_hash()
     path.with_name(f"{path.name}.lock").unlink()
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         (trigger,) = connection.execute("SELECT sql FROM sqlite_schema WHERE name = 'entry_unchanged'").fetchone()
         connection.execute("DROP TRIGGER entry_unchanged")
         connection.execute("UPDATE entry SET about = 1, hash = ? WHERE seq = 3", (row_of(line)[-1],))
         connection.execute(trigger)
-    assert any("leases draws of what was not reserved" in problem for problem in verify(path).problems)
+    assert any("leases draws of a reservation that does not exist" in problem for problem in verify(path).problems)
 
 
 def test_a_writer_of_the_database_may_lease_and_take_over():

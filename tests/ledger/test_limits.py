@@ -6,7 +6,7 @@ import pytest
 
 from dperm import ApproxDP, Gaussian, Pure, PureDP
 from dperm.errors import BudgetError, ParameterError
-from dperm.ledger import Kind, Ledger, verify
+from dperm.ledger import EntryKind, Ledger, verify
 from dperm.privacy import GDP, RDP
 
 ADD = "add_remove"
@@ -26,7 +26,7 @@ def test_a_limit_is_raised_and_the_books_say_when_by_whom_and_why(ledger):
     assert (again.limit, again.remaining, again.capacity) == (PureDP(2.0, ADD), PureDP(1.25, ADD), {"epsilon": 2.0})
     again.reserve(Pure(1.25, ADD))
     line = ledger.entries()[2]
-    assert line.kind is Kind.LIMIT
+    assert line.kind is EntryKind.LIMIT
     limit = {"kind": "PureDP", "epsilon": 2.0, "adjacency": ADD}
     assert line.body == {"limit": limit, "promise": limit, **WHO}
     assert verify(ledger.location, prices=True).accounts["main"].capacity == {"epsilon": 2.0}
@@ -39,7 +39,7 @@ def test_units_are_those_of_the_opening_so_a_limit_can_be_raised_only_so_far(led
         ledger.change_limit(PureDP(epsilon, ADD), **WHO)
         assert ledger.spent == {"epsilon": 0.75}
         assert ledger.remaining.epsilon == pytest.approx(epsilon - 0.75, abs=1e-15)
-    with pytest.raises(ParameterError, match=r"counts up to epsilon=64, got .* Open another"):
+    with pytest.raises(ParameterError, match=r"must be at most epsilon=64 in this account, got .* Open another"):
         ledger.change_limit(PureDP(100.0, ADD), **WHO)
     ledger.reserve(Pure(15.25, ADD))
     assert ledger.remaining == PureDP(0.0, ADD)
@@ -48,9 +48,7 @@ def test_units_are_those_of_the_opening_so_a_limit_can_be_raised_only_so_far(led
 
 def test_a_limit_is_lowered_to_what_is_spent_and_no_further(ledger):
     before = ledger.entries()
-    with pytest.raises(
-        BudgetError, match=r"is below the epsilon=0.75 that is spent already, and nothing is given back"
-    ):
+    with pytest.raises(BudgetError, match=r"must be at least the spent amount, epsilon=0.75; charges are not refunded"):
         ledger.change_limit(PureDP(0.5, ADD), **WHO)
     assert ledger.entries() == before
     ledger.change_limit(PureDP(0.75, ADD), **WHO)

@@ -17,7 +17,7 @@ from torch_crashes import in_a_process
 from dperm import Pure, PureDP
 from dperm.cli.app import app
 from dperm.errors import LedgerError, ParameterError
-from dperm.ledger import Anchor, Ledger, memory, migrate, verify
+from dperm.ledger import Anchor, Ledger, migrate, transactions, verify
 from dperm.ledger.sqlite import handles
 
 OLD = Path(__file__).parents[1] / "compatibility" / "0.8.0"
@@ -27,7 +27,7 @@ EXPECTED = json.loads((OLD / "expected.json").read_text())
 @pytest.fixture(autouse=True)
 def forgetful(monkeypatch):
     """Every test has a copy of one ledger, which a process would take for one that was put back."""
-    monkeypatch.setattr(memory, "_last", {})
+    monkeypatch.setattr(transactions, "_last", {})
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -174,7 +174,7 @@ def _kill_at(location, fatal):
 
         psycopg.Connection.execute = watched
         return
-    opened = handles.opened
+    opened = handles.open_connection
 
     class Watched(sqlite3.Connection):
         def execute(self, query, *rest):
@@ -190,7 +190,7 @@ def _kill_at(location, fatal):
         finally:
             sqlite3.connect = connect
 
-    handles.opened = watching
+    handles.open_connection = watching
 
 
 def test_a_damaged_ledger_is_not_migrated(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from dperm import ApproxDP, PureDP
 from dperm.errors import DpermWarning, LedgerError, ParameterError
-from dperm.ledger import AccountFacts, Kind, Ledger, verify
+from dperm.ledger import AccountFacts, EntryKind, Ledger, verify
 from dperm.privacy import GDP, RDP, ZCDP
 
 LIMIT = PureDP(1.0, "replace_one")
@@ -61,8 +61,8 @@ def test_accounts_have_chains_of_their_own(open_at, location):
         open_at(LIMIT, account=name)
     lines = [Ledger(location, name).entries() for name in ("a", "b")]
     assert [[(line.account, line.seq, line.kind) for line in found] for found in lines] == [
-        [("a", 1, Kind.OPEN)],
-        [("b", 1, Kind.OPEN)],
+        [("a", 1, EntryKind.OPEN)],
+        [("b", 1, EntryKind.OPEN)],
     ]
 
 
@@ -74,13 +74,13 @@ def test_accounts_have_chains_of_their_own(open_at, location):
         ({"account": "a\0b"}, "account must be a line of text"),
         ({"account": "\ud800"}, "account must be a line of text"),
         ({"account": "x" * 201}, "account must be a line of text of at most 200 characters"),
-        ({"parents": "census"}, "parents must be a list of names"),
-        ({"parents": ["main"]}, "parents must be other accounts than"),
-        ({"parents": [3]}, "parents must be a list of names"),
+        ({"parents": "census"}, "parents must be a list of account names"),
+        ({"parents": ["main"]}, "parents must be accounts other than"),
+        ({"parents": [3]}, "parents must be a list of account names"),
         ({"approval": "yes"}, "approval must be True or False"),
         ({"blocks": 3}, "blocks divides the delta of an ApproxDP limit"),
         ({"composition": "advanced"}, "advanced"),
-        ({"files": ["no such file"]}, "files names 'no such file', and there is no such file"),
+        ({"files": ["no such file"]}, "files must be existing files, got 'no such file'"),
         ({"files": "data.csv"}, "files must be a list of paths"),
     ],
 )
@@ -94,8 +94,11 @@ def test_a_bad_declaration_makes_no_ledger(open_file, path, declared, said):
     ("limit", "said"),
     [
         (ApproxDP(1.0, 1e-6, "add_remove"), "blocks"),
-        (RDP([(2.0, 1.0), (4.0, 1.0)], "add_remove"), "one order, fixed when it is opened, got 2 of them"),
-        (PureDP(1e8, "add_remove"), "an account holds at most"),
+        (
+            RDP([(2.0, 1.0), (4.0, 1.0)], "add_remove"),
+            "one order in Renyi DP, .*, got 2 orders",
+        ),
+        (PureDP(1e8, "add_remove"), "limit must be at most epsilon=4,194,304"),
         ("three", "limit must be"),
     ],
 )
@@ -107,7 +110,7 @@ def test_a_limit_that_has_no_rule_makes_no_ledger(open_file, path, limit, said):
 
 def test_a_parent_has_to_be_there(open_at, location):
     open_at(LIMIT, account="a")
-    with pytest.raises(LedgerError, match="parents names 'elsewhere', and there is no such account"):
+    with pytest.raises(LedgerError, match="parents must be existing accounts, got 'elsewhere'"):
         open_at(LIMIT, account="b", parents=["a", "elsewhere"])
     assert Ledger(location).accounts() == ("a",)
 
@@ -140,3 +143,10 @@ def test_a_second_account_of_the_same_data_set_is_warned_about_unless_they_are_t
         open_at(PureDP(1.0, "add_remove"), account="b", dataset="census")
     open_at(PureDP(1.0, "add_remove"), account="c", dataset="census", parents=["a", "b"])
     open_at(PureDP(1.0, "add_remove"), account="d", dataset="another")
+
+
+def test_the_old_name_of_entry_kinds_still_works_with_a_warning():
+    import dperm.ledger
+
+    with pytest.warns(DeprecationWarning, match=r"dperm\.ledger\.entry\.EntryKind"):
+        assert dperm.ledger.Kind is EntryKind

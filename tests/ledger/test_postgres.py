@@ -9,7 +9,7 @@ from dperm import PureDP
 from dperm.accounting import Pure
 from dperm.accounting.budget import State
 from dperm.errors import LedgerError
-from dperm.ledger import Anchor, Entry, Ledger, memory, verify
+from dperm.ledger import Anchor, Entry, Ledger, transactions, verify
 from dperm.ledger.books import Meter
 from dperm.ledger.postgres import books as postgres_books
 from dperm.ledger.postgres import connections
@@ -53,7 +53,7 @@ def test_accounts_stand_in_the_order_in_which_they_were_opened(url):
     assert list(Ledger(url).accounts()) == names
     with pytest.raises(LedgerError, match="opened once"):
         opened(url, account="ant")
-    with pytest.raises(LedgerError, match="no such account"):
+    with pytest.raises(LedgerError, match="must be existing accounts"):
         opened(url, account="bee", parents=["wasp"])
     with pytest.raises(LedgerError, match="no account 'bee'"):
         Ledger(url, account="bee").reserve(HALF)
@@ -137,9 +137,9 @@ def test_a_reservation_that_the_server_forgot_is_not_closed_in_the_place_of_anot
     server = postgres.shared()
     server.run("ALTER TABLE dperm.entry DISABLE TRIGGER ALL; ALTER TABLE dperm.meter DISABLE TRIGGER ALL", url)
     server.run("DELETE FROM dperm.entry WHERE seq = 2; UPDATE dperm.meter SET spent = 0", url)
-    memory._last.clear()  # as in another process
+    transactions._last.clear()  # as in another process
     ledger.reserve(HALF)
-    memory._last.clear()
+    transactions._last.clear()
     with pytest.raises(LedgerError, match="older state"):
         lost.commit("sha256:x")
 

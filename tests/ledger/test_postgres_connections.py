@@ -14,10 +14,10 @@ import pytest
 from dperm import PureDP
 from dperm.accounting import Pure
 from dperm.errors import LedgerError
-from dperm.ledger import Kind, Ledger, verify
-from dperm.ledger.entry import following
+from dperm.ledger import EntryKind, Ledger, verify
+from dperm.ledger.entry import next_entry
 from dperm.ledger.postgres import PostgresStore, connections, grant_writers, transaction
-from dperm.ledger.transact import Interrupted
+from dperm.ledger.transactions import TransactionInterruptedError
 
 OPEN = {"dataset": "census 2026", "unit": "one person"}
 HALF = Pure(0.5, "replace_one")
@@ -40,7 +40,7 @@ def cut(url):
 
 
 def next_line(books):
-    return following("main", books.head("main"), Kind.APPROVE, request_id="b")
+    return next_entry("main", books.head("main"), EntryKind.APPROVE, request_id="b")
 
 
 class Cut:
@@ -88,7 +88,7 @@ def test_a_closing_cut_off_at_commit_is_written_once(ledger, monkeypatch, when, 
 @WHEN
 def test_what_cannot_be_asked_twice_says_that_it_is_not_known(ledger, monkeypatch, when):
     monkeypatch.setattr(transaction, "_commit", Cut(when))
-    with pytest.raises(Interrupted, match="not known"):
+    with pytest.raises(TransactionInterruptedError, match="not known"):
         ledger.approve("a", by="officer", reason="agreed")
     assert [entry.kind.value for entry in ledger.entries()][1:] == ["approve"] * (when == "after")
 
@@ -132,14 +132,17 @@ def test_a_question_that_is_cut_off_is_asked_again(ledger, monkeypatch, name):
 
 
 def test_a_question_that_is_cut_off_does_not_speak_of_changes(ledger):
-    with pytest.raises(Interrupted, match="Nothing was changed") as raised, PostgresStore(ledger.location).read():
+    with (
+        pytest.raises(TransactionInterruptedError, match="Nothing was changed") as raised,
+        PostgresStore(ledger.location).read(),
+    ):
         cut(ledger.location)
     assert "not known" not in str(raised.value)
 
 
 def test_a_transaction_cut_off_in_the_middle_changes_nothing(ledger):
     with (
-        pytest.raises(Interrupted, match="Nothing was changed"),
+        pytest.raises(TransactionInterruptedError, match="Nothing was changed"),
         PostgresStore(ledger.location).write(["main"]) as books,
     ):
         books.append(next_line(books))
@@ -233,8 +236,8 @@ with PostgresStore(sys.argv[1]).write(["main"]):
 
 BESIDE_A_THREAD = """
 import os, sys, threading
-from dperm.ledger import Kind
-from dperm.ledger.entry import following
+from dperm.ledger import EntryKind
+from dperm.ledger.entry import next_entry
 from dperm.ledger.postgres import PostgresStore
 
 inside, leave, failed = threading.Event(), threading.Event(), []
@@ -242,7 +245,7 @@ inside, leave, failed = threading.Event(), threading.Event(), []
 def write():
     try:
         with PostgresStore(sys.argv[1]).write(["main"]) as books:
-            books.append(following("main", books.head("main"), Kind.APPROVE, request_id="b"))
+            books.append(next_entry("main", books.head("main"), EntryKind.APPROVE, request_id="b"))
             inside.set()
             leave.wait()
     except BaseException as error:
@@ -288,7 +291,7 @@ def test_the_server_knows_who_is_connected(ledger):
 def test_a_server_that_was_never_reached_is_reported_at_once(monkeypatch):
     calls, connect = [], psycopg.connect
     monkeypatch.setattr(psycopg, "connect", lambda **given: calls.append(given) or connect(**given))
-    with pytest.raises(LedgerError, match="Is the server running") as raised:
+    with pytest.raises(LedgerError, match="Check that the server is running") as raised:
         Ledger("postgresql://127.0.0.1:1/census").reserve(HALF)
     assert (type(raised.value), len(calls)) == (LedgerError, 1)
 
@@ -342,7 +345,7 @@ def test_a_reason_that_quotes_the_password_is_not_given(monkeypatch):
         raise psycopg.OperationalError(f"cannot connect with {given['password']}")
 
     monkeypatch.setattr(psycopg, "connect", connect)
-    with pytest.raises(LedgerError, match="no reason is given") as raised:
+    with pytest.raises(LedgerError, match="no reason is shown") as raised:
         Ledger(URLS["refused"]).reserve(HALF)
     assert SECRET not in "".join(told(raised.value))
 

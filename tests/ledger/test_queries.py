@@ -31,7 +31,7 @@ def test_no_line_is_read_that_is_not_asked_for(open_file, path, name):
     ledger = open_file(PureDP(1.0, "add_remove"), account="census", parents=["above"])
     ledger.reserve(EVENT, request_id="old", facts={"seeded": True})
     said = []
-    with handles.borrowed(path) as handle:
+    with handles.borrow(path) as handle:
         handle.connection.set_trace_callback(said.append)
         ASKED[name](ledger)
         handle.connection.set_trace_callback(None)

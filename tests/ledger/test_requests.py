@@ -8,7 +8,7 @@ from dperm import Laplace, Pure, PureDP
 from dperm.accounting import charged
 from dperm.accounting.budget import Budget, Reservation, State
 from dperm.errors import BudgetError, DpermWarning, LedgerError, ParameterError
-from dperm.ledger import Kind, Ledger, verify
+from dperm.ledger import EntryKind, Ledger, verify
 
 ADD = "add_remove"
 QUARTER = Pure(0.25, ADD)
@@ -201,9 +201,9 @@ def test_a_reservation_knows_its_line_from_another_of_the_same_number(tmp_path):
         lambda: strange.receipt,
         lambda: strange.state,
     ):
-        with pytest.raises(LedgerError, match="is not the reservation that was made there"):
+        with pytest.raises(LedgerError, match="is not the reservation made there"):
             ask()
-    assert [line.kind for line in ledgers[0].entries()] == [Kind.OPEN, Kind.RESERVE]
+    assert [line.kind for line in ledgers[0].entries()] == [EntryKind.OPEN, EntryKind.RESERVE]
 
 
 def test_the_booking_of_one_request_is_the_one_among_all(open_at):

@@ -91,7 +91,7 @@ def test_balances_list_the_account_and_every_ancestor_once(open_at):
 def test_a_child_with_more_than_its_parent_has_left_is_warned_about(open_at):
     census = open_at(PureDP(1.0, ONE), account="census")
     census.reserve(Pure(0.5, ONE))
-    with pytest.warns(DpermWarning, match=r"'census' has PureDP\(epsilon=0.5.* left\. All of them cover a release of"):
+    with pytest.warns(DpermWarning, match=r"'census' has PureDP\(epsilon=0.5.* left\. All accounts together cover a"):
         open_at(PureDP(0.75, ONE), account="north", parents=["census"])
 
 

@@ -13,8 +13,8 @@ import pytest
 from dperm import ApproxDP, Gaussian, Laplace, Pure, PureDP
 from dperm.accounting.serialize import event_to_json
 from dperm.errors import LedgerError
-from dperm.ledger import Kind, Ledger, memory, verify
-from dperm.ledger.rows import row_of
+from dperm.ledger import EntryKind, Ledger, transactions, verify
+from dperm.ledger.entry import row_of
 from dperm.ledger.sqlite.books import SQLiteBooks
 
 ADD = "add_remove"
@@ -81,16 +81,16 @@ def test_a_whole_ledger_has_no_problems_and_is_summed_up(ledger, path):
         (f"DELETE FROM entry WHERE {NORTH} seq = 3", "line 4: lines before it are missing"),
         (f"DELETE FROM entry WHERE {NORTH} seq = 1", "line 2: lines before it are missing|was never opened"),
         ("DELETE FROM entry WHERE account = 'census'", "lines are missing between the first one"),
-        ("UPDATE meter SET spent = 0 WHERE account = 'north'", "what its meters show is not the sum of its lines"),
-        ("UPDATE meter SET capacity = 2 * capacity WHERE account = 'north'", "what its meters show is not the sum"),
-        ("DELETE FROM meter WHERE account = 'north'", "what its meters show is not the sum"),
+        ("UPDATE meter SET spent = 0 WHERE account = 'north'", "its meters are not the sums of its lines"),
+        ("UPDATE meter SET capacity = 2 * capacity WHERE account = 'north'", "its meters are not the sums"),
+        ("DELETE FROM meter WHERE account = 'north'", "its meters are not the sums"),
         (
             "INSERT INTO meter VALUES ('nobody', 'epsilon', 5, 0)",
-            "account 'nobody' has a line or a meter, and was never opened",
+            "account 'nobody' has a line or a meter, but was never opened",
         ),
-        ("UPDATE ledger SET fingerprint_key = public_key", "the keys of the ledger do not belong together"),
+        ("UPDATE ledger SET fingerprint_key = public_key", "the keys of the ledger do not match each other"),
         ("UPDATE ledger SET format = 3", "has format 3, and this version"),
-        ("UPDATE ledger SET format = 1", "are not the ones that a ledger is made with"),
+        ("UPDATE ledger SET format = 1", "differ from those of a new ledger"),
     ],
 )
 def test_what_was_changed_is_found(ledger, path, change, said):
@@ -104,15 +104,15 @@ def test_what_was_changed_is_found(ledger, path, change, said):
 
 def test_dropped_triggers_are_found(ledger, path):
     tampered(path, ("UPDATE meter SET name = name",), guards=False)
-    assert "the triggers that guard them, are not the ones that a ledger is made with" in problems(path)
+    assert "triggers differ from those of a new ledger" in problems(path)
 
 
 def test_an_account_without_its_meters_is_damaged_and_charges_nothing(ledger, path):
     tampered(path, ("DELETE FROM meter WHERE account = 'census'",))
     for ask in (lambda: ledger.check(Laplace(8.0)), lambda: Ledger(path, "census").spent):
-        with pytest.raises(LedgerError, match="account 'census' has other meters than its rule: the ledger is damaged"):
+        with pytest.raises(LedgerError, match="totals of account 'census' do not match its composition rule"):
             ask()
-    with pytest.raises(LedgerError, match="account 'census': what its meters show is not the sum of its lines"):
+    with pytest.raises(LedgerError, match="account 'census': its meters are not the sums of its lines"):
         ledger.reserve(Laplace(8.0))
     assert len(ledger.entries()) == 8
 
@@ -130,7 +130,7 @@ def test_a_removed_last_line_is_found_by_the_mark_and_by_an_anchor(ledger, path)
     assert "behind the mark" in problems(path)
     path.with_name(f"{path.name}.lock").unlink()
     assert verify(path, [ledger.anchor()]).ok
-    assert "beyond the last line: the ledger was put back to an older state" in problems(path, anchor)
+    assert "beyond the last line: the ledger was rolled back to an older state" in problems(path, anchor)
 
 
 def forge(path, number, **changes):
@@ -139,7 +139,7 @@ def forge(path, number, **changes):
         lines = list(SQLiteBooks(connection).entries("north"))
     previous, statements = lines[number - 2].hash, []
     for line in lines[number - 1 :]:
-        new = replace(line, previous=previous, **(changes if line.seq == number else {})).sealed()
+        new = replace(line, previous=previous, **(changes if line.seq == number else {})).with_hash()
         cost, body = row_of(new)[5:7]
         statements.append(
             (
@@ -156,7 +156,9 @@ def test_a_rewritten_chain_is_a_chain_and_the_anchor_knows_better(ledger, path):
     anchor = ledger.anchor()
     forge(path, 3, body={"digest": "sha256:other"})
     assert verify(path).ok, "whoever can write the file can rewrite it"
-    assert "another hash than the line: the ledger was put back, and went another way" in problems(path, anchor)
+    assert "another hash than the line: the ledger was rolled back and then continued differently" in problems(
+        path, anchor
+    )
 
 
 def test_a_price_that_was_not_paid_is_found_when_prices_are_worked_out(open_file, path):
@@ -166,7 +168,7 @@ def test_a_price_that_was_not_paid_is_found_when_prices_are_worked_out(open_file
     forge(path, 2, cost={"epsilon": 1}, meters={"epsilon": (capacity, 1)})
     tampered(path, ("UPDATE meter SET spent = 1 WHERE account = 'north'",))
     assert verify(path).ok
-    assert "line 2: its event costs more than was charged" in problems(path, prices=True)
+    assert "line 2: its event costs more than the charged amount" in problems(path, prices=True)
 
 
 @pytest.mark.parametrize("cost", [{"epsilon": -1}, {"rho": 1}, {}, {"epsilon": 0.5}, {"epsilon": True}])
@@ -191,9 +193,9 @@ def test_a_charge_above_for_something_else_does_not_count(ledger, path):
 def test_sums_and_promises_that_a_line_only_claims_are_found(ledger, path):
     capacity, spent = ledger.entries()[2].meters["epsilon"]
     forge(path, 3, meters={"epsilon": (capacity, spent - 1)})
-    assert "line 3: the sums that it names are not those of the lines up to it" in problems(path)
+    assert "line 3: its totals are not the sums of the lines up to it" in problems(path)
     forge(path, 6, body={**ledger.entries()[5].body, "promise": {"kind": "PureDP", "epsilon": 1.0, "adjacency": ADD}})
-    assert "line 6: the promise that it names is not the largest limit so far" in problems(path)
+    assert "line 6: its promise is not the largest limit so far" in problems(path)
 
 
 def test_a_charge_without_approval_is_found(open_file, path):
@@ -208,13 +210,13 @@ def test_a_charge_without_approval_is_found(open_file, path):
 
 def test_more_than_the_limit_is_found(ledger, path):
     forge(path, 2, cost={"epsilon": 3 * 2**ledger.account_facts.exponent})
-    assert "line 2: more is spent than the limit" in problems(path)
+    assert "line 2: the spent amount exceeds the limit" in problems(path)
 
 
 def test_a_limit_below_what_was_spent_is_found(ledger, path):
     limit = {"kind": "PureDP", "epsilon": 0.125, "adjacency": ADD}
     forge(path, 6, body={**ledger.entries()[5].body, "limit": limit})
-    assert "line 6: the limit is below what was spent" in problems(path)
+    assert "line 6: the limit is below the spent amount" in problems(path)
 
 
 def test_an_older_copy_with_its_log_is_whole_and_the_anchor_knows_better(ledger, path, tmp_path):
@@ -225,7 +227,7 @@ def test_an_older_copy_with_its_log_is_whole_and_the_anchor_knows_better(ledger,
         connection.backup(copy)
     ledger.reserve(Laplace(8.0)).commit("sha256:3")
     assert verify(old).ok
-    assert "beyond the last line: the ledger was put back" in problems(old, ledger.anchor())
+    assert "beyond the last line: the ledger was rolled back" in problems(old, ledger.anchor())
     shutil.copy(path.with_name(f"{path.name}.lock"), old.with_name(f"{old.name}.lock"))
     assert "behind the mark beside it" in problems(old)
 
@@ -236,7 +238,7 @@ def test_a_fork_is_found_by_the_anchors_of_either_branch(ledger, path, tmp_path)
         connection.backup(copy)
     ledger.reserve(Laplace(8.0)).commit("sha256:3")
     other = Ledger(twin, "north")
-    memory._last.clear()  # as in another process
+    transactions._last.clear()  # as in another process
     other.reserve(Laplace(8.0)).commit("sha256:4")
     assert verify(path).ok
     assert verify(twin).ok
@@ -255,4 +257,4 @@ def test_the_filter_of_many_small_releases_is_replayed_too(open_at, location):
     for _ in range(3):
         ledger.reserve(Gaussian(50.0)).commit("sha256:1")
     assert verify(location, [ledger.anchor()], prices=True).ok
-    assert [line.kind for line in ledger.entries()[:2]] == [Kind.OPEN, Kind.RESERVE]
+    assert [line.kind for line in ledger.entries()[:2]] == [EntryKind.OPEN, EntryKind.RESERVE]

@@ -349,7 +349,7 @@ def test_extreme_ratios_other_selections_and_probabilities_are_refused():
 
 def test_monotone_scores_are_accepted_under_add_remove_only():
     """T8: under replace-one scores that grow with every record move both ways."""
-    with pytest.raises(AdjacencyError, match="monotone=True needs a goal"):
+    with pytest.raises(AdjacencyError, match="monotone=True requires a goal"):
         ExponentialMechanism.calibrate(1.0, PureDP(1.0, ONE), candidates=3, monotone=True)
 
 

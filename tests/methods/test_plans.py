@@ -13,7 +13,7 @@ from dperm.accounting import MemoryBudget, account, event_to_json
 from dperm.accounting.event import Event
 from dperm.erm.losses import Hinge, HuberHinge, Logistic, SmoothedHinge
 from dperm.erm.rounding import attainable_tolerance
-from dperm.mechanisms.run import Facts
+from dperm.mechanisms.run import ReleaseFacts
 from dperm.methods import GradientPerturbation, Method, ObjectivePerturbation, OutputPerturbation, choose
 from dperm.methods.plan import MOST_ROWS, row_limit, solver_tolerance
 from dperm.sensitivity.objective import OUTPUT_SHARE
@@ -52,7 +52,7 @@ def test_a_plan_says_all_before_data_are_read_and_a_budget_of_the_goal_covers_it
     plan = method.plan(given, goal)
     assert isinstance(method, Method)
     assert isinstance(plan.event, Event)
-    assert isinstance(plan.facts, Facts)
+    assert isinstance(plan.facts, ReleaseFacts)
     assert plan.goal == plan.facts.goal == goal
     assert plan.why
     assert all(str(reason).endswith(".") for reason in plan.why)

@@ -27,8 +27,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 import dperm.ledger
 from dperm import GDP, ApproxDP, Laplace, Pure, PureDP
 from dperm.errors import BudgetError, DpermError, LedgerError, ParameterError, SupersededError
-from dperm.ledger import memory, stores
-from dperm.ledger.rows import row_of
+from dperm.ledger import stores, transactions
+from dperm.ledger.entry import row_of
 from dperm.ledger.sqlite import handles, tables
 from dperm.privacy.guarantee import guarantee_as_dict
 
@@ -212,13 +212,13 @@ def a_spliced_chain_is_seen(module):
 
 
 def the_hash_depends_on_the_line_before(module):
-    first = module.following("a", None, module.Kind.OPEN)
-    twin = replace(first, at="2020").sealed()
-    lines = [module.following("a", head, module.Kind.BURN, about=1) for head in (first, twin)]
-    same = [replace(line, at="2020").sealed().hash for line in lines]
+    first = module.next_entry("a", None, module.EntryKind.OPEN)
+    twin = replace(first, at="2020").with_hash()
+    lines = [module.next_entry("a", head, module.EntryKind.BURN, about=1) for head in (first, twin)]
+    same = [replace(line, at="2020").with_hash().hash for line in lines]
     assert same[0] != same[1]
     changes = ({"cost": {"x": 1}}, {"body": {"x": 1}}, {"meters": {"x": (1, 1)}}, {"about": 3})
-    assert len({first.hash, *(replace(first, **change).sealed().hash for change in changes)}) == 5
+    assert len({first.hash, *(replace(first, **change).with_hash().hash for change in changes)}) == 5
 
 
 def anchors_see_what_is_gone(module):
@@ -234,7 +234,7 @@ def anchors_see_what_is_gone(module):
             assert not dperm.ledger.verify(path, [replace(anchor, **change)]).ok
         assert not dperm.ledger.verify(path.with_name("old"), [anchor]).ok
         handles.forget(path.with_name("old"))
-        memory._last.clear()
+        transactions._last.clear()
         dperm.ledger.Ledger(path.with_name("old")).reserve(QUARTER)
         assert not dperm.ledger.verify(path.with_name("old"), [anchor]).ok
         own = Ed25519PrivateKey.generate()
@@ -248,7 +248,7 @@ def a_cheated_price_is_seen(module):
         ledger.reserve(Laplace(4.0))
         line = ledger.entries()[1]
         claimed = {"epsilon": (line.meters["epsilon"][0], 1)}
-        line = replace(line, cost={"epsilon": 1}, meters=claimed).sealed()
+        line = replace(line, cost={"epsilon": 1}, meters=claimed).with_hash()
         path.with_name(f"{path.name}.lock").unlink()
         cost, body = row_of(line)[5:7]
         change = f"UPDATE entry SET cost = '{cost}', body = '{body}', hash = '{line.hash}' WHERE seq = 2"
@@ -275,7 +275,7 @@ def an_older_copy_is_refused(module):
 def a_line_is_synced(module):
     with in_place(module) as path:
         opened(path)
-        with module.borrowed(path) as handle:
+        with module.borrow(path) as handle:
             assert handle.connection.execute("PRAGMA synchronous").fetchone() == (2,)
         module.forget(path)
 
@@ -305,7 +305,7 @@ def a_failed_change_is_undone(module):
         ledger = opened(path)
         with suppress(RuntimeError), stores.store_of(ledger.location).write(["main"]) as books:
             head = books.head("main")
-            books.append(dperm.ledger.entry.following("main", head, dperm.ledger.Kind.BURN))
+            books.append(dperm.ledger.entry.next_entry("main", head, dperm.ledger.EntryKind.BURN))
             raise RuntimeError
         assert len(ledger.entries()) == 1
         assert refused(ledger.reserve, QUARTER) is None
@@ -352,7 +352,7 @@ def a_mark_goes_where_it_belongs(module):
         victim.write_text("mine")
         path.with_name(f"{path.name}.lock").symlink_to(victim)
         with suppress(LedgerError), module.exclusive(path) as lock:
-            lock.write(module.Mark(1, "0" * 64, "0" * 64))
+            lock.write(module.LedgerMark(1, "0" * 64, "0" * 64))
         assert victim.read_text() == "mine"
 
 
@@ -376,7 +376,7 @@ def a_line_is_written_after_what_it_says(module):
         with suppress(LedgerError), stores.store_of(ledger.location).write(["main"]) as books:
             books.set_meter("main", "epsilon", replace(books.meters("main")["epsilon"], capacity=2**60))
             bookkeeping = sys.modules["dperm.ledger.reservation"].bookkeeping
-            bookkeeping.close(books, reservation.places[0], dperm.ledger.Kind.BURN, {"reason": "r"})
+            bookkeeping.close(books, reservation.places[0], dperm.ledger.EntryKind.BURN, {"reason": "r"})
             raise AssertionError("the meters are not those of the line before")
 
 
@@ -385,7 +385,7 @@ def accounts_stand_as_the_mark_says(module):
         for name in ("a", "b"):
             opened(path, account=name).reserve(QUARTER)
         handles.forget(path)
-        memory._last.clear()
+        transactions._last.clear()
         old = ["DELETE FROM entry WHERE account = 'a' AND seq = 2", "UPDATE meter SET spent = 0 WHERE account = 'a'"]
         tampered(path, *old)
         assert isinstance(refused(dperm.ledger.Ledger(path, "a").reserve, QUARTER), LedgerError)
@@ -406,9 +406,9 @@ def receipts_are_signed_word_for_word(module):
         assert module.receipt_is_signed(receipt)
         for change in ({"unit": "one visit"}, {"spent": {"epsilon": 0.0}}, {"signature": "00" * 64}):
             assert not module.receipt_is_signed({**receipt, **change})
-        strange = module.Identity.fresh()
+        strange = module.Identity.generate()
         posing = {name: value for name, value in receipt.items() if name != "receipt_signature"}
-        assert not module.receipt_is_signed(strange.signed({**posing, "public_key": strange.public_key}))
+        assert not module.receipt_is_signed(strange.sign_receipt({**posing, "public_key": strange.public_key}))
 
 
 def facts_are_small(module):
@@ -423,8 +423,8 @@ def facts_are_small(module):
 def nobody_waits_for_himself(module):
     with in_place(module) as path:
         opened(path)
-        with module.alone(path):
-            assert isinstance(refused(lambda: module.alone(path).__enter__()), LedgerError)
+        with module.exclusive_use(path):
+            assert isinstance(refused(lambda: module.exclusive_use(path).__enter__()), LedgerError)
 
 
 def a_charge_above_is_of_the_same_request(module):
@@ -433,7 +433,7 @@ def a_charge_above_is_of_the_same_request(module):
         parent = opened(path, account="census")
         opened(path, account="north", parents=["census"]).reserve(QUARTER, request_id="a")
         line = parent.entries()[-1]
-        new = replace(line, body={**line.body, "token": "0" * 32}).sealed()
+        new = replace(line, body={**line.body, "token": "0" * 32}).with_hash()
         path.with_name(f"{path.name}.lock").unlink()
         where = "WHERE account = 'census' AND seq = 2"
         tampered(path, f"UPDATE entry SET body = '{row_of(new)[6]}', hash = '{new.hash}' {where}")
@@ -460,7 +460,9 @@ def the_last_holder_alone_draws(module):
         with stores.store_of(ledger.location).write(["main"]) as books:
             body = {"holder": "x", "draws": 3}
             books.append(
-                dperm.ledger.entry.following("main", books.head("main"), dperm.ledger.Kind.LEASE, about=2, body=body)
+                dperm.ledger.entry.next_entry(
+                    "main", books.head("main"), dperm.ledger.EntryKind.LEASE, about=2, body=body
+                )
             )
         assert not dperm.ledger.verify(path).ok
 
@@ -501,9 +503,9 @@ MUTANTS = {
         ("sqlite.books", "json.dumps([heads, meters.fetchall()])", "json.dumps([])"),
     ],
     a_process_knows_what_it_wrote: [
-        ("memory", "        _require_known_lines(books, ledger, names)\n", ""),
-        ("memory", "or line.hash != known.hash", "and False"),
-        ("transact", "changing(store, names)", "store.write(names)"),
+        ("transactions", "        _require_known_lines(books, ledger, names)\n", ""),
+        ("transactions", "or line.hash != known.hash", "and False"),
+        ("transactions", "checked_write(store, names)", "store.write(names)"),
     ],
     receipts_are_signed_word_for_word: [
         ("anchor", "not isinstance(signature, str) or not anchor.is_signed", "not isinstance(signature, str)"),
@@ -523,7 +525,7 @@ MUTANTS = {
             "LedgerReservation(self.location, places, asked, repeated, asked)",
         ),
     ],
-    old_formats_are_not_charged: [("memory", "        require_current(books)\n", "")],
+    old_formats_are_not_charged: [("transactions", "        require_current(books)\n", "")],
     facts_are_small: [
         ("ledger", "if len(text) > LONGEST_FACTS or not", "if not"),
         ("ledger", "LONGEST_FACTS or not _is_flat(found, DEEPEST):", "LONGEST_FACTS:"),
@@ -553,7 +555,7 @@ MUTANTS = {
     ],
     closings_are_final: [
         ("bookkeeping", "if closed.kind is not kind or (", "if False and ("),
-        ("bookkeeping", "(kind is Kind.COMMIT and dict(closed.body) != dict(body))", "False"),
+        ("bookkeeping", "(kind is EntryKind.COMMIT and dict(closed.body) != dict(body))", "False"),
     ],
     a_reservation_is_its_own_line: [("bookkeeping", "if line is None or line.hash != place.hash:", "if line is None:")],
     parents_pay_too: [
@@ -564,7 +566,7 @@ MUTANTS = {
             "    for charge in charges:\n        require_approval",
             "    for charge in charges[:1]:\n        require_approval",
         ),
-        ("declared", 'if "/" in line_of_text(name, value):', "if not line_of_text(name, value):"),
+        ("account_facts", 'if "/" in line_of_text(name, value):', "if not line_of_text(name, value):"),
         ("bookkeeping", "if facts.unit != parent.unit:", "if False:"),
     ],
     approvals_are_asked_for: [
@@ -580,9 +582,9 @@ MUTANTS = {
         ("bookkeeping", "if capacity < meters[name].spent]", "if False]"),
         ("bookkeeping", "Meter(capacity, meters[name].spent)", "Meter(capacity, 0)"),
         ("bookkeeping", '"promise": guarantee_as_dict(facts.promise)', '"promise": guarantee_as_dict(facts.limit)'),
-        ("declared", "return replace(changed, promised=self.promise) if larger else changed", "return changed"),
+        ("account_facts", "return replace(changed, promised=self.promise) if larger else changed", "return changed"),
         ("reservation", "{} if facts.promised is None else", "{} if True else"),
-        ("declared", " or _delta(limit) != _delta(self.limit)", ""),
+        ("account_facts", " or _delta(limit) != _delta(self.limit)", ""),
     ],
     verify_sees_what_was_changed: [
         ("replay", "if entry.hash != entry.content_hash:", "if False:"),
@@ -611,10 +613,10 @@ MUTANTS = {
     an_older_copy_is_refused: [
         ("sqlite.store", "if mark is not None and not books.holds(mark):", "if False:"),
         ("sqlite.store", "                    lock.write(last)", "                    pass"),
-        ("sqlite.store", "                self._require_new(mark_of(self.path))\n", "                pass\n"),
+        ("sqlite.store", "                self._require_new(read_mark(self.path))\n", "                pass\n"),
     ],
     a_line_is_synced: [("sqlite.handles", "synchronous = FULL", "synchronous = NORMAL")],
-    other_databases_are_left_alone: [("sqlite.handles", 'if "ledger" not in names(connection):', "if False:")],
+    other_databases_are_left_alone: [("sqlite.handles", 'if "ledger" not in schema_names(connection):', "if False:")],
     a_writer_holds_the_database_from_its_first_line: [
         ("sqlite.store", '_transaction(handle, "IMMEDIATE")', '_transaction(handle, "DEFERRED")')
     ],

@@ -20,7 +20,7 @@ from scipy.special import chdtrc, kolmogorov, ndtr, ndtri
 
 from dperm.noise import NotPrivateBits
 from dperm.noise.bits import Stream
-from dperm.noise.rounded import discrete_laplace, rounded_gaussian, rounded_laplace
+from dperm.noise.integer_noise import discrete_laplace, rounded_gaussian, rounded_laplace
 
 LEVEL = 1e-4
 LEAST_EXPECTED = 20

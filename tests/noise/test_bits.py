@@ -20,7 +20,7 @@ from dperm.accounting import MemoryBudget
 from dperm.errors import NotPrivateWarning, ParameterError
 from dperm.mechanisms import GaussianMechanism
 from dperm.noise import Bits, NotPrivateBits, SystemBits, bits
-from dperm.noise.bits import SystemStream, cipher_under, integer, keystream
+from dperm.noise.bits import SystemStream, aes_ctr_cipher, integer, keystream
 
 pytestmark = unpredictable(1e-12)  # 6,000 words have a pair in common with that probability
 
@@ -56,13 +56,13 @@ def no_randomness(size):
 
 
 def test_the_keystream_is_that_of_the_standard():
-    assert keystream(cipher_under(KEY, COUNTER), 8).astype("<u8").tobytes() == KEYSTREAM
+    assert keystream(aes_ctr_cipher(KEY, COUNTER), 8).astype("<u8").tobytes() == KEYSTREAM
 
 
 def test_the_keystream_goes_on_where_it_stopped():
     """Also in the middle of a block of the cipher, and beyond what is encrypted at a time."""
-    whole = keystream(cipher_under(KEY, COUNTER), 100_000)
-    cipher = cipher_under(KEY, COUNTER)
+    whole = keystream(aes_ctr_cipher(KEY, COUNTER), 100_000)
+    cipher = aes_ctr_cipher(KEY, COUNTER)
     parts = [keystream(cipher, count) for count in (1, 0, 3, 32_768, 32_769, 1, 34_458)]
     assert (np.concatenate(parts) == whole).all()
 

@@ -231,7 +231,7 @@ def test_counts_that_make_no_sense_are_refused_without_a_word_about_them(counts,
 
 @pytest.mark.parametrize("costs", [np.empty(0), np.array([1.0, np.nan]), np.array([1.0, np.inf]), np.ones((2, 2))])
 def test_costs_that_make_no_sense_are_refused_without_a_word_about_them(costs, stream):
-    with pytest.raises(ParameterError, match=r"^costs must be a one-dimensional array of finite doubles"):
+    with pytest.raises(ParameterError, match=r"^costs must be a non-empty one-dimensional array of finite doubles"):
         exponential_choice(costs, 1.0, stream)
 
 
@@ -278,7 +278,7 @@ def test_an_exponential_coin_is_decided_on_either_side_of_its_probability(x, aro
 
 
 def test_costs_below_the_least_are_refused(stream):
-    with pytest.raises(ParameterError, match="costs must not lie below the least one"):
+    with pytest.raises(ParameterError, match="costs must not be below the least cost"):
         exponential_coins(np.array([-1.0, 2.0]), 1.0, stream)
 
 

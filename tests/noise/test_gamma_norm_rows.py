@@ -8,8 +8,7 @@ from scipy import stats
 
 from dperm.errors import ParameterError
 from dperm.noise import NotPrivateBits
-from dperm.noise.gamma_norm import gamma_norm
-from dperm.noise.gamma_norm_rows import gamma_norm_rows
+from dperm.noise.gamma_norm import gamma_norm, gamma_norm_rows
 
 SCALE = 2.0**40
 LEVEL = 1e-4

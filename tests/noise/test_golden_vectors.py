@@ -12,10 +12,10 @@ import hashlib
 import numpy as np
 import pytest
 
-from dperm.noise import NotPrivateBits, rounded
-from dperm.noise.floating import floating_gaussian
+from dperm.noise import NotPrivateBits, integer_noise
 from dperm.noise.gamma_norm import gamma_norm
-from dperm.noise.rounded import rounded_gaussian, rounded_laplace
+from dperm.noise.integer_noise import rounded_gaussian, rounded_laplace
+from dperm.noise.single_precision import floating_gaussian
 
 WORDS = [[0x905763373EFF5D52, 0xFD776E756A70E0F6], [0x52BE5BA2440F0BE6, 0x36CB20F176186036]]
 INTEGERS = {
@@ -119,7 +119,7 @@ def test_the_bits_of_seed_0_are_these():
 
 @pytest.mark.parametrize(("name", "scale"), INTEGERS)
 def test_the_integers_of_seed_0_are_these(name, scale):
-    values = getattr(rounded, name)(scale, 10_000, stream())
+    values = getattr(integer_noise, name)(scale, 10_000, stream())
     assert (values[:8].tolist(), digest(values)) == INTEGERS[name, scale]
 
 

@@ -29,7 +29,7 @@ from dperm.noise import bits
 MOST = 1e-6
 """Largest probability that ``make test`` fails by chance."""
 NAME = "unpredictable"
-_URANDOM, _REKEY = os.urandom, bits._OwnKey.rekey
+_URANDOM, _REKEY = os.urandom, bits._ThreadKey.rekey
 
 
 def unpredictable(level: float, checks: int = 1) -> pytest.MarkDecorator:
@@ -73,29 +73,29 @@ def reproducible(name: str) -> Iterator[None]:
     _seed_generators(int.from_bytes(seed[:4], "big"))
     counter = itertools.count()
 
-    def rekey(own: bits._OwnKey) -> None:
+    def rekey(own: bits._ThreadKey) -> None:
         if os.urandom is not _URANDOM or bits.this_process() != here:
             return _REKEY(own)
         own.process, own.read = here, 0
         key = hashlib.sha512(seed + str(next(counter)).encode()).digest()
-        own.cipher = bits.cipher_under(key[: bits.KEY_BYTES], key[-bits.COUNTER_BYTES :])
+        own.cipher = bits.aes_ctr_cipher(key[: bits.KEY_BYTES], key[-bits.COUNTER_BYTES :])
 
-    here, before = bits.this_process(), bits._OwnKey.rekey
-    bits._OwnKey.rekey = rekey
+    here, before = bits.this_process(), bits._ThreadKey.rekey
+    bits._ThreadKey.rekey = rekey
     try:
         yield
     finally:
-        bits._OwnKey.rekey = before
+        bits._ThreadKey.rekey = before
 
 
 @contextmanager
 def system_bits() -> Iterator[None]:
     """A block in which `SystemBits` draws from the operating system."""
-    before, bits._OwnKey.rekey = bits._OwnKey.rekey, _REKEY
+    before, bits._ThreadKey.rekey = bits._ThreadKey.rekey, _REKEY
     try:
         yield
     finally:
-        bits._OwnKey.rekey = before
+        bits._ThreadKey.rekey = before
 
 
 def _seed_generators(seed: int) -> None:

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from dperm.accounting import Pure
 from dperm.errors import BudgetError
-from dperm.ledger import Anchor, Ledger, transact, verify
+from dperm.ledger import Anchor, Ledger, transactions, verify
 
 COST = 2.0**-9
 
@@ -123,7 +123,7 @@ def hire(clients: Clients, worker: int) -> int:
 def main(location: str, folder: str, *counts: str) -> int:
     """Run all clients, kill some, and return whether one failed."""
     workers, requests, kills = map(int, counts)
-    transact.PATIENCE = 240.0  # a crashed server takes its time on a busy machine
+    transactions.PATIENCE = 240.0  # a crashed server takes its time on a busy machine
     Ledger(location).accounts()  # a client that never saw the server would not wait for it
     clients, failed, chance = Clients(location, folder, workers, requests), 0, random.Random(7)
     living = {hire(clients, worker): worker for worker in range(workers)}

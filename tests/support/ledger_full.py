@@ -18,7 +18,7 @@ from ledger_reader import Released, audited, digest_of, read_books
 from dperm import PureDP
 from dperm.accounting import Pure
 from dperm.errors import LedgerError
-from dperm.ledger import Anchor, Ledger, memory, verify
+from dperm.ledger import Anchor, Ledger, transactions, verify
 from dperm.ledger.sqlite import handles
 
 LIMIT, EPSILON, REQUESTS, TRIES_AFTER = 64.0, 2.0**-10, 40, 3
@@ -55,7 +55,7 @@ def _sizes(grown: list[Path], points: int, generator: random.Random) -> Iterator
 
 
 def _point(path: Path, size: int, found: dict[str, Any]) -> None:
-    memory._last.clear()  # every point is a copy of one ledger, and this process is to believe in it
+    transactions._last.clear()  # every point is a copy of one ledger, and this process is to believe in it
     ledger = Ledger(str(path))
     anchor = ledger.anchor()
     handles.forget(path)

@@ -45,7 +45,7 @@ def _killed_at(step: int, path: Path) -> bool:
 
 
 def _count_down(steps: int) -> None:
-    left, opened = [steps], handles.opened
+    left, opened = [steps], handles.open_connection
 
     def trace(_: str) -> None:
         left[0] -= 1
@@ -57,7 +57,7 @@ def _count_down(steps: int) -> None:
         connection.set_trace_callback(trace)
         return connection
 
-    handles.opened = traced
+    handles.open_connection = traced
 
 
 def _open_again(path: Path, found: dict[str, Any]) -> None:

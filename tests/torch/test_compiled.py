@@ -14,8 +14,7 @@ from torch.nn import functional
 from dperm.errors import AssumptionError, ParameterError
 from dperm.noise import SystemBits
 from dperm.noise.bits import Words
-from dperm.noise.floating import floating_gaussian
-from dperm.noise.pool import FloatingPool
+from dperm.noise.single_precision import FloatingPool, floating_gaussian
 from dperm.torch.compiled import CompiledNoise, CompiledStep, CompiledSum, steps
 from dperm.torch.compiled.noise import pairs_of
 from dperm.torch.gradients.per_example import PerExampleGradients

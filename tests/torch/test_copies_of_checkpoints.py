@@ -15,7 +15,7 @@ from dperm import ApproxDP
 from dperm.accounting.budget import State
 from dperm.accounting.memory_budget import MemoryBudget
 from dperm.errors import BudgetError, LedgerError, SupersededError
-from dperm.ledger import Kind, Ledger, verify
+from dperm.ledger import EntryKind, Ledger, verify
 from dperm.torch import lease
 from dperm.torch.lease import DrawLease
 
@@ -203,7 +203,7 @@ def test_a_run_without_checkpoints_leases_nothing(tmp_path):
     ledger, model = Ledger.open(tmp_path / "train.ledger", LIMIT, blocks=5, dataset="made up"), model_of()
     with attached(plan(), model, ledger=ledger) as private:
         walk(private, model)
-    assert [entry.kind for entry in ledger.entries()] == [Kind.OPEN, Kind.RESERVE, Kind.COMMIT]
+    assert [entry.kind for entry in ledger.entries()] == [EntryKind.OPEN, EntryKind.RESERVE, EntryKind.COMMIT]
 
 
 def test_leases_are_few_and_cover_every_draw(ledger, tmp_path):
@@ -212,7 +212,7 @@ def test_leases_are_few_and_cover_every_draw(ledger, tmp_path):
         private.save(tmp_path / "run.pt")
         for x, y in private:
             private.step(loss_of(model, x, y))
-            leased = [entry.body["draws"] for entry in ledger.entries() if entry.kind is Kind.LEASE]
+            leased = [entry.body["draws"] for entry in ledger.entries() if entry.kind is EntryKind.LEASE]
             assert leased[-1] >= private.update.draws
     assert 4 <= len(leased) <= 64 and leased == sorted(leased) and leased[-1] == STEPS
 

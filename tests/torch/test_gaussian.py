@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Normals by torch: the law and the words of `dperm.noise.floating`."""
+"""Normals by torch: the law and the words of `dperm.noise.single_precision`."""
 
 import numpy as np
 import pytest
 
-from dperm.noise.floating import floating_gaussian
 from dperm.noise.simulation import NotPrivateBits
+from dperm.noise.single_precision import floating_gaussian
 from dperm.torch import gaussian
 from dperm.torch.gaussian import floating_pool, torch_gaussian
 

@@ -1,14 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The budget that outlives a process: accounts in a file or a database, charged before every release.
+"""Ledger: persistent budget accounts in a file or a database, charged before every release.
 
-`Ledger` is a `dperm.accounting.budget.Budget`: estimators and mechanisms take it as they take a budget in memory.
+`Ledger` implements `dperm.accounting.budget.Budget`: estimators and mechanisms accept it like a budget in memory.
 """
 
+from dperm.deprecation import deprecated_names
+from dperm.ledger.account_facts import AccountFacts
 from dperm.ledger.anchor import Anchor, receipt_is_signed
 from dperm.ledger.balance import Balance
-from dperm.ledger.declared import AccountFacts
-from dperm.ledger.entry import Entry, Kind
+from dperm.ledger.entry import Entry, EntryKind
 from dperm.ledger.ledger import Ledger
 from dperm.ledger.migration import Migration, migrate
 from dperm.ledger.reservation import Booking, LedgerReservation
@@ -20,7 +21,7 @@ __all__ = [
     "Balance",
     "Booking",
     "Entry",
-    "Kind",
+    "EntryKind",
     "Ledger",
     "LedgerReservation",
     "Migration",
@@ -29,3 +30,5 @@ __all__ = [
     "receipt_is_signed",
     "verify",
 ]
+
+__getattr__ = deprecated_names(__name__, {"Kind": "dperm.ledger.entry:EntryKind"})

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Anchors: a signed word of the ledger about its last line, carried by every artefact.
+"""Ledger identity: signing keys, signed anchors of the last line, and keyed file fingerprints.
 
-A chain of hashes shows that a line was changed, but not that the last lines are gone: an older copy of the file is a
-valid chain too. Whoever holds an anchor can tell, since the ledger signed that it had been further.
+A hash chain detects changed lines, but not missing last lines: an older copy of the file is a valid chain too. An
+anchor detects the rollback, because the ledger signed a later line.
 """
 
 import hashlib
@@ -12,44 +12,44 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import asdict, astuple, dataclass, fields, replace
-from typing import Any
+from typing import Any, final
 
 from dperm.errors import LedgerError, ParameterError
 from dperm.ledger.entry import Entry
 
 RECEIPT_SIGNATURE = "receipt_signature"
-"""The key of a receipt under which stands the signature of all others."""
+"""Key of a receipt's signature; it covers all other keys."""
 _KEY = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
 class Identity:
-    """Who a ledger is: its keys, and the id that follows from the public one. The keys of writers, not for others."""
+    """Keys of a ledger, and its id derived from the public key. Only writers may read them."""
 
     public_key: str
     signing_key: str
     fingerprint_key: str
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be a key, since it was damaged where it is kept."""
+        """Raise LedgerError for damaged keys."""
         if not all(isinstance(key, str) and _KEY.fullmatch(key) for key in astuple(self)):
-            raise LedgerError("the keys of the ledger are damaged. Put a whole copy back, and verify it.")
+            raise LedgerError("the keys of the ledger are damaged.", remedy="Restore an intact copy, and verify it.")
 
     @property
     def id(self) -> str:
-        """The id of the ledger: no other key pair gives it."""
+        """Id of the ledger, unique to its key pair."""
         return id_of(self.public_key)
 
     @classmethod
-    def fresh(cls) -> "Identity":
-        """New keys from the operating system."""
+    def generate(cls) -> "Identity":
+        """Return new keys from the operating system's randomness."""
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
         return cls._of(Ed25519PrivateKey.generate().private_bytes_raw().hex())
 
     @property
     def is_whole(self) -> bool:
-        """Whether the keys belong together: all follow from the one that signs."""
+        """Whether all keys follow from the signing key."""
         try:
             return self == self._of(self.signing_key)
         except ValueError:
@@ -64,12 +64,12 @@ class Identity:
         return cls(key.public_key().public_bytes_raw().hex(), signing_key, fingerprint_key)
 
     def anchor(self, entry: Entry) -> "Anchor":
-        """The signed word that ``entry`` is in the books."""
+        """Return a signed anchor of ``entry``."""
         plain = Anchor(self.id, entry.account, entry.seq, entry.hash, self.public_key, "")
         return replace(plain, signature=self._sign(plain.message))
 
-    def signed(self, receipt: Mapping[str, object]) -> dict[str, object]:
-        """A receipt with a signature of all that it says (`receipt_is_signed`)."""
+    def sign_receipt(self, receipt: Mapping[str, object]) -> dict[str, object]:
+        """Return a receipt with a signature over all its fields (`receipt_is_signed`)."""
         return {**receipt, RECEIPT_SIGNATURE: self._sign(_message(receipt))}
 
     def _sign(self, message: bytes) -> str:
@@ -80,14 +80,14 @@ class Identity:
 
 @dataclass(frozen=True)
 class Anchor:
-    """That the ledger had, in this account, a line of this number with this hash.
+    """Signed statement that an account of the ledger contained a line with this number and hash.
 
     Attributes
     ----------
     ledger
-        The id of the ledger, a hash of its public key.
+        Id of the ledger, a hash of its public key.
     account, seq, hash
-        The line.
+        Account, number and hash of the line.
     public_key, signature
         Ed25519, in hexadecimal.
     """
@@ -101,74 +101,74 @@ class Anchor:
 
     @property
     def message(self) -> bytes:
-        """What is signed."""
+        """Signed content of the anchor, as bytes."""
         return json.dumps(["dperm anchor", self.ledger, self.account, self.seq, self.hash]).encode()
 
     @property
     def is_signed(self) -> bool:
-        """Whether the signature is that of the ledger with this id."""
+        """Whether the signature is valid and made by the ledger with this id."""
         return _is_signed(self.message, self.public_key, self.signature) and id_of(self.public_key) == self.ledger
 
     def to_json(self) -> str:
-        """One line of JSON."""
+        """Return one line of JSON."""
         return json.dumps(asdict(self), sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> "Anchor":
-        """What ``to_json`` wrote.
+        """Read an anchor written by ``to_json``.
 
         Raises
         ------
         LedgerError
-            If it is something else.
+            If the text is not an anchor.
         """
         try:
             data = json.loads(text)
         except ValueError:
-            raise LedgerError("an anchor is a JSON object, and this is not JSON.") from None
+            raise LedgerError("an anchor must be a JSON object, and this text is not JSON.") from None
         return cls.from_receipt(data)
 
     @classmethod
     def from_receipt(cls, receipt: Mapping[str, Any]) -> "Anchor":
-        """The anchor in the receipt of a release (``Record.ledger``), or in a mapping with the same names.
+        """Return the anchor in the receipt of a release (``Record.ledger``), or in a mapping with the same keys.
 
         Raises
         ------
         LedgerError
-            If there is none: the release was charged to no ledger, or to a budget in memory.
+            If the receipt contains no anchor: the release was charged to no ledger, or to a budget in memory.
         """
         if not isinstance(receipt, Mapping):
-            raise ParameterError("receipt must be a mapping, such as release.record.ledger.")
+            raise ParameterError(argument="receipt", rule="must be a mapping, such as release.record.ledger")
         kinds: dict[str, type] = {item.name: int if item.name == "seq" else str for item in fields(cls)}
         if not all(type(receipt.get(name)) is kind for name, kind in kinds.items()):
-            raise LedgerError("there is no anchor in it: what it is about was not charged to a ledger that signs.")
+            raise LedgerError("the receipt contains no anchor: the release was not charged to a ledger.")
         return cls(**{name: receipt[name] for name in kinds})
 
 
 def receipt_is_signed(receipt: Mapping[str, Any]) -> bool:
-    """Whether every word of a receipt (``Record.ledger``) is as the ledger that it names has signed it.
+    """Return whether every field of a receipt (``Record.ledger``) carries a valid signature of its ledger.
 
-    The anchor in it is about a line of the books; this is about the limit, the unit, the sums, the digest, and all
-    else that the receipt says.
+    The anchor covers one line of the books. This signature covers the limit, the unit, the totals, the digest, and all
+    other fields of the receipt.
 
     Raises
     ------
     LedgerError
-        If there is no anchor in it.
+        If the receipt contains no anchor.
     """
     anchor = Anchor.from_receipt(receipt)
-    said = {name: value for name, value in receipt.items() if name != RECEIPT_SIGNATURE}
+    signed = {name: value for name, value in receipt.items() if name != RECEIPT_SIGNATURE}
     signature = receipt.get(RECEIPT_SIGNATURE)
     if not isinstance(signature, str) or not anchor.is_signed:
         return False
     try:
-        return _is_signed(_message(said), anchor.public_key, signature)
-    except (RecursionError, TypeError, ValueError):  # what is no JSON was never signed
+        return _is_signed(_message(signed), anchor.public_key, signature)
+    except (RecursionError, TypeError, ValueError):  # invalid JSON was never signed
         return False
 
 
 def _message(receipt: Mapping[str, object]) -> bytes:
-    """What is signed of a receipt, however its keys are ordered."""
+    """Return the signed content of a receipt, independent of the order of its keys."""
     text = json.dumps(["dperm receipt", dict(receipt)], sort_keys=True, separators=(",", ":"), default=dict)
     return text.encode()
 
@@ -185,5 +185,25 @@ def _is_signed(message: bytes, public_key: str, signature: str) -> bool:
 
 
 def id_of(public_key: str) -> str:
-    """The id of the ledger that signs with this key."""
+    """Return the id of the ledger with this public key."""
     return hashlib.sha256(bytes.fromhex(public_key)).hexdigest()[:32]
+
+
+@final
+class Fingerprint:
+    """HMAC-SHA256 of content given block by block.
+
+    With the key of the ledger it identifies a file; without the key it reveals nothing.
+    """
+
+    def __init__(self, key: str) -> None:
+        self._code = hmac.new(bytes.fromhex(key), digestmod="sha256")
+
+    def update(self, block: bytes) -> None:
+        """Add the next block of content."""
+        self._code.update(block)
+
+    @property
+    def text(self) -> str:
+        """Fingerprint of all blocks so far, in the format of the ledger."""
+        return f"hmac-sha256:{self._code.hexdigest()}"

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Balances of an account and its ancestors, and the size of a release that all of them cover."""
+"""Balances of an account and its ancestors, and the largest release covered by all of them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,23 +10,23 @@ from dperm.accounting.event import Event
 from dperm.accounting.events import Gaussian, Laplace
 from dperm.accounting.filters import price
 from dperm.errors import DpermError
+from dperm.ledger.account_facts import AccountFacts
 from dperm.ledger.bookkeeping import family
 from dperm.ledger.books import Books, Meter
 from dperm.ledger.charges import meters_of
-from dperm.ledger.declared import AccountFacts
 from dperm.ledger.units import amount, cost_units, limits
 from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict
 from dperm.privacy.rounding import round_up
 
 _EXPONENTS = (-33.0, 6.6)
-"""Binary logarithms of the sizes that events may have (`dperm.accounting.events.MULTIPLIERS`)."""
+"""Binary logarithms of the supported event sizes (`dperm.accounting.events.MULTIPLIERS`)."""
 _BISECTIONS = 40
 """The result is below the largest size by a factor of at most 1 + 1e-10."""
 MECHANISMS: tuple[Callable[[float], Event], ...] = (
     lambda size: Gaussian(noise_multiplier=1 / size),
     lambda size: Laplace(noise_multiplier=1 / size),
 )
-"""Releases by their size, 1 / noise multiplier; the first that every account can be charged for counts."""
+"""Releases by size, 1 / noise multiplier; the first one chargeable to every account counts."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Balance:
     Attributes
     ----------
     facts
-        The declarations of the account, under its present limit.
+        Declarations of the account, under its present limit.
     meters
         Capacity and spending of each currency, in units.
     """
@@ -46,40 +46,40 @@ class Balance:
 
     @property
     def account(self) -> str:
-        """Account name."""
+        """Name of the balanced account."""
         return self.facts.name
 
     @property
     def spent(self) -> dict[str, float]:
-        """The sum of the costs in each currency, rounded up: a meter reading, not a guarantee (T14)."""
+        """Total cost in each currency, rounded up; a meter reading, not a guarantee (T14)."""
         rule = self.facts.rule
         return {name: round_up(amount(rule, name, self.meters[name].spent)) for name in rule.names}
 
     @property
     def capacity(self) -> dict[str, float]:
-        """The limit on each of these sums, rounded down."""
+        """Limit of each total, rounded down."""
         return limits(self.facts.rule)
 
     def left(self, name: str) -> Fraction:
-        """The amount of one currency that the account itself can still be charged; ancestors are not considered."""
+        """Return the amount of one currency still chargeable to the account itself, without regard to ancestors."""
         return amount(self.facts.rule, name, self.meters[name].capacity - self.meters[name].spent)
 
     @property
     def releases_left(self) -> int | None:
-        """Number of unused blocks under an ApproxDP limit; None under other limits, and where delta is 0."""
+        """Number of unused blocks under an ApproxDP limit; None under other limits, or if delta is 0."""
         meter = self.meters.get("delta")
         return meter.capacity - meter.spent if meter is not None and self.facts.share else None
 
     @property
     def remaining(self) -> AnyGuarantee:
-        """The unspent part of the account's own limit, rounded down; `spendable` considers the ancestors too.
+        """Unspent part of the account's own limit, rounded down; `spendable` also considers the ancestors.
 
-        Under ApproxDP, delta is the sum of all unused shares. When no share is left, epsilon is 0 too.
+        Under ApproxDP, delta is the sum of all unused shares. If no share is left, epsilon is 0 too.
         """
         return _guarantee(self, _unspent(self), self.releases_left)
 
     def covers(self, event: Event) -> bool:
-        """Whether the account can be charged for ``event`` now; approvals are not considered."""
+        """Return whether the account can be charged for ``event`` now, without regard to approvals."""
         rule = self.facts.rule
         try:
             cost = cost_units(rule, price(rule, event))
@@ -88,7 +88,7 @@ class Balance:
         return all(units <= self.meters[name].capacity - self.meters[name].spent for name, units in cost.items())
 
     def to_dict(self) -> dict[str, object]:
-        """The balance as plain JSON data."""
+        """Return the balance as plain JSON data."""
         return {
             "account": self.account,
             "dataset": self.facts.dataset,
@@ -106,17 +106,17 @@ class Balance:
 
 @dataclass(frozen=True)
 class Spendable:
-    """The size of a release that an account and all its ancestors cover; releases of other kinds may be larger.
+    """Size of a release covered by an account and all its ancestors; releases of other kinds may be larger.
 
     Attributes
     ----------
     guarantee
-        Its size in the currency of the account, rounded down. Under ApproxDP, delta is the number of releases that
-        every account can still take, times the account's share of delta.
+        Size in the currency of the account, rounded down. Under ApproxDP, delta is the smallest number of remaining
+        releases of all accounts, times the account's share of delta.
     amounts
         The same for each currency of the account.
     limited_by
-        The first account whose limit is reached, where that is an ancestor; None if it is the account itself.
+        First account whose limit is reached, if it is an ancestor; None if it is the account itself.
     """
 
     guarantee: AnyGuarantee
@@ -125,16 +125,16 @@ class Spendable:
 
 
 def balances(books: Books, account: str) -> tuple[Balance, ...]:
-    """The balance of an account, then those of its parents and theirs, each once."""
+    """Return the balance of an account, then those of its ancestors, each once."""
     return tuple(Balance(facts, meters_of(books, facts)) for facts in family(books, account))
 
 
 def spendable(chain: Sequence[Balance]) -> Spendable:
-    """The size of a release that every account of a chain covers; the first account gives the currency.
+    """Return the size of a release covered by every account of a chain, in the currency of the first account.
 
-    Every charge is charged to all accounts of the chain, each under its own filter (T14). Among accounts of one
-    filter, the smallest remainder counts. Among different filters, a release has another cost in each of them: then
-    the largest Gaussian noise is searched, or the largest Laplace noise where an account covers pure noise only.
+    Every charge applies to all accounts of the chain, each under its own filter (T14). Among accounts with one filter,
+    the smallest remainder counts. Among different filters, a release has a different cost in each. The function then
+    searches the largest Gaussian noise, or the largest Laplace noise if an account covers pure noise only.
     """
     own, limited_by = chain[0], None
     amounts = _unspent(own)
@@ -151,13 +151,13 @@ def _unspent(own: Balance) -> dict[str, Fraction]:
 
 
 def _guarantee(own: Balance, amounts: Mapping[str, Fraction], releases: int | None) -> AnyGuarantee:
-    """The guarantee of these amounts in so many releases."""
+    """Return the guarantee of these amounts in a number of releases."""
     found = _capped(own, amounts, releases)
     return own.facts.rule.within(tuple(found[name] for name in own.facts.rule.names))
 
 
 def _capped(own: Balance, amounts: Mapping[str, Fraction], releases: int | None) -> dict[str, Fraction]:
-    """The amounts with the delta of so many releases; all zero if no release is left."""
+    """Return the amounts with the delta of a number of releases; all zero if no release is left."""
     if releases == 0:
         return dict.fromkeys(amounts, Fraction(0))
     if releases is None or own.releases_left is None:
@@ -166,19 +166,19 @@ def _capped(own: Balance, amounts: Mapping[str, Fraction], releases: int | None)
 
 
 def _releases(chain: Iterable[Balance]) -> tuple[int | None, Balance]:
-    """The smallest number of unused blocks, and whose it is; None where no account has blocks."""
+    """Return the smallest number of unused blocks and its account; None if no account has blocks."""
     counted = [(one.releases_left, one) for one in chain]
     return min(((left, one) for left, one in counted if left is not None), key=lambda pair: pair[0], default=counted[0])
 
 
 def _has_one_filter(chain: Iterable[Balance]) -> bool:
-    """Whether an event has the same cost in every account."""
+    """Return whether an event has the same cost in every account."""
     rules = {(one.facts.rule.names, one.facts.share, one.facts.adjacency) for one in chain}
     return len(rules) == 1
 
 
 def _smallest(chain: Sequence[Balance]) -> tuple[dict[str, Fraction], str | None]:
-    """The smallest remainder in each currency, and the account that has the smallest of the first."""
+    """Return the smallest remainder in each currency, and the account with the smallest first one."""
     names = chain[0].facts.rule.names
     scarce = min(chain, key=lambda one: one.left(names[0]))
     amounts = {name: min(one.left(name) for one in chain) for name in names}
@@ -186,7 +186,7 @@ def _smallest(chain: Sequence[Balance]) -> tuple[dict[str, Fraction], str | None
 
 
 def _searched(chain: Sequence[Balance]) -> tuple[dict[str, Fraction], str | None]:
-    """The cost, in the first account, of the largest release that the whole chain covers."""
+    """Return the cost, in the first account, of the largest release covered by the whole chain."""
     own, rule = chain[0], chain[0].facts.rule
     for mechanism in MECHANISMS:
         alone, size = _largest(mechanism, chain[:1]), _largest(mechanism, chain)
@@ -203,7 +203,7 @@ def _searched(chain: Sequence[Balance]) -> tuple[dict[str, Fraction], str | None
 
 
 def _largest(mechanism: Callable[[float], Event], chain: Sequence[Balance]) -> float | None:
-    """The largest size that all accounts cover, by bisection of its logarithm; None if none is covered."""
+    """Return the largest size covered by all accounts, by bisection of its logarithm; None if there is none."""
     low, high = _EXPONENTS
     if not all(one.covers(mechanism(2.0**low)) for one in chain):
         return None
@@ -215,13 +215,13 @@ def _largest(mechanism: Callable[[float], Event], chain: Sequence[Balance]) -> f
 
 
 def shortfall(chain: Sequence[Balance]) -> str | None:
-    """A sentence for an account that its ancestors cannot cover in full; None if they can."""
+    """Return a sentence if the ancestors of an account cannot cover its remainder, else None."""
     found, own = spendable(chain), chain[0]
     if found.limited_by is None:
         return None
     scarce = next(one for one in chain if one.account == found.limited_by)
     return (
         f"account {own.account!r} has {own.remaining!r} left, and its ancestors do not cover that: account "
-        f"{scarce.account!r} has {scarce.remaining!r} left. All of them cover a release of "
+        f"{scarce.account!r} has {scarce.remaining!r} left. All accounts together cover a release of "
         f"{found.guarantee!r}."
     )

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a store of ledgers has to do; `dperm.ledger.sqlite` and `dperm.ledger.postgres` do it.
+"""Protocols of ledger stores, implemented by `dperm.ledger.sqlite` and `dperm.ledger.postgres`.
 
-A store gives transactions, and a transaction gives the books: reads, one way to append a line, and one way to move a
-meter. What may be appended is decided above, in `dperm.ledger.bookkeeping`, the same for every store. A store refuses
-by itself whatever changes or removes a line, lowers what is spent, or spends more than the limit.
+A store provides transactions, and a transaction provides the books: reads, one way to append a line, and one way to set
+a meter. `dperm.ledger.bookkeeping` decides which lines are valid, for every store. By itself, a store refuses to change
+or remove a line, to lower spending, and to exceed a limit.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,139 +15,141 @@ from typing import Protocol
 
 from dperm.errors import LedgerError
 from dperm.ledger.anchor import Identity
-from dperm.ledger.entry import Entry, Kind
+from dperm.ledger.entry import Entry, EntryKind
 
 FORMAT = 2
-"""Version of the tables: 2 has leases of draws. A ledger of an older version can be read, and is changed by
-`dperm.ledger.migrate` before anything is charged to it: a program that knows no leases must not resume its runs."""
+"""Version of the tables; version 2 has leases of draws. Older ledgers are readable. `dperm.ledger.migrate` converts
+them before the first charge, because a program without leases must not resume their runs.
+"""
 READABLE = (1, FORMAT)
-"""Versions that can be read."""
+"""Readable versions of the tables."""
 
 
 class UnreadableLedgerError(LedgerError):
-    """The ledger exists and this process cannot read it: nothing is known about its content, good or bad."""
+    """The ledger exists, but this process cannot read it: nothing is known about its content."""
 
 
 @dataclass(frozen=True)
 class Meter:
-    """One currency of an account, in units."""
+    """Capacity and spending of one currency of an account, in units."""
 
     capacity: int
     spent: int = 0
 
 
 @dataclass(frozen=True)
-class Counts:
-    """How many reservations an account has, and how they ended."""
+class ReservationCounts:
+    """Number of reservations of an account, by outcome."""
 
     reserved: int
     committed: int
     burned: int
     seeded: int
-    """Of the reserved: those whose noise followed from a seed, NOT PRIVATE."""
+    """Reservations with noise from a seed, NOT PRIVATE; included in ``reserved``."""
 
 
 class Books(Protocol):
-    """The lines and meters of a ledger, inside one transaction."""
+    """Lines and meters of a ledger, inside one transaction."""
 
     def format(self) -> int:
-        """The version of the tables, one of `READABLE`.
+        """Return the version of the tables, one of `READABLE`.
 
         Raises
         ------
         LedgerError
-            If it is none of them.
+            For any other version.
         """
 
     def identity(self) -> Identity:
-        """The keys of the ledger."""
+        """Return the keys of the ledger."""
 
     def accounts(self) -> tuple[str, ...]:
-        """The names of the accounts, in the order in which they were opened."""
+        """Return the account names, in the order of their opening."""
 
     def meters(self, account: str) -> dict[str, Meter]:
-        """The meters of an account by currency; none if there is no such account."""
+        """Return the meters of an account by currency; empty for an unknown account."""
 
     def entries(self, account: str) -> Iterator[Entry]:
-        """All lines of an account, in their order."""
+        """Return all lines of an account, in order."""
 
     def head(self, account: str) -> Entry | None:
-        """The last line of an account."""
+        """Return the last line of an account."""
 
     def entry(self, account: str, seq: int) -> Entry | None:
-        """The line of this number."""
+        """Return the line with this number."""
 
-    def of_kind(self, account: str, kind: Kind) -> Iterator[Entry]:
-        """All lines of this kind, in their order."""
+    def of_kind(self, account: str, kind: EntryKind) -> Iterator[Entry]:
+        """Return all lines of this kind, in order."""
 
-    def latest(self, account: str, kind: Kind) -> Entry | None:
-        """The last line of this kind."""
+    def latest(self, account: str, kind: EntryKind) -> Entry | None:
+        """Return the last line of this kind."""
 
-    def named(self, account: str, kind: Kind, request_id: str) -> Entry | None:
-        """The reservation or approval with this request id."""
+    def named(self, account: str, kind: EntryKind, request_id: str) -> Entry | None:
+        """Return the reservation or approval with this request id."""
 
     def closing(self, account: str, about: int) -> Entry | None:
-        """The line that closed the reservation of this number."""
+        """Return the line that closed the reservation with this number."""
 
     def last_lease(self, account: str, about: int) -> Entry | None:
-        """The last lease of the reservation of this number."""
+        """Return the last lease of the reservation with this number."""
 
-    def counts(self, account: str) -> Counts:
-        """How many reservations there are."""
+    def counts(self, account: str) -> ReservationCounts:
+        """Return the number of reservations by outcome."""
 
     def reserved_before(self, account: str, seq: int) -> int:
-        """How many reservations stand before the line of this number."""
+        """Return the number of reservations before the line with this number."""
 
     def append(self, entry: Entry) -> None:
         """Write a line after the last one."""
 
     def set_meter(self, account: str, name: str, meter: Meter) -> None:
-        """Set a meter; a new one is made."""
+        """Set a meter, or create it."""
 
     def damage(self) -> Iterable[str]:
-        """What the store itself finds wrong with its tables, in words."""
+        """Yield the problems found by the store in its own tables, as sentences."""
 
 
 def readable_format(found: object) -> int:
-    """``found``, if tables of this version can be read.
+    """Return ``found`` if tables of this version are readable.
 
     Raises
     ------
     LedgerError
-        If not.
+        For any other version.
     """
     if found not in READABLE:
         known = " and ".join(map(str, READABLE))
         raise LedgerError(
-            f"the ledger has format {found!r}, and this version of dperm reads the formats {known}. Use the version of "
-            "dperm that wrote it, or a newer one."
+            f"the ledger has format {found!r}, and this version of dperm reads the formats {known}.",
+            remedy="Use the version of dperm that wrote the ledger, or a newer one.",
         )
     return int(str(found))
 
 
 def require_current(books: Books) -> None:
-    """Check that the tables are of this version, before a change.
+    """Check before a change that the tables have the present format.
 
     Raises
     ------
     LedgerError
-        If they are older.
+        If they have an older format.
     """
     if books.format() != FORMAT:
         raise LedgerError(
             f"the ledger has format {books.format()}, of an earlier version of dperm, and can only be read. Nothing "
-            f"was charged. Run: dperm ledger migrate LEDGER. It keeps a backup and changes the format to {FORMAT}."
+            f"was charged.",
+            remedy=f"Run: dperm ledger migrate LEDGER. It keeps a backup and changes the format to {FORMAT}.",
         )
 
 
 class Store(Protocol):
-    """A place where a ledger lives."""
+    """Storage of one ledger, with transactions."""
 
     def create(self) -> None:
-        """Make the tables of a new ledger, if there is none; an existing one is left as it is."""
+        """Create the tables of a new ledger; an existing ledger is left unchanged."""
 
     def migrate(self, backup: Path | None) -> tuple[int, Path | None]:
-        """Bring the tables to `FORMAT` in one transaction, after a backup; return the format before, and the backup.
+        """Bring the tables to `FORMAT` in one transaction, after a backup; return the previous format and the backup.
 
         Raises
         ------
@@ -156,7 +158,7 @@ class Store(Protocol):
         """
 
     def backup(self, path: Path) -> None:
-        """Write the whole ledger, as it stands at one moment, to a new file with mode 0600: it holds the signing key.
+        """Write the whole ledger, as of one moment, to a new file with mode 0600: it contains the signing key.
 
         Raises
         ------
@@ -165,7 +167,7 @@ class Store(Protocol):
         """
 
     def read(self) -> AbstractContextManager[Books]:
-        """The books as they stand at one moment.
+        """Return the books as of one moment.
 
         Raises
         ------
@@ -174,7 +176,7 @@ class Store(Protocol):
         """
 
     def write(self, accounts: Iterable[str]) -> AbstractContextManager[Books]:
-        """The books for a change of these accounts: durable when the block is left, undone if it raises.
+        """Return the books for a change of these accounts: durable on exit, undone on an exception.
 
-        Between the first line of the block and the last nobody else changes them.
+        Nobody else changes these accounts during the block.
         """

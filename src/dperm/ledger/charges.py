@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a charge costs an account, and whether the account can be charged."""
+"""Costs of a charge for an account, and the checks before it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from dperm.accounting.filters import price
 from dperm.accounting.filters.charge import is_rounding_error, request_less, shortage
 from dperm.accounting.filters.filter import in_brief
 from dperm.errors import BudgetError, LedgerError
+from dperm.ledger.account_facts import AccountFacts
 from dperm.ledger.books import Books, Meter
-from dperm.ledger.declared import AccountFacts
-from dperm.ledger.entry import Entry, Kind
+from dperm.ledger.entry import Entry, EntryKind
 from dperm.ledger.units import Units, amount, capacity_units, cost_units, limits
 
 
 @dataclass(frozen=True)
 class Charge:
-    """What an event costs one account."""
+    """Cost of an event for one account."""
 
     facts: AccountFacts
     cost: Units
@@ -27,54 +27,56 @@ class Charge:
 
     @classmethod
     def of(cls, facts: AccountFacts, event: Event, request_id: str) -> "Charge":
-        """The price of ``event`` under the account's rule, in units."""
+        """Return the price of ``event`` under the account's rule, in units."""
         return cls(facts, cost_units(facts.rule, price(facts.rule, event)), request_id)
 
 
 def meters_of(books: Books, facts: AccountFacts) -> dict[str, Meter]:
-    """The meters of an account, in the order of its rule.
+    """Return the meters of an account, in the order of its rule.
 
     Raises
     ------
     LedgerError
-        If they are not those of its rule, or of its last line.
+        If the stored meters do not match the rule or the last line.
     """
     found = books.meters(facts.name)
     if {name: meter.capacity for name, meter in found.items()} != capacity_units(facts.rule):
         raise LedgerError(
-            f"account {facts.name!r} has other meters than its rule: the ledger is damaged. Nothing was charged. "
-            "Verify it."
+            f"the stored totals of account {facts.name!r} do not match its composition rule: the ledger is damaged. "
+            "Nothing was charged.",
+            remedy="Verify the ledger.",
         )
     require_same_meters(facts.name, books.head(facts.name), found)
     return {name: found[name] for name in facts.rule.names}
 
 
 def require_same_meters(account: str, head: Entry | None, meters: Mapping[str, Meter]) -> None:
-    """Nothing, if the meters are what the last line says: a table of sums can be put back, or edited, by itself.
+    """Check that the meters match the last line: a table of totals can be rolled back or edited separately.
 
-    The line is as it was written, if its hash is.
+    The hash of the line protects its content.
 
     Raises
     ------
     LedgerError
-        If they are not.
+        If they differ.
     """
     stood = {} if head is None else dict(head.meters)
     shown = {name: (meter.capacity, meter.spent) for name, meter in meters.items()}
     if shown != stood or (head is not None and head.hash != head.content_hash):
         raise LedgerError(
-            f"the meters of account {account!r} are not what its last line says: the ledger is damaged, or a part of "
-            "it was put back to an older state. Nothing was charged. Verify it against the anchor of the last artefact."
+            f"the meters of account {account!r} differ from its last line: the ledger is damaged, or a part of it was "
+            "rolled back to an older state. Nothing was charged.",
+            remedy="Verify the ledger against the anchor of the last artefact.",
         )
 
 
 def require(books: Books, charges: Iterable[Charge], event: Event, described: object) -> None:
-    """Nothing, if every account can be charged: its own limit, approval and request ids allow it.
+    """Check that every account can be charged: limit, approval and request id.
 
     Raises
     ------
     BudgetError
-        With what was asked, what is true and what to do.
+        With the request, the present state and the remedy.
     """
     for charge in charges:
         require_approval(books, charge, described)
@@ -82,9 +84,10 @@ def require(books: Books, charges: Iterable[Charge], event: Event, described: ob
 
 
 def require_approval(books: Books, charge: Charge, event: object) -> None:
-    """Nothing, if the account asks for no approval, or has that of this request.
+    """Check the approval of a request, if the account requires one.
 
-    A parent is asked too, or a child of it would be a way around. There the child's name is before the id.
+    The check also covers parents, so no child account can bypass it. A parent's request id starts with the child's
+    name.
 
     Raises
     ------
@@ -93,7 +96,7 @@ def require_approval(books: Books, charge: Charge, event: object) -> None:
     """
     if not charge.facts.approval:
         return
-    given = books.named(charge.facts.name, Kind.APPROVE, charge.request_id)
+    given = books.named(charge.facts.name, EntryKind.APPROVE, charge.request_id)
     if given is None or given.body.get("event") not in (None, event):
         about = "for another event" if given is not None else "not given"
         raise BudgetError(
@@ -104,12 +107,12 @@ def require_approval(books: Books, charge: Charge, event: object) -> None:
 
 
 def require_covered(books: Books, charge: Charge, event: Event) -> None:
-    """Nothing, if the limit covers the charge on top of what is spent.
+    """Check that the limit covers the charge in addition to the spent amount.
 
     Raises
     ------
     BudgetError
-        With what was asked, what remains and what to do.
+        With the requested amount, the remaining amount and the remedy.
     """
     rule, meters = charge.facts.rule, meters_of(books, charge.facts)
     for name, asked in charge.cost.items():
@@ -118,19 +121,17 @@ def require_covered(books: Books, charge: Charge, event: Event) -> None:
             left = amount(rule, name, meter.capacity - meter.spent)
             raise BudgetError(
                 f"{in_brief(event)} {shortage(name, amount(rule, name, asked), left)} of the limit "
-                f"{limits(rule)[name]!r} of account {charge.facts.name!r}. Nothing was charged. "
-                f"{_remedy(name, amount(rule, name, asked), left)}"
+                f"{limits(rule)[name]!r} of account {charge.facts.name!r}. Nothing was charged.",
+                remedy=_remedy(name, amount(rule, name, asked), left),
             )
 
 
 def _remedy(name: str, asked: Fraction, remains: Fraction) -> str:
     if is_rounding_error(asked, remains):
         return (
-            "It is over by a rounding error: costs are rounded up, and added exactly. Ask for slightly less, such "
-            "as what remains."
+            "The request is over by a rounding error: costs are rounded up, and added exactly. Request slightly less, "
+            "such as the remaining amount."
         )
     if name == "delta":
-        return (
-            "Every declared block is used. Declare as many blocks as there will be releases when the account is opened."
-        )
+        return "Every declared block is used. When opening an account, declare as many blocks as releases are planned."
     return request_less(name)

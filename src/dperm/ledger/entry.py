@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A line of the books, and the hash that chains it to the line before."""
+"""Lines of the books, their hash chain, and their table rows."""
 
 import hashlib
 import json
@@ -8,64 +8,71 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Any, LiteralString
 
+from dperm.errors import LedgerError
+
+COLUMNS: LiteralString = "account, seq, kind, request_id, about, cost, body, at, previous, hash"
+_METERS = "meters"  # stored in the body, where no other key has this name
 BEGINNING = "0" * 64
-"""What the first entry of an account names as the hash before it."""
+"""Previous hash of an account's first line."""
 
 
-class Kind(StrEnum):
-    """What an entry says."""
+class EntryKind(StrEnum):
+    """Kind of a line in the books."""
 
     OPEN = "open"
-    """The account: its data set, unit of privacy, limit. The first entry, and only that."""
+    """Opening of an account with data set, unit of privacy and limit; always the first line."""
 
     LIMIT = "limit"
-    """The limit was changed, by whom and why."""
+    """Change of the limit, with author and reason."""
 
     APPROVE = "approve"
-    """A request was approved, by whom and why."""
+    """Approval of a request, with author and reason."""
 
     RESERVE = "reserve"
-    """A release was charged, before it happened."""
+    """Charge of a release, before its noise is drawn."""
 
     LEASE = "lease"
-    """The holder of a reservation may draw noise until so many draws were made in all; its run can be resumed."""
+    """Permission for the holder of a reservation to draw noise up to a total number of draws; the run can resume."""
 
     COMMIT = "commit"
-    """A reservation was closed with the digest of what was released."""
+    """Close of a reservation with the digest of the released value."""
 
     BURN = "burn"
-    """A reservation was closed without a release; it stays charged."""
+    """Close of a reservation without a release; it stays charged."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of an account, never changed once it is written.
+    """One line of an account, immutable once written.
 
     Attributes
     ----------
     account, seq
-        Which account, and its how manieth line, from 1.
+        Account name, and number of the line from 1.
+    kind
+        Kind of the line.
     request_id
-        Of a reservation or an approval.
+        Id of a reservation or an approval.
     about
-        The seq of the reservation that a lease, commit or burn is about.
+        Number of the reservation referred to by a lease, commit or burn.
     cost
-        What a reservation charges, in whole units of each currency, rounded up.
+        Charge of a reservation, in whole units of each currency, rounded up.
     body
-        Everything else, as plain JSON data.
+        All other content, as plain JSON data.
     meters
-        Capacity and sum of each currency after this line, in units. So the last line says how the account stands, and
-        tables of sums that say something else are refused.
+        Capacity and total of each currency after this line, in units. So the last line states the balance of the
+        account, and tables of totals with other numbers are refused.
     at
-        When it was written, UTC, in ISO 8601.
+        Time of writing, UTC, in ISO 8601.
     previous, hash
-        SHA-256 of the line before, and of this one with it.
+        SHA-256 of the previous line, and of this line together with it.
     """
 
     account: str
     seq: int
-    kind: Kind
+    kind: EntryKind
     request_id: str | None
     about: int | None
     cost: Mapping[str, int]
@@ -77,21 +84,21 @@ class Entry:
 
     @property
     def content_hash(self) -> str:
-        """What ``hash`` has to be: of the line before and of every field of this one."""
+        """Expected ``hash``, computed from the previous hash and every field of this line."""
         content = [self.previous, self.account, self.seq, self.kind.value, self.request_id, self.about]
         rest = [dict(self.cost), dict(self.body), dict(self.meters), self.at]
         text = json.dumps([*content, *rest], sort_keys=True, separators=(",", ":"))
         return hashlib.sha256(text.encode()).hexdigest()
 
-    def sealed(self) -> "Entry":
-        """The same with its hash."""
+    def with_hash(self) -> "Entry":
+        """Return the same entry with its hash."""
         return replace(self, hash=self.content_hash)
 
 
-def following(
+def next_entry(
     account: str,
     head: Entry | None,
-    kind: Kind,
+    kind: EntryKind,
     *,
     request_id: str | None = None,
     about: int | None = None,
@@ -99,10 +106,34 @@ def following(
     body: Mapping[str, object] | None = None,
     meters: Mapping[str, tuple[int, int]] | None = None,
 ) -> Entry:
-    """The entry after ``head``, sealed; the meters stay as they were if none are given."""
+    """Return the entry after ``head``, with its hash; the meters stay unchanged by default."""
     seq, previous, stood = (1, BEGINNING, {}) if head is None else (head.seq + 1, head.hash, head.meters)
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     after = dict(stood if meters is None else meters)
     return Entry(
         account, seq, kind, request_id, about, dict(cost or {}), dict(body or {}), after, now, previous
-    ).sealed()
+    ).with_hash()
+
+
+def row_of(entry: Entry) -> tuple[str | int | None, ...]:
+    """Return the columns of an entry; mappings are stored as text, which no store rewrites."""
+    cost, body = json.dumps(dict(entry.cost)), json.dumps({**entry.body, _METERS: dict(entry.meters)})
+    names = (entry.account, entry.seq, entry.kind.value, entry.request_id, entry.about)
+    return *names, cost, body, entry.at, entry.previous, entry.hash
+
+
+def entry_of(row: tuple[Any, ...]) -> Entry:
+    """Return the entry of a row.
+
+    Raises
+    ------
+    LedgerError
+        If the row is damaged.
+    """
+    account, seq, kind, request_id, about, cost, body, at, previous, digest = row
+    try:
+        kinds, costs, content = EntryKind(kind), dict(json.loads(cost)), dict(json.loads(body))
+        meters = {name: (capacity, spent) for name, (capacity, spent) in content.pop(_METERS).items()}
+    except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
+        raise LedgerError(f"line {seq!r} of account {account!r} cannot be read: the ledger is damaged.") from None
+    return Entry(account, seq, kinds, request_id, about, costs, content, meters, at, previous, digest)

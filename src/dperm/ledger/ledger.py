@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The ledger: an account of a budget in a file or a database, as a `Budget`."""
+"""Ledger account as a `Budget`, in a file or a database."""
 
 import json
 import os
@@ -18,47 +18,48 @@ from dperm.accounting.serialize import event_to_json
 from dperm.checks import shown
 from dperm.errors import BudgetError, DpermWarning, LedgerError, ParameterError
 from dperm.ledger import bookkeeping
-from dperm.ledger.anchor import Anchor
+from dperm.ledger.account_facts import AccountFacts, new_name, plain_name
+from dperm.ledger.anchor import Anchor, Fingerprint
 from dperm.ledger.balance import Balance, balances, shortfall, spendable
-from dperm.ledger.bookkeeping import Place
+from dperm.ledger.bookkeeping import EntryReference
 from dperm.ledger.books import Books, Store, require_current
 from dperm.ledger.charges import Charge, meters_of, require
-from dperm.ledger.declared import AccountFacts, new_name, plain_name
-from dperm.ledger.entry import Entry, Kind
-from dperm.ledger.fingerprint import Fingerprint
-from dperm.ledger.memory import changing
+from dperm.ledger.entry import Entry, EntryKind
 from dperm.ledger.reservation import Booking, LedgerReservation, bookings
 from dperm.ledger.stores import location_of, store_of, without_secret
-from dperm.ledger.transact import consult, transact
+from dperm.ledger.transactions import checked_write, consult, transact
 from dperm.ledger.units import limits
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee
 
 DEEPEST = 20
-"""How deep facts may be nested: a reader of the books must never run out of stack."""
+"""Largest nesting of facts; readers of the books must not exhaust the stack."""
 LONGEST_FACTS = 2**16
-"""Characters of facts, as JSON."""
+"""Largest number of characters of facts, as JSON."""
 
 
 @final
 @dataclass(frozen=True, repr=False)
 class Ledger:
-    """An account of a budget that outlives the process: every charge is durable before anything is released.
+    """Budget account that persists across processes: every charge is durable before the release.
 
-    The object holds names only, no connection, so that copies of it (clones of an estimator, workers of joblib, a
-    pickle on another machine) all charge one and the same account. What is promised about everything charged to the
-    account together is its limit (T14), however the releases were chosen, whoever crashes; if the limit was changed,
-    the largest that there was.
+    The object holds names only and no connection. So all copies (clones of an estimator, joblib workers, a pickle on
+    another machine) charge the same account.
 
     Attributes
     ----------
     location
-        A path, or a URL of PostgreSQL.
+        Path, or URL of PostgreSQL.
     account
-        The name of the account; None for the only one of the ledger.
+        Name of the account; None for the only one of the ledger.
     request_id
-        If given, the id of the next release, which then happens once: a second release under it is refused, and
-        charged nothing.
+        Id of the next release. A second release under the same id is refused without a charge.
+
+    Notes
+    -----
+    **Guarantees.** Everything charged to the account together satisfies its limit (T14), for adaptively chosen releases
+    and after crashes. If the limit was changed, the largest limit so far applies. Failures after a charge are not
+    refunded.
 
     Examples
     --------
@@ -76,14 +77,14 @@ class Ledger:
     request_id: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the names; nothing is opened."""
+        """Check the names; no connection is opened."""
         object.__setattr__(self, "location", location_of(self.location))
         for name in ("account", "request_id"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, plain_name(name, getattr(self, name)))
 
     def __repr__(self) -> str:
-        """The names, without a password."""
+        """Return the names, without a password."""
         rest = "".join(f", {name}={value!r}" for name, value in self._names() if value is not None)
         return f"Ledger({without_secret(self.location)!r}{rest})"
 
@@ -102,28 +103,28 @@ class Ledger:
         approval: bool = False,
         files: Iterable[str | os.PathLike[str]] = (),
     ) -> "Ledger":
-        """Open an account; the ledger itself is made if there is none.
+        """Open an account. Creates the ledger if it does not exist.
 
         Parameters
         ----------
         location
-            A path, or a URL of PostgreSQL.
+            Path, or URL of PostgreSQL.
         limit
-            PureDP, ApproxDP, ZCDP, GDP, or RDP at one order: what may be spent in all.
+            Total budget: PureDP, ApproxDP, ZCDP, GDP, or RDP at one order.
         dataset, unit
-            Which data set, and what one of its records stands for.
+            Name of the data set, and meaning of one of its records.
         account
-            The name of the account.
+            Name of the account.
         blocks
-            For ApproxDP: among how many releases its delta is divided.
+            For ApproxDP: number of releases sharing its delta.
         composition
-            For ApproxDP: "basic" adds epsilons, "advanced" their squares, which is better for many small releases.
+            For ApproxDP: "basic" adds epsilons, "advanced" adds their squares, better for many small releases.
         parents
-            Accounts that are charged too: of data sets that this one overlaps or was made from.
+            Accounts of overlapping or source data sets; they are charged too.
         approval
             Whether every release needs an approval of its request id.
         files
-            Files that belong to the data set: the command line will fit no others.
+            Files of the data set; the command line fits no others.
 
         Raises
         ------
@@ -133,16 +134,16 @@ class Ledger:
         Warns
         -----
         DpermWarning
-            If another account is about the same data set, and neither is charged for the other; and if the limit is
-            larger than the amount that the ancestors have left.
+            If another account has the same data set, and neither is charged for the other; or if the limit exceeds the
+            remainder of the ancestors.
         """
         account = new_name("account", account)
         ledger, paths, above = cls(location_of(location), account), _paths(files), _names(parents)
         facts = AccountFacts(account, dataset, unit, limit, blocks, composition, above, approval)
         ledger._store.create()
-        prints = tuple(map(ledger.fingerprint, paths))  # a file may be large: nobody waits for it
-        with changing(ledger._store, [account]) as books:
-            same = bookkeeping.untied(books, facts)
+        prints = tuple(map(ledger.fingerprint, paths))  # a file may be large: hash it before taking the lock
+        with checked_write(ledger._store, [account]) as books:
+            same = bookkeeping.unlinked_accounts(books, facts)
             bookkeeping.open_account(books, replace(facts, fingerprints=prints))
         if same:
             warnings.warn(
@@ -154,112 +155,116 @@ class Ledger:
             )
         short = shortfall(ledger.balances()) if above else None
         if short is not None:
-            warnings.warn(f"{short} Releases beyond that will be refused.", DpermWarning, stacklevel=2)
+            warnings.warn(f"{short} Larger releases will be refused.", DpermWarning, stacklevel=2)
         return ledger
 
     @property
     def account_facts(self) -> AccountFacts:
-        """What is declared of the account, under its present limit."""
+        """Declarations of the account, under its present limit."""
         return consult(self._store, lambda books: bookkeeping.facts_of(books, self._name(books)))
 
     @property
     def limit(self) -> AnyGuarantee:
-        """How much may be charged to the account, in all. What is promised is ``promise``."""
+        """Total amount chargeable to the account; the guarantee is ``promise``."""
         return self.account_facts.limit
 
     @property
     def promise(self) -> AnyGuarantee:
-        """The guarantee of everything that is charged to the account, together: the largest limit since its opening.
+        """Guarantee of everything charged to the account together: the largest limit since its opening.
 
-        It is not made smaller by lowering the limit: a limit that follows the releases promises nothing (T14).
+        Lowering the limit does not reduce it: a limit adapted to releases guarantees nothing (T14).
         """
         return self.account_facts.promise
 
     @property
     def adjacency(self) -> Adjacency:
-        """The relation under which events are charged."""
+        """Neighbouring relation of all charges."""
         return self.limit.adjacency
 
     @property
     def spent(self) -> dict[str, float]:
-        """The sums of the costs, rounded up: the reading of a meter, and no guarantee (T14)."""
+        """Total costs, rounded up; a meter reading, not a guarantee (T14)."""
         return self._balance().spent
 
     @property
     def capacity(self) -> dict[str, float]:
-        """The limit on each of these sums, rounded down."""
+        """Limit of each total, rounded down."""
         return limits(self.account_facts.rule)
 
     @property
     def remaining(self) -> AnyGuarantee:
-        """The unspent part of the account's own limit, rounded down: all of it in one release, without blocks.
+        """Unspent part of the account's own limit, rounded down; without blocks, one release can use all of it.
 
-        Under ApproxDP every release takes one share of delta, ``account_facts.share``, and the delta here is that of
-        all blocks that are left. When none is left nothing can be charged: epsilon is 0 too. An account with parents
-        may have less to spend, since every charge is charged to them too: see ``spendable``.
+        Under ApproxDP every release takes one share of delta, ``account_facts.share``, and the delta here covers all
+        remaining blocks. If none is left, nothing can be charged, and epsilon is 0 too. An account with parents may
+        have less to spend, since every charge applies to them too; see ``spendable``.
         """
         return self._balance().remaining
 
     @property
     def spendable(self) -> AnyGuarantee:
-        """The size of a release that the account and all its ancestors cover, rounded down.
+        """Size of a release covered by the account and all its ancestors, rounded down.
 
         It is at most ``remaining``, and equal to it without parents. Among accounts with limits of one kind, a release
-        of this size in the currency of the account is always covered: under ApproxDP, an (epsilon, delta) release.
-        Releases of other kinds, such as pure ones, may be larger. Where an ancestor has another kind of limit, this is
-        the size of Gaussian noise, or of Laplace noise if one of the accounts covers pure noise only. Under ApproxDP,
-        delta is the account's share of delta times the number of releases that every account can still take.
+        of this size in the currency of the account is always covered; under ApproxDP, an (epsilon, delta) release.
+        Releases of other kinds, such as pure ones, may be larger. If an ancestor has another kind of limit, this is the
+        size of Gaussian noise, or of Laplace noise if one of the accounts covers pure noise only. Under ApproxDP, delta
+        is the account's share of delta times the smallest number of remaining releases of all accounts.
         """
         return spendable(self.balances()).guarantee
 
     def balances(self) -> tuple[Balance, ...]:
-        """Limit, spending and remainder of the account, then those of its parents and theirs, at one moment."""
+        """Return limit, spending and remainder of the account, then of its ancestors, at one moment."""
         return consult(self._store, lambda books: balances(books, self._name(books)))
 
     def accounts(self) -> tuple[str, ...]:
-        """The names of all accounts of the ledger."""
+        """Return the names of all accounts of the ledger."""
         return consult(self._store, lambda books: books.accounts())
 
     def entries(self) -> tuple[Entry, ...]:
-        """Every line of the account, as it is chained."""
+        """Return every line of the account, in the order of the chain."""
         return consult(self._store, lambda books: tuple(books.entries(self._name(books))))
 
     def bookings(self) -> tuple[Booking, ...]:
-        """Every charge, with how it ended."""
+        """Return every charge with its outcome."""
 
-        def asked(books: Books) -> tuple[Booking, ...]:
+        def query(books: Books) -> tuple[Booking, ...]:
             name = self._name(books)
             return bookings(bookkeeping.facts_of(books, name), books.entries(name))
 
-        return consult(self._store, asked)
+        return consult(self._store, query)
 
     def booking(self, request_id: str) -> Booking | None:
-        """The charge of one request, with how it ended; None if it was never charged."""
+        """Return the charge of one request with its outcome; None if it was never charged."""
 
-        def asked(books: Books) -> tuple[Booking, ...]:
+        def query(books: Books) -> tuple[Booking, ...]:
             name = self._name(books)
-            line = books.named(name, Kind.RESERVE, request_id)
+            line = books.named(name, EntryKind.RESERVE, request_id)
             lines = () if line is None else (line, books.closing(name, line.seq))
             return bookings(bookkeeping.facts_of(books, name), (one for one in lines if one is not None))
 
-        return next(iter(consult(self._store, asked)), None)
+        return next(iter(consult(self._store, query)), None)
 
     def anchor(self) -> Anchor:
-        """A signed word about the last line, to be kept elsewhere: with it a ledger that was put back is recognised."""
+        """Return a signed anchor of the last line, to be stored elsewhere.
 
-        def asked(books: Books) -> Anchor:
+        Without it, a rollback cannot be detected.
+        """
+
+        def query(books: Books) -> Anchor:
             head = books.head(self._name(books))
             if head is None:
-                raise LedgerError("the account has no line: the ledger is damaged. Verify it.")
+                raise LedgerError("the account has no line: the ledger is damaged.", remedy="Verify the ledger.")
             return books.identity().anchor(head)
 
-        return consult(self._store, asked)
+        return consult(self._store, query)
 
     def backup(self, path: str | os.PathLike[str]) -> None:
-        """Write a copy of the whole ledger, all accounts, to a new file that only its owner may read (mode 0600).
+        """Write a copy of the whole ledger, all accounts, to a new file readable by its owner only (mode 0600).
 
-        The copy holds the signing key. Of a ledger in a file it is a ledger; of PostgreSQL it is a script for psql. It
-        is consistent while others charge the ledger. An older copy gives budget back: keep an anchor elsewhere.
+        The copy contains the signing key. The copy of a file is a ledger; that of PostgreSQL is a script for psql. It
+        is consistent while others charge the ledger. Restoring an older copy returns spent budget: store an anchor
+        elsewhere.
 
         Raises
         ------
@@ -268,11 +273,16 @@ class Ledger:
         """
         target = Path(os.path.abspath(path))
         if not target.parent.is_dir():
-            raise ParameterError(f"path must be in a directory that exists, got {os.fspath(path)!r}. Make it first.")
+            raise ParameterError(
+                argument="path",
+                rule="must be in a directory that exists",
+                got=repr(os.fspath(path)),
+                remedy="Create the directory first.",
+            )
         self._store.backup(target)
 
     def fingerprint(self, path: str | os.PathLike[str]) -> str:
-        """The keyed fingerprint of a file, which says nothing to those who do not have the ledger."""
+        """Return the keyed fingerprint of a file; it reveals nothing without the ledger."""
         found = self.fingerprinting()
         with open(path, "rb") as file:
             while block := file.read(2**20):
@@ -280,29 +290,43 @@ class Ledger:
         return found.text
 
     def fingerprinting(self) -> Fingerprint:
-        """A fingerprint of nothing yet, to which content is added while it is read."""
+        """Return an empty fingerprint; add content while reading it."""
         return Fingerprint(consult(self._store, lambda books: books.identity().fingerprint_key))
 
     def check(self, event: Event) -> None:
-        """Raise as ``reserve`` would now; charge nothing in any case."""
+        """Raise if ``reserve`` would raise now; never charges."""
         line = consult(self._store, lambda books: bookkeeping.family(books, self._name(books)))
         asked = self.request_id or uuid.uuid4().hex
         charges, described = self._charges(line, event, asked), json.loads(event_to_json(event))
 
-        def asking(books: Books) -> None:
+        def check(books: Books) -> None:
             require_current(books)
-            known = books.named(line[0].name, Kind.RESERVE, asked)
+            known = books.named(line[0].name, EntryKind.RESERVE, asked)
             if known is not None:
                 _known_places(books, line, known, described)
             else:
-                require(books, bookkeeping.current(books, charges), event, described)
+                require(books, bookkeeping.with_current_limits(books, charges), event, described)
 
-        consult(self._store, asking)
+        consult(self._store, check)
 
     def reserve(
         self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
     ) -> LedgerReservation:
-        """Charge ``event`` to the account and its parents, durably, or raise and charge nothing.
+        """Charge ``event`` to the account and its ancestors, durably, or raise and charge nothing.
+
+        Parameters
+        ----------
+        event
+            Accounting event of the release.
+        request_id
+            Id of the request; the id of the ledger object, or a random one, by default.
+        facts
+            JSON data about the run, stored beside the event.
+
+        Returns
+        -------
+        LedgerReservation
+            The charge. Commit it with the digest of the released value, or burn it.
 
         Raises
         ------
@@ -312,6 +336,19 @@ class Ledger:
             If the ledger cannot be read, written or trusted.
         AdjacencyError, ConversionError
             If the event has no cost under the account's adjacency, or in its currency.
+
+        Notes
+        -----
+        **Guarantees.** The charge is durable on return, for the account and all ancestors or for none (T14). One
+        request id is charged once: repeating the call after a lost connection returns the same reservation.
+
+        ==========================  ==============================================
+        request                     result
+        ==========================  ==============================================
+        same id, same event         same reservation, ``repeated`` is True
+        same id, other event        BudgetError, nothing charged
+        connection lost at COMMIT   repeated until known, at most 30 seconds
+        ==========================  ==============================================
         """
         given = self.request_id if request_id is None else request_id
         asked = uuid.uuid4().hex if given is None else new_name("request_id", given)
@@ -320,8 +357,8 @@ class Ledger:
         line = consult(self._store, lambda books: bookkeeping.family(books, self._name(books)))
         charges = self._charges(line, event, asked)
 
-        def booked(books: Books) -> tuple[tuple[Place, ...], bool]:
-            known = books.named(line[0].name, Kind.RESERVE, asked)
+        def booked(books: Books) -> tuple[tuple[EntryReference, ...], bool]:
+            known = books.named(line[0].name, EntryKind.RESERVE, asked)
             if known is None:
                 return bookkeeping.reserve(books, charges, event, body), False
             return _known_places(books, line, known, described), known.body["token"] != token
@@ -330,26 +367,26 @@ class Ledger:
         return LedgerReservation(self.location, places, asked, repeated, token)
 
     def change_limit(self, limit: AnyGuarantee, *, reason: str, by: str) -> None:
-        """Change the size of the budget, for everybody to see: a line of the books says from when, by whom and why.
+        """Change the size of the budget; a public line of the books states time, author and reason.
 
-        What was promised under a smaller limit no longer holds. A limit that is raised because of what was released is
-        no longer fixed in advance, and the sum of the costs then is an account of what happened, not a guarantee.
-        One that is lowered stops further charges, and makes the promise no smaller (``promise``).
+        The guarantee of a smaller limit no longer holds. A limit raised in response to releases is not fixed in
+        advance; the total of the costs is then an account of past releases, not a guarantee. A lowered limit stops
+        further charges, and does not reduce the guarantee (``promise``).
         """
         checked_text("reason", reason), checked_text("by", by)
         name = self.account_facts.name
-        with changing(self._store, [name]) as books:
+        with checked_write(self._store, [name]) as books:
             bookkeeping.change_limit(books, name, limit, reason=reason, by=by)
 
     def approve(self, request_id: str, *, reason: str, by: str, event: Event | None = None) -> None:
-        """Approve one release by its request id; if an ``event`` is given, of that event only.
+        """Approve one release by its request id; with ``event``, only for this event.
 
-        The release of a child, which is charged here too, is approved under its name and id: ``north/fit-7``.
+        The release of a child account is approved under its name and id: ``north/fit-7``.
         """
         _approvable(request_id), checked_text("reason", reason), checked_text("by", by)
         body = {"reason": reason, "by": by, "event": None if event is None else json.loads(event_to_json(event))}
         account = self.account_facts.name
-        with changing(self._store, [account]) as books:
+        with checked_write(self._store, [account]) as books:
             bookkeeping.approve(books, account, request_id, body)
 
     @property
@@ -370,57 +407,67 @@ class Ledger:
         return consult(self._store, read)
 
     def _charges(self, line: list[AccountFacts], event: Event, request_id: str) -> list[Charge]:
-        """The price for the account, and for its parents under a name of their own."""
+        """Return the charge of the account, and those of its ancestors under their own request ids."""
         names = [request_id, *(f"{line[0].name}/{request_id}" for _ in line[1:])]
         return [Charge.of(facts, event, name) for facts, name in zip(line, names, strict=True)]
 
 
-def _known_places(books: Books, line: list[AccountFacts], known: Entry, event: object) -> tuple[Place, ...]:
-    """Where a request was booked before, if it is the same."""
+def _known_places(books: Books, line: list[AccountFacts], known: Entry, event: object) -> tuple[EntryReference, ...]:
+    """Return the lines of an earlier booking of a request; raise if its event differs."""
     if known.body["event"] != event:
         raise BudgetError(
             f"request_id={known.request_id!r} was used for {json.dumps(known.body['event'])}, and is asked for "
             f"{json.dumps(event)}. Nothing was charged. Give every release an id of its own."
         )
-    above = (books.named(facts.name, Kind.RESERVE, f"{line[0].name}/{known.request_id}") for facts in line[1:])
-    return Place.of(known), *(Place.of(one) for one in above if one is not None)
+    above = (books.named(facts.name, EntryKind.RESERVE, f"{line[0].name}/{known.request_id}") for facts in line[1:])
+    return EntryReference.of(known), *(EntryReference.of(one) for one in above if one is not None)
 
 
 def _paths(files: Iterable[str | os.PathLike[str]]) -> list[str]:
-    """The files of a data set, all there: nothing is made before that is known."""
+    """Return the files of a data set after checking that all exist, before any change."""
     if isinstance(files, str | os.PathLike):
-        raise ParameterError(f"files must be a list of paths, got {shown(files)}. Give [{shown(files)}].")
+        raise ParameterError(
+            argument="files", rule="must be a list of paths", got=shown(files), remedy=f"Give [{shown(files)}]."
+        )
     paths = [os.fspath(path) for path in files]
     missing = [path for path in paths if not os.path.isfile(path)]
     if missing:
-        raise ParameterError(f"files names {shown(missing[0])}, and there is no such file.")
+        raise ParameterError(argument="files", rule="must be existing files", got=shown(missing[0]))
     return paths
 
 
 def _names(parents: Iterable[str]) -> tuple[str, ...]:
     if isinstance(parents, str):
-        raise ParameterError(f"parents must be a list of names of accounts, got {shown(parents)}. Give [{parents!r}].")
+        raise ParameterError(
+            argument="parents",
+            rule="must be a list of account names",
+            got=shown(parents),
+            remedy=f"Give [{parents!r}].",
+        )
     return tuple(parents)
 
 
 def _approvable(request_id: str) -> str:
-    """``request_id``, if it is an id, or that of a child's release."""
+    """Return ``request_id`` if it is an id, or a child's name and id."""
     for part in request_id.split("/", 1) if isinstance(request_id, str) else [request_id]:
         plain_name("request_id", part)
     return request_id
 
 
 def _plain(facts: Mapping[str, object] | None) -> dict[str, object]:
-    """Facts as JSON data, small enough for every reader of the books."""
+    """Return facts as JSON data of limited size."""
     try:
         text = json.dumps(dict(facts or {}), allow_nan=False)
         found = dict(json.loads(text))
     except (RecursionError, TypeError, ValueError):
-        raise ParameterError("facts must be a mapping of JSON values: text, numbers, lists and mappings.") from None
+        raise ParameterError(
+            argument="facts", rule="must be a mapping of JSON values: text, numbers, lists and mappings"
+        ) from None
     if len(text) > LONGEST_FACTS or not _is_flat(found, DEEPEST):
         raise ParameterError(
-            f"facts must be at most {LONGEST_FACTS:,} characters of JSON, nested at most {DEEPEST} deep. Say less, "
-            "such as a digest of what is long."
+            argument="facts",
+            rule=f"must be at most {LONGEST_FACTS:,} characters of JSON, nested at most {DEEPEST} deep",
+            remedy="Store less, such as a digest of long content.",
         )
     return found
 

@@ -1,14 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The lock beside a ledger's file, and the mark in it. The one place that knows how files are locked.
+"""Lock file beside a ledger file, and the ledger mark stored in it.
 
-`exclusive` is a fair queue: SQLite alone polls, and with eight writers one of them may wait for ten seconds; waiting on
-a lock of the operating system, the longest was about a tenth of one. The database stays safe without it.
+`exclusive` is a fair queue. SQLite alone polls: with eight writers one may wait for ten seconds. With a lock of the
+operating system, the longest wait was about a tenth of a second. The database is safe without it.
 
-In the file of the lock stands how far the ledger was: the number and hash of its last line, and how every account
-stood. It is written after the line is durable, so a ledger below its mark was put back to an older state.
+The lock file stores the ledger mark: number and hash of the last line, and a digest of all accounts. It is written
+after the line is durable, so a ledger below its mark was rolled back.
 
-Whoever is stopped (SIGSTOP, a debugger) while holding the lock makes all others wait. Supported: Linux and macOS, local
+A process stopped (SIGSTOP, a debugger) while holding the lock blocks all others. Supported: Linux and macOS, local
 disks.
 """
 
@@ -33,8 +33,8 @@ _held: "weakref.WeakSet[Lock]" = weakref.WeakSet()
 
 
 @dataclass(frozen=True)
-class Mark:
-    """How far a ledger was: its last line among those of all accounts, how all of them stood, in which file (inode)."""
+class LedgerMark:
+    """State of a ledger file: its last line over all accounts, a digest of all accounts, and the file's inode."""
 
     number: int
     hash: str
@@ -42,53 +42,54 @@ class Mark:
     file: int = 0
 
     def to_bytes(self) -> bytes:
-        """A line of fixed length with a check sum."""
+        """Return a line of fixed length with a checksum."""
         text = f"{self.number:020d} {self.hash} {self.standing} {self.file:020d}"
         return f"{text} {_sum(text)}\n".encode().ljust(_LENGTH)
 
     @classmethod
-    def from_bytes(cls, content: bytes) -> "Mark | None":
-        """What ``to_bytes`` wrote; None if nothing was written yet.
+    def from_bytes(cls, content: bytes) -> "LedgerMark | None":
+        """Read a mark written by ``to_bytes``; None if nothing was written yet.
 
         Raises
         ------
         LedgerError
-            If it is something else. A mark is shorter than a sector, so that no crash leaves half of one.
+            If the content is damaged. A mark is shorter than a sector, so no crash leaves half of one.
         """
         if not content.strip(b"\0"):
             return None
         parts = content.decode(errors="replace").split()
         if len(parts) != 5 or _sum(" ".join(parts[:4])) != parts[4]:
             raise LedgerError(
-                "the mark in the .lock file beside the ledger is damaged, so that it cannot be told whether the ledger "
-                "was put back to an older state. Nothing was charged. Verify the ledger against the anchor of the last "
-                "artefact, then remove the .lock file: a new one is made."
+                "the mark in the .lock file beside the ledger is damaged, so a rollback of the ledger cannot be "
+                "detected. Nothing was charged.",
+                remedy="Verify the ledger against the anchor of the last artefact, then remove the .lock file; dperm "
+                "creates a new one.",
             )
         return cls(int(parts[0]), parts[1], parts[2], int(parts[3]))
 
 
 class Lock:
-    """The open file of a lock, for one writer."""
+    """Open lock file of one writer."""
 
     def __init__(self, ledger: Path) -> None:
         self._path = _beside(ledger)
         self._file = _opened(self._path, stat.S_IMODE(os.stat(ledger).st_mode) & 0o666)
         _held.add(self)
 
-    def read(self) -> Mark | None:
-        """The mark; None if there is none yet."""
-        return Mark.from_bytes(os.pread(self._file, _LENGTH, 0))
+    def read(self) -> LedgerMark | None:
+        """Return the mark; None if there is none yet."""
+        return LedgerMark.from_bytes(os.pread(self._file, _LENGTH, 0))
 
-    def write(self, mark: Mark) -> None:
-        """Set the mark."""
+    def write(self, mark: LedgerMark) -> None:
+        """Write the mark into the lock file."""
         os.pwrite(self._file, mark.to_bytes(), 0)
 
     def acquire(self) -> bool:
-        """Wait for one's turn; False if the file was removed meanwhile, and others queue at a new one."""
+        """Wait for the lock; return False if the file was removed meanwhile and others queue at a new one."""
         if fcntl is None:
             raise LedgerError(
-                "a ledger in a file needs the file locks of Linux or macOS. On this system use a PostgreSQL ledger: "
-                'Ledger("postgresql://...").'
+                "a ledger in a file requires the file locks of Linux or macOS.",
+                remedy='On this system use a PostgreSQL ledger: Ledger("postgresql://...").',
             )
         fcntl.flock(self._file, fcntl.LOCK_EX)
         try:
@@ -97,13 +98,13 @@ class Lock:
             return False
 
     def close(self) -> None:
-        """Give the lock back. Said in so many words: a copy of the process may have the file open for longer."""
+        """Release the lock explicitly: a forked process may keep the file open for longer."""
         if self._file >= 0 and fcntl is not None:
             fcntl.flock(self._file, fcntl.LOCK_UN)
         self.leave()
 
     def leave(self) -> None:
-        """Close the file; the lock stays with a process that has it open too."""
+        """Close the file; another process with the file open keeps the lock."""
         file, self._file = self._file, -1
         if file >= 0:
             os.close(file)
@@ -115,7 +116,7 @@ class Lock:
 
 @contextmanager
 def exclusive(ledger: Path) -> Iterator[Lock]:
-    """The lock of a ledger's file, held by nobody else, in this process or another."""
+    """Hold the lock of a ledger file, exclusively among all processes."""
     while not (lock := Lock(ledger)).acquire():
         lock.close()
     try:
@@ -124,34 +125,34 @@ def exclusive(ledger: Path) -> Iterator[Lock]:
         lock.close()
 
 
-def mark_of(ledger: Path) -> Mark | None:
-    """The mark as it stands, without waiting."""
+def read_mark(ledger: Path) -> LedgerMark | None:
+    """Return the current mark, without waiting."""
     try:
         content = _beside(ledger).read_bytes()[:_LENGTH]
-        return Mark.from_bytes(content)
+        return LedgerMark.from_bytes(content)
     except FileNotFoundError:
         return None
-    except LedgerError as damaged:  # read while it was written, perhaps: whoever holds the lock sees it whole
+    except LedgerError as damaged:  # perhaps read during a write: under the lock it is complete
         try:
             with exclusive(ledger) as lock:
                 return lock.read()
         except LedgerError:
             if os.access(_beside(ledger), os.W_OK):
                 raise
-            raise damaged from None  # on a read-only medium, where nobody writes it
+            raise damaged from None  # on a read-only medium, without writers
 
 
 def _beside(ledger: Path) -> Path:
-    """The file of the lock: one for all names of a ledger that lead to it by symbolic links."""
+    """Return the path of the lock file, the same for all symbolic links to a ledger."""
     return Path(f"{os.path.realpath(ledger)}.lock")
 
 
 def _opened(path: Path, mode: int) -> int:
-    """The file of a lock, made if there is none; whoever may write the ledger may write it."""
-    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW  # a link could lead the mark into somebody's file
+    """Open the lock file, or create it; writers of the ledger may write it."""
+    flags = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW  # a link could redirect the mark into another file
     try:
         file = os.open(path, flags | os.O_CREAT, mode)
-        if stat.S_IMODE(os.fstat(file).st_mode) != mode:  # the umask took some of it, or the ledger's was changed
+        if stat.S_IMODE(os.fstat(file).st_mode) != mode:  # reduced by the umask, or the ledger's mode changed
             with suppress(PermissionError):
                 os.fchmod(file, mode)
     except OSError as error:
@@ -160,7 +161,7 @@ def _opened(path: Path, mode: int) -> int:
 
 
 def _leave_locks_to_the_parent() -> None:
-    """What another thread of the parent was about is not the child's: it would hold the lock as long as it lives."""
+    """Close inherited locks in a child process, which would otherwise hold them for its lifetime."""
     for lock in list(_held):
         lock.leave()
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Files that only their owner may read: copies of a ledger hold its signing key."""
+"""Files readable by their owner only: copies of a ledger contain its signing key."""
 
 import os
 import secrets
@@ -13,12 +13,12 @@ from dperm.errors import LedgerError
 
 @contextmanager
 def private_file(path: Path) -> Iterator[Path]:
-    """A new file with mode 0600 to be filled; it gets its name, durably, when the block is left without an error.
+    """Yield a new file with mode 0600; it gets its final name, durably, when the block exits without an error.
 
     Raises
     ------
     LedgerError
-        If ``path`` exists: no file is overwritten.
+        If ``path`` exists; no file is overwritten.
     """
     partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     os.close(os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
@@ -28,15 +28,15 @@ def private_file(path: Path) -> Iterator[Path]:
         try:
             os.link(partial, path)  # unlike a rename it replaces nothing
         except FileExistsError:
-            raise LedgerError(f"the backup {str(path)!r} exists already. Give another path.") from None
+            raise LedgerError(f"the backup {str(path)!r} exists already.", remedy="Give another path.") from None
         _sync(path.parent)
     finally:
         with suppress(FileNotFoundError):
             os.unlink(partial)
 
 
-def unused(path: Path) -> Path:
-    """``path``, or the first of the same name with a number that does not exist."""
+def unused_path(path: Path) -> Path:
+    """Return ``path``, or the first numbered variant that does not exist."""
     number, found = 1, path
     while found.exists():
         number += 1

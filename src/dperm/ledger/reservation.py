@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What was charged: a reservation in the hands of its run, and a booking in the eyes of a reader."""
+"""Reservations for the charging run, and bookings for readers of the books."""
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping
@@ -9,13 +9,13 @@ from typing import Any, TypeVar, final
 
 from dperm.accounting.budget import State, checked_text
 from dperm.ledger import bookkeeping
-from dperm.ledger.bookkeeping import CLOSED, Place
+from dperm.ledger.account_facts import AccountFacts
+from dperm.ledger.bookkeeping import CLOSED, EntryReference
 from dperm.ledger.books import Books
 from dperm.ledger.charges import meters_of
-from dperm.ledger.declared import AccountFacts
-from dperm.ledger.entry import Entry, Kind
+from dperm.ledger.entry import Entry, EntryKind
 from dperm.ledger.stores import store_of
-from dperm.ledger.transact import consult, transact
+from dperm.ledger.transactions import consult, transact
 from dperm.ledger.units import amount, limits
 from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.privacy.rounding import round_up
@@ -26,74 +26,91 @@ Result = TypeVar("Result")
 @final
 @dataclass(frozen=True)
 class LedgerReservation:
-    """A charge in a ledger (a `Reservation`), in the account and in its parents.
+    """Charge in a ledger (a `Reservation`), in the account and its ancestors.
 
     Attributes
     ----------
     location
-        Of the ledger.
+        Location of the ledger.
     places
-        The line of the account, and those of its parents.
+        Line of the account, and those of its ancestors.
     request_id
-        The id of the request, made up if none was given.
+        Id of the request; random if none was given.
     repeated
-        Whether the id had been reserved before: then draw no noise.
+        Whether the id was reserved before; draw no noise in this case.
     holder
-        The fencing token of this object: a lease of draws names the token of its holder.
+        Fencing token of this object; a lease of draws names the token of its holder.
     """
 
     location: str = field(repr=False)
-    places: tuple[Place, ...]
+    places: tuple[EntryReference, ...]
     request_id: str
     repeated: bool = field(default=False, compare=False)
     holder: str = field(default_factory=lambda: secrets.token_hex(16), compare=False, repr=False)
 
     @property
     def state(self) -> State:
-        """Reserved, committed or burned."""
+        """State of the reservation: reserved, committed or burned."""
         return consult(store_of(self.location), self._state)
 
     @property
     def receipt(self) -> Mapping[str, object]:
-        """The anchor of the last word about it; limit and spending of the account and of all of its ancestors."""
+        """Signed receipt: anchor of the charge, limit and spending of the account and its ancestors."""
         return consult(store_of(self.location), self._receipt)
 
     def commit(self, digest: str) -> None:
-        """Close it with the digest of what is released."""
-        self._close(Kind.COMMIT, {"digest": checked_text("digest", digest)})
+        """Close the reservation with the digest of the released value.
+
+        Parameters
+        ----------
+        digest
+            Digest of the released value.
+
+        Notes
+        -----
+        **Guarantees.** The commit is durable on return. It succeeds once: another digest, or a commit after a burn,
+        raises BudgetError; the same digest again changes nothing.
+        """
+        self._close(EntryKind.COMMIT, {"digest": checked_text("digest", digest)})
 
     def burn(self, reason: str) -> None:
-        """Close it without a release; it stays charged."""
-        self._close(Kind.BURN, {"reason": checked_text("reason", reason)})
+        """Close the reservation without a release; it stays charged."""
+        self._close(EntryKind.BURN, {"reason": checked_text("reason", reason)})
 
     def take_over(self, draws: int) -> int:
-        """Become the only holder, durably; return the draws that count as made."""
+        """Become the only holder, durably; return the number of draws that count."""
         place = self.places[0]
         return self._change(lambda books: bookkeeping.take_over(books, place, self.holder, draws))
 
     def lease(self, draws: int) -> None:
-        """Allow this holder to draw noise until ``draws`` draws were made in all, durably."""
+        """Allow this holder to draw noise up to a total of ``draws`` draws, durably.
+
+        Notes
+        -----
+        **Guarantees.** Only the last holder obtains a lease, so copies of a run never draw noise twice under one
+        charge.
+        """
         self._change(lambda books: bookkeeping.lease(books, self.places[0], self.holder, draws))
 
     def check_holder(self) -> None:
-        """Check that no other object took over; a read."""
+        """Check that no other object took over; reads only."""
         place = self.places[0]
         consult(store_of(self.location), lambda books: bookkeeping.require_holder(books, place, self.holder))
 
     def _change(self, action: Callable[[Books], Result]) -> Result:
-        """A change of the own account: leases are no matter of its parents."""
+        """Run a change of the own account; leases do not concern its ancestors."""
         return transact(store_of(self.location), [self.places[0].account], action)
 
     def _state(self, books: Books) -> State:
-        line = bookkeeping.reserved(books, self.places[0])
+        line = bookkeeping.reservation_entry(books, self.places[0])
         closed = books.closing(line.account, line.seq)
         return State.RESERVED if closed is None else CLOSED[closed.kind]
 
     def _receipt(self, books: Books) -> Mapping[str, object]:
         own, identity = self.places[0], books.identity()
-        reserved = bookkeeping.reserved(books, own)
+        reserved = bookkeeping.reservation_entry(books, own)
         last = books.closing(own.account, own.seq) or reserved
-        return identity.signed(
+        return identity.sign_receipt(
             {
                 **asdict(identity.anchor(last)),
                 "request_id": self.request_id,
@@ -104,13 +121,13 @@ class LedgerReservation:
         )
 
     def _ancestors(self, books: Books) -> dict[str, object]:
-        """Limit and spending of every account above, nearest first; nothing for an account without parents."""
+        """Return limit and spending of every ancestor, nearest first; empty without parents."""
         above = [
             {"account": place.account, "seq": place.seq, **_account(books, place.account)} for place in self.places[1:]
         ]
         return {"ancestors": above} if above else {}
 
-    def _close(self, kind: Kind, body: Mapping[str, object]) -> None:
+    def _close(self, kind: EntryKind, body: Mapping[str, object]) -> None:
         def closing(books: Books) -> None:
             bookkeeping.require_holder(books, self.places[0], self.holder)
             for place in self.places:
@@ -121,24 +138,24 @@ class LedgerReservation:
 
 @dataclass(frozen=True)
 class Booking:
-    """One charge and how it ended; the cost is charged in any case.
+    """One charge and its outcome; the cost is charged in every case.
 
     Attributes
     ----------
     seq, at
         Number and time of the reservation.
     request_id
-        The id of the request; of a child's, its name is before it.
+        Id of the request; a child's charge has the child's name before it.
     event
-        What was charged, as the mapping of an accounting event.
+        Charged event, as the mapping of an accounting event.
     cost
-        By currency, rounded up.
+        Cost by currency, rounded up.
     state
-        Reserved (a run is under way, or crashed), committed or burned.
+        Reserved (the run is in progress, or crashed), committed or burned.
     digest, reason
-        Of what was released; why it was burned.
+        Digest of the released value; reason of a burn.
     facts
-        What the run said about itself: the law of the noise, versions, whether it was seeded.
+        Facts stated by the run: law of the noise, versions, seed flag.
     """
 
     seq: int
@@ -153,10 +170,10 @@ class Booking:
 
 
 def bookings(facts: AccountFacts, entries: Iterable[Entry]) -> tuple[Booking, ...]:
-    """The charges among the lines of an account."""
+    """Return the charges among the lines of an account."""
     lines = list(entries)
     closed = {line.about: line for line in lines if line.kind in CLOSED}
-    return tuple(_booking(facts, line, closed.get(line.seq)) for line in lines if line.kind is Kind.RESERVE)
+    return tuple(_booking(facts, line, closed.get(line.seq)) for line in lines if line.kind is EntryKind.RESERVE)
 
 
 def _booking(facts: AccountFacts, line: Entry, closed: Entry | None) -> Booking:
@@ -176,23 +193,23 @@ def _booking(facts: AccountFacts, line: Entry, closed: Entry | None) -> Booking:
 
 
 def _changes(books: Books, name: str) -> dict[str, object]:
-    """How the limit came to be what it is: nothing about it, if it is the one of the opening."""
+    """Return the history of limit changes; empty if there were none."""
     changes = [
         {
             "at": line.at,
             **{key: line.body[key] for key in ("limit", "reason", "by")},
             "after": books.reserved_before(name, line.seq),
         }
-        for line in books.of_kind(name, Kind.LIMIT)
+        for line in books.of_kind(name, EntryKind.LIMIT)
     ]
     if not changes:
         return {}
-    (opening,) = books.of_kind(name, Kind.OPEN)
+    (opening,) = books.of_kind(name, EntryKind.OPEN)
     return {"opening_limit": opening.body["limit"], "limit_changes": changes}
 
 
 def _account(books: Books, name: str) -> dict[str, object]:
-    """What was declared, and the meters."""
+    """Return the declarations and meters of an account, for a receipt."""
     facts, counts = bookkeeping.facts_of(books, name), books.counts(name)
     meters = meters_of(books, facts)
     return {

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reading the books again: every hash, every sum, every limit, and the anchors that artefacts carry."""
+"""Verification of the books: every hash, every total, every limit, and the anchors of artefacts."""
 
 import os
 from collections.abc import Iterable, Mapping
@@ -10,7 +10,7 @@ from typing import Any
 from dperm.errors import LedgerError
 from dperm.ledger.anchor import Anchor
 from dperm.ledger.books import Books, UnreadableLedgerError
-from dperm.ledger.replay import Replayed, replay
+from dperm.ledger.replay import AccountReplay, replay
 from dperm.ledger.stores import location_of, store_of
 from dperm.ledger.units import amount, limits
 from dperm.privacy.rounding import round_up
@@ -18,53 +18,53 @@ from dperm.privacy.rounding import round_up
 
 @dataclass(frozen=True)
 class VerifiedAccount:
-    """What an account came to when its lines were read again."""
+    """Result of replaying one account."""
 
     entries: int
     spent: Mapping[str, float]
     capacity: Mapping[str, float]
     head: str
-    """The hash of the last line."""
+    """Hash of the last line."""
 
 
 @dataclass(frozen=True)
 class Verification:
-    """The outcome: no problems, or what they are, in sentences."""
+    """Result of a verification, with its problems as sentences."""
 
     ledger: str
-    """The id of the ledger; "" if it could not be read."""
+    """Id of the ledger; "" if it could not be read."""
     accounts: Mapping[str, VerifiedAccount]
     problems: tuple[str, ...]
     anchors: int = 0
-    """How many anchors were compared."""
+    """Number of compared anchors."""
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether no problem was found."""
         return not self.problems
 
 
 def verify(location: str | os.PathLike[str], anchors: Iterable[Anchor] = (), *, prices: bool = False) -> Verification:
-    """Read a ledger from its first line to its last, at one moment.
+    """Verify a ledger from its first line to its last, as of one moment.
 
-    Lines that were changed, removed or put between others are found by the chain; a wrong sum or an overspent limit
-    by adding again; lines missing at the end by ``anchors`` only, since the rest is a valid ledger too.
+    The chain detects changed, removed or inserted lines, and addition detects wrong totals or exceeded limits. Only
+    ``anchors`` detect missing last lines, since the rest is a valid ledger too.
 
     Parameters
     ----------
     location
-        A path, or a URL of PostgreSQL.
+        Path, or URL of PostgreSQL.
     anchors
-        From artefacts, ``Anchor.from_receipt(release.record.ledger)`` or
-        ``Anchor.from_receipt(model.statement_["ledger_entry"])``, or kept from ``Ledger.anchor``.
+        Anchors of artefacts, ``Anchor.from_receipt(release.record.ledger)`` or
+        ``Anchor.from_receipt(model.statement_["ledger_entry"])``, or stored from ``Ledger.anchor``.
     prices
-        Whether to work out the price of every event again, which takes some milliseconds each.
+        Whether to recompute the price of every event; takes some milliseconds each.
 
     Raises
     ------
     LedgerError
-        If the ledger cannot be read (a missing permission, a read-only medium with an unfinished log): then nothing was
-        verified, which is no finding about the ledger.
+        If the ledger cannot be read (a missing permission, a read-only medium with an unfinished log). Nothing was
+        verified, so this is no finding about the ledger.
     """
     kept = tuple(anchors)
     try:
@@ -77,69 +77,69 @@ def verify(location: str | os.PathLike[str], anchors: Iterable[Anchor] = (), *, 
 
 
 def problems_in(books: Books) -> tuple[str, ...]:
-    """What is wrong with books that are open."""
+    """Return the problems of open books."""
     return _verified(books, (), False).problems
 
 
 def require_whole(books: Books, *, after: str) -> None:
-    """Check that nothing is wrong with books that are open.
+    """Check that open books have no problems.
 
     Raises
     ------
     LedgerError
-        If something is; ``after`` is the remedy.
+        With the first problem, and ``after`` as the remedy.
     """
     if problems := problems_in(books):
-        raise LedgerError(f"the ledger fails its verification: {problems[0]} Nothing was changed. {after}")
+        raise LedgerError(f"the ledger fails its verification: {problems[0]} Nothing was changed.", remedy=after)
 
 
 def _verified(books: Books, anchors: tuple[Anchor, ...], prices: bool) -> Verification:
     identity = books.identity()
     problems = list(books.damage())
     if not identity.is_whole:
-        problems.append("the keys of the ledger do not belong together: one of them was changed.")
+        problems.append("the keys of the ledger do not match each other: one of them was changed.")
     accounts = {name: replay(name, books.entries(name), prices=prices) for name in books.accounts()}
     for name, replayed in accounts.items():
-        problems += [*replayed.problems, *_wrong_meters(name, replayed, books), *_not_above(replayed, accounts)]
-    problems += [problem for anchor in anchors for problem in _missing(anchor, identity.id, books)]
+        problems += [*replayed.problems, *_wrong_meters(name, replayed, books), *_uncharged_parents(replayed, accounts)]
+    problems += [problem for anchor in anchors for problem in _anchor_problems(anchor, identity.id, books)]
     found = {name: _account(replayed) for name, replayed in accounts.items()}
     return Verification(identity.id, found, tuple(problems), len(anchors))
 
 
-def _wrong_meters(name: str, replayed: Replayed, books: Books) -> list[str]:
+def _wrong_meters(name: str, replayed: AccountReplay, books: Books) -> list[str]:
     if books.meters(name) == replayed.meters:
         return []
-    return [f"account {name!r}: what its meters show is not the sum of its lines."]
+    return [f"account {name!r}: its meters are not the sums of its lines."]
 
 
-def _not_above(replayed: Replayed, accounts: Mapping[str, Replayed]) -> list[str]:
-    """Charges that a parent was spared. A charge of a child's child has the same name in both."""
+def _uncharged_parents(replayed: AccountReplay, accounts: Mapping[str, AccountReplay]) -> list[str]:
+    """Return charges missing in a parent; a grandchild's charge has the same request id in both."""
     found = []
     for parent in replayed.facts.parents if replayed.facts is not None else ():
         above = accounts[parent].events if parent in accounts else {}
         for seq, request_id in replayed.reserved.items():
-            told = replayed.events.get(request_id)
-            if told not in (above.get(f"{replayed.name}/{request_id}"), above.get(request_id)):
+            charged = replayed.events.get(request_id)
+            if charged not in (above.get(f"{replayed.name}/{request_id}"), above.get(request_id)):
                 found.append(f"account {replayed.name!r}, line {seq}: its parent {parent!r} was not charged.")
     return found
 
 
-def _missing(anchor: Anchor, ledger: str, books: Books) -> list[str]:
-    """What is wrong with the ledger, if ``anchor`` tells the truth."""
+def _anchor_problems(anchor: Anchor, ledger: str, books: Books) -> list[str]:
+    """Return contradictions between the ledger and a valid ``anchor``."""
     where = f"the anchor of line {anchor.seq} of account {anchor.account!r}"
     if not anchor.is_signed:
-        return [f"{where} is not signed by the ledger that it names: it was changed, or made up."]
+        return [f"{where} is not signed by its ledger: it was changed, or forged."]
     if anchor.ledger != ledger:
-        return [f"{where} is of another ledger ({anchor.ledger}): this one ({ledger}) is not what was charged."]
+        return [f"{where} is of another ledger ({anchor.ledger}), not of this one ({ledger})."]
     line = books.entry(anchor.account, anchor.seq)
     if line is None:
-        return [f"{where} is beyond the last line: the ledger was put back to an older state."]
+        return [f"{where} is beyond the last line: the ledger was rolled back to an older state."]
     if line.hash != anchor.hash:
-        return [f"{where} has another hash than the line: the ledger was put back, and went another way since."]
+        return [f"{where} has another hash than the line: the ledger was rolled back and then continued differently."]
     return []
 
 
-def _account(replayed: Replayed) -> VerifiedAccount:
+def _account(replayed: AccountReplay) -> VerifiedAccount:
     rule: Any = None if replayed.facts is None else replayed.facts.rule
     meters = {} if rule is None else replayed.meters
     return VerifiedAccount(

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How large noise is: deviations, and bounds that one coordinate exceeds with a given probability.
+"""Size of the noise: standard deviations, and error bounds of one coordinate.
 
-These are about usefulness, from public constants; nothing about privacy rests on them.
+These numbers describe utility. They follow from public constants, and no privacy guarantee depends on them.
 """
 
 import math
@@ -12,48 +12,48 @@ from scipy.special import gammainccinv, gammaincinv, ndtr, ndtri
 
 from dperm import checks
 
-_PROBABILITY = "It is the probability that the bound is exceeded, such as 0.05."
+_PROBABILITY = "Give the probability of an error beyond the bound, such as 0.05."
 _NODES = 4000
-_FAR = 1e-18  # what is left out on either side
+_FAR = 1e-18  # omitted mass on either side
 
 
 def checked_probability(probability: object) -> float:
-    """``probability``, if it is one that a bound can have."""
+    """Return ``probability`` as a float if it lies in (0, 1)."""
     return checks.positive_delta("probability", probability, _PROBABILITY)
 
 
 def gaussian_bound(scale: float, probability: float) -> float:
-    """The t with P(|N| > t) = probability for Gaussian noise: -sigma Phi^-1(p/2)."""
+    """Return the t with P(|N| > t) = probability for Gaussian noise: -sigma Phi^-1(p/2)."""
     return -scale * float(ndtri(checked_probability(probability) / 2))
 
 
 def laplace_bound(scale: float, probability: float) -> float:
-    """The t with P(|L| > t) = probability for Laplace noise: b log(1/p) (T5)."""
+    """Return the t with P(|L| > t) = probability for Laplace noise: b log(1/p) (T5)."""
     return -scale * math.log(checked_probability(probability))
 
 
 def discrete_laplace_bound(scale: float, probability: float) -> float:
-    """The smallest whole t with P(|Z| > t) <= probability: P(|Z| > t) = 2 e^-(t + 1)/s / (1 + e^-1/s) (T5a)."""
+    """Return the smallest whole t with P(|Z| > t) <= probability, P(|Z| > t) = 2 e^-(t + 1)/s / (1 + e^-1/s) (T5a)."""
     probability = checked_probability(probability)
     exact = scale * (math.log(2 / probability) - math.log1p(math.exp(-1 / scale))) - 1
     return float(max(0, math.ceil(exact - 1e-9)))
 
 
 def discrete_laplace_deviation(scale: float) -> float:
-    """The standard deviation sqrt(2 q) / (1 - q), q = e^-1/s."""
+    """Return the standard deviation sqrt(2 q) / (1 - q), q = e^-1/s."""
     return math.sqrt(2) * math.exp(-1 / (2 * scale)) / -math.expm1(-1 / scale)
 
 
 def gamma_norm_deviation(scale: float, dim: int) -> float:
-    """The standard deviation sqrt(d + 1) b of one coordinate: E ||x||^2 = d (d + 1) b^2 (T7)."""
+    """Return the standard deviation sqrt(d + 1) b of one coordinate: E ||x||^2 = d (d + 1) b^2 (T7)."""
     return math.sqrt(dim + 1) * scale
 
 
 def gamma_norm_bound(scale: float, dim: int, probability: float) -> float:
-    """The t with P(|x_1| > t) = probability for one coordinate of gamma-norm noise.
+    """Return the t with P(|x_1| > t) = probability for one coordinate of gamma-norm noise.
 
-    Given V, chi-square of d + 1 degrees of freedom, x_1 is Gaussian of variance V b^2 (T7a): the mean of
-    2 Phi(-t / sqrt(V)), by the trapezoidal rule in log V, solved by bisection.
+    Given V, chi-square of d + 1 degrees of freedom, x_1 is Gaussian of variance V b^2 (T7a). The function averages
+    2 Phi(-t / sqrt(V)) by the trapezoidal rule in log V and solves for t by bisection.
     """
     probability = checked_probability(probability)
     shape = (dim + 1) / 2

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the mechanisms that add noise have in common."""
+"""Base class of additive-noise mechanisms."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar
@@ -10,43 +10,37 @@ from typing import ClassVar
 from numpy.typing import ArrayLike
 
 from dperm.accounting.budget import Budget
-from dperm.accounting.event import Event
-from dperm.mechanisms.calibration import Calibration, Statistic
-from dperm.mechanisms.run import Facts, release
-from dperm.mechanisms.values import Numbers, integral, plain, vector
+from dperm.mechanisms.calibration import Calibration, ValueSensitivity
+from dperm.mechanisms.mechanism import Law as Law
+from dperm.mechanisms.mechanism import Mechanism
+from dperm.mechanisms.values import Numbers, require_whole, scalar_or_array, vector
 from dperm.noise.arrays import Floats, Integers
 from dperm.noise.bits import Bits, Stream
-from dperm.noise.grade import Grade
 from dperm.noise.grid import Grid, Norm
 from dperm.privacy import Release
 from dperm.privacy.guarantee import AnyGuarantee
 
 
 @dataclass(frozen=True)
-class Law:
-    """The law of the noise in words, its grade, and its inexactness (log-ratio, total variation), already paid for."""
-
-    words: str
-    grade: Grade = Grade.EXACT
-    eta: float = 0.0
-    tau: float = 0.0
-
-
-@dataclass(frozen=True)
-class AdditiveMechanism(ABC):
-    """A value plus noise that was calibrated to a sensitivity and a goal when the mechanism was made.
+class AdditiveMechanism(Mechanism[Floats, Numbers]):
+    """Value plus noise, calibrated to a sensitivity and a goal on construction.
 
     Parameters
     ----------
     sensitivity
         Sensitivity of the value in the mechanism's norm, under the goal's adjacency.
     goal
-        The guarantee to be met by one release.
+        Guarantee of one release.
     dim
         Number of entries of the value.
     numerical_error
-        Bound in the same norm on the error of the computed value, for every data set; twice it is added to the
+        Bound in the same norm on the error of the computed value, for every data set. Twice this bound is added to the
         sensitivity.
+
+    Notes
+    -----
+    **Guarantees.** Each release satisfies ``goal`` for values of the declared sensitivity. Rounding to the grid and the
+    numerical error are part of the calibration (T10a, T10b).
     """
 
     sensitivity: float
@@ -60,101 +54,100 @@ class AdditiveMechanism(ABC):
     integers: ClassVar[bool] = False
     """Whether values must be whole numbers."""
 
-    def __post_init__(self) -> None:
-        """Check everything and calibrate, before any data is seen."""
-        self.facts  # noqa: B018  # everything follows from the parameters
-
     @cached_property
-    def statistic(self) -> Statistic:
-        """The value's public facts, checked."""
-        return Statistic(self.sensitivity, self.dim, self.norm, self.numerical_error)
+    def statistic(self) -> ValueSensitivity:
+        """Checked sensitivity, dimension, norm and numerical error of the value."""
+        return ValueSensitivity(self.sensitivity, self.dim, self.norm, self.numerical_error)
 
     @cached_property
     @abstractmethod
     def calibration(self) -> Calibration:
-        """Scale, grid, and the sensitivity on the grid."""
-
-    @cached_property
-    @abstractmethod
-    def event(self) -> Event:
-        """What one release spends."""
+        """Noise scale, grid, and sensitivity on the grid."""
 
     @property
     def scale(self) -> float:
-        """Scale of the noise: a Gaussian's standard deviation, a Laplace law's b."""
+        """Scale of the noise: standard deviation of a Gaussian, b of a Laplace law."""
         return self.calibration.scale
 
     @property
     @abstractmethod
-    def law(self) -> Law:
-        """The law of the noise."""
-
-    @property
-    @abstractmethod
     def standard_deviation(self) -> float:
-        """Standard deviation of the noise in one coordinate: comparable between mechanisms, unlike ``scale``."""
+        """Standard deviation of the noise in one coordinate; comparable between mechanisms, unlike ``scale``."""
 
     @abstractmethod
     def error_bound(self, probability: float) -> float:
-        """What the noise in one coordinate exceeds in magnitude with this probability: 0.05 gives a 95 % interval."""
+        """Return the bound t with P(|noise| > t) = probability for one coordinate; 0.05 gives a 95 % interval."""
 
     @abstractmethod
     def noisy(self, value: Floats, stream: Stream) -> Floats:
-        """The flat ``value`` plus noise."""
+        """Return the flat ``value`` plus noise, without charging a budget."""
 
-    @cached_property
-    def facts(self) -> Facts:
-        """What is known of a release beforehand."""
-        return Facts(
-            goal=self.goal,
-            event=self.event,
-            noise=self.law.words,
-            theorems=(*self.tags, "T10"),
-            grade=self.law.grade,
-            eta=self.law.eta,
-            tau=self.law.tau,
-            public={
-                "mechanism": self.name,
-                "sensitivity": self.statistic.sensitivity,
-                "sensitivity_norm": self.norm.name,
-                "numerical_error": self.statistic.numerical_error,
-                "dim": self.statistic.dim,
-                "noise_scale": self.scale,
-                "noise_standard_deviation": self.standard_deviation,
-                "grid": self.calibration.grid.step,
-            },
-        )
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """Tags of the law and of the grid (T10)."""
+        return (*self.tags, "T10")
+
+    @property
+    def public_constants(self) -> dict[str, object]:
+        """Sensitivity, noise scale and grid."""
+        return {
+            "mechanism": self.name,
+            "sensitivity": self.statistic.sensitivity,
+            "sensitivity_norm": self.norm.name,
+            "numerical_error": self.statistic.numerical_error,
+            "dim": self.statistic.dim,
+            "noise_scale": self.scale,
+            "noise_standard_deviation": self.standard_deviation,
+            "grid": self.calibration.grid.step,
+        }
 
     def release(self, value: ArrayLike, budget: Budget | None = None, *, bits: Bits | None = None) -> Release[Numbers]:
-        """``value`` plus noise, in the shape of ``value``: a float for a number.
+        """Release ``value`` plus noise, in the shape of ``value``; a float for a scalar.
 
         Parameters
         ----------
         value
             ``dim`` finite real numbers, in any shape.
         budget
-            What the release is charged to.
+            Budget to charge; None charges nothing.
         bits
-            Where randomness comes from; ``NotPrivateBits(seed)`` makes the release reproducible and NOT PRIVATE.
+            Source of randomness; ``NotPrivateBits(seed)`` makes the release reproducible and NOT PRIVATE.
+
+        Returns
+        -------
+        Release
+            Value, guarantee, profile, event and record.
 
         Raises
         ------
         DataError
-            If the value has not ``dim`` finite entries; before anything is charged, and without a word about it.
+            If the value does not have ``dim`` finite entries. Nothing is charged, and the message contains no value.
         BudgetError
             If ``budget`` does not cover the event; nothing is charged.
+
+        Notes
+        -----
+        **Guarantees.** The release satisfies the goal (T10a). The budget is charged before noise is drawn.
+
+        ==========================  ===============================
+        value                       result
+        ==========================  ===============================
+        nan, inf, empty, masked     DataError before the charge
+        integers beyond 2^53        DataError before the charge
+        0-dimensional               a float
+        ==========================  ===============================
         """
-        return release(self.facts, lambda: self.checked(value), self._released, budget=budget, bits=bits)
+        return self._release(lambda: self.checked(value), budget, bits)
 
     def checked(self, value: ArrayLike) -> Floats:
-        """``value`` as doubles."""
+        """Return ``value`` as doubles; whole numbers if the mechanism requires them."""
         found = vector("value", value, self.statistic.dim)
-        return integral("value", found) if self.integers else found
+        return require_whole("value", found) if self.integers else found
 
-    def _released(self, value: Floats, stream: Stream) -> Numbers:
-        return plain(self.noisy(value.ravel(), stream).reshape(value.shape))
+    def _draw(self, value: Floats, stream: Stream) -> Numbers:
+        return scalar_or_array(self.noisy(value.ravel(), stream).reshape(value.shape))
 
 
 def on_grid(grid: Grid, value: Floats, noise: Integers) -> Floats:
-    """``value`` rounded to the grid plus ``noise`` steps (T10a, T10d)."""
+    """Return ``value`` rounded to the grid plus ``noise`` steps (T10a, T10d)."""
     return grid.plus(grid.rounded(value), noise)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""From a sensitivity and a loss to a noise scale, a grid and an event.
+"""Calibration of noise: from a sensitivity and a privacy loss to a noise scale, a grid and an event.
 
-The grid follows from the scale that would do without rounding, (Delta + 2 tau) / loss; rounding raises the sensitivity
-to Delta' = Delta + d^(1/p) g + 2 tau (`dperm.noise.grid`), and the scale is Delta' / loss, rounded up.
+The scale without rounding, (Delta + 2 tau) / loss, determines the grid. Rounding raises the sensitivity to
+Delta' = Delta + d^(1/p) g + 2 tau (`dperm.noise.grid`). The final scale is Delta' / loss, rounded up.
 """
 
 import math
@@ -19,22 +19,23 @@ from dperm.accounting.replace_only import ReplaceOneOnly
 from dperm.errors import AssumptionError, BudgetError, ParameterError
 from dperm.mechanisms.goal import quotient_down, quotient_up
 from dperm.noise.grid import SCALES, Grid, Norm, grid_for, sensitivity_on_grid
-from dperm.noise.rounded import LARGEST_SCALE
+from dperm.noise.integer_noise import LARGEST_SCALE
+from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import raised, round_up
 
-SENSITIVITY = "It is the largest change of the value between neighbours under the goal's adjacency."
-DIM = "It is the number of entries of the value that is released."
-ERROR = "It bounds the error of the computed value, in the sensitivity's norm, for every data set."
+SENSITIVITY = "Give the largest change of the value between neighbours under the goal's adjacency."
+DIM = "Give the number of entries of the released value."
+ERROR = "Give a bound on the error of the computed value, in the sensitivity's norm, for every data set."
 MOST_DIM = 2**31
 PUSHES = (0, 4, 16, 64, 256, 2**12, 2**20)
-"""By how many units of rounding a scale is raised, one after the other, until its event is certified."""
+"""Increments of a scale, in units of rounding, tried in order until the accountant certifies its event."""
 
 
 @dataclass(frozen=True)
-class Statistic:
-    """The public facts of a value that noise is added to."""
+class ValueSensitivity:
+    """Sensitivity, dimension, norm and numerical error of a value; public constants."""
 
     sensitivity: float
     dim: int
@@ -42,26 +43,26 @@ class Statistic:
     numerical_error: float
 
     def __post_init__(self) -> None:
-        """Check them under the names that users know."""
+        """Check the constants under their public argument names."""
         set_field = object.__setattr__
         set_field(self, "sensitivity", sensitivity_up("sensitivity", self.sensitivity))
         set_field(self, "dim", checks.count("dim", self.dim, DIM, most=MOST_DIM))
         set_field(self, "numerical_error", error_up("numerical_error", self.numerical_error))
 
     def on(self, grid: Grid) -> float:
-        """Delta', the sensitivity of the value once it is rounded to ``grid`` (T10b)."""
+        """Return Delta', the sensitivity of the value rounded to ``grid`` (T10b)."""
         return sensitivity_on_grid(
             self.sensitivity, grid, dim=self.dim, norm=self.norm, numerical_error=self.numerical_error
         )
 
 
 def sensitivity_up(name: str, value: object) -> float:
-    """A sensitivity as a double that is not below what was given: fractions and large integers are rounded up."""
+    """Return a sensitivity > 0 as a double, rounding fractions and large integers up."""
     return _at_least(checks.positive(name, value, SENSITIVITY), value)
 
 
 def error_up(name: str, value: object) -> float:
-    """A bound on an error, likewise."""
+    """Return an error bound >= 0 as a double, rounding fractions and large integers up."""
     return _at_least(checks.nonnegative(name, value, ERROR), value)
 
 
@@ -71,7 +72,7 @@ def _at_least(number: float, given: Any) -> float:
 
 @dataclass(frozen=True)
 class Calibration:
-    """A noise scale with its grid, and the sensitivity that it was calibrated to."""
+    """Noise scale, its grid, and the sensitivity on the grid."""
 
     scale: float
     grid: Grid
@@ -79,58 +80,79 @@ class Calibration:
 
     @property
     def steps(self) -> float:
-        """The scale in steps of the grid, exactly."""
+        """Scale in steps of the grid, exactly."""
         return self.scale / self.grid.step
 
 
-def calibration(statistic: Statistic, loss: float, *, spread: float = 1.0) -> Calibration:
-    """Noise of scale Delta' / loss, where loss is mu for Gaussian noise (T6), epsilon for the pure laws (T5, T7).
+def calibration(statistic: ValueSensitivity, loss: float, *, spread: float = 1.0) -> Calibration:
+    """Return noise of scale Delta' / loss; the loss is mu for Gaussian noise (T6), epsilon for pure laws (T5, T7).
 
-    ``spread`` is the deviation of one coordinate in scales: the grid follows from that.
+    Parameters
+    ----------
+    statistic
+        Sensitivity of the value.
+    loss
+        Privacy loss of one release, mu or epsilon.
+    spread
+        Standard deviation of one coordinate in scales; it determines the grid.
+
+    Raises
+    ------
+    ParameterError
+        If the scale exceeds the range of floating point, or rounding outweighs the sensitivity.
+
+    Notes
+    -----
+    **Guarantees.** The scale is at least Delta' / loss in exact arithmetic (T10b).
     """
     blurred = round_up(Fraction(statistic.sensitivity) + 2 * Fraction(statistic.numerical_error))
     wanted = quotient_up(blurred, loss) if math.isfinite(blurred) else math.inf
     if not SCALES[0] <= wanted * spread <= SCALES[1]:
         raise ParameterError(
-            f"sensitivity and goal ask for noise of scale {wanted:.3g}, which floating point cannot hold with room to "
-            f"spare: supported are {SCALES[0]:.0e} to {SCALES[1]:.0e}. Rescale the value and its sensitivity."
+            f"{arg('sensitivity')} and {arg('goal')} require noise of scale {wanted:.3g}, outside of the supported "
+            f"range {SCALES[0]:.0e} to {SCALES[1]:.0e} of floating point.",
+            remedy="Rescale the value and its sensitivity.",
         )
     grid = grid_for(wanted * spread, sensitivity=blurred, dim=statistic.dim, norm=statistic.norm)
     moved = statistic.on(grid)
     found = Calibration(quotient_up(moved, loss), grid, moved)
     if found.steps * spread > LARGEST_SCALE:
         raise ParameterError(
-            f"goal asks for so much noise on dim={statistic.dim} entries that rounding outweighs the sensitivity. Give "
-            f"a larger epsilon, mu or rho."
+            f"{arg('goal')} requires so much noise on {arg('dim', statistic.dim)} entries that rounding outweighs the "
+            f"sensitivity.",
+            remedy="Give a larger epsilon, mu or rho.",
         )
     return found
 
 
-def pushed(start: Calibration, certified: "Certificate") -> Calibration:
-    """The first of a few scales, growing by units of rounding, whose event is certified to meet the goal."""
+def raise_until_certified(start: Calibration, certified: "Certificate") -> Calibration:
+    """Return the first of a few slightly larger scales for which the accountant certifies the goal."""
     for ulps in PUSHES:
         found = Calibration(raised(start.scale, ulps) if ulps else start.scale, start.grid, start.sensitivity)
         if certified(found):
             return found
-    raise AssumptionError("no noise scale near the exact one could be certified. Ask for a goal a little larger.")
+    raise AssumptionError(
+        "no noise scale near the exact one could be certified.",
+        remedy="Give a goal with a slightly larger epsilon or mu.",
+    )
 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Whether a budget of exactly the goal covers one release, by the accountant's own numbers."""
+    """Test whether a budget of exactly the goal covers one release, by the accountant's own numbers."""
 
     goal: AnyGuarantee
     kind: type[Gaussian] | type[Laplace]
 
     def __call__(self, found: Calibration) -> bool:
-        """Ask the budget."""
+        """Return whether a budget of the goal covers the calibrated noise."""
         return covers(self.goal, noise_event(self.kind, found, self.goal.adjacency))
 
 
 def covers(goal: AnyGuarantee, event: Event) -> bool:
-    """Whether the event, alone, costs a budget no more than ``goal``, and its reported epsilon and delta are no larger.
+    """Return whether one event costs no more than ``goal``, with reported epsilon and delta no larger.
 
-    Each of the two would do for the guarantee. They are upper ends of two brackets, and may differ in the last digits.
+    Either condition implies the guarantee. They are upper ends of two brackets and may differ in the last digits.
     """
     try:
         MemoryBudget(goal, blocks=1 if isinstance(goal, ApproxDP) else None).check(event)
@@ -146,10 +168,11 @@ def covers(goal: AnyGuarantee, event: Event) -> bool:
 
 
 def noise_event(kind: type[Gaussian] | type[Laplace], found: Calibration, adjacency: Adjacency) -> Event:
-    """The event of noise ``found.scale`` on a value of sensitivity ``found.sensitivity`` under ``adjacency``.
+    """Return the event of noise ``found.scale`` on a value of sensitivity ``found.sensitivity`` under ``adjacency``.
 
-    A noise multiplier is relative to one record added or removed. A replace-one sensitivity counts as two of those, and
-    says nothing about add/remove: hence `ReplaceOneOnly`. Rounded down, which costs privacy, never claims it.
+    A noise multiplier refers to one record added or removed. A replace-one sensitivity counts as two of those and
+    implies nothing about add/remove, hence `ReplaceOneOnly`. The multiplier is rounded down, so the accounted loss is
+    never too small.
     """
     if adjacency is Adjacency.ADD_REMOVE:
         return kind(_multiplier(found.scale, found.sensitivity))
@@ -161,7 +184,8 @@ def _multiplier(scale: float, sensitivity: float) -> float:
     low, high = MULTIPLIERS
     if not low <= multiplier <= high:
         raise ParameterError(
-            f"goal asks for noise of {multiplier:.3g} times the sensitivity of one record; supported are {low:g} to "
-            f"{high:g} times. Give a {'smaller' if multiplier < low else 'larger'} epsilon, mu or rho."
+            f"{arg('goal')} requires noise of {multiplier:.3g} times the sensitivity of one record; supported are "
+            f"{low:g} to {high:g} times.",
+            remedy=f"Give a {'smaller' if multiplier < low else 'larger'} epsilon, mu or rho.",
         )
     return multiplier

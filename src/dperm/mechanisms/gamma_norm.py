@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Gamma-norm noise: pure privacy for an L2 sensitivity (T7)."""
+"""Gamma-norm mechanism: pure privacy for an L2 sensitivity (T7)."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,13 +22,13 @@ from dperm.privacy.guarantee import AnyGuarantee
 
 @dataclass(frozen=True)
 class GammaNormNoise(AdditiveMechanism):
-    """What the two mechanisms whose noise has the size of gamma-norm noise share: the norm, and that size (T7)."""
+    """Base class of mechanisms with noise of gamma-norm size, for an L2 sensitivity (T7)."""
 
     norm: ClassVar[Norm] = Norm.L2
 
     @classmethod
     def calibrate(cls, sensitivity: float, goal: AnyGuarantee, *, dim: int = 1, numerical_error: float = 0.0) -> Self:
-        """The mechanism with the least noise of this law that meets ``goal``."""
+        """Return the mechanism with the least noise of this law for ``goal``."""
         return cls(sensitivity, goal, dim, numerical_error)
 
     @property
@@ -38,20 +38,20 @@ class GammaNormNoise(AdditiveMechanism):
 
     @property
     def standard_deviation(self) -> float:
-        """Of one coordinate: sqrt(d + 1) b."""
+        """Standard deviation sqrt(d + 1) b of one coordinate."""
         return gamma_norm_deviation(self.scale, self.statistic.dim)
 
     def error_bound(self, probability: float) -> float:
-        """What the noise in one coordinate exceeds in magnitude with this probability."""
+        """Return the bound t with P(|noise| > t) = probability for one coordinate."""
         return gamma_norm_bound(self.scale, self.statistic.dim, probability)
 
 
 @dataclass(frozen=True)
 class GammaNormMechanism(GammaNormNoise):
-    """A value plus noise of density ~ e^(-epsilon ||x||_2 / Delta), calibrated to an L2 sensitivity and a goal (T7).
+    """Value plus noise of density ~ e^(-epsilon ||x||_2 / Delta), calibrated to an L2 sensitivity and a goal (T7).
 
-    Exactly pure, in up to 2^20 dimensions; drawn with digits on demand at about 1.5 microseconds a coordinate. The goal
-    is PureDP or ApproxDP. For larger vectors there is `LaplaceMechanism.calibrate_l2`. See `AdditiveMechanism` for the
+    The mechanism is exactly pure, in up to 2^20 dimensions, and takes about 1.5 microseconds per coordinate. The goal
+    is PureDP or ApproxDP. For larger vectors use `LaplaceMechanism.calibrate_l2`. See `AdditiveMechanism` for the
     parameters.
 
     Examples
@@ -68,25 +68,27 @@ class GammaNormMechanism(GammaNormNoise):
 
     @cached_property
     def calibration(self) -> Calibration:
-        """The scale b = Delta' / epsilon; one coordinate deviates by sqrt(d + 1) b."""
+        """Scale b = Delta' / epsilon; the standard deviation of one coordinate is sqrt(d + 1) b."""
         epsilon = pure_epsilon(self.goal, type(self).__name__)
         if self.statistic.dim > MOST_DIM:
             raise ParameterError(
-                f"dim must be at most {MOST_DIM:,} for gamma-norm noise, got {self.dim:,}. "
-                f"Use LaplaceMechanism.calibrate_l2, or GaussianMechanism with a delta."
+                argument="dim",
+                rule=f"must be at most {MOST_DIM:,} for gamma-norm noise",
+                got=f"{self.dim:,}",
+                remedy="Use LaplaceMechanism.calibrate_l2, or GaussianMechanism with a delta.",
             )
         return calibration(self.statistic, epsilon, spread=self.spread)
 
     @cached_property
     def event(self) -> Event:
-        """What one release spends: Delta' / b, rounded up, which is at most the goal's epsilon."""
+        """Pure event of Delta' / b, rounded up; at most the goal's epsilon."""
         return Pure(quotient_up(self.calibration.sensitivity, self.scale), self.goal.adjacency)
 
     @property
     def law(self) -> Law:
-        """The continuous law, rounded."""
+        """Gamma-norm law, rounded to the grid."""
         return Law(f"gamma norm rounded to the grid 2^{self.calibration.grid.exponent}, drawn exactly")
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
-        """``value`` plus gamma-norm noise, exactly, on the grid."""
+        """Return ``value`` plus exact gamma-norm noise on the grid."""
         return on_grid(self.calibration.grid, value, gamma_norm(self.calibration.steps, len(value), stream))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The Gaussian mechanism, calibrated by its exact profile (T6)."""
+"""Gaussian mechanism, calibrated by its exact profile (T6)."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,23 +12,24 @@ from dperm.accounting.event import Event
 from dperm.accounting.events import Gaussian
 from dperm.mechanisms.accuracy import gaussian_bound
 from dperm.mechanisms.additive import AdditiveMechanism, Law, on_grid
-from dperm.mechanisms.calibration import Calibration, Certificate, calibration, noise_event, pushed
+from dperm.mechanisms.calibration import Calibration, Certificate, calibration, noise_event, raise_until_certified
 from dperm.mechanisms.goal import gaussian_mu
 from dperm.noise.arrays import Floats
 from dperm.noise.bits import Stream
-from dperm.noise.floating import floating_gaussian
 from dperm.noise.grade import Grade
 from dperm.noise.grid import Norm
-from dperm.noise.rounded import rounded_gaussian
+from dperm.noise.integer_noise import rounded_gaussian
+from dperm.noise.single_precision import floating_gaussian
 from dperm.privacy.guarantee import AnyGuarantee
 
 
 @dataclass(frozen=True)
 class GaussianMechanism(AdditiveMechanism):
-    """A value plus N(0, scale^2 I), calibrated to an L2 sensitivity and a goal (T6).
+    """Value plus N(0, scale^2 I), calibrated to an L2 sensitivity and a goal (T6).
 
     The goal is ApproxDP with delta > 0, GDP, ZCDP or RDP: Gaussian noise has no pure guarantee. See `AdditiveMechanism`
-    for the parameters; ``grade="fast"`` adds floating-point noise: the guarantee is the ideal mechanism's (T10).
+    for the parameters. ``grade="fast"`` adds floating-point noise; the guarantee is then that of the ideal mechanism
+    (T10).
 
     Examples
     --------
@@ -57,22 +58,24 @@ class GaussianMechanism(AdditiveMechanism):
         numerical_error: float = 0.0,
         grade: Grade | str = Grade.EXACT,
     ) -> "GaussianMechanism":
-        """The mechanism with the least noise that meets ``goal``."""
+        """Return the mechanism with the least noise for ``goal``."""
         return cls(sensitivity, goal, dim, numerical_error, Grade.of(grade))
 
     @cached_property
     def calibration(self) -> Calibration:
-        """Sigma = Delta' / mu with the mu that T6 allows, certified by the accountant."""
-        return pushed(calibration(self.statistic, gaussian_mu(self.goal)), Certificate(self.goal, Gaussian))
+        """Sigma = Delta' / mu with the mu of T6, certified by the accountant."""
+        return raise_until_certified(
+            calibration(self.statistic, gaussian_mu(self.goal)), Certificate(self.goal, Gaussian)
+        )
 
     @cached_property
     def event(self) -> Event:
-        """What one release spends."""
+        """Gaussian event with the noise multiplier of the calibration."""
         return noise_event(Gaussian, self.calibration, self.goal.adjacency)
 
     @property
     def law(self) -> Law:
-        """The law of the noise, by its grade."""
+        """Gaussian law on the grid, or in floating point for grade "fast"."""
         if Grade.of(self.grade) is Grade.FAST:
             return Law(
                 "floating-point Gaussian: the guarantee is the ideal mechanism's, low-order bits may leak", Grade.FAST
@@ -81,15 +84,15 @@ class GaussianMechanism(AdditiveMechanism):
 
     @property
     def standard_deviation(self) -> float:
-        """The scale."""
+        """Standard deviation of one coordinate, equal to the scale."""
         return self.scale
 
     def error_bound(self, probability: float) -> float:
-        """What the noise in one coordinate exceeds in magnitude with this probability."""
+        """Return the bound t with P(|noise| > t) = probability for one coordinate."""
         return gaussian_bound(self.scale, probability)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
-        """``value`` plus Gaussian noise: exactly, on the grid, or in floating point."""
+        """Return ``value`` plus Gaussian noise, exact on the grid or in floating point."""
         if self.law.grade is Grade.FAST:
             noise = floating_gaussian(len(value), stream).astype(np.float64)
             return value + self.scale * noise

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Gamma-norm noise as a finite mixture of Gaussians: fast in a million dimensions, and not pure (T7, T10e)."""
+"""Gamma-norm noise as a finite mixture of Gaussians: fast in a million dimensions, but not pure (T7, T10e)."""
 
 import math
 from dataclasses import dataclass
@@ -24,20 +24,20 @@ from dperm.noise.gaussian_mixture import (
     mixture_epsilon,
     mixture_guarantee,
 )
-from dperm.noise.rounded import rounded_gaussian
+from dperm.noise.integer_noise import rounded_gaussian
 from dperm.privacy import ApproxDP
 
 SCALE_BITS = 26
-"""A scale of so many significant bits times a deviation of the mixture is exact."""
+"""Significant bits of a scale; its product with a deviation of the mixture is exact."""
 
 
 @dataclass(frozen=True)
 class GaussianMixtureMechanism(GammaNormNoise):
-    """A value plus noise that is close to the gamma-norm law between two radii, for an L2 sensitivity (T7).
+    """Value plus noise close to the gamma-norm law between two radii, for an L2 sensitivity (T7).
 
     A finite mixture has Gaussian tails, so it is **not** pure: the goal is ApproxDP with delta > 0, the event is
-    `Approximate`, and the record has the eta and tau of the law (T10e). It is for vectors too long for
-    `GammaNormMechanism`; a `GaussianMechanism` usually needs less noise for the same goal. See `AdditiveMechanism` for
+    `Approximate`, and the record contains eta and tau of the law (T10e). It serves vectors too long for
+    `GammaNormMechanism`. A `GaussianMechanism` usually needs less noise for the same goal. See `AdditiveMechanism` for
     the parameters.
 
     Examples
@@ -54,17 +54,19 @@ class GaussianMixtureMechanism(GammaNormNoise):
 
     @cached_property
     def mixture(self) -> GaussianMixture:
-        """The atoms, with what they cost."""
+        """Atoms of the mixture, with their error bounds."""
         return gaussian_mixture(self.statistic.dim)
 
     @cached_property
     def calibration(self) -> Calibration:
-        """The scale b = Delta' / epsilon for the epsilon that leaves room for eta, of few bits, rounded up."""
+        """Scale b = Delta' / epsilon, of few bits and rounded up; the epsilon leaves room for eta."""
         goal = checked_goal(self.goal)
         if not isinstance(goal, ApproxDP) or goal.delta == 0:
             raise ConversionError(
-                f"the Gaussian mixture is (epsilon, delta)-DP with delta > 0 and nothing else, got goal={shown(goal)}. "
-                f"Use GammaNormMechanism for a pure goal, GaussianMechanism for {type(goal).__name__}."
+                argument="goal",
+                rule="must be ApproxDP with delta > 0 for the Gaussian mixture",
+                got=shown(goal),
+                remedy=f"Use GammaNormMechanism for a pure goal, GaussianMechanism for {type(goal).__name__}.",
             )
         epsilon = mixture_epsilon(goal.epsilon, goal.delta, self.mixture)
         found = calibration(self.statistic, epsilon, spread=self.spread)
@@ -72,24 +74,24 @@ class GaussianMixtureMechanism(GammaNormNoise):
 
     @cached_property
     def event(self) -> Event:
-        """What one release spends: the guarantee of the mixture whose target is (Delta' / b)-DP."""
+        """Approximate event: the guarantee of the mixture for a target of (Delta' / b)-DP."""
         target = quotient_up(self.calibration.sensitivity, self.scale)
         epsilon, delta = mixture_guarantee(target, self.mixture)
         return Approximate(epsilon, delta, self.goal.adjacency)
 
     @property
     def law(self) -> Law:
-        """The mixture, rounded."""
+        """Gaussian mixture on the grid, with its eta and tau."""
         words = f"finite Gaussian mixture for gamma norm, rounded to the grid 2^{self.calibration.grid.exponent}"
         return Law(words, eta=self.mixture.eta, tau=self.mixture.tau)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
-        """``value`` plus the noise of one atom, drawn exactly, on the grid."""
+        """Return ``value`` plus exact noise of one atom on the grid."""
         deviation = choose_deviation(self.mixture, stream) * self.calibration.steps  # exact: 26 bits times 26 bits
         return on_grid(self.calibration.grid, value, rounded_gaussian(deviation, len(value), stream))
 
 
 def _shortened_up(value: float) -> float:
-    """The smallest number of `SCALE_BITS` significant bits that is at least ``value``."""
+    """Return the smallest number of `SCALE_BITS` significant bits not below ``value``."""
     mantissa, exponent = math.frexp(value)
     return math.ldexp(math.ceil(math.ldexp(mantissa, SCALE_BITS)), exponent - SCALE_BITS)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The Laplace mechanism (T5), and its discrete sibling for integers."""
+"""Laplace mechanism (T5), and the discrete Laplace mechanism for integers (T5a)."""
 
 import math
 from dataclasses import dataclass
@@ -21,23 +21,24 @@ from dperm.mechanisms.calibration import (
     calibration,
     error_up,
     noise_event,
-    pushed,
+    raise_until_certified,
     sensitivity_up,
 )
 from dperm.mechanisms.goal import laplace_epsilon, pure_epsilon, quotient_up
 from dperm.noise.arrays import Floats
 from dperm.noise.bits import Stream
 from dperm.noise.grid import Grid, Norm, root_up
-from dperm.noise.rounded import LARGEST_SCALE, SMALLEST_SCALE, discrete_laplace, rounded_laplace
+from dperm.noise.integer_noise import LARGEST_SCALE, SMALLEST_SCALE, discrete_laplace, rounded_laplace
+from dperm.presentation.spelling import arg
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import round_up
 
 
 @dataclass(frozen=True)
 class LaplaceMechanism(AdditiveMechanism):
-    """A value plus independent Laplace noise, calibrated to an L1 sensitivity and a goal (T5).
+    """Value plus independent Laplace noise, calibrated to an L1 sensitivity and a goal (T5).
 
-    The goal is PureDP or ApproxDP; a delta is used, though it saves little. See `AdditiveMechanism` for the parameters.
+    The goal is PureDP or ApproxDP; a delta reduces the noise slightly. See `AdditiveMechanism` for the parameters.
 
     Examples
     --------
@@ -58,16 +59,17 @@ class LaplaceMechanism(AdditiveMechanism):
     def calibrate(
         cls, sensitivity: float, goal: AnyGuarantee, *, dim: int = 1, numerical_error: float = 0.0
     ) -> "LaplaceMechanism":
-        """The mechanism with the least noise that meets ``goal``."""
+        """Return the mechanism with the least noise for ``goal``."""
         return cls(sensitivity, goal, dim, numerical_error)
 
     @classmethod
     def calibrate_l2(
         cls, sensitivity: float, goal: AnyGuarantee, *, dim: int, numerical_error: float = 0.0
     ) -> "LaplaceMechanism":
-        """The mechanism for an L2 sensitivity and error: ||x||_1 <= sqrt(d) ||x||_2.
+        """Return the mechanism for an L2 sensitivity and error, by ||x||_1 <= sqrt(d) ||x||_2.
 
-        Exactly pure at any size. Its noise is sqrt(2d/(d + 1)) times that of `GammaNormMechanism` in root mean square.
+        It is exactly pure in any dimension. Its noise is sqrt(2d/(d + 1)) times the root mean square of
+        `GammaNormMechanism`.
         """
         root = Fraction(root_up(checks.count("dim", dim), Norm.L2))
         moved = Fraction(sensitivity_up("sensitivity", sensitivity))
@@ -76,30 +78,32 @@ class LaplaceMechanism(AdditiveMechanism):
 
     @cached_property
     def calibration(self) -> Calibration:
-        """The scale b = Delta' / epsilon0 with the epsilon0 that T5 allows, certified by the accountant."""
-        return pushed(calibration(self.statistic, laplace_epsilon(self.goal)), Certificate(self.goal, Laplace))
+        """Scale b = Delta' / epsilon0 with the epsilon0 of T5, certified by the accountant."""
+        return raise_until_certified(
+            calibration(self.statistic, laplace_epsilon(self.goal)), Certificate(self.goal, Laplace)
+        )
 
     @cached_property
     def event(self) -> Event:
-        """What one release spends."""
+        """Laplace event with the noise multiplier of the calibration."""
         return noise_event(Laplace, self.calibration, self.goal.adjacency)
 
     @property
     def law(self) -> Law:
-        """The continuous law, rounded."""
+        """Laplace law, rounded to the grid."""
         return Law(f"Laplace rounded to the grid 2^{self.calibration.grid.exponent}, drawn exactly")
 
     @property
     def standard_deviation(self) -> float:
-        """Of one coordinate: sqrt(2) b."""
+        """Standard deviation sqrt(2) b of one coordinate."""
         return math.sqrt(2) * self.scale
 
     def error_bound(self, probability: float) -> float:
-        """What the noise in one coordinate exceeds in magnitude with this probability."""
+        """Return the bound t with P(|noise| > t) = probability for one coordinate."""
         return laplace_bound(self.scale, probability)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
-        """``value`` plus Laplace noise, exactly, on the grid."""
+        """Return ``value`` plus exact Laplace noise on the grid."""
         return on_grid(self.calibration.grid, value, rounded_laplace(self.calibration.steps, len(value), stream))
 
 
@@ -107,10 +111,10 @@ class LaplaceMechanism(AdditiveMechanism):
 class DiscreteLaplaceMechanism(AdditiveMechanism):
     """Integers plus discrete Laplace noise, ``P(z) ~ e^-|z| epsilon/Delta``: the geometric mechanism (T5, T5a).
 
-    For shifts of integers by k the ratio is at most ``e^(|k|_1 epsilon/Delta)``: it is exactly epsilon-DP, and nothing
-    is rounded. Its curve lies above that of Laplace noise (at shift 1 and scale s its total variation is tanh(1/2s),
-    not 1 - e^-1/2s), so its event is `Pure`: for one release of counts it is the best, in long compositions
-    `LaplaceMechanism` is.
+    For integer shifts by k the ratio is at most ``e^(|k|_1 epsilon/Delta)``, so the mechanism is exactly epsilon-DP
+    without rounding. Its curve lies above that of Laplace noise: at shift 1 and scale s its total variation is
+    tanh(1/2s), not 1 - e^-1/2s. Its event is therefore `Pure`. It is best for a single release of counts; in long
+    compositions `LaplaceMechanism` is better.
 
     Examples
     --------
@@ -128,40 +132,48 @@ class DiscreteLaplaceMechanism(AdditiveMechanism):
 
     @classmethod
     def calibrate(cls, sensitivity: int, goal: AnyGuarantee, *, dim: int = 1) -> "DiscreteLaplaceMechanism":
-        """The mechanism with the least noise that meets ``goal``, PureDP or ApproxDP; the sensitivity is an integer."""
+        """Return the mechanism with the least noise for ``goal``, PureDP or ApproxDP, and an integer sensitivity."""
         return cls(checks.count("sensitivity", sensitivity, SENSITIVITY), goal, dim)
 
     @cached_property
     def calibration(self) -> Calibration:
-        """The scale Delta / epsilon on the integers."""
+        """Scale Delta / epsilon on the integers, without rounding."""
         if self.numerical_error or not float(self.statistic.sensitivity).is_integer():
-            raise ParameterError("sensitivity must be a whole number, and numerical_error 0: integers are exact.")
+            raise ParameterError(
+                argument="sensitivity",
+                rule=f"must be a whole number, and {arg('numerical_error')} must be 0: integers are exact",
+            )
         scale = quotient_up(self.statistic.sensitivity, pure_epsilon(self.goal, type(self).__name__))
         if scale < SMALLEST_SCALE:
-            raise ParameterError(f"goal must have epsilon at most {1 / SMALLEST_SCALE:g} per unit of sensitivity.")
+            raise ParameterError(
+                argument="goal", rule=f"must have epsilon at most {1 / SMALLEST_SCALE:g} per unit of sensitivity"
+            )
         if scale > LARGEST_SCALE:
-            raise ParameterError("sensitivity / epsilon must be at most 2^52: larger integers are not exact doubles.")
+            raise ParameterError(
+                argument="sensitivity",
+                rule="must be at most 2^52 epsilon: larger integers are not exact doubles",
+            )
         return Calibration(scale, Grid(0), self.statistic.sensitivity)
 
     @cached_property
     def event(self) -> Event:
-        """What one release spends: Delta / scale, rounded up, which is at most the goal's epsilon."""
+        """Pure event of Delta / scale, rounded up; at most the goal's epsilon."""
         return Pure(quotient_up(self.calibration.sensitivity, self.scale), self.goal.adjacency)
 
     @property
     def law(self) -> Law:
-        """The discrete law."""
+        """Discrete Laplace law on the integers."""
         return Law("discrete Laplace on the integers, drawn exactly")
 
     @property
     def standard_deviation(self) -> float:
-        """Of one coordinate: sqrt(2 q) / (1 - q), q = e^-1/s."""
+        """Standard deviation sqrt(2 q) / (1 - q) of one coordinate, q = e^-1/s."""
         return discrete_laplace_deviation(self.scale)
 
     def error_bound(self, probability: float) -> float:
-        """The least whole number that the noise exceeds in magnitude with at most this probability."""
+        """Return the least whole t with P(|noise| > t) <= probability for one coordinate."""
         return discrete_laplace_bound(self.scale, probability)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
-        """``value`` plus discrete Laplace noise."""
+        """Return ``value`` plus exact discrete Laplace noise."""
         return self.calibration.grid.plus(value, discrete_laplace(self.scale, len(value), stream))

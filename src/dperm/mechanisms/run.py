@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How every mechanism releases: one order of steps, one record, one way to charge.
+"""Procedure of every release: order of steps, record, and charge.
 
-1. everything public was decided when the mechanism was made;
-2. ``budget.check``: refuse early, the value unread;
-3. check the value: a bad one raises, nothing is charged, and the message says nothing about it;
-4. key a stream of bits (without randomness nothing goes on), reserve, draw, commit the digest of what is released.
+1. The constructor of the mechanism fixes everything public.
+2. ``budget.check`` refuses early, before the value is read.
+3. The value is checked. An invalid one raises without a charge, and the message reveals nothing about it.
+4. A stream of bits is keyed (without randomness nothing continues), the event is reserved, the value is drawn, and the
+   digest of the released value is committed.
 """
 
 import json
@@ -38,8 +39,26 @@ Value = TypeVar("Value")
 
 
 @dataclass(frozen=True)
-class Facts:
-    """What is known about a release before any data is read."""
+class ReleaseFacts:
+    """Public facts of a release, known before any data are read.
+
+    Attributes
+    ----------
+    goal
+        Guarantee of the release.
+    event
+        Accounting event of the release.
+    noise
+        Description of the law of the noise.
+    theorems
+        Tags of the theorems behind the guarantee.
+    grade, eta, tau
+        Grade of the noise, and its distance from the theorem's law.
+    public
+        Public constants, for the record.
+    versions
+        Versions of further packages, for the record.
+    """
 
     goal: AnyGuarantee
     event: Event
@@ -53,12 +72,12 @@ class Facts:
 
     @cached_property
     def profile(self) -> AccountedProfile:
-        """The curve of one release under the goal's adjacency."""
+        """Privacy profile of one release under the goal's adjacency."""
         return account(self.event, self.goal.adjacency)
 
     @cached_property
     def known(self) -> dict[str, Any]:
-        """The fields of the record that do not depend on the run."""
+        """Fields of the record common to all runs."""
         return {
             "guarantee": self.goal,
             "event": json.loads(event_to_json(self.event)),
@@ -73,9 +92,9 @@ class Facts:
 
 @dataclass(frozen=True)
 class Run(Generic[Raw]):
-    """A release under way: charged, with a stream of its own; ``record`` is what was known before."""
+    """Charged release in progress, with its own stream; ``record`` holds the fields known before the draw."""
 
-    facts: Facts
+    facts: ReleaseFacts
     value: Raw
     stream: Stream
     record: Record
@@ -83,7 +102,10 @@ class Run(Generic[Raw]):
     budgeted: bool
 
     def released(self, value: Value, digested: Callable[[Value], str] | None = None) -> Release[Value]:
-        """The release of ``value``, committed with its digest; ``digested`` makes it, if not the usual function."""
+        """Return the release of ``value``, committed with its digest.
+
+        ``digested`` replaces the usual digest function.
+        """
         record = self.record
         if self.budgeted:  # a digest of a million numbers takes milliseconds
             self.reservation.commit(digest(value) if digested is None else digested(value))
@@ -92,10 +114,10 @@ class Run(Generic[Raw]):
 
 
 @dataclass(frozen=True)
-class Prepared(Generic[Raw]):
-    """A release that can begin: the budget covers it, the value was read, bits are there. Nothing is charged yet."""
+class PreparedRelease(Generic[Raw]):
+    """Release ready to start: budget checked, value read, random bits available, nothing charged."""
 
-    facts: Facts
+    facts: ReleaseFacts
     value: Raw
     stream: Stream
     record: Record
@@ -103,50 +125,81 @@ class Prepared(Generic[Raw]):
 
     @contextmanager
     def charged(self, *, request_id: str | None = None, resumable: Resumable | None = None) -> Iterator[Run[Raw]]:
-        """The run, charged until the block is left.
+        """Charge the release and yield its run; the charge stays open until the block exits.
 
-        An exception in the block burns the charge, unless the run is ``resumable``; a block that is left without
-        `Run.released` does too.
+        An exception in the block burns the charge, unless the run is ``resumable``. So does an exit without
+        `Run.released`.
         """
-        told = _booked(self.record)
-        with charged(self.budget, self.facts.event, request_id=request_id, facts=told, resumable=resumable) as held:
-            yield Run(self.facts, self.value, self.stream, self.record, held, self.budget is not None)
+        facts, booked = self.facts, _ledger_facts(self.record)
+        with charged(self.budget, facts.event, request_id=request_id, facts=booked, resumable=resumable) as reservation:
+            yield Run(facts, self.value, self.stream, self.record, reservation, self.budget is not None)
+
+    def release(self, draw: Callable[[Raw, Stream], Value]) -> Release[Value]:
+        """Charge the budget, draw the value to release, and commit its digest."""
+        with self.charged() as run:
+            # the user's own settings must not let the data decide whether rounding is an error, after the charge
+            with np.errstate(all="ignore"):
+                value = draw(run.value, run.stream)
+            return run.released(value)
 
 
-def prepared(
-    facts: Facts,
+def prepare_release(
+    facts: ReleaseFacts,
     checked: Callable[[], Raw],
     *,
     budget: Budget | None,
     bits: Bits | None,
     resumes: bool = False,
-) -> Prepared[Raw]:
-    """Everything that comes before the charge, in the order of every release; a run that ``resumes`` was covered."""
+) -> PreparedRelease[Raw]:
+    """Perform all steps before the charge, in the order of every release.
+
+    Parameters
+    ----------
+    facts
+        Public facts of the release.
+    checked
+        Function that reads and checks the private value.
+    budget
+        Budget to check; None for none.
+    bits
+        Source of randomness; None for the operating system's.
+    resumes
+        Whether the run continues an earlier charge, so the budget is not checked again.
+
+    Raises
+    ------
+    BudgetError
+        If the budget does not cover the event.
+    DataError
+        If the private value breaks a rule.
+    """
     source = _source(bits)
     if budget is not None and not resumes:
         checked_budget(budget).check(facts.event)
     record = _record(facts, source)
-    return Prepared(facts, _read(checked), source.stream(), record, budget)
+    return PreparedRelease(facts, _read(checked), source.stream(), record, budget)
 
 
 def release(
-    facts: Facts,
+    facts: ReleaseFacts,
     checked: Callable[[], Raw],
     draw: Callable[[Raw, Stream], Value],
     *,
     budget: Budget | None,
     bits: Bits | None,
 ) -> Release[Value]:
-    """Release what ``draw`` makes of the value that ``checked`` returns, charged to ``budget``."""
-    with prepared(facts, checked, budget=budget, bits=bits).charged() as run:
-        # the user's own settings must not let the data decide whether rounding is an error, after the charge
-        with np.errstate(all="ignore"):
-            released = draw(run.value, run.stream)
-        return run.released(released)
+    """Release the result of ``draw`` on the value of ``checked``, charged to ``budget``.
+
+    Notes
+    -----
+    **Guarantees.** The budget is checked before the value is read, and charged before noise is drawn (T10, T14). A
+    failure after the charge burns it: charges are not refunded.
+    """
+    return prepare_release(facts, checked, budget=budget, bits=bits).release(draw)
 
 
 def _read(checked: Callable[[], Raw]) -> Raw:
-    """The checked value; numpy's words about memory would tell how many records there are."""
+    """Return the checked value; numpy's message about memory would reveal the number of records."""
     with suppress(MemoryError), np.errstate(all="ignore"):
         return checked()
     raise DataError("the data do not fit into memory.")
@@ -157,30 +210,32 @@ def _source(bits: Bits | None) -> Bits:
         return SystemBits()
     if isinstance(bits, type) or not isinstance(bits, Bits) or not isinstance(bits.is_private, bool):
         raise ParameterError(
-            f"bits must be None (the operating system's randomness) or NotPrivateBits(seed), got {shown(bits)}. A seed "
-            f"is accepted only through NotPrivateBits, which marks the release NOT PRIVATE."
+            argument="bits",
+            rule="must be None (the operating system's randomness) or NotPrivateBits(seed)",
+            got=shown(bits),
+            remedy="To use a seed, pass NotPrivateBits(seed); the release is then marked NOT PRIVATE.",
         )
     if not bits.is_private:
         warnings.warn(
-            f"this release is NOT PRIVATE: its noise follows from {bits!r}. Leave out the seed for anything real.",
+            f"this release is NOT PRIVATE: {bits!r} determines its noise. Leave out the seed for real releases.",
             NotPrivateWarning,
             stacklevel=5,
         )
     return bits
 
 
-def _record(facts: Facts, source: Bits) -> Record:
-    """The facts as a record; the time is the one before the value was read."""
+def _record(facts: ReleaseFacts, source: Bits) -> Record:
+    """Return the facts as a record, with the time before the value was read."""
     return Record(
         **facts.known,
-        noise=f"{facts.noise}; bits: {_bits_in_words(source)}",
+        noise=f"{facts.noise}; bits: {_describe_bits(source)}",
         seeded=not source.is_private,
         timestamp=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 
-def _booked(record: Record) -> dict[str, object]:
-    """What the books keep beside the event: the law of the noise, the theorems, the versions, and whether it counts."""
+def _ledger_facts(record: Record) -> dict[str, object]:
+    """Return the facts stored in the ledger beside the event: noise, theorems, versions, and the seed flag."""
     return {
         "guarantee": guarantee_as_dict(record.guarantee),
         "noise": record.noise,
@@ -191,7 +246,7 @@ def _booked(record: Record) -> dict[str, object]:
     }
 
 
-def _bits_in_words(source: Bits) -> str:
+def _describe_bits(source: Bits) -> str:
     if type(source) is SystemBits:
         return "AES-256-CTR, fresh key from the operating system"
     if source.is_private:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Checks of private values: they raise for the data holder, name the rule, and say nothing about the value."""
+"""Checks of private values; messages are for the data holder and state the rule, never a value."""
 
 from numbers import Integral, Number
 from typing import Any, TypeVar
@@ -10,97 +10,107 @@ from numpy.typing import ArrayLike, NDArray
 
 from dperm.errors import DataError
 from dperm.noise.arrays import Floats
+from dperm.presentation.spelling import arg
 
 Records = TypeVar("Records", list[object], Floats)
 Numbers = float | Floats
-"""What is released: a float for a number, an array for anything else."""
+"""Released numbers: a float for a scalar, an array otherwise."""
 
 LARGEST_INTEGER = 2**53
-"""Larger integers are not all doubles: rounding them could move neighbours apart."""
+"""Limit of exact integers; rounding larger ones could move neighbours apart."""
 
 
 def real_array(name: str, values: ArrayLike) -> Floats:
-    """``values`` as doubles, exactly, in an array of their own: real, finite numbers that are doubles already.
+    """Return ``values`` as a new array of doubles, if they are real, finite and exactly representable.
 
     Raises
     ------
     DataError
-        Otherwise. The message names the argument and the rule, and no other exception is chained to it: that one might
-        show a value.
+        Otherwise. The message states the argument and the rule. No other exception is chained, since it might show a
+        value.
     """
     array = extended_array(name, values)
     if not np.isfinite(array).all():
-        raise DataError(f"{name} must be finite: NaN and infinities have no place in a release. Clean them first.")
+        raise DataError(argument=name, rule="must be finite", remedy="Remove NaN and infinities first.")
     return array
 
 
 def extended_array(name: str, values: ArrayLike) -> Floats:
-    """The same, NaN and infinities included."""
+    """Return ``values`` as a new array of doubles; NaN and infinities are allowed."""
     _refuse_masks(name, values)
     array = _array(values)
     if array is None or array.dtype.kind not in "biuf" or array.dtype.itemsize > 8:
         raise DataError(
-            f"{name} must be real numbers in single or double precision, or integers, in rows of equal length. Convert "
-            f"first: np.asarray({name}, dtype=float)."
+            argument=name,
+            rule="must be integers or real numbers in single or double precision, in rows of equal length",
+            remedy=f"Convert first: np.asarray({name}, dtype=float).",
         )
     if not _exact(array, values):
-        raise DataError(f"{name} must be integers of at most 2^53 in magnitude: larger ones are not exact doubles.")
-    return array.astype(np.float64)  # a copy: nobody changes it between the checks and the noise
+        raise DataError(
+            argument=name, rule="must be integers of at most 2^53 in magnitude: larger ones are not exact doubles"
+        )
+    return array.astype(np.float64)  # a copy: other code cannot change it between the checks and the noise
 
 
 def items(name: str, values: ArrayLike) -> list[object]:
-    """One Python object per record, at least one.
+    """Return one Python object per record, at least one.
 
-    A list is read item by item: as an array, one string among numbers would turn all of them into strings, and one
-    record would change how the others are read.
+    A list is read item by item. As an array, one string among numbers would turn all of them into strings, so one
+    record would change the others.
     """
     _refuse_masks(name, values)
     found = list(values) if isinstance(values, list | tuple) else _listed(values)
     if found is None or any(isinstance(item, list | np.ndarray) for item in found):
-        raise DataError(f"{name} must be one-dimensional: one item per record.")
-    return filled(name, found)
+        raise DataError(argument=name, rule="must be one-dimensional: one item per record")
+    return non_empty(name, found)
 
 
-def filled(name: str, found: Records) -> Records:
-    """``found``, if there is a record in it."""
+def non_empty(name: str, found: Records) -> Records:
+    """Return ``found`` if it holds at least one record."""
     if not len(found):
-        raise DataError(f"{name} must hold at least one record: nothing can be learnt from none.")
+        raise DataError(argument=name, rule="must hold at least one record")
     return found
 
 
 def vector(name: str, values: ArrayLike, dim: int) -> Floats:
-    """``values`` as doubles, if there are exactly ``dim`` of them, in whatever shape."""
+    """Return ``values`` as doubles if there are exactly ``dim`` of them, in any shape."""
     array = real_array(name, values)
     if array.size != dim:
         entries = "one number" if dim == 1 else f"{dim} numbers"
         raise DataError(
-            f"{name} must be {entries}, as the mechanism was calibrated for dim={dim}. Calibrate with dim= the "
-            f"number of entries that are released."
+            argument=name,
+            rule=f"must be {entries}, since the mechanism is calibrated for {arg('dim', dim)}",
+            remedy=f"Calibrate with {arg('dim')} equal to the number of released entries.",
         )
     return array
 
 
-def integral(name: str, values: Floats) -> Floats:
-    """``values``, if they are whole numbers."""
+def require_whole(name: str, values: Floats) -> Floats:
+    """Return ``values`` if they are whole numbers."""
     if not (np.rint(values) == values).all():
-        raise DataError(f"{name} must be whole numbers. Use LaplaceMechanism for others.")
+        raise DataError(argument=name, rule="must be whole numbers", remedy="Use LaplaceMechanism for others.")
     return values
 
 
-def plain(values: Floats) -> Numbers:
-    """A float if ``values`` has no dimensions."""
+def scalar_or_array(values: Floats) -> Numbers:
+    """Return a float for a zero-dimensional array, the array otherwise."""
     return float(values) if values.ndim == 0 else values
 
 
 def _refuse_masks(name: str, values: ArrayLike) -> None:
-    """Numpy drops the mask of what it converts: what was hidden would be released."""
+    """Refuse masked arrays: numpy drops the mask on conversion, so hidden values would be released."""
     parts = values if isinstance(values, list | tuple) else [values]
     if any(isinstance(part, np.ma.MaskedArray) for part in parts):
-        raise DataError(f"{name} must not be masked: the mask would be lost. Give {name}.compressed().")
+        raise DataError(
+            argument=name, rule="must not be masked: the mask would be lost", remedy=f"Give {name}.compressed()."
+        )
 
 
 def _array(values: ArrayLike) -> NDArray[Any] | None:
-    """``values`` as numpy reads them, or None; whatever was raised on the way is forgotten."""
+    """Return ``values`` as numpy reads them, or None on failure.
+
+    Exceptions are suppressed, as they may quote values.
+    """
     try:
         return np.asarray(values)
     except MemoryError:
@@ -120,10 +130,10 @@ def _listed(values: ArrayLike) -> list[object] | None:
 
 
 def _exact(array: NDArray[Any], values: ArrayLike) -> bool:
-    """Whether no integer among ``values`` is rounded on its way to a double.
+    """Return whether no integer among ``values`` is rounded by the conversion to doubles.
 
-    numpy makes doubles of a list in which integers and floats are mixed, or integers of both signs that 64 bits do not
-    hold: there the items are looked at, if any could be too large.
+    For a list of mixed integers and floats, or of integers beyond 64 bits, numpy converts to doubles at once. In such a
+    list, the function checks each item if any could be too large.
     """
     if not array.size or array.dtype.itemsize < 8:
         return True
@@ -135,11 +145,11 @@ def _exact(array: NDArray[Any], values: ArrayLike) -> bool:
 
 
 def _exact_items(values: ArrayLike) -> bool:
-    """Whether every leaf of a list is a plain number, and no integer among them is too large."""
+    """Return whether every leaf of a list is a plain number without an integer beyond `LARGEST_INTEGER`."""
     try:
         inside = np.asarray(values, dtype=object).ravel().tolist()
     except Exception:
         return False
     if not all(isinstance(item, Number | np.generic) for item in inside):
-        return False  # an array of no dimensions, for one, would hide an integer
+        return False  # a zero-dimensional array, for example, would hide an integer
     return not any(isinstance(item, Integral) and abs(int(item)) > LARGEST_INTEGER for item in inside)

@@ -22,7 +22,7 @@ from dperm.noise.arrays import Integers
 from dperm.noise.bits import Stream
 from dperm.noise.gamma_norm import MOST_DIM, gamma_norm
 from dperm.noise.grid import Grid, Norm, root_up
-from dperm.noise.rounded import rounded_gaussian
+from dperm.noise.integer_noise import rounded_gaussian
 from dperm.privacy.rounding import round_up
 
 FINENESS = 42

@@ -17,7 +17,7 @@ from dperm.erm.rounding import attainable_tolerance, gradient_error, minimizer_n
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import DataError, ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
-from dperm.mechanisms.run import Facts, release
+from dperm.mechanisms.run import ReleaseFacts, release
 from dperm.noise.bits import Bits, Stream
 from dperm.presentation.facts import Fact
 from dperm.presentation.spelling import arg
@@ -133,10 +133,10 @@ class Plan(ABC):
         return row_limit(self.spec.n) if self.row_bound is None else self.row_bound
 
     @cached_property
-    def facts(self) -> Facts:
-        """Facts known before a run: goal, event, noise, theorems and public numbers."""
+    def facts(self) -> ReleaseFacts:
+        """ReleaseFacts known before a run: goal, event, noise, theorems and public numbers."""
         public = {"method": self.method, **problem_facts(self.spec), "most_rows": self.most_rows, **self.numbers}
-        return Facts(goal=self.goal, event=self.event, noise=self.noise, theorems=self.theorems, public=public)
+        return ReleaseFacts(goal=self.goal, event=self.event, noise=self.noise, theorems=self.theorems, public=public)
 
     def __str__(self) -> str:
         """Return the reasons, then the public numbers, one per line."""

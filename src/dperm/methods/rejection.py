@@ -60,7 +60,7 @@ from dperm.erm.tangents import Tangents, tangents, value_error
 from dperm.noise.bernoulli import exponential_coins
 from dperm.noise.bits import Stream
 from dperm.noise.grid import Grid
-from dperm.noise.rounded import rounded_gaussian
+from dperm.noise.integer_noise import rounded_gaussian
 from dperm.privacy.rounding import round_down
 
 BATCH = 256

@@ -35,7 +35,7 @@ from dperm.mechanisms.goal import checked_goal, gaussian_mu, quotient_down
 from dperm.noise.arrays import Floats
 from dperm.noise.bits import Stream
 from dperm.noise.grid import Grid, Norm, grid_for, sensitivity_on_grid
-from dperm.noise.rounded import LARGEST_SCALE, rounded_gaussian
+from dperm.noise.integer_noise import LARGEST_SCALE, rounded_gaussian
 from dperm.privacy import Adjacency, ApproxDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import lowered, raised

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The arrays that samplers and mechanisms exchange."""
+"""Array types of samplers and mechanisms."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,13 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Random bits: AES-256 in counter mode, keyed by the operating system, a fresh key for every release.
+"""Random bits from AES-256 in counter mode, with a fresh operating-system key for each release.
 
-`Bits` is where randomness comes from, `Stream` is what one release consumes. A stream belongs to the thread and the
-process that use it: in another thread, or after a fork, the same object continues under a key of its own, so no two of
-them ever read the same word.
+`Bits` is a source of randomness; `Stream` provides the bits of one release. A stream belongs to one thread of one
+process. In another thread, or after a fork, the same object continues under a new key, so no word is read twice.
 
-What is lost against ideal bits is computational. Telling q blocks of AES in counter mode from random costs at most
-q^2 / 2^129 beyond the security of the cipher itself; a key is retired after 2^32 blocks (64 GiB).
+The loss against ideal bits is computational. Distinguishing q blocks of AES in counter mode from random bits has
+advantage at most q^2 / 2^129 beyond the security of the cipher. A key is replaced after 2^32 blocks (64 GiB).
 """
 
 import itertools
@@ -25,57 +24,60 @@ KEY_BYTES = 32
 COUNTER_BYTES = 16
 BYTES_PER_KEY = 2**36
 _ZEROS = bytes(2**18)  # the keystream is the encryption of zeros
-_SPARE = COUNTER_BYTES - 1  # room that update_into asks for beyond the data
+_SPARE = COUNTER_BYTES - 1  # extra room required by update_into
 
 
 class Stream(Protocol):
     """Uniform bits for one release."""
 
     def words(self, count: int) -> Words:
-        """``count`` uniform 64-bit words in an array of their own."""
+        """Return a new array of ``count`` uniform 64-bit words."""
 
 
 @runtime_checkable
 class Bits(Protocol):
-    """Where the bits of releases come from."""
+    """Source of random bits for releases."""
 
     @property
     def is_private(self) -> bool:
-        """False if somebody could know the bits: then nothing drawn from them is private."""
+        """False if someone can predict the bits; results drawn from them are then NOT PRIVATE."""
 
     def stream(self) -> Stream:
-        """Bits for one release, under a key that no other release has."""
+        """Return a stream for one release, under a key used by no other release."""
 
 
 class SystemBits:
-    """Bits that nobody can predict: every stream is keyed by the operating system's generator.
+    """Unpredictable bits: the operating system's generator keys each stream.
 
-    There is no seed. For reproducible and therefore unprotected runs there is
-    `dperm.noise.simulation.NotPrivateBits`.
+    There is no seed. Use `dperm.noise.simulation.NotPrivateBits` for reproducible runs without privacy.
+
+    Notes
+    -----
+    **Guarantees.** Streams are independent up to the computational security of AES-256 (T10). They share no key across
+    threads, processes or copies.
     """
 
     @property
     def is_private(self) -> bool:
-        """Nobody knows the bits."""
+        """Always True: the key never leaves the process."""
         return True
 
     def stream(self) -> Stream:
-        """A stream under a fresh key. If the operating system has no randomness this raises, and nothing is drawn."""
+        """Return a stream under a fresh key; raises before any draw if the operating system has no randomness."""
         return SystemStream()
 
     def __repr__(self) -> str:
-        """Reads as it is written."""
         return "SystemBits()"
 
 
 class SystemStream:
-    """A stream of `SystemBits`; each thread, and each process after a fork, goes on under a key of its own."""
+    """Stream of `SystemBits`; each thread and each forked process continues under its own key."""
 
     def __init__(self) -> None:
-        self._own = _OwnKey()
+        self._own = _ThreadKey()
 
     def words(self, count: int) -> Words:
-        """``count`` uniform words."""
+        """Return ``count`` uniform words, with a new key after a fork or after `BYTES_PER_KEY` bytes."""
         own = self._own
         if own.process != this_process() or own.read + 8 * count > BYTES_PER_KEY:
             own.rekey()
@@ -83,7 +85,7 @@ class SystemStream:
         return keystream(own.cipher, count)
 
     def __reduce__(self) -> tuple[type["SystemStream"], tuple[()]]:
-        """A copy, here or in another process, has its own key."""
+        """Give each copy, in this process or another, its own key."""
         return (SystemStream, ())
 
 
@@ -92,7 +94,7 @@ _generation = 0
 
 
 def _after_fork() -> None:
-    """A child may have its parent's process id, in another namespace: count the forks as well."""
+    """Count forks: a child in another namespace may have the process id of its parent."""
     global _generation
     _generation = next(_forks)
 
@@ -101,12 +103,12 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 def this_process() -> tuple[int, int]:
-    """The process, and how many forks lie between it and the one that imported this module."""
+    """Return the process id and the number of forks since this module was imported."""
     return os.getpid(), _generation
 
 
-class _OwnKey(threading.local):
-    """The cipher of one thread, and the process in which it was keyed."""
+class _ThreadKey(threading.local):
+    """Cipher of one thread and the process of its key."""
 
     cipher: CipherContext
     process: tuple[int, int]
@@ -116,18 +118,18 @@ class _OwnKey(threading.local):
         self.rekey()
 
     def rekey(self) -> None:
-        self.cipher = cipher_under(os.urandom(KEY_BYTES), os.urandom(COUNTER_BYTES))
+        self.cipher = aes_ctr_cipher(os.urandom(KEY_BYTES), os.urandom(COUNTER_BYTES))
         self.process = this_process()
         self.read = 0
 
 
-def cipher_under(key: bytes, counter: bytes) -> CipherContext:
-    """AES-256-CTR."""
+def aes_ctr_cipher(key: bytes, counter: bytes) -> CipherContext:
+    """Return an AES-256-CTR cipher context for a key and an initial counter."""
     return Cipher(algorithms.AES(key), modes.CTR(counter)).encryptor()
 
 
 def keystream(cipher: CipherContext, count: int) -> Words:
-    """The next ``count`` words of the keystream, little-endian on every machine."""
+    """Return the next ``count`` words of the keystream, little-endian on every machine."""
     size = 8 * count
     words = np.empty(count + 2, dtype="<u8")
     room = memoryview(words).cast("B")  # type: ignore[arg-type]  # an array is a buffer
@@ -139,5 +141,5 @@ def keystream(cipher: CipherContext, count: int) -> Words:
 
 
 def integer(stream: Stream, bits: int) -> int:
-    """A uniform integer of ``bits`` binary digits, ``bits`` a multiple of 64."""
+    """Return a uniform integer of ``bits`` binary digits; ``bits`` is a multiple of 64."""
     return int.from_bytes(stream.words(bits // 64).tobytes(), "little")

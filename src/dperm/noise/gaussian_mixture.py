@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Gamma-norm noise (T7) as a finite mixture of Gaussians, which can be drawn exactly, and what that costs.
+"""Gamma-norm noise (T7) as a finite mixture of Gaussians with exact sampling, and the guarantee of the mixture.
 
-The target is the density proportional to e^-r, r = ||x||_2, in units of b = sensitivity / epsilon. An atom is chosen
-by an integer table, then every coordinate is Gaussian with the deviation s_j b. A finite mixture has Gaussian tails, so
-it is close to the target on the radii G = [r0, r1] only and **not pure**: the release is (epsilon', delta')-DP with the
-numbers of `mixture_guarantee`. docs/theory/gaussian-mixture.md has the proofs.
+The target is the density proportional to e^-r, r = ||x||_2, in units of b = sensitivity / epsilon. An integer table
+selects an atom, then every coordinate is Gaussian with deviation s_j b. A finite mixture has Gaussian tails. It is
+close to the target only on the radii G = [r0, r1] and is therefore **not pure**: the release is (epsilon', delta')-DP
+with the numbers of `mixture_guarantee`. docs/theory/gaussian-mixture.md has the proofs.
 """
 
 import math
@@ -23,40 +23,40 @@ from dperm import checks
 from dperm.errors import AssumptionError
 from dperm.noise.arrays import Floats
 from dperm.noise.bits import Stream, integer
-from dperm.noise.mixture_atoms import Atoms, atoms_between
+from dperm.noise.mixture_atoms import MixtureAtoms, atoms_between
 from dperm.privacy.rounding import raised, round_up
 
 WEIGHT_BITS = 128
 LARGEST_DIM = 10**9
 TAIL = 2.0**-81
-"""The target's mass below r0, and above r1, is at most this."""
+"""Upper bound on the target's mass below r0, and on its mass above r1."""
 SAFETY = 1 + 1e-6
-"""Covers the rounding of exponents d (x - 1 - log x) up to d = 1e9: 4 * 1e9 * 2^-53 < 4.5e-7."""
+"""Allowance for the rounding of exponents d (x - 1 - log x) up to d = 1e9: 4 * 1e9 * 2^-53 < 4.5e-7."""
 VACUOUS = 700.0
-"""From this epsilon on e^epsilon is not computed, and the delta reported is 1."""
+"""Largest epsilon whose exponential is computed; beyond, the reported delta is 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class GaussianMixture:
-    """A mixture of centred Gaussians in R^dim, in units of the scale b of the target e^(-||x||/b).
+    """Mixture of centred Gaussians in R^dim, in units of the scale b of the target e^(-||x||/b).
 
     Attributes
     ----------
     dim : int
         Dimension.
     deviations : array of float
-        One standard deviation for each atom, ascending, of at most 26 significant bits: ``deviation * b`` is exact in
-        floating point for every b of at most 27 bits. The proof needs the exact product.
+        Standard deviations of the atoms, ascending, with at most 26 significant bits. So ``deviation * b`` is exact in
+        floating point for every b of at most 27 bits, as the proof requires.
     weights : tuple of int
         Weights of the atoms in units of 2^-128; their sum is exactly 2^128.
     radii : tuple of float
-        (r0, r1), the radii of G.
+        The radii (r0, r1) of G.
     eta : float
-        Upper bound on |log q/p| on G, for the mixture q before its weights were rounded and the target p.
+        Upper bound on |log q/p| on G, for the target p and the mixture q before its weights were rounded.
     outside, target_outside : float
         Upper bounds on the masses of q and of p outside G.
     tau : float
-        Upper bound on the total variation between q and the mixture with the integer weights.
+        Upper bound on the total variation between q and the mixture with integer weights.
     """
 
     dim: int
@@ -70,21 +70,31 @@ class GaussianMixture:
 
     @cached_property
     def cumulative(self) -> tuple[int, ...]:
-        """Partial sums of the weights."""
+        """Partial sums of the weights, in units of 2^-128."""
         return tuple(accumulate(self.weights))
 
 
 def gaussian_mixture(dim: int) -> GaussianMixture:
-    """The mixture for gamma-norm noise in ``dim`` dimensions (T7); it depends on nothing else."""
+    """Return the mixture for gamma-norm noise in ``dim`` dimensions (T7), at most 10^9; cached."""
     return _mixture(checks.count("dim", dim, most=LARGEST_DIM))
 
 
 def mixture_guarantee(epsilon: float, mixture: GaussianMixture) -> tuple[float, float]:
-    """(epsilon', delta') of noise from the mixture whose target alone would be pure ``epsilon``-DP (T7).
+    """Return (epsilon', delta') of mixture noise whose target alone is pure ``epsilon``-DP (T7).
 
-    On G the densities differ by a factor within e^(+-eta), each way once, and whatever lies outside G is given up:
-    epsilon' = epsilon + 2 eta, delta' = Q(G^c) + e^(epsilon + eta) P(G^c) + (1 + e^epsilon') tau. The integer weights
-    are paid for by tau and not by eta, since their relative error is not small for the lightest atoms.
+    Parameters
+    ----------
+    epsilon
+        Epsilon of the target law.
+    mixture
+        The mixture, from `gaussian_mixture`.
+
+    Notes
+    -----
+    **Guarantees.** Both numbers are rounded up (T7, T10e). On G the densities differ by a factor within e^(+-eta) in
+    each direction, and everything outside G counts as delta: epsilon' = epsilon + 2 eta, delta' = Q(G^c) + e^(epsilon +
+    eta) P(G^c) + (1 + e^epsilon') tau. The integer weights enter by tau and not by eta, since their relative error is
+    not small for the lightest atoms.
     """
     epsilon = checks.nonnegative("epsilon", epsilon)
     larger = round_up(Fraction(epsilon) + 2 * Fraction(mixture.eta))
@@ -96,7 +106,13 @@ def mixture_guarantee(epsilon: float, mixture: GaussianMixture) -> tuple[float, 
 
 
 def mixture_epsilon(goal_epsilon: float, goal_delta: float, mixture: GaussianMixture) -> float:
-    """The largest ``epsilon`` of the target for which `mixture_guarantee` is within the goal, rounded down (T7)."""
+    """Return the largest ``epsilon`` of the target for which `mixture_guarantee` is within the goal, rounded down (T7).
+
+    Raises
+    ------
+    AssumptionError
+        If no epsilon > 0 of the target meets the goal.
+    """
     goal_epsilon = checks.positive("goal_epsilon", goal_epsilon)
     goal_delta = checks.positive_delta("goal_delta", goal_delta)
 
@@ -113,7 +129,7 @@ def mixture_epsilon(goal_epsilon: float, goal_delta: float, mixture: GaussianMix
 
 
 def choose_deviation(mixture: GaussianMixture, stream: Stream) -> float:
-    """The deviation of an atom, in units of b, chosen exactly with the integer weights; it never depends on data."""
+    """Draw the deviation of an atom, in units of b, exactly with the integer weights; it is independent of data."""
     ticket = integer(stream, WEIGHT_BITS)
     return float(mixture.deviations[bisect_right(mixture.cumulative, ticket)])
 
@@ -124,8 +140,10 @@ def _unreachable(goal_epsilon: float, goal_delta: float, mixture: GaussianMixtur
     if goal_epsilon > epsilon:
         name, goal, least = ("goal_delta", goal_delta, delta)
     return AssumptionError(
-        f"{name}={goal:g} cannot be reached with the Gaussian mixture in {mixture.dim} dimensions: whatever the noise, "
-        f"it costs at least {least:.3g} (T7). Ask for more, or use noise that is exactly pure."
+        argument=name,
+        rule=f"must exceed {least:.3g} for a Gaussian mixture in {mixture.dim} dimensions, whatever the noise (T7)",
+        got=f"{goal:g}",
+        remedy="Give a larger value, or use exactly pure noise.",
     )
 
 
@@ -144,29 +162,30 @@ def _mixture(dim: int) -> GaussianMixture:
 
 
 def _radii(dim: int) -> tuple[float, float]:
-    """Where Chernoff's bound for the radius, which is Gamma(dim) (T7), reaches `TAIL` on both sides."""
+    """Return the radii at which Chernoff's bound for the radius, a Gamma(dim) variable (T7), equals `TAIL`."""
     point = -math.exp(-1 + math.log(TAIL) / dim)
     return float(-dim * lambertw(point, 0).real), float(-dim * lambertw(point, -1).real)
 
 
 def _tail(shape: float, ratio: Floats) -> Floats:
-    """Chernoff: Gamma(shape) lies beyond ratio * shape, away from its mean, with at most this probability."""
+    """Return Chernoff's bound on the probability of Gamma(shape) beyond ratio * shape, away from its mean."""
     return np.asarray(np.exp(-shape * (ratio - 1 - np.log(ratio))))
 
 
 def _outside(dim: int, deviations: Floats, weights: tuple[int, ...], radii: tuple[float, float]) -> float:
-    """Mass of the mixture outside the radii: ||x||^2 / (2 s^2) is Gamma(dim/2); 1 where the mean is outside."""
+    """Return the mixture's mass outside the radii, 1 where the mean is outside: ||x||^2 / (2 s^2) is Gamma(dim/2)."""
     shares = np.array([weight / 2**WEIGHT_BITS for weight in weights])
     below, above = ((radius / deviations) ** 2 / dim for radius in radii)
     tails = _tail(dim / 2, np.minimum(below, 1.0)) + _tail(dim / 2, np.maximum(above, 1.0))
     return float(shares @ tails)
 
 
-def _weights(dim: int, atoms: Atoms) -> tuple[int, ...]:
-    """Integers in proportion to a_j s_j^(dim+1) e^(-s_j^2/2), rounded down; the heaviest atom takes what is left.
+def _weights(dim: int, atoms: MixtureAtoms) -> tuple[int, ...]:
+    """Return integers in proportion to a_j s_j^(dim+1) e^(-s_j^2/2), rounded down; the heaviest atom gets the rest.
 
-    A Gaussian kernel e^(-r^2 / 2 s^2) integrates to (2 pi s^2)^(dim/2). Steps and deviations are exact inputs here, and
-    60 digits make the arithmetic invisible beside the rounding to integers, which moves a mass below len * 2^-128.
+    A Gaussian kernel e^(-r^2 / 2 s^2) integrates to (2 pi s^2)^(dim/2). Steps and deviations are exact inputs here.
+    With 60 digits, the arithmetic error is negligible beside the rounding to integers, which moves a mass below len *
+    2^-128.
     """
     with localcontext(Context(prec=60, Emax=MAX_EMAX, Emin=MIN_EMIN)):
         deviations = [Decimal(deviation) for deviation in atoms.deviations.tolist()]

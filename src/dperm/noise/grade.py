@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The two grades of noise, named in every record (T10)."""
+"""Grades of noise, named in every record (T10)."""
 
 from enum import StrEnum
 
@@ -9,20 +9,23 @@ from dperm.errors import ParameterError
 
 
 class Grade(StrEnum):
-    """How far the noise can be trusted."""
+    """Trustworthiness of the noise: exact or floating-point."""
 
     EXACT = "exact"
-    """The law that is stated, drawn exactly, on a grid. Where it is not the theorem's own, eta and tau are paid for."""
+    """Exact draws of the stated law on a grid; eta and tau account for a difference from the theorem's law."""
 
     FAST = "fast"
-    """Floating-point noise from unpredictable bits: the theorem is about real numbers, and low-order bits may leak."""
+    """Floating-point noise from unpredictable bits. The theorem covers real numbers, and low-order bits may leak."""
 
     @classmethod
     def of(cls, grade: "Grade | str") -> "Grade":
-        """The grade, or the one of that name."""
+        """Return the grade of a given name; a `Grade` is returned unchanged."""
         try:
             return cls(grade)
         except ValueError:
             raise ParameterError(
-                f'grade must be "exact" or "fast", got {shown(grade)}. Use "exact" wherever something is released.'
+                argument="grade",
+                rule='must be "exact" or "fast"',
+                got=shown(grade),
+                remedy='Use "exact" for every release.',
             ) from None

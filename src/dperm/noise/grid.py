@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The grid that values and noise live on, and what rounding to it adds to a sensitivity (T10b).
+"""Grid of values and noise, and the sensitivity after rounding to it (T10b).
 
-The step g is a power of two that follows from public numbers alone. Rounding a value x moves each of its d coordinates
-by at most g/2, so neighbours move apart by at most d^(1/p) g more in the p-norm:
+The step g is a power of two computed from public numbers alone. Rounding a value x moves each of its d coordinates by
+at most g/2, so neighbours move apart by at most d^(1/p) g more in the p-norm:
 
     ||q(x) - q(x')||_p <= ||x - x'||_p + d^(1/p) g.
 
-A value that is itself computed with error, ||computed - true||_p <= tau for every data set, adds 2 tau.
+A value computed with error, ||computed - true||_p <= tau for every data set, adds 2 tau.
 """
 
 import math
@@ -22,18 +22,18 @@ from dperm.noise.arrays import Floats, Integers
 from dperm.privacy.rounding import round_up
 
 FINENESS = 40
-"""A step is at most 2^-40 of the noise's scale."""
+"""A step is at most 2^-40 of the noise scale."""
 FINEST = 46
-"""It is never below 2^-47 of it, so that all but unheard-of noise is an integer below 2^53."""
+"""A step is at least 2^-47 of the noise scale, so practically all noise is an integer below 2^53."""
 ROUNDING_SHARE = 2.0**-20
-"""Within those limits the step is chosen so that rounding adds at most this share to the sensitivity."""
+"""Within those limits, rounding adds at most this share to the sensitivity."""
 SCALES = (2.0**-900, 2.0**900)
 EXACT = 2**53
-"""Below it in magnitude, integers are doubles."""
+"""Integers below this magnitude are exact doubles."""
 
 
 class Norm(IntEnum):
-    """The norm in which a sensitivity is measured."""
+    """Norm in the definition of a sensitivity."""
 
     L1 = 1
     L2 = 2
@@ -41,19 +41,19 @@ class Norm(IntEnum):
 
 @dataclass(frozen=True)
 class Grid:
-    """The multiples of 2^exponent."""
+    """Multiples of the step 2^exponent."""
 
     exponent: int
 
     @property
     def step(self) -> float:
-        """The distance g = 2^exponent between neighbours."""
+        """Distance g = 2^exponent between neighbouring grid points."""
         return math.ldexp(1.0, self.exponent)
 
     def rounded(self, values: Floats) -> Floats:
-        """The nearest multiples of the step, exactly, as doubles.
+        """Return the nearest multiples of the step, exactly, as doubles.
 
-        A double of at least 2^52 steps is a multiple already; below, multiplying by a power of two is exact, or the
+        A double of at least 2^52 steps is already a multiple. Below, multiplication by a power of two is exact, or the
         result is far below half a step.
         """
         limit = math.ldexp(1.0, 52 + self.exponent)
@@ -66,10 +66,12 @@ class Grid:
         return steps
 
     def plus(self, values: Floats, noise: Integers) -> Floats:
-        """``values`` on the grid plus ``noise`` steps, rounded once to the nearest doubles (T10d).
+        """Return ``values`` on the grid plus ``noise`` steps, rounded once to the nearest doubles.
 
-        The sum of two doubles is the double nearest to their exact sum: a function of that sum alone, whatever its
-        size. So the result is a post-processing of the exact sum: no low-order bit tells one summand from the other.
+        Notes
+        -----
+        **Guarantees.** The result is the double nearest to the exact sum, so it is a post-processing of that sum
+        (T10d). No low-order bit distinguishes the summands, whatever their size.
         """
         total = noise.astype(np.float64)
         total *= self.step
@@ -83,23 +85,50 @@ class Grid:
 
 
 def grid_for(scale: float, *, sensitivity: float, dim: int = 1, norm: Norm = Norm.L2) -> Grid:
-    """The grid for noise of this scale (Gaussian: sigma, Laplace: b), from public numbers only."""
+    """Return the grid for noise of a given scale, from public numbers only.
+
+    Parameters
+    ----------
+    scale
+        Standard deviation of Gaussian noise or scale b of Laplace noise, from 2^-900 to 2^900.
+    sensitivity
+        Sensitivity of the value before rounding.
+    dim
+        Number of entries of the value.
+    norm
+        Norm of the sensitivity.
+    """
     scale = checks.between("scale", scale, *SCALES)
     wanted = min(scale * 2.0**-FINENESS, sensitivity * ROUNDING_SHARE / root_up(dim, norm))
     return Grid(math.floor(math.log2(max(wanted, scale * 2.0**-FINEST))))
 
 
 def sensitivity_on_grid(sensitivity: float, grid: Grid, *, dim: int, norm: Norm, numerical_error: float = 0.0) -> float:
-    """Sensitivity of the rounded value: Delta + d^(1/p) g + 2 tau, rounded up (T10b).
+    """Return the sensitivity of the rounded value: Delta + d^(1/p) g + 2 tau, rounded up (T10b).
 
-    ``numerical_error`` is tau, a bound in the same norm on the error of the computed value, for every data set.
+    Parameters
+    ----------
+    sensitivity
+        Sensitivity Delta before rounding.
+    grid
+        Grid with step g.
+    dim
+        Number d of entries of the value.
+    norm
+        Norm of the sensitivity.
+    numerical_error
+        Bound tau in the same norm on the error of the computed value, for every data set.
+
+    Notes
+    -----
+    **Guarantees.** An upper bound in exact arithmetic, rounded up to a double (T10b).
     """
     rounding = Fraction(root_up(dim, norm)) * Fraction(2) ** grid.exponent
     return round_up(Fraction(sensitivity) + rounding + 2 * Fraction(numerical_error))
 
 
 def root_up(dim: int, norm: Norm) -> float:
-    """d^(1/p), the p-norm of a vector of ones, rounded up."""
+    """Return d^(1/p), the p-norm of a vector of ones, rounded up."""
     if norm is Norm.L1:
         return round_up(Fraction(dim))
     root = math.isqrt(dim << 64)  # sqrt(d) 2^32, rounded down

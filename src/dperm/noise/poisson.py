@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Poisson samples of rows: each row is in the sample with the same probability, independently of all others (T22).
+"""Poisson samples of rows: each row is included independently with the same probability (T22).
 
-A row is taken if U < rate for a uniform U of its own. The first 16 binary digits of U are compared with those of the
-rate, four rows to a word. They agree once in 65536 rows; there U is read on, a word at a time, until it differs from
-the rate, whose digits end because it is a double. The law is exact, given ideal bits.
+A row is included if U < rate for its own uniform U. The first 16 binary digits of U are compared with those of the
+rate, four rows to a word. They agree once in 65536 rows. Then more words of U are read until it differs from the rate,
+whose digits end because it is a double. The law is exact for ideal bits.
 """
 
 import math
@@ -19,21 +19,39 @@ from dperm.noise.bits import Stream
 PIECE = 16
 WORD = 64
 CHUNK = 2**16
-"""Rows at a time: beside what is taken, memory does not grow with the number of rows."""
+"""Rows per chunk; apart from the sample, memory does not grow with the number of rows."""
 RATE = "It is the probability that a row is in the sample."
 
 
 def sampled_rows(rate: float, count: int, stream: Stream) -> Integers:
-    """The indices, in order, of a Poisson sample of ``count`` rows.
+    """Return the sorted indices of a Poisson sample of ``count`` rows.
 
     Parameters
     ----------
     rate
-        Probability of each row, read exactly; 1 takes all rows.
+        Inclusion probability of each row, read exactly; 1 includes all rows.
     count
-        Number of rows there are. It may be private: time and memory grow with it, as in all work on the rows.
+        Number of rows. It may be private: time and memory grow with it, as in all work on the rows.
     stream
         Random bits.
+
+    Returns
+    -------
+    array of int64
+        Indices in ascending order.
+
+    Notes
+    -----
+    **Guarantees.** Rows are included independently, with probability exactly ``rate`` for ideal bits (T22).
+
+    =========  =======================
+    rate       result
+    =========  =======================
+    1          all rows, no bits read
+    <= 0, nan  ParameterError
+    > 1, inf   ParameterError
+    count 0    empty array
+    =========  =======================
     """
     probability = Fraction(checks.rate("rate", rate, RATE))
     if probability == 1:
@@ -43,7 +61,7 @@ def sampled_rows(rate: float, count: int, stream: Stream) -> Integers:
 
 
 def _sampled(rate: Fraction, count: int, stream: Stream) -> Integers:
-    """The sample of one chunk."""
+    """Return the sampled indices of one chunk."""
     border, rest = _next_digits(rate, PIECE)
     pieces = stream.words(-(-count // 4)).view(np.uint16)[:count]
     taken = pieces < border
@@ -54,7 +72,7 @@ def _sampled(rate: Fraction, count: int, stream: Stream) -> Integers:
 
 
 def _coins(rate: Fraction, count: int, stream: Stream) -> Integers:
-    """Which of ``count`` coins show heads, each with probability ``rate``: the positions."""
+    """Return the positions of heads among ``count`` coins of probability ``rate``."""
     border, rest = _next_digits(rate, WORD)
     words = stream.words(count)
     heads = np.flatnonzero(words < np.uint64(border))
@@ -65,7 +83,7 @@ def _coins(rate: Fraction, count: int, stream: Stream) -> Integers:
 
 
 def _next_digits(rate: Fraction, digits: int) -> tuple[int, Fraction]:
-    """The next binary digits of a number below 1, and what comes after them, again as a number below 1."""
+    """Split a number below 1 into its next binary digits and the remainder, again a number below 1."""
     shifted = rate * 2**digits
     whole = math.floor(shifted)
     return whole, shifted - whole

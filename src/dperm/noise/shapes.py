@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The two continuous laws behind all noise, by their half-lines: density proportional to e^-z^2/2 or e^-z for z >= 0.
+"""Half-line densities of the two continuous noise laws: e^(-z^2/2) and e^-z for z >= 0, up to constants.
 
-A shape knows its log-density in floating point (for tables and the quick comparison), with rational bounds (for the
-comparisons that remain) and how to draw its far tail by rejection from an exponential.
+A shape gives its log-density in floating point for tables and fast comparisons, its exact log-density for the remaining
+comparisons, and a dominating exponential for rejection sampling in the tail.
 """
 
 from abc import ABC, abstractmethod
@@ -16,96 +16,96 @@ import numpy as np
 from dperm.noise.arrays import Floats
 
 
-class Shape(ABC):
-    """A decreasing density e^-cost(z) on z >= 0, up to a constant."""
+class NoiseShape(ABC):
+    """Decreasing density e^-cost(z) on z >= 0, up to a constant."""
 
     strips_per_scale_bits: ClassVar[int]
-    """Strips are 2^-bits to 2^(1-bits) scales wide; 1,023 of them lie before the tail."""
+    """Strips are 2^-bits to 2^(1-bits) scales wide; 1,023 of them precede the tail."""
 
     @abstractmethod
     def costs(self, z: Floats) -> Floats:
-        """Minus the log-density, as doubles."""
+        """Return minus the log-density, as doubles."""
 
     @abstractmethod
     def cost(self, z: Fraction) -> Fraction:
-        """Minus the log-density, exactly."""
+        """Return minus the log-density, exactly."""
 
     @abstractmethod
     def slopes(self, left: Floats, width: float) -> Floats:
-        """The b in cost(left + t width) - cost(left) = t (b + t curvature)."""
+        """Return the b in cost(left + t width) - cost(left) = t (b + t curvature)."""
 
     @abstractmethod
     def curvature(self, width: float) -> float:
-        """The coefficient of t^2 there."""
+        """Return the coefficient of t^2 in the same expansion."""
 
     @abstractmethod
     def tail_rate(self, start: Fraction) -> Fraction:
-        """Rate r of the exponential that dominates the tail: cost(start + v) - cost(start) >= r v."""
+        """Return the rate r of the exponential dominating the tail: cost(start + v) - cost(start) >= r v."""
 
     @abstractmethod
     def tail_cost(self, beyond: Fraction) -> Fraction:
-        """What is left to pay by rejection: cost(start + v) - cost(start) - r v."""
+        """Return the cost left to rejection: cost(start + v) - cost(start) - r v."""
 
 
 @dataclass(frozen=True)
-class NormalShape(Shape):
-    """e^-z^2/2: beyond ``start``, (start + v)^2/2 = start^2/2 + start v + v^2/2."""
+class NormalShape(NoiseShape):
+    """Half-normal density e^(-z^2/2): beyond ``start``, (start + v)^2/2 = start^2/2 + start v + v^2/2."""
 
     strips_per_scale_bits: ClassVar[int] = 6
 
     def costs(self, z: Floats) -> Floats:
-        """z^2 / 2."""
+        """Return z^2 / 2, in floating point."""
         return z * z / 2
 
     def cost(self, z: Fraction) -> Fraction:
-        """z^2 / 2."""
+        """Return z^2 / 2, as a fraction."""
         return z * z / 2
 
     def slopes(self, left: Floats, width: float) -> Floats:
-        """(left + t width)^2/2 - left^2/2 = t (left width + t width^2/2)."""
+        """Return left width, since (left + t width)^2/2 - left^2/2 = t (left width + t width^2/2)."""
         return left * width
 
     def curvature(self, width: float) -> float:
-        """width^2 / 2."""
+        """Return width^2 / 2, in floating point."""
         return width * width / 2
 
     def tail_rate(self, start: Fraction) -> Fraction:
-        """The slope of the cost at ``start``."""
+        """Return the slope of the cost at ``start``."""
         return start
 
     def tail_cost(self, beyond: Fraction) -> Fraction:
-        """v^2 / 2."""
+        """Return v^2 / 2, as a fraction."""
         return beyond * beyond / 2
 
 
 @dataclass(frozen=True)
-class ExponentialShape(Shape):
-    """e^-z: the tail is the exponential law itself."""
+class ExponentialShape(NoiseShape):
+    """Exponential density e^-z; its tail is again exponential."""
 
     strips_per_scale_bits: ClassVar[int] = 5
 
     def costs(self, z: Floats) -> Floats:
-        """The place itself."""
+        """Return z, in floating point."""
         return z
 
     def cost(self, z: Fraction) -> Fraction:
-        """The place itself."""
+        """Return z, as a fraction."""
         return z
 
     def slopes(self, left: Floats, width: float) -> Floats:
-        """The cost rises by t width."""
+        """Return the width for every strip, since the cost is linear."""
         return np.full_like(left, width)
 
     def curvature(self, width: float) -> float:
-        """None."""
+        """Return 0, since the cost is linear."""
         return 0.0
 
     def tail_rate(self, start: Fraction) -> Fraction:
-        """The law has no memory."""
+        """Return 1, since the law has no memory."""
         return Fraction(1)
 
     def tail_cost(self, beyond: Fraction) -> Fraction:
-        """None."""
+        """Return 0, since the tail is exactly exponential."""
         return Fraction(0)
 
 

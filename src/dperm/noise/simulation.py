@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Reproducible bits, for tests and teaching: **NOT PRIVATE**, since whoever knows the seed can subtract the noise."""
+"""Reproducible bits for tests and teaching: **NOT PRIVATE**, since anyone with the seed can subtract the noise."""
 
 import hashlib
 import itertools
@@ -9,18 +9,29 @@ import numpy as np
 from cryptography.hazmat.primitives.ciphers import CipherContext
 
 from dperm import checks
-from dperm.noise.bits import COUNTER_BYTES, Stream, Words, cipher_under, keystream
+from dperm.noise.bits import COUNTER_BYTES, Stream, Words, aes_ctr_cipher, keystream
 
 
 class NotPrivateBits:
-    """Bits that follow from a seed. Whatever is drawn from them is marked NOT PRIVATE in its record.
+    """Bits determined by a seed. Records mark everything drawn from them NOT PRIVATE.
 
-    The first stream of an object is always the same, so is the second, and they differ from each other.
+    The n-th stream of an object depends on the seed and n alone, and different streams differ.
+
+    Parameters
+    ----------
+    seed
+        Whole number >= 0.
+
+    Examples
+    --------
+    >>> from dperm.noise import NotPrivateBits
+    >>> NotPrivateBits(7).is_private
+    False
     """
 
     @property
     def is_private(self) -> bool:
-        """Whoever knows the seed knows the bits."""
+        """Always False: the seed determines the bits."""
         return False
 
     def __init__(self, seed: int) -> None:
@@ -28,12 +39,11 @@ class NotPrivateBits:
         self._next = itertools.count()
 
     def stream(self) -> Stream:
-        """The next stream: AES-256-CTR under the SHA-256 digest of the seed and the stream's number."""
+        """Return the next stream: AES-256-CTR under the SHA-256 digest of the seed and the stream's number."""
         name = f"dperm NOT PRIVATE seed={self.seed} stream={next(self._next)}"
-        return _SeededStream(cipher_under(hashlib.sha256(name.encode()).digest(), bytes(COUNTER_BYTES)))
+        return _SeededStream(aes_ctr_cipher(hashlib.sha256(name.encode()).digest(), bytes(COUNTER_BYTES)))
 
     def __repr__(self) -> str:
-        """Reads as it is written."""
         return f"NotPrivateBits(seed={self.seed})"
 
 
@@ -42,18 +52,21 @@ class _SeededStream:
         self._cipher = cipher
 
     def words(self, count: int) -> Words:
-        """``count`` words that the seed determines."""
         return keystream(self._cipher, count)
 
 
 def generator(seed: int | None = None, purpose: str = "") -> np.random.Generator:
-    """For whoever *attacks*, numpy's generator: an auditor's coins, shadow models, simulated mechanisms.
+    """Return numpy's generator for the *attacker's* side: canary coins, shadow models, simulated mechanisms.
 
-    Never for noise that protects anybody: that is floating point, and its state can be worked out from what it gives.
-    None takes a seed from the operating system.
+    Never use it for protective noise: its draws are floating-point, and its outputs reveal its state.
 
-    A ``purpose`` gives it a stream of its own, by SHA-256 of seed and purpose: one seed then serves for coins and for
-    data, and neither depends on the other, nor on what a user draws by ``numpy.random.default_rng(seed)``.
+    Parameters
+    ----------
+    seed
+        Whole number >= 0; None takes a seed from the operating system.
+    purpose
+        Name of an independent stream, keyed by SHA-256 of seed and purpose. One seed then serves coins and data without
+        dependence between them or on ``numpy.random.default_rng(seed)``.
     """
     if seed is None:
         return np.random.default_rng()

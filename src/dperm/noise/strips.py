@@ -1,19 +1,19 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The integer table from which strips are proposed (T10c).
+"""Integer table of strip proposals (T10c).
 
-The half-line is cut into 1,023 strips [k, k + 1) of width h scales, and a tail. With an integer alpha, strip k gets the
-integer weight w_k >= alpha e^-cost(kh), the tail a weight of at least alpha times its mass, and all of them sum to 2^32
-exactly. A strip is proposed with probability w_k / 2^32, a place u in it uniformly, and the proposal is accepted with
-probability
+The half-line is divided into 1,023 strips [k, k + 1) of width h scales, and a tail. With an integer alpha, strip k gets
+the integer weight w_k >= alpha e^-cost(kh), the tail a weight of at least alpha times its mass, and all weights sum to
+exactly 2^32. A strip is proposed with probability w_k / 2^32, a position u in it uniformly, and the proposal is
+accepted with probability
 
     p(k, u) = alpha e^-cost((k + u) h) / w_k  <= 1,
 
-so that accepted places have exactly the density e^-cost. The weights need only be large enough: their rounding changes
-how often a proposal is refused, never the law.
+so accepted positions have exactly the density e^-cost. The weights need only be large enough: their rounding changes
+the rejection rate, never the law.
 
-A 32-bit word chooses a strip through an alias table (Walker 1977, Vose 1991) that is made of integers as well: ten bits
-of column, 22 bits that are compared with its threshold. The arrays fill 24 kB and stay in the first cache.
+A 32-bit word chooses a strip through an integer alias table (Walker 1977, Vose 1991): ten bits select the column, and
+22 bits are compared with its threshold. The arrays take 24 kB and fit the first-level cache.
 """
 
 import math
@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dperm.noise.arrays import Floats
-from dperm.noise.exact import exp_bounds
-from dperm.noise.shapes import Shape
+from dperm.noise.rational_bounds import exp_bounds
+from dperm.noise.shapes import NoiseShape
 
 COLUMN_BITS = 10
 STRIPS = 2**COLUMN_BITS - 1
@@ -34,31 +34,31 @@ TOTAL_BITS = 32
 TOTAL = 2**TOTAL_BITS
 THRESHOLD_BITS = TOTAL_BITS - COLUMN_BITS
 MARGIN = 2.0**-30
-"""Weights are taken this much too large: far beyond the error of a double's exponential (2^-42 of costs up to 512)."""
+"""Relative excess of the weights, far above the error of a double's exponential (2^-42 for costs up to 512)."""
 
 
 @dataclass(frozen=True, eq=False)
 class StripTable:
-    """The strips of one shape at one scale; index `strips` is the tail."""
+    """Strips of one shape at one scale; the index `strips` denotes the tail."""
 
-    shape: Shape
+    shape: NoiseShape
     scale: float
     exponent: int
-    """log2 of a strip's width in grid units."""
+    """Base-2 logarithm of a strip's width in grid units."""
     alpha: int
     weights: tuple[int, ...]
-    """Of the strips, then of the tail; they sum to 2^32."""
+    """Weights of the strips, then of the tail; they sum to 2^32."""
     thresholds: NDArray[np.uint32]
     choices: NDArray[np.int16]
-    """Of each column, itself and its alias: 2 c below the threshold, 2 c + 1 from there on."""
+    """Each column and its alias: entry 2 c below the threshold, 2 c + 1 from the threshold on."""
     heights: Floats
-    """2^32 p(k, 0); NaN for the tail, which no comparison accepts or refuses."""
+    """2^32 p(k, 0); NaN for the tail, so every comparison there is undecided."""
     slopes: Floats
     curvature: float
 
     @property
     def strips(self) -> int:
-        """How many strips there are before the tail."""
+        """Number of strips before the tail."""
         return len(self.weights) - 1
 
     @property
@@ -68,8 +68,8 @@ class StripTable:
 
 
 @lru_cache(maxsize=64)
-def strip_table(shape: Shape, scale: float, strips: int = STRIPS) -> StripTable:
-    """The table for noise of ``scale`` grid units; fewer ``strips`` bring the tail into reach (for tests)."""
+def strip_table(shape: NoiseShape, scale: float, strips: int = STRIPS) -> StripTable:
+    """Return the table for noise of ``scale`` grid units; tests use fewer ``strips`` to reach the tail."""
     exponent = math.floor(math.log2(scale)) + 1 - shape.strips_per_scale_bits
     width = math.ldexp(1.0, exponent) / scale
     left = np.arange(strips, dtype=np.float64) * width
@@ -95,8 +95,8 @@ def strip_table(shape: Shape, scale: float, strips: int = STRIPS) -> StripTable:
     )
 
 
-def tail_mass(shape: Shape, width: Fraction, strips: int) -> Fraction:
-    """Upper bound on the mass beyond the strips, in strip widths, under its dominating exponential.
+def tail_mass(shape: NoiseShape, width: Fraction, strips: int) -> Fraction:
+    """Return an upper bound on the mass beyond the strips, in strip widths, under its dominating exponential.
 
     integral over v > 0 of e^-cost(start) e^-rate v dv / h = e^-cost(start) / (rate h).
     """
@@ -105,9 +105,9 @@ def tail_mass(shape: Shape, width: Fraction, strips: int) -> Fraction:
 
 
 def alias_table(weights: list[int]) -> tuple[NDArray[np.uint32], NDArray[np.int16]]:
-    """(thresholds, choices): column c stands for itself below its threshold, for its alias from there on.
+    """Return (thresholds, choices): column c means itself below its threshold and its alias from there on.
 
-    Every column holds 2^22 of the 2^32 equally likely words; the sums are integers, so the table is exact.
+    Every column has 2^22 of the 2^32 equally likely words. The sums are integers, so the table is exact.
     """
     room = 2**THRESHOLD_BITS
     left = [*weights, *[0] * (2**COLUMN_BITS - len(weights))]

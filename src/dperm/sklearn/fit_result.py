@@ -249,8 +249,8 @@ def _require_convex(spec: ProblemSpec) -> None:
 def _unclipped(spec: ProblemSpec, rows: int) -> ProblemSpec:
     """Return the problem of the squared loss with a clip that no record reaches.
 
-    Where J(theta) <= J(0), ||theta|| <= l (`dperm.erm.rounding.minimizer_norm_bound`), and residuals are at most R l + 1. So the
-    minimiser of the squared loss has no clipped gradient, and is the minimiser of this problem too.
+    Where J(theta) <= J(0), ||theta|| <= l (`dperm.erm.rounding.minimizer_norm_bound`), and residuals are at most
+    R l + 1. So the minimiser of the squared loss has no clipped gradient, and is the minimiser of this problem too.
     """
     from dperm.erm.rounding import minimizer_norm_bound
 

@@ -15,7 +15,7 @@ from torch._C._nn import unflatten_dense_tensors
 
 from dperm.errors import AssumptionError
 from dperm.noise.bits import Stream
-from dperm.noise.pool import MOST
+from dperm.noise.single_precision import MOST
 from dperm.torch.gradients.fused_clipping import Accumulators, clip_fused
 from dperm.torch.gradients.per_example import UnclippedGradients
 from dperm.torch.gradients.precision import plain_arithmetic

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Standard normals of grade `fast`, by torch: the law of `dperm.noise.floating`, from words in the same order."""
+"""Standard normals of grade `fast`, by torch: the law and word order of `dperm.noise.single_precision`."""
 
 import math
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from dperm.noise.bits import Stream
-from dperm.noise.pool import FloatingPool
+from dperm.noise.single_precision import FloatingPool
 from dperm.torch.gradients.scratch import Scratch
 from dperm.torch.native.kernels import kernels
 

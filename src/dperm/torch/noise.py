@@ -26,7 +26,7 @@ from dperm.methods.sampled_noise import PUSHES, JointSums, SampledNoise, Sampled
 from dperm.methods.sampling import SampledSteps, planned_sums
 from dperm.noise.bits import Stream
 from dperm.noise.grade import Grade
-from dperm.noise.pool import MOST
+from dperm.noise.single_precision import MOST
 from dperm.privacy import Adjacency, ApproxDP
 from dperm.torch.gaussian import floating_pool, normals
 from dperm.torch.gradients.factors import SPREAD

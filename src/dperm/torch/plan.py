@@ -17,7 +17,7 @@ from dperm.accounting.budget import Budget
 from dperm.accounting.event import Event
 from dperm.errors import ParameterError
 from dperm.mechanisms.calibration import covers
-from dperm.mechanisms.run import Facts
+from dperm.mechanisms.run import ReleaseFacts
 from dperm.methods.plan import row_limit
 from dperm.methods.sampling import SampledSteps, SamplingRequest
 from dperm.noise.bits import Bits
@@ -203,11 +203,11 @@ class DPSGDPlan:
         return self.method.clipping if isinstance(self.method.clipping, QuantileClipping) else None
 
     @cached_property
-    def facts(self) -> Facts:
+    def facts(self) -> ReleaseFacts:
         """What is known of a run beforehand."""
         if not covers(self.goal, self.event):
             raise ParameterError("goal must be what the noise of a plan was made for. Plan again for another goal.")
-        return Facts(
+        return ReleaseFacts(
             goal=self.goal,
             event=self.event,
             noise=f"on the sum of clipped gradients of each of {self.steps} Poisson samples: {self.noise.words}",
@@ -329,6 +329,6 @@ class DPSGDPlan:
             f"guarantee: the number of steps was not fixed beforehand. The guarantee is {self.goal}."
         )
 
-    def with_public(self, facts: dict[str, object]) -> Facts:
+    def with_public(self, facts: dict[str, object]) -> ReleaseFacts:
         """The facts, and what is known of the model."""
         return replace(self.facts, public={**self.facts.public, **facts})

@@ -24,7 +24,7 @@ from torch.optim import Optimizer
 from dperm.accounting.budget import Budget
 from dperm.checks import shown
 from dperm.errors import AssumptionError, DpermWarning, ParameterError
-from dperm.mechanisms.run import Prepared, Run, prepared
+from dperm.mechanisms.run import PreparedRelease, Run, prepare_release
 from dperm.noise.bits import Bits, this_process
 from dperm.privacy import Release
 from dperm.torch.checkpoint import resumed
@@ -407,10 +407,10 @@ class PrivateTraining:
             self._rehearsal.compare(losses, found.factors)
         return found
 
-    def _prepared(self) -> Prepared[Ready]:
+    def _prepared(self) -> PreparedRelease[Ready]:
         """Everything that comes before the charge."""
         model, options = self.model, self._options
-        return prepared(
+        return prepare_release(
             self.plan.with_public(model_facts(model)),
             lambda: ready(self.plan, model, self._dataset, options),
             budget=self._budget,

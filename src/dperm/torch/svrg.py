@@ -20,7 +20,7 @@ from torch.optim import Optimizer
 from dperm import checks
 from dperm.accounting.budget import Budget
 from dperm.accounting.event import Event
-from dperm.mechanisms.run import Facts
+from dperm.mechanisms.run import ReleaseFacts
 from dperm.methods.plan import row_limit
 from dperm.methods.sampled_noise import JointSums
 from dperm.methods.sampling import SampledSteps, SamplingRequest, record_mu
@@ -193,9 +193,9 @@ class DPSVRGPlan:
         )
 
     @cached_property
-    def facts(self) -> Facts:
+    def facts(self) -> ReleaseFacts:
         """What is known of a run beforehand."""
-        return Facts(
+        return ReleaseFacts(
             goal=self.goal,
             event=self.event,
             noise=f"on the sum of clipped differences of each of {self.steps} Poisson samples, and on the sum of the "
@@ -206,7 +206,7 @@ class DPSVRGPlan:
             versions=VERSIONS,
         )
 
-    def with_public(self, facts: dict[str, object]) -> Facts:
+    def with_public(self, facts: dict[str, object]) -> ReleaseFacts:
         """The facts, and what is known of the model."""
         return replace(self.facts, public={**self.facts.public, **facts})
 

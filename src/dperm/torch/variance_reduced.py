@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from dperm.accounting.budget import Budget
-from dperm.mechanisms.run import prepared
+from dperm.mechanisms.run import prepare_release
 from dperm.noise.bits import Bits, Stream
 from dperm.privacy import Release
 from dperm.torch.adam import tell_noise
@@ -67,7 +67,7 @@ def train(
 
     facts = plan.with_public(model_facts(model))
     with check_progress(options.progress):
-        beginning = prepared(facts, checked, budget=budget, bits=bits)
+        beginning = prepare_release(facts, checked, budget=budget, bits=bits)
     with (
         beginning.charged(request_id=options.request_id) as run,
         PerExampleGradients(model, sites=run.value.sites) as gradients,

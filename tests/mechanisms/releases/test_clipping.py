@@ -11,11 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from dperm.mechanisms.releases.bounded import ClippedNumbers
+from dperm.mechanisms.releases.clipping import ClippedNumbers, ClippedRows, square_bits
 from dperm.mechanisms.releases.covariance import BITS, BLOCK
 from dperm.mechanisms.releases.fixed_point import LIMIT, FixedPoint, fixed_point
 from dperm.mechanisms.releases.parameters import interval
-from dperm.mechanisms.releases.rows import ClippedRows, square_bits
 from dperm.noise.grid import Norm, root_up
 
 NUMBERS = [
@@ -192,30 +191,30 @@ STEPS = "np.clip(np.rint(np.ldexp(inside, -self.exponent)), self.lowest, self.hi
 MUTANTS = {
     "numbers are not clipped": (
         numbers_stay_inside,
-        "bounded",
+        "clipping",
         f"inside = np.clip(values, self.low, self.high)\n        steps = {STEPS}",
         "steps = np.rint(np.ldexp(np.clip(values, -4e9, 4e9), -self.exponent))",
     ),
     "the grid reaches beyond the bounds": (
         numbers_stay_inside,
-        "bounded",
+        "clipping",
         STEPS,
         "np.rint(np.ldexp(inside, -self.exponent))",
     ),
-    "the lower end is rounded down": (numbers_stay_inside, "bounded", "math.ceil(Fraction", "math.floor(Fraction"),
+    "the lower end is rounded down": (numbers_stay_inside, "clipping", "math.ceil(Fraction", "math.floor(Fraction"),
     "an odd number of steps": (
         halves_bound_the_distance_to_the_middle,
-        "bounded",
+        "clipping",
         "last - (last - self.lowest) % 2",
         "last",
     ),
     "no exact check of a norm": (
         rows_stay_inside,
-        "rows",
+        "clipping",
         "while (outside := self._outside(steps)).any():",
         "while 0:",
     ),
-    "rows are not clipped": (rows_stay_inside, "rows", "> self.largest)", "> 2 * self.largest)"),
+    "rows are not clipped": (rows_stay_inside, "clipping", "> self.largest)", "> 2 * self.largest)"),
     "totals beyond 2^53": (
         totals_stay_near,
         "fixed_point",

@@ -14,7 +14,7 @@ import pytest
 from dperm.accounting import MemoryBudget
 from dperm.errors import BudgetError, ConversionError, DataError, NotPrivateWarning, ParameterError
 from dperm.mechanisms.releases import Cut, Threshold, sensitivities
-from dperm.mechanisms.releases.candidates import Grid
+from dperm.mechanisms.releases.candidates import CandidateGrid
 from dperm.noise import NotPrivateBits
 from dperm.privacy import GDP, ZCDP, Adjacency, ApproxDP, PureDP
 
@@ -89,15 +89,15 @@ def test_errors_on_adversarial_data_are_exact(orientation):
 @pytest.mark.parametrize("intervals", [1, 64, 2**20, 2**30])
 def test_a_record_reaches_exactly_the_thresholds_that_are_at_most_its_value(bounds, intervals):
     """The comparison is with the doubles that are released, not with real numbers near them."""
-    grid, rng = Grid(*bounds, intervals), np.random.default_rng(5)
+    grid, rng = CandidateGrid(*bounds, intervals), np.random.default_rng(5)
     numbers = np.unique(np.concatenate(([0, intervals], rng.integers(0, intervals + 1, 300))))
     points = grid.points(numbers)
     for values in (points, np.nextafter(points, np.inf), np.nextafter(points, -np.inf), rng.uniform(*bounds, 300)):
-        found = grid.upto(values)
+        found = grid.last_at_most(values)
         assert (grid.points(np.maximum(found, 0)) <= values)[found >= 0].all()
         assert (values[found < 0] < bounds[0]).all()
         assert (grid.points(np.minimum(found + 1, intervals)) > values)[found < intervals].all()
-    assert grid.upto(np.array([-1e300, 1e300])).tolist() == [-1, intervals]
+    assert grid.last_at_most(np.array([-1e300, 1e300])).tolist() == [-1, intervals]
 
 
 @pytest.mark.parametrize("orientation", BOTH)

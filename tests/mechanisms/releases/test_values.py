@@ -10,7 +10,7 @@ import pytest
 from dperm.errors import ParameterError
 from dperm.mechanisms.releases import Count, Covariance, Histogram, Mean, Sum
 from dperm.mechanisms.releases.covariance import nearest_semidefinite
-from dperm.mechanisms.releases.noisy import NoisyStatistic
+from dperm.mechanisms.releases.noisy_statistic import NoisyStatistic
 from dperm.privacy import GDP, Adjacency, ApproxDP, PureDP
 
 BOTH = [("replace_one", 10_000), ("add_remove", None)]
@@ -209,7 +209,7 @@ def test_the_base_of_the_releases_is_abstract():
     [
         (
             hands_no_private_number_on,
-            "noisy",
+            "noisy_statistic",
             "totals.records if self.adjacency is Adjacency.REPLACE_ONE else None",
             "totals.records",
         ),

@@ -13,7 +13,7 @@ from dperm.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from dperm.methods.linear_term import GaussianTerm, LinearTerm
 from dperm.noise.arrays import Floats
 from dperm.noise.bits import Stream
-from dperm.noise.gamma_norm_rows import gamma_norm_rows
+from dperm.noise.gamma_norm import gamma_norm_rows
 
 
 def noisy_rows(mechanism: AdditiveMechanism, values: Floats, stream: Stream) -> Floats:

@@ -129,7 +129,7 @@ def _children(ledger: "Ledger", name: str) -> list[str]:
     """Accounts whose charges are charged to this one too."""
     from dperm.ledger.bookkeeping import family
     from dperm.ledger.stores import store_of
-    from dperm.ledger.transact import consult
+    from dperm.ledger.transactions import consult
 
     def lines(books: "Books") -> list[str]:
         others = (one for one in books.accounts() if one != name)

@@ -11,7 +11,7 @@ from typing import Any
 
 from dperm.cli.ledger.anchors import is_archive, read_json
 from dperm.errors import DpermError, ModelFormatError, ParameterError
-from dperm.ledger import Anchor, Entry, Kind, receipt_is_signed
+from dperm.ledger import Anchor, Entry, EntryKind, receipt_is_signed
 from dperm.ledger.books import Books
 from dperm.privacy.guarantee import guarantee_as_dict
 
@@ -90,7 +90,7 @@ class Artefact:
         line = books.entry(anchor.account, anchor.seq)
         if line is None or line.hash != anchor.hash:
             return
-        if line.kind is not Kind.COMMIT or line.body.get("digest") != self.receipt.get("digest"):
+        if line.kind is not EntryKind.COMMIT or line.body.get("digest") != self.receipt.get("digest"):
             yield f"{self.source} names another digest than line {line.seq} of account {line.account!r}."
         reserved = self._reservation(books)
         if self.event is not None and (reserved is None or reserved.body.get("event") != self.event):

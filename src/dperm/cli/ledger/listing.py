@@ -14,7 +14,7 @@ from dperm.cli.ledger.layout import print_folded
 from dperm.cli.ledger.standing import Standing
 from dperm.cli.ledger.words import SHARES, currency, in_words
 from dperm.cli.output import plain_up
-from dperm.ledger import Booking, Entry, Kind
+from dperm.ledger import Booking, Entry, EntryKind
 from dperm.ledger.reservation import bookings
 from dperm.privacy.guarantee import guarantee_from_dict
 
@@ -30,7 +30,7 @@ def data_of(one: Standing) -> list[dict[str, object]]:
 
 def _data(line: Entry | Booking) -> dict[str, object]:
     if isinstance(line, Booking):
-        return {"kind": Kind.RESERVE.value, **asdict(line), "seeded": _is_seeded(line)}
+        return {"kind": EntryKind.RESERVE.value, **asdict(line), "seeded": _is_seeded(line)}
     return {"kind": line.kind.value, "seq": line.seq, "at": line.at, "request_id": line.request_id, **line.body}
 
 
@@ -38,7 +38,7 @@ def print_lines(one: Standing) -> None:
     """Every line: number, time (UTC), what was done; below it, indented, cost, request and digest."""
     typer.echo()
     width = len(str(one.anchor.seq))
-    closings = {entry.about: entry.seq for entry in one.entries if entry.kind in (Kind.COMMIT, Kind.BURN)}
+    closings = {entry.about: entry.seq for entry in one.entries if entry.kind in (EntryKind.COMMIT, EntryKind.BURN)}
     for line in _lines(one):
         when = line.at[:19].replace("T", " ")
         if isinstance(line, Booking):
@@ -55,7 +55,7 @@ def _lines(one: Standing) -> Iterator[Entry | Booking]:
     """The lines in their order, a booking for every reservation."""
     booked = {booking.seq: booking for booking in bookings(one.facts, one.entries)}
     for entry in one.entries:
-        if entry.kind not in (Kind.COMMIT, Kind.BURN, Kind.LEASE):  # leases say nothing about the budget
+        if entry.kind not in (EntryKind.COMMIT, EntryKind.BURN, EntryKind.LEASE):  # leases say nothing about the budget
             yield booked.get(entry.seq, entry)
 
 
@@ -77,9 +77,9 @@ def _noted(entry: Entry, one: Standing) -> tuple[str, str, str]:
     body: Any = entry.body
     signed = f"by {body.get('by')}: {body.get('reason')}"
     match entry.kind:
-        case Kind.OPEN:
+        case EntryKind.OPEN:
             return "opened", in_words(guarantee_from_dict(body["limit"])), f"{body.get('dataset')}, {body.get('unit')}"
-        case Kind.LIMIT:
+        case EntryKind.LIMIT:
             return "limit", f"now {in_words(guarantee_from_dict(body['limit']))}", signed
     event = body.get("event")
     only = f"only for {spelled(event, one.facts.adjacency.value)}; " if event else ""

@@ -10,9 +10,9 @@ from dperm.errors import LedgerError
 from dperm.ledger import AccountFacts, Anchor, Balance, Entry
 from dperm.ledger.balance import Spendable, balances, spendable
 from dperm.ledger.bookkeeping import the_account
-from dperm.ledger.books import Books, Counts, Meter
+from dperm.ledger.books import Books, Meter, ReservationCounts
 from dperm.ledger.stores import location_of, store_of
-from dperm.ledger.transact import consult
+from dperm.ledger.transactions import consult
 from dperm.ledger.units import amount
 from dperm.ledger.verify import problems_in
 from dperm.privacy.guarantee import guarantee_as_dict
@@ -24,7 +24,7 @@ class Standing:
     """An account: its balance and those of its ancestors, its anchor and its lines."""
 
     balances: tuple[Balance, ...]
-    counts: Counts
+    counts: ReservationCounts
     anchor: Anchor
     entries: tuple[Entry, ...]
 

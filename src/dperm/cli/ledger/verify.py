@@ -105,7 +105,7 @@ def _compared(location: str, artefacts: "list[Artefact]", found: "Verification")
     """Contradictions between the artefacts and the ledger, and notes on the parts that were not compared."""
     from dperm.ledger.books import Books
     from dperm.ledger.stores import location_of, store_of
-    from dperm.ledger.transact import consult
+    from dperm.ledger.transactions import consult
 
     if not found.ledger or not artefacts:  # a ledger that cannot be read is a problem by itself
         return [], []

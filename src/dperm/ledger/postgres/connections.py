@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Open connections: one for each thread and URL, made when it is first needed.
+"""Open connections: one per thread and URL, created on first use.
 
-A ledger object holds a URL only. A copy of the process neither uses nor closes the connections of its parent. No
-message holds a password, nor the error of a failed connection, which may.
+A ledger object holds a URL only. A forked process neither uses nor closes the connections of its parent. No message
+contains a password, nor the error of a failed connection, since it may contain one.
 """
 
 import atexit
@@ -14,9 +14,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dperm.errors import LedgerError
-from dperm.ledger.postgres.words import named
-from dperm.ledger.transact import Interrupted
-from dperm.ledger.urls import is_clear
+from dperm.ledger.postgres.errors import describe_ledger
+from dperm.ledger.stores import is_clear
+from dperm.ledger.transactions import TransactionInterruptedError
 
 if TYPE_CHECKING:
     import psycopg
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 Connection: TypeAlias = "psycopg.Connection[tuple[Any, ...]]"
 
 OLDEST = 14
-"""The oldest major version of the server."""
+"""Oldest supported major version of the server."""
 MOST = 4
-"""Connections that a thread keeps open, to as many URLs."""
+"""Largest number of connections kept open by a thread, one per URL."""
 _DEFAULTS = {
     "application_name": "dperm",
     "connect_timeout": "10",
-    # a server that vanished is noticed within half a minute, not after two hours
+    # a vanished server is detected within half a minute, not after two hours
     "keepalives_idle": "10",
     "keepalives_interval": "5",
     "keepalives_count": "3",
@@ -39,7 +39,7 @@ _DEFAULTS = {
 
 
 class Handle:
-    """A connection, closed with its last reference."""
+    """Connection to a database, closed with its last reference."""
 
     def __init__(self, location: str) -> None:
         self._process = os.getpid()
@@ -47,17 +47,17 @@ class Handle:
         _all.add(self)
 
     def close(self) -> None:
-        """Close it; in a copy of the process, let go of it."""
-        with suppress(Exception):  # also while Python shuts down; the server notices in any case
+        """Close the connection; in a forked process, abandon it."""
+        with suppress(Exception):  # also during interpreter shutdown; the server detects it in any case
             if os.getpid() == self._process:
                 self.connection.close()
-            else:  # Python drops the threads of the parent before our own hook is called
+            else:  # Python drops the parent's threads before our own hook runs
                 self.give_up()
 
     def give_up(self) -> None:
-        """Let go of the connection of a parent process, without a word to the server."""
+        """Abandon the connection of a parent process, without a message to the server."""
         with suppress(Exception):
-            os.close(self.connection.pgconn.socket)  # or the server would not notice when the parent dies
+            os.close(self.connection.pgconn.socket)  # otherwise the server would not detect the parent's death
         with suppress(Exception):
             del self.connection.pgconn
 
@@ -76,20 +76,20 @@ _reached: set[str] = set()
 
 
 def connection(location: str) -> Connection:
-    """The connection of this thread.
+    """Return the connection of this thread.
 
     Raises
     ------
-    Interrupted
-        If the server cannot be reached, and could before.
+    TransactionInterruptedError
+        If the server cannot be reached now, but could before.
     LedgerError
-        If it cannot be reached, and never was.
+        If the server was never reached.
     """
     handle = _open.handles.pop(location, None)
     if handle is None or handle.connection.closed:
         _make_room()
         handle = Handle(location)
-    _open.handles[location] = handle  # the last one used is the last one
+    _open.handles[location] = handle  # most recently used last
     return handle.connection
 
 
@@ -101,14 +101,14 @@ def forget(location: str) -> None:
 
 
 def is_busy(connection: Connection) -> bool:
-    """Whether it is inside a transaction."""
+    """Return whether the connection is inside a transaction."""
     from psycopg.pq import TransactionStatus
 
     return connection.info.transaction_status not in (TransactionStatus.IDLE, TransactionStatus.UNKNOWN)
 
 
 def _make_room() -> None:
-    """Close the connections that were not used for longest; a server has few of them."""
+    """Close the least recently used connections; servers allow few."""
     idle = [location for location, handle in _open.handles.items() if not is_busy(handle.connection)]
     for location in idle[: max(0, len(_open.handles) - MOST + 1)]:
         forget(location)
@@ -121,13 +121,18 @@ def _connect(location: str) -> Connection:
     try:
         found = psycopg.connect(autocommit=True, prepare_threshold=None, **settings)
     except psycopg.Error as error:
-        refused = _reason(location, error, settings) or "no reason is given, as it may quote a password"
-    if refused:  # outside of the handler: the error of psycopg must not hang on ours
-        kind = Interrupted if location in _reached else LedgerError
-        raise kind(f"{named(location)} cannot be reached: {refused}. Is the server running, and the URL right?")
+        refused = _reason(location, error, settings) or "no reason is shown, as it may quote a password"
+    if refused:  # outside of the handler: psycopg's error must not be chained to ours
+        kind = TransactionInterruptedError if location in _reached else LedgerError
+        raise kind(
+            f"{describe_ledger(location)} cannot be reached: {refused}.",
+            remedy="Check that the server is running and the URL is right.",
+        )
     if found.info.server_version < OLDEST * 10_000:
         found.close()
-        raise LedgerError(f"{named(location)} is on a server older than PostgreSQL {OLDEST}. Use a newer one.")
+        raise LedgerError(
+            f"{describe_ledger(location)} is on a server older than PostgreSQL {OLDEST}.", remedy="Use a newer server."
+        )
     _reached.add(location)
     return found
 
@@ -140,19 +145,20 @@ def _settings(location: str) -> dict[str, Any]:
         if not _is_torn(given):
             return {**_DEFAULTS, **given, "client_encoding": "utf8"}
     raise LedgerError(
-        f"{named(location)} has a URL that cannot be read. Write postgresql://user@host:5432/database, and %-encode "
-        "the special characters of a password, or better keep it in the file ~/.pgpass."
+        f"{describe_ledger(location)} has a URL that cannot be parsed.",
+        remedy="Write postgresql://user@host:5432/database, and %-encode the special characters of a password, or "
+        "better store it in the file ~/.pgpass.",
     )
 
 
 def _is_torn(given: dict[str, Any]) -> bool:
-    """Whether part of a password with an @ or / in it was taken for the host or the database, and would be told."""
+    """Return whether part of a password with an @ or / was parsed as host or database, and would be shown."""
     host, database = str(given.get("host", "")), str(given.get("dbname", ""))
     return "@" in host.lstrip("@") or ("@" in database and "user" not in given)
 
 
 def _reason(location: str, error: Exception, settings: dict[str, Any]) -> str:
-    """Why it failed, unless that may quote a password: taken for a user, a host or a database, it would be quoted."""
+    """Return the reason of a failure; "" if it may quote a password parsed as user, host or database."""
     if not is_clear(location):
         return ""
     said = " ".join(str(error).split())[:400].rstrip(".")

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Who may do what in the database: the owner opens accounts, sets limits and approves; writers charge."""
+"""Roles in the database: the owner opens accounts, sets limits and approves; writers charge."""
 
 import os
 
 from dperm.accounting.budget import checked_text
 from dperm.errors import LedgerError
+from dperm.ledger.postgres.errors import describe_ledger
 from dperm.ledger.postgres.transaction import transaction
-from dperm.ledger.postgres.words import named
 from dperm.ledger.stores import location_of
 
 _GRANTS = (
@@ -19,20 +19,20 @@ _GRANTS = (
 
 
 def grant_writers(location: str | os.PathLike[str], role: str) -> None:
-    """Let a role of the database charge the accounts of a ledger, and no more.
+    """Allow a database role to charge the accounts of a ledger, and nothing more.
 
     A writer can read everything, reserve, commit and burn. The server refuses a writer who opens an account, changes a
-    limit, approves, changes or removes a line, lowers what is spent, or switches a trigger off. A writer does read the
-    signing key, as every receipt is signed with it: by hand, a writer can sign an anchor of a line that is not there,
-    or write a line that costs less than its event, which ``verify(location, prices=True)`` finds. No writer can remove
-    a line, or get budget back.
+    limit, approves, changes or removes a line, lowers spending, or disables a trigger. A writer can read the signing
+    key, since every receipt is signed with it. So a malicious writer can sign an anchor of a nonexistent line, or write
+    a line below the price of its event; ``verify(location, prices=True)`` detects the latter. No writer can remove a
+    line or return spent budget.
 
     Parameters
     ----------
     location
-        The URL of the ledger, for the role that owns it.
+        URL of the ledger, for the role that owns it.
     role
-        The name of the role, which exists; neither a superuser nor a member of the owner.
+        Name of an existing role, neither a superuser nor a member of the owner.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def grant_writers(location: str | os.PathLike[str], role: str) -> None:
         from psycopg.sql import SQL, Identifier
 
         owned = connection.execute("SELECT has_column_privilege('dperm.meter', 'capacity', 'UPDATE')").fetchone()
-        if owned != (True,):  # the server itself would only warn
-            raise LedgerError(f"{named(place)} belongs to another role, and only its owner grants anything.")
+        if owned != (True,):  # the server itself only warns
+            raise LedgerError(f"{describe_ledger(place)} belongs to another role, and only its owner can grant rights.")
         for grant in _GRANTS:
             connection.execute(SQL(grant).format(role=Identifier(name)))

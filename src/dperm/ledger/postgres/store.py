@@ -11,17 +11,17 @@ from typing import final
 from dperm.errors import LedgerError
 from dperm.ledger.anchor import Identity
 from dperm.ledger.books import FORMAT
+from dperm.ledger.postgres.backup_script import script
 from dperm.ledger.postgres.books import PostgresBooks
 from dperm.ledger.postgres.connections import Connection
-from dperm.ledger.postgres.script import script
+from dperm.ledger.postgres.errors import describe_ledger
 from dperm.ledger.postgres.tables import MIGRATION, SCHEMA, tables
 from dperm.ledger.postgres.transaction import transaction
-from dperm.ledger.postgres.words import named
-from dperm.ledger.private_file import private_file, unused
+from dperm.ledger.private_file import private_file, unused_path
 from dperm.ledger.verify import require_whole
 
-# Local to the transaction, so that poolers of connections between us and the server do no harm. A stronger setting of
-# synchronous_commit stays; a weaker one could lose the last charges in a crash, and so give budget back. No
+# Local to the transaction, for compatibility with connection poolers. A stronger setting of
+# synchronous_commit stays; a weaker one could lose the last charges in a crash and refund budget. No
 # statement_timeout: at COMMIT it would end the wait for a standby with no more than a warning. Locks have their own.
 _PREPARE = """
     SELECT current_setting('fsync'), current_setting('full_page_writes'),
@@ -35,7 +35,7 @@ _PREPARE = """
 """
 _LOCK = "SELECT account FROM dperm.meter WHERE account = ANY(%s) ORDER BY account, name FOR UPDATE"
 _FIND = "SELECT 1 FROM pg_tables WHERE schemaname = 'dperm' AND tablename = 'ledger'"
-# of a superuser too: pg_has_role would call it a member of every role
+# also for a superuser, whom pg_has_role counts as a member of every role
 _STRANGE = """
     WITH RECURSIVE mine (role) AS (
         SELECT oid FROM pg_roles WHERE rolname = current_user
@@ -50,7 +50,7 @@ _STRANGE = """
     )
     SELECT what, pg_get_userbyid(owner) FROM parts WHERE owner NOT IN (SELECT role FROM mine) ORDER BY 1
 """
-_OPENING = 0x647065726D  # "dperm": the advisory lock of those who open a ledger or an account
+_OPENING = 0x647065726D  # "dperm": advisory lock for opening a ledger or an account
 _CHANGE = "ISOLATION LEVEL READ COMMITTED"
 _LOOK = "ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 
@@ -58,16 +58,19 @@ _LOOK = "ISOLATION LEVEL REPEATABLE READ, READ ONLY"
 @final
 @dataclass(frozen=True)
 class PostgresStore:
-    """Implements `dperm.ledger.books.Store`.
+    """Implementation of `dperm.ledger.books.Store` in PostgreSQL.
 
-    A change first locks the meters of its accounts, in one order for everybody, so that nobody waits in a circle;
-    changes of different accounts do not wait for each other. It is on the server's disk when COMMIT returns.
+    A change first locks the meters of its accounts, always in the same order, so no deadlock occurs. Changes of
+    different accounts do not wait for each other. A change is on the server's disk when COMMIT returns.
     """
 
     location: str = field(repr=False)
 
     def create(self) -> None:
-        """Make the schema and its tables, if there are none; only their owner may read them: they hold the keys."""
+        """Create the schema and its tables, if there are none.
+
+        Only their owner may read them, since they contain the keys.
+        """
         with transaction(self.location, _CHANGE) as connection:
             self._prepare(connection)
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_OPENING,))
@@ -76,7 +79,7 @@ class PostgresStore:
                 _make_tables(connection)
 
     def migrate(self, backup: Path | None) -> tuple[int, Path | None]:
-        """Bring the tables to the present format, after a script was written that makes them as they were."""
+        """Bring the tables to the present format, after writing a script that restores the previous ones."""
         with transaction(self.location, _CHANGE) as connection:
             self._prepare(connection)
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (_OPENING,))
@@ -85,9 +88,9 @@ class PostgresStore:
                 return before, None
             self._require_owner(connection)
             connection.execute("LOCK TABLE dperm.meter, dperm.entry, dperm.ledger IN EXCLUSIVE MODE")
-            require_whole(books, after="Restore it, and verify it against the anchor of the last artefact.")
+            require_whole(books, after="Restore the ledger, and verify it against the anchor of the last artefact.")
             default = Path.cwd() / f"dperm-ledger-{books.identity().id}.format-{before}.sql"
-            written = backup or unused(default)
+            written = backup or unused_path(default)
             with private_file(written) as partial:
                 partial.write_text(script(connection, before), encoding="utf-8")
             for statement in MIGRATION:
@@ -96,53 +99,59 @@ class PostgresStore:
         return before, written
 
     def backup(self, path: Path) -> None:
-        """Write a script for psql, with mode 0600, that makes the same ledger in an empty database."""
+        """Write a script for psql, with mode 0600, to restore the ledger in an empty database."""
         with transaction(self.location, _LOOK) as connection:
             connection.execute("SELECT set_config('search_path', 'pg_catalog', true)")
             books = _books(connection)
-            require_whole(books, after="Verify it against the anchor of the last artefact.")
+            require_whole(books, after="Verify the ledger against the anchor of the last artefact.")
             with private_file(path) as partial:
                 partial.write_text(script(connection, books.format()), encoding="utf-8")
 
     @contextmanager
     def read(self) -> Iterator[PostgresBooks]:
-        """The books as they stand at one moment."""
+        """Yield the books as of one moment."""
         with transaction(self.location, _LOOK) as connection:
             connection.execute("SELECT set_config('search_path', 'pg_catalog', true)")
             yield _books(connection)
 
     @contextmanager
     def write(self, accounts: Iterable[str]) -> Iterator[PostgresBooks]:
-        """The books for a change; an account waits for those who change it, and who opens one, for other openings."""
+        """Yield the books for a change.
+
+        Waits for other changes of the same accounts, and at an opening for other openings.
+        """
         with transaction(self.location, _CHANGE) as connection:
             self._prepare(connection)
             names = sorted(set(accounts))
             locked = connection.execute(_LOCK, (names,)).fetchall()
             if {name for (name,) in locked} != set(names):
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (_OPENING,))
-                connection.execute(_LOCK, (names,))  # those that were opened while we waited
+                connection.execute(_LOCK, (names,))  # accounts opened while waiting
             yield _books(connection)
 
     def _require_owner(self, connection: Connection) -> None:
-        """Refuse what another role made: it could remove the books, or have left them without guards."""
+        """Refuse objects owned by another role, which could remove the books or omit their guards."""
         for what, owner in connection.execute(_STRANGE):
             raise LedgerError(
-                f"{named(self.location)} cannot be opened: the {what} belongs to another role, {owner!r}, which could "
-                "change the books at will. Nothing was opened. Give the URL of the owner, or make your role the owner."
+                f"{describe_ledger(self.location)} cannot be opened: the {what} belongs to another role, {owner!r}, "
+                "which could change the books. Nothing was opened.",
+                remedy="Give the URL of the owner, or make your role the owner.",
             )
 
     def _prepare(self, connection: Connection) -> None:
-        """Settings of a change; refuse a server that may forget it."""
+        """Set the transaction settings of a change; refuse a server without durable commits."""
         fsync, pages, read_only, *_ = connection.execute(_PREPARE).fetchone() or ("off", "off", True)
         if read_only:
             raise LedgerError(
-                f"{named(self.location)} can only be read: the server is a standby, or set to read only. Nothing was "
-                "charged. Give the URL of the primary server."
+                f"{describe_ledger(self.location)} can only be read: the server is a standby, or set to read only. "
+                "Nothing was charged.",
+                remedy="Give the URL of the primary server.",
             )
         if fsync != "on" or pages != "on":
             raise LedgerError(
-                f"{named(self.location)} is on a server with fsync={fsync} and full_page_writes={pages}: after a crash "
-                "charges could be gone, and budget given back. Nothing was charged. Set both to on."
+                f"{describe_ledger(self.location)} is on a server with fsync={fsync} and full_page_writes={pages}: a "
+                "crash could lose charges and refund budget. Nothing was charged.",
+                remedy="Set both to on.",
             )
 
 
@@ -154,9 +163,9 @@ def _books(connection: Connection) -> PostgresBooks:
 
 def _make_tables(connection: Connection) -> None:
     if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = 'dperm'").fetchone() is None:
-        connection.execute(SCHEMA)  # an administrator may have made it, for a role that may make none
+        connection.execute(SCHEMA)  # an administrator may have created it, for a role without this right
     for statement in tables():
         connection.execute(statement)
-    keys = Identity.fresh()
+    keys = Identity.generate()
     values = (FORMAT, keys.public_key, keys.signing_key, keys.fingerprint_key)
     connection.execute("INSERT INTO dperm.ledger VALUES (%s, %s, %s, %s)", values)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The tables, and the triggers that guard them: a second wall behind `dperm.ledger.bookkeeping`.
+"""Tables and their protective triggers: a second line of defence behind `dperm.ledger.bookkeeping`.
 
-Names are always written with their schema, so that no search path leads elsewhere. What is hashed is kept as text, as
-it was written: jsonb would change numbers, and refuse some text.
+Names always include their schema, so a search path has no effect. Hashed content is stored as text, since jsonb would
+change numbers and refuse some text.
 """
 
 from typing import LiteralString
@@ -65,12 +65,12 @@ _LEASES: LiteralString = "CREATE INDEX leases ON dperm.entry (account, about, se
 
 
 def functions(number: int = FORMAT) -> dict[LiteralString, LiteralString]:
-    """What the triggers of a ledger of this format do."""
+    """Return the trigger functions of a ledger of this format."""
     return {"refuse": _REFUSE, "admit_entry": _ADMIT_ENTRY[number]}
 
 
 def _function(name: LiteralString, body: LiteralString) -> LiteralString:
-    """A statement that makes a function, or exchanges it."""
+    """Return a statement to create or replace a function."""
     return (
         f"CREATE OR REPLACE FUNCTION dperm.{name}() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog "
         f"AS $${body}$$"
@@ -146,7 +146,7 @@ _TRIGGERS: tuple[LiteralString, ...] = (
 
 
 def tables(number: int = FORMAT) -> tuple[LiteralString, ...]:
-    """The statements that make a ledger of this format."""
+    """Return the statements to create a ledger of this format."""
     return (
         *_RELATIONS,
         _ONE_CLOSING[number],
@@ -165,4 +165,4 @@ MIGRATION: tuple[LiteralString, ...] = (
     "UPDATE dperm.ledger SET format = 2",
     "ALTER TABLE dperm.ledger ENABLE TRIGGER ledger_kept",
 )
-"""From format 1 to 2; no line, meter or key changes."""
+"""Statements from format 1 to 2; no line, meter or key changes."""

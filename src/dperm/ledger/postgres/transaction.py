@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""One transaction on the connection of this thread: written when the block is left, undone if it raises."""
+"""Transaction on the connection of this thread: committed on exit, undone on an exception."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -9,17 +9,17 @@ from typing import LiteralString
 from dperm.errors import LedgerError
 from dperm.ledger.postgres import connections
 from dperm.ledger.postgres.connections import Connection
-from dperm.ledger.postgres.words import in_words, named
+from dperm.ledger.postgres.errors import describe_ledger, translate_error
 
 
 @contextmanager
 def transaction(location: str, kind: LiteralString) -> Iterator[Connection]:
-    """The connection, inside a transaction of this kind.
+    """Yield the connection, inside a transaction of this kind.
 
     Raises
     ------
-    Interrupted
-        If it was cut off, at COMMIT perhaps: then nobody knows whether it was written.
+    TransactionInterruptedError
+        If the connection was lost. After a loss at COMMIT it is unknown whether the change was written.
     LedgerError
         If the server cannot be used, or refuses.
     """
@@ -38,7 +38,7 @@ def transaction(location: str, kind: LiteralString) -> Iterator[Connection]:
             _undo(location, connection)
             raise
     except psycopg.Error as error:
-        raise in_words(location, error, ending=ending) from None
+        raise translate_error(location, error, ending=ending) from None
 
 
 def _require_driver() -> None:
@@ -46,14 +46,17 @@ def _require_driver() -> None:
         import psycopg  # noqa: F401
     except ImportError:
         raise LedgerError(
-            'a ledger in PostgreSQL needs psycopg 3, which is not installed: pip install "dperm[postgres]".'
+            "a ledger in PostgreSQL requires psycopg 3, which is not installed.",
+            remedy='Run: pip install "dperm[postgres]".',
         ) from None
 
 
 def _idle(location: str) -> Connection:
     connection = connections.connection(location)
     if connections.is_busy(connection):
-        raise LedgerError(f"{named(location)} is in use in this thread: end the one transaction before the next.")
+        raise LedgerError(
+            f"{describe_ledger(location)} is in use in this thread.", remedy="End this transaction before the next one."
+        )
     return connection
 
 
@@ -62,7 +65,7 @@ def _begun(location: str, connection: Connection, kind: LiteralString) -> Connec
 
     try:
         connection.execute(f"BEGIN {kind}")
-    except OperationalError:  # the server was restarted since the last transaction, and this one has not begun
+    except OperationalError:  # the server restarted since the last transaction; this one has not started
         connections.forget(location)
         connection = connections.connection(location)
         connection.execute(f"BEGIN {kind}")
@@ -71,8 +74,10 @@ def _begun(location: str, connection: Connection, kind: LiteralString) -> Connec
 
 def _commit(location: str, connection: Connection) -> None:
     said = connection.execute("COMMIT").statusmessage
-    if said != "COMMIT":  # the answer to COMMIT after a statement that failed is ROLLBACK, and no error
-        raise LedgerError(f"{named(location)} undid the transaction, since a statement of it failed. Nothing changed.")
+    if said != "COMMIT":  # after a failed statement, the server answers COMMIT with ROLLBACK and no error
+        raise LedgerError(
+            f"{describe_ledger(location)} undid the transaction, since one of its statements failed. Nothing changed."
+        )
 
 
 def _undo(location: str, connection: Connection) -> None:
@@ -82,5 +87,5 @@ def _undo(location: str, connection: Connection) -> None:
     if connection.info.transaction_status in (TransactionStatus.INTRANS, TransactionStatus.INERROR):
         with suppress(Error):
             connection.execute("ROLLBACK")
-    if connection.info.transaction_status is not TransactionStatus.IDLE:  # lost, or stuck in a statement
+    if connection.info.transaction_status is not TransactionStatus.IDLE:  # lost, or inside a statement
         connections.forget(location)

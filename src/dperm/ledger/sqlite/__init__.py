@@ -1,5 +1,5 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A ledger in one file: SQLite with a write-ahead log, every commit on the disk before it counts."""
+"""Ledger in one file: SQLite with a write-ahead log, each commit synced to disk."""
 
 from dperm.ledger.sqlite.store import SQLiteStore as SQLiteStore

@@ -1,17 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Open connections: one for each thread and file, made when it is first needed.
+"""Open connections: one per thread and file, created on first use.
 
-A ledger object holds a path only. Opening SQLite anew for every line would cost more than the line, so the connection
-stays open. Three things would then lose lines that somebody spends, and do not happen here:
+A ledger object holds a path only. Opening SQLite for every line would cost more than the line, so the connection stays
+open. Three events could then lose charged lines, and are prevented here:
 
-- Another file in the place of the ledger, or of its log: it is noticed in every transaction, and refused.
-- A copy of the process (fork): SQLite would take the locks of the parent for its own, and whoever closes the ledger
-  last would remove the log under it. Connections are closed before a fork, and opened again by whoever needs them.
-- A second name of the file (a hard link), which would have a log of its own: it is refused.
+- Replacement of the ledger file or its log: every transaction detects and refuses it.
+- Fork of the process: SQLite would mistake the locks of the parent for its own, and the last process to close the
+  ledger would remove the log in use. Connections are closed before a fork, and reopened on demand.
+- A second name of the file (a hard link) with its own log: refused.
 
-A ledger on a read-only medium can be read, not charged (`Handle.connection`). SQLite cannot make the files of its log
-there, so the file is opened as unchangeable, if no log holds lines that are not in the file yet.
+A ledger on a read-only medium can be read, not charged (`Handle.connection`). SQLite cannot create its log files there,
+so the file is opened as immutable, provided that no log holds lines missing from the file.
 """
 
 import os
@@ -28,20 +28,20 @@ from dperm.ledger.books import UnreadableLedgerError
 from dperm.ledger.disks import require_local
 
 OLDEST = (3, 38, 0)
-"""STRICT tables and the operator ->> of JSON."""
+"""Oldest supported SQLite, with STRICT tables and the JSON operator ->>."""
 PATIENCE = 60.0
-"""Seconds to wait for whoever holds the database without the lock beside it."""
+"""Seconds to wait for a process that holds the database without the lock file."""
 
 FileId = tuple[int, int] | None
 FileState = tuple[int, int, int]
 
 
 class Handle:
-    """A connection of one thread, and the files that it is open on."""
+    """Connection of one thread, and the files it has open."""
 
     def __init__(self, path: Path) -> None:
         self.turn = threading.RLock()
-        """Held while the ledger is used; a fork waits for it."""
+        """Lock held during use of the ledger; a fork waits for it."""
         self._path = path
         self._file = identity(path)
         if self._file is None:
@@ -50,24 +50,24 @@ class Handle:
         self._logs_open: list[FileId] | None = None
         self._connection: sqlite3.Connection | None = None
         self._frozen: FileState | None = None
-        """Size and time of a file that was opened as unchangeable; None otherwise."""
+        """Size and time of a file opened as immutable; None otherwise."""
 
     @property
     def inode(self) -> int:
-        """The number of the file in its file system."""
+        """Inode number of the file."""
         return 0 if self._file is None else self._file[1]
 
     @property
     def connection(self) -> sqlite3.Connection:
-        """The connection, opened if it is closed; on a read-only medium, one that can only read.
+        """Open connection, reopened if closed; on a read-only medium, a read-only one.
 
         Raises
         ------
         UnreadableLedgerError
-            If the medium is read-only and the log holds lines that are not in the file, or the file may not be read.
+            If the medium is read-only and the log holds lines missing from the file, or the file may not be read.
         """
         if self._frozen is not None and self._frozen != _state(self._path):
-            self.close()  # somebody can write it after all
+            self.close()  # the file is writable after all
         if self._connection is None:
             require_local(self._path)
             self._frozen = None
@@ -83,7 +83,7 @@ class Handle:
         return self._connection
 
     def require_same_files(self) -> None:
-        """Refuse a ledger whose file, or log, was replaced or removed while it was open; inside a transaction.
+        """Refuse a ledger whose file or log was replaced or removed while open; called inside a transaction.
 
         Raises
         ------
@@ -96,31 +96,35 @@ class Handle:
             same = self._same_logs()
         if identity(self._path) != self._file or not same:
             raise LedgerError(
-                f"the file {str(self._path)!r}, or its log, was replaced or removed while the ledger was open: what is "
-                "charged now would be lost with the old one. Release nothing. Find out who did it, verify the file "
-                "against an anchor, and start the process anew."
+                f"the file {str(self._path)!r}, or its log, was replaced or removed while the ledger was open, so "
+                "charges would be lost with the old one.",
+                remedy="Release nothing. Find the cause, verify the file against an anchor, and restart the process.",
             )
         if os.stat(self._path).st_nlink > 1:
             raise LedgerError(
-                f"the file {str(self._path)!r} has a second name (a hard link), and SQLite would keep a log for each "
-                "name: lines would be lost. Nothing was charged. Remove the other name; to keep a copy, copy the file."
+                f"the file {str(self._path)!r} has a second name (a hard link), so SQLite would keep a log for each "
+                "name, and lines would be lost. Nothing was charged.",
+                remedy="Remove the other name; to keep a copy, copy the file.",
             )
 
     def close(self) -> None:
-        """Close the connection, unless it is in the middle of something."""
+        """Close the connection, except during a transaction."""
         if self._connection is not None and not self._connection.in_transaction:
             with suppress(sqlite3.Error):
                 self._connection.close()
             self._connection = None
 
     def give_up(self) -> None:
-        """Neither use nor close the connection again: it is the parent's."""
+        """Abandon the connection of the parent process, without closing it."""
         if self._connection is not None:
             _inherited.append(self._connection)
             self._connection = None
 
     def _same_logs(self) -> bool:
-        """SQLite makes both files of its log for the first transaction, and keeps them while anybody is connected."""
+        """Return whether both log files are unchanged.
+
+        SQLite creates them at the first transaction and keeps them while open.
+        """
         if self._logs_open is None and (self._connection is None or not self._connection.in_transaction):
             return True
         found = [identity(log) for log in self._logs]
@@ -147,8 +151,8 @@ _inherited: list[sqlite3.Connection] = []
 
 
 @contextmanager
-def borrowed(path: Path) -> Iterator[Handle]:
-    """The handle of this thread on ``path``, while no other thread forks."""
+def borrow(path: Path) -> Iterator[Handle]:
+    """Yield the handle of this thread on ``path``, while no other thread forks."""
     handle = _open.handles.get(path)
     if handle is None:
         handle = Handle(path)
@@ -167,7 +171,7 @@ def forget(path: Path) -> None:
 
 
 def identity(path: Path | str) -> FileId:
-    """Which file stands at ``path``; None if there is none."""
+    """Return device and inode of the file at ``path``; None if there is none."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -176,7 +180,7 @@ def identity(path: Path | str) -> FileId:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    found = opened(path)
+    found = open_connection(path)
     try:
         _require_tables(found, path)
         found.execute("PRAGMA journal_mode = WAL")
@@ -187,16 +191,17 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 
 def _connect_frozen(path: Path, log: str) -> sqlite3.Connection:
-    """A connection to a file that nobody can change, without a log."""
+    """Return a connection to an immutable file, without a log."""
     if not os.access(path, os.R_OK):
         raise UnreadableLedgerError(f"the ledger {str(path)!r} cannot be read: permission denied. It was not verified.")
     if os.path.exists(log) and os.path.getsize(log):
         raise UnreadableLedgerError(
             f"the ledger {str(path)!r} is on a read-only medium, and its log {os.path.basename(log)!r} holds lines "
-            "that are not in the file yet. SQLite merges them on a writable disk only. The ledger was not read. Copy "
-            "the file, the log and the .lock file to a private directory on a writable disk, and use that copy."
+            "missing from the file. SQLite merges them on a writable disk only. The ledger was not read.",
+            remedy="Copy the file, the log and the .lock file to a private directory on a writable disk, and use that "
+            "copy.",
         )
-    found = opened(path, "mode=ro&immutable=1")
+    found = open_connection(path, "mode=ro&immutable=1")
     try:
         _require_tables(found, path)
     except BaseException:
@@ -206,32 +211,33 @@ def _connect_frozen(path: Path, log: str) -> sqlite3.Connection:
 
 
 def _require_tables(connection: sqlite3.Connection, path: Path) -> None:
-    if "ledger" not in names(connection):
+    if "ledger" not in schema_names(connection):
         raise LedgerError(
-            f"the file {str(path)!r} holds no ledger: it is something else, or empty. Give the path of a ledger."
+            f"the file {str(path)!r} holds no ledger: it is another file, or empty.",
+            remedy="Give the path of a ledger.",
         )
 
 
 def _is_read_only(path: Path) -> bool:
-    """Whether this process cannot write the file, or cannot make a log beside it."""
+    """Return whether this process cannot write the file, or cannot create a log beside it."""
     return not os.access(path, os.W_OK) or not os.access(Path(os.path.realpath(path)).parent, os.W_OK)
 
 
 def _state(path: Path) -> FileState:
-    """Size and time of the file, and the size of its log: whether somebody has changed either."""
+    """Return size and time of the file, and the size of its log, to detect changes."""
     found, log = os.stat(path), f"{os.path.realpath(path)}-wal"
     return found.st_size, found.st_mtime_ns, os.path.getsize(log) if os.path.exists(log) else 0
 
 
-def opened(path: Path, mode: str = "mode=rw") -> sqlite3.Connection:
-    """A connection to a file, whatever it holds; nothing is changed by opening it."""
+def open_connection(path: Path, mode: str = "mode=rw") -> sqlite3.Connection:
+    """Return a connection to a file, whatever its content; opening it changes nothing."""
     if sqlite3.sqlite_version_info < OLDEST:
         wanted = ".".join(map(str, OLDEST))
-        raise LedgerError(f"a ledger needs SQLite {wanted} or newer, and this Python has {sqlite3.sqlite_version}.")
-    address = f"file:{quote(os.fsencode(path))}?{mode}"  # never makes a file by itself
+        raise LedgerError(f"a ledger requires SQLite {wanted} or newer; this Python has {sqlite3.sqlite_version}.")
+    address = f"file:{quote(os.fsencode(path))}?{mode}"  # never creates a file
     found = sqlite3.connect(address, uri=True, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
     try:
-        # fullfsync: what FULL takes for granted, and macOS does only if it is asked
+        # fullfsync: FULL relies on it, and macOS does it only on request
         for pragma in ("synchronous = FULL", "fullfsync = ON", "trusted_schema = OFF"):
             found.execute(f"PRAGMA {pragma}")
     except BaseException:
@@ -240,24 +246,24 @@ def opened(path: Path, mode: str = "mode=rw") -> sqlite3.Connection:
     return found
 
 
-def names(connection: sqlite3.Connection) -> set[str]:
-    """Of all tables, indices and triggers."""
+def schema_names(connection: sqlite3.Connection) -> set[str]:
+    """Return the names of all tables, indices and triggers."""
     return {name for (name,) in connection.execute("SELECT name FROM sqlite_schema")}
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[None]:
-    """Refuse to use a ledger while the same thread uses it already: it would wait for itself.
+def exclusive_use(path: Path) -> Iterator[None]:
+    """Refuse nested use of a ledger by the same thread, which would wait for itself.
 
     Raises
     ------
     LedgerError
-        Inside of a transaction, as in a signal handler that interrupts one.
+        Inside a transaction, as in a signal handler that interrupts one.
     """
     if path in _open.used:
         raise LedgerError(
-            f"the ledger {str(path)!r} is in use by this thread already. Nothing was charged. Use it outside of "
-            "signal handlers and finalizers."
+            f"the ledger {str(path)!r} is already in use by this thread. Nothing was charged.",
+            remedy="Use it outside of signal handlers and finalizers.",
         )
     try:
         _open.used.add(path)

@@ -14,59 +14,60 @@ from dperm.errors import LedgerError
 from dperm.ledger.anchor import Identity
 from dperm.ledger.books import FORMAT, UnreadableLedgerError
 from dperm.ledger.disks import require_local
-from dperm.ledger.locking import Mark, exclusive, mark_of
-from dperm.ledger.private_file import private_file, unused
+from dperm.ledger.locking import LedgerMark, exclusive, read_mark
+from dperm.ledger.private_file import private_file, unused_path
 from dperm.ledger.sqlite import handles
 from dperm.ledger.sqlite.books import SQLiteBooks
 from dperm.ledger.sqlite.tables import MIGRATION, tables
 from dperm.ledger.verify import problems_in, require_whole
 
 _NOT_READ = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_BUSY)
-"""Results of SQLite that say nothing about the content of a file."""
+"""Results of SQLite without information about the content of a file."""
 
 
 @final
 @dataclass(frozen=True)
 class SQLiteStore:
-    """Implements `dperm.ledger.books.Store`.
+    """Implementation of `dperm.ledger.books.Store` in SQLite.
 
-    A change waits for its turn (`dperm.ledger.locking`), begins with BEGIN IMMEDIATE, and is on the disk when COMMIT
-    returns (synchronous = FULL: with NORMAL a power loss could undo the last charges, and so give budget back).
+    A change waits for the lock (`dperm.ledger.locking`), starts with BEGIN IMMEDIATE, and is on disk when COMMIT
+    returns. The setting synchronous = FULL ensures this: with NORMAL a power loss could undo the last charges and
+    return budget.
     """
 
     path: Path
 
     def create(self) -> None:
-        """Make the file and its tables, if there are none; only its owner may read it, for it holds the keys."""
+        """Create the file and its tables, if there are none; only its owner may read it, since it contains the keys."""
         require_local(self.path.parent)
-        with self._translated(), handles.alone(self.path):
+        with self._translated(), handles.exclusive_use(self.path):
             if not self.path.exists():
-                self._require_new(mark_of(self.path))
+                self._require_new(read_mark(self.path))
             with suppress(FileExistsError):
-                # an existing file is not even opened: closing it would drop the locks of this process on it (POSIX)
+                # an existing file is not opened: closing it would release this process's locks on it (POSIX)
                 os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
                 handles.forget(self.path)
             require_local(self.path)
-            with exclusive(self.path) as lock, closing(handles.opened(self.path)) as connection:
-                if not handles.names(connection):
+            with exclusive(self.path) as lock, closing(handles.open_connection(self.path)) as connection:
+                if not handles.schema_names(connection):
                     self._require_new(lock.read())
                     _make_tables(connection)
                     _sync(self.path.parent)
 
     def migrate(self, backup: Path | None) -> tuple[int, Path | None]:
-        """Bring the tables to the present format, after a copy of the file was made."""
-        with self._translated(), handles.alone(self.path):
+        """Bring the tables to the present format, after copying the file."""
+        with self._translated(), handles.exclusive_use(self.path):
             self._require_file()
             require_local(self.path)
             handles.forget(self.path)
-            with exclusive(self.path) as lock, closing(handles.opened(self.path)) as connection:
-                connection.execute("BEGIN IMMEDIATE")  # whoever leaves early closes the connection, and undoes it
+            with exclusive(self.path) as lock, closing(handles.open_connection(self.path)) as connection:
+                connection.execute("BEGIN IMMEDIATE")  # an early exit closes the connection and undoes the change
                 books = SQLiteBooks(connection)
                 before = books.format()
                 if before == FORMAT:
                     return before, None
                 self._require_whole(books, lock.read(), whole=False)
-                written = backup or unused(self.path.with_name(f"{self.path.name}.format-{before}"))
+                written = backup or unused_path(self.path.with_name(f"{self.path.name}.format-{before}"))
                 _copy(self.path, written)
                 for statement in MIGRATION:
                     connection.execute(statement)
@@ -75,17 +76,17 @@ class SQLiteStore:
                 return before, written
 
     def backup(self, path: Path) -> None:
-        """Write a copy of the file, with mode 0600, which is a ledger too."""
+        """Write a copy of the file, with mode 0600; the copy is a ledger."""
         with self.read() as books:
-            require_whole(books, after="Verify it against the anchor of the last artefact.")
-        with self._translated(), handles.alone(self.path):
+            require_whole(books, after="Verify the ledger against the anchor of the last artefact.")
+        with self._translated(), handles.exclusive_use(self.path):
             _copy(self.path, path)
 
     @contextmanager
     def read(self) -> Iterator[SQLiteBooks]:
-        """The books as they stand at one moment."""
+        """Yield the books as of one moment."""
         with self._in_use() as handle:
-            mark = mark_of(self.path)  # before the transaction: what it shows is at least as new
+            mark = read_mark(self.path)  # before the transaction, which then shows a state at least as new
             with _transaction(handle, "DEFERRED") as connection:
                 books = SQLiteBooks(connection)
                 self._require_whole(books, mark, whole=mark is None or mark.file == handle.inode)
@@ -94,7 +95,7 @@ class SQLiteStore:
 
     @contextmanager
     def write(self, accounts: Iterable[str]) -> Iterator[SQLiteBooks]:
-        """The books for a change; all accounts wait in one queue."""
+        """Yield the books for a change; all accounts share one queue."""
         with self._in_use() as handle, exclusive(self.path) as lock:
             with _transaction(handle, "IMMEDIATE") as connection:
                 books = SQLiteBooks(connection)
@@ -104,61 +105,64 @@ class SQLiteStore:
                 yield books
                 handle.require_same_files()
                 last = _mark(books, handle)
-            handle.require_same_files()  # replaced during COMMIT: the line is lost, and nothing may be released
+            handle.require_same_files()  # replaced during COMMIT: the line is lost, and no release may follow
             if last is not None:
-                with suppress(OSError):  # the line is durable; the mark is a help
+                with suppress(OSError):  # the line is durable; the mark is optional
                     lock.write(last)
 
     @contextmanager
     def _in_use(self) -> Iterator[handles.Handle]:
-        """The handle of this thread. No other thread forks until all is done: that would close what is in use."""
-        with self._translated(), handles.alone(self.path):
+        """Yield the handle of this thread; other threads cannot fork meanwhile, since a fork closes connections."""
+        with self._translated(), handles.exclusive_use(self.path):
             self._require_file()
-            with handles.borrowed(self.path) as handle:
+            with handles.borrow(self.path) as handle:
                 yield handle
 
     def _require_file(self) -> None:
         if not self.path.exists():
-            raise LedgerError(f"there is no ledger at {str(self.path)!r}. Open one: dperm ledger open, or Ledger.open.")
-
-    def _require_new(self, mark: Mark | None) -> None:
-        """Refuse to begin anew where a ledger had lines."""
-        if mark is not None:
             raise LedgerError(
-                f"there was a ledger at {str(self.path)!r}, as the mark beside it says, and it is gone or empty. A new "
-                "one would give its budget back. Put it back, or choose another path; if nothing real was ever charged "
-                "to it, remove its .lock file too."
+                f"there is no ledger at {str(self.path)!r}.", remedy="Open one by dperm ledger open or Ledger.open."
             )
 
-    def _require_whole(self, books: SQLiteBooks, mark: Mark | None, *, whole: bool) -> None:
-        """Refuse a file without tables, and one that is older than its mark.
+    def _require_new(self, mark: LedgerMark | None) -> None:
+        """Refuse a new ledger at the place of an earlier one with lines."""
+        if mark is not None:
+            raise LedgerError(
+                f"there was a ledger at {str(self.path)!r}, according to the mark beside it, and it is missing or "
+                "empty. A new one would refund its budget.",
+                remedy="Restore it, or choose another path. If nothing real was ever charged to it, remove its .lock "
+                "file too.",
+            )
 
-        Where an older file was put, or copied into the old one, SQLite would read the log of the old file on top of
-        it: the last lines may be there, and others not. So what does not stand as the mark says is read from the first
-        line to the last, once: after a crash, too, between a line and its mark.
+    def _require_whole(self, books: SQLiteBooks, mark: LedgerMark | None, *, whole: bool) -> None:
+        """Refuse a file without tables, or older than its mark.
+
+        If an older file replaces the ledger, or overwrites it, SQLite applies the log of the old file to it: the last
+        lines may exist while others are missing. So a ledger that differs from its mark is verified completely, once.
+        This also happens after a crash between a line and its mark.
         """
         books.identity()
         if not whole and (problems := problems_in(books)):
             raise LedgerError(
-                f"the ledger {str(self.path)!r} is not the file that it was, and is not whole: {problems[0]} Nothing "
-                "was charged. Put the right file back, and verify it against the anchor of the last artefact."
+                f"the ledger {str(self.path)!r} was changed and is not intact: {problems[0]} Nothing was charged.",
+                remedy="Restore the right file, and verify it against the anchor of the last artefact.",
             )
         if mark is not None and not books.holds(mark):
             raise LedgerError(
-                f"the ledger {str(self.path)!r} is behind the mark beside it: lines that were durable are gone, as if "
-                "an older copy had been put in its place, and budget with them. Nothing was charged. Put the right "
-                "file back, and verify it against the anchor of the last artefact."
+                f"the ledger {str(self.path)!r} is behind the mark beside it: durable lines are missing, as after a "
+                "rollback to an older copy. Nothing was charged.",
+                remedy="Restore the right file, and verify it against the anchor of the last artefact.",
             )
 
     @contextmanager
     def _translated(self) -> Iterator[None]:
-        """Errors of SQLite and of the disk as ours."""
+        """Translate errors of SQLite and of the disk into ledger errors."""
         try:
             yield
         except sqlite3.Error as error:
-            code = getattr(error, "sqlite_errorcode", 0)  # Python's own errors have none
+            code = getattr(error, "sqlite_errorcode", 0)  # errors raised by Python itself have none
             kind = UnreadableLedgerError if code & 0xFF in _NOT_READ else LedgerError
-            raise kind(f"the ledger {str(self.path)!r} {_in_words(error)}") from error
+            raise kind(f"the ledger {str(self.path)!r} {_describe_error(error)}") from error
         except PermissionError as error:
             raise UnreadableLedgerError(f"the ledger {str(self.path)!r} cannot be read: {error.strerror}.") from error
         except OSError as error:
@@ -180,34 +184,34 @@ def _transaction(handle: handles.Handle, kind: str) -> Iterator[sqlite3.Connecti
 
 
 def _copy(path: Path, to: Path) -> None:
-    """Write a private copy of a ledger that nobody changes; a connection in a transaction of its own cannot do it."""
+    """Write a private copy of a ledger during exclusive access; a connection with an open transaction cannot do it."""
     with (
         private_file(to) as partial,
         closing(sqlite3.connect(partial, timeout=0)) as copy,
-        closing(handles.opened(path)) as source,
+        closing(handles.open_connection(path)) as source,
     ):
         source.backup(copy)
 
 
-def _mark(books: SQLiteBooks, handle: handles.Handle) -> Mark | None:
+def _mark(books: SQLiteBooks, handle: handles.Handle) -> LedgerMark | None:
     last = books.mark()
     return None if last is None else replace(last, file=handle.inode)
 
 
 def _make_tables(connection: sqlite3.Connection) -> None:
-    """All or nothing: leaving it early closes the connection, and undoes what was done."""
+    """Create all tables or none: an early exit closes the connection and undoes the changes."""
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
     for statement in tables():
         connection.execute(statement)
-    keys = Identity.fresh()
+    keys = Identity.generate()
     values = (FORMAT, keys.public_key, keys.signing_key, keys.fingerprint_key)
     connection.execute("INSERT INTO ledger VALUES (?, ?, ?, ?)", values)
     connection.execute("COMMIT")
 
 
 def _sync(directory: Path) -> None:
-    """Make the name of a new file durable too."""
+    """Make the name of a new file durable."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -215,14 +219,14 @@ def _sync(directory: Path) -> None:
         os.close(descriptor)
 
 
-def _in_words(error: sqlite3.Error) -> str:
+def _describe_error(error: sqlite3.Error) -> str:
     said = str(error)
     if "no such table" in said or "not a database" in said:
-        return "holds no ledger: it is something else, or empty. Give the path of a ledger."
+        return "holds no ledger: it is another file, or empty. Give the path of a ledger."
     if "full" in said or "disk I/O" in said:
-        return f"cannot be written ({said}): is the disk full? What was not written was not released."
+        return f"cannot be written ({said}). Check the free disk space. Unwritten charges were not released."
     if "malformed" in said:
-        return f"is damaged ({said}). Put a whole copy back, and verify it against the anchor of the last artefact."
+        return f"is damaged ({said}). Restore an intact copy, and verify it against the anchor of the last artefact."
     if "readonly" in said:
         return f"cannot be written ({said}): its medium is read-only, or permissions are missing. Nothing was charged."
     return f"cannot be used ({said})."

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The tables, and the triggers that guard them: a second wall behind `dperm.ledger.bookkeeping`.
+"""Tables and their protective triggers: a second line of defence behind `dperm.ledger.bookkeeping`.
 
-INSERT OR REPLACE removes rows without asking the triggers for DELETE, so that an insertion that would is refused too.
+INSERT OR REPLACE removes rows without running DELETE triggers, so triggers also refuse such insertions.
 """
 
 from dperm.ledger.books import FORMAT
@@ -11,7 +11,7 @@ ONE_CLOSING = {
     1: "CREATE UNIQUE INDEX one_closing ON entry (account, about) WHERE about IS NOT NULL",
     2: "CREATE UNIQUE INDEX one_closing ON entry (account, about) WHERE kind IN ('commit', 'burn')",
 }
-"""By format of the ledger."""
+"""Index for single closings, by format of the ledger."""
 _CLOSED_BEFORE = {
     1: "account = NEW.account AND about = NEW.about",
     2: """account = NEW.account AND about = NEW.about
@@ -31,7 +31,10 @@ ENTRY_NEW = {
     """
     for number, closed in _CLOSED_BEFORE.items()
 }
-"""By format: from 2 on nothing follows the closing of a reservation, and leases may come before it."""
+"""Insertion trigger by format.
+
+From format 2, leases may precede the closing of a reservation, and nothing follows it.
+"""
 LEASES = "CREATE INDEX leases ON entry (account, about, seq) WHERE kind = 'lease'"
 LEDGER_UNCHANGED = """
     CREATE TRIGGER ledger_unchanged BEFORE UPDATE ON ledger
@@ -119,7 +122,7 @@ _KEPT = (
 
 
 def tables(number: int = FORMAT) -> tuple[str, ...]:
-    """The statements that make a ledger of this format."""
+    """Return the statements to create a ledger of this format."""
     return (*_KEPT, ONE_CLOSING[number], ENTRY_NEW[number], *((LEASES,) if number > 1 else ()))
 
 
@@ -133,4 +136,4 @@ MIGRATION = (
     "UPDATE ledger SET format = 2",
     LEDGER_UNCHANGED,
 )
-"""From format 1 to 2; no line, meter or key changes."""
+"""Statements from format 1 to 2; no line, meter or key changes."""

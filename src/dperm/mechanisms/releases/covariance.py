@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The second moment of rows about a public centre."""
+"""Private second moment of rows about a public centre."""
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -14,46 +14,48 @@ from dperm import checks
 from dperm.checks import shown
 from dperm.errors import ParameterError
 from dperm.mechanisms.additive import AdditiveMechanism
-from dperm.mechanisms.goal import checked_goal
 from dperm.mechanisms.releases import parameters, records, sensitivities
-from dperm.mechanisms.releases.choosing import mechanism_for
+from dperm.mechanisms.releases.clipping import ClippedRows
 from dperm.mechanisms.releases.fixed_point import FixedPoint, Totals, fixed_point
-from dperm.mechanisms.releases.noisy import NoisyStatistic
-from dperm.mechanisms.releases.rows import ClippedRows
+from dperm.mechanisms.releases.mechanism_choice import mechanism_for
+from dperm.mechanisms.releases.noisy_statistic import NoisyStatistic
 from dperm.mechanisms.releases.sensitivities import WEIGHT
 from dperm.noise.arrays import Floats
+from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
 
 MOST_DIM = 2**12
 BITS = 20
 BLOCK = 2**13
-"""Rows of a block: integers of 20 bits have products below 2^40, and 2^13 of them sum to less than 2^53. So every sum
-that a matrix product in doubles forms, in any order, is an integer that doubles hold exactly."""
+"""Rows per block. Integers of 20 bits have products below 2^40, and 2^13 of them sum to less than 2^53. So every
+sum in a matrix product of doubles, in any order, is an exact integer.
+"""
 
 
 @dataclass(frozen=True)
 class Covariance(NoisyStatistic[Floats]):
-    """The mean of (x - c)(x - c)^T over rows x, for a public centre c, with x - c clipped to the L2 norm R.
+    """Mean of (x - c)(x - c)^T over rows x, for a public centre c, with x - c clipped to the L2 norm R.
 
-    With c near the mean this is the covariance matrix. Rows become integers of 20 bits, their products are summed
-    exactly, and the diagonal, the entries above it (times 181/128, which is just below sqrt 2: what is released is then
-    no longer than the Frobenius norm, and off-diagonal entries get less noise) and, under add/remove, R^2 times the
-    number of records get noise in one release. L2 sensitivity sqrt(2) R^2 under both relations.
+    With c near the mean this is the covariance matrix. Rows become integers of 20 bits, and their products are summed
+    exactly. One release adds noise to the diagonal, to the entries above it, and under add/remove to R^2 times the
+    number of records. Entries above the diagonal carry the weight 181/128, just below sqrt 2. So the released vector is
+    no longer than the Frobenius norm, and off-diagonal entries get less noise. The L2 sensitivity is sqrt(2) R^2 under
+    both relations.
 
     Parameters
     ----------
     goal
-        The guarantee of one release.
+        Guarantee of one release.
     norm
-        The bound R on the L2 norm of x - c; longer rows are clipped to it.
+        Bound R on the L2 norm of x - c; longer rows are clipped to it.
     dim
-        The length d of a row.
+        Length d of a row.
     center
-        The public centre c; 0 if left out.
+        Public centre c; 0 by default.
     n
-        The number of records: required under replace-one, and the data must have as many; None under add/remove.
+        Number of records. Required under replace-one, where the data must have as many; None under add/remove.
     psd
-        Whether to release the nearest positive semidefinite matrix instead: post-processing.
+        Whether to release the nearest positive semidefinite matrix instead, by post-processing.
 
     Examples
     --------
@@ -75,43 +77,40 @@ class Covariance(NoisyStatistic[Floats]):
 
     name: ClassVar[str] = "covariance"
 
-    def __post_init__(self) -> None:
-        """Check everything and calibrate, before any data is seen."""
-        set_field = object.__setattr__
-        set_field(self, "goal", checked_goal(self.goal))
-        set_field(self, "norm", parameters.norm_bound("norm", self.norm))
-        set_field(self, "dim", checks.count("dim", self.dim, "It is the length of a row.", most=MOST_DIM))
-        set_field(self, "center", _checked_center(self.center, self.dim))
-        set_field(self, "n", parameters.public_n(self.n, self.adjacency))
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._set(norm=parameters.norm_bound("norm", self.norm))
+        self._set(dim=checks.count("dim", self.dim, "Give the length of a row.", most=MOST_DIM))
+        self._set(center=_checked_center(self.center, self.dim))
+        self._set(n=parameters.public_n(self.n, self.adjacency))
         if not isinstance(self.psd, bool):
-            raise ParameterError(f"psd must be True or False, got {shown(self.psd)}.")
-        self.facts  # noqa: B018  # everything follows from the parameters
+            raise ParameterError(argument="psd", rule="must be True or False", got=shown(self.psd))
 
     @cached_property
     def clip(self) -> ClippedRows:
-        """How records are bounded."""
+        """Clipping of the centred rows."""
         return ClippedRows(self.norm, self.dim, BITS)
 
     @property
     def public(self) -> dict[str, object]:
-        """The norm, the centre, and n under replace-one."""
+        """Norm, centre, n under replace-one, and the post-processing."""
         return {"norm": self.norm, "center": self.center, "n": self.n, "psd": self.psd}
 
     @cached_property
     def fixed_point(self) -> FixedPoint:
-        """Totals in units of g^2/128, g the step of the rows: the weights 128 and 181 are whole."""
+        """Totals in units of g^2/128, g the step of the rows: the weights 128 and 181 are whole numbers."""
         denominator_bits = WEIGHT.denominator.bit_length() - 1
         return fixed_point(2 * self.clip.exponent - denominator_bits, l2=self._sensitivity[1], dim=self._entries)
 
     @cached_property
     def mechanism(self) -> AdditiveMechanism:
-        """Noise to the sensitivity of the whole vector."""
+        """Noise for the sensitivity of the whole vector."""
         l1, l2 = self._sensitivity
         return mechanism_for(self.goal, l1=l1, l2=l2, dim=self._entries, rounding=self.fixed_point.rounding)
 
     @property
     def standard_error(self) -> Floats | None:
-        """That of each entry: the noise over n, less by the weight off the diagonal; None where n is private."""
+        """Standard deviation of each entry, smaller by the weight off the diagonal; None if n is private."""
         if self.n is None:
             return None
         off_diagonal = self.mechanism.standard_deviation / self.n / float(WEIGHT)
@@ -120,7 +119,7 @@ class Covariance(NoisyStatistic[Floats]):
         return errors
 
     def totals(self, data: ArrayLike) -> Totals:
-        """The exact weighted sums of products, and R^2 n under add/remove, which are **not private**."""
+        """Return the exact weighted sums of products, and R^2 n under add/remove; **not private**."""
         rows = records.rows(data, self.dim)
         records.require_records(len(rows), self.n)
         upper, one = np.triu_indices(self.dim), WEIGHT.denominator
@@ -134,7 +133,7 @@ class Covariance(NoisyStatistic[Floats]):
         return Totals(values + count, len(rows))
 
     def finished(self, noisy: Floats, n: int | None) -> Floats:
-        """The symmetric matrix of means: over public n, or over the noisy n."""
+        """Return the symmetric matrix of means, over the public or the noisy n."""
         row, column = np.triu_indices(self.dim)
         sums = np.where(row == column, noisy[: len(row)], noisy[: len(row)] / float(WEIGHT))
         count = float(n) if n is not None else float(noisy[-1]) / float(self.clip.largest * self.clip.step**2)
@@ -148,7 +147,7 @@ class Covariance(NoisyStatistic[Floats]):
 
     @property
     def _sensitivity(self) -> tuple[float, float]:
-        """In L1 and L2."""
+        """L1 and L2 sensitivities of the whole vector."""
         if self.adjacency is Adjacency.ADD_REMOVE:
             return (
                 sensitivities.second_moment_and_count_l1(self.norm, self.dim),
@@ -161,7 +160,7 @@ class Covariance(NoisyStatistic[Floats]):
 
 
 def nearest_semidefinite(matrix: Floats) -> Floats:
-    """The nearest positive semidefinite matrix in Frobenius norm: negative eigenvalues become 0."""
+    """Return the nearest positive semidefinite matrix in Frobenius norm; negative eigenvalues become 0."""
     values, vectors = np.linalg.eigh(matrix)
     half = vectors * np.sqrt(np.maximum(values, 0.0))
     nearest: Floats = half @ half.T
@@ -173,5 +172,7 @@ def _checked_center(center: object, dim: int) -> tuple[float, ...]:
         return (0.0,) * dim
     checked = parameters.numbers("center", center)
     if len(checked) != dim or max(map(abs, checked)) > parameters.MAGNITUDES[1]:
-        raise ParameterError(f"center must be dim={dim} numbers of at most 2^400, got {shown(center)}.")
+        raise ParameterError(
+            argument="center", rule=f"must be {arg('dim', dim)} numbers of at most 2^400", got=shown(center)
+        )
     return checked

@@ -1,16 +1,16 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Exact totals as doubles: a public step, a public limit, and the error that the step adds (T10).
+"""Exact totals as doubles: a public step, a public limit, and the rounding error of the step (T10).
 
 A total is an exact integer in units of 2^unit, so it does not depend on the order of the records. Noise is added to
-doubles, which hold integers up to 2^53 only. So a total is rounded to the nearest multiple of a coarser public step s
-and clamped to 2^53 steps:
+doubles, and doubles hold all integers up to 2^53 only. So a total is rounded to the nearest multiple of a coarser
+public step s and clamped to 2^53 steps:
 
-- clamping is 1-Lipschitz in each coordinate, so it raises no sensitivity;
-- rounding moves each coordinate by at most s/2, which is declared as the numerical error of the mechanism: s/2 d^(1/p)
-  in the p-norm, added twice to the sensitivity.
+- Clamping is 1-Lipschitz in each coordinate, so it raises no sensitivity.
+- Rounding moves each coordinate by at most s/2. The mechanism declares this as its numerical error, s/2 d^(1/p) in the
+  p-norm, and adds it twice to the sensitivity.
 
-With s at most 2^-20 Delta / sqrt(d) this costs a relative 2^-20 of noise in L2, and the limit lies 2^33 / sqrt(d)
+With s at most 2^-20 Delta / sqrt(d) this costs a relative 2^-20 of noise in L2. The limit is 2^33 / sqrt(d)
 sensitivities away: billions of records.
 """
 
@@ -27,11 +27,11 @@ from dperm.noise.grid import Norm, root_up
 SHARE = 20
 """A step is at most 2^-20 of the L2 sensitivity over sqrt(d), and more than half of that."""
 LIMIT = 2**53
-"""Totals are clamped to this many steps: every integer up to it is a double."""
+"""Totals are clamped to this many steps; every integer up to it is a double."""
 
 
 class Totals(NamedTuple):
-    """Exact totals in units of 2^unit, and the number of records: private, what noise is added to."""
+    """Exact totals in units of 2^unit, and the number of records. Not private."""
 
     values: list[int]
     records: int
@@ -46,11 +46,11 @@ class FixedPoint:
 
     @property
     def rounding(self) -> float:
-        """Bound on what rounding moves one coordinate by: s/2, or 0 where nothing is rounded."""
+        """Bound s/2 on the rounding error of one coordinate; 0 without rounding."""
         return math.ldexp(0.5, self.step) if self.step > self.unit else 0.0
 
     def doubles(self, totals: Sequence[int]) -> Floats:
-        """The totals as doubles, rounded to the step and clamped."""
+        """Return the totals as doubles, rounded to the step and clamped."""
         steps = [max(-LIMIT, min(LIMIT, self._steps(total))) for total in totals]
         return np.ldexp(np.array(steps, dtype=np.float64), self.step)
 
@@ -60,10 +60,10 @@ class FixedPoint:
 
 
 INTEGERS = FixedPoint(0, 0)
-"""Counts: nothing is rounded."""
+"""Fixed point of counts, without rounding."""
 
 
 def fixed_point(unit: int, *, l2: float, dim: int = 1) -> FixedPoint:
-    """The step for totals in units of 2^unit whose L2 sensitivity is ``l2``, from public numbers only."""
+    """Return the fixed point for totals in units of 2^unit with L2 sensitivity ``l2``, from public numbers only."""
     _, exponent = math.frexp(l2 / root_up(dim, Norm.L2))
     return FixedPoint(unit, max(unit, exponent - 1 - SHARE))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The mean of bounded numbers."""
+"""Private mean of bounded numbers."""
 
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
@@ -10,35 +10,35 @@ from typing import ClassVar
 from numpy.typing import ArrayLike
 
 from dperm.mechanisms.additive import AdditiveMechanism
-from dperm.mechanisms.goal import checked_goal
 from dperm.mechanisms.releases import parameters, records, sensitivities
-from dperm.mechanisms.releases.bounded import ClippedNumbers
-from dperm.mechanisms.releases.choosing import mechanism_for
+from dperm.mechanisms.releases.clipping import ClippedNumbers
 from dperm.mechanisms.releases.fixed_point import FixedPoint, Totals, fixed_point
-from dperm.mechanisms.releases.noisy import NoisyStatistic
+from dperm.mechanisms.releases.mechanism_choice import mechanism_for
+from dperm.mechanisms.releases.noisy_statistic import NoisyStatistic
 from dperm.noise.arrays import Floats
 from dperm.privacy import Adjacency
 
 
 @dataclass(frozen=True)
 class Mean(NoisyStatistic[float]):
-    """The mean of numbers that are clipped to public bounds.
+    """Mean of numbers clipped to public bounds.
 
     With m the middle and h the half width of [low, high]:
 
-    - under replace-one n is public: the sum of x - m has sensitivity high - low, and m + (sum + noise)/n is released, a
-      mean of sensitivity (high - low)/n (T5). It is unbiased, and may lie outside the bounds;
-    - under add/remove n is private: the pair (sum of x - m, h n) gets noise in one release, of L1 sensitivity 2h and L2
-      sensitivity sqrt(2) h, and m + sum / max(n, 1) of the noisy pair is released, clipped to [low, high].
+    - Under replace-one n is public. The sum of x - m has sensitivity high - low, and the release is m + (sum +
+    noise)/n, a
+      mean of sensitivity (high - low)/n (T5). It is unbiased, and may lie outside the bounds.
+    - Under add/remove n is private. One release adds noise to the pair (sum of x - m, h n), of L1 sensitivity 2h and L2
+      sensitivity sqrt(2) h. The value is m + sum / max(n, 1) of the noisy pair, clipped to [low, high].
 
     Parameters
     ----------
     goal
-        The guarantee of one release.
+        Guarantee of one release.
     bounds
         (low, high): numbers, one per record, are clipped to [low, high].
     n
-        The number of records: required under replace-one, and the data must have as many; None under add/remove.
+        Number of records. Required under replace-one, where the data must have as many; None under add/remove.
 
     Examples
     --------
@@ -57,22 +57,19 @@ class Mean(NoisyStatistic[float]):
 
     name: ClassVar[str] = "mean"
 
-    def __post_init__(self) -> None:
-        """Check everything and calibrate, before any data is seen."""
-        set_field = object.__setattr__
-        set_field(self, "goal", checked_goal(self.goal))
-        set_field(self, "bounds", parameters.interval("bounds", self.bounds))
-        set_field(self, "n", parameters.public_n(self.n, self.adjacency))
-        self.facts  # noqa: B018  # everything follows from the parameters
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        self._set(bounds=parameters.interval("bounds", self.bounds))
+        self._set(n=parameters.public_n(self.n, self.adjacency))
 
     @cached_property
     def clip(self) -> ClippedNumbers:
-        """How records are bounded."""
+        """Clipping of the numbers to the bounds."""
         return ClippedNumbers(*self.bounds)
 
     @property
     def public(self) -> dict[str, object]:
-        """The bounds, and n under replace-one."""
+        """Bounds, and n under replace-one."""
         return {"bounds": self.bounds, "n": self.n}
 
     @cached_property
@@ -82,24 +79,24 @@ class Mean(NoisyStatistic[float]):
 
     @cached_property
     def mechanism(self) -> AdditiveMechanism:
-        """Noise to the sensitivity of the sum, or of the pair."""
+        """Noise for the sensitivity of the sum, or of the pair."""
         l1, l2 = self._sensitivity
         return mechanism_for(self.goal, l1=l1, l2=l2, dim=self._dim, rounding=self.fixed_point.rounding)
 
     @property
     def standard_error(self) -> float | None:
-        """That of the noise over n; None under add/remove, where n is private."""
+        """Standard deviation of the noise over n; None under add/remove, where n is private."""
         return None if self.n is None else self.mechanism.standard_deviation / self.n
 
     def totals(self, data: ArrayLike) -> Totals:
-        """The exact sum of x - m, and h n under add/remove, which are **not private**."""
+        """Return the exact sum of x - m, and h n under add/remove; **not private**."""
         (total,), found = self.clip.sums(data)
         records.require_records(found, self.n)
         count = [self.clip.radius * found] if self.adjacency is Adjacency.ADD_REMOVE else []
         return Totals([total, *count], found)
 
     def finished(self, noisy: Floats, n: int | None) -> float:
-        """The mean: of public n, or of the noisy n and then clipped."""
+        """Return the mean over the public n, or over the noisy n and clipped."""
         total, middle = Fraction(float(noisy[0])), self.clip.middle * self.clip.step
         if n is not None:
             return float(middle + total / n)
@@ -113,7 +110,7 @@ class Mean(NoisyStatistic[float]):
 
     @property
     def _sensitivity(self) -> tuple[float, float]:
-        """In L1 and L2."""
+        """L1 and L2 sensitivities of the sum, or of the pair."""
         if self.adjacency is Adjacency.REPLACE_ONE:
             return self.clip.sensitivity(self.adjacency)
         return (

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A quantile of bounded numbers, by the exponential mechanism (T8)."""
+"""Private quantile of bounded numbers, by the exponential mechanism (T8)."""
 
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
@@ -12,44 +12,41 @@ from numpy.typing import ArrayLike
 
 from dperm import checks
 from dperm.accounting.budget import Budget
-from dperm.accounting.event import Event
-from dperm.accounting.events import Pure
 from dperm.mechanisms.releases import parameters, records, sensitivities
-from dperm.mechanisms.releases.candidates import Grid, Stretches, power_of_two, pure_goal
-from dperm.mechanisms.run import Facts, release
+from dperm.mechanisms.releases.candidates import EqualCostRuns, GridSelection, power_of_two, pure_goal
 from dperm.noise.arrays import Integers
 from dperm.noise.bits import Bits, Stream
 from dperm.privacy import ApproxDP, PureDP, Release
 
 SHARES = 2**20
-"""The share q is rounded to a multiple of 2^-20: then costs are exact doubles for up to 2^33 records."""
+"""The share q is rounded to a multiple of 2^-20; costs are then exact doubles for up to 2^33 records."""
 MOST_INTERVALS = 2**40
 
 
 @dataclass(frozen=True)
-class Quantile:
-    """The q-quantile of numbers that are clipped to public bounds, chosen by the exponential mechanism (T8).
+class Quantile(GridSelection[float]):
+    """q-quantile of numbers clipped to public bounds, selected by the exponential mechanism (T8).
 
-    Candidates are the points of a public grid from low to high. Each record is moved to the nearest of them, and a
-    candidate h is chosen with probability proportional to exp(-epsilon cost(h) / (2 Delta)), where
+    Candidates are the points of a public grid from low to high. Each record is moved to the nearest candidate, and a
+    candidate h is selected with probability proportional to exp(-epsilon cost(h) / (2 Delta)), where
 
         cost(h) = max(0, #{x < h} - q n, q n - #{x <= h})
 
-    counts the records by which h misses the quantile, and Delta is max(q, 1 - q) under add/remove and 1 under
-    replace-one. Between neighbouring records the cost is constant: first such a stretch of candidates is chosen,
-    weighted by its length, then a candidate in it, uniformly. The probabilities are exact (T10): q is a multiple of
-    2^-20, so costs are exact doubles for up to 2^33 records, and the choice among them is exact.
+    counts the records between h and the quantile, and Delta is max(q, 1 - q) under add/remove and 1 under replace-one.
+    Between neighbouring records the cost is constant. So the release first draws such a run of candidates, weighted by
+    its length, then a candidate in it, uniformly. The probabilities are exact (T10): q is a multiple of 2^-20, so costs
+    are exact doubles for up to 2^33 records, and the draw among them is exact.
 
     Parameters
     ----------
     goal
-        PureDP, or ApproxDP, whose delta is not used.
+        PureDP, or ApproxDP with unused delta.
     q
-        Which quantile: 0 < q < 1, rounded to a multiple of 2^-20; 0.5 is the median.
+        Quantile with 0 < q < 1, rounded to a multiple of 2^-20; 0.5 is the median.
     bounds
         (low, high): numbers, one per record, are clipped to [low, high], and the quantile is one of them.
     intervals
-        The grid divides [low, high] into this many, a power of two. A finer grid costs accuracy in proportion to its
+        Number of intervals of the grid on [low, high], a power of two. A finer grid costs accuracy in proportion to its
         logarithm.
 
     Examples
@@ -71,23 +68,15 @@ class Quantile:
 
     name: ClassVar[str] = "quantile"
 
-    def __post_init__(self) -> None:
-        """Check everything and calibrate, before any data is seen."""
-        set_field = object.__setattr__
-        set_field(self, "goal", pure_goal(self.goal, type(self).__name__))
-        set_field(self, "q", _checked_q(self.q))
-        set_field(self, "bounds", parameters.interval("bounds", self.bounds))
-        set_field(self, "intervals", power_of_two("intervals", self.intervals, most=MOST_INTERVALS))
-        self.facts  # noqa: B018  # everything follows from the parameters
-
-    @property
-    def grid(self) -> Grid:
-        """The candidates."""
-        return Grid(*self.bounds, self.intervals)
+    def _check_parameters(self) -> None:
+        self._set(goal=pure_goal(self.goal, type(self).__name__))
+        self._set(q=_checked_q(self.q))
+        self._set(bounds=parameters.interval("bounds", self.bounds))
+        self._set(intervals=power_of_two("intervals", self.intervals, most=MOST_INTERVALS))
 
     @cached_property
     def shares(self) -> int:
-        """The share q in multiples of 2^-20."""
+        """Share q in multiples of 2^-20."""
         return round(Fraction(self.q) * SHARES)
 
     @property
@@ -97,50 +86,57 @@ class Quantile:
 
     @cached_property
     def unit(self) -> Fraction:
-        """The factor epsilon / (2 Delta) of the cost, exactly."""
+        """Factor epsilon / (2 Delta) of the cost, exactly."""
         return Fraction(self.goal.epsilon) / (2 * self.sensitivity)
 
-    @cached_property
-    def event(self) -> Event:
-        """What one release spends: 2 Delta unit, which is the goal's epsilon."""
-        return Pure(self.goal.epsilon, self.goal.adjacency)
+    @property
+    def theorems(self) -> tuple[str, ...]:
+        """Tags of the exponential mechanism and of exact sampling."""
+        return ("T8", "T10")
 
-    @cached_property
-    def facts(self) -> Facts:
-        """What is known of a release beforehand."""
-        return Facts(
-            goal=self.goal,
-            event=self.event,
-            noise=f"exponential mechanism over {self.intervals + 1} candidates, drawn exactly",
-            theorems=("T8", "T10"),
-            public={
-                "release": self.name,
-                "records": records.ASSUMED,
-                "q": self.shares / SHARES,
-                "bounds": self.bounds,
-                "intervals": self.intervals,
-                "sensitivity": float(self.sensitivity),
-            },
-        )
+    @property
+    def public_constants(self) -> dict[str, object]:
+        """Grid of the candidates, parameters and sensitivity."""
+        return {
+            "release": self.name,
+            "records": records.ASSUMED,
+            "q": self.shares / SHARES,
+            "bounds": self.bounds,
+            "intervals": self.intervals,
+            "sensitivity": float(self.sensitivity),
+        }
 
     def release(self, data: ArrayLike, budget: Budget | None = None, *, bits: Bits | None = None) -> Release[float]:
-        """A point of the grid near the quantile of ``data``; the arguments and errors are those of the other releases.
+        """Release a point of the grid near the quantile of ``data``.
+
+        Parameters
+        ----------
+        data
+            Private numbers, one per record.
+        budget
+            Budget to charge; None charges nothing.
+        bits
+            Source of randomness; ``NotPrivateBits(seed)`` makes the release reproducible and NOT PRIVATE.
 
         Raises
         ------
         DataError
-            If the data are empty, not one-dimensional or not finite; before anything is charged or drawn.
+            If the data are empty, not one-dimensional or not finite; before any charge or draw.
         BudgetError
             If ``budget`` does not cover the event; nothing is charged.
+
+        Notes
+        -----
+        **Guarantees.** The release is epsilon-DP, with an exact draw (T8, T10).
         """
-        return release(self.facts, lambda: self.stretches(data), self._chosen, budget=budget, bits=bits)
+        return self._release(lambda: self.stretches(data), budget, bits)
 
     def snapped(self, data: ArrayLike) -> Integers:
-        """The nearest candidate of each record, by its number, which is **not private**."""
+        """Return the number of the nearest candidate for each record; **not private**."""
         return self.grid.nearest(records.column(data))
 
-    def stretches(self, data: ArrayLike) -> Stretches:
-        """All candidates, in runs of equal cost, with exact costs, which are **not private**.
+    def stretches(self, data: ArrayLike) -> EqualCostRuns:
+        """Return all candidates in runs of equal cost, with exact costs; **not private**.
 
         The distinct records alternate with the gaps before, between and after them.
         """
@@ -153,20 +149,20 @@ class Quantile:
         target = int(upto[-1]) * self.shares
         costs = np.maximum(0, np.maximum(below * SHARES - target, target - within * SHARES))
         kept = lengths > 0
-        return Stretches(starts[kept], lengths[kept], np.ldexp(costs[kept].astype(np.float64), -20))
+        return EqualCostRuns(starts[kept], lengths[kept], np.ldexp(costs[kept].astype(np.float64), -20))
 
-    def _chosen(self, found: Stretches, stream: Stream) -> float:
-        """One of the candidates, as a number in the interval."""
-        return float(self.grid.points(np.array(found.chosen(self.unit, stream))))
+    def _draw(self, runs: EqualCostRuns, stream: Stream) -> float:
+        """Return one of the candidates, as a number in the interval."""
+        return float(self.grid.points(np.array(runs.choose(self.unit, stream))))
 
 
 def _interleaved(even: Integers, odd: Integers) -> Integers:
-    """Gaps at the even places, records at the odd ones: one gap more than there are records."""
+    """Return gaps at the even positions and records at the odd ones; there is one more gap than records."""
     both = np.empty(len(even) + len(odd), dtype=np.int64)
     both[0::2], both[1::2] = even, odd
     return both
 
 
 def _checked_q(q: object) -> float:
-    checked = checks.positive_delta("q", q, "0.5 is the median, 0.9 the ninth decile.")
+    checked = checks.positive_delta("q", q, "Give 0.5 for the median, 0.9 for the ninth decile.")
     return min(max(checked, 1 / SHARES), 1 - 1 / SHARES)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled noise of grade `fast`: the distribution of `dperm.noise.floating`, from the same words (T10)."""
+"""Compiled noise of grade `fast`: the distribution of `dperm.noise.single_precision`, from the same words (T10)."""
 
 import math
 from collections.abc import Callable, Sequence

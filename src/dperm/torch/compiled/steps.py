@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from dperm.noise.bits import Stream
-from dperm.noise.pool import MOST
+from dperm.noise.single_precision import MOST
 from dperm.torch.compiled.inductor import Compiled, compile_graph
 from dperm.torch.compiled.noise import noisy, pairs_of
 from dperm.torch.compiled.sums import CompiledSum

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The dperm developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Standard normals from uniform words, by Box and Muller: the distribution of dperm.noise.floating.
+// Standard normals from uniform words, by Box and Muller: the distribution of dperm.noise.single_precision.
 
 #include <cmath>
 #include <cstdint>

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A ledger as a script for psql, which makes the same ledger in an empty database."""
+"""Backup of a ledger as a script for psql, which restores it in an empty database."""
 
 from collections.abc import Iterator
 
+from dperm.ledger.entry import COLUMNS
 from dperm.ledger.postgres.connections import Connection
 from dperm.ledger.postgres.tables import SCHEMA, tables
-from dperm.ledger.rows import COLUMNS
 
 _HEAD = """\
 -- Backup of a dperm ledger of format {number}. It holds the signing key of the ledger: keep it private.
@@ -16,7 +16,7 @@ _HEAD = """\
 
 
 def script(connection: Connection, number: int) -> str:
-    """The whole ledger of this format, as it stands in the transaction of the connection."""
+    """Return the whole ledger of this format, as of the transaction of the connection."""
     return "\n".join([_HEAD.format(number=number), *(f"{one};" for one in _statements(connection, number)), ""])
 
 

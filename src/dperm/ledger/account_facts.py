@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is declared of an account when it is opened: public, and part of its first entry."""
+"""Public declarations of an account, part of its opening line."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -19,32 +19,32 @@ LONGEST_NAME = 200
 
 @dataclass(frozen=True)
 class AccountFacts:
-    """An account: whose data it protects, and how much of their privacy may be spent.
+    """Declarations of an account: its data set, unit of privacy, and limit.
 
     Attributes
     ----------
     name
-        How the account is called in its ledger.
+        Account name, unique in its ledger.
     dataset
-        The data set, as its owner calls it. A hash of the rows would match neither a fold nor a cleaned table, so
-        the owner says which data belong to the account.
+        Name of the data set, chosen by its owner. A hash of the rows would match neither a fold nor a cleaned table, so
+        the owner decides which data belong to the account.
     unit
-        What one record stands for: "one person", "one visit". The guarantee is about one record.
+        Meaning of one record, such as "one person" or "one visit". The guarantee concerns one record.
     limit
-        How much may be charged here, in all.
+        Total amount chargeable to the account.
     blocks, composition
-        For an ApproxDP limit: how many releases share its delta, and whether their epsilons are added ("basic") or
-        their squares ("advanced", T14a).
+        For an ApproxDP limit: number of releases sharing its delta, and "basic" for the sum of epsilons or "advanced"
+        for the sum of their squares (T14a).
     parents
-        Accounts of data sets that this one overlaps or was derived from; every charge is charged to them too.
+        Accounts of overlapping or source data sets; every charge applies to them too.
     approval
-        Whether each release needs an approval of its request id beforehand.
+        Whether each release needs a prior approval of its request id.
     fingerprints
-        Keyed fingerprints of files that belong to the account; the command line refuses others.
+        Keyed fingerprints of the account's files; the command line refuses other files.
     exponent
-        Costs are counted in units of 2^-exponent; chosen by the limit when the account is opened.
+        Costs are counted in units of 2^-exponent, fixed by the limit at the opening.
     promised
-        The largest limit since the opening, if it is not ``limit``: it was lowered.
+        Largest limit since the opening, if ``limit`` was lowered; else None.
     """
 
     name: str
@@ -60,65 +60,66 @@ class AccountFacts:
     promised: AnyGuarantee | None = None
 
     def __post_init__(self) -> None:
-        """Check every declaration, the rule included."""
+        """Check every declaration, including the rule."""
         plain_name("account", self.name)
         for name in ("dataset", "unit"):
             line_of_text(name, getattr(self, name))
         if isinstance(self.parents, str) or not all(isinstance(parent, str) for parent in self.parents):
-            raise ParameterError(f"parents must be a list of names of accounts, got {shown(self.parents)}.")
+            raise ParameterError(argument="parents", rule="must be a list of account names", got=shown(self.parents))
         object.__setattr__(self, "parents", tuple(dict.fromkeys(self.parents)))
         if self.name in self.parents:
-            raise ParameterError(f"parents must be other accounts than {shown(self.name)} itself.")
+            raise ParameterError(argument="parents", rule=f"must be accounts other than {shown(self.name)} itself")
         if not isinstance(self.approval, bool):
-            raise ParameterError(f"approval must be True or False, got {shown(self.approval)}.")
+            raise ParameterError(argument="approval", rule="must be True or False", got=shown(self.approval))
         object.__setattr__(self, "exponent", self.rule.exponent)  # raises if the limit has no rule
         if self.promised == self.limit:
             object.__setattr__(self, "promised", None)
 
     @cached_property
     def rule(self) -> CountedRule:
-        """The filter that stands between the releases."""
+        """Filter of the account, with its unit."""
         return rule_of(self.limit, self.blocks, self.composition, self.exponent)
 
     @property
     def promise(self) -> AnyGuarantee:
-        """What is promised about everything charged here, together: the largest limit that the account ever had.
+        """Guarantee for everything charged to the account together: its largest limit so far.
 
-        A limit that is lowered because of what was released was not fixed in advance, and promises nothing (T14).
+        A limit lowered in response to releases was not fixed in advance, and guarantees nothing (T14).
         """
         return self.limit if self.promised is None else self.promised
 
     @property
     def adjacency(self) -> Adjacency:
-        """The relation under which events are charged."""
+        """Neighbouring relation of all charges."""
         return self.limit.adjacency
 
     @property
     def share(self) -> float | None:
-        """The delta of every release under an ApproxDP limit; None under others."""
+        """Delta of every release under an ApproxDP limit; None under other limits."""
         return self.rule.share
 
     def with_limit(self, limit: AnyGuarantee) -> "AccountFacts":
-        """The same account under another limit of the same kind: only the size of the budget differs.
+        """Return the same account under another limit of the same kind.
 
         Raises
         ------
         ParameterError
-            If the limits differ in kind, adjacency, delta or Renyi order: costs that were charged would mean
-            something else.
+            If the limits differ in kind, adjacency, delta or Renyi order: the meaning of earlier costs would change.
         """
         changed = replace(self, limit=limit, promised=None)
         same = type(limit) is type(self.limit) and limit.adjacency is self.adjacency
         if not same or changed.rule.names != self.rule.names or _delta(limit) != _delta(self.limit):
             raise ParameterError(
-                f"limit must be of the kind, adjacency, delta and order of the account's {self.limit!r}, got "
-                f"{limit!r}. Open another account for another kind of promise."
+                argument="limit",
+                rule=f"must have the kind, adjacency, delta and order of the account's {self.limit!r}",
+                got=repr(limit),
+                remedy="Open another account for another kind of guarantee.",
             )
         larger = replace(self, limit=self.promise, promised=None).rule.capacity > changed.rule.capacity
         return replace(changed, promised=self.promise) if larger else changed
 
     def to_dict(self) -> dict[str, object]:
-        """What is declared at the opening, all but the name, as plain JSON data."""
+        """Return the declarations at the opening, without the name, as plain JSON data."""
         return {
             "dataset": self.dataset,
             "unit": self.unit,
@@ -133,12 +134,12 @@ class AccountFacts:
 
     @classmethod
     def from_dict(cls, name: str, data: Mapping[str, Any]) -> "AccountFacts":
-        """What ``to_dict`` wrote.
+        """Read declarations written by ``to_dict``.
 
         Raises
         ------
         LedgerError
-            If it is something else.
+            If the data are invalid.
         """
         try:
             given = dict(data) | {"limit": guarantee_from_dict(data["limit"])}
@@ -146,37 +147,42 @@ class AccountFacts:
             return cls(name, **given)
         except (KeyError, TypeError, ValueError) as error:
             raise LedgerError(
-                f"account {shown(name)} cannot be read: {error}. It was written by a newer dperm."
+                f"account {shown(name)} cannot be read: {error}.", remedy="Use the version of dperm that wrote it."
             ) from None
 
 
 def line_of_text(name: str, value: object) -> str:
-    """``value``, if it can be a name: something to read, on one line, that every store keeps as it is."""
+    """Return ``value`` if it is one non-empty line of printable text, preserved by every store."""
     if not isinstance(value, str) or not value.strip() or len(value) > LONGEST_NAME or not value.isprintable():
         raise ParameterError(
-            f"{name} must be a line of text of at most {LONGEST_NAME} characters, such as 'census 2026', got "
-            f"{shown(value)}."
+            argument=name,
+            rule=f"must be a line of text of at most {LONGEST_NAME} characters, such as 'census 2026'",
+            got=shown(value),
         )
     return value
 
 
 def plain_name(name: str, value: object) -> str:
-    """A line of text without "/", which stands between a child's name and its request id in the books of a parent."""
+    """Return a line of text without "/", which separates a child's name and its request id in a parent's books."""
     if "/" in line_of_text(name, value):
         raise ParameterError(
-            f'{name} must have no "/", got {shown(value)}: in the books of a parent it stands between the name of a '
-            'child and its request id. Use another sign, such as "-".'
+            argument=name,
+            rule='must have no "/", the separator of account and request id in the books of a parent',
+            got=shown(value),
+            remedy='Use another character, such as "-".',
         )
     return str.__str__(value)  # the text itself, also of an Enum
 
 
 def new_name(name: str, value: object) -> str:
-    """A plain name in Unicode normal form C: two names that look the same must not be two accounts or requests."""
+    """Return a plain name in Unicode normal form C, so that no two accounts or requests look the same."""
     plain = plain_name(name, value)
     if not unicodedata.is_normalized("NFC", plain):
         raise ParameterError(
-            f"{name} must be in Unicode normal form C, got {shown(value)}: the same characters in another form "
-            f'would be another {name}. Pass unicodedata.normalize("NFC", ...).'
+            argument=name,
+            rule="must be in Unicode normal form C, since names that look the same must be equal",
+            got=shown(value),
+            remedy='Pass unicodedata.normalize("NFC", ...).',
         )
     return plain
 

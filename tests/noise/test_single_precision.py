@@ -15,8 +15,8 @@ from dperm import ApproxDP
 from dperm.errors import ParameterError
 from dperm.mechanisms import GaussianMechanism
 from dperm.noise import NotPrivateBits
-from dperm.noise.floating import floating_gaussian
 from dperm.noise.grade import Grade
+from dperm.noise.single_precision import floating_gaussian
 
 GOAL = ApproxDP(1.0, 1e-5, "add_remove")
 

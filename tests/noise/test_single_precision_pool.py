@@ -12,9 +12,8 @@ import numpy as np
 import pytest
 
 from dperm.noise import SystemBits
-from dperm.noise.floating import floating_gaussian
-from dperm.noise.pool import AHEAD, MOST, FloatingPool
 from dperm.noise.simulation import NotPrivateBits
+from dperm.noise.single_precision import AHEAD, MOST, FloatingPool, floating_gaussian
 
 FEW = 5
 """Equal numbers among a hundred of single precision by chance: never so many."""

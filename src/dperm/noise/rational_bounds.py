@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Rational bounds on exp and log, from the standard library's correctly rounded `decimal` functions.
+"""Rational bounds on exp and log, from the correctly rounded functions of the `decimal` module.
 
-They decide the comparisons that floating point leaves open; precision grows until a comparison is decided.
+Samplers use them for comparisons left undecided by floating point, with more digits until the comparison is decided.
 """
 
 import math
@@ -16,10 +16,10 @@ Bounds = tuple[Fraction, Fraction]
 
 
 def exp_bounds(exponent: Fraction, digits: int) -> Bounds:
-    """(lower, upper) bounds on e^-exponent for exponent >= 0, relative width about 10^-digits.
+    """Return (lower, upper) bounds on e^-exponent for exponent >= 0, of relative width about 10^-digits.
 
-    The quotient has relative error 10^-(p-1) at p digits, which moves the exponential by a factor
-    exp(exponent 10^-(p-1)); `Context.exp` itself is correctly rounded.
+    The quotient has relative error 10^-(p-1) at p digits and changes the exponential by a factor
+    exp(exponent 10^-(p-1)). `Context.exp` is correctly rounded.
     """
     context = _context(digits + 4 + len(str(int(exponent))))
     # copy_negate: the minus sign would round to the 28 digits of the thread's own context
@@ -29,15 +29,15 @@ def exp_bounds(exponent: Fraction, digits: int) -> Bounds:
 
 
 def log_bounds(value: Fraction, digits: int) -> Bounds:
-    """(lower, upper) bounds on -log(value) for 0 < value < 1, absolute width about 10^-digits."""
+    """Return (lower, upper) bounds on -log(value) for 0 < value < 1, of absolute width about 10^-digits."""
     context = _context(digits + 8)
     found = -Fraction(context.ln(_quotient(value, context)))
     slack = (1 + found) * Fraction(1, 10 ** (digits + 4))
     return found - slack, found + slack
 
 
-def outward(bounds: Bounds, bits: int) -> tuple[int, int]:
-    """``bounds`` in units of 2^-bits, rounded outward."""
+def round_outward(bounds: Bounds, bits: int) -> tuple[int, int]:
+    """Return ``bounds`` in units of 2^-bits, the lower one rounded down and the upper one rounded up."""
     return math.floor(bounds[0] * 2**bits), math.ceil(bounds[1] * 2**bits)
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from dperm.errors import ParameterError
 from dperm.mechanisms.goal import gaussian_mu
-from dperm.mechanisms.releases import Count, Covariance, Histogram, Mean, Sum, choosing
-from dperm.mechanisms.releases.choosing import mechanism_for
+from dperm.mechanisms.releases import Count, Covariance, Histogram, Mean, Sum, mechanism_choice
+from dperm.mechanisms.releases.mechanism_choice import mechanism_for
 from dperm.noise.grid import Norm
 from dperm.privacy import GDP, RDP, ZCDP, ApproxDP, PureDP
 
@@ -73,7 +73,7 @@ def pays_for_rounding(module):
 
 
 def test_rounding_is_paid_for_in_the_norm_of_the_mechanism():
-    pays_for_rounding(choosing)
+    pays_for_rounding(mechanism_choice)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_rounding_is_paid_for_in_the_norm_of_the_mechanism():
     ids=["rounding is free", "rounding counts once"],
 )
 def test_unsafe_mutants_die(old, new, assert_killed):
-    assert_killed(pays_for_rounding, "dperm.mechanisms.releases.choosing", old, new)
+    assert_killed(pays_for_rounding, "dperm.mechanisms.releases.mechanism_choice", old, new)
 
 
 def test_a_goal_that_is_none_is_refused():

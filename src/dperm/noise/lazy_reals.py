@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Random real numbers of which as many digits are drawn as somebody needs, in units of a strip's width.
+"""Random real numbers with digits drawn on demand, in units of a strip's width.
 
-The quick sampler leaves a proposal open about once in 2e9 times, half of them in the tail. Here it is decided exactly:
-bounds on both sides of the comparison shrink until they part. Digits that were drawn stay drawn, so that a number can
-be read again to more of them.
+The fast sampler leaves a proposal undecided about once in 2e9 times, half of them in the tail. Here it is decided
+exactly: bounds on both sides of the comparison shrink until they separate. Drawn digits are kept, so a number can be
+read again to more digits.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Protocol
 
 from dperm.noise.bits import Stream, integer
-from dperm.noise.exact import DIGITS, Bounds, exp_bounds, log_bounds
+from dperm.noise.rational_bounds import DIGITS, Bounds, exp_bounds, log_bounds
 from dperm.noise.strips import StripTable
 
 FIRST_BITS = 53
@@ -22,23 +22,23 @@ WORD = 64
 
 
 class LazyReal(Protocol):
-    """A real number known to any precision that is asked for."""
+    """Real number readable to any precision."""
 
     def bounds(self, bits: int) -> Bounds:
-        """(lower, upper) bounds at most about 2^-bits apart; drawing digits as needed."""
+        """Return (lower, upper) bounds at most about 2^-bits apart; draws digits as needed."""
 
 
 @dataclass
 class BinaryReal:
-    """A number whose further binary digits are independent and fair."""
+    """Number with independent fair binary digits after the known ones."""
 
     digits: int
     known: int
-    """How many of the digits stand after the binary point."""
+    """Number of known digits after the binary point."""
     stream: Stream
 
     def bounds(self, bits: int) -> Bounds:
-        """The known digits, followed by zeros or by ones."""
+        """Return the known digits followed by zeros, and followed by ones."""
         while self.known < bits:
             self.digits = (self.digits << WORD) | integer(self.stream, WORD)
             self.known += WORD
@@ -48,20 +48,20 @@ class BinaryReal:
 
 @dataclass
 class TailReal:
-    """strips + E / (rate h) with E = -log V exponential: a place in the tail, in strip widths."""
+    """Position strips + E / (rate h) in the tail, in strip widths, with E = -log V exponential."""
 
     uniform: BinaryReal
     table: StripTable
 
     def bounds(self, bits: int) -> Bounds:
-        """From bounds on V; rate h < 1, hence the spare digits."""
+        """Return bounds on the position from bounds on V; rate h < 1 requires the spare digits."""
         low, high = self.exponential(bits + WORD)
         start = self.table.strips * self.table.width
         stretch = self.table.shape.tail_rate(start) * self.table.width
         return self.table.strips + low / stretch, self.table.strips + high / stretch
 
     def exponential(self, bits: int) -> Bounds:
-        """Bounds on E; V = 0 so far has no logarithm, so digits are drawn until one is set."""
+        """Return bounds on E; draws digits until V > 0, since 0 has no logarithm."""
         known = bits
         low, high = self.uniform.bounds(known)
         while low == 0:
@@ -71,8 +71,8 @@ class TailReal:
         return max(log_bounds(high, digits)[0], Fraction(0)) if high < 1 else Fraction(0), log_bounds(low, digits)[1]
 
 
-def accepted_in_strip(table: StripTable, place: BinaryReal, strip: int, uniform: BinaryReal) -> bool:
-    """Whether U < p(k, u) = alpha e^-cost((k + u) h) / w_k, decided exactly; ``place`` is k + u."""
+def accept_in_strip(table: StripTable, place: BinaryReal, strip: int, uniform: BinaryReal) -> bool:
+    """Decide exactly whether U < p(k, u) = alpha e^-cost((k + u) h) / w_k; ``place`` is k + u."""
     factor = Fraction(table.alpha, table.weights[strip])
 
     def costs(bits: int) -> Bounds:
@@ -82,11 +82,11 @@ def accepted_in_strip(table: StripTable, place: BinaryReal, strip: int, uniform:
     return _below(uniform, factor, costs)
 
 
-def accepted_in_tail(table: StripTable, place: TailReal, uniform: BinaryReal) -> bool:
-    """Whether U < (alpha / w) mass e^-extra: the tail is proposed from its dominating exponential.
+def accept_in_tail(table: StripTable, place: TailReal, uniform: BinaryReal) -> bool:
+    """Decide exactly whether U < (alpha / w) mass e^-extra, for a proposal from the dominating exponential.
 
     The proposal has density rate h e^-rate v over strip widths, the target alpha e^-cost(start) e^-rate v e^-extra(v) /
-    w, so the ratio is alpha e^-cost(start) / (rate h w) times e^-extra(v), which w >= alpha mass keeps below 1.
+    w. The ratio is alpha e^-cost(start) / (rate h w) times e^-extra(v), below 1 because w >= alpha mass.
     """
     start = table.strips * table.width
     rate = table.shape.tail_rate(start)
@@ -101,7 +101,7 @@ def accepted_in_tail(table: StripTable, place: TailReal, uniform: BinaryReal) ->
 
 
 def is_below(uniform: BinaryReal, bounds: Callable[[int], Bounds]) -> bool:
-    """Whether U < p, both read to ever more digits until they part; ``bounds`` maps decimal digits to bounds on p."""
+    """Decide whether U < p by reading both to more digits; ``bounds`` maps decimal digits to bounds on p."""
     digits = DIGITS
     while True:
         low, high = bounds(digits)
@@ -114,7 +114,7 @@ def is_below(uniform: BinaryReal, bounds: Callable[[int], Bounds]) -> bool:
 
 
 def _below(uniform: BinaryReal, factor: Fraction, costs: Callable[[int], Bounds]) -> bool:
-    """Whether U < factor e^-cost."""
+    """Decide whether U < factor e^-cost."""
 
     def bounds(digits: int) -> Bounds:
         cheap, dear = costs(4 * digits)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Which noise a release gets: the one with the least deviation that meets the goal, from public constants alone."""
+"""Choice of the mechanism with the least noise for a goal, from public constants alone."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,22 +21,22 @@ from dperm.privacy.rounding import round_up
 def mechanism_for(
     goal: AnyGuarantee, *, l1: float, l2: float, dim: int = 1, rounding: float = 0.0
 ) -> AdditiveMechanism:
-    """The mechanism for a value of these sensitivities that has the least noise in root mean square.
+    """Return the mechanism with the least noise in root mean square for a value of these sensitivities.
 
-    - PureDP: Laplace noise to the L1 sensitivity (T5), or gamma-norm noise to the L2 sensitivity (T7);
-    - ApproxDP with delta > 0: those too (T1), or Gaussian noise to the L2 sensitivity (T6);
+    - PureDP: Laplace noise for the L1 sensitivity (T5), or gamma-norm noise for the L2 sensitivity (T7).
+    - ApproxDP with delta > 0: these (T1), or Gaussian noise for the L2 sensitivity (T6).
     - GDP, ZCDP, RDP: Gaussian noise.
 
     Parameters
     ----------
     goal
-        The guarantee of one release; its adjacency is the one of the sensitivities.
+        Guarantee of one release; the sensitivities refer to its adjacency.
     l1, l2
         Sensitivities in the two norms.
     dim
         Number of entries of the value.
     rounding
-        Bound on the error of each computed entry; d times it is the numerical error in L1, sqrt(d) times it in L2.
+        Bound on the error of each computed entry; the numerical error is d times this in L1, sqrt(d) times this in L2.
     """
     noise = _Candidates(checked_goal(goal), l1, l2, dim, rounding)
     return min(noise.suitable(), key=lambda mechanism: mechanism.standard_deviation)
@@ -44,7 +44,7 @@ def mechanism_for(
 
 @dataclass(frozen=True)
 class _Candidates:
-    """The mechanisms that could serve."""
+    """Mechanisms for one value, by their noise."""
 
     goal: AnyGuarantee
     l1: float
@@ -53,7 +53,7 @@ class _Candidates:
     rounding: float
 
     def suitable(self) -> Iterator[AdditiveMechanism]:
-        """Those that the kind of goal allows."""
+        """Yield the mechanisms for the kind of goal."""
         if not isinstance(self.goal, PureDP | ApproxDP):
             yield self.gaussian()
             return
@@ -64,19 +64,19 @@ class _Candidates:
             yield self.gamma_norm()
 
     def laplace(self) -> AdditiveMechanism:
-        """Laplace noise to the L1 sensitivity (T5)."""
+        """Return Laplace noise for the L1 sensitivity (T5)."""
         return LaplaceMechanism.calibrate(
             self.l1, self.goal, dim=self.dim, numerical_error=self._numerical_error(Norm.L1)
         )
 
     def gaussian(self) -> AdditiveMechanism:
-        """Gaussian noise to the L2 sensitivity (T6)."""
+        """Return Gaussian noise for the L2 sensitivity (T6)."""
         return GaussianMechanism.calibrate(
             self.l2, self.goal, dim=self.dim, numerical_error=self._numerical_error(Norm.L2)
         )
 
     def gamma_norm(self) -> AdditiveMechanism:
-        """Gamma-norm noise to the L2 sensitivity (T7)."""
+        """Return gamma-norm noise for the L2 sensitivity (T7)."""
         return GammaNormMechanism.calibrate(
             self.l2, self.goal, dim=self.dim, numerical_error=self._numerical_error(Norm.L2)
         )

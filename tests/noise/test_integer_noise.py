@@ -13,7 +13,7 @@ from false_alarms import unpredictable
 
 from dperm.errors import ParameterError
 from dperm.noise import NotPrivateBits, SystemBits
-from dperm.noise.rounded import discrete_laplace, rounded_gaussian, rounded_laplace
+from dperm.noise.integer_noise import discrete_laplace, rounded_gaussian, rounded_laplace
 from dperm.noise.strips import STRIPS
 
 QUICK = 400_000
@@ -140,7 +140,7 @@ MUTANTS = [
 @pytest.mark.parametrize(("old", "new", "name", "options"), MUTANTS)
 def test_a_mutant_of_the_rounding_dies(old, new, name, options, statistics, stream, assert_killed):
     check = law_is_right(name, 3.3, statistics, stream, **options)
-    assert_killed(check, "dperm.noise.rounded", old, new)
+    assert_killed(check, "dperm.noise.integer_noise", old, new)
 
 
 @pytest.mark.parametrize("sampler", SAMPLERS)
@@ -169,3 +169,13 @@ def test_the_largest_scale_stays_far_below_the_range_of_the_integers(sampler, st
 def test_a_size_that_is_no_count_is_refused(sampler, size, stream):
     with pytest.raises(ParameterError, match="size"):
         sampler(1.0, size, stream)
+
+
+def test_the_old_module_still_works_with_a_warning():
+    from dperm.noise import integer_noise
+    from dperm.noise import rounded as old
+
+    with pytest.warns(DeprecationWarning, match="use dperm.noise.integer_noise.rounded_gaussian"):
+        assert old.rounded_gaussian is integer_noise.rounded_gaussian
+    with pytest.raises(AttributeError):
+        old.nothing  # noqa: B018

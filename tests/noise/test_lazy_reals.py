@@ -14,10 +14,10 @@ import mpmath
 import numpy as np
 import pytest
 
-from dperm.noise import NotPrivateBits, lazy, rounded, sampler
-from dperm.noise import exact as exact_bounds
-from dperm.noise.exact import exp_bounds, log_bounds
-from dperm.noise.lazy import BinaryReal, TailReal, accepted_in_strip, accepted_in_tail
+from dperm.noise import NotPrivateBits, integer_noise, lazy_reals, sampler
+from dperm.noise import rational_bounds as exact_bounds
+from dperm.noise.lazy_reals import BinaryReal, TailReal, accept_in_strip, accept_in_tail
+from dperm.noise.rational_bounds import exp_bounds, log_bounds
 from dperm.noise.sampler import ACCEPTED_AT_LEAST, BAND, BLOCK, draws
 from dperm.noise.shapes import EXPONENTIAL, NORMAL
 from dperm.noise.strips import THRESHOLD_BITS, strip_table
@@ -126,12 +126,12 @@ def comparison_agrees_with_sixty_digits(module, shape, scripted):
                 continue
             place = module.BinaryReal((strip << 53) | digits, 53, scripted([]))
             uniform = module.BinaryReal(first, 160, scripted([], then))
-            assert module.accepted_in_strip(table, place, strip, uniform) is expected
+            assert module.accept_in_strip(table, place, strip, uniform) is expected
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_comparison_agrees_with_sixty_digits(shape, scripted):
-    comparison_agrees_with_sixty_digits(lazy, shape, scripted)
+    comparison_agrees_with_sixty_digits(lazy_reals, shape, scripted)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -149,7 +149,7 @@ def test_a_comparison_in_the_tail_agrees_with_sixty_digits(shape, scripted):
         assert 0 < p <= 1
         for first, then, expected in ((edge, 0, True), (edge, ALL_ONES, False)):
             place = TailReal(BinaryReal(uniform, 64, scripted([])), table)
-            assert accepted_in_tail(table, place, BinaryReal(first, 160, scripted([], then))) is expected
+            assert accept_in_tail(table, place, BinaryReal(first, 160, scripted([], then))) is expected
 
 
 def proposals_next_to_the_edge(table, rng, size):
@@ -222,7 +222,7 @@ def test_a_quick_decision_holds_whatever_digits_follow(shape, scripted):
         strip, uniform = int(strips[number]), int(short[BLOCK + number])
         fixed = (strip << 53) | (int(words[BLOCK + number]) >> 11)
         for then in (scripted([], 0), scripted([], ALL_ONES), NotPrivateBits(9).stream()):
-            decided = accepted_in_strip(table, BinaryReal(fixed, 53, then), strip, BinaryReal(uniform, 32, then))
+            decided = accept_in_strip(table, BinaryReal(fixed, 53, then), strip, BinaryReal(uniform, 32, then))
             assert decided == (fixed in taken)
 
 
@@ -233,7 +233,7 @@ def test_a_lazy_number_rounds_as_its_first_digits_do(stream):
     assert len(block.lazy) > 500
     plain = sampler.Draws(block.fixed, block.negative, {})
     for halves in (0, 1):
-        assert (rounded._floors(table, block, halves) == rounded._floors(table, plain, halves)).all()
+        assert (integer_noise._floors(table, block, halves) == integer_noise._floors(table, plain, halves)).all()
 
 
 # Laws on the exact path.
@@ -273,7 +273,7 @@ def tail_law(monkeypatch, statistics, stream):
 
     def check(module):
         with monkeypatch.context() as patch:
-            patch.setattr(sampler, "accepted_in_tail", module.accepted_in_tail)
+            patch.setattr(sampler, "accept_in_tail", module.accept_in_tail)
             patch.setattr(sampler, "TailReal", module.TailReal)
             values = law.sampler(50.0, 3_000, stream, strips=80)
         assert min(statistics.p_values(values, law).values()) > statistics.level
@@ -294,7 +294,7 @@ TAIL_MUTANTS = [
 
 @pytest.mark.parametrize(("old", "new"), TAIL_MUTANTS)
 def test_a_mutant_of_the_tail_dies(old, new, monkeypatch, statistics, stream, assert_killed):
-    assert_killed(tail_law(monkeypatch, statistics, stream), "dperm.noise.lazy", old, new)
+    assert_killed(tail_law(monkeypatch, statistics, stream), "dperm.noise.lazy_reals", old, new)
 
 
 COMPARISON_MUTANTS = [
@@ -310,7 +310,7 @@ def test_a_mutant_of_the_exact_comparison_dies(old, new, scripted, assert_killed
     def check(module):
         comparison_agrees_with_sixty_digits(module, "normal", scripted)
 
-    assert_killed(check, "dperm.noise.lazy", old, new)
+    assert_killed(check, "dperm.noise.lazy_reals", old, new)
 
 
 SAMPLER_MUTANTS = [
@@ -330,5 +330,5 @@ def test_a_mutant_of_the_quick_comparison_dies(old, new, scripted, assert_killed
 
 def test_lazy_is_what_the_sampler_uses():
     """The mutants above are put in place of these names."""
-    assert sampler.accepted_in_tail is lazy.accepted_in_tail
-    assert sampler.accepted_in_strip is lazy.accepted_in_strip
+    assert sampler.accept_in_tail is lazy_reals.accept_in_tail
+    assert sampler.accept_in_strip is lazy_reals.accept_in_strip
