@@ -12,8 +12,8 @@ from dperm.audit import Finding, LowerBound
 from dperm.errors import EventFormatError, ParameterError
 from dperm.mechanisms import LaplaceMechanism
 from dperm.report import Statement, fields, page, statement
-from dperm.report.audits_shown import audits_shown
-from dperm.report.key_facts import key_facts
+from dperm.report.audits import audits_for_display
+from dperm.report.summary import key_facts
 
 CLAIM = PureDP(1.0, "add_remove")
 
@@ -41,14 +41,14 @@ def test_audits_are_added_to_those_that_are_there(release):
 
 def test_what_is_no_audit_is_refused(release):
     for wrong in ({"epsilon": 1}, "none", [1], 3):
-        with pytest.raises(ParameterError, match="audits must be a list of mappings"):
+        with pytest.raises(ParameterError, match="audits must be a list of findings"):
             statement(release).audited(wrong)
 
 
 def test_findings_are_taken_as_they_are_and_what_is_none_is_named_by_its_type(release):
     as_object, as_data = (statement(release).audited([one]) for one in (finding(), finding().as_dict()))
     assert as_object == as_data == statement(release, audits=[finding()])
-    with pytest.raises(ParameterError, match="item 1 is an object of type int"):
+    with pytest.raises(ParameterError, match="got an object of type int as item 1"):
         statement(release).audited([finding(), 1])
     infinite = Finding("all", CLAIM, {"atom": LowerBound(float("inf"), 0.0, 1.0, "atom")}, 1.0)
     assert statement(release).audited([infinite])["audit"][0]["bounds"]["atom"]["epsilon"] is None
@@ -71,7 +71,7 @@ def test_a_status_that_its_audits_do_not_bear_out_is_not_read(release):
     for epsilon, status in ((2.0, fields.PRIVATE), (0.5, fields.REFUTED)):
         found = statement(release).audited([finding(epsilon)])
         text = Statement({**found.to_dict(), "status": status}).to_json()
-        with pytest.raises(EventFormatError, match="its status is not what its audits say"):
+        with pytest.raises(EventFormatError, match="its status does not follow from its audits"):
             Statement.from_json(text)
 
 
@@ -86,11 +86,11 @@ def test_the_schema_knows_the_refutation(release):
 @pytest.mark.parametrize(
     ("audits", "words"),
     [
-        ([], "none: nobody has tried"),
+        ([], "none: the guarantee has not been audited"),
         ([finding(0.5)], "1 audit, no violation found: epsilon >= 0.5 at 95 % confidence, claimed 1 (no leak: 0)"),
         ([finding(0.5), finding(0.98765)], "found: epsilon >= 0.9876 at 95 % confidence, claimed 1 (no leak: 0)"),
         ([finding(0.5), finding(2.0)], "REFUTED by 1 of 2 audits"),
-        ([finding(0.5, powerless="too few")], "none could have refuted anything"),
+        ([finding(0.5, powerless="too few")], "none with enough runs to refute"),
         ([{"by": "us"}], "1 audit, no violation found"),
     ],
     ids=range(6),
@@ -120,7 +120,7 @@ def test_lower_bounds_are_rounded_down_and_what_they_assume_is_said(release):
 
 def test_the_verdict_comes_first_and_an_infinite_bound_is_called_so():
     audit = {**finding().as_dict(), "bounds": {"atom": {"epsilon": None, "delta": 1e-5, "confidence": 1.0}}}
-    (shown,) = audits_shown([audit])
+    (shown,) = audits_for_display([audit])
     ((sentence, bounds),) = shown.items()
     assert sentence.startswith("A <mechanism>. No violation found: epsilon >= 0.9876 at 95 % confidence, claimed 1")
     assert bounds["atom"].startswith("epsilon infinite (no leak: 0) at delta 1e-5, exactly")
@@ -136,14 +136,14 @@ def test_a_finding_is_a_sentence_and_its_bounds_without_an_empty_bullet(release)
 
 def test_neighbours_are_shown_in_words():
     facts = {"rest": [[[0.5], -1.0, 3]], "record": [[1.0], 1.0, 1], "other": None}
-    (shown,) = audits_shown([{"bounds": {}, **facts}])
-    assert shown["the others"] == "3 with x = 0.5, y = -1"
-    assert (shown["the record"], shown["in its place"]) == ("x = 1, y = 1", "nobody")
+    (shown,) = audits_for_display([{"bounds": {}, **facts}])
+    assert shown["other records"] == "3 with x = 0.5, y = -1"
+    assert (shown["the record"], shown["its replacement"]) == ("x = 1, y = 1", "none")
 
 
 @pytest.mark.parametrize("odd", ["none", [1], [{"bounds": 3}], [{"bounds": {"a": 1}, "rest": "x"}]])
 def test_whatever_else_stands_there_is_shown_as_it_is(release, odd):
-    assert audits_shown(odd) is not None
+    assert audits_for_display(odd) is not None
     if isinstance(odd, list) and isinstance(odd[0], dict):
         assert page(statement(release, audits=odd))
 

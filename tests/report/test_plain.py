@@ -9,31 +9,32 @@ from dperm import GDP, ZCDP, ApproxDP, PureDP
 from dperm.accounting.memory_budget import MemoryBudget
 from dperm.mechanisms import GaussianMechanism, LaplaceMechanism
 from dperm.methods.choose import BY_NAME
+from dperm.presentation.glossary import METHODS
 from dperm.report import Statement, page, statement
-from dperm.report.key_facts import key_facts
-from dperm.report.labels import METHODS
-from dperm.report.limit_changes import LATER
-from dperm.report.plain import STATED_RECORDS, not_covered, promised
+from dperm.report.budget_facts import LATER
+from dperm.report.summary import STATED_RECORDS, exclusions, guarantee_sentences, key_facts
 
 
 def said(found: Statement) -> str:
-    return " ".join(promised(found.fields))
+    return " ".join(guarantee_sentences(found.fields))
 
 
 def test_with_a_ledger_the_limit_of_all_releases_is_said():
-    together = "Together with everything else charged to the account 'census' (3 releases so far) the limit was "
-    limit = "(epsilon, delta)-DP with epsilon = 3, delta = 1e-5 (replace_one), when this was booked (entry 7)"
-    assert f"{together}{limit}; {LATER}." in said(booked())
+    together = "For everything charged to the account 'census' (3 releases so far), the limit was "
+    limit = "(epsilon, delta)-DP with epsilon = 3, delta = 1e-5 (replace_one) when this release was charged (entry 7)"
+    assert f"{together}{limit}. {LATER}" in said(booked())
     assert "(1 release so far)" in said(booked(releases=1))
     assert "NOT PRIVATE" in said(booked(seeded=1))
     budget = MemoryBudget(PureDP(2.0, "add_remove"))
     charged = LaplaceMechanism.calibrate(1.0, PureDP(0.5, "add_remove")).release(3.0, budget=budget)
-    assert "charged to the budget of this process the limit was epsilon-DP with epsilon = 2" in said(statement(charged))
+    assert "charged to the budget of this process, the limit was epsilon-DP with epsilon = 2" in said(
+        statement(charged)
+    )
     assert LATER not in said(statement(charged))
 
 
 def test_without_a_ledger_other_releases_are_not_covered():
-    alone = "Other releases from the same data are not covered here."
+    alone = "Other releases from the same data are not covered by this guarantee."
     assert said(fitted().statement_).endswith(alone) and alone not in said(booked())
 
 
@@ -51,7 +52,7 @@ def test_a_person_with_several_records_has_less_protection(goal, words):
     pure = isinstance(goal, PureDP)
     mechanism = LaplaceMechanism.calibrate(1.0, goal) if pure else GaussianMechanism.calibrate(1.0, goal, dim=1)
     found = statement(mechanism.release(3.0 if pure else [3.0]))
-    first = not_covered(found.fields)[0]
+    first = exclusions(found.fields)[0]
     assert first.startswith("A person with several records has less protection") and first.endswith(words)
     assert first in page(found) and first in found.to_markdown() and "contribution_bound" in found.gaps
 
@@ -59,22 +60,22 @@ def test_a_person_with_several_records_has_less_protection(goal, words):
 def test_what_the_user_states_of_records_is_not_checked():
     warned = STATED_RECORDS.format("with several records", "record")
     long = fitted().statement_.filled({"contribution_bound": {"bound": 5}})
-    assert not_covered(long.fields)[0] == f"{warned}see field 12."
+    assert exclusions(long.fields)[0] == f"{warned}see field 12."
     found = fitted().statement_.filled({"contribution_bound": "up to 5"})
-    assert not_covered(found.fields)[0] == f'{warned}"up to 5".' and "contribution_bound" not in found.gaps
+    assert exclusions(found.fields)[0] == f'{warned}"up to 5".' and "contribution_bound" not in found.gaps
 
 
 def test_numbers_follow_from_the_curve_and_that_is_said():
-    assert "which can promise more than epsilon and delta alone" in said(fitted().statement_)
+    assert "which can be stronger than epsilon and delta alone" in said(fitted().statement_)
     pure = statement(LaplaceMechanism.calibrate(1.0, PureDP(1.0, "add_remove")).release(3.0))
-    assert "which can promise more than epsilon alone" in said(pure) and "delta = 0" not in said(pure)
+    assert "which can be stronger than epsilon alone" in said(pure) and "delta = 0" not in said(pure)
     assert "whole curve" not in said(kinds()["seeded"])
 
 
 @pytest.mark.parametrize(
     ("pure", "words"),
     [
-        (1.0, "It holds with delta = 0 too"),
+        (1.0, "It also holds with delta = 0"),
         (1.2345678, "With delta = 0, without this remainder, epsilon = 1.23457 holds"),
     ],
     ids=["same", "more"],
@@ -118,4 +119,4 @@ def test_what_is_empty_is_left_out():
 
 def test_the_whole_promise_is_not_one_that_may_fail():
     text = page(booked(), profile())
-    assert "may fail" not in text and "a smaller epsilon only with a larger remainder delta" in text
+    assert "may fail" not in text and "a smaller epsilon holds with a larger delta" in text

@@ -36,6 +36,15 @@ METHODS = {
 }
 """Methods of private learning."""
 
+GUARANTEES = {
+    "PureDP": "epsilon-DP",
+    "ApproxDP": "(epsilon, delta)-DP",
+    "ZCDP": "zCDP",
+    "GDP": "GDP",
+    "RDP": "Renyi DP",
+}
+"""Kinds of guarantees."""
+
 DEFINITIONS = {
     "adjacency": "Relation between data sets that differ in one record: one added or removed, or one replaced.",
     "delta": "Probability bound of the event that the privacy loss exceeds epsilon.",
@@ -50,6 +59,11 @@ DEFINITIONS = {
 def term(key: object) -> str:
     """Return the readable name of a key, such as "number of records" for ``n``."""
     return TERMS.get(str(key), str(key).replace("_", " "))
+
+
+def guarantee_name(kind: object) -> str:
+    """Return the name of a kind of guarantee, such as "(epsilon, delta)-DP" for ``ApproxDP``."""
+    return GUARANTEES.get(str(kind), str(kind))
 
 
 def method_description(name: object) -> str:

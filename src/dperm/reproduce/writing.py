@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from dperm.report.markdown import escaped
+from dperm.presentation.tables import escape_markdown as escaped
 from dperm.report.pictures import draw
 from dperm.report.whole_file import write_text
 from dperm.reproduce.lesson import Cell, Check, Lesson, Outcome, Table

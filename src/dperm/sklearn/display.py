@@ -6,12 +6,12 @@ from typing import Any
 
 from sklearn.utils import estimator_html_repr
 
-from dperm.report.html import table
+from dperm.presentation.nested_data import notebook_table
 
 
 def html(estimator: Any) -> str:
     """scikit-learn's diagram, and a table of what is promised (or asked for, before a fit)."""
-    return f"<div>{estimator_html_repr(estimator)}{table(_rows(estimator))}</div>"
+    return f"<div>{estimator_html_repr(estimator)}{notebook_table(_rows(estimator))}</div>"
 
 
 def _rows(estimator: Any) -> list[tuple[str, object]]:

@@ -12,17 +12,23 @@ from scipy.special import expit
 from scipy.stats import norm
 
 from dperm.errors import ParameterError
-from dperm.planner import Shape, made_up
-from dperm.planner.plain import plain_accuracy, signal_of
-from dperm.planner.rows import MEAN_SHARE, draw
-from dperm.planner.signal import REMOVED, Signal, signal_for
+from dperm.planner import Shape, simulated_table
+from dperm.planner.simulated_data import (
+    MEAN_SHARE,
+    REMOVED,
+    Signal,
+    draw,
+    plain_accuracy,
+    signal_for,
+    signal_of,
+)
 
 SHAPES = [Shape(20_000, 5, balance=0.25), Shape(20_000, 1), Shape(20_000, 40, balance=0.9)]
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_table_has_the_declared_size_and_rows_within_the_norm(shape: Shape) -> None:
-    sample = made_up(shape, 1)
+    sample = simulated_table(shape, 1)
     assert sample.X.shape == (shape.n, shape.dim)
     assert sample.X_test.shape[1] == shape.dim
     lengths = np.linalg.norm(sample.X, axis=1)
@@ -32,7 +38,7 @@ def test_a_table_has_the_declared_size_and_rows_within_the_norm(shape: Shape) ->
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_share_of_a_class_is_the_declared_balance(shape: Shape) -> None:
-    classes = made_up(shape, 2).y
+    classes = simulated_table(shape, 2).y
     error = math.sqrt(shape.balance * (1 - shape.balance) / shape.n)
     assert abs(classes.mean() - shape.balance) < 4 * error
 
@@ -75,7 +81,7 @@ def test_a_model_without_privacy_reaches_the_declared_baseline(shape: Shape) -> 
 
 def test_a_baseline_that_so_few_rows_cannot_reach_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"^baseline must be within reach of 12 rows"):
-        made_up(Shape(12, 50, baseline=0.99), 0)
+        simulated_table(Shape(12, 50, baseline=0.99), 0)
 
 
 def test_the_mean_row_is_as_long_as_stated() -> None:
@@ -85,14 +91,14 @@ def test_the_mean_row_is_as_long_as_stated() -> None:
 
 
 def test_a_seed_determines_a_table_and_another_seed_another() -> None:
-    first, again, other = (made_up(SHAPES[0], seed) for seed in (5, 5, 6))
+    first, again, other = (simulated_table(SHAPES[0], seed) for seed in (5, 5, 6))
     assert np.array_equal(first.X, again.X)
     assert np.array_equal(first.y, again.y)
     assert not np.array_equal(first.X, other.X)
 
 
 def test_accuracy_is_that_of_the_known_chances() -> None:
-    sample = made_up(SHAPES[0], 7)
+    sample = simulated_table(SHAPES[0], 7)
     assert sample.accuracy(np.zeros(len(sample.chances), dtype=np.int64)) == pytest.approx(1 - sample.chances.mean())
     labels = sample.accuracy((sample.chances > 0.5).astype(np.int64))
     drawn = np.mean((sample.chances > 0.5) == (sample.y_test == 1))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A privacy profile at a few points, from which both of its pictures are drawn; every number is a ceiling."""
+"""Samples of a privacy profile for plots and tables. Every number is an upper bound."""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -15,27 +15,27 @@ POINTS = 16
 _DELTAS = (0.0, *(10.0**-power for power in range(10, 0, -1)))
 _ROUNDING = 1e-15
 _LARGEST = 700.0
-"""Beyond, e^epsilon is no double; the lines of smaller epsilons are bounds too."""
+"""Largest epsilon whose exponential is a double; smaller epsilons give valid bounds too."""
 _SAME = 1e-6
-"""Epsilons with a smaller relative distance are one point."""
+"""Relative distance below which two epsilons are one point."""
 _PARTS = 4
-"""Into which each step between those points is divided, by readings, and once more where the curve is drawn."""
+"""Parts of each interval between points, divided once for readings and once more for drawing."""
 
 
 @dataclass(frozen=True)
-class Curve:
-    """Pairs (epsilon, delta(epsilon)), from epsilon = 0 to where delta is negligible or comes down no further.
+class ProfileSamples:
+    """Pairs (epsilon, delta(epsilon)) from epsilon = 0 to a negligible or constant delta.
 
-    Epsilons increase, and deltas never do.
+    Epsilons increase and deltas never do.
     """
 
     epsilons: tuple[float, ...]
     deltas: tuple[float, ...]
 
     @classmethod
-    def of(cls, profile: "PrivacyProfile | Curve") -> "Curve":
-        """The curve of a profile: at powers of ten of delta, at 16 epsilons, and in between."""
-        if isinstance(profile, Curve):
+    def of(cls, profile: "PrivacyProfile | ProfileSamples") -> "ProfileSamples":
+        """Sample a profile at powers of ten of delta, at 16 epsilons, and in between."""
+        if isinstance(profile, ProfileSamples):
             return profile
         profile = curve_of(profile)
         found = [(profile.epsilon(delta), delta) for delta in _DELTAS]
@@ -47,21 +47,21 @@ class Curve:
         pairs += [(epsilon, profile.delta(epsilon)) for epsilon in map(float, _divided(known))]
         return cls(*zip(*_in_order(pairs), strict=True))
 
-    def drawn(self) -> "Curve":
-        """The curve with more points in between, each an upper bound: delta is convex in e^epsilon (T2)."""
+    def refined(self) -> "ProfileSamples":
+        """Return the samples with more points in between, each an upper bound: delta is convex in e^epsilon (T2)."""
         known, last = np.array(self.epsilons), len(self.epsilons) - 2
         epsilons = _divided(known)
         place = np.minimum(np.searchsorted(known, epsilons, side="right") - 1, last)
         width, left = np.diff(known)[place], known[place]
         share = (np.exp(epsilons - left - width) - np.exp(-width)) / -np.expm1(-width)  # of the chord, in e^epsilon
         deltas = np.array(self.deltas)[place] + np.diff(self.deltas)[place] * np.clip(share, 0.0, 1.0)
-        return Curve(tuple(map(float, epsilons)), tuple(map(float, deltas)))
+        return ProfileSamples(tuple(map(float, epsilons)), tuple(map(float, deltas)))
 
     def true_positive_rates(self, false_positive_rates: Iterable[float]) -> Floats:
-        """Ceilings on the true-positive rates of attackers with these false-positive rates.
+        """Return upper bounds on the true-positive rates of attacks with these false-positive rates.
 
-        Every point gives two lines under the trade-off curve (Dong, Roth & Su 2019, Prop 2.12), so their maximum is a
-        bound for any choice of points; `dperm.privacy.profile.tradeoff_from_delta` searches for the best ones.
+        Every point gives two lines below the trade-off curve (Dong, Roth & Su 2019, Prop 2.12), so their maximum is a
+        bound for any choice of points. `dperm.privacy.profile.tradeoff_from_delta` searches for the best ones.
         """
         x = np.array(list(false_positive_rates), dtype=float)[:, np.newaxis]
         kept = [pair for pair in zip(self.epsilons, self.deltas, strict=True) if pair[0] < _LARGEST]
@@ -73,17 +73,17 @@ class Curve:
 
 
 def _divided(epsilons: Floats) -> Floats:
-    """The epsilons, with points between neighbours."""
+    """Return the epsilons with points between neighbours."""
     steps = np.arange(_PARTS) / _PARTS
     found: Floats = np.append(epsilons[:-1, np.newaxis] + np.diff(epsilons)[:, np.newaxis] * steps, epsilons[-1])
     return found
 
 
 def _in_order(pairs: Iterable[tuple[float, float]]) -> Iterator[tuple[float, float]]:
-    """The pairs with increasing epsilons and deltas that never increase.
+    """Yield the pairs with increasing epsilons and deltas that never increase.
 
-    A delta that holds at an epsilon holds at every larger one, so each epsilon takes the smallest delta up to it. Of
-    epsilons that differ by rounding alone the largest stays.
+    A delta at one epsilon is valid at every larger one, so each epsilon takes the smallest delta up to it. Among
+    epsilons that differ by rounding alone, the largest stays.
     """
     least, found = 1.0, list[tuple[float, float]]()
     for epsilon, delta in sorted(pairs):
