@@ -167,7 +167,7 @@ def test_the_headline_uses_the_account_that_covers_the_people():
         plain = unescape(re.sub(r"<[^>]+>|\\", "", text))
         assert joint in plain and spent in plain and "spent epsilon 0.5 of 6, delta 1e-7 of 1e-6" in plain
     assert "Budget of the account &#x27;census&#x27;" in page(found) and 'id="budget-1"' in page(found)
-    limits = [name for name, _ in key_facts(found.fields) if "when booked" in name]
+    limits = [name for name, _ in key_facts(found.fields) if "when charged" in name]
     assert [re.findall("'(.*)'", name)[0] for name in limits] == ["census", "office", "team"]
     for text in (
         str(found["composition"]),
@@ -203,5 +203,5 @@ def test_several_top_accounts_are_named_and_their_limits_add_up():
 def test_an_old_receipt_without_the_limits_of_its_parents_is_read_and_not_rated():
     found = booked(**account("team", 0.2, "office")).filled(STATED)
     assert found.headline.level == "not rated" and found.headline.missing == (PARENT_LIMITS,)
-    assert "receipt does not contain them" in found["composition"]
+    assert "receipt does not contain it" in found["composition"]
     assert Statement.from_json(found.to_json()) == found

@@ -6,9 +6,9 @@ import pytest
 from package_mutants import Mutant, copy_of_the_package, pytest_on
 
 FIELDS = "tests/report/test_statement_fields.py"
-CHANGES = "tests/report/test_limit_changes.py"
+CHANGES = "tests/report/test_budget_facts.py"
 FORGED = "tests/report/test_contradictions.py"
-PLAIN = "tests/report/test_plain.py"
+PLAIN = "tests/report/test_summary.py"
 PLOTS = "tests/report/test_plots.py"
 HEADLINE = "tests/report/test_headline.py"
 

@@ -45,7 +45,7 @@ def test_a_group_is_the_unit_wherever_it_is_named(adjacency, change, neighbours,
     assert second.startswith("If one group is ") and "all the other groups" in second
     assert "that one group" in third
     facts = dict(key_facts(found.fields))
-    assert facts["Neighbours"].startswith(neighbours)
+    assert facts["Neighbouring data sets"].startswith(neighbours)
     assert facts["Groups of records"] == "500" and "Records" not in facts
     assert found["public_quantities"]["n_groups"] == 500 and "n" not in found["public_quantities"]
     assert found["sampling"]["run"] == "Poisson sampling of groups at rate 0.1"

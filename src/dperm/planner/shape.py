@@ -48,7 +48,7 @@ class Shape:
     feature_norm: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check all numbers."""
+        """Check that all numbers are in range."""
         put = object.__setattr__
         put(self, "n", checks.count("n", self.n, least=2, most=MOST_ROWS))
         put(self, "dim", checks.count("dim", self.dim, most=MOST_COLUMNS))

@@ -34,7 +34,7 @@ LARGEST_EPSILON = 500.0
 
 
 def _silent(share: float) -> None:
-    """Ignore the progress."""
+    """Ignore the progress, by default."""
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def statement(
 def seeded(
     record: Record, audits: "Iterable[Mapping[str, object] | Finding]" = (), fields: Mapping[str, object] | None = None
 ) -> Statement:
-    """Return the statement of a run with a seed: it names the requested guarantee and says that none holds.
+    """Return the statement of a run with a seed, with the requested guarantee and the status NOT PRIVATE.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def seeded(
 
 
 def unprotected(public: Mapping[str, object], fields: Mapping[str, object] | None = None) -> Statement:
-    """Return the statement of a fit without noise, which says that there is no guarantee.
+    """Return the statement of a fit without noise, with the status NOT PRIVATE.
 
     Parameters
     ----------

@@ -65,12 +65,12 @@ def _plain(value: Any) -> Any:
 
 
 def listed(audits: object) -> list[Mapping[str, Any]]:
-    """Return the audits that are mappings; an empty list if there is no list of audits."""
+    """Return the audits in mapping form; an empty list if there is no list of audits."""
     return [audit for audit in audits if isinstance(audit, Mapping)] if isinstance(audits, list | tuple) else []
 
 
 def with_verdict(fields: Mapping[str, object]) -> dict[str, object]:
-    """Return the fields with the status that follows from the audits; a run without a guarantee keeps its status."""
+    """Return the fields with the status implied by the audits; a run without a guarantee keeps its status."""
     if fields["status"] not in names.PROMISING:
         return dict(fields)
     return {**fields, "status": names.REFUTED if is_refuted(fields["audit"]) else names.PRIVATE}
@@ -87,7 +87,7 @@ def refutes(audit: Mapping[str, Any]) -> bool:
 
 
 def refutation(fields: Mapping[str, object]) -> str:
-    """Return the first verdict that refutes the claim; empty if none does."""
+    """Return the first refuting verdict; empty if there is none."""
     if fields["status"] != names.REFUTED:
         return ""
     return next(str(audit.get("result", "")) for audit in listed(fields["audit"]) if refutes(audit))
@@ -121,7 +121,7 @@ def summarize_audits(audits: object, promised: object = None) -> str:
     """
     found = listed(audits)
     if not found:
-        return "none: the guarantee has not been audited" if audits == names.NONE else str(audits)
+        return "none: this release has not been audited" if audits == names.NONE else str(audits)
     count = count_of(len(found), "audit")
     if is_refuted(audits):
         return f"REFUTED by {sum(map(refutes, found))} of {count}"

@@ -31,7 +31,7 @@ Receipt = Mapping[str, Any]
 ANCESTORS = "ancestors"
 NO_COMPOSITION = "one release. Post-processing costs nothing; further releases add up."
 NO_REFUNDS = "Runs that fail after their charge are not refunded."
-OUTSIDE = "Runs that were not charged to it are not included."
+OUTSIDE = "Runs that were not charged to this budget are not included."
 ALONE = "Other releases from the same data are not covered by this guarantee."
 OTHERS = "This release ran with a seed and has no guarantee; the limit applies to the other releases only."
 COVERING = (
@@ -43,8 +43,8 @@ SEVERAL_COVERING = (
     "descendants. For a person with records in the data of several of them, the limits add up."
 )
 UNKNOWN_ANCESTORS = (
-    "The charge also counts against the parent accounts {}, whose limits are the joint guarantee for a person. This "
-    "receipt does not contain them; dperm ledger show prints them."
+    "The charge also counts against the parent {}. The joint guarantee for a person is the limit of the top account. "
+    "This receipt does not contain it; dperm ledger show prints it."
 )
 SELECTION = "Selection among the releases by scores on private data is not covered."
 LATER = "The limit can be raised later; dperm ledger show prints the current one."
@@ -53,7 +53,7 @@ NOT_A_GUARANTEE = "A limit that was changed after releases is a record of the sp
 
 
 def budget_facts(receipt: Receipt, *, seeded: bool = False) -> dict[str, object]:
-    """Return the fields that follow from a receipt.
+    """Return the fields of a statement for a receipt.
 
     Parameters
     ----------
@@ -124,9 +124,9 @@ def weakest_limit(receipts: list[Receipt]) -> tuple[Receipt, Protection] | None:
 
 
 def limit_protection(receipt: Receipt) -> Protection | None:
-    """Return the protection of an account's limit, for all charges that it permits; None without a limit.
+    """Return the protection by an account's limit, for all permitted charges; None without a limit.
 
-    A limit that was lowered after releases counts with its largest value.
+    A limit lowered after releases counts with its largest value.
     """
     limit = receipt.get("promise") or receipt.get("limit")
     return _protection(json.dumps(limit, sort_keys=True)) if isinstance(limit, Mapping) else None
@@ -169,13 +169,13 @@ def format_spending(receipt: Receipt) -> str:
 
 
 def time_of_charge(receipt: Receipt) -> str:
-    """Return the time at which the receipt is valid, such as "when this release was charged (entry 7)"."""
+    """Return the time of validity of the receipt, such as "when this release was charged (entry 7)"."""
     entry = receipt.get("seq")
     return "when this release was charged" if entry is None else f"when this release was charged (entry {entry})"
 
 
 def later_changes(receipt: Receipt) -> str:
-    """Return the warning that the limit may be raised later; empty for a budget in memory, whose limit is fixed."""
+    """Return the warning about later changes of the limit; empty for a budget in memory, which has a fixed limit."""
     return LATER if receipt.get("account") else ""
 
 
@@ -251,7 +251,8 @@ def describe_ancestors(receipt: Receipt) -> list[str]:
 
 def _covering_limits(receipt: Receipt) -> str:
     if has_unknown_ancestors(receipt):
-        return UNKNOWN_ANCESTORS.format(_quoted(receipt.get("parents") or ()))
+        parents = receipt.get("parents") or ()
+        return UNKNOWN_ANCESTORS.format(f"{'account' if len(parents) == 1 else 'accounts'} {_quoted(parents)}")
     if not ancestors_of(receipt):
         return ""
     tops = covering_accounts(receipt)
@@ -330,7 +331,7 @@ def _retries(receipt: Receipt) -> str:
 
 
 def _seeded_runs(receipt: Receipt) -> str:
-    """Return the warning about charged runs with a seed, which no guarantee covers."""
+    """Return the warning about charged runs with a seed, without any guarantee."""
     seeded = receipt.get("seeded") or 0
     if not seeded:
         return ""

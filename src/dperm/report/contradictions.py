@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Contradictions between the fields of a statement that was read from a file."""
+"""Contradictions between the fields of a stored statement."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -76,7 +76,7 @@ def _of_no_promise(fields: Mapping[str, object]) -> Iterator[str]:
 
 
 def _shapes(fields: Mapping[str, object]) -> Iterator[str]:
-    """Yield the fields whose values have a form that dperm does not write."""
+    """Yield the fields with values of an unknown form."""
     right = {
         **{name: isinstance(fields[name], str) and fields[name] != "" for name in _TEXTS},
         **{name: isinstance(fields[name], Mapping) or fields[name] == names.NONE for name in _MAPPINGS},

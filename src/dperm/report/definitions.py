@@ -63,7 +63,7 @@ def several_units(fields: Mapping[str, object]) -> str:
 
 
 def unit_description(record: Record) -> str:
-    """Return the unit of privacy for which the guarantee is proved."""
+    """Return the proved unit of privacy."""
     return f"one {RECORD}" if record.unit == RECORD else ONE_GROUP.format(_records_per_group(record))
 
 

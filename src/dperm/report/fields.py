@@ -143,7 +143,7 @@ class NumberedField:
 
     @property
     def title(self) -> str:
-        """Heading of the entry."""
+        """Heading of the entry on the page."""
         return _TITLES.get(self.keys[0], FIELDS[self.keys[0]])
 
 

@@ -134,7 +134,7 @@ def _utility(utility: MeasuredUtility) -> PageFigure:
 
 
 def _budget(receipt: Mapping[str, Any], place: int, *, named: bool) -> PageFigure:
-    """Return the spending of the charged account, or of an account that covers the people concerned."""
+    """Return the spending of the charged account, or of a covering account."""
     rows = plots.spendings(receipt)
     texts = [(name, format_up(spent), format_up(limit), format_remaining(limit, spent)) for name, spent, limit in rows]
     caption = (

@@ -93,7 +93,7 @@ class Headline:
 
 
 def headline(fields: Mapping[str, object]) -> Headline:
-    """Return the headline that follows from the fields of a statement."""
+    """Return the headline of a statement with these fields."""
     profile, status = fields["profile"], fields["status"]
     if status not in names.PROMISING or not isinstance(profile, Mapping):
         return Headline(NOT_PRIVATE)
@@ -144,7 +144,7 @@ def headline_sentences(fields: Mapping[str, object]) -> Iterator[str]:
 
 
 def _provisional_level(found: Headline) -> str:
-    """Return the level that the guarantee would have with all fields, without a full stop."""
+    """Return the provisional level of the guarantee, without a full stop."""
     levels = "" if found.release is None else f"The release alone would be rated {found.release.level}"
     if found.together is None:
         return levels

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Statement as a self-contained HTML page, which sends no request, runs no script, opens from disk and prints.
+"""Statement as a self-contained HTML page without requests and scripts, for the screen and for printing.
 
 All text from outside is escaped.
 """
@@ -139,7 +139,7 @@ def _covered_html(fields: Mapping[str, object]) -> str:
 
 
 def _gaps_html(fields: Mapping[str, object]) -> str:
-    """Return links to the fields that the curator has to fill; empty without gaps."""
+    """Return links to the gaps of the curator; empty without gaps."""
     gaps = gaps_of(fields)
     if not gaps:
         return ""

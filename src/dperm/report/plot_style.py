@@ -38,7 +38,7 @@ def new_axes(width: float, height: float) -> "Axes":
 
 
 def missing_matplotlib() -> ParameterError:
-    """Return the error for a missing matplotlib, with the command that installs it."""
+    """Return the error for a missing matplotlib, with the command for its installation."""
     return ParameterError("Plots need matplotlib, which is not installed.", remedy=f"Install it: {INSTALL}.")
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about the run: what was released, how it was protected, and what the guarantee does not cover."""
+"""Facts about the run: the release, its protection and the limitations of the guarantee."""
 
 from collections.abc import Iterator, Mapping
 
@@ -131,7 +131,7 @@ _SECURITY = {"exact": EXACT, "fast": FAST}
 
 
 def run_facts(record: Record) -> dict[str, object]:
-    """Return the fields of a statement that follow from the record of a run."""
+    """Return the fields of a statement for the record of a run."""
     return {
         "contribution_bound": contribution(record),
         **_release_facts(record),
@@ -154,7 +154,7 @@ def is_training(record: Record) -> bool:
 
 
 def _release_facts(record: Record) -> dict[str, object]:
-    """Return the facts that depend on the kind of run: training, fit or any other release."""
+    """Return the facts for the kind of run: training, fit or any other release."""
     if is_training(record):
         return _training_facts(record)
     return _fit_facts(record) if "estimator" in record.public else _other_facts(record)
@@ -194,7 +194,7 @@ def _training_facts(record: Record) -> dict[str, object]:
 
 
 def _public_name(record: Record, key: str) -> str:
-    """Return the key under which a public number is shown; numbers that count groups have names of their own."""
+    """Return the displayed key of a public number; numbers of groups have separate names."""
     return _GROUP_NAMES.get(key, key) if record.unit == GROUP else key
 
 
@@ -242,7 +242,7 @@ def _clipping_effects(record: Record) -> tuple[str, ...]:
 
 
 def _sampling(record: Record) -> dict[str, str]:
-    """Return the sampling that the event accounts for and that the run used."""
+    """Return the accounted sampling and the sampling of the run, which are the same."""
     scheme = ", ".join(dict.fromkeys(_schemes(record.event)))
     if not scheme:
         return {"assumed": NO_SAMPLING, "run": NO_SAMPLING}

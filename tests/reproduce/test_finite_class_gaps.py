@@ -5,8 +5,8 @@
 import numpy as np
 import pytest
 
-from dperm.reproduce import gaps
-from dperm.reproduce.gaps import Simulation, mechanism_wrong, minimizer_wrong
+from dperm.reproduce.lessons import finite_class as gaps
+from dperm.reproduce.lessons.finite_class import Simulation, mechanism_wrong, minimizer_wrong
 
 MORE = np.array([[3.0, 1.0, 5.0], [0.0, 0.0, 2.0], [-1.0, 4.0, 0.0]])
 

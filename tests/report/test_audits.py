@@ -86,7 +86,7 @@ def test_the_schema_knows_the_refutation(release):
 @pytest.mark.parametrize(
     ("audits", "words"),
     [
-        ([], "none: the guarantee has not been audited"),
+        ([], "none: this release has not been audited"),
         ([finding(0.5)], "1 audit, no violation found: epsilon >= 0.5 at 95 % confidence, claimed 1 (no leak: 0)"),
         ([finding(0.5), finding(0.98765)], "found: epsilon >= 0.9876 at 95 % confidence, claimed 1 (no leak: 0)"),
         ([finding(0.5), finding(2.0)], "REFUTED by 1 of 2 audits"),
