@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Trials with fewer rows and a larger epsilon, against the trials that they stand for (`dperm.planner.sizes`)."""
+"""Trials with fewer rows and a larger epsilon, against the trials that they stand for (`dperm.planner.trials`)."""
 
 import statistics
 from dataclasses import dataclass, replace
@@ -9,10 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from dperm.planner import Shape
-from dperm.planner.models import accuracy
-from dperm.planner.plain import signal_of
-from dperm.planner.rows import draw
-from dperm.planner.sizes import Goal, scaled_goal
+from dperm.planner.expectation import accuracy
+from dperm.planner.simulated_data import draw, signal_of
+from dperm.planner.trials import Goal, scaled_goal
 from dperm.privacy import ApproxDP, PureDP
 
 RUNS = 5

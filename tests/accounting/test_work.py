@@ -20,7 +20,7 @@ from dperm.accounting.lattice import spectrum
 from dperm.errors import DpermWarning
 from dperm.privacy import ApproxDP, explain
 from dperm.privacy.profile import tradeoff_from_delta
-from dperm.report.curve import Curve
+from dperm.report.profile_samples import ProfileSamples
 from dperm.sklearn import PrivateLinearRegression
 
 SLOW = (
@@ -90,7 +90,7 @@ def test_a_statements_curve_takes_few_contours(work: Work) -> None:
     """With the explanation of the same profile: 147 solved deltas in 0.8.0."""
     profile = account(Poisson(Gaussian(1.0), 0.01) * 1000, "add_remove")
     explain(profile)
-    Curve.of(profile)
+    ProfileSamples.of(profile)
     assert work.contours + work.lattices <= 20
 
 

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dperm.report.fields import STATED_BY_THE_USER
-from dperm.report.tiers import HINTS
+from dperm.report.fields import HINTS, STATED_BY_THE_USER
 from dperm.sklearn.files import load_stored
 
 

@@ -13,7 +13,7 @@ import pytest
 from dperm.cli import reproduce
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce import LESSONS
-from dperm.reproduce.lesson import Check, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Check, Lesson, LessonTable, Outcome
 
 ENTRY = "from dperm.cli import main; main()"
 EXAMPLES = re.findall(r"^  dperm (.*)$", reproduce.HELP, re.MULTILINE)
@@ -25,7 +25,7 @@ def made_up(name, holds=True, source="Musco"):
 
     def run(effort):
         effort.progress(0.5)
-        table = Table(("seed", "quick", "value"), ((effort.seed, str(effort.quick), 1 / 3),))
+        table = LessonTable(("seed", "quick", "value"), ((effort.seed, str(effort.quick), 1 / 3),))
         picture = Picture("A picture", "x", "y", (Curve("a", (1.0, 2.0), (3.0, 4.0)),))
         return Outcome({"n": 7}, table, picture, (Check("it falls", holds),), "So it is.")
 

@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from dperm.errors import ConversionError, ParameterError
-from dperm.planner import Expected, Shape, Trials, expected_accuracy, made_up
-from dperm.planner.expectation import _interval
-from dperm.planner.models import accuracy, estimator, noise_of, plan_of
-from dperm.planner.sizes import is_rough, repeats_for, require_trials, scaled_goal, simulated_rows
+from dperm.planner import ExpectedAccuracy, Shape, Trials, expected_accuracy, simulated_table
+from dperm.planner.expectation import _interval, accuracy, estimator, noise_of, plan_of
+from dperm.planner.trials import is_rough, repeats_for, require_trials, scaled_goal, simulated_rows
 from dperm.privacy import ApproxDP, PureDP
 from dperm.privacy.gaussian_profile import mu_for
 
@@ -59,7 +58,7 @@ def test_what_is_expected_is_plain_data() -> None:
     assert data["loss"] == pytest.approx(found.without_privacy - found.mean)
     assert data["simulated_at"] == 1500
     assert data["used"] == "objective"
-    assert isinstance(found, Expected)
+    assert isinstance(found, ExpectedAccuracy)
 
 
 def test_multiplying_the_public_norm_changes_no_expected_accuracy() -> None:
@@ -127,7 +126,9 @@ def test_tables_with_few_rows_for_each_column_are_said_to_be_rough() -> None:
 @pytest.mark.parametrize("asked", [goal(0.2), PureDP(0.4, "replace_one")])
 def test_fewer_rows_with_a_larger_epsilon_stand_for_all_of_them(asked: ApproxDP | PureDP) -> None:
     def mean(shape: Shape, aim: ApproxDP | PureDP) -> float:
-        return float(np.mean([accuracy(made_up(shape, s), shape, aim, method="auto", seed=s) for s in range(8)]))
+        return float(
+            np.mean([accuracy(simulated_table(shape, s), shape, aim, method="auto", seed=s) for s in range(8)])
+        )
 
     direct = mean(Shape(20_000, 10, balance=0.3), asked)
     scaled = mean(Shape(5_000, 10, balance=0.3), scaled_goal(asked, 4.0))

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from dperm.errors import ParameterError
-from dperm.planner import Expected, MethodOutlook, Outlook, Shape, Trials, outlook
+from dperm.planner import ExpectedAccuracy, MethodOutlook, Outlook, Shape, Trials, outlook
 from dperm.privacy import ApproxDP, PureDP
 from dperm.theory import compare_methods
 
@@ -50,15 +50,40 @@ def test_the_sentences_say_what_was_found_and_what_it_rests_on(found: Outlook) -
     assert f"{expected.mean:.3f}" in said
     assert "one-sided" in said
     assert "made-up" in said
-    assert "Give a baseline" in said
-    assert "not about the defaults" in said
+    assert "Give baseline" in said
+    assert "not to the defaults" in said
+
+
+def test_facts_have_codes_values_and_references_to_arguments(found: Outlook) -> None:
+    facts = {fact.code: fact for fact in found.facts}
+    assert tuple(map(str, found.facts)) == found.sentences
+    assert (
+        list(facts)
+        == [
+            "outlook.expected",
+            "outlook.costs",
+            "outlook.assumed_signal",
+            "outlook.proved_bound",
+            "outlook.one_sided",
+            "outlook.made_up",
+        ]
+        or "outlook.better_method" in facts
+    )
+    expected = found.row("auto").expected
+    assert expected is not None
+    values = facts["outlook.expected"].values
+    assert (values["accuracy"], values["method"], values["used"]) == (expected.mean, "auto", "objective")
+    options = [fact.describe(lambda name, value: f"--{name} {value or ''}".strip()) for fact in found.facts]
+    assert 'with --method "auto" (objective perturbation)' in options[0]
+    assert "Give --baseline if" in " ".join(options)
+    json.dumps([fact.as_dict() for fact in found.facts], allow_nan=False)
 
 
 def test_a_declared_baseline_is_repeated() -> None:
     found = outlook(Shape(400, 3, baseline=0.8), GOAL, methods=("auto",), trials=Trials.quick())
     said = " ".join(found.sentences)
     assert "declared baseline of 0.8" in said
-    assert "Give a baseline" not in said
+    assert "Give baseline" not in said
 
 
 def test_an_outlook_is_plain_data(found: Outlook) -> None:
@@ -88,7 +113,7 @@ def test_methods_that_do_not_apply_say_why() -> None:
 
 def test_a_bound_that_says_nothing_is_said_to_say_nothing() -> None:
     found = outlook(Shape(20, 50), ApproxDP(0.01, 1e-6, "replace_one"), simulate=False)
-    assert "say nothing" in " ".join(found.sentences)
+    assert "vacuous" in " ".join(found.sentences)
 
 
 def test_noise_that_drowns_the_rows_is_said_to_be_no_better_than_guessing() -> None:
@@ -99,9 +124,9 @@ def test_noise_that_drowns_the_rows_is_said_to_be_no_better_than_guessing() -> N
 def test_trials_on_fewer_rows_are_said_to_be_such(found: Outlook) -> None:
     row = found.row("auto")
     assert row.expected is not None
-    assert "Tried on" not in found.sentences[0]
+    assert "The trials used" not in found.sentences[0]
     large = replace(found, shape=replace(SHAPE, n=10**8), rows=(row,))
-    assert "Tried on 1,500 rows" in large.sentences[0]
+    assert "The trials used 1,500 rows" in large.sentences[0]
     rough = replace(large, rows=(replace(row, expected=replace(row.expected, rough=True)),))
     assert "too low" in rough.sentences[0]
 
@@ -109,7 +134,7 @@ def test_trials_on_fewer_rows_are_said_to_be_such(found: Outlook) -> None:
 def tried(method: str, accuracy: float, half: float, plain: float = 0.8) -> MethodOutlook:
     ends = {"mean": accuracy, "low": accuracy - half, "high": accuracy + half, "spread": 0.01}
     facts = {"without_privacy": plain, "majority": 0.5, "repeats": 4, "simulated_at": 1500, "seed": 0}
-    return MethodOutlook(method, "output", expected=Expected(method, "output", **ends, **facts))  # type: ignore[arg-type]
+    return MethodOutlook(method, "output", expected=ExpectedAccuracy(method, "output", **ends, **facts))  # type: ignore[arg-type]
 
 
 def test_methods_are_ranked_by_what_privacy_costs_them_on_their_own_tables(found: Outlook) -> None:
@@ -119,7 +144,7 @@ def test_methods_are_ranked_by_what_privacy_costs_them_on_their_own_tables(found
     assert 'method="sgd" is expected to be better by about 0.09' in said
     rows = (tried("auto", 0.7, 0.05), tried("output", 0.7, 0.05), tried("sgd", 0.71, 0.05))
     said = " ".join(replace(found, rows=rows).sentences)
-    assert "do not tell them apart" in said
+    assert "cannot tell them apart" in said
     assert "expected to be better" not in said
 
 

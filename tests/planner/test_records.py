@@ -27,6 +27,7 @@ def test_the_bound_is_reached_with_the_proved_number_of_rows_and_not_with_one_le
     assert best_method(problem, found.n - 1, **public).bound > 0.05  # type: ignore[arg-type]
     assert f"{found.n:,} rows suffice" in found.sentence
     assert "one-sided" in found.sentence
+    assert (found.fact.code, found.fact.values["n"], str(found.fact)) == ("records.proved", found.n, found.sentence)
     assert json.loads(json.dumps(found.as_dict(), allow_nan=False))["n"] == found.n
 
 
@@ -76,6 +77,8 @@ def test_a_loss_that_small_tables_have_without_noise_cannot_be_told() -> None:
     assert found.floor.loss > found.loss
     assert found.cannot_tell
     assert "Trials cannot tell" in found.sentence
+    assert found.fact.code == "records.cannot_tell"
+    assert "(--target_excess)" in found.fact.describe(lambda name, value: f"--{name}")
     assert "More than" not in found.sentence
     assert found.as_dict()["cannot_tell"] is True
 
@@ -85,6 +88,7 @@ def test_noise_that_drowns_any_number_of_rows_is_told() -> None:
     assert found.n is None
     assert not found.cannot_tell
     assert "More than 1,000,000,000 rows" in found.sentence
+    assert found.fact.code == "records.by_trial"
 
 
 def test_an_excess_that_coefficients_of_zero_have_is_refused() -> None:
@@ -145,3 +149,11 @@ def test_curves_of_a_method_without_the_guarantee_are_refused() -> None:
         curves(Shape(300, 2), PureDP(1.0, "replace_one"), method="sgd", trials=FEW)
     with pytest.raises(ParameterError, match=r"^counts must"):
         curves(Shape(300, 2), GOAL, trials=FEW, counts=())
+
+
+def test_old_names_still_work_with_a_warning() -> None:
+    import dperm.planner
+
+    for old, new in {"Point": "AccuracyPoint", "Expected": "ExpectedAccuracy", "made_up": "simulated_table"}.items():
+        with pytest.warns(DeprecationWarning, match=f"use dperm.planner.{new}"):
+            assert getattr(dperm.planner, old) is getattr(dperm.planner, new)

@@ -10,8 +10,15 @@ import pytest
 from dperm import GDP, ParameterError, PureDP
 from dperm.audit import Finding, LowerBound
 from dperm.audit.membership import Roc
-from dperm.report.audit_dots import Dot, plot_dots
-from dperm.report.audit_plots import MOST_CURVES, NAME_HEIGHT, _apart, plot_claimed_against_measured, plot_roc
+from dperm.report.audit_plots import (
+    MOST_CURVES,
+    NAME_HEIGHT,
+    AuditDot,
+    _apart,
+    plot_claimed_against_measured,
+    plot_dots,
+    plot_roc,
+)
 
 pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 
@@ -38,7 +45,7 @@ def test_curves_have_both_axes_logarithmic_and_markers_at_the_rates_that_are_rep
         assert true == (given.members >= lowest_threshold(given, false)).mean()
     markers = next(line for line in ax.lines if line.get_marker() == "o")
     assert markers.get_xydata().tolist() == [[rate, given.tpr_at(rate)] for rate in (0.01, 0.1)]
-    diagonal = labelled(ax, "guessing blindly (AUC 0.5)").get_xydata()
+    diagonal = labelled(ax, "random guessing (AUC 0.5)").get_xydata()
     assert diagonal.tolist() == [[0.001, 0.001], [1, 1]]
 
 
@@ -49,7 +56,7 @@ def lowest_threshold(given: Roc, rate: float) -> float:
 def test_the_ceiling_of_a_guarantee_is_drawn():
     claim = GDP(0.5, "add_remove")
     ax = plot_roc(roc(), guarantee=claim)
-    drawn = labelled(ax, "ceiling of mu = 0.5 (add_remove)").get_xydata()
+    drawn = labelled(ax, "upper bound by mu = 0.5 (add_remove)").get_xydata()
     exact = np.array([1 - claim.profile().tradeoff(x) for x in drawn[:, 0]])
     assert (drawn[:, 1] >= exact - 1e-9).all() and drawn[:, 1] == pytest.approx(exact, rel=0.1)
 
@@ -60,7 +67,9 @@ def test_notes_stand_in_the_picture():
 
 
 def test_dots_have_a_line_each_with_claim_and_measurement():
-    ax = plot_dots([Dot("a $ b $", 1.0, 2.0, True), Dot("b", 4.0, 0.0, False), Dot("c", 1.0, float("inf"), True)])
+    ax = plot_dots(
+        [AuditDot("a $ b $", 1.0, 2.0, True), AuditDot("b", 4.0, 0.0, False), AuditDot("c", 1.0, float("inf"), True)]
+    )
     assert [label.get_text() for label in ax.get_yticklabels()] == ["a $ b $", "b", "c"]
     low, high = ax.get_xlim()
     crosses = [line.get_xydata().tolist() for line in ax.lines if line.get_marker() == "X"]
@@ -68,7 +77,7 @@ def test_dots_have_a_line_each_with_claim_and_measurement():
     assert next(line for line in ax.lines if line.get_marker() == "o").get_xydata().tolist() == [[low, 1]]
     claims = [line.get_xydata().tolist()[0] for line in ax.lines if line.get_marker() == "|"]
     assert claims == [[1.0, 0], [4.0, 1], [1.0, 2]]
-    with pytest.raises(ParameterError, match="dots must hold at least one"):
+    with pytest.raises(ParameterError, match="dots must have at least one"):
         plot_dots([])
 
 
@@ -119,7 +128,7 @@ def test_what_cannot_be_drawn_is_refused(monkeypatch):
     with pytest.raises(ParameterError, match="from 1 to 6 curves, got 7"):
         plot_roc(dict.fromkeys(range(MOST_CURVES + 1), roc()))
     for findings in ([], [finding("a", 0.0, 1.0)]):
-        with pytest.raises(ParameterError, match="findings must hold at least one"):
+        with pytest.raises(ParameterError, match="findings must have at least one"):
             plot_claimed_against_measured(findings)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(ParameterError, match=r'pip install "dperm\[plots\]"'):

@@ -36,7 +36,7 @@ def refused(text: str, words: str) -> None:
 def test_a_run_that_is_not_private_does_not_become_private_by_a_word(kind):
     refused(forged(kinds()[kind], status=fields.PRIVATE), "PRIVATE, but")
     promise = {name: fitted().statement_[name] for name in (*NO_PROMISE, "goal", "adjacency")}
-    refused(forged(kinds()[kind], status=fields.PRIVATE, **promise), "NOT PRIVATE|says nothing")
+    refused(forged(kinds()[kind], status=fields.PRIVATE, **promise), "NOT PRIVATE|is empty")
 
 
 @pytest.mark.parametrize("status", ["private", "PRIVATE", "NOT PRIVATE: or is it?", "", None, 1], ids=str)
@@ -118,7 +118,7 @@ def test_where_all_that_was_charged_is_seeded_this_release_is_too():
 @pytest.mark.parametrize("private", [1, 0, "true", None, False], ids=str)
 def test_whether_it_is_private_is_true_or_false(private):
     data = json.loads(fitted().statement_.to_json())
-    refused(json.dumps({**data, "private": private}), "not true of it")
+    refused(json.dumps({**data, "private": private}), "do not follow from its fields")
 
 
 def test_keys_are_all_there_once_and_no_others():
@@ -158,7 +158,7 @@ def test_statements_of_a_budget_in_memory_are_read_back(seed):
 
 @KINDS
 def test_whatever_is_read_can_be_shown_and_is_written_as_it_was_read(kind, monkeypatch):
-    monkeypatch.setattr("dperm.report.web.figures.can_draw", lambda: False)
+    monkeypatch.setattr("dperm.report.figures.can_draw", lambda: False)
     plain, generator = kinds()[kind].to_dict(), random.Random(kind)
     read = 0
     for name in [name for name in plain for _ in range(4)]:

@@ -15,10 +15,10 @@ from dperm.errors import EventFormatError
 from dperm.mechanisms import GaussianMechanism
 from dperm.privacy.protection import MODERATE_SUCCESS, STRONG_SUCCESS, Protection, protection
 from dperm.report import Statement, page, statement
+from dperm.report.budget_facts import joint_guarantee
 from dperm.report.fields import REQUIRED
 from dperm.report.headline import PARENT_LIMITS, SEVERAL_ACCOUNTS, TITLES
-from dperm.report.key_facts import key_facts
-from dperm.report.ledger_facts import together
+from dperm.report.summary import key_facts
 
 ADD = "add_remove"
 
@@ -182,7 +182,7 @@ def test_the_headline_uses_the_account_that_covers_the_people():
     found = booked(**own, ancestors=above).filled(STATED)
     assert found.headline.level == "weak" and found.headline.release.level == "strong"
     covering = (
-        "With everything charged to the account 'census', limit (epsilon, delta)-DP with epsilon = 6, delta = 1e-6"
+        "With everything charged to the account 'census' (limit: (epsilon, delta)-DP with epsilon = 6, delta = 1e-6"
     )
     assert covering in banner(found) and "right at most 99.8 % of the time; guessing alone: 50 %" in banner(found)
     joint = (
@@ -192,13 +192,17 @@ def test_the_headline_uses_the_account_that_covers_the_people():
     for text in (page(found), found.to_markdown(), str(found["composition"])):
         plain = unescape(re.sub(r"<[^>]+>|\\", "", text))
         assert joint in plain and spent in plain and "spent epsilon 0.5 of 6, delta 1e-7 of 1e-6" in plain
-    assert "The budget of the account &#x27;census&#x27;" in page(found) and 'id="budget-1"' in page(found)
-    limits = [name for name, _ in key_facts(found.fields) if "when booked" in name]
+    assert "Budget of the account &#x27;census&#x27;" in page(found) and 'id="budget-1"' in page(found)
+    limits = [name for name, _ in key_facts(found.fields) if "when charged" in name]
     assert [re.findall("'(.*)'", name)[0] for name in limits] == ["census", "office", "team"]
-    for text in (str(found["composition"]), found["tuning"]["known"], " ".join(together(own | {"ancestors": above}))):
+    for text in (
+        str(found["composition"]),
+        found["tuning"]["known"],
+        " ".join(joint_guarantee(own | {"ancestors": above})),
+    ):
         assert text.startswith(joint) and text.index("'census'") < text.index("'team'")
-    assert page(found).index("The budget of the account &#x27;census") < page(found).index(
-        "The budget of the account &#x27;team"
+    assert page(found).index("Budget of the account &#x27;census") < page(found).index(
+        "Budget of the account &#x27;team"
     )
     assert Statement.from_json(found.to_json()) == found
     assert booked(**account("alone", 0.2)).filled(STATED).headline.level == "strong"
@@ -209,7 +213,7 @@ def test_an_ancestor_without_a_limit_or_a_spending_is_refused(wrong):
     found = booked(**account("team", 0.2, "office"), ancestors=[account("office", 1.0)])
     data = json.loads(found.to_json())
     data["fields"]["ledger_entry"]["ancestors"][0].update(wrong)
-    with pytest.raises(EventFormatError, match="ledger_entry is none that dperm writes"):
+    with pytest.raises(EventFormatError, match="ledger_entry has an unknown form"):
         Statement.from_json(json.dumps(data))
     data["fields"]["ledger_entry"]["ancestors"] = "none"
     with pytest.raises(EventFormatError, match="ledger_entry"):
@@ -225,5 +229,5 @@ def test_several_top_accounts_are_named_and_their_limits_add_up():
 def test_an_old_receipt_without_the_limits_of_its_parents_is_read_and_not_rated():
     found = booked(**account("team", 0.2, "office")).filled(STATED)
     assert found.headline.level == "not rated" and found.headline.missing == (PARENT_LIMITS,)
-    assert "does not have their limits" in found["composition"]
+    assert "receipt does not contain it" in found["composition"]
     assert Statement.from_json(found.to_json()) == found

@@ -17,8 +17,8 @@ from dperm.errors import NotPrivateWarning
 from dperm.mechanisms import GaussianMechanism, LaplaceMechanism
 from dperm.noise import NotPrivateBits
 from dperm.report import Statement, fields, page, statement, write_statement
-from dperm.report.plain import NO_PROMISE
-from dperm.report.tiers import ITEMS
+from dperm.report.fields import ITEMS
+from dperm.report.summary import NO_GUARANTEE
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 KINDS = pytest.mark.parametrize("kind", kinds())
@@ -93,8 +93,8 @@ def test_ids_are_unique_and_links_lead_somewhere():
 def test_plain_words_come_first_and_mathematics_and_json_are_folded():
     found = kinds()["with gaps"]
     text = page(found, profile())
-    marks = ['class="status', "What is promised", "What is not covered", "Key facts", "In pictures", "All fields"]
-    places = [text.index(f">{mark}" if mark[0].isupper() else mark) for mark in [*marks, "The mathematics"]]
+    marks = ['class="status', "Guarantee", "Not covered", "Key facts", "Plots", "All fields"]
+    places = [text.index(f">{mark}" if mark[0].isupper() else mark) for mark in [*marks, "Definitions and theorems"]]
     assert places[:3] == sorted(places[:3]) and places[3:] == sorted(places[3:])
     assert all(re.sub(r"'", "&#x27;", sentence) in text for sentence in found["meaning"])
     folded = text[text.index("Machine-readable") :]
@@ -118,7 +118,7 @@ def test_what_is_not_private_shouts(kind):
     text = page(found, profile())
     seen = Seen(text)
     assert "<title>NOT PRIVATE" in text and '<body class="not-private">' in text
-    assert '<p class="word">NOT PRIVATE</p>' in text and NO_PROMISE in text
+    assert '<p class="word">NOT PRIVATE</p>' in text and NO_GUARANTEE in text
     assert 'class="status bad"' in text and "What is covered</h2>" not in text
     assert 'id="profile"' not in text and 'id="trade-off"' not in text
     assert "none: NOT PRIVATE" in seen.words
@@ -133,7 +133,7 @@ def test_jargon_is_behind_folds():
 
 def test_numbers_are_not_broken_and_points_have_names():
     text = page(kinds()["booked and filled"], profile())
-    assert '<span class="whole">delta = 1e-5</span>' in text.partition("In pictures")[0]
+    assert '<span class="whole">delta = 1e-5</span>' in text.partition("Plots")[0]
     assert '<th scope="col">accuracy</th>' in text[text.index('id="field-30"') :]
 
 
@@ -229,7 +229,7 @@ def test_other_files_and_other_objects_are_refused_and_nothing_is_written(tmp_pa
 def test_a_file_that_is_there_is_left_as_it_is_unless_told_otherwise(tmp_path):
     path = tmp_path / "s.md"
     path.write_text("old", encoding="utf-8")
-    with pytest.raises(ParameterError, match=r"'s\.md' exists and is left as it is\. .* overwrite=True"):
+    with pytest.raises(ParameterError, match=r"'s\.md' exists and was not changed\. .* overwrite=True"):
         write_statement(path, fitted().statement_)
     assert path.read_text(encoding="utf-8") == "old"
     write_statement(path, fitted().statement_, overwrite=True)

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 from dperm import ParameterError
-from dperm.report.palette import LINE, SECOND
 from dperm.report.pictures import Curve, Picture, draw
+from dperm.report.plot_style import LINE, SECOND
 
 X = (1.0, 10.0, 100.0)
 KINDS = ("measured", "proved", "published", "wrong")
@@ -27,7 +27,7 @@ def look(line):
 
 @pytest.mark.parametrize(("x", "y", "low", "high"), [((1,), (1, 2), (), ()), ((1, 2), (1, 2), (1,), (1, 2))])
 def test_a_curve_has_as_many_numbers_on_each_axis(x, y, low, high):
-    with pytest.raises(ParameterError, match="'a' must have as many x as y"):
+    with pytest.raises(ParameterError, match="'a' must have equally many x, y"):
         Curve("a", x, y, low=low, high=high)
 
 

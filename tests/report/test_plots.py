@@ -14,12 +14,13 @@ from statements import POINTS, RECEIPT, STATED, booked, fitted, profile
 
 from dperm import GDP, ApproxDP, Gaussian, ParameterError, Poisson, PureDP, account
 from dperm.accounting.curve import WIDTH
+from dperm.presentation.numbers import format_down, format_number, format_remaining, format_up
 from dperm.report import page, plots
-from dperm.report.curve import POINTS as CURVE_POINTS
-from dperm.report.curve import Curve
-from dperm.report.measured import Measured, measured, with_names
-from dperm.report.numbers import NO_LIMIT, as_text, left, percent, rounded_down, rounded_up
-from dperm.report.svg import svg
+from dperm.report.figures import svg
+from dperm.report.headline import NO_LIMIT, format_rate
+from dperm.report.profile_samples import POINTS as CURVE_POINTS
+from dperm.report.profile_samples import ProfileSamples
+from dperm.report.utility import MeasuredUtility, measured_utility, with_measure_names
 from dperm.sklearn import PrivateLogisticRegression
 
 BARELY_MORE = 1.00000049
@@ -45,27 +46,27 @@ def ax():
 def test_the_curve_of_an_attacker_is_a_ceiling_and_close_to_the_exact_one(name):
     rates = {"sampled": RATES[2:5], "enormous": RATES[1:]}.get(name, RATES)  # exact values of the first take a while
     exact = np.array([1 - PROFILES[name].tradeoff(rate) for rate in rates])
-    found = Curve.of(PROFILES[name]).true_positive_rates(rates)
+    found = ProfileSamples.of(PROFILES[name]).true_positive_rates(rates)
     assert (found >= exact - 1e-9).all()
     assert found == pytest.approx(exact, abs=0.01)
 
 
 @EACH
 def test_a_curve_is_that_of_its_profile(name):
-    curve = Curve.of(PROFILES[name])
+    curve = ProfileSamples.of(PROFILES[name])
     exact = np.array([PROFILES[name].delta(epsilon) for epsilon in curve.epsilons])
     assert curve.epsilons[0] == 0.0 and (np.diff(curve.epsilons) > 0).all() and (np.diff(curve.deltas) <= 0).all()
     assert len(curve.epsilons) >= CURVE_POINTS
     assert (np.array(curve.deltas) >= exact * (1 - 1e-9) - 1e-14).all()
     assert curve.deltas == pytest.approx(exact, rel=WIDTH, abs=1e-12)  # the width that a curve promises
-    assert Curve.of(curve) is curve
+    assert ProfileSamples.of(curve) is curve
 
 
 @EACH
 def test_curves_are_drawn_on_the_axes_that_are_given(ax, name):
     assert plots.privacy_profile(PROFILES[name], ax, promise=(0.5, 1e-6)) is ax
     drawn = ax.lines[0].get_xydata()
-    curve = Curve.of(PROFILES[name])
+    curve = ProfileSamples.of(PROFILES[name])
     points = {(x, y) for x, y in zip(curve.epsilons, curve.deltas, strict=True) if y >= plots.LOWEST_DELTA}
     assert points <= set(map(tuple, drawn.tolist()))
     assert (np.diff(drawn[:, 0]) > 0).all() and (np.diff(drawn[:, 1]) <= 0).all()
@@ -74,7 +75,7 @@ def test_curves_are_drawn_on_the_axes_that_are_given(ax, name):
 
 @EACH
 def test_the_drawn_curve_is_an_upper_bound_between_its_points_too(name):
-    drawn = Curve.of(PROFILES[name]).drawn()
+    drawn = ProfileSamples.of(PROFILES[name]).refined()
     low = np.array([PROFILES[name].delta_bracket(epsilon)[0] for epsilon in drawn.epsilons[::3]])
     assert (np.array(drawn.deltas[::3]) >= low * (1 - 1e-9) - 1e-14).all()
 
@@ -82,7 +83,7 @@ def test_the_drawn_curve_is_an_upper_bound_between_its_points_too(name):
 def test_the_curve_of_pure_noise_does_not_double_back():
     """A fit with pure noise: its deltas come down to 0 within the last digits of epsilon."""
     model = PrivateLogisticRegression(epsilon=50.0, feature_norm=1.0, classes=(0, 1)).fit(np.eye(2), [0, 1])
-    curve = Curve.of(model.profile_)
+    curve = ProfileSamples.of(model.profile_)
     assert (np.diff(curve.epsilons) > 0).all() and (np.diff(curve.deltas) <= 0).all()
     table = page(model.statement_, model.profile_).partition('id="profile"')[2].partition("</table>")[0]
     shown = [float(cell) for cell in re.findall(r"<t[hd][^>]*>([0-9.e-]+)</t[hd]>", table)]
@@ -112,14 +113,14 @@ def test_what_was_measured_is_drawn_in_order_with_its_intervals(ax):
 
 
 def test_levels_and_the_measure_come_from_the_field(ax):
-    plots.accuracy_against_epsilon(measured({**STATED["utility"], "measure": "R2"}), ax)
+    plots.accuracy_against_epsilon(measured_utility({**STATED["utility"], "measure": "R2"}), ax)
     assert ax.get_ylabel() == "R2"
     assert {text.get_text() for text in ax.get_legend().get_texts()} == {"without privacy", "by guessing"}
     assert {line.get_ydata()[0] for line in ax.lines} >= {0.866, 0.52}
 
 
 def test_pairs_are_points_too():
-    found = Measured.of([(1.0, 0.8), (0.5, 0.7)])
+    found = MeasuredUtility.of([(1.0, 0.8), (0.5, 0.7)])
     assert [(point.epsilon, point.low, point.high) for point in found.points] == [(0.5, 0.7, 0.7), (1.0, 0.8, 0.8)]
 
 
@@ -130,15 +131,15 @@ def test_pairs_are_points_too():
 )
 def test_what_is_no_point_is_refused_and_is_no_picture(points):
     with pytest.raises(ParameterError, match="points must be a list of pairs"):
-        Measured.of(points)
-    assert measured({"points": points}) is None
+        MeasuredUtility.of(points)
+    assert measured_utility({"points": points}) is None
 
 
 @pytest.mark.parametrize(
     "utility", ["accuracy 0.8", [1, 2], {}, {"points": [[1.0, 0.8]], "without_privacy": "x"}], ids=str
 )
 def test_other_words_about_usefulness_are_no_picture(utility):
-    assert measured(utility) is None
+    assert measured_utility(utility) is None
 
 
 def test_the_budget_has_a_bar_for_what_is_spent_and_says_what_is_left(ax):
@@ -156,12 +157,17 @@ def test_limits_and_what_is_spent_are_rounded_up_and_what_is_left_down(ax):
     plots.budget(receipt, ax)
     assert [text.get_text() for text in ax.texts] == ["epsilon: 0.3001 of 1.001 spent, 0.7 left"]
     shown = page(booked(**receipt))
-    assert "<td>0.300001</td><td>1.00001</td><td>0.7</td>" in shown and "limit when booked</th>" in shown
+    assert "<td>0.300001</td><td>1.00001</td><td>0.7</td>" in shown and "limit when charged</th>" in shown
 
 
 def test_what_is_left_is_never_too_much():
-    assert [left(0.3, 0.1), left(1.0, 1.0), left(1e-5, 4e-6), left(math.inf, 1.0)] == ["0.2", "0", "6e-6", "infinite"]
-    assert left(1.0000001, 0.0) == "1" and left(3.0, 1.2345678901234567, 4) == "1.765"
+    assert [
+        format_remaining(0.3, 0.1),
+        format_remaining(1.0, 1.0),
+        format_remaining(1e-5, 4e-6),
+        format_remaining(math.inf, 1.0),
+    ] == ["0.2", "0", "6e-6", "infinite"]
+    assert format_remaining(1.0000001, 0.0) == "1" and format_remaining(3.0, 1.2345678901234567, 4) == "1.765"
 
 
 def texts_of(draw) -> str:
@@ -174,7 +180,7 @@ def texts_of(draw) -> str:
 def test_what_the_user_writes_is_drawn_as_it_is(text):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     utility = {**STATED["utility"], "measure": text, "on": text}
-    points = replace(measured(utility), levels={f"level {text}": 0.5})
+    points = replace(measured_utility(utility), levels={f"level {text}": 0.5})
     shown = texts_of(lambda ax: plots.accuracy_against_epsilon(points, ax))
     assert text in shown.replace(f"level {text}", "") and f"level {text}" in shown
     numbers = {"capacity": {text: 1.0}, "spent": {text: 0.5}}
@@ -188,12 +194,14 @@ def test_epsilons_that_the_user_states_are_rounded_up():
     found = fitted().statement_.filled({"utility": numbers, "reasons": {"epsilon": BARELY_MORE, "other": BARELY_MORE}})
     for text in (page(found).partition("Machine-readable")[0], found.to_markdown()):
         assert text.count("1.00001") >= 4 and "1.00001e-6" in text
-    shown = texts_of(lambda ax: plots.accuracy_against_epsilon(measured(numbers), ax))
+    shown = texts_of(lambda ax: plots.accuracy_against_epsilon(measured_utility(numbers), ax))
     assert "1.00001" in shown.split()
 
 
 def test_a_measure_does_not_hide_the_epsilon():
-    assert with_names({"measure": "epsilon", "points": [[1.0, 0.5]]})["points"] == [{"epsilon": 1.0, "value": 0.5}]
+    assert with_measure_names({"measure": "epsilon", "points": [[1.0, 0.5]]})["points"] == [
+        {"epsilon": 1.0, "value": 0.5}
+    ]
 
 
 def test_of_many_currencies_those_that_are_used_most_are_shown():
@@ -257,11 +265,15 @@ def test_an_embedded_plot_is_well_formed_described_and_always_the_same():
     ],
 )
 def test_numbers_are_rounded_to_the_side_that_is_asked_for(number, up, down):
-    assert (rounded_up(number), rounded_down(number)) == (up, down)
-    assert as_text(number) in (up, down)
+    assert (format_up(number), format_down(number)) == (up, down)
+    assert format_number(number) in (up, down)
 
 
 def test_percentages_are_rounded_up():
-    assert [percent(rate) for rate in (0.5, 0.54701, 0.001)] == ["50 %", "54.8 %", "0.1 %"]
-    assert [percent(rate) for rate in (0.99961, 0.9999989, 0.9999999, 1.0)] == ["99.97 %", "99.9999 %", *[NO_LIMIT] * 2]
-    assert [percent(rate) for rate in (0.07, math.nextafter(0.07, 1))] == ["7 %", "7.01 %"]
+    assert [format_rate(rate) for rate in (0.5, 0.54701, 0.001)] == ["50 %", "54.8 %", "0.1 %"]
+    assert [format_rate(rate) for rate in (0.99961, 0.9999989, 0.9999999, 1.0)] == [
+        "99.97 %",
+        "99.9999 %",
+        *[NO_LIMIT] * 2,
+    ]
+    assert [format_rate(rate) for rate in (0.07, math.nextafter(0.07, 1))] == ["7 %", "7.01 %"]

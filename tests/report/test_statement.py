@@ -14,7 +14,7 @@ from dperm.errors import NotPrivateWarning
 from dperm.mechanisms import GaussianMechanism, LaplaceMechanism
 from dperm.mechanisms.releases import Mean
 from dperm.noise import NotPrivateBits
-from dperm.report import Statement, fields, statement, unprotected
+from dperm.report import Statement, definitions, fields, run_facts, statement, unprotected
 from dperm.sklearn import PrivateLogisticRegression
 
 GOAL = ApproxDP(1.0, 1e-6, "replace_one")
@@ -53,7 +53,7 @@ def test_a_release_is_covered_alone(release):
     assert str(statement(release)["covered"]).startswith("this release only")
     fit = replace(release, record=replace(release.record, public={"estimator": "E", "method": "output", "n": 7}))
     covered = str(statement(fit)["covered"])
-    assert covered.startswith("this fit only") and "search over many fits is not covered" in covered
+    assert covered.startswith("this fit only") and "does not cover a search over many fits" in covered
     assert statement(fit)["public_quantities"] == {"estimator": "E", "n": 7}
     assert statement(fit)["mechanism"]["name"] == "output"
 
@@ -80,7 +80,7 @@ def test_the_user_fills_in_what_only_the_user_knows(release):
     given = {"curator": "The office", "links": ["https://example.org"], "contribution_bound": "3 records"}
     found = statement(release, fields=given)
     assert [found[name] for name in ("curator", "links")] == ["The office", ["https://example.org"]]
-    assert found["contribution_bound"] == {"known": fields.CONTRIBUTION, "stated": "3 records"}
+    assert found["contribution_bound"] == {"known": definitions.CONTRIBUTION, "stated": "3 records"}
 
 
 def test_a_finished_statement_can_be_filled(release):
@@ -135,7 +135,7 @@ def test_only_a_release_has_a_statement_and_messages_are_short(release):
             statement(wrong)
         assert len(str(raised.value)) < 250
     for wrong in ([1], {"epsilon": 1.0}, 7):
-        with pytest.raises(ParameterError, match="audits must be a list of mappings"):
+        with pytest.raises(ParameterError, match="audits must be a list of findings"):
             statement(release, audits=wrong)
     with pytest.raises(ParameterError, match="fields must be a mapping"):
         statement(release).filled("curator")
@@ -151,7 +151,7 @@ def test_text_has_a_line_for_every_item_and_indents_what_is_nested(release):
     start = text.index("Links:")
     expected = ["  - one link", "  - a: 1", "    b:", "      c: x, y", "  - 0, 1"]
     assert text[start + 1 : start + 6] == expected
-    assert "Usefulness: none" in text and "What is released: T1, T2" in text
+    assert "Utility: none" in text and "Released product: T1, T2" in text
     assert "  epsilon: 1.0" in text
     html = statement(release, fields=given)._repr_html_()
     assert '<div>b: <div style="margin-left:1em"><div>c: x, y</div></div></div>' in html
@@ -183,9 +183,9 @@ def test_sampling_is_that_of_the_event(release, event, words):
 
 
 def test_floating_point_noise_is_named_as_a_limit(release):
-    assert fields.FAST not in statement(release)["limits"]
+    assert run_facts.FAST not in statement(release)["limits"]
     fast = replace(release, record=replace(release.record, grade="fast"))
-    assert fields.FAST in statement(fast)["limits"]
+    assert run_facts.FAST in statement(fast)["limits"]
 
 
 def test_statistics_have_statements_too():

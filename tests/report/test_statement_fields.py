@@ -11,9 +11,9 @@ from statements import RECEIPT, STATED, booked, fitted, kinds, of_record, record
 from dperm import ParameterError, PureDP
 from dperm.accounting.memory_budget import MemoryBudget
 from dperm.mechanisms import LaplaceMechanism
-from dperm.report import Statement, fields, page, statement
-from dperm.report.measured import measured
-from dperm.report.tiers import HINTS, ITEMS, TIERS
+from dperm.report import Statement, fields, page, run_facts, statement
+from dperm.report.fields import HINTS, ITEMS, TIERS
+from dperm.report.utility import measured_utility
 
 KINDS = pytest.mark.parametrize("kind", kinds())
 
@@ -46,10 +46,10 @@ def test_filling_every_gap_leaves_none(kind):
 
 def test_a_gap_may_be_a_part_of_a_field():
     found = fitted().statement_
-    assert found["preprocessing"] == {"known": fields.PREPROCESSING, "stated": "not stated"}
+    assert found["preprocessing"] == {"known": run_facts.PREPROCESSING, "stated": "not stated"}
     assert "preprocessing" in found.gaps
     filled = found.filled({"preprocessing": "none"})
-    assert filled["preprocessing"] == {"known": fields.PREPROCESSING, "stated": "none"}
+    assert filled["preprocessing"] == {"known": run_facts.PREPROCESSING, "stated": "none"}
     assert "preprocessing" not in filled.gaps
 
 
@@ -72,14 +72,14 @@ def test_the_ledger_fills_what_only_it_can_know():
     assert found["unit_of_privacy"].startswith("one record. The account declares the unit 'one person'")
     tuning = found["tuning"]["known"]
     assert "3 so far" in tuning and "epsilon = 3, delta = 1e-5 (replace_one)" in tuning
-    assert "Burned: 1, still open: 2. All of them are charged." in found["retries"]
+    assert "Burned charges: 1, open charges: 2. All of them count as spent." in found["retries"]
     assert "'census'" in found["composition"] and "everything charged to it together" in found["composition"]
 
 
 @pytest.mark.parametrize("name", ["composition", "tuning"])
 def test_the_limit_of_an_account_does_not_hold_for_seeded_runs(name):
     assert "NOT PRIVATE" not in str(booked()[name])
-    assert "2 of what was charged ran with a seed and is NOT PRIVATE" in str(booked(seeded=2)[name])
+    assert "2 of the charged runs used a seed and are NOT PRIVATE" in str(booked(seeded=2)[name])
 
 
 def test_a_declared_unit_that_is_the_proved_one_needs_no_condition():
@@ -92,7 +92,7 @@ def test_a_budget_in_memory_fills_what_it_knows():
     found = statement(mechanism.release(3.0, budget=budget))
     assert found["ledger_entry"]["spent"] == {"epsilon": budget.spent["epsilon"]}
     assert "the budget of this process" in found["tuning"]["known"] and "epsilon = 2" in found["tuning"]["known"]
-    assert "no refunds" in found["retries"]
+    assert "not refunded" in found["retries"]
     assert found["unit_of_privacy"] == "one record"
     assert not {"retries", "ledger_entry"} & set(found.gaps)
 
@@ -109,16 +109,16 @@ def test_limits_of_every_kind_have_words():
 def test_iterates_are_covered_only_where_the_event_counts_every_step(method, steps):
     public = {"estimator": "E", "method": method}
     covered = of_record(record(public=public))["covered"]
-    assert (fields.ALL_ITERATES in covered) == steps
-    assert (fields.FINAL_MODEL in covered) == (not steps)
+    assert (run_facts.ALL_ITERATES in covered) == steps
+    assert (run_facts.FINAL_MODEL in covered) == (not steps)
 
 
 def test_a_statement_has_exactly_its_fields():
     found = fitted().statement_.to_dict()
-    with pytest.raises(ParameterError, match="a statement has the fields"):
+    with pytest.raises(ParameterError, match="A statement must have exactly the fields"):
         Statement({**found, "more": 1})
     found.pop("curator")
-    with pytest.raises(ParameterError, match="a statement has the fields"):
+    with pytest.raises(ParameterError, match="A statement must have exactly the fields"):
         Statement(found)
 
 
@@ -131,13 +131,13 @@ def test_all_that_the_user_states_is_there():
 
 def test_that_fits_were_charged_does_not_cover_how_one_was_chosen_among_them():
     found = booked()
-    assert "Choosing among them by scores on private data is not covered" in found["tuning"]["known"]
+    assert "Selection among the releases by scores on private data is not covered" in found["tuning"]["known"]
     assert found["tuning"]["stated"] == "not stated" and "tuning" in found.gaps
-    assert "if by scores on private data, that is not covered" in HINTS["tuning"]
+    assert "Selection by scores on private data is not covered" in HINTS["tuning"]
 
 
 def test_releases_may_be_chosen_from_releases_and_not_from_looks_at_the_data():
-    assert "chosen from earlier releases (not from looks at the data)" in booked()["composition"]
+    assert "based on earlier releases but not on the data themselves" in booked()["composition"]
     assert "however" not in booked()["composition"]
 
 
@@ -174,4 +174,4 @@ def test_the_documentation_lists_the_keys_with_their_titles_and_hints():
 def test_the_example_of_fields_in_the_documentation_fills_fields():
     text = (Path(__file__).parents[2] / "docs" / "statement.md").read_text(encoding="utf-8")
     given = tomllib.loads(text.partition("```toml fields.toml\n")[2].partition("```")[0])
-    assert measured(fitted().statement_.filled(given)["utility"]).points[0].low == 0.69
+    assert measured_utility(fitted().statement_.filled(given)["utility"]).points[0].low == 0.69

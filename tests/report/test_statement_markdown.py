@@ -7,9 +7,10 @@ import re
 import pytest
 from statements import booked, fitted, kinds
 
-from dperm.report.markdown import escaped
-from dperm.report.plain import limits_of, not_covered, promised
-from dperm.report.tiers import ITEMS, gap_text
+from dperm.presentation.numbers import format_parameters
+from dperm.presentation.tables import escape_markdown
+from dperm.report.fields import ITEMS, gap_text
+from dperm.report.summary import exclusions, guarantee_sentences
 
 KINDS = pytest.mark.parametrize("kind", kinds())
 
@@ -20,7 +21,7 @@ def test_all_fields_are_there_and_gaps_are_marked(kind):
     text = found.to_markdown()
     assert re.findall(r"^### (\d+\. .+)$", text, re.MULTILINE) == [f"{item.number}. {item.title}" for item in ITEMS]
     assert text.count("**GAP.**") == len(found.gaps)
-    assert all(escaped(gap_text(name)) in text for name in found.gaps)
+    assert all(escape_markdown(gap_text(name)) in text for name in found.gaps)
     assert text.endswith("\n") and "not stated" not in text
 
 
@@ -68,17 +69,17 @@ def test_the_head_says_what_the_page_says():
     found = kinds()["booked and filled"]
     head = found.to_markdown().partition("## The release")[0]
     assert head.startswith("# Privacy statement: Coefficients of a logistic regression\n")
-    limits = limits_of(found["parameters"])
+    limits = format_parameters(found["parameters"])
     level = "moderate protection for everything charged to the account 'census'; strong for this release alone"
     assert f"**Private: {level}. {limits}, for one record. An attacker who sees this release" in head
-    for sentence in (*promised(found.fields), *not_covered(found.fields)):
-        assert escaped(sentence) in head
-    assert "Replace any one record by any other" in head and "- Method: noisy gradient descent" in head
+    for sentence in (*guarantee_sentences(found.fields), *exclusions(found.fields)):
+        assert escape_markdown(sentence) in head
+    assert "If any one record is replaced by any other" in head and "- Method: noisy gradient descent" in head
 
 
 @KINDS
 def test_keys_are_words_and_numbers_are_short(kind):
-    text = kinds()[kind].to_markdown().partition("## The mathematics")[0]
+    text = kinds()[kind].to_markdown().partition("## Definitions and theorems")[0]
     labels = re.findall(r"^ *- ([\w\\]+):", text, re.MULTILINE)
     assert labels and not [label for label in labels if "_" in label]
     digits = [re.sub(r"e.*", "", number).replace(".", "").lstrip("0") for number in re.findall(r"\b\d+\.\d+", text)]
@@ -102,4 +103,4 @@ def test_points_of_usefulness_have_names():
 def test_the_mathematics_are_there():
     text = kinds()["booked"].to_markdown()
     assert "P(M(D) ∈ S) ≤ e^ε P(M(D') ∈ S) + δ" in text and '"dperm_event": 1' in text
-    assert "nothing to define" in kinds()["seeded"].to_markdown()
+    assert "no guarantee to define" in kinds()["seeded"].to_markdown()

@@ -6,9 +6,9 @@ import pytest
 from package_mutants import Mutant, copy_of_the_package, pytest_on
 
 FIELDS = "tests/report/test_statement_fields.py"
-CHANGES = "tests/report/test_limit_changes.py"
+CHANGES = "tests/report/test_budget_facts.py"
 FORGED = "tests/report/test_contradictions.py"
-PLAIN = "tests/report/test_plain.py"
+PLAIN = "tests/report/test_summary.py"
 PLOTS = "tests/report/test_plots.py"
 HEADLINE = "tests/report/test_headline.py"
 
@@ -16,14 +16,14 @@ HEADLINE = "tests/report/test_headline.py"
 MUTANTS = [
     Mutant(
         "the user's words replace what the ledger says",
-        "stated.py",
+        "field_values.py",
         "{STATED: stated} if known is None else {KNOWN: known, STATED: stated}",
         "{STATED: stated}",
         f"{FIELDS}::test_the_words_of_the_user_stand_beside_what_is_known_however_often_they_are_changed",
     ),
     Mutant(
         "seeded runs are forgotten in the limit of the account",
-        "ledger_facts.py",
+        "budget_facts.py",
         'seeded = receipt.get("seeded") or 0',
         "seeded = 0",
         f"{FIELDS}::test_the_limit_of_an_account_does_not_hold_for_seeded_runs",
@@ -31,41 +31,41 @@ MUTANTS = [
     Mutant(
         "iterates that the event does not count are called covered",
         "run_facts.py",
-        "words.ALL_ITERATES if method in words.STEPS_COVERED else words.FINAL_MODEL",
-        "words.ALL_ITERATES",
+        "ALL_ITERATES if method in STEPS_COVERED else FINAL_MODEL",
+        "ALL_ITERATES",
         f"{FIELDS}::test_iterates_are_covered_only_where_the_event_counts_every_step",
     ),
     Mutant(
         "a declared unit is promised without its condition",
-        "ledger_facts.py",
+        "budget_facts.py",
         "if not unit or unit == proved:\n        return proved",
         "if unit or not unit:\n        return str(unit or proved)",
         f"{FIELDS}::test_the_ledger_fills_what_only_it_can_know",
     ),
     Mutant(
         "half of a field is no gap",
-        "stated.py",
-        "{KNOWN: known[name], STATED: words.NOT_STATED} if name in words.PARTLY_KNOWN else known[name]",
+        "field_values.py",
+        "{KNOWN: known[name], STATED: names.NOT_STATED} if name in names.PARTLY_KNOWN else known[name]",
         "known[name]",
         f"{FIELDS}::test_a_gap_may_be_a_part_of_a_field",
     ),
     Mutant(
         "a raised limit leaves no trace",
-        "limit_changes.py",
+        "budget_facts.py",
         'found = receipt.get("limit_changes")',
         "found = []",
         f"{CHANGES}::test_a_raised_limit_is_told_with_what_it_means",
     ),
     Mutant(
         "a raised limit breaks no promise",
-        "limit_changes.py",
+        "budget_facts.py",
         "new[name] > old[name]",
         "new[name] < old[name]",
         f"{CHANGES}::test_a_lowered_limit_breaks_no_promise_and_is_an_account_all_the_same",
     ),
     Mutant(
         "a limit that may have been raised since is promised for good",
-        "limit_changes.py",
+        "budget_facts.py",
         'return LATER if receipt.get("account") else ""',
         'return ""',
         f"{CHANGES}::test_a_receipt_knows_the_limit_of_its_own_time_and_says_so",
@@ -73,22 +73,22 @@ MUTANTS = [
     Mutant(
         "a limit on the page of a seeded run is about that run",
         "run_facts.py",
-        "ledger_facts(record.ledger, seeded=record.seeded)",
-        "ledger_facts(record.ledger)",
+        "budget_facts(record.ledger, seeded=record.seeded)",
+        "budget_facts(record.ledger)",
         f"{CHANGES}::test_on_the_page_of_a_seeded_run_the_limit_is_about_the_others",
     ),
     Mutant(
         "a smaller limit than the one that is kept",
         "plots.py",
-        "of {rounded_up(most, 4)} spent",
-        "of {most:.4g} spent",
+        "of {format_up(limit, 4)} spent",
+        "of {limit:.4g} spent",
         f"{PLOTS}::test_limits_and_what_is_spent_are_rounded_up_and_what_is_left_down",
     ),
     Mutant(
         "epsilons of the user are rounded to the nearest",
-        "presented.py",
-        "return rounded_up if _CEILINGS &",
-        "return number if _CEILINGS &",
+        "display.py",
+        "return format_up if _UPPER_BOUNDS &",
+        "return default if _UPPER_BOUNDS &",
         f"{PLOTS}::test_epsilons_that_the_user_states_are_rounded_up",
     ),
     Mutant(
@@ -107,21 +107,21 @@ MUTANTS = [
     ),
     Mutant(
         "a smaller pure epsilon than the proved one",
-        "plain.py",
+        "summary.py",
         'if pure <= parameters["epsilon"]:',
         'if pure >= parameters["epsilon"]:',
         f"{PLAIN}::test_a_promise_that_needs_no_delta_says_so[more]",
     ),
     Mutant(
         "what an attacker can do is rounded down",
-        "numbers.py",
-        "return as_text(number, rounding=ROUND_CEILING, digits=digits)",
-        "return as_text(number, rounding=ROUND_FLOOR, digits=digits)",
+        "headline.py",
+        "return format_percent(rate) if is_effective(rate) else NO_LIMIT",
+        'return f"{100 * rate:.3g} %" if is_effective(rate) else NO_LIMIT',
         f"{PLOTS}::test_percentages_are_rounded_up",
     ),
     Mutant(
         "the attacker's curve lies below the truth",
-        "curve.py",
+        "profile_samples.py",
         "rest - slopes * x,",
         "rest - x,",
         f"{PLOTS}::test_the_curve_of_an_attacker_is_a_ceiling_and_close_to_the_exact_one[gaussian]",
@@ -135,29 +135,29 @@ MUTANTS = [
     ),
     Mutant(
         "the nearest account covers the people",
-        "accounts.py",
+        "budget_facts.py",
         'tops = [one for one in (receipt, *ancestors_of(receipt)) if not one.get("parents")]',
         "tops = [receipt]",
         f"{HEADLINE}::test_the_headline_uses_the_account_that_covers_the_people",
     ),
     Mutant(
         "the reasons of the program are taken for those of a person",
-        "stated.py",
-        "stated = stated_part(name, value) if name in words.BESIDE else value",
+        "field_values.py",
+        "stated = stated_part(name, value) if name in names.BESIDE else value",
         "stated = known_part(name, value) or value",
         f"{HEADLINE}::test_without_a_required_field_the_protection_is_not_rated",
     ),
     Mutant(
         "one answer in a table stands for all of them",
-        "stated.py",
-        "any(_says_nothing(name, part) for part in value.values())",
-        "all(_says_nothing(name, part) for part in value.values())",
+        "field_values.py",
+        "any(_is_blank(name, part) for part in value.values())",
+        "all(_is_blank(name, part) for part in value.values())",
         f"{HEADLINE}::test_one_open_part_of_an_answer_leaves_it_open",
     ),
     Mutant(
         "a preparation that is not covered is rated",
         "headline.py",
-        "if uncovered and status != words.REFUTED:",
+        "if uncovered and status != names.REFUTED:",
         "if False:",
         "tests/sklearn/test_pipelines.py::test_an_explicit_choice_is_in_the_statement_and_the_protection_is_not_rated",
     ),

@@ -11,9 +11,8 @@ from statements import RECEIPT
 from dperm import ApproxDP, Gaussian, Poisson, Record, Release, account, explain
 from dperm.errors import EventFormatError, ParameterError
 from dperm.report import Statement, page, seeded, statement, write_statement
-from dperm.report.key_facts import key_facts
-from dperm.report.plain import STATED_RECORDS, not_covered, promised, title_of
-from dperm.report.training_facts import EXACT, FAST, LOOP, MIXING, ROUNDING
+from dperm.report.run_facts import LOOP, MIXING, ROUNDING, TRAINING_EXACT, TRAINING_FAST
+from dperm.report.summary import STATED_RECORDS, exclusions, guarantee_sentences, key_facts, title_of
 
 EVENT = {"dperm_event": 1, "type": "poisson", "rate": 0.1}
 GROUPS = {"unit": "group", "records_per_group": 4}
@@ -29,9 +28,10 @@ def released(adjacency: str = "add_remove", *, grade: str = "exact", ledger=(), 
 @pytest.mark.parametrize(
     ("adjacency", "change", "neighbours", "sets"),
     [
-        ("add_remove", "Add or remove any one group, ", "one group added or removed (add_remove); the number of groups",
+        ("add_remove", "If any one group is added or removed, ",
+         "one group added or removed (add_remove); the number of groups",
          "D' is D with one group added or removed."),
-        ("replace_one", "Replace any one group by any other, ", "one group replaced by another (replace_one); ",
+        ("replace_one", "If any one group is replaced by any other, ", "one group replaced by another (replace_one); ",
          "D and D' have the same number of groups and differ in one of them."),
     ],
     ids=["add_remove", "replace_one"],
@@ -39,13 +39,13 @@ def released(adjacency: str = "add_remove", *, grade: str = "exact", ledger=(), 
 def test_a_group_is_the_unit_wherever_it_is_named(adjacency, change, neighbours, sets):
     found = statement(released(adjacency, **GROUPS))
     assert found["unit_of_privacy"] == "one group (all records with one key, of which at most 4 are used)"
-    assert str(found["contribution_bound"]["known"]).startswith("at most 4, the first ones of a group")
-    first, second, third = list(promised(found.fields))[:3]
+    assert str(found["contribution_bound"]["known"]).startswith("at most 4: enforced. The first records of a group")
+    first, second, third = list(guarantee_sentences(found.fields))[:3]
     assert first.startswith(change)
     assert second.startswith("If one group is ") and "all the other groups" in second
     assert "that one group" in third
     facts = dict(key_facts(found.fields))
-    assert facts["Neighbours"].startswith(neighbours)
+    assert facts["Neighbouring data sets"].startswith(neighbours)
     assert facts["Groups of records"] == "500" and "Records" not in facts
     assert found["public_quantities"]["n_groups"] == 500 and "n" not in found["public_quantities"]
     assert found["sampling"]["run"] == "Poisson sampling of groups at rate 0.1"
@@ -57,16 +57,16 @@ def test_a_group_is_the_unit_wherever_it_is_named(adjacency, change, neighbours,
 
 def test_a_person_in_several_groups_has_less_protection():
     found = statement(released(**GROUPS))
-    first = not_covered(found.fields)[0]
+    first = exclusions(found.fields)[0]
     assert first.startswith("A person in several groups has less protection: k groups of one person are protected with")
     stated = found.filled({"contribution_bound": "keys are persons"})
-    assert not_covered(stated.fields)[0] == STATED_RECORDS.format("in several groups", "group") + '"keys are persons".'
+    assert exclusions(stated.fields)[0] == STATED_RECORDS.format("in several groups", "group") + '"keys are persons".'
 
 
 def test_a_declared_unit_is_protected_if_its_records_are_in_one_group():
     found = statement(released(ledger=RECEIPT, **GROUPS))
     assert str(found["unit_of_privacy"]).endswith(
-        "'one person': it is protected if all of its records are in one group."
+        "'one person', which is protected if all of its records are in one group."
     )
     assert dict(key_facts(found.fields))["Protects"].endswith("are used) (declared unit: one person)")
 
@@ -116,15 +116,15 @@ def test_titles_and_methods_have_names(public, title):
 
 def test_limits_name_the_loop_and_what_rounding_is_not_covered():
     exact, fast = statement(released()), statement(released(grade="fast"))
-    assert exact["limits"][-3:] == [LOOP, MIXING, ROUNDING] and EXACT in exact["security"]
-    assert fast["limits"][-3:] == [FAST, LOOP, MIXING] and fast["security"] == FAST
-    assert "grade fast" in FAST and "that of ideal arithmetic" in FAST
-    assert FAST in not_covered(fast.fields) and FAST in page(fast)
+    assert exact["limits"][-3:] == [LOOP, MIXING, ROUNDING] and TRAINING_EXACT in exact["security"]
+    assert fast["limits"][-3:] == [TRAINING_FAST, LOOP, MIXING] and fast["security"] == TRAINING_FAST
+    assert "grade fast" in TRAINING_FAST and "that of ideal arithmetic" in TRAINING_FAST
+    assert TRAINING_FAST in exclusions(fast.fields) and TRAINING_FAST in page(fast)
     assert "trained parameters" in exact["covered"] and "bounds" not in str(exact["preprocessing"])
 
 
 @pytest.mark.parametrize("swapped", [released(), statement(released())], ids=["release", "statement"])
 def test_swapped_arguments_are_told_their_order(tmp_path, swapped):
-    with pytest.raises(ParameterError, match=r'file comes first: write_statement\("statement.html", release\)'):
+    with pytest.raises(ParameterError, match=r'first argument: write_statement\("statement.html", release\)'):
         write_statement(swapped, tmp_path / "x.html")
     assert not list(Path(tmp_path).iterdir())

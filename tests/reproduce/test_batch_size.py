@@ -9,7 +9,7 @@ import pytest
 
 from dperm.noise.simulation import generator
 from dperm.reproduce.lesson import Effort
-from dperm.reproduce.lessons.batch_size import LESSON, MULTIPLIER, OTHERS, RATE, Step, claimed, sizes
+from dperm.reproduce.lessons.batch_size import LESSON, MULTIPLIER, OTHERS, RATE, ClippedStep, claimed, sizes
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def test_sizes_are_binomial():
 @pytest.mark.parametrize("record", [False, True])
 def test_the_density_is_that_of_simulated_steps(own, record):
     """Samples of the others, the record of gradient -1 added, divided, with noise: mean and deviation."""
-    step, draws = Step(own), 200_000
+    step, draws = ClippedStep(own), 200_000
     random = generator(0, f"steps {own} {record}")
     k = random.binomial(OTHERS, RATE, draws)
     divisor = np.maximum(k + record, 1) if own else OTHERS * RATE

@@ -60,7 +60,7 @@ def test_a_name_that_is_nearly_right_is_told():
 
 @pytest.mark.parametrize("name", ["zzzzzz", "", 3, None])
 def test_other_names_are_refused_with_the_list(name):
-    with pytest.raises(ParameterError, match=r"There are: .*printed_algorithm_2"):
+    with pytest.raises(ParameterError, match=r"The lessons are: .*printed_algorithm_2"):
         by_name(name)
 
 

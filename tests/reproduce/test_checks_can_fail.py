@@ -484,13 +484,15 @@ CHECKS: dict[str, list[Doctored]] = {
         check("The other direction", at_end(other_direction), _slope=lambda old: lambda *_: -1.0),
         check(
             "The other direction",
-            Problem__circle=lambda old: lambda *_, **__: SimpleNamespace(epsilon=lambda delta: 0.0),
+            ComposedSteps__circle=lambda old: lambda *_, **__: SimpleNamespace(epsilon=lambda delta: 0.0),
         ),
     ],
     "gaussian_noise": [
-        check("Where the theorem is proved", Setting__true_delta=only((0.99, 1e-8), lambda one: 1.001 * one.delta)),
-        check("It wastes there", Setting__ratio=lambda old: property(lambda one: 1.5)),
-        check("At epsilon = 10", Setting__true_delta=only((10.0, 1e-5), lambda one: 2 * one.delta)),
+        check(
+            "Where the theorem is proved", GaussianScales__true_delta=only((0.99, 1e-8), lambda one: 1.001 * one.delta)
+        ),
+        check("It wastes there", GaussianScales__ratio=lambda old: property(lambda one: 1.5)),
+        check("At epsilon = 10", GaussianScales__true_delta=only((10.0, 1e-5), lambda one: 2 * one.delta)),
         check("It fails from", shifted_failures(1.0011), shifted_failures(0.9989)),
     ],
     "group_privacy": [

@@ -8,7 +8,7 @@ import pytest
 from dperm.accounting import Gaussian, account, calibrate
 from dperm.accounting.theorems import advanced_composition, optimal_composition_delta, optimal_composition_epsilon
 from dperm.reproduce.lesson import Effort
-from dperm.reproduce.lessons.composition import LESSON, Setting, misprinted
+from dperm.reproduce.lessons.composition import LESSON, ComposedMechanisms, misprinted
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,7 @@ def test_the_golden_numbers(epsilon, count, slack, advanced, typo, optimal, true
 
 def test_the_table_has_the_golden_setting(outcome):  # adv_typo_1_1000
     row = dict(zip(outcome.table.columns, outcome.table.rows[-1], strict=True))
-    assert (row["epsilon of each"], row["T"], row["basic"]) == (1.0, 1000, 1000.0)
+    assert (row["epsilon of each mechanism"], row["T"], row["basic"]) == (1.0, 1000, 1000.0)
     found = (row["advanced"], row["misprinted"], row["optimal"], row["true delta of the misprint"])
     golden = (628.3429708869207, 398.7699715617406, 591.0796504544095, 0.9862516950680872)
     assert found == pytest.approx(golden, rel=1e-9)
@@ -54,11 +54,11 @@ def test_the_true_delta_of_the_misprint_follows_from_thousand_coins():
             mp.binomial(1000, k) * lie**k * (1 - lie) ** (1000 - k) * max(1 - mp.exp(total - (1000 - 2 * k)), 0)
             for k in range(1001)
         )
-        assert Setting(1.0, 1000).true_delta == pytest.approx(float(mp.fsum(terms)), rel=1e-9)
+        assert ComposedMechanisms(1.0, 1000).true_delta == pytest.approx(float(mp.fsum(terms)), rel=1e-9)
 
 
 def test_the_gaussian_curve_is_what_account_says():
-    setting = Setting(1.0, 100)
+    setting = ComposedMechanisms(1.0, 100)
     sigma = calibrate(Gaussian, 1.0, 1e-10, "add_remove")
     assert setting.gaussian == pytest.approx(account(Gaussian(sigma) * 100, "add_remove").epsilon(1e-6), rel=1e-5)
     assert setting.gaussian < setting.optimal < setting.advanced

@@ -8,7 +8,7 @@ import pytest
 
 from dperm.accounting import Gaussian, account
 from dperm.reproduce.lesson import Effort
-from dperm.reproduce.lessons.dpgd_noise import LESSON, Setting, planned
+from dperm.reproduce.lessons.dpgd_noise import LESSON, DescentNoise, planned
 
 
 def test_everything_that_was_to_be_shown_is_shown():
@@ -16,7 +16,7 @@ def test_everything_that_was_to_be_shown_is_shown():
 
 
 def test_the_golden_numbers():  # dpgd_sigma: T = 100, n = 10,000, L = 1, epsilon = .5, delta = 1e-5
-    at = Setting(100)
+    at = DescentNoise(100)
     assert at.slide == pytest.approx(0.2616190325300112, rel=1e-9)
     assert at.derived == pytest.approx(0.25982775175445927, rel=1e-9)
     assert at.literal == pytest.approx(0.21952677911309645, rel=1e-9)
@@ -27,14 +27,14 @@ def test_the_golden_numbers():  # dpgd_sigma: T = 100, n = 10,000, L = 1, epsilo
 
 def test_the_exact_noise_is_what_account_certifies():
     """A millionth less noise would not do. The multiplier is relative to one record added or removed, 1/n."""
-    multiplier = Setting(100).exact * 10_000
+    multiplier = DescentNoise(100).exact * 10_000
     low, high = (account(Gaussian(multiplier * f) * 100, "replace_one").epsilon(1e-5) for f in (1 + 1e-6, 1 - 1e-6))
     assert low <= 0.5 < high
-    assert planned(100) == pytest.approx(Setting(100).exact, rel=1e-4)
+    assert planned(100) == pytest.approx(DescentNoise(100).exact, rel=1e-4)
 
 
 def test_the_noise_of_the_printed_derivation_suffices_though_its_proof_does_not_say_so():
-    at = Setting(100)
+    at = DescentNoise(100)
     assert account(Gaussian(at.literal * 10_000) * 100, "replace_one").epsilon(1e-5) == pytest.approx(
         at.true_epsilon(at.literal), rel=1e-6
     )

@@ -70,7 +70,10 @@ def test_where_t48s_algorithm_could_be_run_its_bound_says_nothing(outcome):
 
 def test_checks_fail_where_both_powers_of_output_perturbation_are_alike(outcome):
     """A loss with a kink that falls as one without it would be within 0.15 of neither's rate, or of both."""
-    found = [lesson.At(n, dict.fromkeys(lesson.RATES, n**-0.58), dict.fromkeys(lesson.RATES, 1.0)) for n in (10, 100)]
+    found = [
+        lesson.ExcessOverRecords(n, dict.fromkeys(lesson.RATES, n**-0.58), dict.fromkeys(lesson.RATES, 1.0))
+        for n in (10, 100)
+    ]
     slopes = {"gradient": -0.9, "objective": -1.0, "output": -0.58, "kink": -0.58}
     holds = [check.holds for check in lesson._checks(found, slopes)]
     assert holds[:7] == [True, True, True, True, False, False, True]

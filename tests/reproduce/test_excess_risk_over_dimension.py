@@ -40,7 +40,7 @@ def test_a_kink_has_another_power(outcome):
 
 @pytest.mark.parametrize("swapped", [{"output": 1 / 4}, {"kink": 1 / 3}])
 def test_checks_fail_where_a_power_is_that_of_the_other_loss(swapped):
-    found = [lesson.At(dim, dict.fromkeys(lesson.RATES, (0.1, 1.0)), 0.5) for dim in (16, 64)]
+    found = [lesson.ExcessOverDimension(dim, dict.fromkeys(lesson.RATES, (0.1, 1.0)), 0.5) for dim in (16, 64)]
     holds = [check.holds for check in lesson._checks(found, {**lesson.RATES, **swapped})]
     assert holds == [True, True, True, True, False, False, True, True]
 

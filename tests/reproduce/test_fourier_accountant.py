@@ -10,8 +10,7 @@ import pytest
 from dperm.accounting.laws.gaussian import GaussianLoss
 from dperm.accounting.theorems import analytic_gaussian_delta, gaussian_loss_tail, gaussian_tail_epsilon
 from dperm.reproduce.lesson import Effort
-from dperm.reproduce.lessons._fourier import Bins
-from dperm.reproduce.lessons.fourier_accountant import GAUSSIAN, LESSON, SAMPLED
+from dperm.reproduce.lessons.fourier_accountant import GAUSSIAN, LESSON, SAMPLED, Bins
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import pytest
 
 from dperm.accounting.theorems import classical_gaussian_sigma
 from dperm.reproduce.lesson import Effort
-from dperm.reproduce.lessons.gaussian_noise import LESSON, Setting, first_failure, printed_sigma
+from dperm.reproduce.lessons.gaussian_noise import LESSON, GaussianScales, first_failure, printed_sigma
 
 
 def test_everything_that_was_to_be_shown_is_shown():
@@ -27,7 +27,7 @@ def test_everything_that_was_to_be_shown_is_shown():
     ],
 )
 def test_the_golden_numbers(epsilon, printed, true_delta, exact, ratio):  # classical_gauss_eps*: delta = 1e-5
-    setting = Setting(epsilon, 1e-5)
+    setting = GaussianScales(epsilon, 1e-5)
     found = (setting.printed, setting.true_delta, setting.exact, setting.ratio)
     assert found == pytest.approx((printed, true_delta, exact, ratio), rel=1e-9)
 

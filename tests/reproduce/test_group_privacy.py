@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from dperm.privacy import GDP
 from dperm.privacy.group import group
 from dperm.reproduce.lesson import Effort
-from dperm.reproduce.lessons.group_privacy import LESSON, Setting, laplace_group
+from dperm.reproduce.lessons.group_privacy import LESSON, RecordGroup, laplace_group
 
 
 def test_everything_that_was_to_be_shown_is_shown():
@@ -18,16 +18,16 @@ def test_everything_that_was_to_be_shown_is_shown():
 
 
 def test_the_golden_numbers():  # group_approx: epsilon = .5, delta = 1e-6, k = 3; mu = 1, k = 3 at epsilon = 5
-    formula = Setting(3).formula
+    formula = RecordGroup(3).formula
     assert (formula.epsilon, formula.delta) == pytest.approx((1.5, 5.367003099159173e-06), rel=1e-9)
     assert group(GDP(1.0, "add_remove"), 3).profile().delta(5.0) == pytest.approx(0.319391879905888, rel=1e-9)
 
 
 @pytest.mark.parametrize("k", [1, 2, 8, 24])
 def test_the_exact_delta_is_that_of_k_times_mu(k):
-    mu, epsilon = k * Setting(1).one.mu, k * 0.5
+    mu, epsilon = k * RecordGroup(1).one.mu, k * 0.5
     closed = ndtr(mu / 2 - epsilon / mu) - math.exp(epsilon) * ndtr(-mu / 2 - epsilon / mu)
-    assert Setting(k).exact == pytest.approx(closed, rel=1e-6)
+    assert RecordGroup(k).exact == pytest.approx(closed, rel=1e-6)
 
 
 def test_the_formula_starts_exact_and_loses_more_and_more():

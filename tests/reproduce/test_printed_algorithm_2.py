@@ -9,8 +9,8 @@ import pytest
 
 from dperm.audit.exact import jmlr_2011, nips08
 from dperm.reproduce import Effort, run
-from dperm.reproduce.exact_losses import corrected, pair_losses
 from dperm.reproduce.lessons import printed_algorithm_2 as lesson
+from dperm.reproduce.lessons.printed_algorithm_2 import corrected, pair_losses
 
 GOLDEN = {
     (0.01, 0.1): (3.2332860617796664, 0.02389389746293556),

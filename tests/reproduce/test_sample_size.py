@@ -9,7 +9,7 @@ import pytest
 
 from dperm.reproduce import Effort
 from dperm.reproduce.lessons import sample_size as lesson
-from dperm.reproduce.records_needed import Search, population
+from dperm.reproduce.lessons.sample_size import Search, population
 from dperm.theory import LearningProblem, objective_excess_risk, output_excess_risk
 
 GOLDEN = {

@@ -9,7 +9,7 @@ import pytest
 
 from dperm.reproduce.lesson import Effort
 from dperm.reproduce.lessons import shuffling
-from dperm.reproduce.lessons.shuffling import LESSON, Setting, poisson_delta
+from dperm.reproduce.lessons.shuffling import LESSON, ShuffledEpoch, poisson_delta
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def test_everything_that_was_to_be_shown_is_shown(outcome):
 
 def test_the_golden_numbers():  # chua_0.4_4.0: sigma = .4, 10,000 batches, epsilon = 4
     golden = 1.1706361585735154e-05  # of a lattice that rounds up
-    assert Setting(0.4, np.empty(0)).least == pytest.approx(0.22605560807621816, rel=1e-6)
+    assert ShuffledEpoch(0.4, np.empty(0)).least == pytest.approx(0.22605560807621816, rel=1e-6)
     assert 0.99 * golden < poisson_delta(0.4) <= golden
 
 

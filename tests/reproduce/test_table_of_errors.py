@@ -55,7 +55,7 @@ def test_the_standard_deviations_are_not_those_that_are_printed(outcome):
     assert 0.02 < found[PRINTED][2] < 0.1284 / 2 and 0.02 < found[PRINTED][5] < 0.1105 / 2
     assert found[STANDARD][5] < 0.005
     assert lesson.printed_spread(STANDARD) == lesson.printed_spread(PRINTED) == 0.1105
-    assert "means like the printed ones come out" in lesson.LESSON.claim and "E37" in lesson.LESSON.tags
+    assert "the means are close to the printed ones" in lesson.LESSON.claim and "E37" in lesson.LESSON.tags
 
 
 def test_all_checks_hold(outcome):

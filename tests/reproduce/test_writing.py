@@ -10,13 +10,13 @@ import pytest
 
 from dperm.privacy import ApproxDP
 from dperm.report.pictures import Curve, Picture
-from dperm.reproduce.lesson import Check, Effort, Lesson, Outcome, Table, guaranteed
-from dperm.reproduce.writing import as_dict, cell_text, files_of, markdown, told, write
+from dperm.reproduce.lesson import Check, Effort, Lesson, LessonTable, Outcome, guarantee_parameters
+from dperm.reproduce.writing import as_dict, describe_check, files_of, format_cell, markdown, write
 
 PICTURE = Picture("A picture | of it", "x", "y", (Curve("a", (1.0, 2.0), (3.0, math.inf)),))
 OUTCOME = Outcome(
     {"n": 10, "epsilon": 0.5},
-    Table(("name", "a | b"), (("one_two", 0.123456), ("three", math.inf))),
+    LessonTable(("name", "a | b"), (("one_two", 0.123456), ("three", math.inf))),
     PICTURE,
     (Check("it falls", True), Check("it <rises>", False)),
     "It falls.",
@@ -52,7 +52,8 @@ def test_cells_and_checks_are_shown_as_they_are():
 
 
 def test_a_check_ends_with_one_full_stop():
-    assert told(Check("It falls.", True)) == "Holds: It falls." and told(Check("it falls", True)) == "Holds: it falls."
+    assert describe_check(Check("It falls.", True)) == "Holds: It falls."
+    assert describe_check(Check("it falls", True)) == "Holds: it falls."
 
 
 def test_the_data_have_the_curves_and_null_for_what_is_not_finite():
@@ -67,21 +68,21 @@ def test_the_data_have_the_curves_and_null_for_what_is_not_finite():
 
 @pytest.mark.parametrize(
     ("cell", "text"),
-    [("words", "words"), (17500, "17500"), (0.25, "0.25"), (1 / 3, "0.3333"), (1e-7, "1e-07"), (-math.inf, "none")],
+    [("words", "words"), (17500, "17500"), (0.25, "0.25"), (1 / 3, "0.3333"), (1e-7, "1e-7"), (-math.inf, "none")],
 )
 def test_a_cell_has_four_digits(cell, text):
-    assert cell_text(cell) == text
-    assert cell_text(math.nan) == "none" and cell_text(math.inf) == "infinite"
+    assert format_cell(cell) == text
+    assert format_cell(math.nan) == "none" and format_cell(math.inf) == "infinite"
 
 
 def test_a_check_of_numpy_is_a_plain_one():
     assert Check("so", np.float64(1) < 2).holds is True
-    assert json.dumps(as_dict(LESSON, Outcome({}, Table((), ()), PICTURE, (Check("so", np.bool_(False)),), "")))
+    assert json.dumps(as_dict(LESSON, Outcome({}, LessonTable((), ()), PICTURE, (Check("so", np.bool_(False)),), "")))
 
 
 def test_a_goal_is_told_as_one_types_it():
     told = {"epsilon": 1.0, "delta": 1e-5, "adjacency": "replace_one"}
-    assert guaranteed(ApproxDP(1.0, 1e-5, "replace_one")) == told
+    assert guarantee_parameters(ApproxDP(1.0, 1e-5, "replace_one")) == told
 
 
 def test_an_effort_need_not_listen():

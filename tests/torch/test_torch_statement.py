@@ -10,8 +10,8 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 
 from dperm.report import Statement, statement, write_statement
-from dperm.report.plain import title_of
-from dperm.report.training_facts import FAST, ROUNDING
+from dperm.report.run_facts import ROUNDING, TRAINING_FAST
+from dperm.report.summary import title_of
 from dperm.torch import DPSGD, DPSVRG, PrivateTorchClassifier
 
 ROWS = 60
@@ -51,7 +51,7 @@ def test_a_training_names_method_sampling_versions_and_grade(grade):
     assert found["sampling"]["run"] == "Poisson sampling at rate 0.25"
     assert found["code_version"]["torch"] == str(torch.__version__)
     assert found["public_quantities"]["trained_parameters"] == 6
-    assert (FAST in found["limits"], ROUNDING in found["limits"]) == (grade == "fast", grade == "exact")
+    assert (TRAINING_FAST in found["limits"], ROUNDING in found["limits"]) == (grade == "fast", grade == "exact")
     assert found["noise_source"]["grade"] == grade
 
 
@@ -70,7 +70,7 @@ def test_a_release_is_written_as_a_page(tmp_path):
     release = trained(DPSGD(1.0, 15, steps=2, grade="fast"))
     write_statement(tmp_path / "statement.html", release, fields={"curator": "The clinic"})
     text = (tmp_path / "statement.html").read_text(encoding="utf-8")
-    assert "The clinic" in text and "the one of the event" not in text and FAST in text
+    assert "The clinic" in text and "the one of the event" not in text and TRAINING_FAST in text
 
 
 def test_a_classifier_writes_its_statement(tmp_path):

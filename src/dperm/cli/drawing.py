@@ -26,7 +26,7 @@ def require_matplotlib(option: str) -> None:
     """Refuse to draw without it."""
     from importlib.util import find_spec
 
-    from dperm.report.plots import INSTALL
+    from dperm.report.plot_style import INSTALL
 
     if find_spec("matplotlib") is None:
         raise ParameterError(f"{option} needs matplotlib, which is not installed: {INSTALL}.")

@@ -13,8 +13,7 @@ HEAD = """\
 
 def fields_draft(gaps: Iterable[str]) -> str:
     """TOML with a line for each gap; valid, and empty, as it is."""
-    from dperm.report.fields import FIELDS, REQUIRED
-    from dperm.report.tiers import HINTS
+    from dperm.report.fields import FIELDS, HINTS, REQUIRED
 
     hints = {name: f"{'REQUIRED: ' if name in REQUIRED else ''}{HINTS.get(name, FIELDS[name])}" for name in gaps}
     return "\n".join([HEAD, *(f'# {hint}\n# {name} = ""\n' for name, hint in hints.items())])

@@ -114,7 +114,7 @@ def _as_data(output: Path | None, draft: Path | None, statement: "Statement") ->
 
 def _say(output: Path | None, draft: Path | None, statement: "Statement") -> None:
     """What was written, and what is left to state."""
-    from dperm.report.audits_in_short import refutation
+    from dperm.report.audits import refutation
 
     if draft is not None:
         typer.echo(f"Written: {draft}. Fill it in, then give it to --fields.")

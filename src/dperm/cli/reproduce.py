@@ -155,17 +155,17 @@ def _written(result: "Result", folder: Path | None) -> tuple[Path, ...]:
 
 def _print(result: "Result", files: Sequence[Path]) -> None:
     from dperm.cli.output import print_paragraphs, print_table
-    from dperm.reproduce.writing import cell_text, told
+    from dperm.reproduce.writing import describe_check, format_cell
 
     lesson, outcome = result
     typer.echo(f"{lesson.name}: {lesson.title} ({lesson.source}; {', '.join(lesson.tags)})")
     print_paragraphs([lesson.claim])
     typer.echo()
-    print_table(outcome.table.columns, [[cell_text(cell) for cell in row] for row in outcome.table.rows])
+    print_table(outcome.table.columns, [[format_cell(cell) for cell in row] for row in outcome.table.rows])
     print_paragraphs([outcome.sentence])
     typer.echo()
     for check in outcome.checks:
-        typer.echo(told(check))
+        typer.echo(describe_check(check))
     for file in files:
         typer.echo(f"Written: {file}")
     typer.echo()

@@ -1,33 +1,43 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What to expect of a private model before there is one: proved bounds, and trials on made-up data."""
+"""Planning before any data are read: proved bounds, and trials of the estimators on simulated tables."""
 
-from dperm.planner.curves import Curves, Point, curves
-from dperm.planner.expectation import Expected, expected_accuracy
+from dperm.deprecation import deprecated_names
+from dperm.planner.curves import AccuracyPoint, Curves, curves
+from dperm.planner.expectation import ExpectedAccuracy, expected_accuracy
 from dperm.planner.outlook import METHODS, MethodOutlook, Outlook, outlook
-from dperm.planner.plain import made_up
-from dperm.planner.records import Records, records_for
-from dperm.planner.records_by_trial import RecordsByTrial, records_for_accuracy
-from dperm.planner.rows import Sample
+from dperm.planner.records import RecordsByProof, RecordsByTrial, records_for, records_for_accuracy
 from dperm.planner.shape import Shape
+from dperm.planner.simulated_data import SimulatedTable, simulated_table
 from dperm.planner.trials import Trials
 
 __all__ = [
     "METHODS",
+    "AccuracyPoint",
     "Curves",
-    "Expected",
+    "ExpectedAccuracy",
     "MethodOutlook",
     "Outlook",
-    "Point",
-    "Records",
+    "RecordsByProof",
     "RecordsByTrial",
-    "Sample",
     "Shape",
+    "SimulatedTable",
     "Trials",
     "curves",
     "expected_accuracy",
-    "made_up",
     "outlook",
     "records_for",
     "records_for_accuracy",
+    "simulated_table",
 ]
+
+__getattr__ = deprecated_names(
+    __name__,
+    {
+        "Expected": "dperm.planner:ExpectedAccuracy",
+        "Point": "dperm.planner:AccuracyPoint",
+        "Records": "dperm.planner:RecordsByProof",
+        "Sample": "dperm.planner:SimulatedTable",
+        "made_up": "dperm.planner:simulated_table",
+    },
+)

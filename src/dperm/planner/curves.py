@@ -1,55 +1,56 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Expected accuracy over the number of rows, and over epsilon."""
+"""Expected accuracy as a function of the number of rows and of epsilon."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from dperm.errors import ParameterError
-from dperm.planner.expectation import Expected, expected_accuracy
-from dperm.planner.models import checked_goal, plan_of
-from dperm.planner.plain import signal_of
+from dperm.planner.expectation import ExpectedAccuracy, checked_goal, expected_accuracy, plan_of
 from dperm.planner.shape import MOST_ROWS, Shape
-from dperm.planner.sizes import Goal, replaced
-from dperm.planner.trials import Trials
+from dperm.planner.simulated_data import signal_of
+from dperm.planner.trials import Goal, Trials, with_epsilon
+from dperm.presentation.phrases import count_of
 from dperm.report.pictures import Curve, Picture
 
 Number = TypeVar("Number", int, float)
 _FACTORS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0, 10.0)
 _FEWEST = 20
-BANDS = "95 % intervals of the means"
+BANDS = "95 % confidence intervals of the means"
 
 
 @dataclass(frozen=True)
-class Point:
-    """What to expect at one place: so many rows, or such an epsilon."""
+class AccuracyPoint:
+    """Expected accuracy at one number of rows, or at one epsilon, which is ``at``."""
 
     at: float
-    expected: Expected
+    expected: ExpectedAccuracy
 
 
 @dataclass(frozen=True)
 class Curves:
-    """Expected accuracy around what was asked: the same classes, with other numbers of rows and other epsilons."""
+    """Expected accuracy around a request: the same classes with other numbers of rows, and with other epsilons."""
 
     shape: Shape
     goal: Goal
-    points_n: tuple[Point, ...]
-    points_epsilon: tuple[Point, ...]
+    points_n: tuple[AccuracyPoint, ...]
+    points_epsilon: tuple[AccuracyPoint, ...]
 
     @property
     def over_n(self) -> Picture:
-        """At the epsilon that was asked for."""
-        return _picture(f"epsilon {self.goal.epsilon:g}, {self.shape.dim} columns", "rows", self.points_n)
+        """Plot of the accuracy over the number of rows, at the requested epsilon."""
+        columns = count_of(self.shape.dim, "column")
+        return _picture(f"epsilon {self.goal.epsilon:g}, {columns}", "number of rows", self.points_n)
 
     @property
     def over_epsilon(self) -> Picture:
-        """With the rows that were asked for."""
-        return _picture(f"{self.shape.n:,} rows, {self.shape.dim} columns", "epsilon", self.points_epsilon)
+        """Plot of the accuracy over epsilon, with the requested number of rows."""
+        columns = count_of(self.shape.dim, "column")
+        return _picture(f"{self.shape.n:,} rows, {columns}", "epsilon", self.points_epsilon)
 
     def as_dict(self) -> dict[str, object]:
-        """Plain data, for JSON."""
+        """Return plain data for JSON."""
         return {"over_n": _plain(self.points_n), "over_epsilon": _plain(self.points_epsilon)}
 
 
@@ -62,21 +63,39 @@ def curves(
     counts: Sequence[int] | None = None,
     epsilons: Sequence[float] | None = None,
 ) -> Curves:
-    """Expected accuracy over n and over epsilon; None takes a tenth to ten times what was asked for.
+    """Return the expected accuracy over the number of rows and over epsilon.
 
-    The classes stay as easy as they are at ``shape.n``: a declared baseline is that of so many rows.
+    The classes are equally difficult everywhere: a declared baseline belongs to ``shape.n`` rows.
+
+    Parameters
+    ----------
+    shape, goal
+        Public description of the table, and the guarantee.
+    method
+        Method of the estimator.
+    trials
+        Number and seed of the trials; None for ten trials with seed 0.
+    counts, epsilons
+        Numbers of rows and epsilons; None for seven values from a tenth to ten times the requested one.
+
+    Raises
+    ------
+    AssumptionError, AdjacencyError, ConversionError
+        If the method cannot give this guarantee.
+    ParameterError
+        If ``counts`` or ``epsilons`` is empty.
     """
     goal, trials, signal = checked_goal(goal), trials or Trials(), signal_of(shape)
     plan_of(shape, goal, method)
-    asked = [(replace(shape, n=n), goal) for n in _counts(shape, counts)]
-    asked += [(shape, replaced(goal, epsilon)) for epsilon in _epsilons(goal, epsilons)]
+    requests = [(replace(shape, n=n), goal) for n in _counts(shape, counts)]
+    requests += [(shape, with_epsilon(goal, epsilon)) for epsilon in _epsilons(goal, epsilons)]
     rows = len(_counts(shape, counts))
     found = [
-        expected_accuracy(each, aim, method=method, trials=trials.part(place, len(asked)), signal=signal)
-        for place, (each, aim) in enumerate(asked)
+        expected_accuracy(each, aim, method=method, trials=trials.part(place, len(requests)), signal=signal)
+        for place, (each, aim) in enumerate(requests)
     ]
-    points_n = tuple(Point(each.n, one) for (each, _), one in zip(asked[:rows], found[:rows], strict=True))
-    points = tuple(Point(aim.epsilon, one) for (_, aim), one in zip(asked[rows:], found[rows:], strict=True))
+    points_n = tuple(AccuracyPoint(each.n, one) for (each, _), one in zip(requests[:rows], found[:rows], strict=True))
+    points = tuple(AccuracyPoint(aim.epsilon, one) for (_, aim), one in zip(requests[rows:], found[rows:], strict=True))
     return Curves(shape, goal, points_n, points)
 
 
@@ -103,11 +122,11 @@ def _ascending(name: str, values: Sequence[Number]) -> list[Number]:
     return sorted(set(values))
 
 
-def _plain(points: tuple[Point, ...]) -> list[dict[str, object]]:
+def _plain(points: tuple[AccuracyPoint, ...]) -> list[dict[str, object]]:
     return [{"at": point.at, **point.expected.as_dict()} for point in points]
 
 
-def _picture(what: str, label: str, points: tuple[Point, ...]) -> Picture:
+def _picture(request: str, label: str, points: tuple[AccuracyPoint, ...]) -> Picture:
     x, each = tuple(point.at for point in points), [point.expected for point in points]
     private = Curve(
         "expected, private",
@@ -118,5 +137,5 @@ def _picture(what: str, label: str, points: tuple[Point, ...]) -> Picture:
     )
     plain = Curve("expected, without privacy", x, tuple(one.without_privacy for one in each))
     guess = Curve("guessing the larger class", x, tuple(one.majority for one in each), kind="published")
-    title = f"Accuracy on made-up data: {what}"
+    title = f"Accuracy on made-up data: {request}"
     return Picture(title, label, "accuracy", (private, plain, guess), x_log=True, bands=BANDS)

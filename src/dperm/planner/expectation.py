@@ -1,51 +1,147 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What accuracy to expect: the estimators themselves, tried on made-up tables."""
+"""Expected accuracy of the estimators: trials of their own code on simulated tables."""
 
 import math
+import warnings
 from dataclasses import asdict, dataclass
 from statistics import fmean, stdev
+from typing import TYPE_CHECKING, Any
 
 from scipy.special import stdtrit
 
-from dperm.planner.models import accuracy, checked_goal, checked_method, plan_of
-from dperm.planner.plain import plain_accuracies, signal_of
-from dperm.planner.rows import draw
+from dperm.checks import shown
+from dperm.errors import DpermWarning, ParameterError
 from dperm.planner.shape import Shape
-from dperm.planner.signal import Signal
-from dperm.planner.sizes import Goal, is_rough, repeats_for, require_trials, scaled_goal, simulated_rows
-from dperm.planner.trials import Trials
+from dperm.planner.simulated_data import Signal, SimulatedTable, draw, plain_accuracies, signal_of
+from dperm.planner.trials import Goal, Trials, is_rough, repeats_for, require_trials, scaled_goal, simulated_rows
+from dperm.privacy import Adjacency, ApproxDP, PureDP
 
+if TYPE_CHECKING:
+    from dperm.methods.plan import Plan
+
+TRIED = ("auto", "objective", "output", "gradient", "sgd", "bolt_on", "posterior")
+"""Methods whose trials end in a few seconds."""
 LEVEL = 0.95
 
 
+def checked_method(method: object) -> str:
+    """Return the name of a method that can be tried.
+
+    Raises
+    ------
+    ParameterError
+        If the method is unknown.
+    """
+    if method not in TRIED:
+        raise ParameterError(argument="method", rule=f"must be one of {', '.join(TRIED)}", got=shown(method))
+    return str(method)
+
+
+def checked_goal(goal: object) -> Goal:
+    """Return a guarantee with an epsilon in (0, 500] that an estimator accepts.
+
+    Raises
+    ------
+    ParameterError
+        For any other value.
+    """
+    if not isinstance(goal, PureDP | ApproxDP) or not 0 < goal.epsilon <= 500:
+        raise ParameterError(
+            argument="goal",
+            rule="must be an ApproxDP or PureDP guarantee with an epsilon in (0, 500]",
+            got=shown(goal),
+            remedy='Choose ApproxDP(1.0, 1e-6, "replace_one"), for example.',
+        )
+    return goal
+
+
+def estimator(shape: Shape, goal: Goal, method: str, seed: int | None = None) -> Any:
+    """Return logistic regression with its defaults.
+
+    Under add_remove the number of rows is private. The shape's n is public, and is declared to the estimator.
+    """
+    from dperm.sklearn import PrivateLogisticRegression
+
+    return PrivateLogisticRegression(
+        epsilon=goal.epsilon,
+        delta=goal.delta if isinstance(goal, ApproxDP) else 0.0,
+        adjacency=goal.adjacency,
+        method=method,
+        feature_norm=shape.feature_norm,
+        classes=(0, 1),
+        n=_declared_rows(shape, goal),
+        random_state=seed,
+    )
+
+
+def _declared_rows(shape: Shape, goal: Goal) -> int | None:
+    """Return ``n`` of the estimator: under replace_one a fit takes the number of rows from the data."""
+    return shape.n if goal.adjacency is Adjacency.ADD_REMOVE else None
+
+
+def plan_of(shape: Shape, goal: Goal, method: str) -> "Plan":
+    """Return the plan of the estimator, as its fit runs it.
+
+    Raises
+    ------
+    AssumptionError, AdjacencyError, ConversionError
+        If the method cannot give this guarantee.
+    """
+    model = estimator(shape, goal, method)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DpermWarning)
+        plan: Plan = model.plan(n=shape.n, dim=shape.dim)
+    return plan
+
+
+def noise_of(plan: "Plan") -> float | None:
+    """Return the standard deviation of the noise in each coordinate; None for a plan without noise."""
+    numbers = plan.numbers
+    for place, name in (("step_noise", "noise_scale"), ("output_noise", "noise_standard_deviation")):
+        found = numbers.get(place)
+        if isinstance(found, dict) and "objective_noise_standard_deviation" not in numbers:
+            return float(found[name])
+    deviation = numbers.get("objective_noise_standard_deviation")
+    return None if deviation is None else float(str(deviation))
+
+
+def accuracy(table: SimulatedTable, shape: Shape, goal: Goal, *, method: str, seed: int) -> float:
+    """Return the accuracy of one fit with seeded noise to a simulated table. NOT PRIVATE."""
+    model = estimator(shape, goal, method, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DpermWarning)
+        model.fit(table.X, table.y)
+    return table.accuracy(model.predict(table.X_test))
+
+
 @dataclass(frozen=True)
-class Expected:
-    """Accuracy on rows that were not learnt from, as trials on made-up tables had it: no guarantee for other tables.
+class ExpectedAccuracy:
+    """Accuracy on test rows in trials on simulated tables. It is no guarantee for other tables.
 
     Attributes
     ----------
     method, used
-        What was asked for, and what the plan took.
+        Requested method, and the method that the plan chose.
     mean
-        Over tables and noise.
+        Mean over tables and noise.
     low, high
-        The ends of a 95 % interval for that mean, by Student's law. That real tables differ from made-up ones is not
-        in it.
+        Ends of a 95 % confidence interval for the mean, by Student's t distribution. It does not include the
+        difference between real and simulated tables.
     spread
         Standard deviation of a single fit.
     without_privacy
-        Mean of a model without noise on the same tables.
+        Mean accuracy of a model without noise on the same tables.
     majority
-        What guessing the larger class reaches.
+        Accuracy of guessing the larger class.
     repeats
-        Trials that were made.
+        Number of trials.
     simulated_at
-        Rows of the tables; fewer than asked for where trials would take long, with an epsilon that makes up for it.
+        Rows of the tables. Large tables are represented by smaller ones with a larger epsilon.
     seed
-        Of tables and noise.
+        Seed of tables and noise.
     rough
-        Whether those tables have so few rows for each column that the expectation is too low (`dperm.planner.sizes`).
+        Whether the tables have so few rows per column that the expectation is too low (`dperm.planner.trials`).
     """
 
     method: str
@@ -63,31 +159,37 @@ class Expected:
 
     @property
     def loss(self) -> float:
-        """What privacy costs."""
+        """Cost of privacy: the accuracy without privacy minus the mean."""
         return self.without_privacy - self.mean
 
     def as_dict(self) -> dict[str, object]:
-        """Plain data."""
+        """Return all numbers and the loss as plain data."""
         return {**asdict(self), "loss": self.loss}
 
 
 def expected_accuracy(
     shape: Shape, goal: Goal, *, method: str = "auto", trials: Trials | None = None, signal: Signal | None = None
-) -> Expected:
-    """The accuracy that `PrivateLogisticRegression` with its defaults has on made-up tables of this shape.
+) -> ExpectedAccuracy:
+    """Return the expected accuracy of `PrivateLogisticRegression` with its defaults on simulated tables of this shape.
 
-    The noise is that of the estimator, exact, but follows from a seed: NOT PRIVATE, and of nobody's data.
+    The noise has the exact distribution of the estimator but is drawn from a seed. NOT PRIVATE; the simulated tables
+    describe nobody.
 
     Parameters
     ----------
     shape, goal
-        Public numbers, and the guarantee.
+        Public description of the table, and the guarantee.
     method
-        As the estimator takes it, by name.
+        Method of the estimator.
     trials
-        How many, and from which seed.
+        Number and seed of the trials; None for ten trials with seed 0.
     signal
-        How easy the classes are; None takes that of ``shape``. Given, it is the same for shapes of different n.
+        Difficulty of the classes; None derives it from ``shape``. Give one to compare shapes with different n.
+
+    Returns
+    -------
+    ExpectedAccuracy
+        Mean accuracy with its confidence interval, beside the accuracy without privacy.
 
     Raises
     ------
@@ -112,16 +214,15 @@ def expected_accuracy(
     scores = _scores(size, scaled_goal(goal, shape.n / size.n), method=method, used=used, trials=trials, signal=signal)
     plain = plain_accuracies(size, signal, trials.seed, min(len(scores), repeats_for(size, "plain", trials)))
     low, high = _interval(scores)
-    mean, majority = fmean(scores), shape.majority
-    return Expected(
+    return ExpectedAccuracy(
         method=method,
         used=used,
-        mean=mean,
+        mean=fmean(scores),
         low=low,
         high=high,
         spread=stdev(scores),
         without_privacy=fmean(plain),
-        majority=majority,
+        majority=shape.majority,
         repeats=len(scores),
         simulated_at=size.n,
         seed=trials.seed,
@@ -132,8 +233,8 @@ def expected_accuracy(
 def _scores(size: Shape, goal: Goal, *, method: str, used: str, trials: Trials, signal: Signal) -> list[float]:
     repeats, scores = repeats_for(size, used, trials), []
     for place in range(repeats):
-        sample = draw(size, signal, trials.number("table", place))
-        scores.append(accuracy(sample, size, goal, method=method, seed=trials.number("noise", place)))
+        table = draw(size, signal, trials.number("table", place))
+        scores.append(accuracy(table, size, goal, method=method, seed=trials.number("noise", place)))
         trials.progress((place + 1) / repeats)
     return scores
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""All methods side by side: noise, what is proved, and what to expect."""
+"""Comparison of all methods before a fit: noise, proved bound and expected accuracy, as numbers and facts."""
 
 import math
 from collections.abc import Sequence
@@ -9,38 +9,56 @@ from functools import cached_property
 
 from dperm import checks
 from dperm.errors import AdjacencyError, AssumptionError, ConversionError
-from dperm.planner.expectation import Expected, expected_accuracy
-from dperm.planner.models import checked_goal, checked_method, noise_of, plan_of
-from dperm.planner.sentences import outlook_sentences
+from dperm.planner.expectation import (
+    ExpectedAccuracy,
+    checked_goal,
+    checked_method,
+    expected_accuracy,
+    noise_of,
+    plan_of,
+)
 from dperm.planner.shape import Shape
-from dperm.planner.sizes import Goal, require_trials
-from dperm.planner.trials import Trials
+from dperm.planner.simulated_data import REMOVED
+from dperm.planner.trials import Goal, Trials, require_trials
+from dperm.presentation.facts import Fact
+from dperm.presentation.phrases import count_of
 from dperm.privacy import ApproxDP
 from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.theory import MethodBound, compare_methods
 
 METHODS = ("auto", "objective", "output", "gradient", "sgd")
+ONE_SIDED = Fact(
+    "outlook.one_sided",
+    "A proved bound is one-sided: the excess risk is at most this large, and usually far smaller. It applies to the "
+    "problem without clipping, at the regularisation or number of steps with the smallest bound, and not to the "
+    "defaults behind the expected accuracy.",
+)
+MADE_UP = Fact(
+    "outlook.made_up",
+    "Expected accuracies come from trials on made-up tables: no data were read, and the noise of the trials is not "
+    "private.",
+)
 
 
 @dataclass(frozen=True)
 class MethodOutlook:
-    """One method.
+    """Outlook for one method.
 
     Attributes
     ----------
     method, used
-        As asked for, and what the plan took; ``used`` is empty where the method does not apply.
+        Requested method, and the method of the plan; ``used`` is empty if the method does not apply.
     noise
-        Standard deviation in each coordinate, by the plan; None where none is added.
+        Standard deviation of the noise in each coordinate; None without noise.
     noise_kind
-        Its law, and where it is added.
+        Distribution of the noise and the place where it is added.
     proved
-        The bound on the expected excess risk, where one is known. It is about the unclipped problem at the
-        regularisation, or number of steps, that makes the bound least, and not about the defaults.
+        Bound on the expected excess risk, if one is known. It applies to the problem without clipping, at the
+        regularization or number of steps with the smallest bound, and not to the defaults.
     expected
-        What trials had; None where none were made.
+        Result of the trials; None without trials.
     refused
-        Why the method does not apply; empty if it does.
+        Reason why the method does not apply; empty if it does.
     """
 
     method: str
@@ -48,11 +66,11 @@ class MethodOutlook:
     noise: float | None = None
     noise_kind: str = ""
     proved: MethodBound | None = None
-    expected: Expected | None = None
+    expected: ExpectedAccuracy | None = None
     refused: str = ""
 
     def as_dict(self) -> dict[str, object]:
-        """Plain data."""
+        """Return all attributes as plain data; infinite numbers are None."""
         own = {name: getattr(self, name) for name in ("method", "used", "noise", "noise_kind", "refused")}
         return {
             **own,
@@ -63,14 +81,14 @@ class MethodOutlook:
 
 @dataclass(frozen=True)
 class Outlook:
-    """What to expect of each method.
+    """Comparison of methods.
 
     Attributes
     ----------
     shape, goal
-        What was asked.
+        Table and guarantee of the request.
     rows
-        One for each method, in the order asked for.
+        One entry per method, in the requested order.
     reference_norm
         R0: the bounds are relative to the best coefficients of this norm.
     """
@@ -81,16 +99,21 @@ class Outlook:
     reference_norm: float
 
     @property
+    def facts(self) -> tuple[Fact, ...]:
+        """Findings and their assumptions, each with a code, a sentence template and values."""
+        return _outlook_facts(self)
+
+    @property
     def sentences(self) -> tuple[str, ...]:
-        """The same in words."""
-        return outlook_sentences(self)
+        """The facts as sentences for Python users."""
+        return tuple(map(str, self.facts))
 
     def row(self, method: str) -> MethodOutlook:
-        """That of one method."""
+        """Return the entry of one requested method."""
         return next(row for row in self.rows if row.method == method)
 
     def as_dict(self) -> dict[str, object]:
-        """Plain data, for JSON."""
+        """Return plain data for JSON."""
         return {
             "shape": self.shape.as_dict(),
             "goal": guarantee_as_dict(self.goal),
@@ -109,44 +132,54 @@ def outlook(
     trials: Trials | None = None,
     simulate: bool = True,
 ) -> Outlook:
-    """Noise, proved bound and expected accuracy of each method, from public numbers alone.
+    """Compare noise, proved bound and expected accuracy of several methods, from public numbers alone.
 
     Parameters
     ----------
     shape, goal
-        Public numbers, and the guarantee.
+        Public description of the table, and the guarantee.
     methods
-        Names, as the estimator takes them.
+        Names of methods of the estimator.
     reference_norm
-        R0: what the bounds are relative to.
+        R0: the bounds are relative to the best coefficients of this norm.
     trials
-        How many, and from which seed.
+        Number and seed of the trials; None for ten trials with seed 0.
     simulate
-        False leaves the trials out: noise and bounds only, at once.
+        False leaves the trials out, for noise and bounds alone.
+
+    Returns
+    -------
+    Outlook
+        One entry per method. A method that does not apply has a reason in ``refused``.
+
+    Raises
+    ------
+    ParameterError
+        If a method is unknown, ``reference_norm`` is not positive, or the shape is too large for trials.
     """
-    asked = _Asked(shape, checked_goal(goal), checks.positive("reference_norm", reference_norm))
+    request = _Request(shape, checked_goal(goal), checks.positive("reference_norm", reference_norm))
     if simulate:
         require_trials(shape)
     names, trials = [checked_method(method) for method in methods], trials or Trials()
     rows: dict[str, MethodOutlook] = {}
     for place, name in enumerate(names):
-        row = asked.row(name)
+        row = request.row(name)
         if simulate and not row.refused:
-            row = replace(row, expected=asked.expected(row, rows, trials.part(place, len(names))))
+            row = replace(row, expected=request.expected(row, rows, trials.part(place, len(names))))
         rows[name] = row
         trials.progress((place + 1) / len(names))
-    return Outlook(shape, asked.goal, tuple(rows.values()), asked.norm)
+    return Outlook(shape, request.goal, tuple(rows.values()), request.norm)
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Request:
     shape: Shape
     goal: Goal
     norm: float
 
     @cached_property
     def bounds(self) -> dict[str, MethodBound]:
-        """What is proved, by method (T57, T48a)."""
+        """Proved bounds by method (T57, T48a)."""
         delta = self.goal.delta if isinstance(self.goal, ApproxDP) else 0.0
         found = compare_methods(
             self.shape.problem(self.norm),
@@ -158,15 +191,15 @@ class _Asked:
         return {bound.method: bound for bound in found}
 
     def row(self, method: str) -> MethodOutlook:
-        """Without trials."""
+        """Return noise and bound of a method, without trials."""
         try:
             plan = plan_of(self.shape, self.goal, method)
         except (AssumptionError, AdjacencyError, ConversionError) as error:
             return MethodOutlook(method, refused=str(error))
         return MethodOutlook(method, plan.method, noise_of(plan), plan.noise, self.bounds.get(plan.method))
 
-    def expected(self, row: MethodOutlook, known: dict[str, MethodOutlook], trials: Trials) -> Expected:
-        """By trials, unless the same method was tried already under another name."""
+    def expected(self, row: MethodOutlook, known: dict[str, MethodOutlook], trials: Trials) -> ExpectedAccuracy:
+        """Run the trials, unless the same method was tried under another name."""
         for other in known.values():
             if other.used == row.used and other.expected is not None:
                 return replace(other.expected, method=row.method)
@@ -174,5 +207,126 @@ class _Asked:
 
 
 def _finite(facts: dict[str, object]) -> dict[str, object]:
-    """None for what no JSON number is."""
+    """Return the facts with None in place of infinite numbers, which JSON lacks."""
     return {name: None if isinstance(v, float) and not math.isfinite(v) else v for name, v in facts.items()}
+
+
+def describe_guarantee(goal: Goal) -> str:
+    """Return a guarantee as text, such as "epsilon 1, delta 1e-06 under replace_one"."""
+    delta = f", delta {goal.delta:g}" if isinstance(goal, ApproxDP) and goal.delta > 0 else " (pure)"
+    return f"epsilon {goal.epsilon:g}{delta} under {goal.adjacency.value}"
+
+
+def describe_columns(shape: Shape) -> str:
+    """Return the number of columns as text, such as "1 column" or "2,000 columns"."""
+    return count_of(shape.dim, "column")
+
+
+def shown_loss(expected: ExpectedAccuracy) -> float:
+    """Return the cost of privacy as the difference of the two accuracies, each rounded to three digits."""
+    return round(round(expected.without_privacy, 3) - round(expected.mean, 3), 3)
+
+
+def _outlook_facts(found: Outlook) -> tuple[Fact, ...]:
+    """Return the findings, then their assumptions."""
+    tried = [row for row in found.rows if row.expected is not None]
+    facts = [_expected_fact(found, tried[0])] if tried else []
+    facts += _ranking_facts(tried) if len(tried) > 1 else []
+    facts += [_signal_fact(found.shape)] if tried else []
+    facts += [_bound_fact(found), ONE_SIDED]
+    return tuple([*facts, MADE_UP] if tried else facts)
+
+
+def _expected_fact(found: Outlook, row: MethodOutlook) -> Fact:
+    expected = row.expected
+    assert expected is not None
+    lost = shown_loss(expected)
+    chosen = " ({used} perturbation)" if row.used != row.method else ""
+    plain = "the {without_privacy:.3f} of a model without privacy"
+    against = f"{{loss:.3f}} below {plain}" if lost > 0 else f"no less than {plain}"
+    if expected.mean <= expected.majority + 0.005:
+        guessing = ", and no better than guessing the larger class ({majority:.3f})"
+    else:
+        guessing = "; guessing the larger class has {majority:.3f}"
+    template = (
+        "With {n:,} rows, {columns} and {guarantee}, expect an accuracy of about {accuracy:.3f} with "
+        f'{{@method:"{{method}}"}}{chosen}: {against}{guessing}.'
+    )
+    if expected.simulated_at != found.shape.n:
+        template += (
+            " The trials used {simulated_at:,} rows and a larger epsilon, so that the noise has the same weight."
+        )
+    if expected.simulated_at != found.shape.n and expected.rough:
+        template += " This is few for so many columns: the expectation is too low, by up to 0.04."
+    values = {
+        "n": found.shape.n,
+        "columns": describe_columns(found.shape),
+        "guarantee": describe_guarantee(found.goal),
+        "method": row.method,
+        "used": row.used,
+        "accuracy": expected.mean,
+        "loss": lost,
+        "without_privacy": expected.without_privacy,
+        "majority": expected.majority,
+        "simulated_at": expected.simulated_at,
+    }
+    return Fact("outlook.expected", template, values)
+
+
+def _ranking_facts(rows: list[MethodOutlook]) -> list[Fact]:
+    """Return the methods in order of the cost of privacy; their trials may use tables of different sizes."""
+    tried = {row.method: row.expected for row in rows if row.expected is not None}
+    named = sorted((name for name in tried if name != "auto"), key=lambda name: tried[name].loss)
+    costs = ", ".join(f"{name} {shown_loss(tried[name]):.3f}" for name in named)
+    first, last = (tried[name] for name in (named[0], named[-1]))
+    alike = " These trials cannot tell them apart." if _smallest_loss(last) <= _largest_loss(first) else ""
+    values = {"costs": costs, "losses": {name: tried[name].loss for name in named}}
+    facts = [Fact("outlook.costs", f"Cost of privacy in accuracy, by method: {{costs}}.{alike}", values)]
+    chosen = tried.get("auto")
+    if chosen is not None and _smallest_loss(chosen) > _largest_loss(first):
+        facts.append(
+            Fact(
+                "outlook.better_method",
+                '{@method:"{method}"} is expected to be better by about {gain:.2g} here than the choice of "auto". '
+                "This is an expectation from trials on made-up tables, not a proof.",
+                {"method": named[0], "gain": chosen.loss - first.loss},
+            )
+        )
+    return facts
+
+
+def _smallest_loss(expected: ExpectedAccuracy) -> float:
+    return expected.without_privacy - expected.high
+
+
+def _largest_loss(expected: ExpectedAccuracy) -> float:
+    return expected.without_privacy - expected.low
+
+
+def _signal_fact(shape: Shape) -> Fact:
+    if shape.baseline is not None:
+        template = "The made-up classes are as easy as the declared baseline of {baseline:g} says."
+        return Fact("outlook.declared_baseline", template, {"baseline": shape.baseline})
+    return Fact(
+        "outlook.assumed_signal",
+        "The difficulty of the classes is unknown: the best model is assumed to avoid {removed:.0%} of the errors of "
+        "guessing the larger class. Give {@baseline} if the accuracy without privacy is known.",
+        {"removed": REMOVED},
+    )
+
+
+def _bound_fact(found: Outlook) -> Fact:
+    bounds = [row.proved for row in found.rows if row.proved is not None]
+    if not bounds:
+        return Fact("outlook.no_bound", "There is no proved bound for these methods.")
+    best = min(bounds, key=lambda bound: bound.bound)
+    values = {"method": best.method, "bound": best.bound, "norm": found.reference_norm}
+    relative = "above the best coefficients of norm {norm:g}"
+    if best.says_nothing:
+        return Fact(
+            "outlook.vacuous_bound",
+            f"The proved bounds are vacuous here: the smallest is {{bound!u:3}} {relative}.",
+            values,
+        )
+    template = f"Proved for {{method}} perturbation: an expected excess risk of at most {{bound!u:3}} {relative}."
+    return Fact("outlook.proved_bound", template, values)

@@ -1,32 +1,45 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How many rows, by what is proved."""
+"""Number of rows that a goal needs: by proof for an excess risk, and by trials for an accuracy."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.optimize import isotonic_regression
 
 from dperm import checks
 from dperm.errors import ParameterError
-from dperm.planner.models import checked_goal
-from dperm.planner.shape import Shape
-from dperm.planner.sizes import Goal
+from dperm.planner.curves import AccuracyPoint
+from dperm.planner.expectation import ExpectedAccuracy, checked_goal, expected_accuracy
+from dperm.planner.outlook import describe_columns, describe_guarantee
+from dperm.planner.shape import MOST_ROWS, Shape
+from dperm.planner.simulated_data import Signal, signal_of
+from dperm.planner.trials import LARGEST_EPSILON, Goal, Trials, with_epsilon
+from dperm.presentation.facts import Fact
 from dperm.privacy import ApproxDP
 from dperm.theory import MethodBound, smallest_sample
 
+_FEWEST = 20
+_PER_COLUMN = 10
+_IN_A_ROW = 2
+_MORE = 6
+
 
 @dataclass(frozen=True)
-class Records:
-    """How many rows suffice for an excess risk by what is proved (T57, T48a).
+class RecordsByProof:
+    """Number of rows that suffices for an excess risk, by proof (T57, T48a).
 
     Attributes
     ----------
     target_excess
-        The expected excess risk that was asked for.
+        Requested bound on the expected excess risk.
     n
-        The least number of rows at which a bound is that small.
+        Smallest number of rows at which a proved bound is that small.
     best
-        That bound, and its method.
+        This bound and its method.
     each
-        The number for every method.
+        Number of rows for every method.
     """
 
     target_excess: float
@@ -35,30 +48,50 @@ class Records:
     each: tuple[tuple[str, int], ...]
 
     @property
-    def sentence(self) -> str:
-        """In words."""
-        return (
-            f"{self.n:,} rows suffice for an expected excess risk of at most {self.target_excess:g} with "
-            f"{self.best.method} perturbation. That is proved for independent records of one distribution, of whatever "
-            f"kind, with norms within the bounds, and one-sided: fewer rows usually do."
+    def fact(self) -> Fact:
+        """The result as a fact with code, sentence template and values."""
+        return Fact(
+            "records.proved",
+            "{n:,} rows suffice for an expected excess risk of at most {target_excess:g} with {method} perturbation. "
+            "This is proved for independent records from any distribution with norms within the bounds. The bound is "
+            "one-sided: fewer rows usually suffice.",
+            {"n": self.n, "target_excess": self.target_excess, "method": self.best.method},
         )
 
+    @property
+    def sentence(self) -> str:
+        """The result as a sentence for Python users."""
+        return str(self.fact)
+
     def as_dict(self) -> dict[str, object]:
-        """Plain data, for JSON."""
+        """Return plain data for JSON."""
         needed = [{"method": method, "n": n} for method, n in self.each]
-        facts = {"target_excess": self.target_excess, "n": self.n, "method": self.best.method}
-        return {**facts, "bound": self.best.bound, "each": needed, "sentence": self.sentence}
+        numbers = {"target_excess": self.target_excess, "n": self.n, "method": self.best.method}
+        return {**numbers, "bound": self.best.bound, "each": needed, "sentence": self.sentence}
 
 
 def records_for(
     target_excess: float, dim: int, goal: Goal, *, reference_norm: float = 1.0, feature_norm: float = 1.0
-) -> Records:
-    """The least number of rows at which some method's bound is at most ``target_excess`` (T57, T48a).
+) -> RecordsByProof:
+    """Return the smallest number of rows at which a method has a proved bound of ``target_excess`` (T57, T48a).
+
+    Parameters
+    ----------
+    target_excess
+        Bound on the expected excess risk.
+    dim
+        Number of columns.
+    goal
+        Guarantee.
+    reference_norm
+        R0: the excess is relative to the best coefficients of this norm.
+    feature_norm
+        Public bound on the norm of rows.
 
     Raises
     ------
     ParameterError
-        If 2^53 rows do not suffice, or none are needed: coefficients of 0 have as little excess.
+        If 2^53 rows do not suffice, or if coefficients of 0 have a smaller excess without any data.
     """
     goal, target = checked_goal(goal), checks.positive("target_excess", target_excess)
     problem = Shape(2, dim, feature_norm=feature_norm).problem(checks.positive("reference_norm", reference_norm))
@@ -72,4 +105,185 @@ def records_for(
         )
     delta = goal.delta if isinstance(goal, ApproxDP) else 0.0
     found = smallest_sample(problem, target, epsilon=goal.epsilon, delta=delta, adjacency=goal.adjacency)
-    return Records(target, found.n, found.best, tuple(found.each))
+    return RecordsByProof(target, found.n, found.best, tuple(found.each))
+
+
+@dataclass(frozen=True)
+class RecordsByTrial:
+    """Number of rows at which the expected accuracy comes near that of a model without privacy.
+
+    Attributes
+    ----------
+    shape, goal
+        Table and guarantee of the request.
+    loss
+        Largest accepted cost of privacy in accuracy.
+    n
+        Smallest number of rows, up to about 20 %; None if 10^9 are too few or trials cannot tell.
+    points
+        Trials by number of rows.
+    floor
+        Result with almost no noise on the smaller tables that represent larger ones; None if there were none. Larger
+        tables do not have this loss, so trials cannot decide about a requested loss of similar size.
+    """
+
+    shape: Shape
+    goal: Goal
+    loss: float
+    n: int | None
+    points: tuple[AccuracyPoint, ...]
+    floor: ExpectedAccuracy | None = None
+
+    @property
+    def cannot_tell(self) -> bool:
+        """Whether feasible tables are too small for the question."""
+        return self.floor is not None and abs(self.floor.loss) > self.loss / 2
+
+    @property
+    def fact(self) -> Fact:
+        """The result as a fact with code, sentence template and values."""
+        if self.cannot_tell and self.floor is not None:
+            return Fact(
+                "records.cannot_tell",
+                "Trials cannot tell how many rows are needed for a cost of at most {loss:g}. Tables of {rows:,} rows, "
+                "which represent larger ones, differ by {floor:.2g} from a model without privacy even with almost no "
+                "noise. Choose a larger {@loss}, or ask for a proved number ({@target_excess}).",
+                {"loss": self.loss, "rows": self.floor.simulated_at, "floor": abs(self.floor.loss)},
+            )
+        number = f"{self._about} {{n:,}} rows" if self.n is not None else "More than {n:,} rows"
+        return Fact(
+            "records.by_trial",
+            f"{number} with {{columns}} are needed for {{guarantee}} to cost at most {{loss:g}} of accuracy, by trials "
+            f"on made-up tables.",
+            {
+                "n": MOST_ROWS if self.n is None else self.n,
+                "columns": describe_columns(self.shape),
+                "guarantee": describe_guarantee(self.goal),
+                "loss": self.loss,
+            },
+        )
+
+    @property
+    def sentence(self) -> str:
+        """The result as a sentence for Python users."""
+        return str(self.fact)
+
+    @property
+    def _about(self) -> str:
+        """Qualifier of the number: the fewest tried rows may be more than enough."""
+        return "No more than" if self.n == self.points[0].at else "About"
+
+    def as_dict(self) -> dict[str, object]:
+        """Return plain data for JSON."""
+        tried = [{"at": point.at, **point.expected.as_dict()} for point in self.points]
+        numbers = {"loss": self.loss, "n": self.n, "cannot_tell": self.cannot_tell}
+        return {**numbers, "points": tried, "sentence": self.sentence}
+
+
+def records_for_accuracy(
+    shape: Shape, goal: Goal, *, loss: float = 0.01, method: str = "auto", trials: Trials | None = None
+) -> RecordsByTrial:
+    """Return the smallest number of rows at which privacy costs at most ``loss`` of accuracy, on simulated tables.
+
+    Both accuracies belong to tables with the same number of rows, at least ten per column: with fewer, a model without
+    privacy learns little either. The classes are as difficult as at ``shape.n``. The search doubles or halves the
+    number of rows until two in a row are on the other side. The cost of privacy, smoothed to never rise with n, is
+    then interpolated.
+
+    Parameters
+    ----------
+    shape, goal
+        Public description of the table, and the guarantee. The search starts at ``shape.n``.
+    loss
+        Largest accepted cost of privacy in accuracy.
+    method
+        Method of the estimator.
+    trials
+        Number and seed of the trials; None for ten trials with seed 0.
+
+    Raises
+    ------
+    ParameterError
+        If guessing the larger class has a smaller loss.
+    """
+    search = _Search(shape, checked_goal(goal), method, trials or Trials())
+    target = _checked_loss(loss, shape)
+    points = search.points_around(target)
+    search.trials.progress(1.0)
+    n = _crossing(points, target)
+    deciding = points[-1] if n is None else next(point for point in points if point.at >= n)
+    floor = search.floor(deciding.expected) if deciding.expected.simulated_at < deciding.at else None
+    found = RecordsByTrial(shape, search.goal, target, n, points, floor)
+    return replace(found, n=None) if found.cannot_tell else found
+
+
+def _checked_loss(loss: float, shape: Shape) -> float:
+    target, most = checks.between("loss", loss, 1e-4, 0.5), signal_of(shape).best - shape.majority
+    if target >= most:
+        raise ParameterError(
+            argument="loss",
+            rule=f"must be below {most:.3g}",
+            got=f"{target:g}",
+            remedy="Always guessing the larger class loses no more accuracy against the best model, and needs no rows.",
+        )
+    return target
+
+
+@dataclass(frozen=True)
+class _Search:
+    shape: Shape
+    goal: Goal
+    method: str
+    trials: Trials
+
+    @property
+    def fewest(self) -> int:
+        return max(_FEWEST, _PER_COLUMN * self.shape.dim)
+
+    def points_around(self, loss: float) -> tuple[AccuracyPoint, ...]:
+        """Return trials on both sides of ``loss``, if possible, by number of rows."""
+        signal, start = signal_of(self.shape), min(max(self.shape.n, self.fewest), MOST_ROWS)
+        found = {start: self.point(start, signal, loss)}
+        for step in (2.0, 0.5):
+            n, settled = start, int(_is_beyond(found[start], loss, step))
+            while settled < _IN_A_ROW and n != (MOST_ROWS if step > 1 else self.fewest):
+                n = min(max(round(n * step), self.fewest), MOST_ROWS)
+                found[n] = self.point(n, signal, loss)
+                self.trials.progress(len(found) / (len(found) + _IN_A_ROW))
+                settled = settled + 1 if _is_beyond(found[n], loss, step) else 0
+        return tuple(found[n] for n in sorted(found))
+
+    def point(self, n: int, signal: Signal, loss: float) -> AccuracyPoint:
+        """Return the expectation for n rows, with more trials if the first ones leave the side of ``loss`` open."""
+        found = self.expected(n, signal, self.trials.repeats)
+        if found.low < found.without_privacy - loss < found.high:
+            found = self.expected(n, signal, _MORE * self.trials.repeats)
+        return AccuracyPoint(n, found)
+
+    def floor(self, tried: ExpectedAccuracy) -> ExpectedAccuracy:
+        """Return the expectation with almost no noise on tables of the same size."""
+        there, trials = replace(self.shape, n=tried.simulated_at), Trials(self.trials.repeats, self.trials.seed)
+        goal, signal = with_epsilon(self.goal, LARGEST_EPSILON), signal_of(self.shape)
+        return expected_accuracy(there, goal, method=self.method, trials=trials, signal=signal)
+
+    def expected(self, n: int, signal: Signal, repeats: int) -> ExpectedAccuracy:
+        there, trials = replace(self.shape, n=n), Trials(repeats, self.trials.seed)
+        return expected_accuracy(there, self.goal, method=self.method, trials=trials, signal=signal)
+
+
+def _is_beyond(point: AccuracyPoint, loss: float, step: float) -> bool:
+    """Return whether the point is on the side of ``loss`` that steps in this direction lead to."""
+    return (point.expected.loss <= loss) == (step > 1)
+
+
+def _crossing(points: tuple[AccuracyPoint, ...], loss: float) -> int | None:
+    """Return the number of rows, to two digits, at which the smoothed cost falls to ``loss``; None if it does not."""
+    cost = isotonic_regression([point.expected.loss for point in points], increasing=False).x
+    enough = int(np.argmax(cost <= loss))
+    if cost[enough] > loss:
+        return None
+    if enough == 0:
+        return int(points[0].at)
+    before, after = (math.log(points[place].at) for place in (enough - 1, enough))
+    share = (cost[enough - 1] - loss) / (cost[enough - 1] - cost[enough])
+    return int(float(f"{math.exp(before + share * (after - before)):.2g}"))

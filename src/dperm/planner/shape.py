@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What is public about data that nobody has looked at: how many rows and columns, and how easy the classes are."""
+"""Public description of a table that nobody has read: numbers of rows and columns, class balance and baseline."""
 
 from dataclasses import asdict, dataclass
 
@@ -18,22 +18,27 @@ PUBLIC = "It must come from public knowledge, not from the data."
 
 @dataclass(frozen=True)
 class Shape:
-    """A table of two classes, by numbers that are public.
+    """Table of two classes, described by public numbers.
 
-    Attributes
+    Parameters
     ----------
     n
-        Rows to learn from.
+        Number of training rows.
     dim
-        Columns, as they are after encoding; the intercept is not one of them.
+        Number of columns after encoding, without the intercept.
     balance
-        The share of one of the two classes, in [0.01, 0.99].
+        Share of one of the two classes, in [0.01, 0.99].
     baseline
-        The accuracy that a model without privacy would reach with these rows, if something is known about that: a
-        publication, another year, another country. None takes a rule (`dperm.planner.signal`).
+        Accuracy of a model without privacy on this many rows, if it is known from a publication, another year or
+        another country. None applies a rule (`dperm.planner.simulated_data`).
     feature_norm
-        The public norm that rows are scaled down to. Accuracy does not depend on it, as dperm scales everything with
-        it; the proved bounds do.
+        Public bound on the norm of rows. The accuracy does not depend on it, because dperm scales everything with it;
+        the proved bounds do.
+
+    Raises
+    ------
+    ParameterError
+        If a number is out of range.
     """
 
     n: int
@@ -43,7 +48,7 @@ class Shape:
     feature_norm: float = 1.0
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check that all numbers are in range."""
         put = object.__setattr__
         put(self, "n", checks.count("n", self.n, least=2, most=MOST_ROWS))
         put(self, "dim", checks.count("dim", self.dim, most=MOST_COLUMNS))
@@ -55,16 +60,16 @@ class Shape:
 
     @property
     def majority(self) -> float:
-        """The accuracy of always guessing the larger class."""
+        """Accuracy of always guessing the larger class."""
         return max(self.balance, 1 - self.balance)
 
     def problem(self, reference_norm: float = 1.0) -> LearningProblem:
-        """The constants that the bounds are about (T57): logistic loss on rows with a constant column (T54)."""
+        """Return the constants of the bounds (T57): logistic loss on rows with a constant column (T54)."""
         space = FeatureSpace(self.dim, norm=self.feature_norm)
         return LearningProblem(space.size, space.radius, space.radius**2 / 4, reference_norm, logistic=True)
 
     def as_dict(self) -> dict[str, object]:
-        """Plain data."""
+        """Return all numbers as plain data."""
         return asdict(self)
 
     def _check_baseline(self, baseline: float) -> None:

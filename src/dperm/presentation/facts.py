@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
+from dperm.presentation.numbers import DIGITS, Rounding, format_number
 from dperm.presentation.spelling import Spelling, arg, python_spelling, spell
+
+_ROUNDING: dict[str, Rounding] = {"n": "nearest", "u": "up", "d": "down"}
 
 
 @dataclass(frozen=True)
@@ -23,9 +26,16 @@ class Fact:
         Stable identifier, such as "regularization.balanced".
     template
         Sentence with ``{name}`` for values (with an optional format, ``{name:.3g}``) and ``{@name}`` or
-        ``{@name:{value}}`` for arguments.
+        ``{@name:{value}}`` for arguments. ``{name!u:3}`` rounds a number up to three significant digits, ``!d`` rounds
+        it down and ``!n`` to the nearest.
     values
         Plain JSON values by name.
+
+    Examples
+    --------
+    >>> fact = Fact("bound.excess", "The excess risk is at most {bound!u:3}; set {@n:{n}}.", {"bound": 0.01234, "n": 9})
+    >>> print(fact)
+    The excess risk is at most 0.0124; set n=9.
     """
 
     code: str
@@ -56,8 +66,23 @@ class _Reference:
         return arg(self.name, value or None)
 
 
+class _Rounded:
+    """A number with a direction of rounding; its format specification is the number of significant digits."""
+
+    def __init__(self, number: float, rounding: Rounding) -> None:
+        self.number, self.rounding = number, rounding
+
+    def __format__(self, digits: str) -> str:
+        return format_number(self.number, rounding=self.rounding, digits=int(digits or DIGITS))
+
+
 class _Sentence(string.Formatter):
     """Formats values and leaves references to arguments for the front end."""
+
+    def convert_field(self, value: Any, conversion: str | None) -> Any:
+        if conversion in _ROUNDING:
+            return _Rounded(value, _ROUNDING[conversion])
+        return super().convert_field(value, conversion)
 
     def get_field(self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
         if field_name.startswith("@"):

@@ -4,19 +4,24 @@
 
 TERMS = {
     "after": "releases before the change",
+    "burned": "burned charges",
+    "dim": "dimension",
     "false_positive_rate": "false-positive rate",
     "feature_norm": "bound on the norm of the features",
     "gdp_mu": "nearest Gaussian mu (an approximation, not a guarantee)",
     "hash": "entry hash",
+    "law": "distribution",
     "limit_changes": "limit changes",
     "most_groups": "largest number of groups the noise covers",
     "most_rows": "largest number of records the noise covers",
     "n": "number of records",
     "n_features": "number of features",
     "n_groups": "number of groups",
+    "open": "open charges",
     "opening_limit": "initial limit",
     "physical_batch_size": "records per micro-batch",
     "releases": "releases so far",
+    "seeded": "charged runs with a seed",
     "seq": "entry",
     "true_positive_rate": "largest true-positive rate",
     "true_positive_rates": "attacks",
@@ -36,6 +41,15 @@ METHODS = {
 }
 """Methods of private learning."""
 
+GUARANTEES = {
+    "PureDP": "epsilon-DP",
+    "ApproxDP": "(epsilon, delta)-DP",
+    "ZCDP": "zCDP",
+    "GDP": "GDP",
+    "RDP": "Renyi DP",
+}
+"""Kinds of guarantees."""
+
 DEFINITIONS = {
     "adjacency": "Relation between data sets that differ in one record: one added or removed, or one replaced.",
     "delta": "Probability bound of the event that the privacy loss exceeds epsilon.",
@@ -50,6 +64,11 @@ DEFINITIONS = {
 def term(key: object) -> str:
     """Return the readable name of a key, such as "number of records" for ``n``."""
     return TERMS.get(str(key), str(key).replace("_", " "))
+
+
+def guarantee_name(kind: object) -> str:
+    """Return the name of a kind of guarantee, such as "(epsilon, delta)-DP" for ``ApproxDP``."""
+    return GUARANTEES.get(str(kind), str(kind))
 
 
 def method_description(name: object) -> str:

@@ -7,8 +7,9 @@ bounds up, lower bounds and remaining amounts down. Very small and large numbers
 """
 
 import math
+from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
-from typing import Literal
+from typing import Any, Literal
 
 Rounding = Literal["nearest", "up", "down"]
 """Direction of rounding."""
@@ -16,6 +17,7 @@ Rounding = Literal["nearest", "up", "down"]
 DIGITS = 6
 """Significant digits by default."""
 INFINITE = "infinite"
+_FIRST = ("kind", "epsilon", "delta")
 _ROUNDING = {"nearest": ROUND_HALF_EVEN, "up": ROUND_CEILING, "down": ROUND_FLOOR}
 
 
@@ -30,6 +32,11 @@ def format_number(number: float | Decimal, *, rounding: Rounding = "nearest", di
         "nearest", "up" (the text is never below the number) or "down" (never above it).
     digits
         Largest number of significant digits.
+
+    Returns
+    -------
+    str
+        The number without trailing zeros; "infinite", "-infinite" or "not a number" for special values.
 
     Examples
     --------
@@ -71,6 +78,24 @@ def format_percent(rate: float) -> str:
     """Return a probability as a percentage with three digits, rounded up; more digits where three would give 100 %."""
     texts = [format_up(100 * decimal(rate), digits) for digits in (3, 4, 5, DIGITS)]
     return f"{next((text for text in texts if text != '100'), '100')} %"
+
+
+def format_parameters(parameters: Mapping[str, Any]) -> str:
+    """Return the numbers of a guarantee as text, each rounded up; other values are left out.
+
+    Examples
+    --------
+    >>> format_parameters({"delta": 1e-6, "epsilon": 1.0, "adjacency": "replace_one"})
+    'epsilon = 1, delta = 1e-6'
+    """
+    numbers = {name: value for name, value in epsilon_first(parameters).items() if isinstance(value, int | float)}
+    return ", ".join(f"{name} = {format_up(value)}" for name, value in numbers.items())
+
+
+def epsilon_first(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entries with kind, epsilon and delta first; the others keep their order."""
+    first = [name for name in _FIRST if name in numbers]
+    return {name: numbers[name] for name in (*first, *(name for name in numbers if name not in _FIRST))}
 
 
 def decimal(number: float) -> Decimal:

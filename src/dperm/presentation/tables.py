@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|~])")
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|~!&])")
+_LIST_START = re.compile(r"^(\d+[.)]|[-+])(?=\s|$)")
+"""Text at the start of a line that would begin a list."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,13 @@ class TextTable:
         return f'<div class="wide"><table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def escape_markdown(text: str) -> str:
-    """Return text whose special characters Markdown shows as they are."""
-    return _MARKDOWN.sub(r"\\\1", text)
+def escape_markdown(text: object) -> str:
+    r"""Return text on one line whose special characters Markdown shows as they are.
+
+    Examples
+    --------
+    >>> print(escape_markdown("1. a|b"))
+    1\. a\|b
+    """
+    one_line = _SPECIAL.sub(r"\\\1", " ".join(str(text).split()))
+    return _LIST_START.sub(lambda start: start[0][:-1] + "\\" + start[0][-1], one_line)

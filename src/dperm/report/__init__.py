@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""For the reader: statements of what was released and promised, and files of models."""
+"""Privacy statements as data, HTML pages, Markdown and JSON; plots of guarantees and audits; model files."""
 
-from dperm.report.assemble import seeded, statement, unprotected
+from dperm.report.assembly import seeded, statement, unprotected
 from dperm.report.output import write_statement
 from dperm.report.page import page
 from dperm.report.statement import Statement

@@ -1,30 +1,32 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Plots of audits: ROC curves of attacks on log-log axes, and measured against claimed epsilons.
+"""Plots of audits and attacks: ROC curves, measured against claimed epsilons, and the results of the demonstration.
 
-Each function takes and returns the axes of matplotlib; without ``ax`` it makes one, and with ``path`` it writes a file.
-matplotlib is an extra: ``pip install "dperm[plots]"``.
+Each function draws on the given axes, or on new ones without ``ax``, and returns them; with ``path`` it also writes a
+file. matplotlib is an extra: ``pip install "dperm[plots]"``.
 """
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from os import PathLike
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from dperm.audit.demo.result import Part
+from dperm.audit.exposure.exposure import CHANCE
 from dperm.audit.finding import Finding
 from dperm.audit.membership.ceiling import profile_of
 from dperm.audit.membership.roc import Roc
 from dperm.errors import ParameterError
+from dperm.presentation.numbers import format_down, format_parameters, format_up
+from dperm.privacy import ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee, Guarantee, guarantee_as_dict
 from dperm.privacy.profile import PrivacyProfile
-from dperm.report.curve import Curve
-from dperm.report.numbers import rounded_up
-from dperm.report.palette import FAINT, FIRST, INK, LINE, SECOND
-from dperm.report.plain import limits_of
-from dperm.report.plots import INSTALL
+from dperm.report.plot_style import FIRST, INK, LINE, SECOND, legend_above, new_axes, save, tidy
+from dperm.report.profile_samples import ProfileSamples
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,13 +34,15 @@ if TYPE_CHECKING:
 MARKED = (0.001, 0.01, 0.1)
 """False-positive rates at which true-positive rates are marked."""
 DIAGONAL = "measured = claimed (a point above it refutes the claim)"
+GUESSING = "random guessing (AUC 0.5)"
 MOST_CURVES = 6
 RIGHT = 0.55
-"""Names of points further along the axis stand on their left."""
+"""Labels of points further along the axis are on their left side."""
 _STYLES = ((FIRST, "-"), (INK, "-"), (LINE, "-"), (FIRST, "--"), (INK, "--"), (LINE, "--"))
 _CEILING_POINTS = 200
 NAME_HEIGHT = 0.042
-"""Of a line of text beside a point, as a share of the axis."""
+"""Height of a label beside a point, as a share of the axis."""
+_SQUARE = (5.4, 5.2)
 
 
 def plot_roc(
@@ -49,35 +53,40 @@ def plot_roc(
     note: str = "",
     path: "str | PathLike[str] | None" = None,
 ) -> "Axes":
-    """True against false alarms of attacks, both on logarithmic axes, with the diagonal of guessing.
+    """Plot the ROC curves of attacks on logarithmic axes.
 
-    Leaks show at the left: an attack that names a few members for certain hides in a linear plot and in the AUC
-    (Carlini et al. 2022). Where an attack never errs, its curve ends at one false alarm.
+    Leakage is visible on the left: an attack that identifies a few members with certainty is invisible in a linear
+    plot and in the AUC (Carlini et al. 2022). The curve of an attack without errors ends at one false positive.
 
     Parameters
     ----------
     rocs
-        Curves by name, six at most, or one.
+        Up to six curves by name, or one curve.
+    ax
+        Axes; None for new ones.
     guarantee
-        Shades what no attack can reach against it: all above 1 - f(FPR).
+        Guarantee or profile. The plot shades the region that no attack can reach, above 1 - f(FPR).
     note
-        Words that stand in the picture, such as "not private: do not publish".
+        Text inside the plot, such as "not private: do not publish".
     path
-        Where to write the picture; its ending tells the format.
+        File to write; its suffix selects the format.
+
+    Raises
+    ------
+    ParameterError
+        If there are no curves or more than six, or if matplotlib is not installed.
     """
     named = {"attack": rocs} if isinstance(rocs, Roc) else dict(rocs)
     if not 1 <= len(named) <= MOST_CURVES:
-        raise ParameterError(f"rocs must hold from 1 to {MOST_CURVES} curves, got {len(named)}.")
-    ax = _square(ax)
-    lowest = _lowest(named.values())
+        raise ParameterError(argument="rocs", rule=f"must have from 1 to {MOST_CURVES} curves", got=str(len(named)))
+    ax = new_axes(*_SQUARE) if ax is None else ax
+    lowest = _lowest_rate(named.values())
     if guarantee is not None:
-        draw_ceiling(ax, guarantee, lowest)
+        _draw_ceiling(ax, guarantee, lowest)
     for (name, roc), (color, line) in zip(named.items(), _STYLES, strict=False):
         _draw_curve(ax, roc, (color, line), f"{name} (AUC {roc.auc:.3f})", lowest)
-    ax.plot([lowest, 1], [lowest, 1], color=LINE, linewidth=1.2, linestyle=":", label="guessing blindly (AUC 0.5)")
-    ax.set(xscale="log", yscale="log", xlim=(lowest, 1), ylim=(lowest, 1), aspect="equal")
-    ax.set(xlabel="false alarms (FPR)", ylabel="members found (TPR)")
-    percent_ticks(ax, lowest)
+    ax.plot([lowest, 1], [lowest, 1], color=LINE, linewidth=1.2, linestyle=":", label=GUESSING)
+    _scale_roc(ax, lowest)
     if note:
         text = ax.text(0.98, 0.03, note, transform=ax.transAxes, ha="right", color=SECOND, weight="bold")
         text.set_parse_math(False)
@@ -90,26 +99,33 @@ def plot_claimed_against_measured(
     *,
     path: "str | PathLike[str] | None" = None,
 ) -> "Axes":
-    """Measured lower bounds on epsilon against what was claimed; above the diagonal both cannot be true.
+    """Plot measured lower bounds on epsilon against the claimed epsilons.
 
-    A point says "at least so much": the epsilons on the line below it are ruled out. Violations are crosses, with their
-    names.
+    A point above the diagonal refutes its claim. The line below a point covers the epsilons that the audit rules out.
+    Violations are crosses with a label.
+
+    Parameters
+    ----------
+    findings
+        Findings by name, or a list of findings, which have the names of their subjects.
+    ax
+        Axes; None for new ones.
+    path
+        File to write; its suffix selects the format.
+
+    Raises
+    ------
+    ParameterError
+        If there are no findings, or a claimed epsilon is infinite or 0.
     """
     named = dict(findings) if isinstance(findings, Mapping) else {each.subject: each for each in findings}
     points = {name: (each.claimed_epsilon(each.bound.delta), each.bound.epsilon) for name, each in named.items()}
     if not points or not all(math.isfinite(claimed) and claimed > 0 for claimed, _ in points.values()):
-        raise ParameterError("findings must hold at least one, each with a claimed epsilon that is finite and > 0.")
-    ax = _square(ax)
-    low, high = _span(points.values())
+        raise _no_finite_claims("findings")
+    ax = new_axes(*_SQUARE) if ax is None else ax
+    low, high = _epsilon_range(points.values())
     ax.fill_between([low, high], [low, high], high, color=SECOND, alpha=0.08, linewidth=0)
-    ax.plot(
-        [low, high],
-        [low, high],
-        color=LINE,
-        linewidth=1.2,
-        linestyle=":",
-        label=DIAGONAL,
-    )
+    ax.plot([low, high], [low, high], color=LINE, linewidth=1.2, linestyle=":", label=DIAGONAL)
     for kind, violated in (("no violation found", False), ("violation", True)):
         some = {name: points[name] for name, each in named.items() if each.violation is violated}
         _draw_points(ax, some, kind, violated=violated, span=(low, high))
@@ -119,34 +135,51 @@ def plot_claimed_against_measured(
     return _finished(ax, path)
 
 
+def _no_finite_claims(argument: str) -> ParameterError:
+    return ParameterError(
+        argument=argument, rule="must have at least one item, each with a claimed epsilon that is finite and > 0"
+    )
+
+
 def ceiling_name(guarantee: Guarantee | PrivacyProfile) -> str:
-    """Such as "ceiling of epsilon = 1, delta = 1e-6 (add_remove)"."""
+    """Return the legend of a ceiling, such as "upper bound by epsilon = 1, delta = 1e-6 (add_remove)"."""
     if not isinstance(guarantee, AnyGuarantee):
-        return "ceiling of the guarantee"
+        return "upper bound by the guarantee"
     numbers = {name: value for name, value in guarantee_as_dict(guarantee).items() if name != "adjacency"}
-    return f"ceiling of {limits_of(numbers) or 'the guarantee'} ({guarantee.adjacency.value})"
+    return f"upper bound by {format_parameters(numbers) or 'the guarantee'} ({guarantee.adjacency.value})"
 
 
-def draw_ceiling(ax: "Axes", guarantee: Guarantee | PrivacyProfile, lowest: float) -> None:
-    """What no attack can reach, shaded."""
+def _draw_ceiling(ax: "Axes", guarantee: Guarantee | PrivacyProfile, lowest: float) -> None:
+    """Shade the region that no attack can reach."""
     rates = np.geomspace(lowest, 1, _CEILING_POINTS)
-    most = Curve.of(profile_of(guarantee)).true_positive_rates(rates)
-    ax.fill_between(rates, most, 1, color=SECOND, alpha=0.10, linewidth=0)
-    ax.plot(rates, most, color=SECOND, linewidth=1.8, label=ceiling_name(guarantee))
+    highest = ProfileSamples.of(profile_of(guarantee)).true_positive_rates(rates)
+    ax.fill_between(rates, highest, 1, color=SECOND, alpha=0.10, linewidth=0)
+    ax.plot(rates, highest, color=SECOND, linewidth=1.8, label=ceiling_name(guarantee))
+
+
+def _scale_roc(ax: "Axes", lowest: float) -> None:
+    """Set logarithmic axes with ticks at powers of ten, in percent."""
+    ax.set(xscale="log", yscale="log", xlim=(lowest, 1), ylim=(lowest, 1), aspect="equal")
+    ax.set(xlabel="false-positive rate (FPR)", ylabel="true-positive rate (TPR)")
+    powers = [10.0**-power for power in range(round(-math.log10(lowest)), -1, -1)]
+    labels = [f"{100 * power:g} %" for power in powers]
+    ax.set_xticks(powers, labels)
+    ax.set_yticks(powers, labels)
+    ax.minorticks_off()
 
 
 def _draw_curve(ax: "Axes", roc: Roc, style: tuple[str, str], label: str, lowest: float) -> None:
-    """A staircase, thinned to what can be seen, with markers at the rates that are reported."""
+    """Draw a step function at 600 rates, with markers at the reported rates."""
     false, true = roc.curve
     least = max(lowest, 1 / len(roc.non_members))
     rates = np.geomspace(least, 1, 600)
-    found = true[np.searchsorted(false, rates * (1 + 1e-12), "right") - 1]
-    seen = found > 0
-    ax.plot(rates[seen], found[seen], color=style[0], linestyle=style[1], linewidth=2, label=label)
+    reached = true[np.searchsorted(false, rates * (1 + 1e-12), "right") - 1]
+    visible = reached > 0
+    ax.plot(rates[visible], reached[visible], color=style[0], linestyle=style[1], linewidth=2, label=label)
     marked = [(rate, roc.tpr_at(rate)) for rate in MARKED if rate >= least]
-    shown = [(rate, tpr) for rate, tpr in marked if tpr >= lowest]
-    if shown:
-        ax.plot(*zip(*shown, strict=True), color=style[0], marker="o", markersize=5.5, linestyle="none")
+    inside = [(rate, tpr) for rate, tpr in marked if tpr >= lowest]
+    if inside:
+        ax.plot(*zip(*inside, strict=True), color=style[0], marker="o", markersize=5.5, linestyle="none")
 
 
 def _draw_points(
@@ -161,34 +194,34 @@ def _draw_points(
     ax.vlines(x, low, y, color=color, linewidth=1, alpha=0.3)
     ax.plot(x, y, color=color, marker=marker, markersize=8, linestyle="none", label=kind, clip_on=False, zorder=3)
     if violated:
-        _draw_names(ax, dict(zip(points, zip(x, y, strict=True), strict=True)), span)
+        _draw_labels(ax, dict(zip(points, zip(x, y, strict=True), strict=True)), span)
 
 
-def _draw_names(ax: "Axes", places: Mapping[str, tuple[float, float]], span: tuple[float, float]) -> None:
-    """Names beside their points, with a hair line, moved up where they would cover each other."""
+def _draw_labels(ax: "Axes", places: Mapping[str, tuple[float, float]], span: tuple[float, float]) -> None:
+    """Draw labels beside their points with a thin line, moved up where they would overlap."""
     heights = _apart([_share(y, span) for _, y in places.values()], NAME_HEIGHT)
     for (name, place), height in zip(places.items(), heights, strict=True):
         share = _share(place[0], span)
         side, align = (1, "left") if share <= RIGHT else (-1, "right")
-        at = (_at(share + side * NAME_HEIGHT, span), _at(height, span))
-        hair = {"arrowstyle": "-", "color": LINE, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
+        at = (_at_share(share + side * NAME_HEIGHT, span), _at_share(height, span))
+        thin_line = {"arrowstyle": "-", "color": LINE, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
         text = ax.annotate(
-            name, place, at, color=INK, parse_math=False, arrowprops={**hair, "relpos": (float(side < 0), 0.5)}
+            name, place, at, color=INK, parse_math=False, arrowprops={**thin_line, "relpos": (float(side < 0), 0.5)}
         )
         text.set(ha=align, va="center", fontsize=9)
 
 
 def _share(value: float, span: tuple[float, float]) -> float:
-    """How far along a logarithmic axis."""
+    """Return the position of a value along a logarithmic axis, from 0 to 1."""
     return math.log(value / span[0]) / math.log(span[1] / span[0])
 
 
-def _at(share: float, span: tuple[float, float]) -> float:
+def _at_share(share: float, span: tuple[float, float]) -> float:
     return span[0] * math.pow(span[1] / span[0], share)
 
 
 def _apart(heights: list[float], gap: float) -> list[float]:
-    """The heights, raised where they are nearer than ``gap`` to the one below; all lowered if they leave the top."""
+    """Return the heights, raised where they are nearer than ``gap`` to the one below, and kept below 1."""
     order, moved = sorted(range(len(heights)), key=heights.__getitem__), list(heights)
     for below, above in itertools.pairwise(order):
         moved[above] = max(moved[above], moved[below] + gap)
@@ -199,34 +232,15 @@ def _apart(heights: list[float], gap: float) -> list[float]:
     return moved
 
 
-def _lowest(rocs: Iterable[Roc]) -> float:
-    """The power of ten below one false alarm of the largest attack, between 1e-2 and 1e-5."""
+def _lowest_rate(rocs: Iterable[Roc]) -> float:
+    """Return the power of ten below one false positive of the largest attack, between 1e-2 and 1e-5."""
     most = max(len(roc.non_members) for roc in rocs)
     return 10.0 ** -min(5, max(2, math.ceil(math.log10(most) - 1e-9)))
 
 
-def _span(points: Iterable[tuple[float, float]]) -> tuple[float, float]:
+def _epsilon_range(points: Iterable[tuple[float, float]]) -> tuple[float, float]:
     values = [value for pair in points for value in pair if 0 < value < math.inf]
     return 10 ** (math.log10(min(values)) - 0.25), 10 ** (math.log10(max(values)) + 0.25)
-
-
-def _square(ax: "Axes | None") -> "Axes":
-    if ax is not None:
-        return ax
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ParameterError(f"plots need matplotlib, which is not installed: {INSTALL}.") from None
-    return Figure(figsize=(5.4, 5.2), layout="constrained").subplots()
-
-
-def percent_ticks(ax: "Axes", lowest: float) -> None:
-    """Powers of ten, in percent."""
-    powers = [10.0**-power for power in range(round(-math.log10(lowest)), -1, -1)]
-    names = [f"{100 * power:g} %" for power in powers]
-    ax.set_xticks(powers, names)
-    ax.set_yticks(powers, names)
-    ax.minorticks_off()
 
 
 def _epsilon_ticks(ax: "Axes", low: float, high: float) -> None:
@@ -235,18 +249,164 @@ def _epsilon_ticks(ax: "Axes", low: float, high: float) -> None:
         steps = [10.0**power for power in range(-6, 7)]
     ticks = [step for step in steps if low <= step <= high]
     for place in (ax.set_xticks, ax.set_yticks):
-        place(ticks, [rounded_up(tick) for tick in ticks])
+        place(ticks, [format_up(tick) for tick in ticks])
     ax.minorticks_off()
 
 
 def _finished(ax: "Axes", path: "str | PathLike[str] | None") -> "Axes":
-    """Less ink, the legend where curves seldom are, and the file."""
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(True, color=FAINT, linewidth=0.8)
-    ax.set_axisbelow(True)
-    legend = ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=1, borderaxespad=0.3)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
-    if path is not None:
-        ax.figure.figure.savefig(path, dpi=150)
-    return ax
+    legend_above(tidy(ax))
+    return save(ax, path)
+
+
+WIDTH, LINE_HEIGHT, MARGINS = 7.2, 0.36, 1.5
+"""Sizes of the dot plot in inches."""
+AXIS = "epsilon (no leak: 0; a measured value to the right of the claim refutes it)"
+SPAN = 30.0
+"""Smallest ratio between the ends of the axis."""
+
+
+@dataclass(frozen=True)
+class AuditDot:
+    """One line of a dot plot.
+
+    Attributes
+    ----------
+    name
+        Label on the left.
+    claimed, measured
+        Epsilons; the measured one may be 0 or infinite.
+    violation
+        Whether the claim is refuted.
+    """
+
+    name: str
+    claimed: float
+    measured: float
+    violation: bool
+
+
+def plot_dots(
+    dots: Sequence[AuditDot], ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None
+) -> "Axes":
+    """Plot several audits on one logarithmic axis: the claim as a bar, the measured lower bound as a dot.
+
+    A dot to the right of its bar refutes the claim. Dots at the left edge are bounds near 0, dots at the right edge are
+    infinite.
+
+    Parameters
+    ----------
+    dots
+        One line per audit.
+    ax
+        Axes; None for new ones.
+    path
+        File to write; its suffix selects the format.
+
+    Raises
+    ------
+    ParameterError
+        If there are no dots, or a claimed epsilon is infinite or 0.
+    """
+    if not dots or not all(0 < dot.claimed < math.inf for dot in dots):
+        raise _no_finite_claims("dots")
+    ax = new_axes(WIDTH, MARGINS + LINE_HEIGHT * len(dots)) if ax is None else ax
+    low, high = _dot_range(dots)
+    for height, dot in enumerate(dots):
+        _draw_dot(ax, dot, height, (low, high))
+    _dot_legend(ax, dots)
+    ax.set(xscale="log", xlim=(low, high), ylim=(len(dots) - 0.4, -0.6), xlabel=AXIS)
+    ax.set_yticks(range(len(dots)), [dot.name for dot in dots], parse_math=False)
+    _dot_ticks(ax, low, high)
+    tidy(ax, axis="x").spines["left"].set_visible(False)
+    ax.tick_params(axis="y", length=0)
+    return save(ax, path)
+
+
+def _draw_dot(ax: "Axes", dot: AuditDot, height: int, span: tuple[float, float]) -> None:
+    color, marker = (SECOND, "X") if dot.violation else (FIRST, "o")
+    at = min(max(dot.measured, span[0]), span[1])
+    ax.plot([dot.claimed, at], [height, height], color=color, linewidth=1.4, alpha=0.45)
+    ax.plot([dot.claimed], [height], color=INK, marker="|", markersize=15, markeredgewidth=2.2, linestyle="none")
+    ax.plot([at], [height], color=color, marker=marker, markersize=8, linestyle="none", clip_on=False, zorder=3)
+    label, place = f"≥ {format_down(dot.measured, 3)}", ("axes fraction", "data")
+    ax.annotate(label, (1, height), (8, 0), place, "offset points", color=color, fontsize=9, va="center")
+
+
+def _dot_legend(ax: "Axes", dots: Sequence[AuditDot]) -> None:
+    from matplotlib.lines import Line2D
+
+    kinds = [
+        ("claimed (at most)", INK, "|", True),
+        ("measured (at least)", FIRST, "o", not all(dot.violation for dot in dots)),
+        ("VIOLATION (at least)", SECOND, "X", any(dot.violation for dot in dots)),
+    ]
+    handles = [
+        Line2D([], [], color=color, marker=marker, markersize=9, linestyle="none", label=name)
+        for name, color, marker, shown in kinds
+        if shown
+    ]
+    ax.legend(handles=handles, frameon=False, loc="lower left", bbox_to_anchor=(0, 1), ncols=3, borderaxespad=0.2)
+
+
+def _dot_range(dots: Sequence[AuditDot]) -> tuple[float, float]:
+    """Return the ends of the axis; bounds far below their claims lie on the left edge."""
+    claims = [dot.claimed for dot in dots]
+    measured = [dot.measured for dot in dots if min(claims) / SPAN < dot.measured < math.inf]
+    low, high = min((*claims, *measured)), max((*claims, *measured))
+    if high / low < SPAN:
+        middle = math.sqrt(low * high)
+        low, high = min(low, middle / math.sqrt(SPAN)), max(high, middle * math.sqrt(SPAN))
+    return low / 1.5, high * 1.5
+
+
+def _dot_ticks(ax: "Axes", low: float, high: float) -> None:
+    bases = (1, 2, 5) if high / low < 100 else (1,)
+    ticks = [base * 10.0**power for power in range(-9, 10) for base in bases if low <= base * 10.0**power <= high]
+    ax.set_xticks(ticks, [format_up(float(f"{tick:.1g}")) for tick in ticks])
+    ax.minorticks_off()
+
+
+DEMO_FILES = {"Exposure of a planted secret": "exposure.png", "Membership inference": "membership.png"}
+"""File names of the demonstration's plots, by title of the part."""
+DEMO_ROC = "Membership inference"
+WITH_NOISE = "with DP"
+"""Name of the curve of the models with noise."""
+_DEMO_COLORS = (INK, FIRST)
+_DEMO_LOWEST = 1e-3
+
+
+def plot_part(
+    part: Part,
+    ax: "Axes | None" = None,
+    *,
+    guarantee: PureDP | ApproxDP | None = None,
+    path: "str | PathLike[str] | None" = None,
+) -> "Axes":
+    """Plot one attack of the demonstration, on models without and with noise.
+
+    Parameters
+    ----------
+    part
+        Part of the result of `dperm.audit.demo.run` with points.
+    ax
+        Axes; None for new ones.
+    guarantee
+        Guarantee of the models with noise, for the legend and for the upper bound on ROC curves.
+    path
+        File to write; its suffix selects the format.
+    """
+    ax, is_roc = new_axes(*_SQUARE) if ax is None else ax, part.title == DEMO_ROC
+    if is_roc and guarantee is not None:
+        _draw_ceiling(ax, guarantee, _DEMO_LOWEST)
+    labels = {}
+    if guarantee is not None:
+        labels[WITH_NOISE] = f"{WITH_NOISE}, {format_parameters(guarantee_as_dict(guarantee))}"
+    for color, (name, (x, y)) in zip(_DEMO_COLORS, part.points.items(), strict=False):
+        ax.plot(x, y, color=color, linewidth=2, marker="" if is_roc else "o", label=labels.get(name, name))
+    if is_roc:
+        ax.plot([_DEMO_LOWEST, 1], [_DEMO_LOWEST, 1], color=LINE, linestyle=":", label=GUESSING)
+        _scale_roc(ax, _DEMO_LOWEST)
+    else:
+        ax.axhline(CHANCE, color=LINE, linestyle=":", label=f"never inserted, on average ({CHANCE:.1f} bits)")
+        ax.set(xlabel="insertions of the secret", ylabel="exposure, bits", ylim=(0, None))
+    return _finished(ax, path)

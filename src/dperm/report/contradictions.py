@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether the fields of a statement that was read agree with each other: a promise that contradicts itself is none."""
+"""Contradictions between the fields of a stored statement."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -8,15 +8,14 @@ from typing import Any
 
 from dperm.errors import EventFormatError
 from dperm.privacy.guarantee import guarantee_as_dict, guarantee_from_dict
-from dperm.report import fields as words
-from dperm.report.accounts import ANCESTORS
+from dperm.report import fields as names
 from dperm.report.audits import is_refuted
-from dperm.report.plain import as_mapping, receipt_of
-from dperm.report.stated import known_part
-from dperm.report.unit import unit_of
+from dperm.report.budget_facts import ANCESTORS
+from dperm.report.definitions import unit_of
+from dperm.report.field_values import as_mapping, known_part, receipt_of
 
 NO_PROMISE = ("meaning", "flavour", "parameters", "unit_of_privacy", "trust_model", "profile", "covered")
-"""Fields that say "nothing" where nothing is promised."""
+"""Fields with the value "nothing" in a statement without a guarantee."""
 _MAPPINGS = ("mechanism", "noise_source", "accountant", "sampling")
 """Fields that describe a run with noise."""
 _TEXTS = ("flavour", "unit_of_privacy", "trust_model", "composition", "covered", "implementation", "security", "time")
@@ -30,63 +29,63 @@ _PROFILE = {"adjacency", *_RATES, *_PAIRS, *_OR_NULL}
 
 
 def contradictions(fields: Mapping[str, object]) -> Iterator[str]:
-    """What is wrong, as ends of the sentence "cannot read a statement: ..."; nothing if nothing is."""
+    """Yield the contradictions, as endings of the sentence "cannot read a statement: ..."."""
     yield from _shapes(fields)
     status = fields["status"]
-    if status in words.PROMISING:
+    if status in names.PROMISING:
         yield from _of_a_promise(fields)
-        if is_refuted(fields["audit"]) is not (status == words.REFUTED):
-            yield "its status is not what its audits say."
-    elif status in (words.SEEDED, words.NO_NOISE):
+        if is_refuted(fields["audit"]) is not (status == names.REFUTED):
+            yield "its status does not follow from its audits."
+    elif status in (names.SEEDED, names.NO_NOISE):
         yield from _of_no_promise(fields)
     else:
-        yield "its status is none that dperm writes."
+        yield "its status is unknown."
 
 
 def _of_a_promise(fields: Mapping[str, object]) -> Iterator[str]:
-    nothing = [name for name in NO_PROMISE if fields[name] == words.NOTHING]
+    nothing = [name for name in NO_PROMISE if fields[name] == names.NOTHING]
     nothing += [name for name in _MAPPINGS if not isinstance(fields[name], Mapping)]
     if nothing:
-        yield f"it is PRIVATE, but its {nothing[0]} says nothing."
+        yield f"it is PRIVATE, but its {nothing[0]} is empty."
     goal, numbers = _guarantee(fields["goal"]), as_mapping(fields["parameters"])
     head = {"kind": as_mapping(fields["goal"]).get("kind"), "adjacency": fields["adjacency"]}
     if goal is None or goal != _guarantee({**numbers, **head}) or head.keys() & numbers.keys():
-        yield "its goal is not its parameters with its adjacency."
-    elif fields["flavour"] != words.FLAVOURS[str(goal["kind"])]:
-        yield "its flavour is not that of its goal."
+        yield "its goal does not match its parameters and its adjacency."
+    elif fields["flavour"] != names.FLAVOURS[str(goal["kind"])]:
+        yield "its flavour does not match its goal."
     if not str(fields["unit_of_privacy"]).startswith(f"one {unit_of(fields)}"):
-        yield "its unit of privacy is not the one that it takes as public."
+        yield "its unit of privacy does not match its public quantities."
     if not _is_texts(fields["meaning"]):
-        yield "its meaning is no list of sentences."
+        yield "its meaning is not a list of sentences."
     if not _is_profile(as_mapping(fields["profile"]), fields["adjacency"]):
-        yield "its profile is not complete, or has numbers that no profile has."
+        yield "its profile is incomplete or has impossible numbers."
     if "NOT PRIVATE" in json.dumps([fields["noise_source"], fields["limits"]]) or _all_seeded(receipt_of(fields)):
-        yield "it is PRIVATE, but its noise, its limits or its entry in the ledger say NOT PRIVATE."
+        yield "it is PRIVATE, but its noise, its limits or its ledger entry say NOT PRIVATE."
 
 
 def _of_no_promise(fields: Mapping[str, object]) -> Iterator[str]:
-    promising = [name for name in NO_PROMISE if fields[name] != words.NOTHING]
+    promising = [name for name in NO_PROMISE if fields[name] != names.NOTHING]
     if promising:
-        yield f"it is NOT PRIVATE, but its {promising[0]} says something."
-    goal = _guarantee(fields["goal"]) if fields["status"] == words.SEEDED else None
-    asked = (words.NOTHING, words.NOTHING) if goal is None else (goal, goal["adjacency"])
-    if (fields["goal"], fields["adjacency"]) != asked or (goal is None) != (fields["status"] == words.NO_NOISE):
-        yield "its goal and its adjacency are not those of a run that is NOT PRIVATE."
+        yield f"it is NOT PRIVATE, but its {promising[0]} is not empty."
+    goal = _guarantee(fields["goal"]) if fields["status"] == names.SEEDED else None
+    requested = (names.NOTHING, names.NOTHING) if goal is None else (goal, goal["adjacency"])
+    if (fields["goal"], fields["adjacency"]) != requested or (goal is None) != (fields["status"] == names.NO_NOISE):
+        yield "its goal and its adjacency do not match a run that is NOT PRIVATE."
     if fields["limits"] != [fields["status"]]:
         yield "it is NOT PRIVATE, but its limits do not say so."
 
 
 def _shapes(fields: Mapping[str, object]) -> Iterator[str]:
-    """What every statement has."""
+    """Yield the fields with values of an unknown form."""
     right = {
         **{name: isinstance(fields[name], str) and fields[name] != "" for name in _TEXTS},
-        **{name: isinstance(fields[name], Mapping) or fields[name] == words.NONE for name in _MAPPINGS},
+        **{name: isinstance(fields[name], Mapping) or fields[name] == names.NONE for name in _MAPPINGS},
         "public_quantities": isinstance(fields["public_quantities"], Mapping),
         "limits": _is_texts(fields["limits"]),
-        "accountant": fields["accountant"] == words.NONE or _is_accountant(as_mapping(fields["accountant"])),
+        "accountant": fields["accountant"] == names.NONE or _is_accountant(as_mapping(fields["accountant"])),
         "ledger_entry": _is_receipt(known_part("ledger_entry", fields["ledger_entry"])),
     }
-    yield from (f"its {name} is none that dperm writes." for name, holds in right.items() if not holds)
+    yield from (f"its {name} has an unknown form." for name, holds in right.items() if not holds)
 
 
 def _is_accountant(accountant: Mapping[str, object]) -> bool:
@@ -95,7 +94,7 @@ def _is_accountant(accountant: Mapping[str, object]) -> bool:
 
 
 def _is_receipt(receipt: object) -> bool:
-    """Whether the run knows no entry in a ledger, or one whose accounts all have a limit and a spending."""
+    """Return whether there is no receipt, or all of its accounts have a limit and a spending."""
     if receipt is None:
         return True
     above = as_mapping(receipt).get(ANCESTORS, [])
@@ -105,7 +104,7 @@ def _is_receipt(receipt: object) -> bool:
 
 
 def _is_account(receipt: object) -> bool:
-    """Whether an account has a limit, names of parents, and the same numbers on both sides."""
+    """Return whether an account has a limit, names of parents, and spending in the currencies of its capacity."""
     parents = as_mapping(receipt).get("parents", [])
     if not isinstance(parents, list) or not all(isinstance(parent, str) for parent in parents):
         return False
@@ -116,7 +115,7 @@ def _is_account(receipt: object) -> bool:
 
 
 def _guarantee(data: object) -> dict[str, Any] | None:
-    """The guarantee, as JSON has it; None if it is none."""
+    """Return a valid guarantee as JSON stores it; None for other data."""
     try:
         found = guarantee_from_dict(data) if isinstance(data, Mapping) else None
     except EventFormatError:
@@ -137,7 +136,7 @@ def _is_profile(profile: Mapping[str, Any], adjacency: object) -> bool:
 
 
 def _are_pairs(rows: object, keys: tuple[str, str]) -> bool:
-    """Rows of numbers; "no finite number" is null."""
+    """Return whether the rows have these keys and valid numbers; null stands for an infinite number."""
     if not isinstance(rows, list) or not rows:
         return False
     known = all(isinstance(row, Mapping) and row.keys() == set(keys) for row in rows)
@@ -153,6 +152,6 @@ def _is_number(value: object, most: float = float("inf")) -> bool:
 
 
 def _all_seeded(receipt: Mapping[str, Any]) -> bool:
-    """Whether everything that was charged so far ran with a seed, this release too."""
+    """Return whether all charged runs used a seed, including this release."""
     seeded, *counts = (receipt.get(name, 0) for name in ("seeded", "releases", "burned", "open"))
     return all(_is_number(count) for count in (seeded, *counts)) and seeded >= sum(counts) > 0

@@ -1,34 +1,39 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The fields of a statement: what a reader of a private release should be told, in this order.
+"""Fields of a statement: names, titles, order, numbered tiers, and the texts of its status.
 
-`dperm.report.tiers` groups them into the 31 numbered fields of a page, and has the hints for those that are missing.
+The statuses, `NOT_STATED`, `NOTHING`, `NONE`, `FLAVOURS`, `DECLARED` and `UNCOVERED` are stored in JSON and read back.
+Changing them breaks stored statements.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 NOT_STATED = "not stated"
-"""Marks what only the user can know and has not said: a gap."""
+"""Marks a gap: only the user can know the value, and has not given it."""
 NOTHING = "nothing"
 NONE = "none"
+NOT_RECORDED = "not recorded"
 
 FIELDS = {
     "status": "Privacy",
-    "meaning": "What that means",
+    "meaning": "Meaning",
     "curator": "Curator",
     "intended_use": "Intended use",
-    "product": "What is released",
-    "publication_date": "Date of publication",
+    "product": "Released product",
+    "publication_date": "Publication date",
     "links": "Links",
-    "goal": "What was asked for",
-    "flavour": "Flavour of differential privacy",
-    "parameters": "Its parameters",
+    "goal": "Requested guarantee",
+    "flavour": "Variant of differential privacy",
+    "parameters": "Privacy parameters",
     "unit_of_privacy": "Unit of privacy",
-    "trust_model": "Model of trust",
+    "trust_model": "Trust model",
     "adjacency": "Adjacency",
-    "data_domain": "Domain of the data",
-    "public_quantities": "Taken as public",
+    "data_domain": "Data domain",
+    "public_quantities": "Public quantities",
     "contribution_bound": "Records per unit of privacy",
     "composition": "Composition and post-processing",
-    "covered": "What is covered",
+    "covered": "Scope of the guarantee",
     "implementation": "Implementation",
     "security": "Security",
     "reasons": "Reasons for epsilon and the other choices",
@@ -38,18 +43,18 @@ FIELDS = {
     "accountant": "Accountant",
     "profile": "Privacy profile",
     "tuning": "Tuning runs",
-    "preprocessing": "Pre-processing",
-    "nonprivate_statistics": "Statistics of the data used without privacy",
-    "noise_source": "Source of the noise",
-    "code_version": "Versions",
+    "preprocessing": "Preprocessing",
+    "nonprivate_statistics": "Non-private statistics of the data",
+    "noise_source": "Noise source",
+    "code_version": "Software versions",
     "time": "Time of the run",
-    "ledger_entry": "Entry in the ledger",
+    "ledger_entry": "Ledger entry",
     "retries": "Failed and repeated runs",
     "audit": "Audits",
-    "utility": "Usefulness",
-    "limits": "Limits",
+    "utility": "Utility",
+    "limits": "Limitations",
 }
-"""Every field, with the words that a reader sees."""
+"""Titles of all fields, by name."""
 
 STATED_BY_THE_USER = (
     "curator",
@@ -67,23 +72,23 @@ STATED_BY_THE_USER = (
     "retries",
     "utility",
 )
-"""Fields that the user may state; all others follow from the release, and cannot be overwritten."""
+"""Fields that the user may state. The others follow from the release and cannot be overwritten."""
 
 PARTLY_KNOWN = ("contribution_bound", "data_domain", "reasons", "tuning", "preprocessing", "nonprivate_statistics")
-"""Fields of which the run knows a part at most, and the user has to state the rest."""
+"""Fields that the run knows in part; the user states the rest."""
 
 BESIDE = (*PARTLY_KNOWN, "ledger_entry", "retries")
-"""Fields in which the words of the user stand beside what the run knows, and never replace it."""
+"""Fields that keep the facts of the run beside the user's text; the text never replaces them."""
 
 REQUIRED = ("curator", "contribution_bound", "reasons", "tuning", "preprocessing", "nonprivate_statistics")
 """Fields without which the protection of a person is not rated.
 
-They say who answers for the release and why epsilon was chosen, how many records a person has, and what else was
-learned from the same data.
+They state who is responsible, why epsilon was chosen, how many records a person has, and what else was learned from
+the same data.
 """
 
 NONE_IS_AN_ANSWER = ("tuning", "preprocessing", "nonprivate_statistics")
-"""Required fields in which "none" states a fact; elsewhere it is a placeholder."""
+"""Required fields in which "none" states a fact; in the others it is a placeholder."""
 
 FLAVOURS = {
     "PureDP": "pure: epsilon-DP",
@@ -92,24 +97,6 @@ FLAVOURS = {
     "GDP": "Gaussian: mu-GDP",
     "RDP": "Renyi DP",
 }
-
-TAKEN_AS_PUBLIC = (
-    "assumptions",
-    "estimator",
-    "n",
-    "most_rows",
-    "n_features",
-    "columns",
-    "schema_digest",
-    "feature_norm",
-    "bounds",
-    "intercept",
-    "classes",
-    "class_weight",
-    "label_range",
-    "invalid",
-)
-"""What a fit takes as public; the other public numbers of its record describe the mechanism."""
 
 SEEDED = (
     "NOT PRIVATE: the noise follows from a seed, and whoever knows the seed can subtract it. Nothing is promised; the "
@@ -122,79 +109,146 @@ REFUTED = (
     "that is promised here until that is explained."
 )
 PROMISING = (PRIVATE, REFUTED)
-"""Statuses of statements that claim something."""
+"""Statuses of statements that claim a guarantee."""
 
-CONTRIBUTION = "one record: taken for granted, not checked. k records of one person are protected as a group of k."
-ONE_GROUP = "one group (all records with one key, of which at most {} are used)"
-GROUP_CONTRIBUTION = (
-    "at most {}, the first ones of a group in the order of the data set: enforced, others are left out. That all "
-    "records of a person are in one group follows from the keys, which are not checked."
-)
-NO_COMPOSITION = "one release. Post-processing costs nothing; further releases add up."
-NOT_RECORDED = "not recorded"
-DECLARED = "columns, as declared"
-"""What a schema says of the data, in the field of their domain."""
-UNNAMED = "the one of the event"
-TRUST = "central: whoever runs the fit sees the data; the release is protected."
-FIT = "this fit only: the coefficients, and whatever is computed from them alone."
-ALL_ITERATES = (
-    "Every step of the descent is covered too: the event counts the noisy gradient of each, so that all iterates could "
-    "be published at no further cost."
-)
-FINAL_MODEL = "The final model only: what the solver held on its way there is not covered, and must not be published."
-SEARCH = (
-    "A search over many fits is not covered by the guarantee of one: every fit is a release of its own and has to be "
-    "accounted for."
-)
-STEPS_COVERED = ("gradient", "sgd")
-"""Methods whose event composes the noisy gradients of all their steps."""
-ONE_RELEASE = (
-    "this release only: the released value, and whatever is computed from it alone. Other releases from the same data "
-    "have to be accounted for together with it."
-)
-PREPROCESSING = (
-    "inside the fit, and covered: rows and columns, and the labels of a regression, were brought within their public "
-    "bounds."
-)
-UNCOVERED = "NOT COVERED: "
-"""How a fact begins for which no statement of the user makes up."""
-FITTED_TRANSFORMERS = (
-    UNCOVERED + "before the fit a pipeline fitted {} to the private data, without noise. No guarantee covers the "
-    "transformers, nor predictions that use them."
-)
-UNKNOWN_TRANSFORMERS = (
-    UNCOVERED
-    + "the model was fitted in a joblib worker, where a pipeline around it cannot be seen. No guarantee covers "
-    "transformers that were fitted to the private data before the model, nor predictions that use them."
-)
-STATISTICS = "inside the fit: none, but for what is taken as public."
-SCHEMES = {"poisson": "Poisson sampling", "without_replacement": "sampling without replacement"}
-"""Kinds of events that sample, in words."""
-NO_SAMPLING = "none: every record is used"
-SAME_SAMPLING = "The plan that drew the samples also made the event that was accounted for: they cannot differ."
-NO_NOISE_OF_OURS = "No noise of dperm was used."
-EXACT = "Noise is drawn on a grid, exactly, and calibrated to the rounded value."
-NO_ERROR = "none on the unsafe side: every epsilon and delta is an upper bound, rounded up."
-LIMITS = (
-    "Scores, plots and error messages computed from the private data are not covered.",
-    "Running time and memory are not covered.",
-    "The guarantee rests on AES-256, on the operating system's randomness, and on what is taken as public.",
-)
-CLIPPED = {
-    "logistic": (
-        "Probabilities are overconfident, too far from 1/2: gradients were clipped, which mutes the records on the "
-        "wrong side of the boundary. Fit with clip=1.0 for calibrated ones."
+_STATUS_TEXTS = {
+    SEEDED: (
+        "NOT PRIVATE: the noise was drawn from a seed, and anyone who knows the seed can subtract it. No guarantee "
+        "holds. The same run without a seed would have met the requested guarantee."
     ),
-    "softmax": (
-        "Probabilities are not calibrated: gradients were clipped, which mutes the records that are predicted worst. "
-        "Fit with clip=1.0 for calibrated ones."
+    NO_NOISE: "NOT PRIVATE: epsilon = inf was requested. No noise was added, and there is no guarantee.",
+    REFUTED: (
+        "REFUTED BY AN AUDIT: the guarantee claimed below contradicts the measurement of an audit. Do not rely on "
+        "this statement until the contradiction is explained."
     ),
 }
-"""What clipped gradients do to the predictions, by the loss."""
-SQUARED = (
-    "Predictions are no means where residuals are large: gradients were clipped, so residuals beyond the clip count "
-    "linearly, as in the Huber loss, and outliers and long tails pull less."
+
+DECLARED = "columns, as declared"
+"""Key of the declared schema in the known part of ``data_domain``."""
+UNCOVERED = "NOT COVERED: "
+"""Start of a fact that no statement of the user can make up for."""
+
+
+def status_text(status: object) -> str:
+    """Return a stored status in the words shown to readers."""
+    return _STATUS_TEXTS.get(str(status), str(status))
+
+
+@dataclass(frozen=True)
+class NumberedField:
+    """Numbered entry of the page: one field of a statement, or several related ones."""
+
+    number: int
+    keys: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """Heading of the entry on the page."""
+        return _TITLES.get(self.keys[0], FIELDS[self.keys[0]])
+
+
+@dataclass(frozen=True)
+class Tier:
+    """Section of numbered fields that answer one question."""
+
+    title: str
+    question: str
+    items: tuple[NumberedField, ...]
+
+
+_LAYOUT = (
+    (
+        "The release",
+        "Who publishes what, and for which purpose?",
+        (("curator",), ("intended_use",), ("product",), ("publication_date",), ("links",)),
+    ),
+    (
+        "The guarantee",
+        "How private is the release, and for whom?",
+        (("flavour",), ("unit_of_privacy",), ("parameters", "goal"), ("trust_model",)),
+    ),
+    (
+        "Assumptions and choices",
+        "Which assumptions does the guarantee rest on, and why were these choices made?",
+        (
+            ("data_domain",),
+            ("public_quantities",),
+            ("contribution_bound",),
+            ("composition",),
+            ("implementation", "security"),
+            ("reasons",),
+        ),
+    ),
+    (
+        "The run",
+        "What was run, how was it accounted for, and which questions remain open?",
+        (
+            ("adjacency",),
+            ("mechanism",),
+            ("sampling",),
+            ("steps",),
+            ("accountant",),
+            ("profile",),
+            ("covered",),
+            ("tuning",),
+            ("preprocessing",),
+            ("nonprivate_statistics",),
+            ("noise_source",),
+            ("code_version", "time", "ledger_entry"),
+            ("retries",),
+            ("audit",),
+            ("utility",),
+            ("limits",),
+        ),
+    ),
 )
-FAST = (
-    "The noise is in floating point (grade fast): the guarantee is that of the ideal law, and low-order bits may leak."
-)
+
+_TITLES = {
+    "parameters": "Privacy parameters and requested guarantee",
+    "implementation": "Implementation and security",
+    "code_version": "Software versions, time and ledger entry",
+}
+
+HINTS = {
+    "curator": "the organisation or person responsible for the data and this release, with contact details.",
+    "intended_use": "the purpose of the release, and uses that it is not suitable for.",
+    "product": "the published product and its form, described for a reader who has never heard of it.",
+    "publication_date": "the day on which the release is published.",
+    "links": "addresses of the release, its documentation and the rules that it follows.",
+    "data_domain": "the records: whom they describe, where and when they were collected, and their possible values.",
+    "contribution_bound": "the largest number of records of one person, and how this number is enforced.",
+    "reasons": "why this epsilon is acceptable and who decided it; then why this delta, adjacency and method.",
+    "tuning": (
+        "every other run on the same data and its charge, and how this model was selected. Selection by scores on "
+        "private data is not covered."
+    ),
+    "preprocessing": "all changes to the data before the fit, and whether any of them used several records together.",
+    "nonprivate_statistics": "statistics of the data that were viewed without privacy (means, ranges, plots), if any.",
+    "ledger_entry": "where this release is recorded, if anywhere. It was not charged to a budget of dperm.",
+    "retries": "runs that failed or were repeated, and whether they were charged.",
+    "utility": "the accuracy of the release, with confidence intervals and by group, and the data it was measured on.",
+}
+"""Contents of the fields that only the user can know."""
+
+
+def _tiers() -> Iterator[Tier]:
+    number = 0
+    for title, question, groups in _LAYOUT:
+        items = tuple(NumberedField(number + place, keys) for place, keys in enumerate(groups, start=1))
+        number += len(items)
+        yield Tier(title, question, items)
+
+
+TIERS = tuple(_tiers())
+"""Sections of the page. The first three follow the public registry of deployments, the last is about learned models.
+
+"status" and "meaning" head the page and have no number.
+"""
+
+ITEMS = tuple(item for tier in TIERS for item in tier.items)
+"""The 31 numbered fields."""
+
+
+def gap_text(key: str) -> str:
+    """Return the text shown in place of a missing field."""
+    return f"{'Required. ' if key in REQUIRED else ''}To be stated by the curator: {HINTS[key]}"

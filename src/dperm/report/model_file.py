@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Files of models: arrays as npz, everything else as JSON inside it, with a version; nothing is ever unpickled.
+"""Model files: an npz archive with arrays and a JSON header with a format version.
 
-A file is written whole or not at all. Reading needs numpy alone.
+Files are written atomically. Reading needs only numpy and never unpickles anything.
 """
 
 import io
@@ -23,22 +23,31 @@ from dperm.errors import ModelFormatError
 from dperm.report.whole_file import whole_file
 
 FORMAT = 3
-"""Version of the file; a reader refuses versions that it does not know. Formats 1 and 2 did not say who wrote them."""
+"""Version of the file format. Readers refuse newer versions. Formats 1 and 2 did not name the writing version."""
 MAGIC = "dperm model"
 HEADER = "header"
 LARGEST = 2**30
-"""Bytes that the parts of a file may unpack to, together: a damaged or hostile file shall not fill the memory."""
+"""Largest size of all parts together in bytes, so that a damaged or hostile file cannot fill the memory."""
 MOST_MEMBERS = 64
 LARGEST_HEADER = 2**23
-"""Bytes of the JSON, besides `HEADER_SHARE` for each byte of the arrays: parsed it is many times as large."""
+"""Largest size of the JSON in bytes, plus `HEADER_SHARE` per byte of the arrays; parsed JSON is much larger."""
 HEADER_SHARE = 32
 
 
 @dataclass(frozen=True)
 class ModelFile:
-    """What a file holds: the kind of model, plain JSON data, and arrays of finite doubles.
+    """Content of a model file.
 
-    ``form`` is the format of the file that it was read from; what is written always has the newest.
+    Attributes
+    ----------
+    kind
+        Kind of model.
+    data
+        Plain JSON data.
+    arrays
+        Arrays of finite doubles by name.
+    form
+        Format of the file that was read. Files are always written in the newest format.
     """
 
     kind: str
@@ -50,7 +59,19 @@ class ModelFile:
 def write_model(
     path: str | os.PathLike[str], model: ModelFile, *, overwrite: bool = True, allocated: Path | None = None
 ) -> None:
-    """Write ``model`` to ``path``: to a new file beside it (or to ``allocated``), which then takes its place."""
+    """Write a model file atomically.
+
+    Parameters
+    ----------
+    path
+        File to write.
+    model
+        Content of the file.
+    overwrite
+        Whether to replace an existing file; otherwise FileExistsError is raised.
+    allocated
+        File of `dperm.report.whole_file.allocated_file` in the same folder, used in place of a new temporary file.
+    """
     header = {
         "magic": MAGIC,
         "format": FORMAT,
@@ -68,23 +89,33 @@ def write_model(
 
 
 def read_model(path: str | os.PathLike[str]) -> ModelFile:
-    """The model that ``write_model`` wrote to ``path``.
+    """Read a model file that `write_model` wrote.
+
+    Parameters
+    ----------
+    path
+        File to read.
+
+    Returns
+    -------
+    ModelFile
+        Content of the file.
 
     Raises
     ------
     ModelFormatError
-        If the file is something else, is damaged, or has a format that this version does not know.
+        If the file is not a model file, is damaged, or has a newer format.
     """
     with open(path, "rb") as file:
         content = file.read(LARGEST + 1)
     try:
         members = _members(content)
     except Exception as error:
-        raise _refusal(path, "it is not a dperm model, or is damaged") from error
+        raise _refusal(path, "it is not a dperm model, or it is damaged") from error
     header = _header(path, members)
     arrays = {name: _finite(path, name, array) for name, array in members.items() if name != HEADER}
     if _shapes(arrays) != header["arrays"]:
-        raise _refusal(path, "its arrays do not have the shapes that it names")
+        raise _refusal(path, "its arrays do not have the shapes in its header")
     return ModelFile(str(header["kind"]), header["data"], arrays, int(header["format"]))
 
 
@@ -93,37 +124,37 @@ def _shapes(arrays: Mapping[str, Floats]) -> dict[str, list[int]]:
 
 
 def _members(content: bytes) -> dict[str, NDArray[Any]]:
-    """Every array of the file; their checksums are compared on the way."""
+    """Return all arrays of the file; numpy compares their checksums."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         parts = archive.infolist()
     sizes = {part.filename.removesuffix(".npy"): part.file_size for part in parts}
     header, packed = sizes.get(HEADER, 0), any(part.compress_type != zipfile.ZIP_STORED for part in parts)
     arrays = sum(sizes.values()) - header
     if len(parts) > MOST_MEMBERS or len(sizes) < len(parts) or max(len(content), header + arrays) > LARGEST:
-        raise ValueError("the file is too large for a model, or has a part twice")
+        raise ValueError("the file is too large for a model, or has a repeated part")
     if packed or header > LARGEST_HEADER + HEADER_SHARE * arrays:
-        raise ValueError("a part is packed, or the header too large")
+        raise ValueError("a part is compressed, or the header is too large")
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         found = {name: file[name] for name in file.files}
     if not all(isinstance(array, np.ndarray) for array in found.values()):
-        raise ValueError("a part is no array")
+        raise ValueError("a part is not an array")
     return found
 
 
 def _header(path: str | os.PathLike[str], members: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-    """The JSON inside the file, if it is one of ours and of a version that is known."""
+    """Return the JSON header, if it belongs to a dperm model of a known version."""
     try:
         header = json.loads(members[HEADER].astype(np.uint8, casting="equiv").tobytes(), parse_constant=_no_constant)
         magic, form = header["magic"], header["format"]
     except (KeyError, TypeError, ValueError, RecursionError) as error:
-        raise _refusal(path, "it has no header of a dperm model") from error
+        raise _refusal(path, "it lacks the header of a dperm model") from error
     if magic != MAGIC or type(form) is not int or form < 1:
-        raise _refusal(path, "it has no header of a dperm model")
+        raise _refusal(path, "it lacks the header of a dperm model")
     if form > FORMAT:
         raise _refusal(path, f"it has format {form}, and this version reads up to {FORMAT}. Upgrade dperm")
     parts = _PARTS if form >= 3 else {name: kind for name, kind in _PARTS.items() if name != "dperm"}
     if header.keys() != parts.keys() or not all(isinstance(header[name], kind) for name, kind in parts.items()):
-        raise _refusal(path, "its header is incomplete, or has parts that are not known")
+        raise _refusal(path, "its header is incomplete, or has unknown parts")
     return dict(header)
 
 
@@ -141,5 +172,5 @@ _PARTS: dict[str, type] = {"magic": str, "format": int, "dperm": str, "kind": st
 
 
 def _no_constant(name: str) -> float:
-    """JSON has no NaN and no infinities, though Python reads them."""
-    raise ValueError(f"{name} is no number of JSON")
+    """Refuse NaN and infinities, which JSON does not have but Python reads."""
+    raise ValueError(f"{name} is not a JSON number")

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Statements to files, in the form that the name of the file asks for; whole or not at all."""
+"""Statement files: HTML, Markdown or JSON by the suffix of the file name, written atomically."""
 
 import os
 from collections.abc import Mapping
@@ -9,11 +9,12 @@ from typing import Any
 
 from dperm.checks import shown
 from dperm.errors import ParameterError
+from dperm.presentation.spelling import arg
 from dperm.privacy.profile import PrivacyProfile
 from dperm.privacy.record import Release
-from dperm.report.assemble import statement as statement_of
+from dperm.report.assembly import statement as statement_of
+from dperm.report.field_values import type_name
 from dperm.report.page import page
-from dperm.report.stated import kind_of
 from dperm.report.statement import Statement
 from dperm.report.whole_file import write_text
 
@@ -28,25 +29,25 @@ def write_statement(
     fields: Mapping[str, object] | None = None,
     overwrite: bool = False,
 ) -> None:
-    """Write ``statement`` as a page (.html), as Markdown (.md) or as JSON (.json), by the suffix of ``path``.
+    """Write a statement as a page (.html), Markdown (.md) or JSON (.json), by the suffix of ``path``.
 
     Parameters
     ----------
     path
-        The file; a new one, unless ``overwrite``.
+        File to write.
     statement
-        What is said; or a release, which has its statement and its profile.
+        Statement, or a release, which has a statement and a profile.
     profile
-        For the plots of the page.
+        Privacy profile for the plots of the page.
     fields
-        What only you can know: curator, intended_use, ...; `Statement.gaps` names them.
+        Values of the fields that only the user can know: curator, intended_use, ...; `Statement.gaps` names them.
     overwrite
-        Whether a file that is there is replaced.
+        Whether to replace an existing file.
 
     Raises
     ------
     ParameterError
-        If ``path`` has another suffix, or exists; nothing is written.
+        If ``path`` has another suffix, or exists and ``overwrite`` is False. Nothing is written.
     """
     target = _target(path)
     if isinstance(statement, Release):
@@ -54,22 +55,27 @@ def write_statement(
         statement = statement_of(statement)
     if not isinstance(statement, Statement):
         raise ParameterError(
-            f"statement must be a Statement, such as model.statement_, or a Release, got {kind_of(statement)}."
+            argument="statement",
+            rule="must be a Statement, such as model.statement_, or a Release",
+            got=type_name(statement),
         )
     content = _content(target, statement if fields is None else statement.filled(fields), profile)
     if target.exists() and not overwrite:
         raise ParameterError(
-            f"path: {shown(target.name)} exists and is left as it is. Give another name, or overwrite=True."
+            f"The file {shown(target.name)} exists and was not changed.",
+            remedy=f"Choose another {arg('path')}, or set {arg('overwrite', True)}.",
         )
     write_text(target, content)
 
 
 def _target(path: object) -> Path:
-    """The file; the two arguments are easily taken for one another."""
+    """Return the path; the two first arguments are easily confused."""
     if not isinstance(path, str | os.PathLike):
         raise ParameterError(
-            f"path must be the name of a file, got {kind_of(path)}. The file comes first: "
-            f'write_statement("statement.html", release).'
+            argument="path",
+            rule="must be the name of a file",
+            got=type_name(path),
+            remedy='The path is the first argument: write_statement("statement.html", release).',
         )
     return Path(path)
 
@@ -82,4 +88,6 @@ def _content(target: Path, statement: Statement, profile: PrivacyProfile | None)
         return statement.to_markdown()
     if suffix == ".json":
         return statement.to_json(indent=1) + "\n"
-    raise ParameterError(f"path must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}, got {shown(target.name)}.")
+    raise ParameterError(
+        argument="path", rule=f"must end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}", got=shown(target.name)
+    )

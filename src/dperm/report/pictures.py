@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Curves as plain data, and how they are drawn: measured, proved, published, and wrong ones look different."""
+"""Line plots as plain data, and the function that draws them.
+
+Measured, proved, published and wrong curves have different styles.
+"""
 
 import math
 from collections.abc import Iterable, Iterator
@@ -12,8 +15,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, Literal
 
 from dperm.errors import ParameterError
-from dperm.report.palette import FAINT, FIRST, INK, LINE, SECOND
-from dperm.report.plots import INSTALL
+from dperm.report.plot_style import FIRST, INK, LINE, SECOND, new_axes, tidy
 from dperm.report.whole_file import whole_file
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
 Kind = Literal["measured", "proved", "published", "wrong"]
-"""Dots on a line; a line; a dotted line, or one of dots and dashes; a dashed line in the colour of what is wrong."""
+"""Kind of a curve: drawn with markers, as a solid line, as a dotted line, or as a dashed line in a warning color."""
 _GREEN, _PURPLE, _YELLOW, _DARK = "#2a8c6b", "#7a4fa3", "#b08a1e", "#4a535e"
 _MEASURED = (FIRST, _GREEN, _PURPLE, _YELLOW, INK)
 _PROVED = (INK, FIRST, _GREEN, _PURPLE, _YELLOW)
@@ -30,33 +32,38 @@ _MARKERS = ("o", "s", "^", "D", "v")
 _PUBLISHED = ((LINE, ":"), (_DARK, "-."), (LINE, (0, (7, 2, 1, 2, 1, 2))))
 _WRONG = ("--", "-.", (0, (6, 2, 1, 2, 1, 2)))
 _FEW, _SHORT = 3, 36
-"""More names than that, all with so few letters, stand in two columns above the picture."""
+"""Legends with more than three names of at most 36 characters have two columns."""
 _TITLE = 74
-"""Letters in a line of the title."""
+"""Characters per line of the title."""
 _DECADES = 2.5
-"""A logarithmic axis that is shorter has numbers between its powers of ten."""
+"""Shorter logarithmic axes have labels between the powers of ten."""
 _TICK, _SMALL_TICK, _TO_NUMBER = 3.5, 2.0, 7.0
-"""Lengths of ticks, and from the axis to its numbers: the same for both, so that numbers stand on one line."""
+"""Lengths of ticks, and the distance from the axis to its labels, which is the same for both kinds of ticks."""
 _ON_TOP = 2.5
-"""A line with gaps is drawn over whole ones (at 2): where they run together, both are seen."""
+"""Drawing order of dashed lines, above solid ones (2), so that both are visible where they overlap."""
 
 
 @dataclass(frozen=True)
 class Curve:
-    """One line of a picture.
+    """One curve of a picture.
 
     Attributes
     ----------
     name
-        In the legend.
+        Name in the legend.
     x, y
-        The points; a y that is not finite is a gap.
+        Coordinates of the points. A y that is not finite leaves a gap.
     kind
-        What it is, which says how it is drawn.
+        Kind of curve, which determines its style.
     low, high
-        The ends of intervals around y, drawn as a band; empty for none.
+        Ends of intervals around y, drawn as a band; empty for none.
     beside
-        The name of a curve above whose colour it has: the bound of what was measured.
+        Name of an earlier curve with the same color, such as the measured curve of a bound.
+
+    Raises
+    ------
+    ParameterError
+        If the lists have different lengths.
     """
 
     name: str
@@ -68,27 +75,27 @@ class Curve:
     beside: str = ""
 
     def __post_init__(self) -> None:
-        """As many numbers on each axis."""
+        """Check that all lists have the same length."""
         if len(self.x) != len(self.y) or {len(self.low), len(self.high)} - {0, len(self.x)}:
-            raise ParameterError(f"the curve {self.name!r} must have as many x as y, and as many ends of intervals.")
+            raise ParameterError(f"The curve {self.name!r} must have equally many x, y and ends of intervals.")
 
 
 @dataclass(frozen=True)
 class Picture:
-    """Curves over common axes, with a title.
+    """Line plot as plain data: curves over common axes, with a title.
 
     Attributes
     ----------
     title
-        What is seen, in a few words.
+        Short description of the plot.
     x_label, y_label
-        What the axes are.
+        Labels of the axes.
     curves
-        Drawn in this order.
+        Curves in drawing order.
     x_log, y_log
         Whether an axis is logarithmic.
     bands
-        What the bands around curves are, for the legend; empty if there are none.
+        Legend of the bands around curves; empty if there are none.
     """
 
     title: str
@@ -101,8 +108,28 @@ class Picture:
 
 
 def draw(picture: Picture, ax: "Axes | None" = None, *, path: "str | PathLike[str] | None" = None) -> "Axes":
-    """Draw ``picture``; ``path`` is where to write it, whole or not at all, and its ending tells the format."""
-    ax = _axes() if ax is None else ax
+    """Draw a picture.
+
+    Parameters
+    ----------
+    picture
+        Plot as plain data.
+    ax
+        Axes; None for new ones.
+    path
+        File to write, atomically; its suffix selects the format.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+        The axes with the plot.
+
+    Raises
+    ------
+    ParameterError
+        If matplotlib is not installed.
+    """
+    ax = new_axes(6.4, 5.0) if ax is None else ax
     for curve, style in zip(picture.curves, _styled(picture.curves), strict=True):
         _draw_curve(ax, curve, style)
     ax.set(xlabel=picture.x_label, ylabel=picture.y_label)
@@ -118,16 +145,8 @@ def draw(picture: Picture, ax: "Axes | None" = None, *, path: "str | PathLike[st
     return ax
 
 
-def _axes() -> "Axes":
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise ParameterError(f"plots need matplotlib, which is not installed: {INSTALL}.") from None
-    return Figure(figsize=(6.4, 5.0), layout="constrained").subplots()
-
-
 def _styled(curves: Iterable[Curve]) -> Iterator[dict[str, Any]]:
-    """How each curve is drawn: one beside another has its colour."""
+    """Yield the style of each curve; a curve beside another one has its color."""
     styles, colors = _styles(), dict[str, str]()
     for curve in curves:
         style = _styles()[curve.kind] if curve.beside else styles[curve.kind]
@@ -137,7 +156,7 @@ def _styled(curves: Iterable[Curve]) -> Iterator[dict[str, Any]]:
 
 
 def _styles() -> dict[str, Iterator[dict[str, Any]]]:
-    """How curves of each kind are drawn, one after another: none looks like another."""
+    """Return the styles of each kind of curve, all different."""
     measured = zip(_MEASURED, _MARKERS, strict=True)
     return {
         "measured": cycle({"color": color, "marker": marker, "markersize": 4} for color, marker in measured),
@@ -155,7 +174,7 @@ def _draw_curve(ax: "Axes", curve: Curve, style: dict[str, Any]) -> None:
 
 
 def _write_ticks(axis: "Axis") -> None:
-    """Numbers of a logarithmic axis as one writes them, and more of them on a short one."""
+    """Set decimal labels on a logarithmic axis, and labels between powers of ten on a short one."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     written = FuncFormatter(lambda value, _: _number(value))
@@ -170,17 +189,15 @@ def _write_ticks(axis: "Axis") -> None:
 
 
 def _number(value: float) -> str:
-    """A number as one writes it: 0.01, 20,000, 1e6, 1e-7."""
+    """Return a tick label, such as 0.01, 20,000, 1e6 or 1e-7."""
     if 1e4 <= value < 1e6:
         return f"{value:,.0f}"
     return f"{value:g}".replace("e+0", "e").replace("e+", "e").replace("e-0", "e-")
 
 
 def _finish(ax: "Axes", picture: Picture) -> None:
-    """The legend stands above, under the title, where no curve can cross it."""
-    ax.spines[["top", "right"]].set_visible(False)
-    ax.grid(True, color=FAINT, linewidth=0.8)
-    ax.set_axisbelow(True)
+    """Put the legend between title and plot, where no curve crosses it."""
+    tidy(ax)
     handles = [*ax.get_legend_handles_labels()[0], *_shade(picture)]
     names = [str(handle.get_label()) for handle in handles]
     legend = ax.legend(
@@ -195,12 +212,12 @@ def _finish(ax: "Axes", picture: Picture) -> None:
         fontsize="small",
     )
     for text in (legend.get_title(), *legend.get_texts()):
-        text.set_parse_math(False)  # a dollar sign is a dollar sign
+        text.set_parse_math(False)  # a dollar sign stays a dollar sign
     legend.get_title().set_fontsize("medium")
 
 
 def _shade(picture: Picture) -> "Iterator[Artist]":
-    """What stands for the bands in the legend."""
+    """Yield the legend entry of the bands."""
     from matplotlib.patches import Patch
 
     if picture.bands:

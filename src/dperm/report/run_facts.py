@@ -1,108 +1,266 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The fields of a statement that say what was run."""
+"""Facts about the run: the release, its protection and the limitations of the guarantee."""
 
 from collections.abc import Iterator, Mapping
 
+from dperm.data.pipeline_steps import UNKNOWN
 from dperm.privacy.record import Record
-from dperm.report import fields as words
-from dperm.report.ledger_facts import ledger_facts
-from dperm.report.preparation import preprocessing, uncovered
-from dperm.report.training_facts import is_training, of_groups, training_facts, training_limits, training_security
-from dperm.report.unit import contribution
+from dperm.report import fields as names
+from dperm.report.budget_facts import budget_facts
+from dperm.report.definitions import GROUP, contribution
 
-_SECURITY = {"exact": words.EXACT, "fast": words.FAST}
+TAKEN_AS_PUBLIC = (
+    "assumptions",
+    "estimator",
+    "n",
+    "most_rows",
+    "n_features",
+    "columns",
+    "schema_digest",
+    "feature_norm",
+    "bounds",
+    "intercept",
+    "classes",
+    "class_weight",
+    "label_range",
+    "invalid",
+)
+"""Public quantities of a fit; the other public numbers of its record describe the mechanism."""
+TRANSFORMERS = "fitted_transformers"
+"""Key in records for the transformers that a pipeline fitted to the data before the model."""
+UNNAMED = "unnamed mechanism"
+FIT = "this fit only: the coefficients, and anything computed from them alone."
+ALL_ITERATES = (
+    "Every step of the descent is covered as well: the event counts the noisy gradient of each step, so all iterates "
+    "could be published at no further cost."
+)
+FINAL_MODEL = "Only the final model is covered. Intermediate values of the solver are not, and must not be published."
+SEARCH = (
+    "The guarantee of one fit does not cover a search over many fits: each fit is a separate release and must be "
+    "accounted for."
+)
+STEPS_COVERED = ("gradient", "sgd")
+"""Methods whose event composes the noisy gradients of all their steps."""
+ONE_RELEASE = (
+    "this release only: the released value, and anything computed from it alone. Other releases from the same data "
+    "must be accounted for together with it."
+)
+PREPROCESSING = "inside the fit, and covered: rows, columns and regression labels were clipped to their public bounds."
+FITTED_TRANSFORMERS = (
+    names.UNCOVERED + "before the fit, a pipeline fitted {} to the private data without noise. No guarantee covers the "
+    "transformers, or predictions that use them."
+)
+UNKNOWN_TRANSFORMERS = (
+    names.UNCOVERED
+    + "the model was fitted in a joblib worker, where a surrounding pipeline cannot be detected. No guarantee covers "
+    "transformers that were fitted to the private data before the model, or predictions that use them."
+)
+STATISTICS = "inside the fit: none, apart from the public quantities."
+SCHEMES = {"poisson": "Poisson sampling", "without_replacement": "sampling without replacement"}
+"""Sampling schemes, by type of event."""
+NO_SAMPLING = "none: every record is used"
+SAME_SAMPLING = "The plan that drew the samples also defined the accounted event: they cannot differ."
+NO_DPERM_NOISE = "dperm added no noise."
+EXACT = "Noise is drawn exactly, on a grid, and calibrated to the rounded value."
+NO_ERROR = "none on the unsafe side: every epsilon and delta is an upper bound, rounded up."
+LIMITS = (
+    "Scores, plots and error messages computed from the private data are not covered.",
+    "Running time and memory use are not covered.",
+    "The guarantee relies on AES-256, on the operating system's random numbers, and on the public quantities.",
+)
+CLIPPED = {
+    "logistic": (
+        "Probabilities are overconfident (too far from 1/2): clipped gradients reduce the influence of misclassified "
+        "records. Fit with clip=1.0 for calibrated probabilities."
+    ),
+    "softmax": (
+        "Probabilities are not calibrated: clipped gradients reduce the influence of the records with the worst "
+        "predictions. Fit with clip=1.0 for calibrated probabilities."
+    ),
+}
+"""Effects of clipped gradients on predictions, by loss."""
+SQUARED = (
+    "Predictions are not means where residuals are large: gradients were clipped, so residuals beyond the clip count "
+    "linearly, as in the Huber loss, and outliers and long tails have less influence."
+)
+FAST = (
+    "The noise is drawn in floating point (grade fast): the guarantee is that of the ideal distribution, and low-order "
+    "bits may leak."
+)
+
+TRAINING_METHODS = {"dp-sgd": "DP-SGD of a PyTorch model", "dp-svrg": "DP-SVRG of a PyTorch model"}
+"""Descriptions of the training methods, by their names in records."""
+TRAINING_PUBLIC = ("assumed_public", "model", "trained_parameters", "unit", "records_per_group")
+"""Public quantities of a training run, in addition to those of any fit."""
+TRAINING_COVERED = (
+    "this training run only: the trained parameters of the model, and anything computed from them alone. The event "
+    "counts the noisy gradients of all planned steps, even if the training stopped early: the parameters after every "
+    "step could be published at no further cost."
+)
+TRAINING_PREPROCESSING = (
+    "inside the run, and covered: the gradient of each record was clipped, and a record whose gradient is not finite "
+    "contributes nothing. The data set, its transforms and the training loop are unknown here: they must process each "
+    "record independently of the others."
+)
+TRAINING_STATISTICS = (
+    "inside the run: none, apart from the public quantities. Statistics that the training loop viewed are unknown here."
+)
+LOOP = (
+    "Losses, metrics and other values that the training loop computed from batches are not covered. Buffers of the "
+    "model that changed with the data are not covered."
+)
+MIXING = (
+    "Independence of the examples' gradients was tested, not proved. A data set, training loop or loss that mixes "
+    "examples is not covered."
+)
+TRAINING_EXACT = (
+    "Clipped gradients are summed in double precision with a proved bound on their rounding error, which the event "
+    "accounts for (T46b)."
+)
+ROUNDING = (
+    "Rounding of other examples' gradients is not covered: with one example more or less, the computer may round them "
+    "differently, and the proved bound on rounding errors does not include this effect."
+)
+TRAINING_FAST = (
+    "Noise is drawn in single precision, and rounding errors of sums are not accounted for (grade fast): the guarantee "
+    "is that of ideal arithmetic, and low-order bits may leak."
+)
+_GROUP_NAMES = {"n": "n_groups", "most_rows": "most_groups", "batch_size": "groups_in_a_batch"}
+_SECURITY = {"exact": EXACT, "fast": FAST}
 
 
 def run_facts(record: Record) -> dict[str, object]:
-    """What was run."""
+    """Return the fields of a statement for the record of a run."""
     return {
         "contribution_bound": contribution(record),
-        **_what(record),
-        **ledger_facts(record.ledger, seeded=record.seeded),
+        **_release_facts(record),
+        **budget_facts(record.ledger, seeded=record.seeded),
         "implementation": f"dperm {record.versions.get('dperm', '')}".strip(),
         "security": _security(record),
-        "sampling": of_groups(_sampling(record.event), record),
+        "sampling": _sampling(record),
         "steps": record.public.get("steps", 1),
-        "accountant": {"name": "dperm", "theorems": record.theorems, "error": words.NO_ERROR},
+        "accountant": {"name": "dperm", "theorems": record.theorems, "error": NO_ERROR},
         "noise_source": {"law": record.noise, "grade": record.grade, "eta": record.eta, "tau": record.tau},
-        "code_version": record.versions or words.NOT_RECORDED,
-        "time": words.NOT_RECORDED if record.timestamp is None else record.timestamp,
+        "code_version": record.versions or names.NOT_RECORDED,
+        "time": names.NOT_RECORDED if record.timestamp is None else record.timestamp,
         "limits": _limits(record),
     }
 
 
-def _what(record: Record) -> dict[str, object]:
-    """What was released, by the kind of the run."""
+def is_training(record: Record) -> bool:
+    """Return whether the record belongs to the training of a neural network (T46)."""
+    return record.public.get("method") in TRAINING_METHODS
+
+
+def _release_facts(record: Record) -> dict[str, object]:
+    """Return the facts for the kind of run: training, fit or any other release."""
     if is_training(record):
-        return training_facts(record)
-    return _fit(record) if "estimator" in record.public else _one_release(record)
+        return _training_facts(record)
+    return _fit_facts(record) if "estimator" in record.public else _other_facts(record)
 
 
-def _security(record: Record) -> str:
-    """How the noise was made."""
-    return training_security(record) if is_training(record) else _SECURITY.get(record.grade, words.NO_NOISE_OF_OURS)
-
-
-def _limits(record: Record) -> tuple[str, ...]:
-    """What is not covered, or not to be relied on."""
-    if is_training(record):
-        return (*uncovered(record), *words.LIMITS, *training_limits(record))
-    return (*uncovered(record), *words.LIMITS, *_clipping(record), *((words.FAST,) if record.grade == "fast" else ()))
-
-
-def _clipping(record: Record) -> tuple[str, ...]:
-    """What clipped gradients do to the predictions."""
-    share, loss = record.public.get("clip_share"), str(record.public.get("loss"))
-    if loss == "squared" and share is not None:
-        return (words.SQUARED,)
-    return (words.CLIPPED[loss],) if loss in words.CLIPPED and isinstance(share, float) and share < 1 else ()
-
-
-def _fit(record: Record) -> dict[str, object]:
-    """What only a fit has."""
+def _fit_facts(record: Record) -> dict[str, object]:
     public = dict(record.public)
     why = {"reasons": public.pop("why")} if "why" in public else {}
-    taken = {name: public.pop(name) for name in words.TAKEN_AS_PUBLIC if name in public}
-    method = public.pop("method", words.UNNAMED)
+    taken = {name: public.pop(name) for name in TAKEN_AS_PUBLIC if name in public}
+    method = public.pop("method", UNNAMED)
     return {
         "public_quantities": taken,
         "mechanism": {"name": method, **public, "event": record.event},
-        "covered": " ".join((words.FIT, words.SEARCH, _on_the_way(method))),
-        "preprocessing": preprocessing(record, words.PREPROCESSING),
-        "nonprivate_statistics": words.STATISTICS,
+        "covered": " ".join((FIT, SEARCH, _covered_steps(method))),
+        "preprocessing": _preprocessing(record, PREPROCESSING),
+        "nonprivate_statistics": STATISTICS,
         **why,
     }
 
 
-def _on_the_way(method: object) -> str:
-    """Whether more than the final model is covered."""
-    return words.ALL_ITERATES if method in words.STEPS_COVERED else words.FINAL_MODEL
+def _covered_steps(method: object) -> str:
+    return ALL_ITERATES if method in STEPS_COVERED else FINAL_MODEL
 
 
-def _one_release(record: Record) -> dict[str, object]:
-    """What any other release has."""
-    name = record.public.get("release", record.public.get("mechanism", words.UNNAMED))
+def _training_facts(record: Record) -> dict[str, object]:
+    public = {_public_name(record, key): value for key, value in record.public.items() if value is not None}
+    method = TRAINING_METHODS[str(public.pop("method"))]
+    keys = (*TAKEN_AS_PUBLIC, *TRAINING_PUBLIC, *_GROUP_NAMES.values())
+    taken = {name: public.pop(name) for name in keys if name in public and name != _GROUP_NAMES["batch_size"]}
     return {
-        "public_quantities": record.public,
-        "mechanism": {"name": name, "event": record.event},
-        "covered": words.ONE_RELEASE,
+        "public_quantities": taken,
+        "mechanism": {"name": method, **public, "event": record.event},
+        "covered": f"{TRAINING_COVERED} {SEARCH}",
+        "preprocessing": _preprocessing(record, TRAINING_PREPROCESSING),
+        "nonprivate_statistics": TRAINING_STATISTICS,
     }
 
 
-def _sampling(event: Mapping[str, object]) -> dict[str, str]:
-    """The sampling that the event accounts for, and that was run: the run draws what its event says."""
-    scheme = ", ".join(dict.fromkeys(_schemes(event)))
+def _public_name(record: Record, key: str) -> str:
+    """Return the displayed key of a public number; numbers of groups have separate names."""
+    return _GROUP_NAMES.get(key, key) if record.unit == GROUP else key
+
+
+def _other_facts(record: Record) -> dict[str, object]:
+    name = record.public.get("release", record.public.get("mechanism", UNNAMED))
+    return {
+        "public_quantities": record.public,
+        "mechanism": {"name": name, "event": record.event},
+        "covered": ONE_RELEASE,
+    }
+
+
+def uncovered_transformers(record: Record) -> tuple[str, ...]:
+    """Return sentences about preparation of the data that the guarantee does not cover; empty for most fits."""
+    found = record.public.get(TRANSFORMERS)
+    listed = list(map(str, found)) if isinstance(found, list) else []
+    known = ", ".join(name for name in listed if name != UNKNOWN)
+    fitted = (FITTED_TRANSFORMERS.format(known),) if known else ()
+    return (*fitted, UNKNOWN_TRANSFORMERS) if UNKNOWN in listed else fitted
+
+
+def _preprocessing(record: Record, usual: str) -> str:
+    return " ".join((*uncovered_transformers(record), usual))
+
+
+def _security(record: Record) -> str:
+    if is_training(record):
+        return TRAINING_FAST if record.grade == "fast" else f"{EXACT} {TRAINING_EXACT}"
+    return _SECURITY.get(record.grade, NO_DPERM_NOISE)
+
+
+def _limits(record: Record) -> tuple[str, ...]:
+    """Return the limitations of a release, those of grade "fast" before the others of a training run."""
+    if is_training(record):
+        own = (TRAINING_FAST, LOOP, MIXING) if record.grade == "fast" else (LOOP, MIXING, ROUNDING)
+        return (*uncovered_transformers(record), *LIMITS, *own)
+    return (
+        *uncovered_transformers(record),
+        *LIMITS,
+        *_clipping_effects(record),
+        *((FAST,) if record.grade == "fast" else ()),
+    )
+
+
+def _clipping_effects(record: Record) -> tuple[str, ...]:
+    share, loss = record.public.get("clip_share"), str(record.public.get("loss"))
+    if loss == "squared" and share is not None:
+        return (SQUARED,)
+    return (CLIPPED[loss],) if loss in CLIPPED and isinstance(share, float) and share < 1 else ()
+
+
+def _sampling(record: Record) -> dict[str, str]:
+    """Return the accounted sampling and the sampling of the run, which are the same."""
+    scheme = ", ".join(dict.fromkeys(_schemes(record.event)))
     if not scheme:
-        return {"assumed": words.NO_SAMPLING, "run": words.NO_SAMPLING}
-    return {"assumed": scheme, "run": scheme, "why": words.SAME_SAMPLING}
+        return {"assumed": NO_SAMPLING, "run": NO_SAMPLING}
+    if record.unit == GROUP:
+        scheme = scheme.replace("sampling at", "sampling of groups at")
+    return {"assumed": scheme, "run": scheme, "why": SAME_SAMPLING}
 
 
 def _schemes(data: object) -> Iterator[str]:
-    """Every sampling inside the JSON of an event, in words."""
+    """Yield the description of every sampling step inside the JSON of an event."""
     if isinstance(data, Mapping):
-        if data.get("type") in words.SCHEMES:
-            yield f"{words.SCHEMES[str(data['type'])]} at rate {data.get('rate')}"
+        if data.get("type") in SCHEMES:
+            yield f"{SCHEMES[str(data['type'])]} at rate {data.get('rate')}"
         for value in data.values():
             yield from _schemes(value)
     elif isinstance(data, list | tuple):

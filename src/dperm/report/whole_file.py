@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are written whole or not at all."""
+"""Atomic file writes: a file is written completely or not at all."""
 
 import os
 import uuid
@@ -16,15 +16,24 @@ _BLOCK = 2**20
 def whole_file(
     path: str | os.PathLike[str], *, overwrite: bool = True, allocated: Path | None = None
 ) -> Iterator[BinaryIO]:
-    """A new file beside ``path``, which takes its place when the block is left, and vanishes if it raises.
+    """Open a temporary file beside ``path``, which replaces ``path`` once the block has exited cleanly.
 
-    ``allocated`` is a file of `allocated_file` in the same directory: it is filled instead of a new one, so that the
-    disk has room for the content. It stays if the block raises.
+    If the block raises, the temporary file is removed and ``path`` stays as it was.
+
+    Parameters
+    ----------
+    path
+        File to write.
+    overwrite
+        Whether to replace an existing file.
+    allocated
+        File of `allocated_file` in the same directory, used in place of a new one, so that the disk has room for the
+        content. It is kept if the block raises.
 
     Raises
     ------
     FileExistsError
-        If there is a file by then, and it must not be overwritten.
+        If ``path`` exists at the end of the block and ``overwrite`` is False.
     """
     target = Path(path)
     beside = _beside(target) if allocated is None else allocated
@@ -47,14 +56,14 @@ def whole_file(
 
 @contextmanager
 def allocated_file(path: str | os.PathLike[str], size: int) -> Iterator[Path]:
-    """A file beside ``path`` with ``size`` bytes on the disk, for `whole_file`; removed if it was not used.
+    """Create a file beside ``path`` with ``size`` bytes on the disk, for `whole_file`; it is removed if unused.
 
-    On file systems that never overwrite in place (btrfs, ZFS) the allocation is no promise that the content fits.
+    On file systems that never overwrite in place (btrfs, ZFS) the allocation does not guarantee that the content fits.
 
     Raises
     ------
     OSError
-        If the disk has no room, or the directory cannot be written.
+        If the disk is full or the directory is not writable.
     """
     beside = _beside(Path(path))
     try:
@@ -68,7 +77,7 @@ def allocated_file(path: str | os.PathLike[str], size: int) -> Iterator[Path]:
 
 
 def _allocate(file: BinaryIO, size: int) -> None:
-    """Give a file blocks of the disk: by the system's call, or by writing zeros where it has none."""
+    """Allocate disk blocks by the system call, or by writing zeros if the system has no such call."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(file.fileno(), 0, size)
         return
@@ -78,7 +87,7 @@ def _allocate(file: BinaryIO, size: int) -> None:
 
 
 def _move_to_new(beside: Path, target: Path) -> None:
-    """Give a file another name, in one step, unless that exists."""
+    """Rename a file in one step; raise FileExistsError if the new name exists."""
     try:
         os.link(beside, target)
     except FileExistsError:
@@ -95,6 +104,6 @@ def _beside(target: Path) -> Path:
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
-    """Write a text, lines as they are."""
+    """Write text atomically, as UTF-8 and without changing line ends."""
     with whole_file(path) as file:
         file.write(text.encode())

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The claims and figures of the lectures, each run by one command.
+"""Claims and figures of the lectures, each reproduced by one command.
 
-Data are made up and noise is simulated from a seed: whatever comes out is reproducible, and NOT PRIVATE. The public
-names are loaded on first use (PEP 562), so that importing this imports neither numpy nor a lesson.
+Data and noise are simulated from a seed: all results are reproducible and NOT PRIVATE. The public names are loaded on
+first use (PEP 562), so importing this package imports neither numpy nor a lesson.
 """
 
 import importlib

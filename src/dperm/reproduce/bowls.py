@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Losses that are no linear models, on which output perturbation does as badly as its bounds say.
+"""Bowl-shaped losses on which output perturbation is as bad as its bounds permit.
 
-The loss of a linear model bends in one direction per record, so the mean loss bends by at most c in all directions
-together, and noise of standard deviation sigma on each coefficient costs (c/2) sigma^2, not (c/2) d sigma^2. Here a
-record's loss bends, or has a kink, in d/2 directions at once, and is flatter and flatter in the others, where the
-regulariser holds the minimiser back.
+The loss of a linear model has curvature in one direction per record, so the total curvature of the mean loss is at most
+c, and noise of standard deviation sigma on each coefficient costs (c/2) sigma^2, not (c/2) d sigma^2. Here the loss of
+a record has curvature, or a kink, in d/2 directions at once. It is ever flatter in the other directions, where the
+regularizer shrinks the minimizer.
 
-All n records are equal: the bounds hold for every data set, and noise is set for the worst neighbour of any.
+All n records are equal: the bounds hold for every data set, and the noise is calibrated to the worst neighbour.
 """
 
 import math
@@ -26,10 +26,10 @@ SCALES = 8
 
 @dataclass(frozen=True)
 class Bowl:
-    """L = 1, c = 1 and R0 = 1: half of the directions are steep, the others have the curvatures of `flat`.
+    """Loss with L = 1, c = 1 and R0 = 1: half of the directions are steep, the others have the curvatures `flat`.
 
-    The minimum is at 0 in the steep directions, where the loss has the curvature 1, or with ``kink`` a kink; and at
-    distance 1 from 0 in the flat ones. Distances beyond 1 count linearly (Huber).
+    In the steep directions the minimum is at 0 and the loss has curvature 1, or a kink with ``kink``. In the flat
+    directions the minimum is at distance 1 from 0. Distances beyond 1 count linearly (Huber loss).
     """
 
     dim: int
@@ -37,22 +37,22 @@ class Bowl:
 
     @property
     def half(self) -> int:
-        """Steep directions; flat ones are as many."""
+        """Number of steep directions, equal to the number of flat ones."""
         return self.dim // 2
 
     @property
     def flat(self) -> Floats:
-        """Curvatures of the flat directions: eight scales, each a third of the one before."""
+        """Curvatures of the flat directions: eight scales, each a third of the previous one."""
         return np.repeat(0.5 * 3.0 ** -np.arange(SCALES), self.half // SCALES)
 
     def minimizer(self, strength: float) -> Floats:
-        """Of the loss + (lambda/2) ||theta||^2, with lambda = ``strength`` (mean scale)."""
+        """Return the minimizer of the loss + (lambda/2) ||theta||^2, with lambda = ``strength`` (mean scale)."""
         curvatures = self._weight * self.flat
         held_back = curvatures / (curvatures + strength) / math.sqrt(self.half)
         return np.concatenate([np.zeros(self.half), held_back])
 
     def excess(self, theta: Floats) -> Floats:
-        """The loss, which is 0 at its minimum."""
+        """Return the excess loss; the minimum of the loss is 0."""
         steep, flat = theta[..., : self.half], theta[..., self.half :] - 1 / math.sqrt(self.half)
         squares = self.flat * flat * flat
         if self.kink:
@@ -62,7 +62,7 @@ class Bowl:
 
     @property
     def _weight(self) -> float:
-        """Two parts of slope 1 in different directions make one of slope sqrt(2)."""
+        """Weight that keeps the Lipschitz constant at 1: two parts of slope 1 have slope sqrt(2) together."""
         return math.sqrt(0.5) if self.kink else 1.0
 
 
@@ -72,19 +72,19 @@ def _huber(distance: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class PerturbedBowl:
-    """Output perturbation on a `Bowl` with n records: the Lambda that its bound asks for, and what comes of it.
+    """Output perturbation on a `Bowl` with n records, at the lambda with the smallest bound.
 
     Attributes
     ----------
     bowl
-        The loss.
+        Loss function.
     strength
-        lambda, mean scale.
+        Regularization lambda, in mean scale.
     bound
-        (lambda/4) R0^2 + (c/2) E ||eta||^2 (T56a), or with a kink (lambda/4) R0^2 + L sqrt(E ||eta||^2): the same
-        bias, and a loss that rises by at most L for each unit of noise.
+        (lambda/4) R0^2 + (c/2) E ||eta||^2 (T56a), or with a kink (lambda/4) R0^2 + L sqrt(E ||eta||^2): the
+        same bias, and a loss that rises by at most L for each unit of noise.
     deviation
-        Of the noise on each coefficient: 2L/(n lambda mu) (T30, T32; T30 holds for kinks as well).
+        Standard deviation of the noise on each coefficient, 2L/(n lambda mu) (T30, T32; T30 also holds for kinks).
     """
 
     bowl: Bowl
@@ -93,14 +93,14 @@ class PerturbedBowl:
     deviation: float
 
     def excess(self, repeats: int, seed: int) -> float:
-        """The mean excess over so many draws of the noise."""
+        """Return the mean excess over ``repeats`` draws of the noise."""
         coins = generator(seed, purpose=f"noise on a bowl {self!r}")
         noise = self.deviation * coins.standard_normal((repeats, self.bowl.dim))
         return float(self.bowl.excess(self.bowl.minimizer(self.strength) + noise).mean())
 
 
 def perturbed(bowl: Bowl, n: int, goal: ApproxDP) -> PerturbedBowl:
-    """With the best lambda of the bound."""
+    """Return output perturbation on a bowl, at the lambda with the smallest bound."""
     step = 2 / (n * mu_for(goal.epsilon, goal.delta))  # deviation = step/lambda
     if bowl.kink:
         strength = 2 * math.sqrt(step * math.sqrt(bowl.dim))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""All lessons, and how to find one."""
+"""Catalogue of all lessons, and access by name."""
 
 from difflib import get_close_matches
 
@@ -61,28 +61,45 @@ _MODULES = (
     posterior,
 )
 LESSONS: tuple[Lesson, ...] = tuple(module.LESSON for module in _MODULES)
-"""In the order in which they are listed: mechanisms, composition, sampling, learning, and its limits."""
+"""All lessons in the order of the catalogue: mechanisms, composition, sampling, learning, limits of learning."""
 
 
 def by_name(name: str) -> Lesson:
-    """The lesson of this name; a dash stands for an underscore.
+    """Return the lesson with this name; a hyphen stands for an underscore.
 
     Raises
     ------
     ParameterError
-        If there is none, with names that are near.
+        If the name is unknown. The message suggests similar names.
     """
     lessons = {lesson.name: lesson for lesson in LESSONS}
     wanted = name.replace("-", "_") if isinstance(name, str) else ""
     if wanted in lessons:
         return lessons[wanted]
     near = get_close_matches(wanted, lessons, 3)
-    hint = f"Did you mean {' or '.join(near)}?" if near else f"There are: {', '.join(lessons)}."
-    raise ParameterError(f"name must be that of a lesson, got {shown(name)}. {hint}")
+    hint = f"Did you mean {' or '.join(near)}?" if near else f"The lessons are: {', '.join(lessons)}."
+    raise ParameterError(argument="name", rule="must be the name of a lesson", got=shown(name), remedy=hint)
 
 
 def run(name: str, effort: Effort | None = None) -> Outcome:
-    """What comes out of the lesson of this name; None for all its settings, with seed 0.
+    """Run the lesson with this name.
+
+    Parameters
+    ----------
+    name
+        Name of the lesson.
+    effort
+        Options of the run; None for all settings, with seed 0.
+
+    Returns
+    -------
+    Outcome
+        Table, plot, checks and conclusion.
+
+    Raises
+    ------
+    ParameterError
+        If the name is unknown.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Test errors of perturbed logistic regression over a number that varies: how they are measured, listed and drawn."""
+"""Test errors of perturbed logistic regression as a function of one parameter: measurement, table and curves."""
 
 import math
 from collections.abc import Sequence
@@ -10,39 +10,42 @@ import numpy as np
 
 from dperm.data.arrays import Floats
 from dperm.report.pictures import Curve, Kind
-from dperm.reproduce.lesson import Cell, Effort, Table
+from dperm.reproduce.lesson import Cell, Effort, LessonTable
 from dperm.reproduce.perturbed_logistic import JMLR, OURS, OUTPUT, PRINTED, STANDARD, Task, draws, errors_of
 from dperm.reproduce.spheres import SETS
 
 ALGORITHMS = (OUTPUT, PRINTED, JMLR, OURS)
 COLUMNS = (*ALGORITHMS, STANDARD)
 TEST = 20_000
-"""Records that tell the error; they are learnt from by nobody."""
+"""Number of test records."""
 SAMPLES = 3
 BANDS = "bands: two standard errors"
 
 
 @dataclass(frozen=True)
-class Point:
-    """The errors of every algorithm on one set at one task: of single runs."""
+class ErrorMeasurement:
+    """Errors of single runs of every algorithm, on one data set and one task."""
 
     name: str
     task: Task
     errors: dict[str, Floats]
 
     def mean(self, algorithm: str) -> float:
-        """The mean over the runs."""
+        """Return the mean error of an algorithm over the runs."""
         return float(self.errors[algorithm].mean())
 
     def margin(self, algorithm: str) -> float:
-        """Two standard errors of it."""
+        """Return two standard errors of the mean."""
         errors = self.errors[algorithm]
         return 2 * float(errors.std(ddof=1)) / math.sqrt(len(errors))
 
 
-def measured(tasks: Sequence[Task], effort: Effort, *, runs: int) -> list[Point]:
-    """On both sets, ``runs`` draws of the noise on each of three samples: the same draws for every task."""
-    found: list[Point] = []
+def measured(tasks: Sequence[Task], effort: Effort, *, runs: int) -> list[ErrorMeasurement]:
+    """Measure all tasks on both data sets, with ``runs`` draws of the noise on each of three samples.
+
+    Every task has the same draws.
+    """
+    found: list[ErrorMeasurement] = []
     for name in SETS:
         for task in tasks:
             found.append(_point(name, task, draws(runs * SAMPLES, task.dim, effort.seed), effort.seed))
@@ -50,26 +53,26 @@ def measured(tasks: Sequence[Task], effort: Effort, *, runs: int) -> list[Point]
     return found
 
 
-def _point(name: str, task: Task, noise: Floats, seed: int) -> Point:
+def _point(name: str, task: Task, noise: Floats, seed: int) -> ErrorMeasurement:
     sample = SETS[name](TEST + SAMPLES * task.n, task.dim, seed)
     test, parts = sample.at(slice(TEST)), []
     for place, h in enumerate(np.split(noise, SAMPLES)):
         start = TEST + place * task.n
         parts.append(errors_of(task, sample.at(slice(start, start + task.n)), test, noise=h, algorithms=ALGORITHMS))
-    return Point(name, task, {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS})
+    return ErrorMeasurement(name, task, {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS})
 
 
-def table(points: Sequence[Point], varied: str, column: str) -> Table:
-    """A row for each set and task, with the mean errors; ``varied`` is the field of the task that varies."""
+def table(points: Sequence[ErrorMeasurement], varied: str, column: str) -> LessonTable:
+    """Return the mean errors, one row per data set and task; ``varied`` is the varying field of the task."""
     rows: list[tuple[Cell, ...]] = []
     for point in points:
         means = (round(point.mean(name), 4) for name in COLUMNS)
         rows.append((point.name, getattr(point.task, varied), point.task.strength, *means))
-    return Table(("set", column, "n lambda", *COLUMNS), tuple(rows))
+    return LessonTable(("set", column, "n lambda", *COLUMNS), tuple(rows))
 
 
-def curves(points: Sequence[Point], varied: str, name: str) -> tuple[Curve, ...]:
-    """The means on one set, with bands of two standard errors."""
+def curves(points: Sequence[ErrorMeasurement], varied: str, name: str) -> tuple[Curve, ...]:
+    """Return the mean errors on one data set, with bands of two standard errors."""
     here = [point for point in points if point.name == name]
     x = tuple(float(getattr(point.task, varied)) for point in here)
     found = []
@@ -82,5 +85,5 @@ def curves(points: Sequence[Point], varied: str, name: str) -> tuple[Curve, ...]
 
 
 def kind_of(algorithm: str) -> Kind:
-    """How its curve is drawn: all are measured, and what is printed is not private in general."""
+    """Return the kind of an algorithm's curve; the printed algorithm is not private in general."""
     return "wrong" if algorithm == PRINTED else "measured"

@@ -1,29 +1,42 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A claim of the lectures that can be run, and what came out, as plain data."""
+"""Lessons: claims of the lectures that can be run, and their outcomes as plain data."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
-from dperm.audit.demo.result import Cell, Table
+import numpy as np
+
+from dperm.deprecation import deprecated_names
 from dperm.privacy import ApproxDP, PureDP
 from dperm.report.pictures import Picture
 
-__all__ = ["Cell", "Check", "Effort", "Lesson", "Outcome", "Table", "guaranteed"]
+__all__ = ["Cell", "Check", "Effort", "Lesson", "LessonTable", "Outcome", "guarantee_parameters", "slope"]
+
+__getattr__ = deprecated_names(
+    __name__,
+    {
+        "Table": "dperm.reproduce.lesson:LessonTable",
+        "guaranteed": "dperm.reproduce.lesson:guarantee_parameters",
+    },
+)
+
+Cell = str | float | int
+"""Entry of a table: text or a number."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How a lesson is run.
+    """Options of a run.
 
-    Attributes
+    Parameters
     ----------
     seed
-        Of made-up data and of simulated noise: everything here is reproducible, and NOT PRIVATE.
+        Seed of simulated data and noise. All results are reproducible and NOT PRIVATE.
     quick
         Fewer settings and repetitions, for tests: the same checks in a second or two.
     progress
-        Told the share that is done.
+        Function that receives the finished share of the work, from 0 to 1.
     """
 
     seed: int = 0
@@ -33,54 +46,67 @@ class Effort:
 
 @dataclass(frozen=True)
 class Check:
-    """Something that the numbers were asked to show, and whether they do."""
+    """Statement about the numbers of an outcome, and whether it holds."""
 
     statement: str
     holds: bool
 
     def __post_init__(self) -> None:
-        """Numpy's own truth is none that JSON knows."""
+        """Convert numpy's booleans, which JSON does not accept."""
         object.__setattr__(self, "holds", bool(self.holds))
 
 
-def guaranteed(goal: PureDP | ApproxDP) -> dict[str, Cell]:
-    """A goal as parameters of an outcome.
+@dataclass(frozen=True)
+class LessonTable:
+    """Numbers of an outcome, with a name for each column."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+
+def guarantee_parameters(goal: PureDP | ApproxDP) -> dict[str, Cell]:
+    """Return a guarantee as parameters of an outcome.
 
     Examples
     --------
-    >>> guaranteed(PureDP(0.5, "replace_one"))
+    >>> guarantee_parameters(PureDP(0.5, "replace_one"))
     {'epsilon': 0.5, 'adjacency': 'replace_one'}
     """
     delta = {"delta": goal.delta} if isinstance(goal, ApproxDP) else {}
     return {"epsilon": goal.epsilon, **delta, "adjacency": goal.adjacency.value}
 
 
+def slope(x: Sequence[float], y: Sequence[float]) -> float:
+    """Return the least-squares slope of log y over log x: b if y is near a x^b."""
+    return float(np.polyfit(np.log(x), np.log(y), 1)[0])
+
+
 @dataclass(frozen=True)
 class Outcome:
-    """What came out of a lesson.
+    """Result of a lesson.
 
     Attributes
     ----------
     parameters
-        All that is needed to run it again, by name.
+        Parameters of the run by name, sufficient to repeat it.
     table
-        The numbers.
+        Numbers of the run.
     picture
-        The same to look at.
+        Plot of the numbers.
     checks
-        What they show: orderings, slopes, who wins.
+        Statements about the numbers: orderings, slopes, comparisons.
     sentence
-        What to take away, in one or two sentences.
+        Conclusion in a few sentences.
     """
 
     parameters: Mapping[str, Cell]
-    table: Table
+    table: LessonTable
     picture: Picture
     checks: tuple[Check, ...]
     sentence: str
 
     def as_dict(self) -> dict[str, object]:
-        """Plain data, for JSON."""
+        """Return plain data for JSON, without the picture."""
         return {
             "parameters": dict(self.parameters),
             **asdict(self.table),
@@ -91,22 +117,22 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A figure or a claim of the lectures.
+    """Figure or claim of a lecture.
 
     Attributes
     ----------
     name
-        On the command line: ``dperm reproduce NAME``.
+        Name on the command line: ``dperm reproduce NAME``.
     title
-        In a few words.
+        Short title.
     source
-        Whose lecture: Bellet, Razaviyayn, Monteleoni, Wang or Musco.
+        Lecturers: Bellet, Razaviyayn, Monteleoni, Wang or Musco.
     claim
-        What is said there, in our words; and, if it is wrong, what is true.
+        The claim in our words and, if it is wrong, its correction.
     tags
-        The statements of docs/theory that it runs, and its errata: T6, E2.
+        Theorems of docs/theory and errata that the lesson demonstrates, such as T6 and E2.
     run
-        From an effort to an outcome.
+        Function from an effort to an outcome.
     """
 
     name: str

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Logistic regression by the algorithms of Monteleoni's lecture and their corrections, with simulated noise (T30-T36b).
 
-All of them draw noise of a density ~ e^{-||h||/s}, so one draw h of scale 1 serves for all: what is compared are the
-algorithms, not their luck. NOT PRIVATE.
+All algorithms draw noise with a density ~ e^{-||h||/s} and share the same draws h of scale 1, so that their comparison
+does not depend on chance. NOT PRIVATE.
 """
 
 import math
@@ -20,12 +20,12 @@ from dperm.methods import ObjectivePerturbation, OutputPerturbation
 from dperm.methods.literature import jmlr11
 from dperm.noise.simulation import generator
 from dperm.privacy import PureDP
-from dperm.reproduce.spheres import Sample
+from dperm.reproduce.spheres import SphereSample
 
 CURVATURE = 0.25
-"""Of the logistic loss."""
+"""Curvature of the logistic loss."""
 TOLERANCE = 1e-3
-"""Of the gradient, in sum scale, where one record's is about 1: far below any noise here."""
+"""Tolerance of the gradient in sum scale, where one record's gradient is about 1; far below all noise here."""
 STANDARD = "standard LR"
 OUTPUT = "Algorithm 1"
 PRINTED = "Algorithm 2 as printed"
@@ -33,12 +33,12 @@ JMLR = "JMLR 2011"
 SHARP = "T36a"
 OURS = "dperm"
 PRIVATE = (OUTPUT, PRINTED, JMLR, SHARP, OURS)
-"""Those with noise, as columns of a table."""
+"""Algorithms with noise."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """n records in so many dimensions, learnt with lambda in mean scale and a claim of epsilon, one being replaced."""
+    """Learning task: n records, dimension, lambda in mean scale, and the claimed epsilon under replace-one."""
 
     n: int
     dim: int
@@ -47,17 +47,17 @@ class Task:
 
     @property
     def strength(self) -> float:
-        """Lambda = n lambda."""
+        """Lambda = n lambda, in sum scale."""
         return self.n * self.regularization
 
     def spec(self, strength: float | None = None) -> ProblemSpec:
-        """The problem, with its own Lambda or another."""
+        """Return the problem specification, with the task's Lambda or another one."""
         return ProblemSpec(Logistic(), 1.0, self.dim, n=self.n, regularization=strength or self.strength)
 
 
 @dataclass(frozen=True)
 class Noise:
-    """How large the noise of an algorithm is, where it goes, and with which Lambda."""
+    """Noise of an algorithm: its scale, its Lambda, and whether it is added to the objective or the output."""
 
     scale: float
     strength: float
@@ -65,7 +65,7 @@ class Noise:
 
 
 def least_strength(epsilon: float) -> float:
-    """The Lambda of which the determinant costs half of epsilon: T36a raises any below it."""
+    """Return the Lambda at which the determinant costs half of epsilon; T36a raises smaller ones to it."""
     return CURVATURE / math.expm1(epsilon / 2)
 
 
@@ -89,7 +89,7 @@ def _sharp(task: Task) -> Noise:
 
 
 def _ours(task: Task) -> Noise:
-    """The plan of dperm: T36b where that holds, else T36a."""
+    """Return the noise of dperm's plan: T36b where it holds, otherwise T36a."""
     spec = task.spec(max(task.strength, least_strength(task.epsilon)))
     plan = ObjectivePerturbation("gamma_norm").plan(spec, PureDP(task.epsilon, "replace_one"))
     return Noise(plan.linear_term.scale, spec.strength)
@@ -105,7 +105,7 @@ NOISES: dict[str, Callable[[Task], Noise]] = {
 
 
 def draws(count: int, dim: int, seed: int) -> Floats:
-    """Rows of density ~ e^{-||h||}: a uniform direction, and a length from Gamma(d, 1) (T7)."""
+    """Return rows with density ~ e^{-||h||}: a uniform direction, and a length from Gamma(d, 1) (T7)."""
     random = generator(seed, purpose="gamma-norm noise of logistic regression")
     directions = random.standard_normal((count, dim))
     lengths = random.gamma(dim, size=(count, 1))
@@ -113,15 +113,15 @@ def draws(count: int, dim: int, seed: int) -> Floats:
 
 
 def errors_of(
-    task: Task, train: Sample, test: Sample, *, noise: Floats, algorithms: Sequence[str] = PRIVATE
+    task: Task, train: SphereSample, test: SphereSample, *, noise: Floats, algorithms: Sequence[str] = PRIVATE
 ) -> dict[str, Floats]:
-    """Of each algorithm, the test error with every row of ``noise``; of the one without noise, once."""
+    """Return the test errors of each algorithm for every row of ``noise``; one error without noise."""
     data = train.bounded()
     standard = minimize(data, task.spec(), TOLERANCE)
 
     def learnt(found: Noise, h: Floats) -> Floats:
         if not found.in_objective:
-            return standard - found.scale * h  # as b moves the minimiser against its own direction
+            return standard - found.scale * h  # b moves the minimizer against its own direction
         return minimize(data, task.spec(found.strength), TOLERANCE, linear=found.scale * h)
 
     errors = {STANDARD: np.array([test.error(standard)])}

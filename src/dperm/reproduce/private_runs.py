@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Output, objective and gradient perturbation on `Categories`, many times: noise of the size that dperm plans.
+"""Repeated runs of output, objective and gradient perturbation on `Categories`, with the noise scale of dperm's plans.
 
-The noise itself is simulated, in floating point: NOT PRIVATE. What the plans add for rounding and for the solver's
-tolerance is part of the size; the tiny second noise of objective perturbation (T43) is left out, for these minimisers
+The noise is simulated in floating point: NOT PRIVATE. Its scale includes the plans' allowance for rounding and for the
+tolerance of the solver. The small second noise of objective perturbation (T43) is left out, because these minimizers
 are exact.
 """
 
@@ -22,18 +22,18 @@ from dperm.reproduce.categories import SMOOTHNESS, Categories
 
 @dataclass(frozen=True)
 class Runs:
-    """Repetitions of a method on the same data, or on as many data sets as there are repetitions.
+    """Repetitions of a method on one data set, or on one data set per repetition.
 
     Attributes
     ----------
     data
-        The records.
+        Records.
     goal
-        Gaussian noise for ApproxDP, gamma-norm noise for PureDP.
+        Guarantee: Gaussian noise for ApproxDP, gamma-norm noise for PureDP.
     repeats
-        How many.
+        Number of repetitions.
     seed
-        Of the noise; methods and numbers of records have streams of their own.
+        Seed of the noise; methods and numbers of records have separate streams.
     """
 
     data: Categories
@@ -42,17 +42,17 @@ class Runs:
     seed: int
 
     def output(self, regularization: float) -> Floats:
-        """Coefficients of output perturbation (T30, T32), a row for each repetition."""
+        """Return coefficients of output perturbation (T30, T32), one row per repetition."""
         plan = OutputPerturbation(self._law).plan(self.data.spec(regularization), self.goal)
         return self.data.minimizer(regularization) + self._noise(plan.mechanism.scale, "output")
 
     def objective(self, regularization: float) -> Floats:
-        """Coefficients of objective perturbation (T36a, T41)."""
+        """Return coefficients of objective perturbation (T36a, T41), one row per repetition."""
         plan = ObjectivePerturbation(self._law).plan(self.data.spec(regularization), self.goal)
         return self.data.minimizer(regularization, self._noise(plan.linear_term.scale, "objective"))
 
     def descent(self, steps: int) -> Floats:
-        """The last iterates of DP gradient descent with steps of 1/c, kept in the ball of the optimum (T45)."""
+        """Return the last iterates of DP gradient descent, with steps of 1/c in the ball of the optimum (T45)."""
         plan = GradientPerturbation(steps=steps).plan(self.data.spec(), self.goal)
         scale, radius = plan.mechanism.scale, self.data.problem.reference_norm
         theta = np.zeros((self.repeats, self.data.dim))
@@ -68,7 +68,7 @@ class Runs:
         return "gaussian" if isinstance(self.goal, ApproxDP) else "gamma_norm"
 
     def _noise(self, scale: float, method: str) -> Floats:
-        """Of standard deviation ``scale``; or of a gamma-distributed length in a uniform direction (T7)."""
+        """Return Gaussian noise, or noise with a gamma-distributed length and a uniform direction (T7)."""
         coins = generator(self.seed, purpose=f"{method} perturbation, {self.data.n:g} records, {self.data.dim}")
         normal = coins.standard_normal((self.repeats, self.data.dim))
         if self._law == "gaussian":
@@ -78,10 +78,10 @@ class Runs:
 
 
 def descent_steps(data: Categories, goal: ApproxDP) -> int:
-    """So many steps of 1/c that what is left of the way to R0 and what noise adds are about the same.
+    """Return the number of steps of 1/c at which the optimization error and the cost of the noise are about equal.
 
-    T steps leave at most c R0^2/(2 T); their noise, sqrt(T) 2L/(n mu) in each of d directions, adds up to
-    (d/c) (2L/(n mu))^2 T/2 at most. They are equal at T = c R0 n mu/(2 L sqrt(d)).
+    T steps leave an error of at most c R0^2/(2 T). Their noise, sqrt(T) 2L/(n mu) in each of d directions, costs at
+    most (d/c) (2L/(n mu))^2 T/2. Both are equal at T = c R0 n mu/(2 L sqrt(d)).
     """
     problem = data.problem
     reach = SMOOTHNESS * problem.reference_norm * data.n * mu_for(goal.epsilon, goal.delta)

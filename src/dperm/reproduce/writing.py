@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A lesson and what came out of it, as files: a picture, a page of Markdown, and plain data."""
+"""Files of a lesson and its outcome: a plot, a Markdown page and JSON data."""
 
 import json
 import math
@@ -8,22 +8,42 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from dperm.report.markdown import escaped
+from dperm.deprecation import deprecated_names
+from dperm.presentation.numbers import INFINITE, format_number
+from dperm.presentation.tables import TextTable, escape_markdown
 from dperm.report.pictures import draw
 from dperm.report.whole_file import write_text
-from dperm.reproduce.lesson import Cell, Check, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Cell, Check, Lesson, Outcome
 
 SUFFIXES = (".png", ".md", ".json")
-NOT_PRIVATE = "Data are made up and noise is simulated from a seed: reproducible, and NOT PRIVATE."
+NOT_PRIVATE = "Data and noise are simulated from a seed: reproducible, and NOT PRIVATE."
+
+__getattr__ = deprecated_names(
+    __name__,
+    {"cell_text": "dperm.reproduce.writing:format_cell", "told": "dperm.reproduce.writing:describe_check"},
+)
 
 
 def files_of(lesson: Lesson, folder: Path) -> tuple[Path, ...]:
-    """Where its files are."""
+    """Return the paths of the plot, the page and the data in a folder."""
     return tuple(folder / f"{lesson.name}{suffix}" for suffix in SUFFIXES)
 
 
 def write(lesson: Lesson, outcome: Outcome, folder: Path) -> tuple[Path, ...]:
-    """Write the picture, the page and the data into ``folder``, each whole or not at all."""
+    """Write the plot, the page and the data, each atomically.
+
+    Parameters
+    ----------
+    lesson, outcome
+        Lesson and the result of its run.
+    folder
+        Existing folder. Existing files are replaced.
+
+    Returns
+    -------
+    tuple of Path
+        The three files.
+    """
     picture, page, data = files = files_of(lesson, folder)
     draw(outcome.picture, path=picture)
     write_text(page, markdown(lesson, outcome))
@@ -32,15 +52,15 @@ def write(lesson: Lesson, outcome: Outcome, folder: Path) -> tuple[Path, ...]:
 
 
 def as_dict(lesson: Lesson, outcome: Outcome) -> dict[str, object]:
-    """Both as plain data, with the curves of the picture; a number that is not finite is null."""
+    """Return a lesson and its outcome as plain data, with the curves of the plot; infinite numbers are None."""
     data = {**about(lesson), **outcome.as_dict(), "picture": asdict(outcome.picture)}
     return {key: _finite(value) for key, value in data.items()}
 
 
 def about(lesson: Lesson) -> dict[str, object]:
-    """What is known of a lesson without running it."""
-    words = {"name": lesson.name, "title": lesson.title, "source": lesson.source, "claim": lesson.claim}
-    return {**words, "tags": list(lesson.tags)}
+    """Return name, title, source, claim and tags of a lesson, without running it."""
+    texts = {"name": lesson.name, "title": lesson.title, "source": lesson.source, "claim": lesson.claim}
+    return {**texts, "tags": list(lesson.tags)}
 
 
 def _finite(value: object) -> object:
@@ -52,43 +72,39 @@ def _finite(value: object) -> object:
 
 
 def markdown(lesson: Lesson, outcome: Outcome) -> str:
-    """The page; it ends with a line break."""
-    return "\n".join((*_head(lesson), *_found(lesson, outcome), *_again(lesson, outcome))) + "\n"
+    """Return the page of a lesson; it ends with a line break."""
+    return "\n".join((*_claim(lesson), *_result(lesson, outcome), *_repetition(lesson, outcome))) + "\n"
 
 
-def cell_text(cell: Cell) -> str:
-    """A cell of a table: numbers with four digits."""
+def format_cell(cell: Cell) -> str:
+    """Return a cell of a table as text, numbers with four significant digits; "none" for nan and -inf."""
     if not isinstance(cell, float):
         return str(cell)
-    return f"{cell:.4g}" if math.isfinite(cell) else "infinite" if cell > 0 else "none"
+    if math.isfinite(cell):
+        return format_number(cell, digits=4)
+    return INFINITE if cell > 0 else "none"
 
 
-def told(check: Check) -> str:
-    """A check in a line."""
+def describe_check(check: Check) -> str:
+    """Return a check with its result in one line."""
     return f"{'Holds' if check.holds else 'DOES NOT HOLD'}: {check.statement.removesuffix('.')}."
 
 
-def _head(lesson: Lesson) -> Iterator[str]:
-    yield from (f"# {escaped(lesson.title)}", "")
-    yield from (f"Lecture of {escaped(lesson.source)}. Statements: {escaped(', '.join(lesson.tags))}.", "")
-    yield from ("## What is claimed", "", escaped(lesson.claim), "")
+def _claim(lesson: Lesson) -> Iterator[str]:
+    yield from (f"# {escape_markdown(lesson.title)}", "")
+    yield f"Lecture of {escape_markdown(lesson.source)}. Statements: {escape_markdown(', '.join(lesson.tags))}."
+    yield from ("", "## Claim", "", escape_markdown(lesson.claim), "")
 
 
-def _found(lesson: Lesson, outcome: Outcome) -> Iterator[str]:
-    yield from ("## What came out", "", escaped(outcome.sentence), "")
-    yield from (f"![{escaped(outcome.picture.title)}]({lesson.name}.png)", "")
-    yield from (*_table(outcome.table), "")
-    yield from (*(f"- {escaped(told(check))}" for check in outcome.checks), "")
+def _result(lesson: Lesson, outcome: Outcome) -> Iterator[str]:
+    yield from ("## Result", "", escape_markdown(outcome.sentence), "")
+    yield from (f"![{escape_markdown(outcome.picture.title)}]({lesson.name}.png)", "")
+    rows = [[format_cell(cell) for cell in row] for row in outcome.table.rows]
+    yield from (TextTable(outcome.table.columns, rows).markdown(), "")
+    yield from (*(f"- {escape_markdown(describe_check(check))}" for check in outcome.checks), "")
 
 
-def _table(table: Table) -> Iterator[str]:
-    yield f"| {' | '.join(map(escaped, table.columns))} |"
-    yield f"|{' --- |' * len(table.columns)}"
-    for row in table.rows:
-        yield f"| {' | '.join(escaped(cell_text(cell)) for cell in row)} |"
-
-
-def _again(lesson: Lesson, outcome: Outcome) -> Iterator[str]:
+def _repetition(lesson: Lesson, outcome: Outcome) -> Iterator[str]:
     yield from ("## Run it again", "", f"`dperm reproduce {lesson.name}`. {NOT_PRIVATE}", "")
     for name, value in outcome.parameters.items():
-        yield f"- {escaped(name)}: {escaped(cell_text(value))}"
+        yield f"- {escape_markdown(name)}: {escape_markdown(format_cell(value))}"

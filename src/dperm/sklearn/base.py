@@ -23,11 +23,11 @@ from dperm.data.targets import Target
 from dperm.erm.loss import Loss
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import ParameterError
+from dperm.presentation.nested_data import notebook_table
 from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
 from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement, write_statement
-from dperm.report.html import table as html_table
 from dperm.sklearn import files, parameters
 from dperm.sklearn.fit_result import FitResult, PrivateData, fit_private, fit_without_noise
 from dperm.sklearn.intervals import noise_interval
@@ -288,7 +288,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
 
     def _repr_html_(self) -> str:
         """Return scikit-learn's diagram with a table of the guarantee, or of the request before a fit."""
-        return f"<div>{estimator_html_repr(self)}{html_table(self._html_rows())}</div>"
+        return f"<div>{estimator_html_repr(self)}{notebook_table(self._html_rows())}</div>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
         """Return the text and HTML representations for notebooks."""

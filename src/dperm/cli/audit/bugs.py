@@ -110,10 +110,10 @@ def _say(rows: "Sequence[Row]", verbose: bool) -> None:
 
 
 def _draw(rows: "Sequence[Row]", path: Path) -> None:
-    from dperm.report.audit_dots import Dot, plot_dots
+    from dperm.report.audit_plots import AuditDot, plot_dots
 
     found = [(row, row.finding, row.finding.bound) for row in rows]
     plot_dots(
-        [Dot(row.name, one.claimed_epsilon(bound.delta), bound.epsilon, row.caught) for row, one, bound in found],
+        [AuditDot(row.name, one.claimed_epsilon(bound.delta), bound.epsilon, row.caught) for row, one, bound in found],
         path=path,
     )

@@ -20,7 +20,7 @@ _TOLD = ("subject", "claimed", "confidence", "bounds", "result", "explanation", 
 def disagreement(audit: Mapping[str, Any], plan: "Plan") -> str:
     """In what an audit differs from what follows from its own bounds and from the claim of the plan; nothing if not."""
     from dperm.cli.audit.power import powerless
-    from dperm.report.audits_in_short import POWERLESS
+    from dperm.report.audits import POWERLESS
 
     try:
         subject, finding = _again(audit, plan)

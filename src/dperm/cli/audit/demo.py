@@ -61,10 +61,10 @@ def demo(
 def _require_folder(folder: Path, force: bool) -> None:
     from dperm.cli.drawing import require_matplotlib
     from dperm.errors import ParameterError
-    from dperm.report.demo_plots import NAMES
+    from dperm.report.audit_plots import DEMO_FILES
 
     require_matplotlib("--plot-folder")
-    taken = [folder / name for name in NAMES.values() if (folder / name).exists()]
+    taken = [folder / name for name in DEMO_FILES.values() if (folder / name).exists()]
     if taken and not force:
         raise ParameterError(f"--plot-folder: {taken[0]} exists and is left as it is. Give another, or add --force.")
     folder.mkdir(parents=True, exist_ok=True)
@@ -73,12 +73,12 @@ def _require_folder(folder: Path, force: bool) -> None:
 def _drawn(result: "Result", folder: Path) -> list[Path]:
     from dperm.audit.demo.whole import DELTA, EPSILON
     from dperm.privacy import ApproxDP, PureDP
-    from dperm.report.demo_plots import NAMES, ROC, plot_part
+    from dperm.report.audit_plots import DEMO_FILES, DEMO_ROC, plot_part
 
     pure, approximate = PureDP(EPSILON, "add_remove"), ApproxDP(EPSILON, DELTA, "add_remove")
-    files = [(part, folder / NAMES[part.title]) for part in result.parts if part.points]
+    files = [(part, folder / DEMO_FILES[part.title]) for part in result.parts if part.points]
     for part, file in files:
-        plot_part(part, guarantee=pure if part.title == ROC else approximate, path=file)
+        plot_part(part, guarantee=pure if part.title == DEMO_ROC else approximate, path=file)
     return [file for _, file in files]
 
 

@@ -22,7 +22,7 @@ def with_power(finding: "Finding", subject: Any) -> "Finding":
     """The finding; if it could not have refuted anything, a fact says so."""
     from dataclasses import replace
 
-    from dperm.report.audits_in_short import POWERLESS
+    from dperm.report.audits import POWERLESS
 
     words = powerless(finding, subject)
     return replace(finding, facts={**finding.facts, POWERLESS: words}) if words else finding

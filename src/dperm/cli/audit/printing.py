@@ -48,15 +48,15 @@ def _print_bound(bound: "LowerBound", baseline: str) -> None:
 def print_findings(findings: Sequence["Finding"]) -> None:
     """Each with its statistics, and its verdict in a sentence."""
     from dperm.cli.output import print_paragraphs, print_table
-    from dperm.report.audits_in_short import POWERLESS
-    from dperm.report.plain import capital
+    from dperm.presentation.phrases import capitalize
+    from dperm.report.audits import POWERLESS
 
     for place, finding in enumerate(findings):
         typer.echo(f"{'' if place == 0 else chr(10)}{finding.subject}\n")
         print_table(_COLUMNS, [_row(name, bound, finding) for name, bound in finding.bounds.items()])
         typer.echo(f"\n{finding}")
         if POWERLESS in finding.facts:
-            typer.echo(capital(str(finding.facts[POWERLESS])))
+            typer.echo(capitalize(str(finding.facts[POWERLESS])))
     decisive = next((finding for finding in findings if finding.violation), findings[0])
     print_paragraphs([decisive.explanation])
 

@@ -34,10 +34,10 @@ def tell(
 
 def draw(findings: Sequence["Finding"], path: Path) -> None:
     """What each statistic has measured, beside the claim."""
-    from dperm.report.audit_dots import Dot, plot_dots
+    from dperm.report.audit_plots import AuditDot, plot_dots
 
     dots = [
-        Dot(
+        AuditDot(
             f"{'exact' if one.confidence == 1 else 'black box'}: {name}",
             one.claimed_epsilon(bound.delta),
             bound.epsilon,

@@ -259,7 +259,7 @@ def _rebuilt(fields: Mapping[str, Any], reserved: Entry) -> dict[str, Any]:
     from dperm.privacy import Record
     from dperm.privacy.guarantee import guarantee_from_dict
     from dperm.report import statement
-    from dperm.report.unit import unit_of
+    from dperm.report.definitions import unit_of
 
     event = _mapping(reserved.body.get("event"))
     guarantee = guarantee_from_dict(dict(_mapping(_facts(reserved).get(GUARANTEE))))

@@ -74,7 +74,7 @@ def trials_of(given: Given, progress: Callable[[float], None] = lambda share: No
 def methods_of(given: Given) -> tuple[str, ...]:
     """Those to try: the one that was asked for, or all."""
     from dperm.planner import METHODS
-    from dperm.planner.models import checked_method
+    from dperm.planner.expectation import checked_method
 
     method = given.promise.method
     return METHODS if method is None else (checked_method(method),)

@@ -78,7 +78,7 @@ def _print(tried: _Tried) -> None:
     from dperm.cli.output import below, print_facts, print_paragraphs, print_table
     from dperm.cli.plan.outlook_text import assumed, interval
     from dperm.cli.wording import as_typed
-    from dperm.planner.sentences import MADE_UP, shown_loss
+    from dperm.planner.outlook import MADE_UP, shown_loss
 
     records = tried.records
     typer.echo(f"Rows until privacy costs {records.loss:g} of accuracy; no data were read.\n")
@@ -95,7 +95,7 @@ def _print(tried: _Tried) -> None:
     public = below(assumed(tried.shape, tried.columns, tried=True))
     facts = [("guarantee", guarantee_in_words(tried.goal)), ("assumed", public), ("trials", _trials(records))]
     print_facts(facts)
-    print_paragraphs([*_verdict(tried), as_typed(records.sentence), MADE_UP])
+    print_paragraphs([*_verdict(tried), as_typed(records.sentence), str(MADE_UP)])
 
 
 def _trials(records: "RecordsByTrial") -> str:

@@ -13,7 +13,7 @@ from dperm.cli.wording import as_typed
 if TYPE_CHECKING:
     from dperm.cli.plan.columns import Columns
     from dperm.cli.plan.outlook import Seen
-    from dperm.planner import Expected, MethodOutlook, Outlook, Shape
+    from dperm.planner import ExpectedAccuracy, MethodOutlook, Outlook, Shape
     from dperm.privacy.guarantee import AnyGuarantee
     from dperm.theory import MethodBound
 
@@ -49,9 +49,9 @@ def said(sentence: str) -> str:
 
 
 def _columns(shape: "Shape") -> str:
-    from dperm.planner.sentences import columns_in_words
+    from dperm.planner.outlook import describe_columns
 
-    return columns_in_words(shape)
+    return describe_columns(shape)
 
 
 def _row(row: "MethodOutlook") -> tuple[str, ...]:
@@ -66,20 +66,20 @@ def _planned(row: "MethodOutlook") -> tuple[str, str]:
 
 
 def _proved(proved: "MethodBound | None") -> str:
-    from dperm.report.numbers import rounded_up
+    from dperm.presentation.numbers import format_up
 
     if proved is None:
         return "no bound"
-    return f"{rounded_up(proved.bound, 3)}{', says nothing' if proved.says_nothing else ''} ({', '.join(proved.tags)})"
+    return f"{format_up(proved.bound, 3)}{', says nothing' if proved.says_nothing else ''} ({', '.join(proved.tags)})"
 
 
-def _expected(expected: "Expected | None") -> tuple[str, str]:
+def _expected(expected: "ExpectedAccuracy | None") -> tuple[str, str]:
     if expected is None:
         return _ABSENT, _ABSENT
     return f"{expected.mean:.3f}", interval(expected)
 
 
-def interval(expected: "Expected") -> str:
+def interval(expected: "ExpectedAccuracy") -> str:
     """Its ends, rounded outwards."""
     return f"[{math.floor(1000 * expected.low) / 1000:.3f}, {math.ceil(1000 * expected.high) / 1000:.3f}]"
 
@@ -119,7 +119,7 @@ def _noise(found: "Outlook") -> list[tuple[str, str]]:
 
 def assumed(shape: "Shape", columns: "Columns", *, tried: bool) -> list[str]:
     """The public numbers that all of it follows from; trials need more of them than bounds."""
-    from dperm.planner.signal import REMOVED
+    from dperm.planner.simulated_data import REMOVED
 
     rule = f"a rule, {REMOVED:.0%} of the errors of guessing the larger class can be avoided"
     believed = rule if shape.baseline is None else f"{shape.baseline:g}, as declared"

@@ -12,7 +12,7 @@ from dperm.cli.plan.columns import Columns
 from dperm.cli.plan.given import Given
 
 if TYPE_CHECKING:
-    from dperm.planner import Records
+    from dperm.planner import RecordsByProof
     from dperm.privacy import ApproxDP, PureDP
     from dperm.theory import LearningProblem
 
@@ -46,7 +46,7 @@ class _Counted:
         The number that was asked about; None if none was.
     """
 
-    records: "Records"
+    records: "RecordsByProof"
     goal: "PureDP | ApproxDP"
     problem: "LearningProblem"
     columns: Columns

@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""One file per lesson, each with its ``LESSON``."""
+"""Lessons, one module per claim or figure; each module defines its ``LESSON``."""

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A secret sample hides a record: epsilon over the sampling rate, a coin that attains it, and 2 q epsilon (T21)."""
+"""Amplification by subsampling: epsilon over the sampling rate, a coin that attains it, and 2 q epsilon (T21)."""
 
 import math
 
@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from dperm.accounting import Gaussian, Poisson, account
 from dperm.accounting.theorems import amplify_poisson
 from dperm.report.pictures import Curve, Picture
-from dperm.reproduce.lesson import Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Check, Effort, Lesson, LessonTable, Outcome
 
 EPSILONS = (0.5, 1.0, 2.0, 4.0)
 SHOWN = (0.5, 4.0)
@@ -18,14 +18,15 @@ COLUMNS = ("epsilon", "q", "ln(1 + q(e^epsilon - 1))", "loss of a coin", "2 q ep
 
 
 def amplified(epsilon: float, rate: float) -> float:
-    """The lemma's epsilon (T21)."""
+    """Return the epsilon of the amplification lemma (T21)."""
     return amplify_poisson(epsilon, 0.0, rate=rate, adjacency="add_remove")[0]
 
 
 def coin_loss(epsilon: float, rate: float) -> float:
-    """The largest loss of a mechanism that says whether a record was drawn, and lies with probability 1/(1 + e^eps).
+    """Return the largest privacy loss of a mechanism that reports whether a record was drawn.
 
-    Exact, from the four probabilities: of both answers, with the record in the data and without it.
+    The report is false with probability 1/(1 + e^eps). The loss is exact, from the probabilities of both answers with
+    and without the record in the data.
     """
     lie = 1 / (1 + math.exp(epsilon))
     present = rate * (1 - lie) + (1 - rate) * lie
@@ -33,14 +34,14 @@ def coin_loss(epsilon: float, rate: float) -> float:
 
 
 def largest_epsilon_for_twice() -> float:
-    """Where e^x - 1 = 2x: below it ln(1 + q(e^x - 1)) <= 2 q x for every q, above it not for small q."""
+    """Return the root of e^x - 1 = 2x: below it ln(1 + q(e^x - 1)) <= 2 q x for every q, above it not for small q."""
     return float(brentq(lambda x: math.expm1(x) - 2 * x, 1.0, 2.0, xtol=1e-13))
 
 
 def replaced_base() -> tuple[float, float]:
-    """True and claimed delta under replace-one, for a Gaussian base of sigma = 1 and q = .1 known at epsilon = 1.
+    """Return the true and claimed delta under replace-one, for a Gaussian base with sigma = 1, q = .1, epsilon = 1.
 
-    The base is (1, .127)-DP if a record is added or removed; the lemma needs it for replaced ones too (T21, T25).
+    The base is (1, .127)-DP under add/remove. The lemma also needs a guarantee under replace-one (T21, T25).
     """
     base = account(Gaussian(1.0), "add_remove").delta(1.0)
     epsilon, claimed = amplify_poisson(1.0, base, rate=0.1, adjacency="add_remove")
@@ -60,7 +61,7 @@ def _checks(rates: tuple[float, ...]) -> tuple[Check, ...]:
     factor = amplified(4.0, rates[0]) / (8 * rates[0])
     return (
         Check("The lemma is attained, by a coin, at every epsilon and rate.", attained),
-        Check(f"2 q epsilon is no less up to epsilon = {end:.4f}, for every q; beyond, it is.", below and above),
+        Check(f"2 q epsilon is no less up to epsilon = {end:.4f}, for every q, and less beyond.", below and above),
         Check(f"At epsilon = 4, q = {rates[0]:g} the truth is {factor:.1f} times 2 q epsilon.", factor > 6),
         Check(
             f"A base that is DP for added records only does not amplify for replaced ones: delta {true:.5f}, "
@@ -91,9 +92,9 @@ def _run(effort: Effort) -> Outcome:
     effort.progress(1.0)
     return Outcome(
         parameters={"epsilons": ", ".join(f"{epsilon:g}" for epsilon in EPSILONS)},
-        table=Table(COLUMNS, rows),
+        table=LessonTable(COLUMNS, rows),
         picture=Picture(
-            "A secret sample: epsilon over the sampling rate",
+            "Amplification by subsampling: epsilon over the sampling rate",
             "sampling rate q",
             "epsilon",
             _curves(rates),
@@ -102,9 +103,9 @@ def _run(effort: Effort) -> Outcome:
         ),
         checks=_checks(rates),
         sentence=(
-            f"A sample of 1 % turns epsilon = 1 into {amplified(1.0, 0.01):.4f}, and no better can be proved from "
-            f"epsilon alone. 2 q epsilon may stand for it up to epsilon = {largest_epsilon_for_twice():.4f}; at "
-            f"epsilon = 4 it says 0.08 for {amplified(4.0, 0.01):.2f}."
+            f"A sample of 1 % turns epsilon = 1 into {amplified(1.0, 0.01):.4f}, and no smaller bound follows from "
+            f"epsilon alone. 2 q epsilon is a valid bound up to epsilon = {largest_epsilon_for_twice():.4f}; at "
+            f"epsilon = 4 it gives 0.08 in place of {amplified(4.0, 0.01):.2f}."
         ),
     )
 
@@ -114,9 +115,9 @@ LESSON = Lesson(
     title="Amplification by subsampling",
     source="Razaviyayn",
     claim=(
-        "An (epsilon, delta)-DP mechanism on a secret sample of a share q is (ln(1 + q(e^eps - 1)), q delta)-DP; the "
-        "first is at most 2 q epsilon if epsilon < 1. Both are right. The sampler and the relation have to fit: a "
-        "Poisson sample for added or removed records, one without replacement for replaced ones."
+        "An (epsilon, delta)-DP mechanism on a secret sample of a share q is (ln(1 + q(e^eps - 1)), q delta)-DP, and "
+        "the new epsilon is at most 2 q epsilon if epsilon < 1. Both are right. The sampling must match the "
+        "adjacency: Poisson sampling for add/remove, sampling without replacement for replace-one."
     ),
     tags=("T21", "T25"),
     run=_run,

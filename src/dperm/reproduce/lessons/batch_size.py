@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Divide by the expected size of a Poisson sample, not by its own: that depends on the record (T22, T46, E9)."""
+"""Division by the expected batch size: the actual size of a Poisson sample depends on the record (T22, T46, E9)."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from scipy.special import gammaln
 
 from dperm.accounting.theorems import poisson_gaussian_delta
 from dperm.report.pictures import Curve, Picture
-from dperm.reproduce.lesson import Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Check, Effort, Lesson, LessonTable, Outcome
 
 Floats = NDArray[np.float64]
 
@@ -24,38 +24,40 @@ COLUMNS = ("epsilon", "delta claimed", "delta, divided by q n", "delta, divided 
 
 
 def sizes(most: int = 60) -> Floats:
-    """Probabilities of 0, 1, 2, ... of the OTHERS in a sample; beyond ``most`` there is less than 1e-20."""
+    """Return the probabilities of 0, 1, 2, ... other records in a sample; those beyond ``most`` are negligible."""
     k = np.arange(most + 1)
     logs = gammaln(OTHERS + 1) - gammaln(k + 1) - gammaln(OTHERS - k + 1)
     return np.asarray(np.exp(logs + k * math.log(RATE) + (OTHERS - k) * math.log1p(-RATE)))
 
 
 @dataclass(frozen=True)
-class Step:
-    """One step on clipped gradients in one dimension: 1 of each of the others, -1 of the record. Noise sigma/(q n).
+class ClippedStep:
+    """One DP-SGD step with clipped gradients in one dimension, and noise sigma/(q n).
+
+    The gradient of the record is -1, and that of each other record is 1.
 
     Attributes
     ----------
     own
-        Whether the sum is divided by the sample's own size, 1 at least, or by q n.
+        Whether the sum is divided by the actual sample size, at least 1, or by q n.
     """
 
     own: bool
 
     @cached_property
     def grid(self) -> Floats:
-        """Outputs: all means, and 12 deviations around them."""
+        """Grid of outputs: all means, and 12 standard deviations around them."""
         reach = 12 * self.noise
         top = 1.0 if self.own else len(sizes()) / (OTHERS * RATE)
         return np.linspace(-1.0 - reach, top + reach, 8001)
 
     @property
     def noise(self) -> float:
-        """The standard deviation, planned for a record that moves the output by 1/(q n)."""
+        """Standard deviation, calibrated to a record that moves the output by 1/(q n)."""
         return MULTIPLIER / (OTHERS * RATE)
 
     def law(self, record: bool) -> Floats:
-        """The density of the output on the grid, given the other records of the sample and whether the record is in."""
+        """Return the density of the output on the grid, with or without the record in the sample."""
         k = np.arange(len(sizes()))
         means = (k - record) / (np.maximum(k + record, 1) if self.own else OTHERS * RATE)
         bells = np.exp(-(((self.grid[:, None] - means) / self.noise) ** 2) / 2)
@@ -63,12 +65,12 @@ class Step:
 
     @cached_property
     def pair(self) -> tuple[Floats, Floats]:
-        """With the record among the data, and without it."""
+        """Densities with the record in the data, and without it."""
         without = self.law(False)
         return (1 - RATE) * without + RATE * self.law(True), without
 
     def delta(self, epsilon: float) -> float:
-        """The larger of both orders, by quadrature (T1): of these data, so a lower bound on the mechanism's."""
+        """Return the delta of these data, the larger of both orders, by quadrature (T1): a lower bound."""
         present, absent = self.pair
         width = self.grid[1] - self.grid[0]
         orders = ((present, absent), (absent, present))
@@ -76,7 +78,7 @@ class Step:
 
 
 def claimed(epsilon: float) -> float:
-    """Of a Poisson sampled Gaussian step (T22), removing a record."""
+    """Return the delta of a Poisson-sampled Gaussian step, under removal of a record (T22)."""
     return poisson_gaussian_delta(epsilon, MULTIPLIER, rate=RATE, direction="remove")
 
 
@@ -102,14 +104,14 @@ def _curves(rows: tuple[tuple[float, ...], ...]) -> tuple[Curve, ...]:
 
 
 def _run(effort: Effort) -> Outcome:
-    steps = Step(own=False), Step(own=True)
+    steps = ClippedStep(own=False), ClippedStep(own=True)
     found = [(epsilon, claimed(epsilon), *(step.delta(epsilon) for step in steps)) for epsilon in EPSILONS]
     rows = tuple((*numbers, numbers[3] / numbers[1]) for numbers in found)
     at = next(row for row in rows if row[0] == 1.0)
     effort.progress(1.0)
     return Outcome(
         parameters={"other records": OTHERS, "sampling rate": RATE, "noise multiplier": MULTIPLIER, "clip": 1.0},
-        table=Table(COLUMNS, rows),
+        table=LessonTable(COLUMNS, rows),
         picture=Picture(
             f"One step of DP-SGD with q n = {OTHERS * RATE:g}, noise multiplier {MULTIPLIER:g}",
             "epsilon",
@@ -119,9 +121,9 @@ def _run(effort: Effort) -> Outcome:
         ),
         checks=_checks(rows),
         sentence=(
-            f"A mean over the sample's own size lets one record move the output by 2/(size + 1), most in a small "
-            f"sample: delta at epsilon = 1 is {at[3]:.2g} where {at[1]:.2g} is claimed. Divided by the expected size "
-            "it moves the output by 1/(q n) at most."
+            f"With division by the actual sample size, one record moves the output by 2/(size + 1), most in a small "
+            f"sample: delta at epsilon = 1 is {at[3]:.2g}, where {at[1]:.2g} is claimed. With division by the expected "
+            "size it moves the output by at most 1/(q n)."
         ),
     )
 
@@ -131,8 +133,8 @@ LESSON = Lesson(
     title="Divide by the expected batch size",
     source="Razaviyayn",
     claim=(
-        "DP-SGD averages the clipped gradients over the batch, dividing by its size. With a Poisson sample that size "
-        "depends on the record, and the noise is planned for a sum: divide by the expected size q n, which is public."
+        "DP-SGD averages the clipped gradients over the batch, dividing by its size. The size of a Poisson sample "
+        "depends on the record, and the noise is calibrated to a sum. Divide by the expected size q n, which is public."
     ),
     tags=("T22", "T46", "E9"),
     run=_run,

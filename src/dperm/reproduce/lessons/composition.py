@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""T mechanisms together: basic, advanced, misprinted and optimal composition, and a Gaussian's (T11-T13, T19, E1)."""
+"""Composition of T mechanisms: basic, advanced, misprinted, optimal, exact for Gaussian noise (T11-T13, T19, E1)."""
 
 import math
 from dataclasses import dataclass
@@ -15,18 +15,18 @@ from dperm.accounting.theorems import (
     optimal_composition_epsilon,
 )
 from dperm.report.pictures import Curve, Picture
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome
 
 SLACK = 1e-6
-"""The delta of the whole."""
+"""Total delta."""
 STEP_DELTA = 1e-10
-"""A Gaussian step is (epsilon, this)-DP: pure it cannot be."""
+"""Delta of one Gaussian step, which cannot be pure."""
 EPSILONS = (0.1, 1.0)
 COUNTS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000)
 FEW = 30
-"""Up to so many mechanisms of epsilon = 1 next to nothing is gained over their sum."""
+"""Number of mechanisms with epsilon = 1 up to which optimal composition hardly improves on the sum."""
 COLUMNS = (
-    "epsilon of each",
+    "epsilon of each mechanism",
     "T",
     "basic",
     "advanced",
@@ -38,62 +38,62 @@ COLUMNS = (
 
 
 def misprinted(epsilon: float, count: int, slack: float) -> float:
-    """Advanced composition with the denominator e^(eps+1), where e^eps + 1 belongs (E1). Proves nothing."""
+    """Return advanced composition with the misprinted denominator e^(eps+1) for e^eps + 1 (E1). Proves nothing."""
     spread = epsilon * math.sqrt(2 * count * math.log(1 / slack))
     return spread + count * epsilon * math.expm1(epsilon) / math.exp(epsilon + 1)
 
 
 @dataclass(frozen=True)
-class Setting:
-    """``count`` mechanisms, each epsilon-DP; the Gaussian ones (epsilon, STEP_DELTA)-DP."""
+class ComposedMechanisms:
+    """Total epsilons of ``count`` mechanisms, each epsilon-DP; Gaussian ones are (epsilon, STEP_DELTA)-DP."""
 
     epsilon: float
     count: int
 
     @property
     def basic(self) -> float:
-        """The sum (T11); delta stays 0."""
+        """Sum of the epsilons (T11); delta stays 0."""
         return self.count * self.epsilon
 
     @property
     def advanced(self) -> float:
-        """The square-root law (T12)."""
+        """Square-root law of advanced composition (T12)."""
         return advanced_composition(self.epsilon, 0.0, count=self.count, slack=SLACK)[0]
 
     @property
     def printed(self) -> float:
-        """As on the slide."""
+        """Total epsilon by the misprinted formula on the slide."""
         return misprinted(self.epsilon, self.count, SLACK)
 
     @property
     def optimal(self) -> float:
-        """The best from epsilon alone (T13)."""
+        """Smallest total epsilon that follows from epsilon alone (T13)."""
         return optimal_composition_epsilon(self.epsilon, 0.0, count=self.count, total_delta=SLACK)
 
     @property
     def gaussian(self) -> float:
-        """Exact, of the mechanism itself: mu grows like sqrt(T) (T19)."""
+        """Exact total epsilon of Gaussian mechanisms: mu grows like sqrt(T) (T19)."""
         sigma = analytic_gaussian_sigma(self.epsilon, STEP_DELTA)
         return analytic_gaussian_epsilon(SLACK, sigma / math.sqrt(self.count))
 
     @property
     def true_delta(self) -> float:
-        """The delta of randomised responses at the epsilon that the misprint claims (T13)."""
+        """Delta of randomized responses at the total epsilon of the misprint (T13)."""
         return optimal_composition_delta(self.epsilon, 0.0, count=self.count, total_epsilon=self.printed)
 
     @property
     def row(self) -> tuple[Cell, ...]:
-        """Of the table."""
+        """Row of the table, in the order of COLUMNS."""
         epsilons = (self.basic, self.advanced, self.printed, self.optimal, self.gaussian)
         return (self.epsilon, self.count, *epsilons, self.true_delta)
 
 
-def _slope(settings: list[Setting]) -> float:
+def _slope(settings: list[ComposedMechanisms]) -> float:
     counts, epsilons = zip(*((one.count, one.advanced) for one in settings), strict=True)
     return float(np.polyfit(np.log(counts), np.log(epsilons), 1)[0])
 
 
-def _checks(settings: list[Setting]) -> tuple[Check, ...]:
+def _checks(settings: list[ComposedMechanisms]) -> tuple[Check, ...]:
     last = settings[-1]
     unsafe = [one.count for one in settings if one.epsilon == last.epsilon and one.true_delta > SLACK]
     weak = _slope([one for one in settings if one.epsilon == EPSILONS[0]])
@@ -119,11 +119,11 @@ def _checks(settings: list[Setting]) -> tuple[Check, ...]:
     )
 
 
-def _in_order(one: Setting) -> bool:
+def _in_order(one: ComposedMechanisms) -> bool:
     return one.optimal <= min(one.basic, one.advanced) * (1 + 1e-12)
 
 
-def _curves(settings: list[Setting]) -> tuple[Curve, ...]:
+def _curves(settings: list[ComposedMechanisms]) -> tuple[Curve, ...]:
     x = tuple(float(one.count) for one in settings)
     return (
         Curve(f"basic (nearly optimal up to T = {FEW})", x, tuple(one.basic for one in settings), "published"),
@@ -136,27 +136,27 @@ def _curves(settings: list[Setting]) -> tuple[Curve, ...]:
 
 def _run(effort: Effort) -> Outcome:
     counts = (1, 10, 100, 1000) if effort.quick else COUNTS
-    settings = [Setting(epsilon, count) for epsilon in EPSILONS for count in counts]
+    settings = [ComposedMechanisms(epsilon, count) for epsilon in EPSILONS for count in counts]
     shown = [one for one in settings if one.epsilon == EPSILONS[-1]]
     last = settings[-1]
     effort.progress(1.0)
     return Outcome(
-        parameters={"delta of the whole": SLACK, "delta of a Gaussian step": STEP_DELTA},
-        table=Table(COLUMNS, tuple(one.row for one in settings)),
+        parameters={"total delta": SLACK, "delta of a Gaussian step": STEP_DELTA},
+        table=LessonTable(COLUMNS, tuple(one.row for one in settings)),
         picture=Picture(
-            "T mechanisms with epsilon = 1 each, delta = 1e-6 for all",
-            "mechanisms T",
-            "epsilon of all",
+            "Composition of T mechanisms with epsilon = 1 each, total delta = 1e-6",
+            "number of mechanisms T",
+            "total epsilon",
             _curves(shown),
             x_log=True,
             y_log=True,
         ),
         checks=_checks(settings),
         sentence=(
-            f"A thousand mechanisms with epsilon = 1 have {last.optimal:.0f} at best ({last.advanced:.0f} by advanced "
-            f"composition); the misprint claims {last.printed:.0f}, where the true delta is {last.true_delta:.3f}. "
-            f"Gaussian ones have {last.gaussian:.0f}: to know the mechanism is worth more than any theorem about "
-            "epsilons."
+            f"A thousand mechanisms with epsilon = 1 have a total epsilon of {last.optimal:.0f} at best "
+            f"({last.advanced:.0f} by advanced composition). The misprint claims {last.printed:.0f}, where the true "
+            f"delta is {last.true_delta:.3f}. Gaussian mechanisms have {last.gaussian:.0f}: knowing the mechanism is "
+            "worth more than any theorem about epsilons."
         ),
     )
 
@@ -166,9 +166,9 @@ LESSON = Lesson(
     title="Composition theorems",
     source="Razaviyayn",
     claim=(
-        "T mechanisms of epsilon each have epsilon sqrt(2T ln(1/delta')) + T epsilon (e^eps - 1)/e^(eps+1) together. "
-        "The denominator is a misprint for e^eps + 1, and unsafe. Composition theorems are loose for a given "
-        "mechanism, as they know its epsilon only."
+        "T mechanisms with the same epsilon have a total epsilon of epsilon sqrt(2T ln(1/delta')) + "
+        "T epsilon (e^eps - 1)/e^(eps+1). The denominator is an unsafe misprint for e^eps + 1. Composition theorems "
+        "are loose for a given mechanism, because they use its epsilon only."
     ),
     tags=("T11", "T12", "T13", "T19", "E1"),
     run=_run,

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How the test error depends on epsilon, as in NIPS 2008 (T30-T36b)."""
+"""Test error as a function of epsilon, as in NIPS 2008 (T30-T36b)."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 
 from dperm.report.pictures import Picture
-from dperm.reproduce.error_curves import ALGORITHMS, BANDS, SAMPLES, Point, curves, measured, table
+from dperm.reproduce.error_curves import ALGORITHMS, BANDS, SAMPLES, ErrorMeasurement, curves, measured, table
 from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome
 from dperm.reproduce.perturbed_logistic import JMLR, OURS, OUTPUT, PRINTED, STANDARD, Task
 from dperm.reproduce.spheres import SETS
@@ -17,11 +17,11 @@ RECORDS, DIM, REGULARIZATION = 3500, 10, 0.01
 RUNS, QUICK_RUNS = 16, 4
 LARGE, SMALL = 3.2, 0.4
 FREE = 2 / (RECORDS * REGULARIZATION)
-"""The epsilon from which on T36b charges nothing for the determinant."""
+"""Smallest epsilon at which T36b charges nothing for the determinant."""
 
 
 def run(effort: Effort) -> Outcome:
-    """Both sets; the same samples and draws of the noise at every epsilon."""
+    """Measure both data sets, with the same samples and draws of the noise at every epsilon."""
     epsilons, runs = (QUICK_EPSILONS, QUICK_RUNS) if effort.quick else (EPSILONS, RUNS)
     points = measured([Task(RECORDS, DIM, REGULARIZATION, epsilon) for epsilon in epsilons], effort, runs=runs)
     parameters: dict[str, Cell] = {
@@ -32,7 +32,7 @@ def run(effort: Effort) -> Outcome:
         "seed": effort.seed,
     }
     picture = Picture(
-        "Test error and epsilon, with label noise: n = 3500, lambda = 0.01, d = 10",
+        "Test error over epsilon, with label noise: n = 3500, lambda = 0.01, d = 10",
         "epsilon",
         "test error",
         curves(points, "epsilon", "noise 0.2"),
@@ -42,13 +42,13 @@ def run(effort: Effort) -> Outcome:
     return Outcome(parameters, table(points, "epsilon", "epsilon"), picture, _checks(points), _sentence(points))
 
 
-def twice(points: Sequence[Point]) -> list[tuple[float, float]]:
-    """The error of Algorithm 1 with twice the epsilon, and that of objective perturbation; up to `SMALL`."""
+def twice(points: Sequence[ErrorMeasurement]) -> list[tuple[float, float]]:
+    """Return pairs of errors up to `SMALL`: Algorithm 1 with twice the epsilon, and objective perturbation."""
     pairs = [(one, two) for one, two in pairwise(points) if two.task.epsilon == 2 * one.task.epsilon <= 2 * SMALL]
     return [(two.mean(OUTPUT), one.mean(OURS)) for one, two in pairs]
 
 
-def _checks(points: Sequence[Point]) -> tuple[Check, ...]:
+def _checks(points: Sequence[ErrorMeasurement]) -> tuple[Check, ...]:
     small = [point for point in points if point.task.epsilon <= SMALL]
     last = [point for point in points if point.task.epsilon == LARGE]
     strict = [point for point in points if point.task.epsilon <= 0.9 * FREE]
@@ -84,19 +84,19 @@ def _checks(points: Sequence[Point]) -> tuple[Check, ...]:
     )
 
 
-def _falls(points: Sequence[Point], name: str, algorithm: str) -> bool:
-    """Whether the error of an algorithm on one set falls, and rises from no epsilon to the next."""
+def _falls(points: Sequence[ErrorMeasurement], name: str, algorithm: str) -> bool:
+    """Return whether the error of an algorithm on one data set falls with epsilon and never rises."""
     errors = [point.mean(algorithm) for point in points if point.name == name]
     return errors[0] > errors[-1] and all(one >= other for one, other in pairwise(errors))
 
 
-def _sentence(points: Sequence[Point]) -> str:
+def _sentence(points: Sequence[ErrorMeasurement]) -> str:
     at = next(point for point in points if point.name == "noise 0.2" and point.task.epsilon == 0.1)
     return (
-        f"At epsilon = 0.1 objective perturbation errs on {at.mean(OURS):.3f} and the sensitivity method on "
-        f"{at.mean(OUTPUT):.3f}, where {at.mean(STANDARD):.3f} is possible; with half of epsilon it is still the "
-        f"better one. At n lambda = {at.task.strength:g} the printed noise is enough from epsilon = {FREE:.3f} on "
-        f"(T36b), and below it a proof costs accuracy."
+        f"At epsilon = 0.1 the test error is {at.mean(OURS):.3f} for objective perturbation, {at.mean(OUTPUT):.3f} for "
+        f"the sensitivity method and {at.mean(STANDARD):.3f} without privacy. Objective perturbation is better even "
+        f"with half of epsilon. At n lambda = {at.task.strength:g} the printed noise suffices from epsilon = "
+        f"{FREE:.3f} on (T36b); below, a valid proof costs accuracy."
     )
 
 
@@ -105,9 +105,9 @@ LESSON = Lesson(
     title="Test error against epsilon",
     source="Monteleoni",
     claim=(
-        "The slide has a figure of the dependence on epsilon, of which our text version has the caption alone; what it "
-        "shows, and with which parameters, we cannot see. With parameters of our own errors fall as epsilon grows, and "
-        "objective perturbation, printed or corrected, is better than the sensitivity method at every epsilon."
+        "The slide has a figure of the dependence on epsilon. Our text version has only its caption, so its content "
+        "and parameters are unknown. With our own parameters, errors fall as epsilon grows, and objective "
+        "perturbation, printed or corrected, is better than the sensitivity method at every epsilon."
     ),
     tags=("T30", "T35", "T36", "T36a", "T36b", "E3"),
     run=run,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Noise of DP gradient descent: the lecture's formula against the exact one (T12a, T45, E12, E13)."""
+"""Noise of DP gradient descent: the formula of the lecture and the exact one (T12a, T45, E12, E13)."""
 
 import math
 from dataclasses import dataclass
@@ -11,8 +11,7 @@ from dperm.erm.spec import ProblemSpec
 from dperm.methods import GradientPerturbation
 from dperm.privacy import ApproxDP
 from dperm.report.pictures import Curve, Picture
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
-from dperm.reproduce.slopes import slope
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome, slope
 
 N = 10_000
 EPSILON = 0.5
@@ -25,69 +24,69 @@ COLUMNS = (
     "its derivation, ln((T+1)/delta)",
     "exact",
     "slide over exact",
-    "true epsilon of the slide's",
+    "true epsilon of the slide",
 )
 
 
 @dataclass(frozen=True)
-class Setting:
-    """T steps on the mean gradient of N records, each of norm at most 1: a replaced record moves it by 2/N."""
+class DescentNoise:
+    """Noise scales for T steps on the mean gradient of N records with norm at most 1."""
 
     steps: int
 
     @property
     def moved(self) -> float:
-        """The sensitivity of one step."""
+        """Sensitivity of one step: a replaced record moves the mean gradient by 2/N."""
         return 2 / N
 
     @property
     def slide(self) -> float:
-        """8 L sqrt(T)/(epsilon n) (log(1.25/delta) + log(T + 1)), called a variance there (E13)."""
+        """Noise on the slide, 8 L sqrt(T)/(epsilon n) (log(1.25/delta) + log(T + 1)), called a variance there (E13)."""
         return 8 * math.sqrt(self.steps) / (EPSILON * N) * (math.log(1.25 / DELTA) + math.log(self.steps + 1))
 
     @property
     def literal(self) -> float:
-        """The derivation with the per-step epsilon as printed, which has ln(1/delta) (E12): proves nothing."""
+        """Noise by the printed derivation, whose per-step epsilon has ln(1/delta) (E12). Proves nothing."""
         return self._classical(EPSILON / math.sqrt(8 * self.steps * math.log(1 / DELTA)))
 
     @property
     def derived(self) -> float:
-        """The same with ln((T+1)/delta), as T12a has it."""
+        """Noise by the corrected derivation with ln((T+1)/delta) (T12a)."""
         return self._classical(per_step_epsilon(EPSILON, count=self.steps, slack=DELTA / (self.steps + 1)))
 
     def _classical(self, step_epsilon: float) -> float:
-        """The textbook's noise of a step (T6a) with delta/(T+1)."""
+        """Return the classical Gaussian noise of a step with delta/(T+1) (T6a)."""
         return self.moved * math.sqrt(2 * math.log(1.25 * (self.steps + 1) / DELTA)) / step_epsilon
 
     @property
     def exact(self) -> float:
-        """2 L sqrt(T)/(n mu): T steps are one Gaussian (T45)."""
+        """Exact noise, 2 L sqrt(T)/(n mu): T steps are one Gaussian mechanism (T45)."""
         return math.sqrt(self.steps) * analytic_gaussian_sigma(EPSILON, DELTA, sensitivity=self.moved)
 
     @property
     def spent(self) -> float:
-        """What the slide's noise spends in truth."""
+        """True epsilon of the slide's noise."""
         return self.true_epsilon(self.slide)
 
     def true_epsilon(self, noise: float) -> float:
-        """What so much noise in each step spends in truth (T45)."""
+        """Return the true epsilon of a noise scale (T45)."""
         return analytic_gaussian_epsilon(DELTA, noise / math.sqrt(self.steps), sensitivity=self.moved)
 
     @property
     def row(self) -> tuple[Cell, ...]:
-        """Of the table."""
+        """Row of the table, in the order of COLUMNS."""
         noises = (self.slide, self.literal, self.derived, self.exact)
         return (self.steps, *noises, self.slide / self.exact, self.spent)
 
 
 def planned(steps: int) -> float:
-    """The noise that dperm's own DP-GD plans, on the mean gradient, for logistic regression with rows of norm 1."""
+    """Return the noise on the mean gradient in dperm's plan of DP-GD, for logistic regression with rows of norm 1."""
     spec = ProblemSpec(Logistic(), radius=1.0, dim=10, n=N)
     plan = GradientPerturbation(steps=steps).plan(spec, ApproxDP(EPSILON, DELTA, "replace_one"))
     return plan.mechanism.scale / N
 
 
-def _checks(settings: list[Setting]) -> tuple[Check, ...]:
+def _checks(settings: list[DescentNoise]) -> tuple[Check, ...]:
     at = next(one for one in settings if one.steps == 100)
     own, rise = planned(100), slope([one.steps for one in settings], [planned(one.steps) for one in settings])
     return (
@@ -107,8 +106,8 @@ def _checks(settings: list[Setting]) -> tuple[Check, ...]:
     )
 
 
-def _curves(settings: list[Setting]) -> tuple[Curve, ...]:
-    """The corrected derivation is left to the table: nobody could tell it from the slide."""
+def _curves(settings: list[DescentNoise]) -> tuple[Curve, ...]:
+    """Return the curves; the corrected derivation, close to the slide, is in the table only."""
     x = tuple(float(one.steps) for one in settings)
     return (
         Curve("slide", x, tuple(one.slide for one in settings), "published"),
@@ -118,25 +117,25 @@ def _curves(settings: list[Setting]) -> tuple[Curve, ...]:
 
 
 def _run(effort: Effort) -> Outcome:
-    settings = [Setting(steps) for steps in (STEPS[::2] if effort.quick else STEPS)]
+    settings = [DescentNoise(steps) for steps in (STEPS[::2] if effort.quick else STEPS)]
     at = next(one for one in settings if one.steps == 100)
     effort.progress(1.0)
     return Outcome(
         parameters={"n": N, "Lipschitz constant": 1.0, "epsilon": EPSILON, "delta": DELTA},
-        table=Table(COLUMNS, tuple(one.row for one in settings)),
+        table=LessonTable(COLUMNS, tuple(one.row for one in settings)),
         picture=Picture(
             f"DP-GD, n = {N:,}, epsilon = {EPSILON:g}, delta = {DELTA:g}",
-            "steps T",
-            "noise on the mean gradient",
+            "number of steps T",
+            "noise scale on the mean gradient",
             _curves(settings),
             x_log=True,
             y_log=True,
         ),
         checks=_checks(settings),
         sentence=(
-            f"For 100 steps on 10,000 records the slide asks for noise of {at.slide:.4f}; {at.exact:.6f} gives "
-            f"(0.5, 1e-5), {at.slide / at.exact:.1f} times less. T Gaussian steps are one Gaussian with sqrt(T) times "
-            "the sensitivity, and no composition theorem is needed."
+            f"For 100 steps on 10,000 records the slide requires noise of {at.slide:.4f}. A noise of {at.exact:.6f}, "
+            f"{at.slide / at.exact:.1f} times less, gives (0.5, 1e-5). T Gaussian steps are one Gaussian mechanism "
+            "with sqrt(T) times the sensitivity, so no composition theorem is needed."
         ),
     )
 
@@ -146,9 +145,9 @@ LESSON = Lesson(
     title="Noise of DP gradient descent",
     source="Razaviyayn",
     claim=(
-        "T steps of DP-GD need noise of 8 L sqrt(T)/(epsilon n) (log(1.25/delta) + log(T + 1)). It suffices for "
-        "epsilon < 1, though a step on the way has ln(1/delta) for ln((T+1)/delta); exact accounting needs 14 "
-        "times less for one step, and 24 times less for 10,000. It is a standard deviation, not a variance."
+        "T steps of DP-GD need noise of 8 L sqrt(T)/(epsilon n) (log(1.25/delta) + log(T + 1)). This suffices for "
+        "epsilon < 1, although the derivation has ln(1/delta) in place of ln((T+1)/delta). Exact accounting needs 14 "
+        "times less for one step, and 24 times less for 10,000. The formula is a standard deviation, not a variance."
     ),
     tags=("T6a", "T12a", "T45", "E12", "E13"),
     run=_run,

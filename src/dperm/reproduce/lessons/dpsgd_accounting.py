@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Epsilon of DP-SGD: amplification and composition of (epsilon, delta) pairs, or exact accounting (T21-T23, T26)."""
+"""Accounting of DP-SGD: amplification and composition of (epsilon, delta) pairs, or exact (T21-T23, T26)."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from dperm.accounting.theorems import (
     optimal_composition_epsilon,
 )
 from dperm.report.pictures import Curve, Picture
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome
 
 DELTA = 1e-5
 RATE = 0.01
@@ -33,8 +33,8 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Setting:
-    """Steps of DP-SGD with Poisson samples: sums of clipped gradients with Gaussian noise (T46)."""
+class SampledSteps:
+    """Steps of DP-SGD with Poisson sampling: sums of clipped gradients with Gaussian noise (T46)."""
 
     multiplier: float
     rate: float
@@ -42,7 +42,7 @@ class Setting:
 
     @property
     def step(self) -> tuple[float, float]:
-        """(epsilon, delta) of one step by the lemma (T21); half of DELTA goes to the steps, so each has a small one."""
+        """Pair (epsilon, delta) of one step by the amplification lemma (T21); half of DELTA is shared by the steps."""
         delta = min(DELTA / (2 * self.steps * self.rate), 0.5)
         return amplify_poisson(
             analytic_gaussian_epsilon(delta, self.multiplier), delta, rate=self.rate, adjacency="add_remove"
@@ -50,38 +50,38 @@ class Setting:
 
     @property
     def advanced(self) -> float:
-        """The lecture's way: the lemma, then T12."""
+        """Total epsilon as in the lecture: the lemma, then advanced composition (T12)."""
         epsilon, delta = self.step
         return advanced_composition(epsilon, delta, count=self.steps, slack=DELTA - self.steps * delta)[0]
 
     @property
     def optimal(self) -> float:
-        """The best that composition of (epsilon, delta) pairs can do: the lemma, then T13."""
+        """Smallest total epsilon from (epsilon, delta) pairs: the lemma, then optimal composition (T13)."""
         epsilon, delta = self.step
         return optimal_composition_epsilon(epsilon, delta, count=self.steps, total_delta=DELTA)
 
     @property
     def renyi(self) -> float:
-        """By moments (T26, T17)."""
+        """Total epsilon by Rényi accounting (T26, T17)."""
         curve = poisson_gaussian_rdp(DEFAULT_ORDERS, self.multiplier, rate=self.rate, adjacency="add_remove")
         return rdp_epsilon(self.steps * curve, DELTA)
 
     @property
     def exact(self) -> tuple[float, float]:
-        """Bounds from below and above, of the composition itself (T22, T23)."""
+        """Lower and upper bound on the total epsilon, from the composed mechanism itself (T22, T23)."""
         event = Poisson(Gaussian(self.multiplier), rate=self.rate) * self.steps
         return account(event, "add_remove").epsilon_bracket(DELTA)
 
     @property
     def row(self) -> tuple[Cell, ...]:
-        """Of the table."""
+        """Row of the table, in the order of COLUMNS."""
         low, high = self.exact
         return (self.multiplier, self.rate, self.steps, self.advanced, self.optimal, self.renyi, high, low)
 
 
 def _rows(effort: Effort) -> tuple[tuple[Cell, ...], ...]:
     counts = (10, 100, 1000) if effort.quick else (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
-    settings = [Setting(multiplier, RATE, count) for multiplier in MULTIPLIERS for count in counts]
+    settings = [SampledSteps(multiplier, RATE, count) for multiplier in MULTIPLIERS for count in counts]
     rows: list[tuple[Cell, ...]] = []
     for setting in settings:
         rows.append(setting.row)
@@ -123,13 +123,13 @@ def _curves(rows: tuple[tuple[Cell, ...], ...]) -> tuple[Curve, ...]:
 
 def _run(effort: Effort) -> Outcome:
     rows = _rows(effort)
-    at = Setting(1.0, RATE, 1000)
+    at = SampledSteps(1.0, RATE, 1000)
     return Outcome(
         parameters={"delta": DELTA, "sampling rate": RATE},
-        table=Table(COLUMNS, rows),
+        table=LessonTable(COLUMNS, rows),
         picture=Picture(
             f"DP-SGD with noise multiplier 1, q = {RATE:g}, delta = {DELTA:g}",
-            "steps T",
+            "number of steps T",
             "epsilon",
             _curves(rows),
             x_log=True,
@@ -137,9 +137,9 @@ def _run(effort: Effort) -> Outcome:
         ),
         checks=_checks(rows),
         sentence=(
-            f"A thousand steps of DP-SGD with noise multiplier 1 and q = 0.01 have epsilon = {at.exact[1]:.2f}. To "
-            f"amplify (epsilon, delta) pairs and to compose them says {at.advanced:.0f}: an accountant has to compose "
-            "the mechanisms themselves."
+            f"A thousand steps of DP-SGD with noise multiplier 1 and q = 0.01 have epsilon = {at.exact[1]:.2f}. "
+            f"Amplification and composition of (epsilon, delta) pairs gives {at.advanced:.0f}: an accountant has to "
+            "compose the mechanisms themselves."
         ),
     )
 
@@ -149,8 +149,9 @@ LESSON = Lesson(
     title="Accounting of DP-SGD",
     source="Razaviyayn",
     claim=(
-        "The privacy of DP-SGD follows from amplification and advanced composition, which are loose. How loose: by a "
-        "factor of hundreds where the noise is usual, since a pair (epsilon, delta) forgets how rarely a loss is large."
+        "The privacy of DP-SGD follows from amplification and advanced composition, which are loose. With common noise "
+        "multipliers they are loose by a factor of hundreds, because a pair (epsilon, delta) does not describe how "
+        "rarely the privacy loss is large."
     ),
     tags=("T12", "T13", "T21", "T22", "T23", "T26"),
     run=_run,

@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Excess empirical risk over n of output, objective and gradient perturbation: rates, and bounds above (T48, T56a).
+"""Excess empirical risk over n of output, objective and gradient perturbation: measured rates and bounds (T48, T56a).
 
-The risk is measured on data that are hard at every n (`dperm.reproduce.categories`), with the Lambda for which the
-bound is smallest: nothing is tuned in hindsight. A kink is not allowed in linear models that dperm solves, so the rate
-for Lipschitz losses is measured on a loss of its own (`dperm.reproduce.bowls`).
+The risk is measured on data that are hard at every n (`dperm.reproduce.categories`), at the Lambda with the smallest
+bound, so that nothing is tuned in hindsight. dperm does not fit linear models with a kink in the loss, so the rate for
+Lipschitz losses is measured on a separate loss (`dperm.reproduce.bowls`).
 
-Logarithms: the bound for gradient descent has a factor 2 + ln T with T near n^2, so it falls more slowly than 1/n, and
-a million steps of c/sqrt(t) stand behind it. What is measured takes T near n/30 steps of 1/c instead and has no such
-factor: T48's bound is not one of it, and is drawn by itself. Its own algorithm is not run: at the least n, where that
-is feasible, its bound is above what any point of the ball has, and a check could not fail.
+The bound for gradient descent has a factor 2 + ln T with T near n^2, so it falls more slowly than 1/n; it applies to
+millions of steps of c/sqrt(t). The measured descent takes about n/30 steps of 1/c and has no such factor. The bound of
+T48 does not apply to it and is drawn separately. The algorithm of T48 is not run: at the smallest n, where it is
+feasible, its bound exceeds the risk of every point of the ball, and a check could not fail.
 """
 
 from dataclasses import dataclass
@@ -22,9 +22,8 @@ from dperm.privacy import ApproxDP
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.bowls import Bowl, perturbed
 from dperm.reproduce.categories import Categories, ladder
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table, guaranteed
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome, guarantee_parameters, slope
 from dperm.reproduce.private_runs import Runs, descent_steps
-from dperm.reproduce.slopes import slope
 from dperm.theory import compare_methods
 
 GOAL = ApproxDP(1.0, 1e-5, "replace_one")
@@ -33,7 +32,7 @@ SHARES = (1 - RATIO) * np.power(RATIO, np.arange(DIM))
 FIRST_N = 4000
 Method = Literal["gradient", "objective", "output", "kink"]
 RATES: dict[Method, float] = {"gradient": -1.0, "objective": -1.0, "output": -2 / 3, "kink": -0.5}
-"""The powers of n of T48."""
+"""Powers of n in T48."""
 NAMES: dict[Method, str] = {
     "gradient": "gradient, steps of 1/c",
     "objective": "objective",
@@ -47,15 +46,15 @@ SPOKEN: dict[Method, str] = {
     "kink": "output perturbation with a kink",
 }
 CLOSE, VERY_CLOSE = 0.15, 0.04
-"""How far a measured power may be from theory; and those of output perturbation, which are to be told apart."""
+"""Tolerances of the measured powers; the second one for output perturbation, whose two powers are close."""
 BOUNDED: tuple[Method, ...] = ("objective", "output", "kink")
-"""Those of which what is run is what the bound is about."""
-OTHER_STEPS = "T48's bound, steps of c/sqrt(t)"
+"""Methods whose bound applies to the algorithm that is run."""
+OTHER_STEPS = "bound of T48, steps of c/sqrt(t)"
 
 
 @dataclass(frozen=True)
-class At:
-    """Excess risks on n records: mean over the noise, and bounds, by method."""
+class ExcessOverRecords:
+    """Mean excess risks on n records and their bounds, by method."""
 
     n: int
     measured: dict[Method, float]
@@ -63,14 +62,14 @@ class At:
 
 
 def run(effort: Effort) -> Outcome:
-    """Made-up data without chance; the noise is simulated."""
+    """Run all methods on deterministic data with simulated noise."""
     found, doublings = [], 5 if effort.quick else 8
     for place in range(doublings):
         found.append(_at(ladder(SHARES * FIRST_N * 2**place), 200 if effort.quick else 400, effort.seed))
         effort.progress((4 ** (place + 1) - 1) / (4**doublings - 1))
     slopes = {method: slope([at.n for at in found], [at.measured[method] for at in found]) for method in RATES}
     parameters: dict[str, Cell] = {
-        **guaranteed(GOAL),
+        **guarantee_parameters(GOAL),
         "data": f"{DIM} categories, each {RATIO:g} times as frequent as the one before, three of four labels are 1",
         "loss": f"logistic; the kink on a loss of {KINK_DIM} coefficients and reference norm 1",
         "regularization": "where the bound is smallest",
@@ -80,7 +79,7 @@ def run(effort: Effort) -> Outcome:
     return Outcome(parameters, _table(found), _picture(found), _checks(found, slopes), _sentence(slopes))
 
 
-def _at(data: Categories, repeats: int, seed: int) -> At:
+def _at(data: Categories, repeats: int, seed: int) -> ExcessOverRecords:
     n, kink = int(data.n), perturbed(Bowl(KINK_DIM, kink=True), int(data.n), GOAL)
     proved = compare_methods(
         data.problem, n, epsilon=GOAL.epsilon, delta=GOAL.delta, adjacency=GOAL.adjacency, risk="empirical"
@@ -93,17 +92,17 @@ def _at(data: Categories, repeats: int, seed: int) -> At:
         "output": float(data.excess(runs.output(strengths["output"])).mean()),
         "kink": kink.excess(repeats, seed),
     }
-    return At(n, measured, {"kink": kink.bound, **{each.method: each.bound for each in proved}})
+    return ExcessOverRecords(n, measured, {"kink": kink.bound, **{each.method: each.bound for each in proved}})
 
 
-def _table(found: list[At]) -> Table:
+def _table(found: list[ExcessOverRecords]) -> LessonTable:
     bounds = {method: f"{NAMES[method]}, bound" for method in BOUNDED}
     columns = ("n", *(name for method in RATES for name in (NAMES[method], bounds.get(method, OTHER_STEPS))))
     rows = tuple((at.n, *(each[method] for method in RATES for each in (at.measured, at.bounds))) for at in found)
-    return Table(columns, rows)
+    return LessonTable(columns, rows)
 
 
-def _picture(found: list[At]) -> Picture:
+def _picture(found: list[ExcessOverRecords]) -> Picture:
     n = tuple(float(at.n) for at in found)
     measured = [Curve(NAMES[method], n, tuple(at.measured[method] for at in found)) for method in RATES]
     proved = [
@@ -112,10 +111,10 @@ def _picture(found: list[At]) -> Picture:
     ]
     proved.append(Curve(OTHER_STEPS, n, tuple(at.bounds["gradient"] for at in found), "proved"))
     title = "Excess empirical risk of three perturbations, over the number of records"
-    return Picture(title, "records", "excess risk", (*measured, *proved), x_log=True, y_log=True)
+    return Picture(title, "number of records", "excess risk", (*measured, *proved), x_log=True, y_log=True)
 
 
-def _checks(found: list[At], slopes: dict[Method, float]) -> tuple[Check, ...]:
+def _checks(found: list[ExcessOverRecords], slopes: dict[Method, float]) -> tuple[Check, ...]:
     leads = [at.measured["output"] / at.measured["objective"] for at in found]
     rates = [
         Check(
@@ -152,10 +151,10 @@ def _checks(found: list[At], slopes: dict[Method, float]) -> tuple[Check, ...]:
 
 def _sentence(slopes: dict[Method, float]) -> str:
     return (
-        f"Twice as many records divide the excess of gradient perturbation by {2 ** -slopes['gradient']:.2f}, of "
-        f"objective perturbation by {2 ** -slopes['objective']:.2f}, of output perturbation by only "
-        f"{2 ** -slopes['output']:.2f} (by {2 ** -slopes['kink']:.2f} if the loss has a kink); theory says 2, 2, 1.59 "
-        f"and 1.41. The rate of gradient perturbation is that of T48; its bound is of other steps than those run here."
+        f"Twice as many records divide the excess risk by {2 ** -slopes['gradient']:.2f} for gradient perturbation, by "
+        f"{2 ** -slopes['objective']:.2f} for objective perturbation, and by only {2 ** -slopes['output']:.2f} for "
+        f"output perturbation ({2 ** -slopes['kink']:.2f} with a kink in the loss). Theory says 2, 2, 1.59 and 1.41. "
+        "Gradient perturbation has the rate of T48, but the bound of T48 applies to other steps than those run here."
     )
 
 
@@ -164,12 +163,12 @@ LESSON = Lesson(
     title="Excess risk over the number of records",
     source="Razaviyayn",
     claim=(
-        "Excess empirical risk: output perturbation (sqrt(d)/(epsilon n))^(1/2), objective and gradient perturbation "
-        "sqrt(d)/(epsilon n), up to logarithms. The first is for losses that are only Lipschitz; for smooth ones the "
-        "power is 2/3 (T48). Objective perturbation has its rate for smooth losses of linear models, for strong "
-        "convexity is not enough (E30). The bounds with constants are T56a and T48, the latter for steps of c/sqrt(t) "
-        "and of the order of n^2 of them; the descent of the curve takes fewer and longer ones, and is not what T48 "
-        "bounds."
+        "The excess empirical risk of output perturbation is (sqrt(d)/(epsilon n))^(1/2), that of objective and "
+        "gradient perturbation sqrt(d)/(epsilon n), up to logarithms. The first rate is for losses that are only "
+        "Lipschitz; for smooth losses the power is 2/3 (T48). Objective perturbation has its rate for smooth losses "
+        "of linear models; strong convexity is not enough (E30). The bounds with constants are T56a and T48. T48 is "
+        "about steps of c/sqrt(t), of the order of n^2 of them; the descent shown here takes fewer and longer steps, "
+        "and T48 does not bound it."
     ),
     tags=("T48", "T56a", "T45", "T30", "T41", "E30"),
     run=run,

@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Excess empirical risk over the number of coefficients: sqrt(d), d^(1/3) and d^(1/4), measured (T48, T56a).
+"""Excess empirical risk over the number of coefficients: measured rates sqrt(d), d^(1/3) and d^(1/4) (T48, T56a).
 
-Gradient and objective perturbation run on categories (`dperm.reproduce.categories`), output perturbation on losses that
-bend in many directions at once (`dperm.reproduce.bowls`): on a linear model its noise costs (c/2) sigma^2 at most,
-whatever d, and the power 1/3 would come from the choice of Lambda alone. That is checked too.
+Gradient and objective perturbation run on categories (`dperm.reproduce.categories`), output perturbation on losses with
+curvature in many directions at once (`dperm.reproduce.bowls`). On a linear model the noise of output perturbation costs
+at most (c/2) sigma^2 for every d, which is checked too, and the power 1/3 would come from the choice of Lambda alone.
 
-The norm R0 of the optimum grows like sqrt(d) on the categories, so all risks are divided by L R0, what theta = 0 loses
-at most. n is the same everywhere.
+The norm R0 of the optimum grows like sqrt(d) on the categories, so all risks are divided by L R0, the largest excess
+of theta = 0. n is the same everywhere.
 """
 
 from dataclasses import dataclass, replace
@@ -19,10 +19,9 @@ from dperm.privacy import ApproxDP
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.bowls import Bowl, PerturbedBowl, perturbed
 from dperm.reproduce.categories import SMOOTHNESS, Categories, ladder
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table, guaranteed
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome, guarantee_parameters, slope
 from dperm.reproduce.lessons.excess_risk import BOUNDED, NAMES, OTHER_STEPS, SPOKEN, Method
 from dperm.reproduce.private_runs import Runs, descent_steps
-from dperm.reproduce.slopes import slope
 from dperm.theory import MethodBound, compare_methods
 
 GOAL = ApproxDP(1.0, 1e-5, "replace_one")
@@ -30,16 +29,16 @@ DIMS, RECORDS = (16, 32, 64, 128, 256), 200_000
 QUICK_DIMS, QUICK_RECORDS = (16, 64, 128), 50_000
 SCALES, LARGEST_SHARE = 8, 0.008
 RATES: dict[Method, float] = {"gradient": 1 / 2, "objective": 1 / 2, "output": 1 / 3, "kink": 1 / 4}
-"""The powers of d of T48."""
+"""Powers of d in T48."""
 CLOSE, VERY_CLOSE = 0.15, 0.04
-"""How far a measured power may be from theory; and those of output perturbation, which are to be told apart."""
+"""Tolerances of the measured powers; the second one for output perturbation, whose two powers are close."""
 
 
 @dataclass(frozen=True)
-class At:
-    """Excess risks over L R0 with d coefficients, by method: the mean over the noise, and the bound.
+class ExcessOverDimension:
+    """Mean excess risk and bound by method, divided by L R0, with d coefficients.
 
-    ``linear_cost`` is what the noise of output perturbation costs on the linear model, in units of (c/2) sigma^2.
+    ``linear_cost`` is the cost of the noise of output perturbation on the linear model, in units of (c/2) sigma^2.
     """
 
     dim: int
@@ -48,7 +47,7 @@ class At:
 
 
 def run(effort: Effort) -> Outcome:
-    """Made-up data without chance; the noise is simulated."""
+    """Run all methods on deterministic data with simulated noise."""
     dims, n = (QUICK_DIMS, QUICK_RECORDS) if effort.quick else (DIMS, RECORDS)
     found = []
     for place, dim in enumerate(dims):
@@ -56,7 +55,7 @@ def run(effort: Effort) -> Outcome:
         effort.progress((place + 1) / len(dims))
     slopes = {method: slope(dims, [at.risks[method][0] for at in found]) for method in RATES}
     parameters: dict[str, Cell] = {
-        **guaranteed(GOAL),
+        **guarantee_parameters(GOAL),
         "records": n,
         "data": f"d categories of {SCALES} sizes, each half of the one before, three of four labels are 1",
         "losses": "logistic for gradient and objective, a Huber loss of distances for output perturbation",
@@ -67,13 +66,13 @@ def run(effort: Effort) -> Outcome:
 
 
 def _categories(dim: int, n: int) -> Categories:
-    """d/8 categories of each size; the other records have none, so that a larger d leaves the sizes as they are."""
+    """Return d/8 categories of each size; the other records have none, so the sizes do not depend on d."""
     shares = LARGEST_SHARE * np.power(0.5, np.arange(SCALES))
     return ladder(np.repeat(n * shares, dim // SCALES), n)
 
 
-def _at(data: Categories, draws: int, seed: int) -> At:
-    """With fewer repetitions of larger problems, each of which averages over more directions."""
+def _at(data: Categories, draws: int, seed: int) -> ExcessOverDimension:
+    """Measure one dimension; larger problems average over more directions and need fewer repetitions."""
     repeats, n = draws // data.dim, int(data.n)
     runs = Runs(data, GOAL, repeats, seed)
     bounds = compare_methods(
@@ -86,7 +85,7 @@ def _at(data: Categories, draws: int, seed: int) -> At:
         "output": _on_bowl(perturbed(Bowl(data.dim), n, GOAL), 10 * repeats, seed),
         "kink": _on_bowl(perturbed(Bowl(data.dim, kink=True), n, GOAL), 10 * repeats, seed),
     }
-    return At(data.dim, risks, _linear_cost(replace(runs, repeats=10 * repeats), proved["output"]))
+    return ExcessOverDimension(data.dim, risks, _linear_cost(replace(runs, repeats=10 * repeats), proved["output"]))
 
 
 def _objective(runs: Runs, proved: MethodBound) -> tuple[float, float]:
@@ -94,7 +93,7 @@ def _objective(runs: Runs, proved: MethodBound) -> tuple[float, float]:
 
 
 def _relative(data: Categories, theta: Floats, bound: float) -> tuple[float, float]:
-    """Over L R0."""
+    """Return the mean excess risk and its bound, divided by L R0."""
     length = data.problem.reference_norm
     return float(data.excess(theta).mean()) / length, bound / length
 
@@ -104,9 +103,9 @@ def _on_bowl(bowl: PerturbedBowl, repeats: int, seed: int) -> tuple[float, float
 
 
 def _linear_cost(runs: Runs, proved: MethodBound) -> float:
-    """How much the noise of output perturbation adds to the risk, over (c/2) sigma^2.
+    """Return the cost of the noise of output perturbation, divided by (c/2) sigma^2.
 
-    Noise and its negative are averaged: what is linear in it cancels.
+    The average over the noise and its negative cancels the linear part.
     """
     strength = proved.regularization or 0.0
     still, noisy = runs.data.minimizer(strength), runs.output(strength)
@@ -114,15 +113,15 @@ def _linear_cost(runs: Runs, proved: MethodBound) -> float:
     return float((both - runs.data.risk(still)).mean()) / (SMOOTHNESS / 2 * proved.noise**2)
 
 
-def _table(found: list[At]) -> Table:
+def _table(found: list[ExcessOverDimension]) -> LessonTable:
     bounds = {method: f"{NAMES[method]}, bound" for method in BOUNDED}
     names = (name for method in RATES for name in (NAMES[method], bounds.get(method, OTHER_STEPS)))
     columns = ("d", *names, "linear noise cost")
     rows = tuple((at.dim, *(value for method in RATES for value in at.risks[method]), at.linear_cost) for at in found)
-    return Table(columns, rows)
+    return LessonTable(columns, rows)
 
 
-def _picture(found: list[At]) -> Picture:
+def _picture(found: list[ExcessOverDimension]) -> Picture:
     dims = tuple(float(at.dim) for at in found)
     measured = [Curve(NAMES[method], dims, tuple(at.risks[method][0] for at in found)) for method in RATES]
     proved = [
@@ -133,10 +132,12 @@ def _picture(found: list[At]) -> Picture:
     ]
     proved.append(Curve(OTHER_STEPS, dims, tuple(at.risks["gradient"][1] for at in found), "proved"))
     title = "Excess empirical risk of three perturbations, over the number of coefficients"
-    return Picture(title, "coefficients", "excess risk / (L R0)", (*measured, *proved), x_log=True, y_log=True)
+    return Picture(
+        title, "number of coefficients", "excess risk / (L R0)", (*measured, *proved), x_log=True, y_log=True
+    )
 
 
-def _checks(found: list[At], slopes: dict[Method, float]) -> tuple[Check, ...]:
+def _checks(found: list[ExcessOverDimension], slopes: dict[Method, float]) -> tuple[Check, ...]:
     rates = [
         Check(
             f"The excess of {SPOKEN[method]} grows like d^{slopes[method]:.2f}; theory says d^{rate:.2f}, "
@@ -168,10 +169,10 @@ def _checks(found: list[At], slopes: dict[Method, float]) -> tuple[Check, ...]:
 
 def _sentence(slopes: dict[Method, float]) -> str:
     return (
-        f"Four times as many coefficients multiply the excess of gradient perturbation by "
-        f"{4 ** slopes['gradient']:.2f}, of objective perturbation by {4 ** slopes['objective']:.2f}, of output "
-        f"perturbation by {4 ** slopes['output']:.2f} (by {4 ** slopes['kink']:.2f} if the loss has a kink); theory "
-        f"says 2, 2, 1.59 and 1.41. T48's bound is of other steps than those of the descent that is run here."
+        f"Four times as many coefficients multiply the excess risk by {4 ** slopes['gradient']:.2f} for gradient "
+        f"perturbation, by {4 ** slopes['objective']:.2f} for objective perturbation and by "
+        f"{4 ** slopes['output']:.2f} for output perturbation ({4 ** slopes['kink']:.2f} with a kink in the loss). "
+        "Theory says 2, 2, 1.59 and 1.41. The bound of T48 applies to other steps than those run here."
     )
 
 
@@ -181,9 +182,9 @@ LESSON = Lesson(
     source="Razaviyayn",
     claim=(
         "Excess empirical risk grows with the dimension as with 1/n: sqrt(d)/(epsilon n) for objective and gradient "
-        "perturbation, a power 1/2 of that for output perturbation, or 2/3 for smooth losses (T48). So it does in the "
-        "worst case; for linear models the noise of output perturbation costs (c/2) sigma^2 whatever d. "
-        "T48's bound for gradient perturbation is of steps of c/sqrt(t), and the descent here takes steps of 1/c."
+        "perturbation, and a power 1/2 of that for output perturbation, or 2/3 for smooth losses (T48). This holds in "
+        "the worst case; for linear models the noise of output perturbation costs (c/2) sigma^2 for every d. The bound "
+        "of T48 for gradient perturbation is about steps of c/sqrt(t); the descent shown here takes steps of 1/c."
     ),
     tags=("T48", "T56a", "T45", "T30", "T41", "E30"),
     run=run,

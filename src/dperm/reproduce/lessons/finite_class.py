@@ -1,36 +1,90 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""One of finitely many hypotheses: empirical risk minimisation against the exponential mechanism (T59, E25).
+"""Choice among finitely many hypotheses: empirical risk minimization and the exponential mechanism (T59, E25).
 
-One hypothesis errs with probability r, all others with r + g (`dperm.reproduce.gaps`): r = 1/4 (agnostic), or r = 0
-(realizable). The excess risk is then g or 0, and the measured one is the largest g that is still incurred with
-probability beta: the hardest gap for each n, to which the bounds of T59 apply. With one gap for all n both learners
-would be right almost always from some n on, and no rate would be seen.
+A record reports independently for each hypothesis whether it errs. One hypothesis errs with probability r, all others
+with r + g; r = 1/4 (agnostic) or r = 0 (realizable). The excess risk is then g or 0. The measured excess is the largest
+gap g that is incurred with probability beta: the hardest gap for each n, to which the bounds of T59 apply. With one gap
+for all n, both learners would be right almost always for large n and no rate would be visible.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
+
+from dperm.data.arrays import Floats
+from dperm.mechanisms.exponential import ExponentialMechanism
+from dperm.noise.simulation import generator
+from dperm.privacy import PureDP
 from dperm.report.pictures import Curve, Picture
-from dperm.reproduce.gaps import BETA, GOAL, HYPOTHESES, Simulation, mechanism_wrong, minimizer_wrong
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table, guaranteed
-from dperm.reproduce.slopes import slope
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome, guarantee_parameters, slope
 from dperm.theory import finite_class_excess_risk
+
+GOAL, HYPOTHESES, BETA = PureDP(0.2, "replace_one"), 100, 0.05
+HALVINGS = 12
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Simulated data sets of n records, as numbers of errors of all hypotheses."""
+
+    risk: float
+    n: int
+    repeats: int
+    seed: int
+
+    def largest_gap(self, wrong: Callable[[Floats], Floats]) -> float:
+        """Return the largest gap at which the choice is ``wrong`` with probability at least BETA, by bisection.
+
+        Every gap has separate simulated errors, from the same seed.
+        """
+        low, high = 0.1 / self.n, 1 - self.risk
+        for _ in range(HALVINGS):
+            middle = math.sqrt(low * high)
+            reached = float(wrong(self._more_errors(middle)).mean()) >= BETA
+            low, high = (middle, high) if reached else (low, middle)
+        return low
+
+    def _more_errors(self, gap: float) -> Floats:
+        """Return the additional errors of every other hypothesis compared with the best, one row per data set."""
+        coins = generator(self.seed, purpose=f"finite class, {self.n} records, risk {self.risk}, gap {gap!r}")
+        best = coins.binomial(self.n, self.risk, (self.repeats, 1))
+        others = coins.binomial(self.n, self.risk + gap, (self.repeats, HYPOTHESES - 1))
+        return np.asarray(others - best, dtype=np.float64)
+
+
+def minimizer_wrong(more: Floats) -> Floats:
+    """Return the probability that a random empirical risk minimizer is not the best hypothesis."""
+    least = more.min(axis=1, keepdims=True)
+    ties = (more == least).sum(axis=1)
+    shared = np.where(least[:, 0] == 0, ties / (ties + 1), 0.0)
+    return np.where(least[:, 0] < 0, 1.0, shared)
+
+
+def mechanism_wrong(more: Floats) -> Floats:
+    """Return the probability that the exponential mechanism does not choose the best hypothesis (T8)."""
+    rate = ExponentialMechanism.calibrate(1.0, GOAL, candidates=HYPOTHESES).rate
+    with np.errstate(over="ignore"):
+        weights = np.exp(-rate * more).sum(axis=1)
+    return np.asarray(1 - 1 / (1 + weights))
+
 
 RISKS = {"agnostic": 0.25, "realizable": 0.0}
 RECORDS, QUICK_RECORDS = (400, 1600, 6400, 25_600, 102_400), (400, 3200, 25_600)
 REPEATS, QUICK_REPEATS = 2000, 300
 CLOSE = 0.15
 CHANCE = 0.02
-"""What the simulation may add to a factor near 1."""
+"""Simulation error of a factor near 1."""
 
 
 @dataclass(frozen=True)
-class At:
-    """Largest gaps that are incurred with probability beta on n records; ``bound`` is T59's for the mechanism.
+class ExcessGaps:
+    """Largest gaps incurred with probability beta on n records, and their bounds.
 
-    ``printed`` is the source's expression for the mechanism, which has no constants (E25).
+    ``bound`` is the bound of T59 for the mechanism; ``printed`` is the printed expression without constants (E25).
     """
 
     case: str
@@ -43,7 +97,7 @@ class At:
 
 
 def run(effort: Effort) -> Outcome:
-    """Errors of the hypotheses are simulated; the mechanism's probabilities given them are exact."""
+    """Simulate the errors of the hypotheses; the mechanism's probabilities given them are exact."""
     sizes, repeats = (QUICK_RECORDS, QUICK_REPEATS) if effort.quick else (RECORDS, REPEATS)
     found, total = [], len(RISKS) * len(sizes)
     for case in RISKS:
@@ -51,7 +105,7 @@ def run(effort: Effort) -> Outcome:
             found.append(_at(case, n, Simulation(RISKS[case], n, repeats, effort.seed)))
             effort.progress(len(found) / total)
     parameters: dict[str, Cell] = {
-        **guaranteed(GOAL),
+        **guarantee_parameters(GOAL),
         "hypotheses": HYPOTHESES,
         "beta": BETA,
         "risk of the best": ", ".join(f"{case} {risk:g}" for case, risk in RISKS.items()),
@@ -61,11 +115,11 @@ def run(effort: Effort) -> Outcome:
     return Outcome(parameters, _table(found), _picture(found), _checks(found), _sentence(found))
 
 
-def _at(case: str, n: int, simulation: Simulation) -> At:
+def _at(case: str, n: int, simulation: Simulation) -> ExcessGaps:
     risk = finite_class_excess_risk(
         HYPOTHESES, n, epsilon=GOAL.epsilon, beta=BETA, adjacency=GOAL.adjacency, realizable=case == "realizable"
     )
-    return At(
+    return ExcessGaps(
         case=case,
         n=n,
         minimizer=simulation.largest_gap(minimizer_wrong),
@@ -77,18 +131,18 @@ def _at(case: str, n: int, simulation: Simulation) -> At:
 
 
 def printed(case: str, n: int) -> float:
-    """The source's table for the exponential mechanism: without constants, and without the factor 2 (E25)."""
+    """Return the printed value for the exponential mechanism, without constants and the factor 2 (E25)."""
     share = math.log(HYPOTHESES / BETA) / n
     return (share if case == "realizable" else math.sqrt(share)) + share / GOAL.epsilon
 
 
-def _table(found: list[At]) -> Table:
+def _table(found: list[ExcessGaps]) -> LessonTable:
     columns = ("case", "n", "ERM", "exponential mechanism", "bound, ERM", "bound, mechanism (T59)", "as printed (E25)")
     rows = tuple((a.case, a.n, a.minimizer, a.mechanism, a.minimizer_bound, a.bound, a.printed) for a in found)
-    return Table(columns, rows)
+    return LessonTable(columns, rows)
 
 
-def _picture(found: list[At]) -> Picture:
+def _picture(found: list[ExcessGaps]) -> Picture:
     agnostic, realizable = (_columns(found, case) for case in RISKS)
     n = agnostic[0]
     curves = (
@@ -101,15 +155,15 @@ def _picture(found: list[At]) -> Picture:
         Curve("as printed, mechanism, realizable", n, realizable[4], "published"),
     )
     title = f"Excess risk with {HYPOTHESES} hypotheses, exceeded with probability {BETA:g}"
-    return Picture(title, "records", "excess risk", curves, x_log=True, y_log=True)
+    return Picture(title, "number of records", "excess risk", curves, x_log=True, y_log=True)
 
 
-def _columns(found: list[At], case: str) -> tuple[tuple[float, ...], ...]:
+def _columns(found: list[ExcessGaps], case: str) -> tuple[tuple[float, ...], ...]:
     rows = [(float(a.n), a.minimizer, a.mechanism, a.bound, a.printed) for a in found if a.case == case]
     return tuple(zip(*rows, strict=True))
 
 
-def _checks(found: list[At]) -> tuple[Check, ...]:
+def _checks(found: list[ExcessGaps]) -> tuple[Check, ...]:
     n, agnostic, private, _, _ = _columns(found, "agnostic")
     _, realizable, exact, _, without = _columns(found, "realizable")
     powers = slope(n, agnostic), slope(n, realizable), slope(n, exact)
@@ -140,13 +194,13 @@ def _checks(found: list[At]) -> tuple[Check, ...]:
     )
 
 
-def _sentence(found: list[At]) -> str:
+def _sentence(found: list[ExcessGaps]) -> str:
     first, last = ([a for a in found if a.case == case][place] for case, place in (("agnostic", 0), ("agnostic", -1)))
     exact = [a for a in found if a.case == "realizable"][-1]
     return (
-        f"Agnostically privacy costs a factor {first.mechanism / first.minimizer:.2f} on {first.n} records and "
-        f"{last.mechanism / last.minimizer:.2f} on {last.n}; where some hypothesis is perfect, a factor "
-        f"{exact.mechanism / exact.minimizer:.1f} that no number of records removes."
+        f"In the agnostic case privacy costs a factor {first.mechanism / first.minimizer:.2f} on {first.n} records and "
+        f"{last.mechanism / last.minimizer:.2f} on {last.n}. If one hypothesis is perfect, it costs a factor "
+        f"{exact.mechanism / exact.minimizer:.1f} for every number of records."
     )
 
 
@@ -155,9 +209,9 @@ LESSON = Lesson(
     title="One of finitely many hypotheses",
     source="Wang",
     claim=(
-        "Excess risk of ERM: sqrt(log(|H|/beta)/n) agnostically and log(|H|/beta)/n realizably; "
-        "the exponential mechanism adds log(|H|/beta)/(n epsilon). With constants it is T59; the printed table omits "
-        "them, and a factor 2 (E25)."
+        "The excess risk of ERM is sqrt(log(|H|/beta)/n) in the agnostic case and log(|H|/beta)/n in the realizable "
+        "case; the exponential mechanism adds log(|H|/beta)/(n epsilon). T59 has the constants; the printed table "
+        "omits them, and a factor 2 (E25)."
     ),
     tags=("T59", "T8", "E25"),
     run=run,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A group of k records: what follows from one record's (epsilon, delta), and the truth for Gaussian noise (T4, T19)."""
+"""Group privacy for k records: from one record's (epsilon, delta), and exact for Gaussian noise (T4, T19)."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from dperm.privacy import GDP, ApproxDP
 from dperm.privacy.gaussian_profile import mu_for
 from dperm.privacy.group import group, group_profile
 from dperm.report.pictures import Curve, Picture
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome
 
 EPSILON = 0.5
 DELTA = 1e-6
@@ -26,29 +26,29 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Setting:
-    """k records, and Gaussian noise that is (EPSILON, DELTA)-DP for one of them and no better."""
+class RecordGroup:
+    """Group of k records, under Gaussian noise that is exactly (EPSILON, DELTA)-DP for one record."""
 
     k: int
 
     @property
     def one(self) -> GDP:
-        """One record: mu-GDP (T6)."""
+        """Guarantee for one record, mu-GDP (T6)."""
         return GDP(mu_for(EPSILON, DELTA), "add_remove")
 
     @property
     def formula(self) -> ApproxDP:
-        """(k eps, delta (e^(k eps) - 1)/(e^eps - 1)) (T4)."""
+        """Group guarantee (k eps, delta (e^(k eps) - 1)/(e^eps - 1)) (T4)."""
         return group(ApproxDP(EPSILON, DELTA, "add_remove"), self.k)
 
     @property
     def exact(self) -> float:
-        """The delta of k mu-GDP at k epsilon: k records move the statistic k times as far (T4, T19)."""
+        """Exact delta at k epsilon, of k mu-GDP: k records move the statistic k times as far (T4, T19)."""
         return group(self.one, self.k).profile().delta(self.k * EPSILON)
 
     @property
     def epsilons(self) -> tuple[float, float]:
-        """At DELTA: the formula applied to the best point of one record's whole curve, and the truth."""
+        """Epsilons at DELTA: by the formula at the best point of one record's profile, and exact."""
         return (
             group_profile(self.one.profile(), self.k).epsilon(DELTA),
             group(self.one, self.k).profile().epsilon(DELTA),
@@ -56,17 +56,17 @@ class Setting:
 
     @property
     def row(self) -> tuple[Cell, ...]:
-        """Of the table."""
+        """Row of the table, in the order of COLUMNS."""
         delta = self.formula.delta
         return (self.k, self.formula.epsilon, delta, self.exact, delta / self.exact, *self.epsilons)
 
 
 def laplace_group(k: int) -> float:
-    """The delta of Laplace noise for k records just below k epsilon: a pure epsilon grows k times and no less (T5)."""
+    """Return the delta of Laplace noise for k records just below k epsilon; k epsilon is tight if it is > 0 (T5)."""
     return laplace_profile(k * EPSILON * (1 - 1e-6), 1 / EPSILON, sensitivity=float(k))
 
 
-def _checks(settings: list[Setting]) -> tuple[Check, ...]:
+def _checks(settings: list[RecordGroup]) -> tuple[Check, ...]:
     ratios = [one.formula.delta / one.exact for one in settings]
     last, later = settings[-1], settings[1:]
     return (
@@ -83,7 +83,7 @@ def _checks(settings: list[Setting]) -> tuple[Check, ...]:
     )
 
 
-def _curves(settings: list[Setting]) -> tuple[Curve, ...]:
+def _curves(settings: list[RecordGroup]) -> tuple[Curve, ...]:
     x = tuple(float(one.k) for one in settings)
     return (
         Curve("formula", x, tuple(one.formula.delta for one in settings), "published"),
@@ -93,24 +93,24 @@ def _curves(settings: list[Setting]) -> tuple[Curve, ...]:
 
 
 def _run(effort: Effort) -> Outcome:
-    settings = [Setting(k) for k in (SIZES[:3] + SIZES[4::2] if effort.quick else SIZES)]
+    settings = [RecordGroup(k) for k in (SIZES[:3] + SIZES[4::2] if effort.quick else SIZES)]
     last = settings[-1]
     effort.progress(1.0)
     return Outcome(
         parameters={"epsilon": EPSILON, "delta": DELTA, "mu": settings[0].one.mu},
-        table=Table(COLUMNS, tuple(one.row for one in settings)),
+        table=LessonTable(COLUMNS, tuple(one.row for one in settings)),
         picture=Picture(
-            f"k records, one of them ({EPSILON:g}, {DELTA:g})-DP: delta at k epsilon",
-            "records k",
+            f"Group privacy, one record ({EPSILON:g}, {DELTA:g})-DP: delta at k epsilon",
+            "group size k",
             "delta",
             _curves(settings),
             y_log=True,
         ),
         checks=_checks(settings),
         sentence=(
-            f"One record's (0.5, 1e-6) is (1.5, {settings[2].formula.delta:.3g}) for three. For {last.k} the formula "
-            f"says {last.formula.delta:.2g} where Gaussian noise has {last.exact:.2g}: keep the mechanism's mu, which "
-            "is k times as large, and not a pair of numbers."
+            f"(0.5, 1e-6) for one record becomes (1.5, {settings[2].formula.delta:.3g}) for three. For {last.k} "
+            f"records the formula gives {last.formula.delta:.2g}, where Gaussian noise has {last.exact:.2g}: keep the "
+            "mu of the mechanism, which becomes k times as large, rather than a pair of numbers."
         ),
     )
 
@@ -121,8 +121,8 @@ LESSON = Lesson(
     source="Razaviyayn",
     claim=(
         "An (epsilon, delta)-DP mechanism is (k epsilon, delta (e^(k eps) - 1)/(e^eps - 1))-DP for data sets that "
-        "differ in k records. Right, and proved from one pair of numbers; Gaussian noise itself does better, as it is "
-        "k mu-GDP."
+        "differ in k records. This is right, and follows from one pair of numbers. Gaussian noise does better, because "
+        "it is k mu-GDP."
     ),
     tags=("T4", "T5", "T6", "T19"),
     run=_run,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The private mean of zeros and ones: what Laplace noise costs, beside what sampling costs anyway (T5, E26, E27)."""
+"""Private mean of zeros and ones: error of the Laplace noise and sampling error (T5, E26, E27)."""
 
 import math
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from dperm.mechanisms.releases import Mean
 from dperm.noise.simulation import NotPrivateBits, generator
 from dperm.privacy import PureDP
 from dperm.report.pictures import Curve, Picture
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome
 
 Floats = NDArray[np.float64]
 
 SHARE = 0.3
-"""Of ones in the population."""
+"""Share of ones in the population."""
 EPSILONS = (0.1, 1.0)
 WRONG = 1e-4
-"""Probability that any of the intervals misses, under the theory."""
+"""Probability that any of the intervals misses its value, if the theory holds."""
 COLUMNS = (
     "n",
     "epsilon",
@@ -37,8 +37,8 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class Setting:
-    """One n and epsilon: errors of releases with n public, and with n private."""
+class MeanErrors:
+    """Errors of releases at one n and epsilon, with n public and with n private."""
 
     n: int
     epsilon: float
@@ -48,28 +48,28 @@ class Setting:
 
     @property
     def scale(self) -> float:
-        """Of the Laplace noise; also the mean of its size (T5)."""
+        """Scale of the Laplace noise, which is also its mean absolute value (T5)."""
         return 1 / (self.n * self.epsilon)
 
     @property
     def error(self) -> float:
-        """Mean size of the noise, measured."""
+        """Measured mean absolute error of the releases."""
         return float(np.abs(self.public).mean())
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Exact: the size of Laplace noise is exponential, so the sum of r of them is a Gamma variable of shape r."""
+        """Exact confidence interval: the sum of r absolute Laplace variables has a Gamma distribution of shape r."""
         total, r = float(np.abs(self.public).sum()), len(self.public)
         return total / float(gammainccinv(r, self.level / 2)), total / float(gammaincinv(r, self.level / 2))
 
     @property
     def sampling(self) -> float:
-        """Standard deviation of the mean of n random records."""
+        """Sampling error: standard deviation of the mean of n random records."""
         return math.sqrt(SHARE * (1 - SHARE) / self.n)
 
     @property
     def row(self) -> tuple[Cell, ...]:
-        """Of the table."""
+        """Row of the table, in the order of COLUMNS."""
         deviations = (math.sqrt(2) * self.scale, _deviation(self.public), _deviation(self.private))
         return (self.n, self.epsilon, self.scale, self.error, *self.interval, *deviations, self.sampling)
 
@@ -79,14 +79,14 @@ def _deviation(errors: Floats) -> float:
 
 
 def _errors(mean: Mean, data: Floats, *, repeats: int, seed: int) -> Floats:
-    """Errors of ``repeats`` releases. The data are read once: `Mean.release` would read them again for each."""
+    """Return the errors of ``repeats`` releases; the data are read once, in place of once per `Mean.release`."""
     statistic = mean.fixed_point.doubles(mean.totals(data).values)
     stream = NotPrivateBits(seed).stream()
     noisy = (mean.mechanism.noisy(statistic, stream) for _ in range(repeats))
     return np.array([mean.finished(one, mean.n) for one in noisy]) - float(data.mean())
 
 
-def _setting(n: int, epsilon: float, *, effort: Effort, level: float) -> Setting:
+def _setting(n: int, epsilon: float, *, effort: Effort, level: float) -> MeanErrors:
     random = generator(effort.seed, f"the mean of {n} records with epsilon = {epsilon}")
     data, repeats = (random.random(n) < SHARE).astype(np.float64), 400 if effort.quick else 2000
     means = (
@@ -94,10 +94,10 @@ def _setting(n: int, epsilon: float, *, effort: Effort, level: float) -> Setting
         Mean(PureDP(epsilon, "add_remove"), bounds=(0.0, 1.0)),
     )
     public, private = (_errors(mean, data, repeats=repeats, seed=int(random.integers(2**53))) for mean in means)
-    return Setting(n, epsilon, public, private, level)
+    return MeanErrors(n, epsilon, public, private, level)
 
 
-def _settings(effort: Effort) -> list[Setting]:
+def _settings(effort: Effort) -> list[MeanErrors]:
     sizes = (100, 1000, 10_000) if effort.quick else (100, 300, 1000, 3000, 10_000, 30_000)
     pairs, found = [(n, epsilon) for epsilon in EPSILONS for n in sizes], []
     for done, (n, epsilon) in enumerate(pairs, 1):
@@ -107,16 +107,16 @@ def _settings(effort: Effort) -> list[Setting]:
 
 
 def delta_if_n_sets_the_scale(n: int, epsilon: float) -> float:
-    """The delta at ``epsilon`` of a mean with noise of scale 1/(n epsilon), if a record may be added (E27).
+    """Return the delta at ``epsilon`` of a mean with noise scale 1/(n epsilon), if a record may be added (E27).
 
-    With n records that are all 0, or n + 1 of them, both means are 0 and the scales differ: the loss at z is
-    epsilon |z| - log((n+1)/n), without a bound. It exceeds epsilon where |z| > t, and delta is P - e^eps Q of that.
+    With n or n + 1 records that are all 0, both means are 0 but the scales differ. The loss at z is
+    epsilon |z| - log((n+1)/n), which is unbounded. It exceeds epsilon for |z| > t, and delta is P - e^eps Q there.
     """
     t = 1 + math.log1p(1 / n) / epsilon
     return math.exp(-n * epsilon * t) - math.exp(epsilon - (n + 1) * epsilon * t)
 
 
-def _checks(settings: list[Setting]) -> tuple[Check, ...]:
+def _checks(settings: list[MeanErrors]) -> tuple[Check, ...]:
     slopes = [
         np.polyfit(np.log([one.n for one in some]), np.log([one.error for one in some]), 1)[0]
         for some in ([one for one in settings if one.epsilon == epsilon] for epsilon in EPSILONS)
@@ -146,7 +146,7 @@ def _checks(settings: list[Setting]) -> tuple[Check, ...]:
     )
 
 
-def _curves(settings: list[Setting]) -> tuple[Curve, ...]:
+def _curves(settings: list[MeanErrors]) -> tuple[Curve, ...]:
     curves: list[Curve] = []
     for epsilon in EPSILONS:
         some = [one for one in settings if one.epsilon == epsilon]
@@ -165,11 +165,11 @@ def _run(effort: Effort) -> Outcome:
     more = _deviation(at.private) / _deviation(at.public)
     return Outcome(
         parameters={"seed": effort.seed, "share of ones": SHARE, "releases of each": len(at.public), "level": WRONG},
-        table=Table(COLUMNS, tuple(one.row for one in settings)),
+        table=LessonTable(COLUMNS, tuple(one.row for one in settings)),
         picture=Picture(
-            "Mean of zeros and ones: noise falls like 1/n",
-            "records n",
-            "mean error",
+            "Mean of zeros and ones: the error of the noise falls like 1/n",
+            "number of records n",
+            "mean absolute error",
             _curves(settings),
             x_log=True,
             y_log=True,
@@ -177,11 +177,10 @@ def _run(effort: Effort) -> Outcome:
         ),
         checks=_checks(settings),
         sentence=(
-            f"With 10,000 records and epsilon = 0.1 the private mean is off by {at.error:.5f} on average, and sampling "
-            f"alone costs {at.sampling:.5f}. If n is private too, the sum and the count are released together, and the "
-            f"standard deviation is {more:.2f} times as large. That does not make hiding n cheaper: epsilon is then of "
-            "records added or removed, which is another promise, and for a record that is replaced a weaker one: that "
-            "is one removed and one added, and may cost 2 epsilon (T4)."
+            f"With 10,000 records and epsilon = 0.1 the private mean has a mean error of {at.error:.5f}; the sampling "
+            f"error is {at.sampling:.5f}. If n is private too, sum and count are released together, and the standard "
+            f"deviation is {more:.2f} times as large. This comparison mixes two guarantees: epsilon then applies to "
+            "records added or removed. A replaced record is one removed and one added, and may cost 2 epsilon (T4)."
         ),
     )
 
@@ -192,8 +191,8 @@ LESSON = Lesson(
     source="Musco",
     claim=(
         "The mean of n values in {0, 1} with Laplace noise has an error of about 1/(n epsilon): roughly .001 at n = "
-        "10,000 and epsilon = .1. True if a record is replaced and n is public. If records are added or removed, the "
-        "mean still moves by at most 1/n, but a noise scale that depends on n tells n."
+        "10,000 and epsilon = .1. This is true under replace-one with public n. If records are added or removed, the "
+        "mean still moves by at most 1/n, but a noise scale that depends on n reveals n."
     ),
     tags=("T4", "T5", "E26", "E27"),
     run=_run,

@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The learning curves of NIPS 2008: test error over the number of records (T30-T36b, T58)."""
+"""Learning curves of NIPS 2008: test error over the number of records (T30-T36b, T58)."""
 
 from collections.abc import Sequence
 from itertools import pairwise
 
 from dperm.report.pictures import Picture
-from dperm.reproduce.error_curves import BANDS, SAMPLES, Point, curves, measured, table
+from dperm.reproduce.error_curves import BANDS, SAMPLES, ErrorMeasurement, curves, measured, table
 from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome
 from dperm.reproduce.perturbed_logistic import JMLR, OURS, OUTPUT, PRINTED, STANDARD, Task
 from dperm.sensitivity.objective import OUTPUT_SHARE
@@ -16,15 +16,15 @@ QUICK_SIZES = (500, 1000, 2000, 4000)
 DIM, REGULARIZATION, EPSILON = 10, 0.01, 0.1
 RUNS, QUICK_RUNS = 10, 4
 ENOUGH = 1000
-"""From here on every objective perturbation errs less than the sensitivity method; at half of it JMLR 2011 does not."""
+"""Number of records from which on objective perturbation beats the sensitivity method; JMLR 2011 fails at half."""
 FREE = 2 / EPSILON
-"""The n lambda from which on T36b charges nothing for the determinant, if all of epsilon goes into the objective."""
+"""Smallest n lambda at which T36b charges nothing for the determinant, if the objective gets all of epsilon."""
 OWN_FREE = FREE / (1 - OUTPUT_SHARE)
-"""From which on it does so for the plan of dperm, which keeps a share of epsilon for the solver's error (T43)."""
+"""The same for dperm's plan, which keeps a share of epsilon for the error of the solver (T43)."""
 
 
 def run(effort: Effort) -> Outcome:
-    """Both sets; each size has samples of its own, and the same draws of the noise."""
+    """Measure both data sets; each size has separate samples and the same draws of the noise."""
     sizes, runs = (QUICK_SIZES, QUICK_RUNS) if effort.quick else (SIZES, RUNS)
     points = measured([Task(n, DIM, REGULARIZATION, EPSILON) for n in sizes], effort, runs=runs)
     parameters: dict[str, Cell] = {
@@ -36,7 +36,7 @@ def run(effort: Effort) -> Outcome:
     }
     picture = Picture(
         "Learning curves with label noise, epsilon = 0.1, lambda = 0.01, d = 10",
-        "records n",
+        "number of records n",
         "test error",
         curves(points, "n", "noise 0.2"),
         x_log=True,
@@ -45,18 +45,18 @@ def run(effort: Effort) -> Outcome:
     return Outcome(parameters, table(points, "n", "n"), picture, _checks(points), _sentence(points))
 
 
-def price(point: Point) -> float:
-    """What the proof costs: the error of the plan of dperm less that with the noise that was printed."""
+def price(point: ErrorMeasurement) -> float:
+    """Return the cost of a valid proof: the error of dperm's plan minus that with the printed noise."""
     return point.mean(OURS) - point.mean(PRINTED)
 
 
-def twice(points: Sequence[Point]) -> list[tuple[float, float]]:
-    """The error of Algorithm 1 with twice the records, and that of objective perturbation."""
+def twice(points: Sequence[ErrorMeasurement]) -> list[tuple[float, float]]:
+    """Return pairs of errors: Algorithm 1 with twice the records, and objective perturbation."""
     pairs = [(one, two) for one, two in pairwise(points) if two.task.n == 2 * one.task.n]
     return [(two.mean(OUTPUT), one.mean(OURS)) for one, two in pairs]
 
 
-def _checks(points: Sequence[Point]) -> tuple[Check, ...]:
+def _checks(points: Sequence[ErrorMeasurement]) -> tuple[Check, ...]:
     late, early = ([p for p in points if (p.task.n >= ENOUGH) == is_late] for is_late in (True, False))
     few = [point for point in points if point.task.strength <= FREE / 2]
     many = [point for point in points if point.task.strength > FREE]
@@ -87,21 +87,20 @@ def _checks(points: Sequence[Point]) -> tuple[Check, ...]:
     )
 
 
-def _first_two(points: Sequence[Point]) -> list[tuple[float, float]]:
-    """As `twice`, from the sizes below `ENOUGH`."""
+def _first_two(points: Sequence[ErrorMeasurement]) -> list[tuple[float, float]]:
+    """Return the pairs of `twice` for sizes up to `ENOUGH`."""
     return twice([point for point in points if point.task.n <= ENOUGH])
 
 
-def _sentence(points: Sequence[Point]) -> str:
+def _sentence(points: Sequence[ErrorMeasurement]) -> str:
     least = next(point for point in points if point.name == "noise 0.2")
     return (
-        f"From n = {ENOUGH} on dperm's objective perturbation needs less than half of the records of the sensitivity "
-        f"method. With fewer it does not: at n = {least.task.n} the sensitivity method errs on "
-        f"{least.mean(OUTPUT):.2f}, objective perturbation on {least.mean(OURS):.2f} with a proof (T36a) and on "
-        f"{least.mean(JMLR):.2f} by JMLR 2011, where the printed algorithm has {least.mean(PRINTED):.2f}. From n "
-        f"lambda = 2/epsilon = {FREE:g} on the printed noise is enough (T36b). dperm keeps {OUTPUT_SHARE:.0%} of "
-        f"epsilon for the error of its solver, so that its plan has T36b from about {OWN_FREE:.1f} on, and "
-        f"still T36a at {FREE:g}."
+        f"From n = {ENOUGH} on, dperm's objective perturbation needs less than half of the records of the sensitivity "
+        f"method. With fewer records it does not: at n = {least.task.n} the test error is {least.mean(OUTPUT):.2f} for "
+        f"the sensitivity method, {least.mean(OURS):.2f} for objective perturbation with a proof (T36a), "
+        f"{least.mean(JMLR):.2f} for JMLR 2011 and {least.mean(PRINTED):.2f} for the printed algorithm. From n lambda "
+        f"= 2/epsilon = {FREE:g} on, the printed noise suffices (T36b). dperm keeps {OUTPUT_SHARE:.0%} of epsilon for "
+        f"the error of its solver, so its plan uses T36b from about {OWN_FREE:.1f} on, and T36a at {FREE:g}."
     )
 
 
@@ -110,11 +109,12 @@ LESSON = Lesson(
     title="Learning curves of private logistic regression",
     source="Monteleoni",
     claim=(
-        "The slide has learning curves, of which our text version has the caption alone; what they show, and with "
-        "which parameters, we cannot see. Theorems 4 and 5 say in orders that the new method learns from fewer records "
-        "than the sensitivity method (T58). With parameters of our own, from n = 1000 on, the corrected algorithms err "
-        "less than Algorithm 1, and that of dperm less than Algorithm 1 with twice the records. At n = 500 it is "
-        "otherwise: JMLR 2011 errs more than Algorithm 1, and dperm more than Algorithm 1 with twice the records."
+        "The slide has learning curves. Our text version has only their caption, so their content and parameters are "
+        "unknown. Theorems 4 and 5 say, up to constants, that the new method learns from fewer records than the "
+        "sensitivity method (T58). With our own parameters, from n = 1000 on, the corrected algorithms have smaller "
+        "errors than Algorithm 1, and dperm has smaller errors than Algorithm 1 with twice the records. At n = 500 it "
+        "is the other way round: JMLR 2011 has larger errors than Algorithm 1, and dperm has larger errors than "
+        "Algorithm 1 with twice the records."
     ),
     tags=("T30", "T35", "T36", "T36a", "T36b", "T58", "E3"),
     run=run,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Objective perturbation of the median releases records: smoothness cures it, strong convexity does not (T42, E8)."""
+"""Objective perturbation of the median releases records; a smooth loss prevents it, strong convexity not (T42, E8)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from dperm.audit.intervals import clopper_pearson_lower, clopper_pearson_upper
 from dperm.erm.smoothing import SmoothPinball
 from dperm.noise.simulation import generator
 from dperm.report.pictures import Curve, Picture
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome
 from dperm.theory import median_atom
 
 Floats = NDArray[np.float64]
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 EPSILON = 2.0
 WRONG = 1e-4
 NEAR = 1e-9
-"""A release this close to a record is that record: the search for the minimum ends at 1e-13."""
+"""Distance within which a release counts as the record; the search for the minimum is accurate to 1e-13."""
 SIGMAS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 COLUMNS = (
     "loss",
@@ -39,7 +39,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Case:
-    """The loss |w - x|, smoothed on |w - x| <= width if there is a width; two records, the second is attacked."""
+    """Median loss |w - x| on two records, smoothed on |w - x| <= width; the second record is attacked."""
 
     name: str
     points: tuple[float, float]
@@ -47,19 +47,19 @@ class Case:
     width: float = 0.0
 
     def slope(self, distance: Floats) -> Floats:
-        """The derivative of one record's loss; dperm's own smooth loss of the median, times 2."""
+        """Return the derivative of one record's loss; the smooth one is twice dperm's smooth pinball loss."""
         if not self.width:
             return np.sign(distance)
         return 2 * SmoothPinball(0.5, self.width).derivative(distance)
 
     def atom(self, sigma: float) -> float:
-        """How often the release is the record (T42)."""
+        """Return the probability that the release equals the record (T42)."""
         if self.width:
             return 0.0
         return median_atom(self.points, self.points[1], sigma=sigma, regularization=self.strength).probability
 
     def delta(self, sigma: float) -> float:
-        """What is proved at EPSILON for a replaced record: slope 1, curvature 1/width (T41); 1 for a kink."""
+        """Return the proved delta at EPSILON under replace-one, with curvature 1/width (T41); 1 for a kink."""
         if not self.width:
             return 1.0
         fit = PerturbedObjective(sigma, curvature=1 / (self.width * self.strength), monotone=False)
@@ -77,7 +77,7 @@ CASES = (
 def minimizers(
     slope: Callable[[Floats], Floats], points: tuple[float, ...], *, strength: float, noise: Floats
 ) -> Floats:
-    """Where sum_i slope(w - x_i) + Lambda w + b changes its sign, for each b: bisection, which knows of no kinks."""
+    """Return the zeros of sum_i slope(w - x_i) + Lambda w + b for each b, by bisection, which handles kinks."""
     low, high = np.full(len(noise), -1e4), np.full(len(noise), 1e4)
     for _ in range(80):
         middle = (low + high) / 2
@@ -87,8 +87,8 @@ def minimizers(
 
 
 @dataclass(frozen=True)
-class Found:
-    """How many of ``draws`` releases were the attacked record, with it and with a neighbour that has not got it."""
+class RecordReleases:
+    """Number of releases that equal the attacked record, with the record and with a neighbour that lacks it."""
 
     case: Case
     sigma: float
@@ -97,8 +97,8 @@ class Found:
     neighbour: int
 
     @classmethod
-    def of(cls, case: Case, sigma: float, *, effort: Effort) -> "Found":
-        """Simulate."""
+    def of(cls, case: Case, sigma: float, *, effort: Effort) -> "RecordReleases":
+        """Simulate the releases for one case and noise scale."""
         draws = 1000 if effort.quick else 10_000
         random = generator(effort.seed, f"{case} with noise {sigma}")
         first, record = case.points
@@ -110,12 +110,12 @@ class Found:
 
     @property
     def share(self) -> float:
-        """Measured."""
+        """Measured share of releases that equal the record."""
         return self.hits / self.draws
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Exact (Clopper and Pearson), for all settings together."""
+        """Exact confidence interval (Clopper and Pearson), jointly for all settings."""
         level = WRONG / (2 * len(CASES) * len(SIGMAS))
         bounds = (clopper_pearson_lower, clopper_pearson_upper)
         low, high = (float(bound(self.hits, self.draws, level)) for bound in bounds)
@@ -123,7 +123,7 @@ class Found:
 
     @property
     def row(self) -> tuple[Cell, ...]:
-        """Of the table."""
+        """Row of the table, in the order of COLUMNS."""
         case = self.case
         records = ", ".join(f"{point:g}" for point in case.points)
         shares = (case.atom(self.sigma), self.share, *self.interval, self.neighbour / self.draws)
@@ -134,16 +134,16 @@ def _releases(case: Case, points: tuple[float, float], noise: Floats) -> Floats:
     return minimizers(case.slope, points, strength=case.strength, noise=noise)
 
 
-def _found(effort: Effort) -> list[Found]:
+def _found(effort: Effort) -> list[RecordReleases]:
     sigmas = SIGMAS[1::2] if effort.quick else SIGMAS
     pairs, found = [(case, sigma) for case in CASES for sigma in sigmas], []
     for case, sigma in pairs:
-        found.append(Found.of(case, sigma, effort=effort))
+        found.append(RecordReleases.of(case, sigma, effort=effort))
         effort.progress(len(found) / len(pairs))
     return found
 
 
-def _checks(found: list[Found]) -> tuple[Check, ...]:
+def _checks(found: list[RecordReleases]) -> tuple[Check, ...]:
     kinked = [one for one in found if not one.case.width]
     smooth = [one for one in found if one.case.width]
     strong = max((one for one in kinked if one.case.strength), key=lambda one: one.interval[0])
@@ -169,7 +169,7 @@ def _checks(found: list[Found]) -> tuple[Check, ...]:
     )
 
 
-def _curves(found: list[Found]) -> tuple[Curve, ...]:
+def _curves(found: list[RecordReleases]) -> tuple[Curve, ...]:
     curves: list[Curve] = []
     for case in CASES:
         some = [one for one in found if one.case == case]
@@ -188,21 +188,21 @@ def _run(effort: Effort) -> Outcome:
     rare = min((one for one in found if not one.case.width), key=lambda one: one.case.atom(one.sigma))
     return Outcome(
         parameters={"seed": effort.seed, "releases of each": found[0].draws, "epsilon": EPSILON, "level": WRONG},
-        table=Table(COLUMNS, tuple(one.row for one in found)),
+        table=LessonTable(COLUMNS, tuple(one.row for one in found)),
         picture=Picture(
-            "How often objective perturbation releases a record itself, and the delta that is proved without a kink",
+            "Share of releases that equal a record, and the proved delta without a kink",
             "standard deviation of the noise",
-            "share of the releases, or delta",
+            "share of releases, or delta",
             _curves(found),
             x_log=True,
             bands=f"bands: {1 - WRONG:.2%} intervals, jointly",
         ),
         checks=_checks(found),
         sentence=(
-            f"The perturbed median of 0 and 100 is exactly 100 in {first.share:.0%} of the releases with little noise, "
-            f"and a regulariser does not remove such atoms. It makes them rare where it is strong and noise is little: "
-            f"{rare.case.atom(rare.sigma):.1g} with Lambda = {rare.case.strength:g} and sigma = {rare.sigma:g}. "
-            "Without the kink there is none: the condition is smoothness, together with strong convexity."
+            f"With little noise, the perturbed median of 0 and 100 is exactly 100 in {first.share:.0%} of the "
+            "releases. Regularization does not remove such atoms. Strong regularization and little noise make them "
+            f"rare: {rare.case.atom(rare.sigma):.1g} with Lambda = {rare.case.strength:g} and sigma = {rare.sigma:g}. "
+            "Without the kink there are none: privacy needs smoothness together with strong convexity."
         ),
     )
 
@@ -212,9 +212,9 @@ LESSON = Lesson(
     title="The median under objective perturbation",
     source="Razaviyayn",
     claim=(
-        "Objective perturbation of the median of {0, 100} fails with probability 1/2, for lack of strong convexity. It "
-        "does fail, with probability 1/2 as the noise vanishes; but strong convexity does not cure it. The kink keeps "
-        "an atom on every record, and a smooth loss has none."
+        "Objective perturbation of the median of {0, 100} fails with probability 1/2, because the loss is not "
+        "strongly convex. It does fail, with probability 1/2 as the noise vanishes, but strong convexity does not "
+        "help. The kink leaves an atom on every record; a smooth loss has none."
     ),
     tags=("T41", "T42", "E8"),
     run=_run,

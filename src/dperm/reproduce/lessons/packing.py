@@ -1,10 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How many records a private threshold needs among K: at least ln(9(K - 1))/epsilon, and what T61 needs (T60, E20).
+"""Records that a private choice among K thresholds needs: the lower bound of T60 and the need of T61 (T60, E20).
 
-Data set i has half of its records just below the i-th threshold, with the first label, and half just above, with the
-second: threshold i makes no error, every other one n/2. Success is the choice of threshold i. Probabilities of the
-exponential mechanism are computed exactly from its stretches of equal error; a few real releases confirm them.
+Data set i has half of its records just below the i-th threshold, with the first label, and half just above it, with the
+second label. Threshold i makes no error and every other one n/2. Success is the choice of threshold i. The
+probabilities of the exponential mechanism are computed exactly from its intervals of equal error; a few real releases
+confirm them.
 """
 
 import math
@@ -20,19 +21,19 @@ from dperm.mechanisms.releases import Threshold
 from dperm.noise import NotPrivateBits
 from dperm.privacy import PureDP
 from dperm.report.pictures import Curve, Picture
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table, guaranteed
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome, guarantee_parameters
 from dperm.theory import packing_sample_size
 
 GOAL, SUCCESS = PureDP(1.0, "replace_one"), 0.9
 POWERS, QUICK_POWERS = tuple(range(1, 31)), (1, 5, 10, 20, 30)
-"""K = 2^j + 1 thresholds."""
+"""Exponents j of the numbers of thresholds, K = 2^j + 1."""
 FEW_RECORDS, FEW_THRESHOLDS = 40, 2**10
 RELEASES, QUICK_RELEASES = 2000, 200
 
 
 @dataclass(frozen=True)
-class At:
-    """With K thresholds: the bound of T60, as printed (E20), what T61 needs, and its success on forty records."""
+class ThresholdRecords:
+    """Records for K thresholds: bound of T60, printed bound (E20), need of T61, and its success on forty records."""
 
     thresholds: int
     bound: float
@@ -42,7 +43,7 @@ class At:
 
 
 def run(effort: Effort) -> Outcome:
-    """Exact probabilities; only the releases that confirm one of them depend on the seed."""
+    """Compute exact probabilities; only the confirming releases depend on the seed."""
     powers, found = QUICK_POWERS if effort.quick else POWERS, []
     for place, power in enumerate(powers):
         found.append(_at(2**power))
@@ -51,7 +52,7 @@ def run(effort: Effort) -> Outcome:
     share = released_share(FEW_THRESHOLDS, releases, effort.seed)
     effort.progress(1.0)
     parameters: dict[str, Cell] = {
-        **guaranteed(GOAL),
+        **guarantee_parameters(GOAL),
         "success": SUCCESS,
         "data": "half of the records just below a threshold, half just above",
         "releases": f"{releases} with {FEW_THRESHOLDS + 1} thresholds",
@@ -60,11 +61,11 @@ def run(effort: Effort) -> Outcome:
     return Outcome(parameters, _table(found), _picture(found), _checks(found, share, releases), _sentence(found))
 
 
-def _at(intervals: int) -> At:
+def _at(intervals: int) -> ThresholdRecords:
     sets = intervals + 1
     bound = packing_sample_size(sets, GOAL.epsilon, adjacency=GOAL.adjacency, success=SUCCESS)
     printed = math.log(SUCCESS * sets / (1 - SUCCESS)) / GOAL.epsilon
-    return At(sets, bound, printed, records_needed(intervals), success(intervals, FEW_RECORDS))
+    return ThresholdRecords(sets, bound, printed, records_needed(intervals), success(intervals, FEW_RECORDS))
 
 
 @lru_cache
@@ -73,7 +74,7 @@ def _learner(intervals: int) -> Threshold:
 
 
 def success(intervals: int, n: int) -> float:
-    """The probability of the right threshold among intervals + 1, the middle one, on n records (T61)."""
+    """Return the probability of the right (middle) threshold among intervals + 1, on n records (T61)."""
     learner = _learner(intervals)
     stretches = learner.stretches(*_records(intervals, n))
     weights = stretches.counts * np.exp(-float(learner.unit) * stretches.costs)
@@ -81,13 +82,13 @@ def success(intervals: int, n: int) -> float:
 
 
 def _records(intervals: int, n: int) -> tuple[list[float], list[int]]:
-    """Around the middle of [0, 1], which is a threshold: half a step below, and on it."""
+    """Return records around the middle of [0, 1], which is a threshold: half a step below it, and on it."""
     below, above = n // 2, n - n // 2
     return [0.5 - 0.5 / intervals] * below + [0.5] * above, [0] * below + [1] * above
 
 
 def records_needed(intervals: int) -> int:
-    """The least even n at which the success is as large as asked for; it grows with n."""
+    """Return the smallest even n with the required success, which grows with n."""
     low, high = 0, 2
     while success(intervals, high) < SUCCESS:
         low, high = high, 2 * high
@@ -98,7 +99,7 @@ def records_needed(intervals: int) -> int:
 
 
 def released_share(intervals: int, releases: int, seed: int) -> float:
-    """Of real releases on as many records as are needed, the share that is right."""
+    """Return the share of correct real releases on the required number of records."""
     records, bits = _records(intervals, records_needed(intervals)), NotPrivateBits(seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotPrivateWarning)
@@ -107,26 +108,26 @@ def released_share(intervals: int, releases: int, seed: int) -> float:
 
 
 def most_success(sets: int, n: int) -> float:
-    """What no pure algorithm exceeds on each of K data sets (T60): s/(1 - s) <= e^(n epsilon)/(K - 1)."""
+    """Return the largest success of a pure algorithm on K data sets: s/(1 - s) <= e^(n epsilon)/(K - 1) (T60)."""
     return 1 / (1 + (sets - 1) * math.exp(-n * GOAL.epsilon))
 
 
-def _table(found: list[At]) -> Table:
+def _table(found: list[ThresholdRecords]) -> LessonTable:
     columns = ("K", "bound (T60)", "as printed (E20)", "exponential mechanism", f"its success with n = {FEW_RECORDS}")
-    return Table(columns, tuple((at.thresholds, at.bound, at.printed, at.needed, at.success) for at in found))
+    return LessonTable(columns, tuple((at.thresholds, at.bound, at.printed, at.needed, at.success) for at in found))
 
 
-def _picture(found: list[At]) -> Picture:
+def _picture(found: list[ThresholdRecords]) -> Picture:
     x = tuple(float(at.thresholds) for at in found)
     curves = (
         Curve("exponential mechanism (T61)", x, tuple(float(at.needed) for at in found)),
         Curve("no pure algorithm below (T60)", x, tuple(at.bound for at in found), "proved"),
     )
-    title = f"Records for one of K thresholds, with probability {SUCCESS:g}"
-    return Picture(title, "thresholds K", "records", curves, x_log=True)
+    title = f"Records needed to choose one of K thresholds, with probability {SUCCESS:g}"
+    return Picture(title, "number of thresholds K", "number of records", curves, x_log=True)
 
 
-def _checks(found: list[At], share: float, releases: int) -> tuple[Check, ...]:
+def _checks(found: list[ThresholdRecords], share: float, releases: int) -> tuple[Check, ...]:
     logs = [math.log(at.thresholds - 1) for at in found]
     rise, least = (float(np.polyfit(logs, y, 1)[0]) for y in ([a.needed for a in found], [a.bound for a in found]))
     exact = success(FEW_THRESHOLDS, records_needed(FEW_THRESHOLDS))
@@ -153,17 +154,17 @@ def _checks(found: list[At], share: float, releases: int) -> tuple[Check, ...]:
     )
 
 
-def _fourfold(at: At) -> bool:
-    """Every other threshold makes n/2 errors at the rate epsilon/2: n epsilon/4 in place of n epsilon; n is even."""
+def _fourfold(at: ThresholdRecords) -> bool:
+    """Return whether the need is four times the bound: n/2 errors at rate epsilon/2 give n epsilon/4; n is even."""
     return 0 <= at.needed - 4 * at.bound < 2
 
 
-def _sentence(found: list[At]) -> str:
+def _sentence(found: list[ThresholdRecords]) -> str:
     last = found[-1]
     return (
         f"Among {last.thresholds:,} thresholds no pure algorithm is right with probability {SUCCESS:g} on fewer than "
-        f"{math.ceil(last.bound)} records, and the exponential mechanism needs {last.needed}. Both grow like ln K: "
-        f"among all thresholds of [0, 1] no number of records is enough."
+        f"{math.ceil(last.bound)} records; the exponential mechanism needs {last.needed}. Both grow like ln K, so no "
+        f"number of records suffices for all thresholds in [0, 1]."
     )
 
 
@@ -173,8 +174,8 @@ LESSON = Lesson(
     source="Wang",
     claim=(
         "A pure private algorithm that finds each of K thresholds with probability 0.9 needs n with "
-        "K e^(-n epsilon) 0.9 <= 0.1; for thresholds of [0, 1] there is none. It is K - 1 for K, and the chain of "
-        "inequalities is about the outputs on one data set, D_1 (E20): n >= ln(9(K - 1))/epsilon (T60)."
+        "K e^(-n epsilon) 0.9 <= 0.1; for all thresholds in [0, 1] there is no such algorithm. K should be K - 1, and "
+        "the chain of inequalities is about the outputs on one data set, D_1 (E20): n >= ln(9(K - 1))/epsilon (T60)."
     ),
     tags=("T60", "T61", "T8", "E20"),
     run=run,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Noise on a sum of gradients protects nobody unless each of them is clipped (T44, T46, E10)."""
+"""Per-example clipping: without it, noise on a sum of gradients gives no guarantee (T44, T46, E10)."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dperm.accounting.theorems import analytic_gaussian_epsilon
 from dperm.noise.simulation import generator
 from dperm.report.pictures import Curve, Picture
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome
 
 Floats = NDArray[np.float64]
 
@@ -29,24 +29,24 @@ COLUMNS = (
 
 
 def gradients(x: Floats, y: Floats, weights: Floats) -> Floats:
-    """Of (y - x'w)^2/2, one row for each record."""
+    """Return the gradients of (y - x'w)^2/2, one row per record."""
     return np.asarray((x @ weights - y)[:, None] * x)
 
 
 def clipped(rows: Floats) -> Floats:
-    """Each row shortened to length CLIP at most (T46)."""
+    """Return the rows clipped to norm CLIP (T46)."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows * np.minimum(1.0, CLIP / np.maximum(lengths, 1e-300)))
 
 
 def claimed() -> float:
-    """Epsilon of a step that one record moves by CLIP at most."""
+    """Return the epsilon of a step that one record moves by at most CLIP."""
     return analytic_gaussian_epsilon(DELTA, MULTIPLIER)
 
 
 @dataclass(frozen=True)
-class Setting:
-    """A record of some size that joins the others: how far it moves the sum of the gradients, plain and clipped."""
+class JoiningRecord:
+    """Effect of a joining record of some size on the sum of the gradients, plain and clipped."""
 
     size: float
     plain: float
@@ -54,18 +54,18 @@ class Setting:
 
     @property
     def epsilons(self) -> tuple[float, float]:
-        """Of the step, whose noise is the same in both cases (T6)."""
+        """Epsilons of the step without and with clipping, at the same noise (T6)."""
         noise = MULTIPLIER * CLIP
         plain, bounded = (analytic_gaussian_epsilon(DELTA, noise, moved) for moved in (self.plain, self.bounded))
         return plain, bounded
 
     @property
     def row(self) -> tuple[Cell, ...]:
-        """Of the table."""
+        """Row of the table, in the order of COLUMNS."""
         return (self.size, self.plain, self.bounded, *self.epsilons, claimed())
 
 
-def _settings(effort: Effort) -> list[Setting]:
+def _settings(effort: Effort) -> list[JoiningRecord]:
     random = generator(effort.seed, "records with gradients")
     x = random.standard_normal((RECORDS, DIM)) / np.sqrt(DIM)
     y, weights = random.standard_normal(RECORDS), random.standard_normal(DIM)
@@ -73,16 +73,16 @@ def _settings(effort: Effort) -> list[Setting]:
     return [_setting(float(size), (x, y), way, weights) for size in np.geomspace(0.1, 100.0, 7 if effort.quick else 13)]
 
 
-def _setting(size: float, others: tuple[Floats, Floats], way: Floats, weights: Floats) -> Setting:
-    """Both sums, before and after the record has joined."""
+def _setting(size: float, others: tuple[Floats, Floats], way: Floats, weights: Floats) -> JoiningRecord:
+    """Return the movement of both sums when the record joins."""
     x, y = others
     before = gradients(x, y, weights)
     after = gradients(np.vstack([x, size * way]), np.append(y, 0.0), weights)
     plain, bounded = (float(np.linalg.norm(f(after).sum(0) - f(before).sum(0))) for f in (np.asarray, clipped))
-    return Setting(size, plain, bounded)
+    return JoiningRecord(size, plain, bounded)
 
 
-def _checks(settings: list[Setting]) -> tuple[Check, ...]:
+def _checks(settings: list[JoiningRecord]) -> tuple[Check, ...]:
     slope = float(np.polyfit(np.log([one.size for one in settings]), np.log([one.plain for one in settings]), 1)[0])
     last, rounding = settings[-1], 1e-9
     return (
@@ -97,7 +97,7 @@ def _checks(settings: list[Setting]) -> tuple[Check, ...]:
     )
 
 
-def _curves(settings: list[Setting]) -> tuple[Curve, ...]:
+def _curves(settings: list[JoiningRecord]) -> tuple[Curve, ...]:
     x = tuple(one.size for one in settings)
     return (
         Curve("without clipping", x, tuple(one.epsilons[0] for one in settings), "wrong"),
@@ -119,7 +119,7 @@ def _run(effort: Effort) -> Outcome:
             "noise multiplier": MULTIPLIER,
             "delta": DELTA,
         },
-        table=Table(COLUMNS, tuple(one.row for one in settings)),
+        table=LessonTable(COLUMNS, tuple(one.row for one in settings)),
         picture=Picture(
             "One step of DP-SGD: epsilon for a record of some size",
             "size of the record",
@@ -130,9 +130,9 @@ def _run(effort: Effort) -> Outcome:
         ),
         checks=_checks(settings),
         sentence=(
-            f"Without clipping the gradient of a record has no bound, and no noise suffices: one of size "
-            f"{last.size:g} gets epsilon = {last.epsilons[0]:.3g} from noise that promises {claimed():.2f}. Clipped, "
-            "every record gets what is promised."
+            "Without clipping the gradient of a record is unbounded, and no noise suffices: a record of size "
+            f"{last.size:g} gets epsilon = {last.epsilons[0]:.3g} from noise that is calibrated to {claimed():.2f}. "
+            "With clipping, every record has the claimed guarantee."
         ),
     )
 
@@ -142,8 +142,8 @@ LESSON = Lesson(
     title="Clip every gradient",
     source="Musco, Razaviyayn",
     claim=(
-        "DP-SGD adds a Gaussian vector to each gradient. As printed by Musco there is no clipping, and so no guarantee "
-        "at all: each record's gradient has to be bounded first, as Razaviyayn's version does."
+        "DP-SGD adds a Gaussian vector to each gradient. Musco's version has no clipping and therefore no guarantee: "
+        "the gradient of each record must be bounded first, as in Razaviyayn's version."
     ),
     tags=("T6", "T44", "T46", "E10"),
     run=_run,

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Posterior sampling: how far the likelihood has to be tempered, and what that costs (T49-T51, E21, E22).
+"""Posterior sampling: temperature of the likelihood and loss of efficiency (T49-T51, E21, E22).
 
-tau is the power of the likelihood. What one sample costs in efficiency is simulated for the mean of coin flips with a
-uniform prior on probabilities in [e^-B, 1 - e^-B], where |log p| <= B: the tempered posterior is a Beta distribution,
-cut at the ends, which is drawn exactly.
+tau is the power of the likelihood. The efficiency of one sample is simulated for the mean of coin flips with a uniform
+prior on probabilities in [e^-B, 1 - e^-B], where |log p| <= B. The tempered posterior is a truncated Beta distribution,
+which is sampled exactly.
 """
 
 import math
@@ -16,7 +16,7 @@ from dperm.data.arrays import Floats
 from dperm.noise.simulation import generator
 from dperm.privacy.gaussian_profile import epsilon_bracket, mu_for
 from dperm.report.pictures import Curve, Picture
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome
 from dperm.sensitivity import (
     bounded_posterior_temperature,
     minami_temperature,
@@ -32,21 +32,21 @@ REPEATS, QUICK_REPEATS = 100_000, 20_000
 
 
 @dataclass(frozen=True)
-class At:
-    """Powers tau of the likelihood, inverse temperatures, at one epsilon.
+class LikelihoodPowers:
+    """Powers tau of the likelihood (inverse temperatures) at one epsilon.
 
     Attributes
     ----------
     bounded
-        Of T49, pure, for |log p| <= B.
+        Power of T49, pure, for |log p| <= B.
     minami
-        Of T51, for epsilon <= 1; nan beyond. Of m = L = 1, like the next two.
+        Power of T51 for m = L = 1 and epsilon <= 1; nan beyond.
     minami_epsilon
-        What a sample at that power really has, at delta.
+        True epsilon of a sample at this power, at delta.
     replaced, added
-        Of T50 under replace-one and add/remove.
+        Powers of T50 for m = L = 1 under replace-one and add/remove.
     inflation
-        The variance of a sample at the power ``bounded`` over that of the mean: simulated.
+        Simulated variance of a sample at the power ``bounded``, divided by that of the mean.
     """
 
     epsilon: float
@@ -59,7 +59,7 @@ class At:
 
 
 def run(effort: Effort) -> Outcome:
-    """Formulas, and a simulation of what a sample costs."""
+    """Evaluate the formulas, and simulate the efficiency of a sample."""
     epsilons, repeats = (QUICK_EPSILONS, QUICK_REPEATS) if effort.quick else (EPSILONS, REPEATS)
     found = []
     for place, epsilon in enumerate(epsilons):
@@ -75,10 +75,10 @@ def run(effort: Effort) -> Outcome:
     return Outcome(parameters, _table(found), _picture(found), _checks(found, repeats), _sentence(found))
 
 
-def _at(epsilon: float, repeats: int, seed: int) -> At:
+def _at(epsilon: float, repeats: int, seed: int) -> LikelihoodPowers:
     bounded = bounded_posterior_temperature(BOUND, epsilon, adjacency="replace_one")
     mu = mu_for(epsilon, DELTA)
-    return At(
+    return LikelihoodPowers(
         epsilon,
         bounded,
         *minami(epsilon),
@@ -89,7 +89,7 @@ def _at(epsilon: float, repeats: int, seed: int) -> At:
 
 
 def minami(epsilon: float) -> tuple[float, float]:
-    """The power of T51, and the epsilon that it has by T50 at the same delta; nan where T51 does not hold."""
+    """Return the power of T51 and its true epsilon by T50 at the same delta; nan where T51 does not hold."""
     if epsilon > 1:
         return math.nan, math.nan
     tau = minami_temperature(epsilon, DELTA, strength=1.0, adjacency="replace_one")
@@ -97,7 +97,7 @@ def minami(epsilon: float) -> tuple[float, float]:
 
 
 def simulated_inflation(temperature: float, repeats: int, seed: int) -> float:
-    """The mean square of sample - HEADS, over that of the mean of the flips."""
+    """Return the mean square of sample - HEADS, divided by that of the mean of the flips."""
     coins = generator(seed, purpose=f"posterior of coin flips at {temperature!r}")
     heads = coins.binomial(FLIPS, HEADS, repeats)
     sample = coins.beta(temperature * heads + 1, temperature * (FLIPS - heads) + 1)
@@ -109,7 +109,7 @@ def _square(values: Floats) -> float:
     return float(np.mean(values * values))
 
 
-def _table(found: list[At]) -> Table:
+def _table(found: list[LikelihoodPowers]) -> LessonTable:
     columns = (
         "epsilon",
         f"T49, |log p| <= {BOUND:g}, pure",
@@ -132,10 +132,10 @@ def _table(found: list[At]) -> Table:
         )
         for at in found
     )
-    return Table(columns, rows)
+    return LessonTable(columns, rows)
 
 
-def _picture(found: list[At]) -> Picture:
+def _picture(found: list[LikelihoodPowers]) -> Picture:
     x = tuple(at.epsilon for at in found)
     curves = (
         Curve("T50, add/remove", x, tuple(at.added for at in found), "proved"),
@@ -144,10 +144,10 @@ def _picture(found: list[At]) -> Picture:
         Curve("T51 (Minami), replace-one", x, tuple(at.minami for at in found), "published"),
     )
     title = "The power of the likelihood at which one sample is private"
-    return Picture(title, "epsilon", "power tau (an inverse temperature)", curves, x_log=True, y_log=True)
+    return Picture(title, "epsilon", "power tau (inverse temperature)", curves, x_log=True, y_log=True)
 
 
-def _checks(found: list[At], repeats: int) -> tuple[Check, ...]:
+def _checks(found: list[LikelihoodPowers], repeats: int) -> tuple[Check, ...]:
     older = [at for at in found if at.epsilon <= 1]
     slack = 5 * math.sqrt(4 / repeats)  # each mean square is off by a share sqrt(2/repeats), about
     return (
@@ -166,12 +166,13 @@ def _checks(found: list[At], repeats: int) -> tuple[Check, ...]:
     )
 
 
-def _sentence(found: list[At]) -> str:
+def _sentence(found: list[LikelihoodPowers]) -> str:
     one = next(at for at in found if at.epsilon == 1)
     return (
-        f"For epsilon = 1 and delta = {DELTA:g} the likelihood may have the power {one.replaced:.4f} (T50). Minami and "
-        f"others allow {one.minami:.4f}, at which epsilon is {one.minami_epsilon:.4f}. With |log p| <= {BOUND:g} and "
-        f"no delta the power is {one.bounded:g}, and a sample varies {one.inflation:.2f} times as much as the mean."
+        f"For epsilon = 1 and delta = {DELTA:g} the power of the likelihood may be {one.replaced:.4f} (T50). Minami et "
+        f"al. allow {one.minami:.4f}, where the true epsilon is {one.minami_epsilon:.4f}. With |log p| <= {BOUND:g} "
+        f"and delta = 0 the power is {one.bounded:g}, and the variance of a sample is {one.inflation:.2f} times that "
+        "of the mean."
     )
 
 
@@ -180,11 +181,11 @@ LESSON = Lesson(
     title="One sample of a tempered posterior",
     source="Wang",
     claim=(
-        "Posterior sampling is private if log-likelihoods are bounded, at the price of a factor 1 + 4B/epsilon in "
-        "efficiency (T49); for a strongly log-concave prior and Lipschitz losses with tau of order "
-        "epsilon sqrt(m)/(L sqrt(log(1/delta))) (T51). The density is exp(+tau sum log p - r), not -tau (E21); the "
-        "losses have to be convex too (E22); and the exact tau is that of T50. tau is an inverse temperature: the "
-        "smaller, the flatter."
+        "Posterior sampling is private if log-likelihoods are bounded, at the cost of a factor 1 + 4B/epsilon in "
+        "efficiency (T49). It is also private for a strongly log-concave prior and Lipschitz losses, with tau of "
+        "order epsilon sqrt(m)/(L sqrt(log(1/delta))) (T51). The density is exp(+tau sum log p - r), not -tau (E21). "
+        "The losses must be convex too (E22), and T50 has the exact tau. tau is an inverse temperature: a smaller tau "
+        "gives a flatter posterior."
     ),
     tags=("T49", "T50", "T51", "E21", "E22"),
     run=run,

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Excess risk over Lambda: too little lets the noise in, too much holds the coefficients back (T56a, E23).
+"""Excess risk over Lambda: too little regularization admits noise, too much shrinks the coefficients (T56a, E23).
 
-The data are those of the lesson on excess risk, at one number of records.
+The data are those of the lesson ``excess_risk``, with one number of records.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ import numpy as np
 from dperm.privacy import ApproxDP
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.categories import Categories, ladder
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table, guaranteed
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome, guarantee_parameters
 from dperm.reproduce.private_runs import Runs
 from dperm.theory import ExcessRisk, objective_empirical_risk, output_empirical_risk
 
@@ -26,8 +26,8 @@ METHODS: tuple[Method, ...] = ("output", "objective")
 
 
 @dataclass(frozen=True)
-class At:
-    """Excess empirical risks at one Lambda, by method: the mean over the noise, and the bound."""
+class ExcessOverStrength:
+    """Mean excess empirical risks at one Lambda and their bounds, by method."""
 
     strength: float
     measured: dict[Method, float]
@@ -35,7 +35,7 @@ class At:
 
 
 def run(effort: Effort) -> Outcome:
-    """Made-up data without chance; the noise is simulated."""
+    """Run both methods on deterministic data with simulated noise."""
     data = ladder(RECORDS * (1 - RATIO) * np.power(RATIO, np.arange(DIM)))
     runs = Runs(data, GOAL, QUICK_REPEATS if effort.quick else REPEATS, effort.seed)
     strengths, found = QUICK_STRENGTHS if effort.quick else STRENGTHS, []
@@ -43,7 +43,7 @@ def run(effort: Effort) -> Outcome:
         found.append(_at(runs, float(strength)))
         effort.progress((place + 1) / len(strengths))
     parameters: dict[str, Cell] = {
-        **guaranteed(GOAL),
+        **guarantee_parameters(GOAL),
         "records": int(data.n),
         "data": f"{DIM} categories, each {RATIO:g} times as frequent as the one before, three of four labels are 1",
         "excess of theta = 0": float(data.excess(np.zeros(DIM))),
@@ -53,8 +53,8 @@ def run(effort: Effort) -> Outcome:
     return Outcome(parameters, _table(found), _picture(found), _checks(found, advised), _sentence(found, data))
 
 
-def _at(runs: Runs, strength: float) -> At:
-    return At(
+def _at(runs: Runs, strength: float) -> ExcessOverStrength:
+    return ExcessOverStrength(
         strength,
         {method: _excess(runs, method, strength) for method in METHODS},
         {method: bound(runs.data, method, strength).bound for method in METHODS},
@@ -67,7 +67,7 @@ def _excess(runs: Runs, method: Method, strength: float) -> float:
 
 
 def bound(data: Categories, method: Method, strength: float | None = None) -> ExcessRisk:
-    """What is proved at this Lambda, or at the best one (T56a)."""
+    """Return the proved bound at this Lambda, or at the best one (T56a)."""
     risk = output_empirical_risk if method == "output" else objective_empirical_risk
     return risk(
         data.problem,
@@ -79,13 +79,13 @@ def bound(data: Categories, method: Method, strength: float | None = None) -> Ex
     )
 
 
-def _table(found: list[At]) -> Table:
+def _table(found: list[ExcessOverStrength]) -> LessonTable:
     columns = ("Lambda", *(f"{method}{what}" for method in METHODS for what in ("", ", bound")))
     rows = tuple((at.strength, *(each[m] for m in METHODS for each in (at.measured, at.bounds))) for at in found)
-    return Table(columns, rows)
+    return LessonTable(columns, rows)
 
 
-def _picture(found: list[At]) -> Picture:
+def _picture(found: list[ExcessOverStrength]) -> Picture:
     x = tuple(at.strength for at in found)
     measured = [Curve(method, x, tuple(at.measured[method] for at in found)) for method in METHODS]
     proved = [
@@ -96,13 +96,13 @@ def _picture(found: list[At]) -> Picture:
     return Picture(title, "Lambda", "excess risk", (*measured, *proved), x_log=True, y_log=True)
 
 
-def least(found: list[At], method: Method, *, proved: bool = False) -> int:
-    """The place at which the excess of a method, or its bound, is smallest."""
+def least(found: list[ExcessOverStrength], method: Method, *, proved: bool = False) -> int:
+    """Return the index of the smallest excess of a method, or of its smallest bound."""
     values = [at.bounds[method] if proved else at.measured[method] for at in found]
     return values.index(min(values))
 
 
-def _checks(found: list[At], advised: dict[Method, float]) -> tuple[Check, ...]:
+def _checks(found: list[ExcessOverStrength], advised: dict[Method, float]) -> tuple[Check, ...]:
     inner = range(1, len(found) - 1)
     places = [least(found, method, proved=proved) for method in METHODS for proved in (False, True)]
     return (
@@ -127,16 +127,17 @@ def _checks(found: list[At], advised: dict[Method, float]) -> tuple[Check, ...]:
     )
 
 
-def _lowest(found: list[At], method: Method) -> float:
+def _lowest(found: list[ExcessOverStrength], method: Method) -> float:
     return found[least(found, method)].measured[method]
 
 
-def _sentence(found: list[At], data: Categories) -> str:
+def _sentence(found: list[ExcessOverStrength], data: Categories) -> str:
     output, objective = (found[least(found, method)].strength for method in METHODS)
     proved = [bound(data, method).regularization for method in METHODS]
     return (
-        f"On these data the best Lambda is near {output:.0f} for output and near {objective:.0f} for objective "
-        f"perturbation; the bounds, which know no data, ask for {proved[0]:.0f} and {proved[1]:.0f}."
+        f"On these data the best Lambda is near {output:.0f} for output perturbation and near {objective:.0f} for "
+        f"objective perturbation. The bounds, which do not depend on the data, recommend {proved[0]:.0f} and "
+        f"{proved[1]:.0f}."
     )
 
 
@@ -145,10 +146,10 @@ LESSON = Lesson(
     title="Too little and too much regularization",
     source="Wang",
     claim=(
-        "The bound on the excess risk of output perturbation has one term that rises and one that falls with lambda: "
-        "choose lambda optimally. So it is, for objective perturbation too. The printed term for the noise is wrong; "
-        "it is ((n beta + lambda)/2) sigma^2 (sqrt(d) + sqrt(2 ln(1/p)))^2 with probability 1 - p (E23), "
-        "(n beta/2) d sigma^2 on average (T56a)."
+        "The bound on the excess risk of output perturbation has one term that rises and one that falls with lambda, "
+        "so lambda should be chosen optimally. This is right, also for objective perturbation. The printed term for "
+        "the noise is wrong; it should be ((n beta + lambda)/2) sigma^2 (sqrt(d) + sqrt(2 ln(1/p)))^2 with "
+        "probability 1 - p (E23), (n beta/2) d sigma^2 on average (T56a)."
     ),
     tags=("T56", "T56a", "E23"),
     run=run,

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How far one record moves the minimiser: bound, neighbours made to move it, random ones, a free intercept (T30, E17).
+"""Sensitivity of the minimizer: bound, adversarial and random neighbours, and an unpenalized intercept (T30, E17).
 
-The neighbours are those of T30: a crowd of records e1, and one record (-eta, sqrt(1 - eta^2)) whose second coordinate
-is reversed. The crowd holds the record's margin so far below 0 that its slope is nearly 1, and nothing resists it
-across. The free intercept needs no search: with two records of a rare class, and then one, it moves by about log 2
-whatever Lambda is; with the last one gone, without end.
+The adversarial neighbours are those of T30: many records e1, and one record (-eta, sqrt(1 - eta^2)) whose second
+coordinate changes its sign. The many records keep the margin of the one so far below 0 that its slope is nearly 1, and
+nothing opposes it in the second direction. The unpenalized intercept needs no search. If a rare class shrinks from two
+records to one, it moves by about log 2 for every Lambda; without the last record it is unbounded.
 """
 
 import math
@@ -25,36 +25,36 @@ from dperm.erm.spec import ProblemSpec
 from dperm.noise.simulation import generator
 from dperm.privacy import Adjacency
 from dperm.report.pictures import Curve, Picture
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome
 from dperm.sensitivity import output_sensitivity
 
 RECORDS = 1000
 STRENGTHS, ETAS, PAIRS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0), np.linspace(0.05, 0.95, 13), 12
 QUICK_STRENGTHS, QUICK_ETAS, QUICK_PAIRS = (0.3, 1.0, 3.0, 30.0), np.linspace(0.35, 0.65, 5), 4
 TOLERANCE = 1e-9
-"""Of the gradients; the minimisers are then off by 1e-9/Lambda at most (T31)."""
+"""Tolerance of the gradients; the error of the minimizers is at most 1e-9/Lambda (T31)."""
 RARE = 2
 FAINT = (1e-2, 1e-4, 1e-6)
-"""Penalties of an intercept, ever nearer to none."""
+"""Decreasing penalties of an intercept."""
 Signs = NDArray[np.int64]
 Records = tuple[Floats, Signs]
 Pair = tuple[Records, Records]
 
 
 @dataclass(frozen=True)
-class At:
-    """Distances of minimisers at one Lambda, in sum scale: n lambda.
+class MinimizerDistances:
+    """Distances between minimizers of neighbours at one Lambda = n lambda, in sum scale.
 
     Attributes
     ----------
     bound
-        2L/Lambda with L = 1 (T30).
+        Sensitivity bound 2L/Lambda with L = 1 (T30).
     made
-        The largest over the adversarial neighbours of T30.
+        Largest distance over the adversarial neighbours of T30.
     drawn
-        The largest over random data sets and random records.
+        Largest distance over random data sets and random records.
     free
-        How far an intercept without a penalty moves; L is sqrt(2) with it (T55), so what was claimed is sqrt(2) bound.
+        Movement of an unpenalized intercept; L is sqrt(2) with an intercept (T55), so the claim is sqrt(2) bound.
     """
 
     strength: float
@@ -65,7 +65,7 @@ class At:
 
 
 def run(effort: Effort) -> Outcome:
-    """Certified minimisers of made-up data; only the random pairs depend on the seed."""
+    """Compute certified minimizers of simulated data; only the random pairs depend on the seed."""
     strengths = QUICK_STRENGTHS if effort.quick else STRENGTHS
     made = [_made_pair(eta) for eta in (QUICK_ETAS if effort.quick else ETAS)]
     drawn = [_random_pair(effort.seed, place) for place in range(QUICK_PAIRS if effort.quick else PAIRS)]
@@ -84,14 +84,16 @@ def run(effort: Effort) -> Outcome:
     return Outcome(parameters, _table(found), _picture(found), _checks(found), _sentence(found))
 
 
-def _at(strength: float, made: list[Pair], drawn: list[Pair]) -> At:
+def _at(strength: float, made: list[Pair], drawn: list[Pair]) -> MinimizerDistances:
     spec = ProblemSpec(Logistic(), radius=1.0, dim=2, n=RECORDS, regularization=strength)
     bound = output_sensitivity(spec, Adjacency.REPLACE_ONE)
-    return At(strength, bound, _largest(made, spec), _largest(drawn, spec), free_intercept_moves(RECORDS, RARE))
+    return MinimizerDistances(
+        strength, bound, _largest(made, spec), _largest(drawn, spec), free_intercept_moves(RECORDS, RARE)
+    )
 
 
 def _largest(pairs: list[Pair], spec: ProblemSpec) -> float:
-    """The largest distance of the minimisers of neighbours."""
+    """Return the largest distance between the minimizers of neighbours."""
     space, classes = FeatureSpace(2, norm=1.0, intercept=False), Classes((-1, 1))
     moves = []
     for pair in pairs:
@@ -101,7 +103,7 @@ def _largest(pairs: list[Pair], spec: ProblemSpec) -> float:
 
 
 def _made_pair(eta: float) -> Pair:
-    """The crowd of T30 and its record."""
+    """Return the adversarial neighbours of T30."""
     across = math.sqrt(1 - eta * eta)
     crowd, labels = np.tile([1.0, 0.0], (RECORDS - 1, 1)), np.ones(RECORDS, dtype=np.int64)
     one, other = (np.vstack([crowd, [-eta, side]]) for side in (across, -across))
@@ -109,7 +111,7 @@ def _made_pair(eta: float) -> Pair:
 
 
 def _random_pair(seed: int, place: int) -> Pair:
-    """Rows on the unit circle with random labels, and another record of the kind in place of the last."""
+    """Return random neighbours: rows on the unit circle with random labels, whose last record is replaced."""
     coins = generator(seed, purpose=f"sensitivity, random pair {place}")
     angles = coins.uniform(0, 2 * np.pi, RECORDS + 1)
     X, y = np.stack([np.cos(angles), np.sin(angles)], axis=1), 2 * coins.integers(0, 2, RECORDS + 1) - 1
@@ -119,16 +121,16 @@ def _random_pair(seed: int, place: int) -> Pair:
 
 
 def free_intercept_moves(n: int, rare: int) -> float:
-    """How far an unpenalised intercept moves if one of ``rare`` negative labels becomes positive, for rows of 0.
+    """Return the movement of an unpenalized intercept if one of ``rare`` negative labels becomes positive.
 
-    The minimiser of the logistic loss is then the logarithm of the odds, whatever the penalty on other coefficients.
+    All rows are 0, so the minimizer of the logistic loss is the log odds for every penalty on other coefficients.
     """
     before, after = (math.log((n - count) / count) if count else math.inf for count in (rare, rare - 1))
     return after - before
 
 
 def last_record_moves(strength: float) -> float:
-    """How far an intercept with a penalty moves, by the solver, if the only negative label becomes positive."""
+    """Return the movement of a penalized intercept if the only negative label becomes positive."""
     spec = ProblemSpec(Logistic(), radius=1.0, dim=1, n=RECORDS, regularization=strength)
     space, classes, rows = FeatureSpace(1, norm=1.0, intercept=False), Classes((-1, 1)), np.ones((RECORDS, 1))
     labels = (np.where(np.arange(RECORDS) < rare, -1, 1) for rare in (1, 0))
@@ -136,7 +138,7 @@ def last_record_moves(strength: float) -> float:
     return float(after[0] - before[0])
 
 
-def _table(found: list[At]) -> Table:
+def _table(found: list[MinimizerDistances]) -> LessonTable:
     columns = (
         "n lambda",
         "bound 2L/(n lambda)",
@@ -146,10 +148,10 @@ def _table(found: list[At]) -> Table:
         "free intercept",
     )
     rows = tuple((at.strength, at.bound, at.made, at.made / at.bound, at.drawn, at.free) for at in found)
-    return Table(columns, rows)
+    return LessonTable(columns, rows)
 
 
-def _picture(found: list[At]) -> Picture:
+def _picture(found: list[MinimizerDistances]) -> Picture:
     x = tuple(at.strength for at in found)
     curves = (
         Curve("adversarial neighbours", x, tuple(at.made for at in found)),
@@ -157,11 +159,11 @@ def _picture(found: list[At]) -> Picture:
         Curve("bound, 2L/(n lambda)", x, tuple(at.bound for at in found), "proved"),
         Curve("free intercept (E17)", x, tuple(at.free for at in found), "wrong"),
     )
-    title = f"How far one of {RECORDS} records moves the minimiser"
-    return Picture(title, "n lambda", "distance", curves, x_log=True, y_log=True)
+    title = f"Movement of the minimizer by one of {RECORDS} records"
+    return Picture(title, "n lambda", "distance between minimizers", curves, x_log=True, y_log=True)
 
 
-def _checks(found: list[At]) -> tuple[Check, ...]:
+def _checks(found: list[MinimizerDistances]) -> tuple[Check, ...]:
     last = [last_record_moves(strength) for strength in FAINT]
     broken = [at for at in found if at.free > math.sqrt(2) * at.bound]
     return (
@@ -187,35 +189,34 @@ def _checks(found: list[At]) -> tuple[Check, ...]:
     )
 
 
-def _within(at: At) -> bool:
-    """Up to what the solver may be off by (T31)."""
+def _within(at: MinimizerDistances) -> bool:
+    """Return whether the distances are within the bound, up to the error of the solver (T31)."""
     return max(at.made, at.drawn) <= at.bound + 2 * TOLERANCE / at.strength
 
 
-def _ends(at: At) -> float:
-    """The n lambda at which 2L/(n lambda) with L = 1 falls below what the free intercept moves by."""
+def _ends(at: MinimizerDistances) -> float:
+    """Return the n lambda at which 2L/(n lambda) with L = 1 falls below the movement of the free intercept."""
     return 2 / at.free
 
 
-def _sentence(found: list[At]) -> str:
+def _sentence(found: list[MinimizerDistances]) -> str:
     best = max(found, key=lambda at: at.made / at.bound)
     return (
-        f"At n lambda = {best.strength:g} one record moves the minimiser by {best.made:.3g}, and {best.bound:.3g} is "
-        f"proved to be the most: the constant 2 is needed. A random record moves it by {best.drawn:.2g}. An intercept "
-        f"without a penalty moves by {best.free:.2f} at every lambda: less than the bound while n lambda is below "
-        f"{_ends(best):.1f} ({math.sqrt(2) * _ends(best):.1f} with the L of an intercept, sqrt(2)), and more from "
-        f"there on."
+        f"At n lambda = {best.strength:g} one record moves the minimizer by {best.made:.3g}, where the bound is "
+        f"{best.bound:.3g}: the constant 2 is necessary. A random record moves it by {best.drawn:.2g}. An unpenalized "
+        f"intercept moves by {best.free:.2f} at every lambda. This is within the bound only for n lambda below "
+        f"{_ends(best):.1f} ({math.sqrt(2) * _ends(best):.1f} with L = sqrt(2), which includes the intercept)."
     )
 
 
 LESSON = Lesson(
     name="sensitivity",
-    title="How far one record moves the minimiser",
+    title="Sensitivity of the minimizer",
     source="Bellet",
     claim=(
-        "The minimiser of the mean loss + lambda psi has sensitivity 2/(n lambda) for 1-Lipschitz convex losses and a "
-        "1-strongly convex psi (Bellet; Monteleoni, Lemma 1). So it has, and comes near it (T30). Bellet's logistic "
-        "model has an intercept outside psi, to which the theorem does not apply (E17)."
+        "The minimizer of the mean loss + lambda psi has sensitivity at most 2/(n lambda) for 1-Lipschitz convex "
+        "losses and a 1-strongly convex psi (Bellet; Monteleoni, Lemma 1). This is right, and nearly attained (T30). "
+        "Bellet's logistic model has an intercept outside psi, to which the theorem does not apply (E17)."
     ),
     tags=("T29", "T30", "T31", "T55", "E15", "E16", "E17"),
     run=run,

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Batches of a shuffled epoch are no Poisson samples: what they leak at least, and what is claimed for them (T27)."""
+"""Shuffled batches are not Poisson samples: lower bound on their leakage, and the Poisson accounting (T27)."""
 
 import math
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from dperm.accounting import Gaussian, Poisson, account
 from dperm.accounting.theorems import analytic_gaussian_delta, shuffled_delta_lower
 from dperm.noise.simulation import generator
 from dperm.report.pictures import Curve, Picture
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome
 
 Floats = NDArray[np.float64]
 
 BATCHES = 10_000
 EPSILON = 4.0
 SIMULATED = (0.3, 0.35, 0.4)
-"""Noise multipliers whose delta can be seen in a few hundred epochs."""
+"""Noise multipliers whose delta is visible in a few hundred simulated epochs."""
 WRONG = 1e-4
 LEAST_FACTOR = 70
-"""So many times what Poisson accounting says is proved at the smallest noise."""
+"""Proved delta at the smallest noise, divided by that of Poisson accounting, at least."""
 CHUNK = 100
 COLUMNS = (
     "noise multiplier",
@@ -37,76 +37,76 @@ COLUMNS = (
 
 
 def poisson_delta(multiplier: float) -> float:
-    """One epoch of Poisson samples with the same expected size (T22)."""
+    """Return the delta of one epoch of Poisson samples with the same expected size (T22)."""
     event = Poisson(Gaussian(multiplier), rate=1 / BATCHES) * BATCHES
     return account(event, "add_remove").delta(EPSILON)
 
 
 @dataclass(frozen=True)
-class Setting:
-    """One noise multiplier: deltas at EPSILON, for a record that is replaced by a blank one (zero-out)."""
+class ShuffledEpoch:
+    """Deltas at EPSILON of one shuffled epoch, for a record that is replaced by a blank one (zero-out)."""
 
     multiplier: float
     gains: Floats
 
     @property
     def least(self) -> float:
-        """Of shuffled batches (T27)."""
+        """Lower bound on the delta of shuffled batches (T27)."""
         return shuffled_delta_lower(EPSILON, self.multiplier, batches=BATCHES)
 
     @property
     def most(self) -> float:
-        """Of shuffled batches, without any amplification: 1/sigma-GDP (T27)."""
+        """Upper bound on the delta of shuffled batches, without amplification: 1/sigma-GDP (T27)."""
         return analytic_gaussian_delta(EPSILON, self.multiplier)
 
     @cached_property
     def poisson(self) -> float:
-        """What Poisson accounting says."""
+        """Delta of the epoch by Poisson accounting."""
         return poisson_delta(self.multiplier)
 
     @property
     def simulated(self) -> tuple[float, float, float]:
-        """The mean of the gains and an interval by Hoeffding's inequality: they lie in [0, 1]."""
+        """Mean of the gains, which lie in [0, 1], and its confidence interval by Hoeffding's inequality."""
         mean, half = float(self.gains.mean()), math.sqrt(math.log(2 * len(SIMULATED) / WRONG) / (2 * len(self.gains)))
         return mean, max(mean - half, 0.0), min(mean + half, 1.0)
 
     @property
     def row(self) -> tuple[Cell, ...]:
-        """Of the table."""
+        """Row of the table, in the order of COLUMNS."""
         simulated = self.simulated if len(self.gains) else ("", "", "")
         return (self.multiplier, self.poisson, self.least, *simulated, self.most)
 
 
 def _gains(noise: Floats, multiplier: float) -> Floats:
-    """(1 - e^(eps - L))_+ of epochs under P, for T27's pair: their mean is the delta of the pair (T2).
+    """Return (1 - e^(eps - L))_+ of epochs under P for the pair of T27; their mean is the delta of the pair (T2).
 
-    The batch of the record has 2 in P and 1 in Q, the others 0, each with noise; which batch it is, nobody knows. The
-    densities are sums over the batches of e^((2x - 2)/v) and e^((x - 1/2)/v), v the variance.
+    The batch with the record has mean 2 in P and 1 in Q, the others 0, each with noise. The position of this batch is
+    secret. The densities are sums over the batches of e^((2x - 2)/v) and e^((x - 1/2)/v) with variance v.
     """
     x = multiplier * noise
-    x[:, 0] += 2  # one place is as good as another
+    x[:, 0] += 2  # all positions are equivalent
     terms = np.exp((x - 0.5) / multiplier**2)
     loss = np.log(np.einsum("ij,ij->i", terms, terms) / terms.sum(axis=1)) - 1 / multiplier**2
     return np.asarray(np.maximum(-np.expm1(EPSILON - loss), 0.0))
 
 
-def _setting(multiplier: float, effort: Effort) -> Setting:
+def _setting(multiplier: float, effort: Effort) -> ShuffledEpoch:
     random = generator(effort.seed, f"shuffled epochs with noise {multiplier}")
     chunks = (2 if effort.quick else 20) if multiplier in SIMULATED else 0
     gains = [_gains(random.standard_normal((CHUNK, BATCHES)), multiplier) for _ in range(chunks)]
-    return Setting(multiplier, np.concatenate([np.empty(0), *gains]))
+    return ShuffledEpoch(multiplier, np.concatenate([np.empty(0), *gains]))
 
 
-def _settings(effort: Effort) -> list[Setting]:
+def _settings(effort: Effort) -> list[ShuffledEpoch]:
     multipliers = (0.3, 0.4, 0.5) if effort.quick else (*SIMULATED, 0.45, 0.5, 0.55, 0.6, 0.65)
-    found: list[Setting] = []
+    found: list[ShuffledEpoch] = []
     for multiplier in multipliers:
         found.append(_setting(multiplier, effort))
         effort.progress(len(found) / len(multipliers))
     return found
 
 
-def _checks(settings: list[Setting]) -> tuple[Check, ...]:
+def _checks(settings: list[ShuffledEpoch]) -> tuple[Check, ...]:
     at = next(one for one in settings if one.multiplier == 0.4)
     seen = [(one, one.simulated) for one in settings if len(one.gains)]
     factors = [one.least / one.poisson for one in settings]
@@ -129,7 +129,7 @@ def _checks(settings: list[Setting]) -> tuple[Check, ...]:
     )
 
 
-def _curves(settings: list[Setting]) -> tuple[Curve, ...]:
+def _curves(settings: list[ShuffledEpoch]) -> tuple[Curve, ...]:
     x, seen = tuple(one.multiplier for one in settings), [one for one in settings if len(one.gains)]
     mean, low, high = zip(*(one.simulated for one in seen), strict=True)
     return (
@@ -151,7 +151,7 @@ def _run(effort: Effort) -> Outcome:
             "simulated epochs": len(at.gains),
             "level": WRONG,
         },
-        table=Table(COLUMNS, tuple(one.row for one in settings)),
+        table=LessonTable(COLUMNS, tuple(one.row for one in settings)),
         picture=Picture(
             f"One epoch of {BATCHES:,} batches: delta at epsilon = {EPSILON:g}",
             "noise multiplier",
@@ -162,9 +162,9 @@ def _run(effort: Effort) -> Outcome:
         ),
         checks=_checks(settings),
         sentence=(
-            f"With noise 0.4, a shuffled epoch has a delta of at least {at.least:.3f} where Poisson accounting says "
+            f"With noise 0.4, a shuffled epoch has a delta of at least {at.least:.3f}, where Poisson accounting gives "
             f"{at.poisson:.2g}. The simulated delta agrees with the two bounds within its interval. Account for the "
-            "sampler that runs: shuffled batches get no amplification here."
+            "sampler that is used: dperm gives no amplification for shuffled batches."
         ),
     )
 
@@ -174,9 +174,9 @@ LESSON = Lesson(
     title="Shuffled batches are not Poisson samples",
     source="Razaviyayn",
     claim=(
-        "DP-SGD draws a batch and its privacy is amplified by sampling. Most software shuffles the data instead and "
-        "takes one batch after the other. Poisson accounting of that is wrong: here delta is at least 70 times what it "
-        "says, and the factor grows with the noise."
+        "DP-SGD draws a batch, and sampling amplifies its privacy. Most software shuffles the data instead and takes "
+        "one batch after the other. Poisson accounting is wrong for shuffled batches: here the true delta is at least "
+        "70 times larger, and the factor grows with the noise."
     ),
     tags=("T22", "T27"),
     run=_run,

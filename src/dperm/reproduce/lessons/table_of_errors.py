@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The table of test errors of NIPS 2008, run again, with the corrected algorithms beside it (T30-T36b, E3)."""
+"""Table of test errors of NIPS 2008, reproduced with the corrected algorithms (T30-T36b, E3)."""
 
 import numpy as np
 
 from dperm.data.arrays import Floats
 from dperm.report.pictures import Curve, Picture
 from dperm.reproduce.error_curves import kind_of
-from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, Outcome, Table
+from dperm.reproduce.lesson import Cell, Check, Effort, Lesson, LessonTable, Outcome
 from dperm.reproduce.perturbed_logistic import (
     JMLR,
     OURS,
@@ -25,16 +25,16 @@ from dperm.reproduce.spheres import SETS
 TOTAL, FOLDS = 17_500, 5
 TASK = Task(n=TOTAL // FOLDS, dim=10, regularization=0.01, epsilon=0.1)
 DRAWS, QUICK_DRAWS = 40, 8
-"""Of the noise, in each fold."""
+"""Draws of the noise in each fold."""
 PRINTED_TABLE = {
     OUTPUT: {"margin 0.03": (0.2962, 0.0617), "noise 0.2": (0.3257, 0.0536)},
     PRINTED: {"margin 0.03": (0.1426, 0.1284), "noise 0.2": (0.1903, 0.1105)},
     STANDARD: {"margin 0.03": (0.0, 0.0016), "noise 0.2": (0.0530, 0.1105)},
 }
-"""Means and standard deviations of the lecture, as printed (E37)."""
+"""Printed means and standard deviations of the lecture (E37)."""
 NEAR = 0.08
 SPREAD_SHARE, STANDARD_SHARE = 2 / 3, 1 / 10
-"""Ours are below these shares of the printed deviations: near 1/3 and 1/40 with all draws, less surely with few."""
+"""Our standard deviations are below these shares of the printed ones (near 1/3 and 1/40 with all draws)."""
 ROWS = {
     OUTPUT: "Algorithm 1, sensitivity method",
     PRINTED: "Algorithm 2 as printed, not private in general",
@@ -44,11 +44,11 @@ ROWS = {
     STANDARD: "standard LR, no privacy",
 }
 Errors = dict[str, dict[str, Floats]]
-"""By set and by algorithm."""
+"""Errors of single runs, by data set and algorithm."""
 
 
 def run(effort: Effort) -> Outcome:
-    """Each fifth of the records is learnt from, and the others tell the error."""
+    """Train on each fifth of the records and test on the others."""
     found: Errors = {name: {} for name in SETS}
     for place, (name, fold) in enumerate((name, fold) for name in SETS for fold in range(FOLDS)):
         for algorithm, errors in _fold(name, fold, effort).items():
@@ -56,7 +56,7 @@ def run(effort: Effort) -> Outcome:
         effort.progress((place + 1) / (FOLDS * len(SETS)))
     parameters: dict[str, Cell] = {
         "N": TOTAL,
-        "records in a fold, which is learnt from": TASK.n,
+        "records in a training fold": TASK.n,
         "dimension (ours: not printed)": TASK.dim,
         "epsilon (ours)": TASK.epsilon,
         "lambda (ours)": TASK.regularization,
@@ -73,7 +73,7 @@ def _fold(name: str, fold: int, effort: Effort) -> dict[str, Floats]:
     return errors_of(TASK, sample.at(is_train), sample.at(~is_train), noise=noise)
 
 
-def _table(found: Errors) -> Table:
+def _table(found: Errors) -> LessonTable:
     columns = ("test error", *(f"{name}, {what}" for name in SETS for what in ("mean", "sd", "printed")))
     rows = []
     for algorithm, words in ROWS.items():
@@ -84,11 +84,11 @@ def _table(found: Errors) -> Table:
             row += [round(float(errors.mean()), 4), round(spread(found, algorithm, name), 4)]
             row.append("" if mean is None else f"{mean:.4f} +- {deviation:.4f}")
         rows.append(tuple(row))
-    return Table(columns, tuple(rows))
+    return LessonTable(columns, tuple(rows))
 
 
 def _picture(found: Errors) -> Picture:
-    """Quantiles of the errors with label noise: what one run may give, not the mean alone."""
+    """Return the quantiles of single errors with label noise."""
     shares = np.linspace(0, 1, 21)
     errors = found["noise 0.2"]
     curves = [
@@ -100,22 +100,22 @@ def _picture(found: Errors) -> Picture:
         )
         for name in ROWS
     ]
-    title = "Test errors of single runs, from the luckiest to the unluckiest; labels with noise"
-    return Picture(title, "share of the runs", "test error at most", tuple(curves))
+    title = "Quantiles of the test errors of single runs, with label noise"
+    return Picture(title, "share of runs", "test error, at most", tuple(curves))
 
 
 def means(found: Errors, name: str) -> dict[str, float]:
-    """The mean error of every algorithm on a set."""
+    """Return the mean error of every algorithm on a data set."""
     return {algorithm: float(errors.mean()) for algorithm, errors in found[name].items()}
 
 
 def spread(found: Errors, algorithm: str, name: str = "noise 0.2") -> float:
-    """The standard deviation of single errors, over draws of the noise and folds; of standard LR over folds."""
+    """Return the standard deviation of single errors over draws of the noise and folds (folds only without noise)."""
     return float(found[name][algorithm].std(ddof=1))
 
 
 def printed_spread(algorithm: str, name: str = "noise 0.2") -> float:
-    """The one that is printed; that of standard LR repeats the cell above it (E37)."""
+    """Return the printed standard deviation; for standard LR it repeats the cell above (E37)."""
     return PRINTED_TABLE[algorithm][name][1]
 
 
@@ -157,11 +157,11 @@ def _checks(found: Errors) -> tuple[Check, ...]:
 def _sentence(found: Errors) -> str:
     mean = means(found, "noise 0.2")
     return (
-        f"Objective perturbation is better than the sensitivity method also when it is private: with label noise "
-        f"{mean[OURS]:.3f} against {mean[OUTPUT]:.3f}, and {mean[STANDARD]:.3f} without privacy. Here n lambda = "
-        f"{TASK.strength:g} is above 2/epsilon = {2 / TASK.epsilon:g}, where the printed noise happens to be enough "
-        f"(T36b); the printed theorem does not ask for that, and is false for small n lambda. Single runs of "
-        f"Algorithm 2 vary by {spread(found, PRINTED):.3f}, not by {printed_spread(PRINTED)} as printed."
+        "Correct objective perturbation is also better than the sensitivity method: with label noise the mean errors "
+        f"are {mean[OURS]:.3f} and {mean[OUTPUT]:.3f}, and {mean[STANDARD]:.3f} without privacy. Here n lambda = "
+        f"{TASK.strength:g} is above 2/epsilon = {2 / TASK.epsilon:g}, where the printed noise suffices (T36b). The "
+        "printed theorem lacks this condition and is false for small n lambda. The standard deviation of single runs "
+        f"of Algorithm 2 is {spread(found, PRINTED):.3f}, not {printed_spread(PRINTED)} as printed."
     )
 
 
@@ -172,11 +172,11 @@ LESSON = Lesson(
     claim=(
         "Figure 1: test error, mean and standard deviation over five folds, N = 17,500, uniform on the sphere with "
         "margin 0.03, and unseparable (noise 0.2 in margin 0.1). The sensitivity method has 0.30 and 0.33, the new "
-        "method 0.14 and 0.19, standard LR 0 and 0.05. Dimension, epsilon and lambda are not printed; with those "
-        "chosen here, and each fold learnt from by itself, means like the printed ones come out. The standard "
-        "deviations do not: ours are over draws of the noise and folds, and that of Algorithm 2 is about a third of "
-        "the printed one. The 0.1105 printed for standard LR beside a mean of 0.0530 repeats the cell above, and is "
-        "probably a misprint (E37). The sign of the loss is put right (E5)."
+        "method 0.14 and 0.19, standard LR 0 and 0.05. Dimension, epsilon and lambda are not printed. With our "
+        "choices, and with training on single folds, the means are close to the printed ones. The standard deviations "
+        "are not: ours are over draws of the noise and folds, and that of Algorithm 2 is about a third of the printed "
+        "one. The 0.1105 printed for standard LR beside a mean of 0.0530 repeats the cell above, and is probably a "
+        "misprint (E37). The sign of the loss is corrected (E5)."
     ),
     tags=("T30", "T32", "T35", "T36", "T36a", "T36b", "E3", "E5", "E37"),
     run=run,

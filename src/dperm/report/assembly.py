@@ -1,0 +1,141 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Assembly of statements from the record of a release, its guarantee and its privacy profile."""
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dperm.errors import ParameterError
+from dperm.privacy.explain import explain
+from dperm.privacy.guarantee import guarantee_as_dict
+from dperm.privacy.record import Record, Release
+from dperm.report import fields as names
+from dperm.report.audits import audits_of, with_verdict
+from dperm.report.budget_facts import unit_of_privacy
+from dperm.report.contradictions import NO_PROMISE
+from dperm.report.definitions import unit_description
+from dperm.report.field_values import initial_fields, type_name, with_stated
+from dperm.report.run_facts import NO_DPERM_NOISE, run_facts, uncovered_transformers
+from dperm.report.statement import Statement
+from dperm.report.summary import NOT_COVERED
+
+if TYPE_CHECKING:
+    from dperm.audit.finding import Finding
+
+TRUST = "central: the party that runs the fit sees the data; the release is protected."
+
+
+def statement(
+    release: Release[Any],
+    audits: "Iterable[Mapping[str, object] | Finding]" = (),
+    fields: Mapping[str, object] | None = None,
+) -> Statement:
+    """Return the privacy statement of one release.
+
+    Parameters
+    ----------
+    release
+        Result of a run. All facts come from its record, its guarantee and its profile.
+    audits
+        Findings of audits, or mappings of plain data such as ``finding.as_dict()``.
+    fields
+        Values of the fields that only the user can know: curator, intended_use, product, ....
+
+    Returns
+    -------
+    Statement
+        The statement of a seeded run says NOT PRIVATE. A violation found by an audit makes the status REFUTED.
+
+    Raises
+    ------
+    ParameterError
+        If ``fields`` names an unknown field, or one that follows from the release.
+
+    Examples
+    --------
+    ``statement(release, fields={"curator": "Statistical Office"}).to_markdown()``
+    """
+    if not isinstance(release, Release):
+        raise _not_a_release(release)
+    if release.record.seeded:
+        return seeded(release.record, audits, fields)
+    return _assembled({**_guarantee_facts(release), **run_facts(release.record), "audit": audits_of(audits)}, fields)
+
+
+def seeded(
+    record: Record, audits: "Iterable[Mapping[str, object] | Finding]" = (), fields: Mapping[str, object] | None = None
+) -> Statement:
+    """Return the statement of a run with a seed, with the requested guarantee and the status NOT PRIVATE.
+
+    Parameters
+    ----------
+    record
+        Record of the run.
+    audits, fields
+        As in `statement`.
+    """
+    goal = guarantee_as_dict(record.guarantee)
+    nothing = {**_NO_GUARANTEE, "status": names.SEEDED, "goal": goal, "adjacency": goal["adjacency"]}
+    nothing["limits"] = (names.SEEDED,)
+    return _assembled({**run_facts(record), **nothing, "audit": audits_of(audits)}, fields)
+
+
+def unprotected(public: Mapping[str, object], fields: Mapping[str, object] | None = None) -> Statement:
+    """Return the statement of a fit without noise, with the status NOT PRIVATE.
+
+    Parameters
+    ----------
+    public
+        Public quantities of the fit.
+    fields
+        As in `statement`.
+    """
+    run = dict.fromkeys(("mechanism", "noise_source", "accountant", "sampling", "steps", "audit"), names.NONE)
+    rest = {
+        "status": names.NO_NOISE,
+        "public_quantities": public,
+        "implementation": "dperm",
+        "security": NO_DPERM_NOISE,
+        "composition": names.NOTHING,
+        "code_version": names.NOT_RECORDED,
+        "time": names.NOT_RECORDED,
+        "limits": (names.NO_NOISE,),
+    }
+    return _assembled({**_NO_GUARANTEE, **run, **rest}, fields)
+
+
+_NO_GUARANTEE = dict.fromkeys((*NO_PROMISE, "goal", "adjacency"), names.NOTHING)
+
+
+def _guarantee_facts(release: Release[Any]) -> dict[str, object]:
+    kind = guarantee_as_dict(release.record.guarantee)
+    explained = {name: value for name, value in explain(release).as_dict().items() if name not in ("unit", "level")}
+    pure = release.profile.epsilon(0.0)
+    sentences = explained.pop("sentences")
+    return {
+        "status": names.PRIVATE,
+        "goal": dict(kind),
+        "meaning": (NOT_COVERED,) if uncovered_transformers(release.record) else sentences,
+        "flavour": names.FLAVOURS[str(kind.pop("kind"))],
+        "adjacency": kind.pop("adjacency"),
+        "parameters": kind,
+        "unit_of_privacy": unit_of_privacy(unit_description(release.record), release.record.ledger),
+        "trust_model": TRUST,
+        "profile": {**explained, "epsilon_at_delta_zero": pure if math.isfinite(pure) else None},
+    }
+
+
+def _assembled(known: Mapping[str, object], stated: Mapping[str, object] | None) -> Statement:
+    return Statement(with_stated(with_verdict(initial_fields(known)), {} if stated is None else stated))
+
+
+def _not_a_release(value: object) -> ParameterError:
+    remedy = ""
+    if isinstance(value, Statement):
+        remedy = 'Add your own fields to a statement with filled({"curator": "me"}).'
+    elif hasattr(type(value), "statement_"):
+        remedy = 'A fitted estimator has its statement: statement_.filled({"curator": "me"}).'
+    return ParameterError(
+        argument="release", rule="must be a Release, as a run returns it", got=type_name(value), remedy=remedy
+    )

@@ -1,0 +1,220 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Plain-language summary of a statement, the same for pages and Markdown: title, guarantee, exclusions, key facts."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+from dperm.presentation.glossary import method_description, term
+from dperm.presentation.numbers import format_parameters, format_percent, format_up
+from dperm.presentation.phrases import capitalize, join_sentences
+from dperm.privacy.protection import is_effective
+from dperm.report import fields as names
+from dperm.report.audits import summarize_audits
+from dperm.report.budget_facts import (
+    account_name,
+    ancestors_from_top,
+    format_limit,
+    format_spending,
+    joint_guarantee,
+    later_changes,
+    limit_changes,
+    time_of_charge,
+)
+from dperm.report.definitions import change, neighbours, several_units, unit_of
+from dperm.report.field_values import as_mapping, receipt_of, stated_part, uncovered_preparation
+from dperm.report.headline import ALMOST_ALWAYS, NO_LIMIT, headline
+
+NO_GUARANTEE = "There is no guarantee for the people in the data. Handle the release like the data themselves."
+CLAIMED_ONLY = (
+    "An audit has refuted this guarantee. The claim below is false for the audited mechanism; see field 29. Handle "
+    "the release like the data themselves."
+)
+NOT_COVERED = (
+    "The fit keeps its guarantee for the rows that it was given. Transformers fitted to the private data prepared "
+    "these rows, so one record can change all of them. No limit on an attacker follows. Handle the release like the "
+    "data themselves."
+)
+FULL_PROFILE = (
+    "These numbers follow from the whole privacy profile of the mechanism (field 21), which can be stronger than "
+    "{pair} alone."
+)
+STATED_RECORDS = "A person {} has less protection than one {}. Stated by the curator, not checked: "
+_LONGEST_TITLE = 90
+_LONGEST_STATED = 300
+_GROUPS = {
+    "epsilon": "with k times this epsilon",
+    "rho": "with k squared times this rho",
+    "mu": "with k times this mu",
+}
+_DELTA_GROWS = ", and delta becomes more than k times as large"
+
+
+def title_of(fields: Mapping[str, object]) -> str:
+    """Return a short title: the stated product, or the model or mechanism."""
+    product, public, mechanism = fields["product"], fields["public_quantities"], fields["mechanism"]
+    if isinstance(product, str) and product != names.NOT_STATED and 0 < len(product) <= _LONGEST_TITLE:
+        return product.rstrip(".")
+    if isinstance(public, Mapping) and public.get("estimator"):
+        return f"Model: {_split_words(str(public['estimator']).removeprefix('Private'))}"
+    if isinstance(public, Mapping) and public.get("model"):
+        return f"Model: {public['model']} (PyTorch)"
+    name = mechanism.get("name", "") if isinstance(mechanism, Mapping) else ""
+    return f"Release: {term(name)}" if name else "A release"
+
+
+def heading(fields: Mapping[str, object]) -> str:
+    """Return the kind of statement: "Privacy statement", "REFUTED BY AN AUDIT" or "NOT PRIVATE"."""
+    kinds = {names.PRIVATE: "Privacy statement", names.REFUTED: "REFUTED BY AN AUDIT"}
+    return kinds.get(str(fields["status"]), "NOT PRIVATE")
+
+
+def guarantee_sentences(fields: Mapping[str, object]) -> Iterator[str]:
+    """Yield the guarantee in plain sentences."""
+    parameters, meaning, profile = fields["parameters"], fields["meaning"], as_mapping(fields["profile"])
+    if not isinstance(meaning, list):
+        yield NO_GUARANTEE
+        return
+    if fields["status"] == names.REFUTED:
+        yield CLAIMED_ONLY
+    elif uncovered_preparation(fields):
+        yield NOT_COVERED
+        return
+    pair = parameters if isinstance(parameters, Mapping) and "epsilon" in parameters else None
+    if pair is not None:
+        yield _definition(fields, pair) + _without_delta(pair, profile)
+    yield from meaning
+    if pair is not None:
+        yield FULL_PROFILE.format(pair="epsilon and delta" if pair.get("delta") else "epsilon")
+    yield from joint_guarantee(receipt_of(fields))
+
+
+def exclusions(fields: Mapping[str, object]) -> list[str]:
+    """Return sentences about everything that is not covered; persons with several records come first."""
+    limits = fields["limits"]
+    return [_several_records(fields), *map(str, limits if isinstance(limits, list) else ())]
+
+
+def _several_records(fields: Mapping[str, object]) -> str:
+    """Return the statement about group privacy (T4) for the parameters of the guarantee."""
+    stated, parameters = stated_part("contribution_bound", fields["contribution_bound"]), fields["parameters"]
+    if stated not in (None, names.NOT_STATED):
+        is_short = isinstance(stated, str) and len(stated) <= _LONGEST_STATED
+        quotation = f'"{str(stated).rstrip(".")}".' if is_short else "see field 12."
+        return STATED_RECORDS.format(several_units(fields), unit_of(fields)) + quotation
+    numbers = as_mapping(parameters)
+    weaker = next((text for name, text in _GROUPS.items() if name in numbers), "less")
+    delta = _DELTA_GROWS if numbers.get("delta") else ""
+    of_one_person = f"k {unit_of(fields)}s of one person are protected {weaker}{delta}"
+    return f"A person {several_units(fields)} has less protection: {of_one_person}."
+
+
+def _definition(fields: Mapping[str, object], parameters: Mapping[str, Any]) -> str:
+    """Return the definition of differential privacy (T1) with its numbers, in one sentence."""
+    epsilon, delta = float(parameters["epsilon"]), float(parameters.get("delta", 0.0))
+    factor = format_up(math.exp(epsilon), 3) if epsilon < 700 else "e^" + format_up(epsilon)
+    slack = f", apart from a remainder of at most one in {_one_in(delta)}" if delta > 0 else ""
+    return f"{change(fields)}, the probability of any result changes by a factor of at most {factor}{slack}."
+
+
+def _without_delta(parameters: Mapping[str, Any], profile: Mapping[str, Any]) -> str:
+    """Return the guarantee at delta = 0, from the privacy profile."""
+    pure = profile.get("epsilon_at_delta_zero")
+    if not parameters.get("delta") or pure is None:
+        return ""
+    if pure <= parameters["epsilon"]:
+        return " It also holds with delta = 0, without this remainder."
+    return f" With delta = 0, without this remainder, epsilon = {format_up(pure)} holds."
+
+
+def _one_in(delta: float) -> str:
+    """Return 1/delta, rounded down to three digits: one in this number is never below delta."""
+    number = int(1 / Decimal(repr(delta)))
+    scale = 10 ** max(0, len(str(number)) - 3)
+    return f"{number // scale * scale:,}"
+
+
+def _split_words(name: str) -> str:
+    """Return a class name as separate words, such as "Logistic Regression"."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+
+
+def key_facts(fields: Mapping[str, object]) -> list[tuple[str, str]]:
+    """Return the key facts of a statement as pairs (name, text), without empty ones."""
+    return [(name, text) for name, text in _all_facts(fields) if text]
+
+
+def _all_facts(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    public, mechanism = as_mapping(fields["public_quantities"]), as_mapping(fields["mechanism"])
+    private, entry = fields["status"] in names.PROMISING, receipt_of(fields)
+    refuted = fields["status"] == names.REFUTED
+    yield "Guarantee", _guarantee(fields)
+    yield "Audits", summarize_audits(fields["audit"], as_mapping(fields["parameters"]).get("epsilon"))
+    yield "Requested", "" if private else format_parameters(as_mapping(fields["goal"]))
+    yield from () if refuted else _attack_success(fields)
+    yield "Protects", _protected_unit(fields, entry) if private and not refuted else "nobody"
+    yield "Neighbouring data sets", neighbours(fields) if private else ""
+    yield "Records", _format_count(public.get("n"))
+    yield "Groups of records", _format_count(public.get("n_groups"))
+    yield "Method", method_description(mechanism.get("name", ""))
+    yield "Data set", str(entry.get("dataset", ""))
+    yield "Charged to", f"{capitalize(_short_name(entry))}, entry {entry.get('seq')}" if entry else ""
+    for ancestor in ancestors_from_top(entry):
+        kind = "Parent" if ancestor.get("parents") else "Joint limit for a person:"
+        limit, spending = format_limit(as_mapping(ancestor.get("limit"))), format_spending(ancestor)
+        yield f"{kind} {_short_name(ancestor)} when charged", f"limit {limit}; spent: {spending}"
+    yield f"Limit of {_short_name(entry)} when charged", _limit(entry, private)
+    yield "Time of the run", str(fields["time"]).replace("T", " ").replace("+00:00", " UTC")
+
+
+def _short_name(receipt: Mapping[str, Any]) -> str:
+    return account_name(receipt).removeprefix("the ")
+
+
+def _guarantee(fields: Mapping[str, object]) -> str:
+    claim = format_parameters(as_mapping(fields["parameters"])) or str(fields["flavour"])
+    if uncovered_preparation(fields):
+        claim = f"{claim} for the fit alone; the preparation of the data is NOT COVERED"
+    texts = {names.PRIVATE: claim, names.REFUTED: f"REFUTED: {claim} was claimed, and is false"}
+    return texts.get(str(fields["status"]), "none: NOT PRIVATE")
+
+
+def _format_count(number: object) -> str:
+    return f"{number:,}" if isinstance(number, int) else ""
+
+
+def _limit(entry: Mapping[str, Any], private: bool) -> str:
+    """Return the limit in a receipt, and its changes before and possibly after the charge."""
+    if not entry.get("limit"):
+        return ""
+    return join_sentences(
+        (
+            f"{format_limit(as_mapping(entry['limit']))} {time_of_charge(entry)}.",
+            "It was changed after the account was opened." if limit_changes(entry) else "",
+            later_changes(entry),
+            "" if private else "This release has no guarantee; the limit applies to the others.",
+        )
+    )
+
+
+def _protected_unit(fields: Mapping[str, object], entry: Mapping[str, Any]) -> str:
+    proved, unit = str(fields["unit_of_privacy"]).partition(".")[0], entry.get("unit")
+    return f"{proved} (declared unit: {unit})" if unit and unit != proved else proved
+
+
+def _attack_success(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """Yield the success rate of the best attack on this release, and on all releases of the covering account."""
+    found = headline(fields)
+    if found.release is not None:
+        yield "An attacker's best guess", _guess(found.release.success)
+    if found.together is not None:
+        yield f"With everything charged to {found.covering}", _guess(found.together.success)
+
+
+def _guess(success: float) -> str:
+    if not is_effective(success):
+        return f"right {ALMOST_ALWAYS} of the time, instead of 50 % by guessing: {NO_LIMIT}"
+    return f"right at most {format_percent(success)} of the time, instead of 50 % by guessing"
