@@ -108,13 +108,13 @@ def determinant_is_free(spec: ProblemSpec, epsilon: float, adjacency: Adjacency)
 
     Notes
     -----
-    ====================  =======================================================
-    Edge case             Result
-    ====================  =======================================================
+    ====================  ============================
+    edge case             result
+    ====================  ============================
     clipped loss (T44)    False
     subclass of Logistic  False: it may have another f
     Lambda at the limit   True
-    ====================  =======================================================
+    ====================  ============================
     """
     if spec.is_clipped or type(spec.loss) is not Logistic:
         return False

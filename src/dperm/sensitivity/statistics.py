@@ -47,13 +47,13 @@ def moments_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     -1. Separate releases of M and v would need more noise on one of them under replace-one, and the same under
     add/remove. The released vector is (M_ii, W M_ij for i < j, R v) with W = 181/128 < sqrt(2), so it moves no further.
 
-    ====================  =======================================================
-    Edge case             Result
-    ====================  =======================================================
+    ====================  =====================================
+    edge case             result
+    ====================  =====================================
     empty data set        covered: the vector is 0
     label at the bound    attained at |y| = 1
     rounding of the sums  not included; see `dperm.erm.moments`
-    ====================  =======================================================
+    ====================  =====================================
     """
     square = Fraction(spec.weight) * Fraction(spec.radius) ** 2
     root = Fraction(root_up(2, Norm.L2))
