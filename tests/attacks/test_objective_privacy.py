@@ -448,9 +448,9 @@ def test_where_it_exceeds_its_claim_ours_refuses_and_names_a_lambda_at_which_it_
     strength, epsilon = setting
     spec = ProblemSpec(Logistic(), 1.0, 1, regularization=strength)
     if PRINTED[setting][1] > 0:
-        with pytest.raises(AssumptionError, match="Give Lambda > ") as refusal:
+        with pytest.raises(AssumptionError, match="Choose Lambda > ") as refusal:
             pure_plan(spec, REPLACE_ONE, epsilon)
-        spec = spec.with_regularization(1.01 * float(str(refusal.value).split("Give Lambda > ")[1].split(",")[0]))
+        spec = spec.with_regularization(1.01 * float(str(refusal.value).split("Choose Lambda > ")[1].split(",")[0]))
     plan = pure_plan(spec, REPLACE_ONE, epsilon)
     assert largest_loss(exact_of(plan), ONE, ZERO) <= epsilon
 
@@ -634,7 +634,7 @@ def test_every_stage_of_a_solve_uses_the_same_linear_term(monkeypatch):
     data = enforce(rng.normal(size=(20_000, 3)), np.where(rng.random(20_000) < 0.5, -1, 1), space, Classes((-1, 1)))
     spec = ProblemSpec(Logistic(), space.radius, 4, n=20_000, regularization=5.0, clip=space.radius / 2)
     plan = gaussian_plan(spec, REPLACE_ONE)
-    computed, extended = Objective.gradient, minimize_module.extended.gradient
+    computed, extended = Objective.gradient, minimize_module.extended_precision.gradient
 
     def gradient(objective: Objective, theta: np.ndarray) -> np.ndarray:
         seen.append(("stride", objective.stride, objective.linear))
@@ -645,7 +645,7 @@ def test_every_stage_of_a_solve_uses_the_same_linear_term(monkeypatch):
         return extended(objective, theta)
 
     monkeypatch.setattr(Objective, "gradient", gradient)
-    monkeypatch.setattr(minimize_module.extended, "gradient", refined)
+    monkeypatch.setattr(minimize_module.extended_precision, "gradient", refined)
     b = plan.linear_term.draw(NotPrivateBits(1).stream())
     theta = minimize(data, spec, plan.tolerance, linear=b)
     descend = minimize_module.newton.descend

@@ -31,13 +31,13 @@ def loss_gradient(data: BoundedData, spec: ProblemSpec, theta: Floats) -> Floats
     *Guarantees.* One record adds a vector of norm at most `ProblemSpec.lipschitz`, up to rounding
     (`dperm.erm.rounding.gradient_error`).
 
-    ====================  =======================================================
-    Edge case             Result
-    ====================  =======================================================
-    no rows               zeros
-    clip = None           gradients keep their length, at most R sup |f'|
-    row of zeros          adds nothing, apart from its constant column
-    ====================  =======================================================
+    ============  ===============================================
+    edge case     result
+    ============  ===============================================
+    no rows       zeros
+    clip = None   gradients keep their length, at most R sup |f'|
+    row of zeros  adds nothing, apart from its constant column
+    ============  ===============================================
     """
     return Objective(data, spec, np.zeros(spec.dim)).loss_gradient(theta)
 

@@ -43,14 +43,13 @@ class ProblemSpec:
 
     Notes
     -----
-    ====================  =======================================================
-    Edge case             Result
-    ====================  =======================================================
-    0, negative, inf,     ParameterError for radius, dim, n, regularization, clip
-    nan                   and weight
-    clip above R sup|f'|  accepted; no gradient is clipped
-    clip=None, squared    accepted; `lipschitz` raises ParameterError
-    ====================  =======================================================
+    =========================  ==================================================================
+    edge case                  result
+    =========================  ==================================================================
+    0, negative, inf or nan    ParameterError for radius, dim, n, regularization, clip and weight
+    clip above every gradient  accepted; no gradient is clipped
+    clip=None, squared         accepted; `lipschitz` raises ParameterError
+    =========================  ==================================================================
     """
 
     loss: Loss

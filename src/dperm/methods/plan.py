@@ -185,13 +185,13 @@ class Plan(ABC):
         *Guarantees.* The release meets `goal` for every data set within the public bounds. The charge is reserved
         before the first draw of noise, and a failure after the charge is not refunded.
 
-        ====================  =======================================================
-        Edge case             Result
-        ====================  =======================================================
-        empty data            a release like any other under add/remove
-        more than most_rows   DataError before the charge
-        n differs from spec   DataError under replace-one; not compared under add/remove
-        ====================  =======================================================
+        ===================  ==========================================================
+        edge case            result
+        ===================  ==========================================================
+        empty data           a release like any other under add/remove
+        more than most_rows  DataError before the charge
+        n differs from spec  DataError under replace-one; not compared under add/remove
+        ===================  ==========================================================
         """
         return release(self.facts, lambda: self._checked(read()), self.learn, budget=budget, bits=bits)
 

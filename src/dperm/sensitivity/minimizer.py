@@ -33,14 +33,14 @@ def gradient_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     -----
     *Guarantees.* The bound holds for every pair of neighbouring data sets and every theta. Linear losses attain it.
 
-    ====================  =======================================================
-    Edge case             Result
-    ====================  =======================================================
-    unbounded loss        `ProblemSpec.lipschitz` raises ParameterError without a clip
-    empty data set        covered: the sum is 0
-    class weights         L contains the largest weight
-    rounding of the sum   not included; see `dperm.erm.rounding.gradient_error`
-    ====================  =======================================================
+    ===================  ============================================================
+    edge case            result
+    ===================  ============================================================
+    unbounded loss       `ProblemSpec.lipschitz` raises ParameterError without a clip
+    empty data set       covered: the sum is 0
+    class weights        L contains the largest weight
+    rounding of the sum  not included; see `dperm.erm.rounding.gradient_error`
+    ===================  ============================================================
     """
     return spec.lipschitz if adjacency is Adjacency.ADD_REMOVE else 2 * spec.lipschitz
 
@@ -70,14 +70,14 @@ def output_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     logistic losses approach them, so nothing smaller is valid. The intercept is regularised like every other
     coefficient (T54, T55), so L is the Lipschitz constant for rows with their constant column.
 
-    ====================  =======================================================
-    Edge case             Result
-    ====================  =======================================================
-    Lambda = None or 0    ParameterError: without regularisation there is no bound
-    empty data set        covered: its minimiser is 0
-    kink in the loss      covered by T30
-    inexact solver        not included; add `minimizer_error` (T31)
-    ====================  =======================================================
+    ==================  ========================================================
+    edge case           result
+    ==================  ========================================================
+    Lambda = None or 0  ParameterError: without regularisation there is no bound
+    empty data set      covered: its minimiser is 0
+    kink in the loss    covered by T30
+    inexact solver      not included; add `minimizer_error` (T31)
+    ==================  ========================================================
     """
     return round_up(Fraction(gradient_sensitivity(spec, adjacency)) / Fraction(spec.strength))
 
@@ -126,12 +126,12 @@ def approximate_minimizer_sensitivity(spec: ProblemSpec, tolerance: float, *, ro
     -----
     *Guarantees.* The bound holds under both adjacencies; it is not doubled again for a replaced record.
 
-    ====================  =======================================================
-    Edge case             Result
-    ====================  =======================================================
-    tolerance = 0         2e/Lambda: the rounding of b remains
-    rounding = 0          2 tau/Lambda, the statement for continuous b
-    Lambda = None         ParameterError
-    ====================  =======================================================
+    =============  ============================================
+    edge case      result
+    =============  ============================================
+    tolerance = 0  2e/Lambda: the rounding of b remains
+    rounding = 0   2 tau/Lambda, the statement for continuous b
+    Lambda = None  ParameterError
+    =============  ============================================
     """
     return round_up(2 * (Fraction(tolerance) + Fraction(rounding)) / Fraction(spec.strength))

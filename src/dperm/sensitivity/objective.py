@@ -102,19 +102,19 @@ def determinant_is_free(spec: ProblemSpec, epsilon: float, adjacency: Adjacency)
 
     Theorem T36b.
         For the logistic loss, not clipped, and Lambda >= w R^2/epsilon (add/remove) or 2 w R^2/epsilon (replace-one),
-        noise of density ~ e^{-epsilon ||b||/Delta_g} in the objective is epsilon-DP: f'' = |f'| (1 - |f'|), so a record
-        with s = |f'| is charged at most epsilon s for b and epsilon s (1 - s) for the determinant (half of each, and
-        half of epsilon for the other record, where one is replaced), and 2s - s^2 <= 1.
+        noise of density ~ e^{-epsilon ||b||/Delta_g} in the objective is epsilon-DP. Let s = abs(f') for a record. Then
+        f'' = s (1 - s), so the record is charged at most epsilon s for b and epsilon s (1 - s) for the determinant
+        (half of each, and half of epsilon for the other record, where one is replaced), and 2s - s^2 <= 1.
 
     Notes
     -----
-    ====================  =======================================================
-    Edge case             Result
-    ====================  =======================================================
+    ====================  ============================
+    edge case             result
+    ====================  ============================
     clipped loss (T44)    False
     subclass of Logistic  False: it may have another f
     Lambda at the limit   True
-    ====================  =======================================================
+    ====================  ============================
     """
     if spec.is_clipped or type(spec.loss) is not Logistic:
         return False

@@ -158,12 +158,12 @@ def sampler_delta(epsilon: float, delta: float, *, zeta: float) -> float:
 
     Notes
     -----
-    ====================  =======================================================
-    Edge case             Result
-    ====================  =======================================================
-    zeta = 0              delta, rounded up
-    epsilon > 700         e^700 is used; the result is 1 unless zeta is 0 or tiny
-    ====================  =======================================================
+    =============  =======================================================
+    edge case      result
+    =============  =======================================================
+    zeta = 0       delta, rounded up
+    epsilon > 700  e^700 is used; the result is 1 unless zeta is 0 or tiny
+    =============  =======================================================
     """
     epsilon, delta = checks.nonnegative("epsilon", epsilon), checks.small_delta("delta", delta)
     zeta = checks.probability("zeta", zeta)

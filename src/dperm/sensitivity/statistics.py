@@ -30,9 +30,10 @@ def moments_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     Statement.
         Rows are bounded by R, labels by 1 and weights by w (T44). With M in Frobenius norm, one record moves (M, R v)
         by at most sqrt(2) w R^2 if it is added or removed, and by at most 3/sqrt(2) w R^2 if it is replaced.
-    Proof: for add/remove, ||w x x'||_F^2 + R^2 ||w y x||^2 <= 2 w^2 R^4, since |y| <= 1. For replace-one, the vector is
+    Proof: for add/remove, ||w x x'||_F^2 + R^2 ||w y x||^2 <= 2 w^2 R^4, since y^2 <= 1. For replace-one, the vector is
     part of z z' with the extended row z = sqrt(w) (x, R y / sqrt(2)), whose last column counts twice in a Frobenius
-    norm. Then ||z||^2 <= w (R^2 + R^2/2), and ||z z' - t t'||_F^2 = |z|^4 + |t|^4 - 2 (z't)^2 <= 2 (3/2)^2 w^2 R^4.
+    norm. Then ||z||^2 <= w (R^2 + R^2/2), and the squared distance of z z' and t t' is
+    ||z||^4 + ||t||^4 - 2 (z't)^2 <= 2 (3/2)^2 w^2 R^4.
 
     Parameters
     ----------
@@ -47,13 +48,13 @@ def moments_sensitivity(spec: ProblemSpec, adjacency: Adjacency) -> float:
     -1. Separate releases of M and v would need more noise on one of them under replace-one, and the same under
     add/remove. The released vector is (M_ii, W M_ij for i < j, R v) with W = 181/128 < sqrt(2), so it moves no further.
 
-    ====================  =======================================================
-    Edge case             Result
-    ====================  =======================================================
+    ====================  =====================================
+    edge case             result
+    ====================  =====================================
     empty data set        covered: the vector is 0
-    label at the bound    attained at |y| = 1
+    label at the bound    attained at y = -1 and y = 1
     rounding of the sums  not included; see `dperm.erm.moments`
-    ====================  =======================================================
+    ====================  =====================================
     """
     square = Fraction(spec.weight) * Fraction(spec.radius) ** 2
     root = Fraction(root_up(2, Norm.L2))

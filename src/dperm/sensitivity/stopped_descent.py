@@ -118,13 +118,13 @@ def constant_step_sensitivity(
     *Guarantees.* The bound holds for every fixed order of the records, so for a random one too. T33 prints the second
     bound without 1 - q^k, its limit for many passes. With this factor linear losses attain it.
 
-    ====================  =======================================================
-    Edge case             Result
-    ====================  =======================================================
-    b does not divide m   m/b is rounded up to the number of updates in a pass
-    gamma = 0             the first bound
-    eta = 1/gamma         q = 0: 2 eta L / b
-    ====================  =======================================================
+    ===================  ====================================================
+    edge case            result
+    ===================  ====================================================
+    b does not divide m  m/b is rounded up to the number of updates in a pass
+    gamma = 0            the first bound
+    eta = 1/gamma        q = 0: 2 eta L / b
+    ===================  ====================================================
     """
     _require_replace_one(adjacency, "bolt-on SGD (T33)")
     slope, step = constant("lipschitz", lipschitz), constant("step_size", step_size)
