@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize as scipy_minimize
 
 from dperm import ApproxDP, PureDP
-from dperm.audit.demo.genotypes import (
+from dperm.audit.demo.differencing import (
     GENOTYPES,
     VICTIMS,
     attack_logistic,

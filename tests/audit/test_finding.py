@@ -11,7 +11,7 @@ from dperm import GDP, ApproxDP, PureDP
 from dperm.accounting import Gaussian, Laplace, Poisson, account
 from dperm.audit.claim import delta_of, is_gaussian
 from dperm.audit.finding import Finding
-from dperm.audit.levels import GAUSSIAN
+from dperm.audit.lower_bound import GAUSSIAN
 from dperm.audit.lower_bound import LowerBound
 from dperm.errors import ParameterError
 from dperm.privacy import RDP, ZCDP

@@ -11,7 +11,7 @@ from dperm.audit import rules, thresholds
 from dperm.audit.coins import coins
 from dperm.audit.guesses import approximate_from_guesses, gaussian_from_guesses, pure_from_guesses
 from dperm.audit.rates import from_rates, gaussian_from_rates
-from dperm.audit.rules import APPROXIMATE_GUESSES, GAUSSIAN_GUESSES, GAUSSIAN_RATES, PURE_GUESSES, RATES
+from dperm.audit.thresholds import APPROXIMATE_GUESSES, GAUSSIAN_GUESSES, GAUSSIAN_RATES, PURE_GUESSES, RATES
 from dperm.audit.thresholds import fixed_threshold, split_threshold, union_threshold
 from dperm.errors import AssumptionError, ParameterError
 from dperm.noise.simulation import generator

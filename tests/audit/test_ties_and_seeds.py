@@ -13,7 +13,7 @@ from dperm.audit.demo.membership import MODELS, RECORDS, made_up_records
 from dperm.audit.exposure.text import code_space
 from dperm.audit.membership import Roc, paired_coins
 from dperm.audit.one_run import from_scores
-from dperm.audit.ties import in_order
+from dperm.audit.ranking import in_order
 from dperm.noise.simulation import generator
 
 SEEDS = range(8)

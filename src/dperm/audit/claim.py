@@ -3,7 +3,6 @@
 """The claim tested by an audit: a guarantee, optionally its privacy profile, and the delta of the test."""
 
 import math
-
 from dperm import checks
 from dperm.accounting.account import ComposedProfile
 from dperm.accounting.laws.gaussian import GaussianLoss
@@ -12,6 +11,9 @@ from dperm.privacy import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, ApproxDP, PureDP
 from dperm.privacy.profile import PrivacyProfile
 from dperm.privacy.worst_case import GaussianProfile
+from dperm.privacy import ApproxDP, PureDP
+from dperm.privacy.guarantee import AnyGuarantee
+
 
 SLACK = 1e-6
 """Relative tolerance for a claimed epsilon: a profile is rounded up several times between a goal and a plan's curve."""
@@ -106,3 +108,17 @@ def _own(claimed: AnyGuarantee, usual: float | None) -> float:
     if usual is None:
         raise ParameterError(f"delta must be given: a {type(claimed).__name__} guarantee has an epsilon at each delta.")
     return usual
+
+
+DELTAS = (1e-2, 1e-3, 1e-5, 1e-7, 1e-9)
+"""Of claims that are a curve, infinite at delta = 0: zCDP, GDP, RDP."""
+
+
+def deltas_of(claimed: AnyGuarantee) -> tuple[float, ...]:
+    """0 alone for a pure claim; its own delta and a larger one, where the claim may be a curve; or several."""
+    match claimed:
+        case PureDP() | ApproxDP(delta=0.0):
+            return (0.0,)
+        case ApproxDP():
+            return claimed.delta, max(claimed.delta, min(0.1, 30 * claimed.delta))
+    return DELTAS

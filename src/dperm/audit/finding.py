@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 from dperm import checks
 from dperm.audit.claim import checked_claim, checked_curve, claimed_epsilon, is_gaussian
-from dperm.audit.levels import GAUSSIAN
+from dperm.audit.lower_bound import GAUSSIAN
 from dperm.audit.lower_bound import NO_LEAK, LowerBound
 from dperm.errors import ParameterError
 from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict

@@ -10,7 +10,7 @@ tighter than the two at alpha/2 of A2 and A3. The coins must be independent: no 
 
 from dperm import checks
 from dperm.audit.intervals import clopper_pearson_lower, clopper_pearson_upper
-from dperm.audit.levels import alpha_of, counts, gaussian_bound, gaussian_delta, gaussian_separation, log_ratio
+from dperm.audit.lower_bound import alpha_of, counts, gaussian_bound, gaussian_delta, gaussian_separation, log_ratio
 from dperm.audit.lower_bound import LowerBound
 
 

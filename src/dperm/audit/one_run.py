@@ -23,9 +23,9 @@ from scipy.special import betaincc, betaln, expit, log_expit
 from dperm import checks
 from dperm.audit.coins import Canaries
 from dperm.audit.intervals import MOST_TRIALS
-from dperm.audit.levels import alpha_of, counts
+from dperm.audit.lower_bound import alpha_of, counts
 from dperm.audit.lower_bound import LowerBound
-from dperm.audit.ranked import checked_scores, ranked_guesses, too_few, total
+from dperm.audit.ranking import checked_scores, ranked_guesses, too_few, total
 from dperm.privacy.rounding import ULP
 
 _METHOD = "one run, many canaries (A6)"

@@ -20,7 +20,7 @@ from statistics import NormalDist
 from numpy.typing import ArrayLike
 
 from dperm.audit.coins import Canaries
-from dperm.audit.levels import alpha_of, gaussian_bound, gaussian_delta
+from dperm.audit.lower_bound import alpha_of, gaussian_bound, gaussian_delta
 from dperm.audit.lower_bound import LowerBound
 from dperm.audit.one_run import counted, from_ranked
 

@@ -10,7 +10,7 @@ from dperm.audit.exact import Perturbed, objective
 from dperm.audit.exact.density import Density, Rows
 from dperm.audit.exact.hockey_stick import worst_cells
 from dperm.audit.exact.neighbours import NOBODY, row
-from dperm.audit.exact.perturbed import of_plan
+from dperm.audit.exact.objective import of_plan
 from dperm.data.arrays import Floats
 from dperm.erm.losses import Logistic
 from dperm.erm.spec import ProblemSpec

@@ -17,7 +17,7 @@ from dperm.audit.black_box import (
     step_differences,
 )
 from dperm.audit.black_box.audit import _levels
-from dperm.audit.black_box.guessing import fewest_runs
+from dperm.audit.black_box.guess_bounds import fewest_runs
 from dperm.audit.lower_bound import LowerBound
 from dperm.errors import DataError, ParameterError
 from dperm.mechanisms import LaplaceMechanism

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from dperm.audit.black_box.guessing import RATE_SHARE, Counts, bounded, counted
-from dperm.audit.black_box.selection import promised, thresholds
+from dperm.audit.black_box.guess_bounds import RATE_SHARE, Counts, bounded, counted
+from dperm.audit.black_box.threshold_selection import promised, thresholds
 from dperm.audit.guesses import approximate_from_guesses, pure_from_guesses
 from dperm.audit.intervals import clopper_pearson_lower
 

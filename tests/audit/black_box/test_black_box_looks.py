@@ -16,7 +16,7 @@ from dperm.audit.black_box import (
     projection,
     step_differences,
 )
-from dperm.audit.black_box.low_order_bits import lowest_bits
+from dperm.audit.black_box.output_statistics import lowest_bits
 from dperm.audit.guesses import pure_from_guesses
 from dperm.mechanisms import GammaNormMechanism, GaussianMechanism, LaplaceMechanism
 from dperm.noise import NotPrivateBits

@@ -16,8 +16,8 @@ from false_alarms import unpredictable
 
 from dperm import ApproxDP, PureDP
 from dperm.audit.black_box import audit, of_plan, processes, projection, repeated
-from dperm.audit.black_box.released import numbers
-from dperm.audit.black_box.repetition import first_trainings, tells
+from dperm.audit.black_box.training import numbers
+from dperm.audit.black_box.processes import first_trainings, tells
 from dperm.audit.black_box.training import Trainings
 from dperm.erm.losses import Logistic
 from dperm.erm.spec import ProblemSpec

@@ -13,7 +13,7 @@ from scipy import stats
 from dperm import ApproxDP, PureDP
 from dperm.audit import exact
 from dperm.audit.black_box import Drawn, Fixed, audit, of_mechanism, of_plan
-from dperm.audit.black_box.foreseen import Foreseen
+from dperm.audit.black_box.threshold_selection import Foreseen
 from dperm.audit.black_box.neighbours import family, farthest_minimisers
 from dperm.erm.losses import Hinge, HuberHinge, Logistic
 from dperm.erm.residual_losses import Huber, Squared

@@ -7,7 +7,7 @@ import pytest
 
 from dperm import PureDP
 from dperm.audit.black_box import audit, of_mechanism, of_plan
-from dperm.audit.black_box.foreseen import Audience, foreseen
+from dperm.audit.black_box.threshold_selection import Audience, foreseen
 from dperm.mechanisms import GammaNormMechanism
 from dperm.noise import NotPrivateBits
 from dperm.noise.simulation import generator

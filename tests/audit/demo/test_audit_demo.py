@@ -11,9 +11,9 @@ from dperm import ApproxDP, PureDP
 from dperm.audit import demo
 from dperm.audit.demo import membership, planted_secrets
 from dperm.audit.demo.differencing import differencing
-from dperm.audit.demo.genotypes import guessed, risk_study
+from dperm.audit.demo.differencing import guessed, risk_study
 from dperm.audit.exposure import CHANCE
-from dperm.audit.exposure.ngrams import counts
+from dperm.audit.exposure.character_model import counts
 from dperm.audit.exposure.text import made_up_lines
 
 PURE, APPROXIMATE = PureDP(1.0, "add_remove"), ApproxDP(1.0, 1e-6, "add_remove")

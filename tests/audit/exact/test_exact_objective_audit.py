@@ -14,8 +14,8 @@ from dperm.audit import exact
 from dperm.audit.exact.density import Density
 from dperm.audit.exact.hockey_stick import worst_cells
 from dperm.audit.exact.neighbours import NOBODY, records, rests, row
-from dperm.audit.exact.perturbed import of_plan
-from dperm.audit.exact.turns import turning_arguments
+from dperm.audit.exact.objective import of_plan
+from dperm.audit.exact.density import turning_arguments
 from dperm.erm.losses import HuberHinge, Logistic, SmoothedHinge
 from dperm.erm.residual_losses import Huber, Squared
 from dperm.erm.softmax import Softmax

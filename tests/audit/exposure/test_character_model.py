@@ -9,7 +9,7 @@ import pytest
 
 from dperm import ApproxDP, PureDP
 from dperm.audit.exposure import CHANCE, CharacterModel, character_model, exact_exposure, ngrams, train, train_private
-from dperm.audit.exposure.ngrams import CELLS, counts, sensitivity
+from dperm.audit.exposure.character_model import CELLS, counts, sensitivity
 from dperm.audit.exposure.text import ALPHABET, PREFIX, code_space, encoded, made_up_lines
 from dperm.errors import ConversionError, ParameterError
 from dperm.mechanisms import GaussianMechanism
@@ -94,7 +94,7 @@ def test_unsafe_counting_is_caught(assert_killed, old, new):
             moved = module.counts(first) - (module.counts(second) if second else 0)
             assert np.linalg.norm(moved) <= module.sensitivity(adjacency)
 
-    assert_killed(check, "dperm.audit.exposure.ngrams", old, new)
+    assert_killed(check, "dperm.audit.exposure.character_model", old, new)
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])

@@ -21,7 +21,7 @@ from dperm.audit.exposure import (
     sampled_exposure,
     train,
 )
-from dperm.audit.exposure.skew_normal import SkewNormal, fitted
+from dperm.audit.exposure.exposure import SkewNormal, fitted
 from dperm.errors import AssumptionError, ParameterError
 
 DIGITS = tuple(range(10))
@@ -96,7 +96,7 @@ def test_ties_would_be_20_bits_without_the_middle_rank(assert_killed):
     def check(module):
         assert module.exposure_among(np.zeros(1000), 5).bits < 2
 
-    assert_killed(check, "dperm.audit.exposure.exact", "(equal - less) / 2", "0")
+    assert_killed(check, "dperm.audit.exposure.exposure", "(equal - less) / 2", "0")
 
 
 @pytest.mark.parametrize("secret", [(0, 1, 2, 3, 4, 5), (9, 9, 9, 9, 9, 9), (7, 0, 7, 0, 7, 0)], ids=str)

@@ -8,8 +8,8 @@ from scipy.special import expit
 
 from dperm import ParameterError
 from dperm.audit.membership import paired_coins, shadow_glm, shadow_logistic
-from dperm.audit.membership.anderson import Anderson
-from dperm.audit.membership.batched_newton import newton
+from dperm.audit.membership.shadow_glm import Anderson
+from dperm.audit.membership.shadow_glm import newton
 
 KINDS = {
     "easy": (1500, 10, 1.0, False),

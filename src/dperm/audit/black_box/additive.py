@@ -10,10 +10,10 @@ from types import MappingProxyType
 import numpy as np
 
 from dperm.accounting import account
-from dperm.audit.black_box.low_order_bits import low_order_bits
+from dperm.audit.black_box.output_statistics import low_order_bits
 from dperm.audit.black_box.neighbours import farthest_minimisers
 from dperm.audit.black_box.noise_rows import noisy_rows
-from dperm.audit.black_box.ratios import additive_statistic
+from dperm.audit.black_box.likelihood_ratio import additive_statistic
 from dperm.audit.black_box.sample import Progress, Truths, told
 from dperm.audit.black_box.statistics import Statistic
 from dperm.checks import shown

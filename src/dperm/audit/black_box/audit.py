@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from dperm import checks
-from dperm.audit.black_box.chosen import checked_statistics
-from dperm.audit.black_box.guessing import fewest_runs
+from dperm.audit.black_box.statistics import checked_statistics
+from dperm.audit.black_box.guess_bounds import fewest_runs
 from dperm.audit.black_box.sample import Progress, Sample, Truths, real_numbers
 from dperm.audit.black_box.statistics import Statistic
 from dperm.audit.black_box.subject import Subject

@@ -12,10 +12,10 @@ from functools import cached_property
 
 import numpy as np
 
-from dperm.audit.black_box.looks import step_differences
-from dperm.audit.black_box.low_order_bits import low_order_bits
+from dperm.audit.black_box.output_statistics import step_differences
+from dperm.audit.black_box.output_statistics import low_order_bits
 from dperm.audit.black_box.neighbours import Neighbours, worst
-from dperm.audit.black_box.planned import OnALine
+from dperm.audit.black_box.neighbours import OnALine
 from dperm.audit.black_box.sample import Progress, Truths, told
 from dperm.audit.black_box.statistics import Fixed, Statistic
 from dperm.methods.gradient import MOST_STEPS, GradientPlan, public_normaliser

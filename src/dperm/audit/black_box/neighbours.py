@@ -7,20 +7,70 @@ only hides the signal. The other records may be rows of zeros, or a crowd moving
 A crowd has rows of the largest norm, or short rows, shifting the minimiser with little added curvature (T30).
 """
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
-
 import numpy as np
-
-from dperm.audit.black_box.line import Line, Row, Rows
-from dperm.audit.exact.crowds import CROWD
+from dperm.erm.loss import Limits
+from dperm.erm.spec import ProblemSpec
+from dperm.noise.arrays import Floats
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from dperm.audit.exact.output import CROWD
 from dperm.data.bounded import BoundedData, enforce
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes, Interval, Kind, Target
-from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError
 from dperm.privacy import Adjacency
+from collections.abc import Mapping
+from typing import Protocol
+from dperm.methods.plan import Plan
+from dperm.privacy.guarantee import AnyGuarantee
+from dperm.privacy.profile import PrivacyProfile
+
+
+Row = tuple[float, float, int]
+"""Entry of a bounded row, its target (a sign, or a number in [-1, 1]), and its multiplicity."""
+Rows = tuple[Row, ...]
+HALVINGS = 64
+
+
+@dataclass(frozen=True)
+class Line:
+    """Problem of ``spec`` on rows along one axis; every record has the largest weight."""
+
+    spec: ProblemSpec
+    rows: Rows
+
+    def gradient(self, theta: Floats) -> Floats:
+        """Return the sum of the records' clipped gradients (T44) at each theta, without the regulariser."""
+        total = np.zeros_like(theta)
+        for x, target, count in self.rows:
+            total += count * self.spec.weight * x * self.spec.loss.slopes(x * theta, np.full(1, target), self._limit(x))
+        return total
+
+    def curvature(self, theta: Floats) -> Floats:
+        """Return the derivative of `gradient` at each theta, defined almost everywhere."""
+        total = np.zeros_like(theta)
+        for x, target, count in self.rows:
+            bends = self.spec.loss.bends(x * theta, np.full(1, target), self._limit(x))
+            total += count * self.spec.weight * x * x * bends
+        return total
+
+    def minimiser(self, linear: Floats) -> Floats:
+        """Minimise Lambda theta^2 / 2 + losses + linear theta by bisection of its increasing derivative."""
+        strength = self.spec.strength
+        pull = sum(count for x, _, count in self.rows if x) * self.spec.lipschitz
+        low, high = (-linear - pull) / strength, (-linear + pull) / strength
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            rises = strength * middle + self.gradient(middle) + linear > 0
+            high = np.where(rises, middle, high)
+            low = np.where(rises, low, middle)
+        return np.asarray((low + high) / 2)
+
+    def _limit(self, x: float) -> Limits:
+        """Return the largest slope of a row, clip / ||x||, or None without clipping."""
+        return None if self.spec.clip is None or not x else np.full(1, self.spec.clip / abs(x))
+
 
 CROWDS = (1, 4, 40, 1000)
 SHORT = (0.01, 0.03, 0.1)
@@ -160,3 +210,25 @@ def _crowds(spec: ProblemSpec, adjacency: Adjacency) -> Iterator[Rows]:
 
 def _target(spec: ProblemSpec) -> Target:
     return Classes((-1, 1), (spec.weight, spec.weight)) if spec.loss.labels is Kind.SIGN else Interval(-1.0, 1.0)
+
+
+class OnALine(Protocol):
+    """Plan with its neighbours; claim and profile are the plan's."""
+
+    plan: Plan
+    pair: Neighbours
+
+    @property
+    def claimed(self) -> AnyGuarantee:
+        """Claimed guarantee: the plan's goal."""
+        return self.plan.goal
+
+    @property
+    def profile(self) -> PrivacyProfile:
+        """Privacy profile of the plan."""
+        return self.plan.facts.profile
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """Neighbours and dimension, for the report."""
+        return {"neighbours": self.pair.words, "dim": self.plan.spec.dim}

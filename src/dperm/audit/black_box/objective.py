@@ -7,13 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
-from dperm.audit.black_box.foreseen import Audience, Foreseen, foreseen
-from dperm.audit.black_box.line import Line, Rows
-from dperm.audit.black_box.low_order_bits import low_order_bits
+from dperm.audit.black_box.threshold_selection import Audience, Foreseen, foreseen
+from dperm.audit.black_box.neighbours import Line, Rows
+from dperm.audit.black_box.output_statistics import low_order_bits
 from dperm.audit.black_box.neighbours import Neighbours, worst
 from dperm.audit.black_box.noise_rows import linear_rows, noisy_rows
-from dperm.audit.black_box.planned import OnALine
-from dperm.audit.black_box.rehearsed import REHEARSED, lengths_ahead, normal_ahead
+from dperm.audit.black_box.neighbours import OnALine
+from dperm.audit.black_box.likelihood_ratio import REHEARSED, lengths_ahead, normal_ahead
 from dperm.audit.black_box.sample import Progress, Sample, Truths, told
 from dperm.audit.black_box.statistics import Statistic
 from dperm.methods.linear_term import GaussianTerm

@@ -2,6 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs in several processes with separate random numbers; a failure or an interrupt terminates all of them."""
 
+from collections import Counter
+from dataclasses import dataclass, field
+import numpy as np
+from dperm.audit.black_box.training import Failure, Trainings, trained
+from dperm.errors import ParameterError
+from dperm.noise.arrays import Floats
 import multiprocessing
 import os
 import pickle
@@ -13,12 +19,47 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
-
-from dperm.audit.black_box.repetition import Firsts, first_trainings
 from dperm.audit.black_box.sample import Progress, Truths, told
 from dperm.audit.black_box.training import Failure, Trainings, succeeded, trained
 from dperm.errors import DataError, ParameterError
-from dperm.noise.arrays import Floats
+
+
+DISTINCT, MOST, OTHERS = 6, 32, 4
+"""Numbers of first trainings: six suffice if all differ.
+
+Otherwise there are 32, and at least four must differ from the most frequent one. Independent processes then look like
+copies with probability at most 2e-6.
+"""
+
+
+def first_trainings(trainings: Trainings) -> Floats | Failure:
+    """Return the first outputs of a process, always without the record."""
+    found = trained(trainings, np.zeros(DISTINCT, dtype=np.bool_))
+    if isinstance(found, Failure) or len(np.unique(found, axis=0)) == DISTINCT:
+        return found
+    return trained(trainings, np.zeros(MOST, dtype=np.bool_))
+
+
+def tells(rows: Floats) -> bool:
+    """Whether first outputs vary enough to distinguish processes."""
+    counts = Counter(row.tobytes() for row in rows)
+    return len(rows) - max(counts.values()) >= OTHERS
+
+
+@dataclass(frozen=True)
+class Firsts:
+    """First outputs of the processes with at least one finished part."""
+
+    known: dict[bytes, int] = field(default_factory=dict)
+
+    def require_new(self, process: int, rows: Floats) -> None:
+        """Raise ``ParameterError`` for rows also released by another process; rows varying little are ignored."""
+        if tells(rows) and self.known.setdefault(rows.tobytes(), process) != process:
+            raise ParameterError(
+                "workers must be 1 here: train repeats random numbers, the same in every process, and runs would not "
+                "be independent. Or make the generator inside train, without a seed."
+            )
+
 
 _inherited: dict[str, Trainings] = {}
 """Trainings of this process, set once at its start."""

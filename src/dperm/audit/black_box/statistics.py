@@ -9,16 +9,16 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
-
 import numpy as np
-
 from dperm import checks
-from dperm.audit.black_box.guessing import bounded, counted, gaussian_bounded
+from dperm.audit.black_box.guess_bounds import bounded, counted, gaussian_bounded
 from dperm.audit.black_box.sample import Sample, real_numbers
-from dperm.audit.black_box.selection import thresholds
+from dperm.audit.black_box.threshold_selection import Audience, foreseen, thresholds
 from dperm.audit.lower_bound import LowerBound
 from dperm.errors import ParameterError
 from dperm.noise.arrays import Floats
+from collections.abc import Iterable
+
 
 Score = Callable[[Floats], Floats]
 """Function from outputs to a number for each run: larger for likely "in", NaN for no guess."""
@@ -151,6 +151,43 @@ class Selected:
         return middle, middle
 
 
+@dataclass(frozen=True)
+class Foreseen:
+    """Score with a known distribution, with thresholds for the largest expected bound at the given number of runs.
+
+    Attributes
+    ----------
+    name
+        Name for the report.
+    score
+        Function from outputs to a number for each run.
+    rehearsal
+        Function returning simulated runs, independent of the audited ones.
+    share
+        Weight in the division of alpha.
+    """
+
+    name: str
+    score: Score
+    rehearsal: Callable[[], Sample]
+    share: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the name, the share and the score function."""
+        check_statistic(self.name, self.share, self.score)
+
+    def tested(self, runs: int) -> int:
+        """Return ``runs``: every run is available for guesses."""
+        return runs
+
+    def bound(self, sample: Sample, *, delta: float, alpha: float) -> LowerBound:
+        """Choose thresholds on the rehearsal, and return the bound from the guesses of all runs."""
+        first = self.rehearsal()
+        scores, audience = scored(self.score, first), Audience(len(sample), delta, alpha)
+        low, high = foreseen(scores, first.included, audience)[1]
+        return Fixed(self.name, self.score, high, lower=low).bound(sample, delta=delta, alpha=alpha)
+
+
 def scored(score: Score, sample: Sample) -> Floats:
     """Return the scores; raise ``ParameterError`` unless there is one per run (NaN for no guess)."""
     if not callable(score):
@@ -183,3 +220,19 @@ def _middle(scores: Floats, sample: Sample) -> float:
     sides = [scores[sample.included == side] for side in (False, True)]
     known = [side[~np.isnan(side)] for side in sides]
     return float(np.mean([np.median(side) for side in known])) if all(map(len, known)) else 0.0
+
+
+def checked_statistics(statistics: object, *, delta: float = 1.0) -> tuple[Statistic, ...]:
+    """Return the statistics; raise ``ParameterError`` for none, duplicate names, or a Gaussian statistic at delta 0."""
+    if isinstance(statistics, str | Statistic) or not isinstance(statistics, Iterable):
+        raise ParameterError(f"statistics must be a list, such as [projection()], got {checks.shown(statistics)}.")
+    found = tuple(statistics)
+    for one in found:
+        if isinstance(one, type) or not isinstance(one, Statistic):
+            raise ParameterError(f"statistics must be Fixed, Selected or such, got {checks.shown(one)} among them.")
+    names = [one.name for one in found]
+    if not names or len(set(names)) < len(names):
+        raise ParameterError(f"statistics must be at least one, each with a name of its own, got {names}.")
+    if delta == 0 and any(getattr(one, "gaussian", False) for one in found):
+        raise ParameterError("delta must be above 0 for statistics with gaussian=True: there epsilon is finite, got 0.")
+    return found

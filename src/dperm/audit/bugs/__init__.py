@@ -9,4 +9,4 @@ from dperm.audit.bugs.matrix import BUGS as BUGS
 from dperm.audit.bugs.matrix import Row as Row
 from dperm.audit.bugs.matrix import false_alarm_probability as false_alarm_probability
 from dperm.audit.bugs.matrix import matrix as matrix
-from dperm.audit.bugs.table import table as table
+from dperm.audit.bugs.matrix import table as table

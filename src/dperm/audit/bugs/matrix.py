@@ -4,18 +4,20 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-
 from dperm import checks
 from dperm.audit.bugs.bug import Bug
-from dperm.audit.bugs.descent import LESS_NOISE, LITTLE_LESS_NOISE, REUSED_NOISE, UNCLIPPED_BIAS, WRONG_ADJACENCY
-from dperm.audit.bugs.determinant import MISSING_DETERMINANT
-from dperm.audit.bugs.floats import RAW_FLOATS
-from dperm.audit.bugs.sampled import FIXED_BATCHES, REAL_BATCH_SIZE
-from dperm.audit.bugs.stopped import DATA_DEPENDENT_STOP
-from dperm.audit.bugs.warm_start import WARM_START
+from dperm.audit.bugs.full_batch_descent import LESS_NOISE, LITTLE_LESS_NOISE, REUSED_NOISE, UNCLIPPED_BIAS, WRONG_ADJACENCY
+from dperm.audit.bugs.objective_perturbation import MISSING_DETERMINANT
+from dperm.audit.bugs.floating_point import RAW_FLOATS
+from dperm.audit.bugs.dp_sgd import FIXED_BATCHES, REAL_BATCH_SIZE
+from dperm.audit.bugs.early_stopping import DATA_DEPENDENT_STOP
+from dperm.audit.bugs.objective_perturbation import WARM_START
 from dperm.audit.finding import Finding
 from dperm.errors import ParameterError
 from dperm.noise.simulation import generator
+from collections.abc import Sequence
+from dperm.audit.finding import claimed_digits, measured_digits
+
 
 BUGS: tuple[Bug, ...] = (
     LESS_NOISE,
@@ -125,3 +127,22 @@ def _checked(bugs: object) -> tuple[Bug, ...]:
 def false_alarm_probability(rows: Sequence[Row]) -> float:
     """Bound on the probability that any of the correct versions raises an alarm: the sum of the levels (A5)."""
     return sum(1 - finding.confidence for row in rows for finding in row.correct)
+
+
+COLUMNS = ("bug", "what is wrong", "claimed", "measured", "caught by", "alarms of the correct version", "its measured")
+
+
+def table(rows: Sequence[Row]) -> list[dict[str, str]]:
+    """A plain row of words for each bug, by the names of the columns."""
+    return [dict(zip(COLUMNS, _cells(row), strict=True)) for row in rows]
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    bound = row.finding.bound
+    at = f" at delta {bound.delta:g}" if bound.delta > 0 else ""
+    claimed = f"{claimed_digits(row.finding.claimed_epsilon(bound.delta))}{at}"
+    caught = row.statistic if row.caught else "NOT CAUGHT"
+    largest = max(finding.bound.epsilon for finding in row.correct)
+    alarms = f"{row.alarms} of {row.repeats}"
+    measured, at_most = (f">= {measured_digits(epsilon)}" for epsilon in (bound.epsilon, largest))
+    return row.name, row.wrong, claimed, measured, caught, alarms, at_most

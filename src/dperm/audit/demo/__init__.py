@@ -9,4 +9,4 @@ differ from run to run, whatever the seed.
 from dperm.audit.demo.result import Part as Part
 from dperm.audit.demo.result import Result as Result
 from dperm.audit.demo.result import Table as Table
-from dperm.audit.demo.whole import run as run
+from dperm.audit.demo.demonstration import run as run

@@ -7,9 +7,9 @@ from statistics import fmean
 
 from dperm.audit.demo.result import Part, Table
 from dperm.audit.exposure.character_model import CharacterModel, private_model, smoothed
-from dperm.audit.exposure.exact import all_log_probabilities, exposure_among
+from dperm.audit.exposure.exposure import all_log_probabilities, exposure_among
 from dperm.audit.exposure.exposure import CHANCE
-from dperm.audit.exposure.ngrams import counts
+from dperm.audit.exposure.character_model import counts
 from dperm.audit.exposure.text import PREFIX, code_space, made_up_lines
 from dperm.noise.arrays import Floats
 from dperm.privacy import ApproxDP

@@ -16,9 +16,9 @@ from scipy.special import ndtr
 from dperm import checks
 from dperm.audit.arrays import numbers
 from dperm.audit.claim import checked_claim
-from dperm.audit.exact.claims import deltas_of
+from dperm.audit.claim import deltas_of
 from dperm.audit.finding import Finding
-from dperm.audit.levels import log_ratio
+from dperm.audit.lower_bound import log_ratio
 from dperm.audit.lower_bound import LowerBound
 from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee

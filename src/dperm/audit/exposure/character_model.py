@@ -4,19 +4,70 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-
 import numpy as np
-
+from dperm.audit.exposure.text import ALPHABET, table
+from dperm.data.arrays import Mask
+from dperm.noise.arrays import Floats, Integers
+from dperm.privacy import Adjacency
+from dperm.privacy.rounding import raised
+from dataclasses import dataclass
 from dperm.accounting.budget import Budget
-from dperm.audit.exposure.ngrams import CELLS, LONGEST, ORDER, SYMBOLS, counts, inside, runs, sensitivity
 from dperm.audit.exposure.text import END, table
 from dperm.errors import ParameterError
 from dperm.mechanisms import GaussianMechanism
-from dperm.noise.arrays import Floats, Integers
 from dperm.noise.bits import Bits
 from dperm.privacy import Release
 from dperm.privacy.guarantee import AnyGuarantee
+
+
+SYMBOLS = len(ALPHABET)
+ORDER = 4
+"""The longest run: three characters predict the next."""
+LONGEST = 40
+"""Characters of a line that count, its end included; what follows is cut off."""
+CELLS = tuple(SYMBOLS**order for order in range(1, ORDER + 1))
+"""Cells of the table of each order."""
+
+
+def counts(lines: Sequence[str]) -> Floats:
+    """For each run of 1, ..., 4 characters, in how many lines it occurs: all tables, one after the other.
+
+    A record is a line. It adds 1 to each of the cells of its own runs, however often they occur in it, and it has at
+    most 40 runs of each length.
+    """
+    symbols, lengths = table(lines, LONGEST, ORDER - 1)
+    return np.concatenate([_counts(symbols, lengths, order) for order in range(1, ORDER + 1)])
+
+
+def sensitivity(adjacency: Adjacency) -> float:
+    """How far one line moves `counts`, in L2, rounded up.
+
+    A line is a vector of at most 4 * 40 ones: sqrt(160) if it comes or goes. In the place of another it makes a
+    difference of at most 320 entries of size 1: sqrt(320).
+    """
+    ones = ORDER * LONGEST * (1 if adjacency is Adjacency.ADD_REMOVE else 2)
+    return raised(math.sqrt(ones))
+
+
+def runs(symbols: Integers, order: int) -> Integers:
+    """The cell of the run of ``order`` characters that ends at each character that counts: (lines, 40)."""
+    cells = np.zeros((len(symbols), LONGEST), dtype=np.int64)
+    for place in range(ORDER - order, ORDER):
+        cells = cells * SYMBOLS + symbols[:, place : place + LONGEST]
+    return cells
+
+
+def inside(lengths: Integers) -> Mask:
+    """Which of the 40 places of a line hold one of its characters."""
+    return np.asarray(np.arange(LONGEST) < lengths[:, np.newaxis])
+
+
+def _counts(symbols: Integers, lengths: Integers, order: int) -> Floats:
+    """Each run once for each line that has it: the first of equal ones, once the runs of a line are in order."""
+    cells = np.sort(np.where(inside(lengths), runs(symbols, order), -1), axis=1)
+    first = np.diff(cells, axis=1, prepend=-1) > 0
+    return np.bincount(cells[first], minlength=SYMBOLS**order).astype(np.float64)
+
 
 TRUST = 2.0
 """Occurrences of a context from which on its own counts outweigh those of shorter ones."""
@@ -66,7 +117,7 @@ def train_private(
     """The model of noisy counts, a line of text being a record: it meets ``goal`` (T6), delta > 0.
 
     All counts are released at once by the Gaussian mechanism, for the L2 sensitivity of what a whole line adds
-    (`dperm.audit.exposure.ngrams.sensitivity`). The rest is post-processing (T3): counts that noise alone would reach
+    (`dperm.audit.exposure.character_model.sensitivity`). The rest is post-processing (T3): counts that noise alone would reach
     somewhere in their table, sigma sqrt(2 log cells), become 0, and contexts are trusted from a count of sigma on.
     """
     return private_model(counts(lines), goal, budget=budget, bits=bits)

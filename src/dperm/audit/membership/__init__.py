@@ -11,7 +11,7 @@ from dperm.audit.membership.roc import Rate, Roc
 from dperm.audit.membership.scoring import scores_of
 from dperm.audit.membership.shadow_glm import shadow_logistic
 from dperm.audit.membership.shadow_models import shadow_models
-from dperm.audit.membership.trials import Trials
+from dperm.audit.membership.verdict import Trials
 
 __all__ = [
     "MembershipResult",

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dperm.audit.arrays import truths
-from dperm.audit.membership.anderson import Reals
+from dperm.audit.membership.shadow_glm import Reals
 from dperm.audit.membership.likelihood_ratio import checked_scores, ratios_against, ratios_of_each
 from dperm.audit.membership.pairs import even, paired_coins
-from dperm.audit.membership.records import Labels, records, signs_of
+from dperm.audit.membership.scoring import Labels, records, signs_of
 from dperm.audit.membership.result import MembershipResult
 from dperm.audit.membership.roc import Roc
 from dperm.audit.membership.scoring import Make, scores_of
 from dperm.audit.membership.shadow_glm import Precision, shadow_logistic
-from dperm.audit.membership.trials import Trials
+from dperm.audit.membership.verdict import Trials
 from dperm.checks import shown, truth
 from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from dperm.audit.membership.records import Pair, pair
+from dperm.audit.membership.scoring import Pair, pair
 from dperm.audit.membership.result import MembershipResult
 from dperm.audit.membership.roc import Roc
 from dperm.audit.membership.scoring import scores_of

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from dperm.audit.finding import Finding
 from dperm.audit.membership.roc import PRIVATE, RATES, Roc, named
-from dperm.audit.membership.trials import claim, comparable
+from dperm.audit.membership.verdict import claim, comparable
 from dperm.audit.membership.verdict import finding_of
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict

@@ -4,13 +4,14 @@
 
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logsumexp
-
 from dperm.data.arrays import Floats
 from dperm.errors import ParameterError
+from numpy.typing import ArrayLike, NDArray
+from dperm.audit.arrays import as_array, numbers
+
 
 _LEAST = 1e-15
 """Smallest distance of probabilities from 0 and 1; a probability rounded to 1 has no finite logit."""
@@ -135,3 +136,49 @@ def _checked(scores: Floats, y: ArrayLike) -> Floats:
     if scores.shape != np.shape(y) or np.isnan(scores).any():
         raise ParameterError("model must give one score for each record, and none that is NaN.")
     return scores
+
+
+Pair = tuple[ArrayLike, ArrayLike]
+"""Records as a pair (X, y)."""
+Labels = NDArray[np.generic]
+
+
+def records(name: str, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Labels]:
+    """Return X and y as arrays; raise ``ParameterError`` unless X is finite and has as many rows as labels."""
+    first, second = ("X", "y") if name == "X, y" else (f"X of {name}", f"y of {name}")
+    rows, labels = numbers(first, X, dims=None), as_array(second, y)
+    if rows.ndim != 2 or labels.shape != rows.shape[:1]:
+        raise ParameterError(
+            f"{name} must be X of shape (n, d) and y of shape (n,), got {rows.shape} and {labels.shape}."
+        )
+    if not labels.size:
+        raise ParameterError(f"{name} must hold one record at least, got none.")
+    if not _sortable(labels):
+        raise ParameterError(f"{second} must be labels of one type, numbers or text, and none missing.")
+    return rows, labels
+
+
+def _sortable(labels: Labels) -> bool:
+    try:
+        np.unique(labels)
+    except TypeError:  # of objects of several types, None among them
+        return False
+    return True
+
+
+def pair(name: str, given: Pair) -> tuple[Floats, Labels]:
+    """Return X and y of a pair as `records` does; raise ``ParameterError`` unless it is a pair."""
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise ParameterError(f"{name} must be a pair (X, y), got an object of type {type(given).__name__}.")
+    return records(name, *given)
+
+
+def signs_of(y: Labels) -> Floats:
+    """Map two classes, in sorted order, to -1 and +1; raise ``ParameterError`` for any other number of classes."""
+    kinds = np.unique(y)
+    if len(kinds) != 2:
+        raise ParameterError(
+            f"y must have two classes for logistic regression, got {len(kinds)}. Use lira with a factory."
+        )
+    signs: Floats = np.where(y == kinds[1], 1.0, -1.0)
+    return signs

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import logit
 
 from dperm import checks
-from dperm.audit.membership.batched_newton import newton
-from dperm.audit.membership.records import Labels, Pair, pair
+from dperm.audit.membership.shadow_glm import newton
+from dperm.audit.membership.scoring import Labels, Pair, pair
 from dperm.audit.membership.result import MembershipResult
 from dperm.audit.membership.roc import Roc
 from dperm.audit.membership.scoring import Make, confidences

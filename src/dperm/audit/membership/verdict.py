@@ -10,25 +10,73 @@ the scores continuous. For one run with independent coins, the highest and lowes
 give bounds by A6. All other designs are descriptive.
 """
 
+from enum import Enum
+from dperm.checks import shown
+from dperm.errors import AdjacencyError, ParameterError
+from dperm.privacy.adjacency import Adjacency
+from dperm.privacy.guarantee import AnyGuarantee, Guarantee
+from dperm.privacy.profile import PrivacyProfile
 from typing import TYPE_CHECKING
-
 import numpy as np
-
 from dperm import checks
 from dperm.audit.claim import delta_of
 from dperm.audit.coins import fair_coins
 from dperm.audit.finding import Finding
 from dperm.audit.lower_bound import LowerBound
-from dperm.audit.membership.trials import Trials, claim, comparable
 from dperm.audit.one_run import one_run
 from dperm.audit.rates import from_rates
-from dperm.audit.ties import in_order
+from dperm.audit.ranking import in_order
 from dperm.data.arrays import Floats
 from dperm.errors import AssumptionError
 from dperm.privacy.guarantee import AnyGuarantee
 
 if TYPE_CHECKING:
     from dperm.audit.membership.roc import Roc
+
+
+class Trials(Enum):
+    """Sampling design of scores and membership bits."""
+
+    INDEPENDENT = "independent"
+    """Each trial had its own training run and its own coin: rates are binomial (A2)."""
+    ONE_RUN = "one_run"
+    """One training run; an independent fair coin, unknown to the scoring, decided each record's inclusion (A6)."""
+    DEPENDENT = "dependent"
+    """Any other design, such as records of several models: descriptive only."""
+
+    @classmethod
+    def of(cls, trials: "Trials | str") -> "Trials":
+        """Return the member with this name; raise ``ParameterError`` for unknown names."""
+        try:
+            return cls(trials)
+        except ValueError:
+            names = ", ".join(f'"{kind.value}"' for kind in cls)
+            raise ParameterError(f"trials must be one of {names}, got {shown(trials)}.") from None
+
+    @property
+    def words(self) -> str:
+        """Interpretation of the intervals of rates and areas, as a phrase."""
+        if self is Trials.INDEPENDENT:
+            return "confidence intervals (rates: Clopper-Pearson; AUC: DeLong, approximate)"
+        return "descriptive only: scores of records of the same model depend on each other"
+
+
+def claim(claimed: object) -> AnyGuarantee:
+    """Return ``claimed`` if it is a guarantee; raise ``ParameterError`` otherwise."""
+    if not isinstance(claimed, AnyGuarantee):
+        raise ParameterError(f'claimed must be a guarantee such as PureDP(1.0, "add_remove"), got {shown(claimed)}.')
+    return claimed
+
+
+def comparable(adjacency: Adjacency | None, claimed: Guarantee | PrivacyProfile) -> None:
+    """Raise ``AdjacencyError`` if attack and claim have different adjacencies; None, an unknown adjacency, passes."""
+    if adjacency not in (None, claimed.adjacency):
+        raise AdjacencyError(
+            f'the attack has coins for adjacency="{adjacency.value}", and the guarantee speaks of '
+            f'"{claimed.adjacency.value}". Attack with adjacency="{claimed.adjacency.value}", or compare with a '
+            f'guarantee under "{adjacency.value}".'
+        )
+
 
 RATES = (0.001, 0.01, 0.1, 0.5)
 """False-positive rates used to test independent trials."""

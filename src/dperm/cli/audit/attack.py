@@ -44,7 +44,7 @@ class Attack:
     def findings(self, plan: "Plan", progress: Callable[[float], None]) -> "list[Finding]":
         """Of every attack that applies."""
         from dperm.audit.black_box import audit, of_plan
-        from dperm.audit.black_box.repeated import Repeated
+        from dperm.audit.black_box.repeated_training import Repeated
         from dperm.cli.audit.power import with_power
         from dperm.cli.running import note
 
@@ -74,7 +74,7 @@ class Attack:
         return None if self.seed is None else NotPrivateBits(2 * self.seed)
 
     def _runs(self, subject: Any) -> int:
-        from dperm.audit.black_box.repeated import Repeated
+        from dperm.audit.black_box.repeated_training import Repeated
 
         if self.runs is not None:
             return self.runs

@@ -79,7 +79,7 @@ def _bound(data: Mapping[str, Any]) -> Any:
 def _exact(plan: "Plan") -> "tuple[Any, PrivacyProfile | None]":
     """Claim and curve of the exact audit of a plan."""
     from dperm.accounting import account
-    from dperm.audit.exact.perturbed import of_plan
+    from dperm.audit.exact.objective import of_plan
     from dperm.methods.objective import ObjectivePlan
 
     if isinstance(plan, ObjectivePlan):

@@ -71,7 +71,7 @@ def _require_folder(folder: Path, force: bool) -> None:
 
 
 def _drawn(result: "Result", folder: Path) -> list[Path]:
-    from dperm.audit.demo.whole import DELTA, EPSILON
+    from dperm.audit.demo.demonstration import DELTA, EPSILON
     from dperm.privacy import ApproxDP, PureDP
     from dperm.report.demo_plots import NAMES, ROC, plot_part
 

@@ -51,7 +51,7 @@ def _refutes(finding: "Finding", subject: Any, runs: int, without: Collection[st
 
 
 def _most(finding: "Finding", guesses: int, alpha: float, gaussian: bool) -> bool:
-    from dperm.audit.black_box.guessing import Counts, bounded, gaussian_bounded
+    from dperm.audit.black_box.guess_bounds import Counts, bounded, gaussian_bounded
 
     delta, counts = finding.bound.delta, Counts(guesses, guesses, guesses)
     bound = (gaussian_bounded if gaussian else bounded)(counts, delta=delta, alpha=alpha)

@@ -18,7 +18,7 @@ from dperm.audit.membership.lira import lira_on_scores
 from dperm.audit.membership.pairs import paired_coins
 from dperm.audit.membership.result import MembershipResult
 from dperm.audit.membership.roc import Roc
-from dperm.audit.membership.trials import Trials
+from dperm.audit.membership.verdict import Trials
 from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
 from dperm.privacy.adjacency import Adjacency

@@ -16,7 +16,7 @@ import numpy as np
 from dperm.accounting import account
 from dperm.accounting.events import Gaussian
 from dperm.accounting.sampled import Poisson
-from dperm.audit.levels import alpha_of
+from dperm.audit.lower_bound import alpha_of
 from dperm.audit.lower_bound import LowerBound
 from dperm.audit.one_run_tradeoff import refuted
 from dperm.privacy.profile import PrivacyProfile

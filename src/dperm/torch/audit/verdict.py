@@ -10,7 +10,7 @@ from dperm import checks
 from dperm.audit.finding import Finding
 from dperm.audit.lower_bound import LowerBound
 from dperm.audit.one_run_tradeoff import gaussian_one_run, gaussian_one_run_mu
-from dperm.audit.ranked import ranked_guesses, too_few
+from dperm.audit.ranking import ranked_guesses, too_few
 from dperm.checks import shown
 from dperm.errors import ParameterError
 from dperm.torch.audit.arguments import of_type

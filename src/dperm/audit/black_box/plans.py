@@ -7,7 +7,7 @@ from dperm.audit.black_box.additive import of_output
 from dperm.audit.black_box.gradient import of_gradient
 from dperm.audit.black_box.neighbours import opposite
 from dperm.audit.black_box.objective import of_objective
-from dperm.audit.black_box.repeated import MOST_WORKERS, USUAL, Repeated
+from dperm.audit.black_box.repeated_training import MOST_WORKERS, USUAL, Repeated
 from dperm.audit.black_box.subject import Subject
 from dperm.audit.black_box.training import Trainings
 from dperm.data.bounded import BoundedData

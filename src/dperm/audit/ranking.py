@@ -3,13 +3,22 @@
 """Guesses from the scores of many canaries: "in" for the highest, "out" for the lowest, none in between."""
 
 import numpy as np
+from dperm.data.arrays import Floats
+from dperm.noise.arrays import Integers
+from dperm.noise.simulation import generator
 from numpy.typing import ArrayLike, NDArray
-
 from dperm import checks
 from dperm.audit.arrays import numbers
 from dperm.audit.coins import Canaries, fair_coins
-from dperm.audit.ties import in_order
 from dperm.errors import AssumptionError, ParameterError
+
+
+_PURPOSE = "the lot that breaks ties of scores"
+
+
+def in_order(scores: Floats) -> Integers:
+    """Return the indices sorting the scores in ascending order; ties are broken independently of membership."""
+    return np.lexsort((generator(0, _PURPOSE).random(len(scores)), scores))
 
 
 def ranked_guesses(

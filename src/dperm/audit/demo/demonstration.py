@@ -3,12 +3,12 @@
 """All parts of the demonstration."""
 
 from collections.abc import Callable
-
 from dperm.audit.demo.differencing import differencing
 from dperm.audit.demo.membership import membership
 from dperm.audit.demo.planted_secrets import planted_secrets
 from dperm.audit.demo.result import Result
 from dperm.privacy import ApproxDP, PureDP
+
 
 EPSILON, DELTA = 1.0, 1e-6
 GUARANTEE = (

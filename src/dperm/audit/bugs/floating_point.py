@@ -3,7 +3,6 @@
 """Raw floating point: the low-order bits of a sum tell its summands (A12)."""
 
 import numpy as np
-
 from dperm.audit.black_box import Drawn, Subject
 from dperm.audit.black_box.additive import of_mechanism
 from dperm.audit.black_box.sample import Truths
@@ -12,6 +11,7 @@ from dperm.mechanisms import LaplaceMechanism
 from dperm.noise.arrays import Floats
 from dperm.noise.simulation import NotPrivateBits, generator
 from dperm.privacy import Adjacency, PureDP
+
 
 CLAIMED = PureDP(1.0, Adjacency.ADD_REMOVE)
 

@@ -7,19 +7,18 @@ The record's gradient is 1, that of the others 0: they are there to be counted.
 
 from dataclasses import dataclass
 from functools import lru_cache
-
 import numpy as np
-
 from dperm.accounting import Gaussian, Poisson, account, calibrate
 from dperm.accounting.event import Event
 from dperm.audit.black_box import Drawn, Selected, Statistic
-from dperm.audit.black_box.looks import projection, step_differences
+from dperm.audit.black_box.output_statistics import projection, step_differences
 from dperm.audit.black_box.sample import Sample, Truths
 from dperm.audit.black_box.statistics import Score
 from dperm.audit.bugs.bug import Simulated
 from dperm.noise.arrays import Floats
 from dperm.noise.simulation import generator
 from dperm.privacy import Adjacency, ApproxDP
+
 
 STEPS, EPSILON, DELTA, DECLARED = 50, 1.0, 1e-5, 20
 """DECLARED is the public n, by which sums are divided: q n."""

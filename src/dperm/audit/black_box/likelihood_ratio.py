@@ -3,9 +3,10 @@
 """Likelihood ratios of additive noise, and their statistics."""
 
 import numpy as np
-
-from dperm.audit.black_box.foreseen import Foreseen
-from dperm.audit.black_box.rehearsed import REHEARSED, coins_ahead, laplace_ahead, lengths_ahead
+from dperm.audit.black_box.sample import Truths
+from dperm.noise.arrays import Floats
+from dperm.noise.simulation import generator
+from dperm.audit.black_box.threshold_selection import Foreseen
 from dperm.audit.black_box.sample import Sample
 from dperm.audit.black_box.statistics import Fixed, Score, Statistic
 from dperm.errors import AssumptionError
@@ -13,7 +14,35 @@ from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.gamma_norm import GammaNormMechanism
 from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
-from dperm.noise.arrays import Floats
+
+
+SEED = 0
+REHEARSED = 100_000
+"""Number of simulated runs."""
+
+
+def coins_ahead(runs: int = REHEARSED) -> Truths:
+    """Return alternating coins: a rehearsal needs no randomness here."""
+    return np.asarray(np.arange(runs) % 2 == 0)
+
+
+def normal_ahead(purpose: str, size: tuple[int, int]) -> Floats:
+    """Return standard normal numbers, always the same, so thresholds are a function of the plan alone."""
+    return generator(SEED, purpose).standard_normal(size)
+
+
+def laplace_ahead(purpose: str, size: tuple[int, int]) -> Floats:
+    """Return numbers with density proportional to e^-|x|, always the same."""
+    return generator(SEED, purpose).laplace(size=size)
+
+
+def lengths_ahead(purpose: str, size: tuple[int, int]) -> Floats:
+    """Return rows with density proportional to e^-||x||: uniform directions, gamma-distributed lengths."""
+    drawn = generator(SEED, purpose)
+    directions = drawn.standard_normal(size)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    return np.asarray(directions * drawn.gamma(size[1], 1.0, (size[0], 1)))
+
 
 SLACK = 1e-6
 """Relative margin below the largest ratio, for rounding; too small to be detected by any number of runs."""

@@ -4,14 +4,13 @@
 
 import math
 from dataclasses import dataclass, replace
-
 import numpy as np
-
 from dperm.audit.black_box.sample import Truths
 from dperm.audit.guesses import approximate_from_guesses, gaussian_from_guesses, pure_from_guesses
 from dperm.audit.intervals import clopper_pearson_lower
 from dperm.audit.lower_bound import LowerBound
 from dperm.noise.arrays import Floats
+
 
 RATE_SHARE = 0.1
 """Share of alpha for the interval of the guessing rate, if delta > 0."""

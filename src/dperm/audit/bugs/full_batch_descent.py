@@ -9,17 +9,16 @@ data has gradient 0. What optimizers make of the noisy gradients is post-process
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-
 import numpy as np
-
 from dperm.accounting import Gaussian, account, calibrate
 from dperm.audit.black_box import Drawn, Fixed, Statistic
-from dperm.audit.black_box.looks import step_differences
+from dperm.audit.black_box.output_statistics import step_differences
 from dperm.audit.black_box.sample import Truths
 from dperm.audit.bugs.bug import Simulated
 from dperm.noise.arrays import Floats
 from dperm.noise.simulation import generator
 from dperm.privacy import Adjacency, ApproxDP
+
 
 STEPS, EPSILON, DELTA = 50, 4.0, 1e-5
 TURNED = (1.0,) * (STEPS - 1) + (-1.0,)

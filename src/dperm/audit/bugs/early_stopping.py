@@ -14,20 +14,19 @@ the privacy loss is well above epsilon_t. Whoever reports the declared T has not
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
-
 from dperm.accounting import Gaussian, account, calibrate
 from dperm.audit.black_box import Drawn, Sample
-from dperm.audit.black_box.guessing import Counts, bounded
+from dperm.audit.black_box.guess_bounds import Counts, bounded
 from dperm.audit.black_box.sample import Truths
 from dperm.audit.bugs.bug import Simulated
 from dperm.audit.lower_bound import LowerBound
 from dperm.noise.arrays import Floats
 from dperm.noise.simulation import generator
 from dperm.privacy import Adjacency, ApproxDP
+
 
 STEPS, EPSILON, DELTA = 32, 2.0, 0.01
 BEYOND = 0.5

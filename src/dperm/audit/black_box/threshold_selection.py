@@ -1,11 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Choice of thresholds on runs excluded from the test (A5)."""
+"""Thresholds chosen on a rehearsal: simulated runs with the same distribution and separate random numbers.
+
+With a known output distribution no split is needed. All audited runs yield guesses, and the rehearsal, independent of
+them, may be arbitrarily long (A5, "fixed in advance").
+"""
 
 import numpy as np
-
 from dperm.audit.black_box.sample import Truths
 from dperm.noise.arrays import Floats
+from dataclasses import dataclass
+from scipy.special import betaincinv
+from dperm.audit.black_box.sample import Truths
+
 
 LEAST_GUESSES = 100
 """Fewest guesses in the selecting runs; with fewer, an estimate is luck."""
@@ -72,4 +79,51 @@ def _promise(right: Floats, guesses: Floats, runs: int, delta: float) -> Floats:
     up = np.maximum(q - delta * runs / some, 1e-300)
     found: Floats = np.log(up) - np.log1p(-q)
     found[guesses < least] = -np.inf
+    return found
+
+
+LEAST_SIMULATED = 200
+"""Fewest guesses expected in the audited runs (or a tenth of few runs), and fewest made in the rehearsal."""
+DEVIATIONS = 2.0
+"""Safety margin for right guesses, in standard deviations; it makes audits with different seeds end alike."""
+TAILS: Floats = np.array([1 / 1024, 1 / 512, 1 / 256, 1 / 128])
+"""Additional tail quantiles among the candidates."""
+
+
+@dataclass(frozen=True)
+class Audience:
+    """Audit for choosing thresholds: number of ``runs``, ``delta``, and available ``alpha``."""
+
+    runs: int
+    delta: float
+    alpha: float
+
+
+def foreseen(scores: Floats, included: Truths, audience: Audience) -> tuple[float, tuple[float, float]]:
+    """Return (epsilon, (low, high)): the largest conservatively expected bound, and the thresholds for "out" and "in".
+
+    Candidates are pairs of quantiles of the rehearsal. Of v right guesses out of r, only v - sqrt(r)/2 are counted,
+    because the best of many estimates is partly luck (A5).
+    """
+    lows, highs = candidates(scores, TAILS)
+    below, above = tallies(scores, included, lows, highs)
+    right = below[0][:, None] + above[0][None, :]
+    guesses = below[1][:, None] + above[1][None, :]
+    value = _expected(right, guesses, len(scores), audience)
+    value[lows[:, None] >= highs[None, :]] = -np.inf
+    best = np.unravel_index(int(np.argmax(value)), value.shape)
+    return float(value[best]), beside(scores, float(lows[best[0]]), float(highs[best[1]]))
+
+
+def _expected(right: Floats, guesses: Floats, rehearsed: int, audience: Audience) -> Floats:
+    """Return log((q - delta/g) / (1 - q)), with q the Clopper-Pearson lower bound for unlucky runs."""
+    least = min(LEAST_SIMULATED, max(1, audience.runs // 10))
+    some = np.maximum(guesses, 1.0)
+    believed = np.clip(right - np.sqrt(some) / 2, 1e-9, None) / some
+    made = np.maximum(some / rehearsed * audience.runs, 1.0)
+    rightly = np.maximum(believed * made - DEVIATIONS * np.sqrt(believed * (1 - believed) * made), 1e-9)
+    q = betaincinv(rightly, made - rightly + 1, audience.alpha)
+    up = np.maximum(q - audience.delta * rehearsed / some, 1e-300)
+    found = np.asarray(np.log(up) - np.log1p(-np.minimum(q, 1 - 1e-16)))
+    found[(guesses < min(LEAST_SIMULATED, rehearsed / 10)) | (made < least)] = -np.inf
     return found
