@@ -22,8 +22,16 @@ from dperm.audit.one_run import one_run
 from dperm.audit.one_run_tradeoff import gaussian_one_run
 from dperm.audit.ranking import ranked_guesses
 from dperm.audit.rates import from_rates, gaussian_from_rates
-from dperm.audit.thresholds import APPROXIMATE_GUESSES, GAUSSIAN_GUESSES, GAUSSIAN_RATES, PURE_GUESSES, RATES
-from dperm.audit.thresholds import fixed_threshold, split_threshold, union_threshold
+from dperm.audit.thresholds import (
+    APPROXIMATE_GUESSES,
+    GAUSSIAN_GUESSES,
+    GAUSSIAN_RATES,
+    PURE_GUESSES,
+    RATES,
+    fixed_threshold,
+    split_threshold,
+    union_threshold,
+)
 from dperm.privacy import gaussian_profile
 
 ALPHA, DELTA = 0.05, 0.01

@@ -13,8 +13,8 @@ from dperm.audit.demo.differencing import (
     attack_logistic,
     attack_ridge,
     disease_study,
-    exactly,
-    privately,
+    exact_fit,
+    private_fit,
     risk_study,
 )
 from dperm.audit.differencing import Reconstruction, logistic_record, ridge_record
@@ -84,7 +84,7 @@ def test_a_wrong_attack_is_noticed(assert_killed, attack, old, new):
     def logistic(module):
         study = disease_study(3)
         known = study.rows[1:], study.y[1:]
-        w = exactly(study)(study.data())
+        w = exact_fit(study)(study.data())
         found = module.logistic_record(w, *known, regularization=20.0, constant=study.space.constant)
         assert np.array_equal(found.nearest(GENOTYPES), study.x[0])
         assert found.target == study.y[0]
@@ -100,7 +100,7 @@ def test_a_wrong_attack_is_noticed(assert_killed, attack, old, new):
 def test_every_genotype_and_target_is_recovered_without_noise(model, seed):
     make, attack = ATTACKS[model]
     study = make(seed)
-    found = attack(study, exactly(study))
+    found = attack(study, exact_fit(study))
     assert (found.genotypes, found.targets, found.victims) == (VICTIMS, VICTIMS, VICTIMS) == (50, 50, 50)
 
 
@@ -112,13 +112,13 @@ def test_no_record_is_recovered_with_noise(model, goal):
     """By chance all 20 genotypes of a patient are right less than once in 10^5: a patient of 50, once in 2000."""
     make, attack = ATTACKS[model]
     study = make(1)
-    assert attack(study, privately(study, goal)).genotypes == 0
+    assert attack(study, private_fit(study, goal)).genotypes == 0
 
 
 def test_targets_are_recovered_no_more_often_than_by_chance_with_noise():
     risk, disease, goal = risk_study(2), disease_study(2), PureDP(1.0, "add_remove")
-    assert attack_ridge(risk, privately(risk, goal)).targets <= 5
-    assert attack_logistic(disease, privately(disease, goal)).targets <= 45
+    assert attack_ridge(risk, private_fit(risk, goal)).targets <= 5
+    assert attack_logistic(disease, private_fit(disease, goal)).targets <= 45
 
 
 def test_output_perturbation_that_forgets_its_noise_is_caught(monkeypatch):
@@ -135,13 +135,13 @@ def test_objective_perturbation_that_forgets_its_noise_is_caught(monkeypatch):
     monkeypatch.setattr("dperm.mechanisms.additive.on_grid", lambda grid, value, noise: value)
     monkeypatch.setattr(GammaNormMechanism, "noisy", lambda self, value, stream: value)
     study = disease_study(1)
-    assert attack_logistic(study, privately(study, PureDP(1.0, "add_remove"))).genotypes == VICTIMS
+    assert attack_logistic(study, private_fit(study, PureDP(1.0, "add_remove"))).genotypes == VICTIMS
 
 
 def test_the_clip_of_the_private_ridge_regression_is_never_reached():
     """It is the plain squared loss on these data: the attack is not beaten by another problem."""
     study = risk_study(0)
-    residuals = study.rows @ exactly(study)(study.data()) - study.y
+    residuals = study.rows @ exact_fit(study)(study.data()) - study.y
     assert np.abs(residuals).max() * study.space.radius < study.spec.clip
 
 

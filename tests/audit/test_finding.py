@@ -9,10 +9,9 @@ import pytest
 
 from dperm import GDP, ApproxDP, PureDP
 from dperm.accounting import Gaussian, Laplace, Poisson, account
-from dperm.audit.claim import delta_of, is_gaussian
+from dperm.audit.claim import audit_delta, is_gaussian
 from dperm.audit.finding import Finding
-from dperm.audit.lower_bound import GAUSSIAN
-from dperm.audit.lower_bound import LowerBound
+from dperm.audit.lower_bound import GAUSSIAN, LowerBound
 from dperm.errors import ParameterError
 from dperm.privacy import RDP, ZCDP
 
@@ -128,17 +127,17 @@ def test_a_curve_that_promises_as_much_or_more_is_taken():
     ids=["pure", "its own", "given", "GDP"],
 )
 def test_the_delta_of_a_claim(claimed, delta, found):
-    assert delta_of(claimed, delta) == found
+    assert audit_delta(claimed, delta) == found
 
 
 def test_a_delta_at_which_nothing_is_claimed_is_refused():
     for claimed, delta in ((APPROX, 0.0), (APPROX, 1e-6), (ZCDP(0.1, "add_remove"), 0.0)):
         with pytest.raises(ParameterError, match="delta must be one at which"):
-            delta_of(claimed, delta)
-    assert delta_of(APPROX, 1e-6, profile=CURVE) == 1e-6
+            audit_delta(claimed, delta)
+    assert audit_delta(APPROX, 1e-6, profile=CURVE) == 1e-6
     with pytest.raises(ParameterError, match="delta must be given: a ZCDP"):
-        delta_of(ZCDP(0.1, "add_remove"))
-    assert delta_of(ZCDP(0.1, "add_remove"), usual=1e-5) == 1e-5
+        audit_delta(ZCDP(0.1, "add_remove"))
+    assert audit_delta(ZCDP(0.1, "add_remove"), usual=1e-5) == 1e-5
 
 
 @pytest.mark.parametrize(("epsilon", "words"), [(0.092, "is not a leak"), (1.5, "with probability at most 5 %")])

@@ -3,6 +3,7 @@
 """The claim tested by an audit: a guarantee, optionally its privacy profile, and the delta of the test."""
 
 import math
+
 from dperm import checks
 from dperm.accounting.account import ComposedProfile
 from dperm.accounting.laws.gaussian import GaussianLoss
@@ -11,9 +12,6 @@ from dperm.privacy import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, ApproxDP, PureDP
 from dperm.privacy.profile import PrivacyProfile
 from dperm.privacy.worst_case import GaussianProfile
-from dperm.privacy import ApproxDP, PureDP
-from dperm.privacy.guarantee import AnyGuarantee
-
 
 SLACK = 1e-6
 """Relative tolerance for a claimed epsilon: a profile is rounded up several times between a goal and a plan's curve."""
@@ -30,7 +28,7 @@ def checked_claim(claimed: object) -> AnyGuarantee:
     )
 
 
-def checked_curve(profile: object, claimed: AnyGuarantee) -> PrivacyProfile | None:
+def checked_profile(profile: object, claimed: AnyGuarantee) -> PrivacyProfile | None:
     """Return the claimed profile, or None; raise ``ParameterError`` if its adjacency differs from the claim's."""
     if profile is None:
         return None
@@ -62,7 +60,7 @@ def claimed_epsilon(claimed: AnyGuarantee, delta: float, profile: PrivacyProfile
     return found
 
 
-def delta_of(
+def audit_delta(
     claimed: AnyGuarantee,
     delta: float | None = None,
     *,
@@ -114,7 +112,7 @@ DELTAS = (1e-2, 1e-3, 1e-5, 1e-7, 1e-9)
 """Of claims that are a curve, infinite at delta = 0: zCDP, GDP, RDP."""
 
 
-def deltas_of(claimed: AnyGuarantee) -> tuple[float, ...]:
+def exact_audit_deltas(claimed: AnyGuarantee) -> tuple[float, ...]:
     """0 alone for a pure claim; its own delta and a larger one, where the claim may be a curve; or several."""
     match claimed:
         case PureDP() | ApproxDP(delta=0.0):

@@ -10,9 +10,8 @@ from functools import cached_property
 from types import MappingProxyType
 
 from dperm import checks
-from dperm.audit.claim import checked_claim, checked_curve, claimed_epsilon, is_gaussian
-from dperm.audit.lower_bound import GAUSSIAN
-from dperm.audit.lower_bound import NO_LEAK, LowerBound
+from dperm.audit.claim import checked_claim, checked_profile, claimed_epsilon, is_gaussian
+from dperm.audit.lower_bound import GAUSSIAN, NO_LEAK, LowerBound
 from dperm.errors import ParameterError
 from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict
 from dperm.privacy.profile import PrivacyProfile
@@ -68,7 +67,7 @@ class Finding:
 
     def __post_init__(self) -> None:
         """Check that claim, profile, bounds and confidence are consistent."""
-        checked_curve(self.profile, checked_claim(self.claimed))
+        checked_profile(self.profile, checked_claim(self.claimed))
         checks.rate("confidence", self.confidence)
         _check_bounds(self.bounds, self.confidence)
         if isinstance(self.granted, str) or not isinstance(self.granted, Collection):

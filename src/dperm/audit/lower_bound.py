@@ -2,11 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lower bound on the true epsilon, with its confidence, as shown by an attack."""
 
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
-from dperm import checks
-import math
+
 from scipy.special import ndtri
+
+from dperm import checks
 from dperm.audit.intervals import MOST_TRIALS
 from dperm.checks import shown
 from dperm.errors import ParameterError
@@ -94,7 +96,7 @@ def alpha_of(confidence: float) -> float:
     return alpha
 
 
-def counts(correct: int, guesses: int) -> tuple[int, int]:
+def checked_guess_counts(correct: int, guesses: int) -> tuple[int, int]:
     """Return both counts; raise ``ParameterError`` unless 0 <= correct <= guesses."""
     guesses = checks.count("guesses", guesses, least=0, most=MOST_TRIALS)
     return checks.count("correct", correct, f"It cannot exceed guesses={guesses}.", least=0, most=guesses), guesses

@@ -3,20 +3,20 @@
 """Guesses from the scores of many canaries: "in" for the highest, "out" for the lowest, none in between."""
 
 import numpy as np
-from dperm.data.arrays import Floats
-from dperm.noise.arrays import Integers
-from dperm.noise.simulation import generator
 from numpy.typing import ArrayLike, NDArray
+
 from dperm import checks
 from dperm.audit.arrays import numbers
 from dperm.audit.coins import Canaries, fair_coins
+from dperm.data.arrays import Floats
 from dperm.errors import AssumptionError, ParameterError
-
+from dperm.noise.arrays import Integers
+from dperm.noise.simulation import generator
 
 _PURPOSE = "the lot that breaks ties of scores"
 
 
-def in_order(scores: Floats) -> Integers:
+def ascending_order(scores: Floats) -> Integers:
     """Return the indices sorting the scores in ascending order; ties are broken independently of membership."""
     return np.lexsort((generator(0, _PURPOSE).random(len(scores)), scores))
 
@@ -36,12 +36,12 @@ def ranked_guesses(
             "choice of canaries tells the attacker the rest. Draw them with dperm.audit.coins.coins(canaries)."
         )
     truths = fair_coins(included, len(scores))
-    order = in_order(scores)
+    order = ascending_order(scores)
     highest, lowest = order[len(order) - guesses_in :], order[:guesses_out]
     return int(np.count_nonzero(truths[highest]) + np.count_nonzero(~truths[lowest]))
 
 
-def total(guesses_in: int, guesses_out: int) -> int:
+def total_guesses(guesses_in: int, guesses_out: int) -> int:
     """Return the total number of guesses, fixed in advance."""
     return checks.count("guesses_in", guesses_in, least=0) + checks.count("guesses_out", guesses_out, least=0)
 
@@ -56,7 +56,7 @@ def checked_scores(scores: ArrayLike, guesses: int) -> NDArray[np.float64]:
     return values
 
 
-def too_few(guesses: int, canaries: int, *, delta: float, confidence: float) -> ParameterError:
+def too_few_guesses(guesses: int, canaries: int, *, delta: float, confidence: float) -> ParameterError:
     """Return the error for an audit unable to show anything, even with all guesses right."""
     return ParameterError(
         f"guesses_in + guesses_out = {guesses} of {canaries} canaries are too few at delta={delta:g} and "

@@ -7,26 +7,23 @@ afterwards, or one of k thresholds fixed in advance, each tested at level alpha/
 function: the best of all thresholds, at the level of one, exceeds the true epsilon far more often than stated.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
-import numpy as np
-from numpy.typing import NDArray
-from scipy.special import ndtri
-from dperm.audit.coins import Truths
-from dperm.audit.guesses import approximate_from_guesses, gaussian_from_guesses, pure_from_guesses
-from dperm.audit.lower_bound import LowerBound
-from dperm.audit.rates import from_rates, gaussian_from_rates
-from dperm.checks import shown
-from dperm.errors import ParameterError
 import math
-from dataclasses import replace
-from numpy.typing import ArrayLike
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
+
 from dperm import checks
 from dperm.audit.arrays import as_array, numbers
 from dperm.audit.coins import Canaries, Truths, fair_coins, inclusions
-from dperm.audit.lower_bound import alpha_of
+from dperm.audit.guesses import approximate_from_guesses, gaussian_from_guesses, pure_from_guesses
+from dperm.audit.lower_bound import LowerBound, alpha_of
+from dperm.audit.rates import from_rates, gaussian_from_rates
+from dperm.checks import shown
+from dperm.errors import ParameterError
 from dperm.noise.simulation import generator
-
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -54,7 +51,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Rule:
+class DecisionRule:
     """Decision rule turning scores and a threshold into a bound.
 
     Attributes
@@ -145,12 +142,12 @@ def _pure(t: Tally, delta: float, confidence: float) -> LowerBound:
     return pure_from_guesses(*_guesses(t), confidence=confidence)
 
 
-RATES = Rule(
+RATES = DecisionRule(
     "RATES", lambda t, delta, level: from_rates(*_rates(t), delta=delta, confidence=level), _rate_estimate, fair=False
 )
 """A2: no assumptions, not even on the coins."""
 
-GAUSSIAN_RATES = Rule(
+GAUSSIAN_RATES = DecisionRule(
     "GAUSSIAN_RATES",
     lambda t, delta, level: gaussian_from_rates(*_rates(t), delta=delta, confidence=level),
     _gaussian_estimate,
@@ -158,10 +155,10 @@ GAUSSIAN_RATES = Rule(
 )
 """A3: bound for a Gaussian trade-off."""
 
-PURE_GUESSES = Rule("PURE_GUESSES", _pure, _guess_estimate, fair=True, both_tails=True)
+PURE_GUESSES = DecisionRule("PURE_GUESSES", _pure, _guess_estimate, fair=True, both_tails=True)
 """A4: pure DP, fair coins, guesses in both tails of a score around 0 such as a log-likelihood ratio."""
 
-APPROXIMATE_GUESSES = Rule(
+APPROXIMATE_GUESSES = DecisionRule(
     "APPROXIMATE_GUESSES",
     lambda t, delta, level: approximate_from_guesses(*_guesses(t), delta=delta, confidence=level),
     _guess_estimate,
@@ -169,7 +166,7 @@ APPROXIMATE_GUESSES = Rule(
 )
 """A4 at a positive delta: fair coins, a guess in every run."""
 
-GAUSSIAN_GUESSES = Rule(
+GAUSSIAN_GUESSES = DecisionRule(
     "GAUSSIAN_GUESSES",
     lambda t, delta, level: gaussian_from_guesses(*_guesses(t), delta=delta, confidence=level),
     _guess_estimate,
@@ -178,10 +175,12 @@ GAUSSIAN_GUESSES = Rule(
 """A4 for a Gaussian trade-off: fair coins, a guess in every run."""
 
 
-def checked_rule(rule: object) -> Rule:
-    """Return ``rule`` if it is a `Rule`; raise ``ParameterError`` otherwise."""
-    if not isinstance(rule, Rule):
-        known = "RATES, GAUSSIAN_RATES, PURE_GUESSES, APPROXIMATE_GUESSES and GAUSSIAN_GUESSES of dperm.audit.thresholds"
+def _checked_rule(rule: object) -> DecisionRule:
+    """Return ``rule`` if it is a `DecisionRule`; raise ``ParameterError`` otherwise."""
+    if not isinstance(rule, DecisionRule):
+        known = (
+            "RATES, GAUSSIAN_RATES, PURE_GUESSES, APPROXIMATE_GUESSES and GAUSSIAN_GUESSES of dperm.audit.thresholds"
+        )
         raise ParameterError(f"rule must be one of {known}, got {shown(rule)}. Import it; its name alone will not do.")
     return rule
 
@@ -196,7 +195,7 @@ def fixed_threshold(
     *,
     delta: float,
     confidence: float = 0.95,
-    rule: Rule = RATES,
+    rule: DecisionRule = RATES,
 ) -> LowerBound:
     """Return the bound at a threshold fixed before seeing the scores, from theory or from other runs (A5).
 
@@ -220,7 +219,7 @@ def fixed_threshold(
     LowerBound
         Lower bound on epsilon at ``delta``.
     """
-    checked_rule(rule)
+    _checked_rule(rule)
     points = _grid([checks.real("threshold", threshold)], "threshold", rule)
     values, truths = _runs(scores, included, rule)
     found = rule.bound(rule.tally(values, truths, points), delta, confidence)
@@ -234,7 +233,7 @@ def union_threshold(
     *,
     delta: float,
     confidence: float = 0.95,
-    rule: Rule = RATES,
+    rule: DecisionRule = RATES,
 ) -> LowerBound:
     """Return the best bound over k thresholds fixed before seeing the scores, each tested at level alpha/k (A5).
 
@@ -252,7 +251,7 @@ def union_threshold(
     LowerBound
         Lower bound on epsilon at ``delta``.
     """
-    checked_rule(rule)
+    _checked_rule(rule)
     points = _grid(thresholds, "thresholds", rule)
     values, truths = _runs(scores, included, rule)
     level = math.nextafter(1 - alpha_of(confidence) / len(points), 1)
@@ -269,7 +268,7 @@ def split_threshold(
     confidence: float = 0.95,
     share: float = 0.2,
     seed: int = 0,
-    rule: Rule = RATES,
+    rule: DecisionRule = RATES,
 ) -> LowerBound:
     """Select the threshold on a ``share`` of the runs, and test it on the remaining runs (A5).
 
@@ -294,7 +293,7 @@ def split_threshold(
     ParameterError
         If too few runs are available to select a threshold.
     """
-    checked_rule(rule)
+    _checked_rule(rule)
     delta, share = checks.small_delta("delta", delta), checks.between("share", share, 0.1, 0.3)
     alpha_of(confidence)
     values, truths = _runs(scores, included, rule)
@@ -306,7 +305,7 @@ def split_threshold(
     return _told(found, f"threshold selected on {size} other runs", confidence)
 
 
-def _selected(scores: Floats, truths: Truths, delta: float, rule: Rule) -> Floats:
+def _selected(scores: Floats, truths: Truths, delta: float, rule: DecisionRule) -> Floats:
     """Return the threshold with the largest shrunken estimate, as an array of length 1."""
     size = np.abs(scores) if rule.both_tails else scores
     points = np.unique(size[np.isfinite(size) & ((size > 0) | (not rule.both_tails))])
@@ -321,7 +320,7 @@ def _selected(scores: Floats, truths: Truths, delta: float, rule: Rule) -> Float
     )
 
 
-def _runs(scores: ArrayLike, included: Canaries | ArrayLike, rule: Rule) -> tuple[Floats, Truths]:
+def _runs(scores: ArrayLike, included: Canaries | ArrayLike, rule: DecisionRule) -> tuple[Floats, Truths]:
     raw = as_array("scores", scores)
     passed = np.isnan(raw) if rule.both_tails and raw.dtype.kind == "f" else np.zeros(raw.shape, dtype=bool)
     values = np.where(
@@ -330,7 +329,7 @@ def _runs(scores: ArrayLike, included: Canaries | ArrayLike, rule: Rule) -> tupl
     return values, (fair_coins if rule.fair else inclusions)(included, len(values))
 
 
-def _grid(thresholds: ArrayLike, name: str, rule: Rule) -> Floats:
+def _grid(thresholds: ArrayLike, name: str, rule: DecisionRule) -> Floats:
     points = np.unique(numbers(name, thresholds))
     if not len(points):
         raise ParameterError(f"{name} must be at least one, got none.")

@@ -5,7 +5,7 @@
 from os import PathLike
 from typing import TYPE_CHECKING
 
-from dperm.audit.demo.result import Part
+from dperm.audit.demo.result import DemoAttack
 from dperm.audit.exposure.exposure import CHANCE
 from dperm.errors import ParameterError
 from dperm.privacy import ApproxDP, PureDP
@@ -28,7 +28,7 @@ _LEAST = 1e-3
 
 
 def plot_part(
-    part: Part,
+    part: DemoAttack,
     ax: "Axes | None" = None,
     *,
     guarantee: PureDP | ApproxDP | None = None,

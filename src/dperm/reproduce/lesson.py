@@ -5,7 +5,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 
-from dperm.audit.demo.result import Cell, Table
+from dperm.audit.demo.result import Cell
+from dperm.audit.demo.result import ResultTable as Table
 from dperm.privacy import ApproxDP, PureDP
 from dperm.report.pictures import Picture
 

@@ -21,7 +21,7 @@ from dperm.audit.exposure import (
     sampled_exposure,
     train,
 )
-from dperm.audit.exposure.exposure import SkewNormal, fitted
+from dperm.audit.exposure.exposure import SkewNormal, fit_skew_normal
 from dperm.errors import AssumptionError, ParameterError
 
 DIGITS = tuple(range(10))
@@ -170,7 +170,7 @@ def test_its_logarithm_does_not_underflow(z):
 def test_the_fit_finds_the_law_again():
     from scipy import stats
 
-    law, p_value = fitted(stats.skewnorm.rvs(3, 10, 2, size=4000, random_state=1))
+    law, p_value = fit_skew_normal(stats.skewnorm.rvs(3, 10, 2, size=4000, random_state=1))
     assert (law.shape, law.location, law.scale) == pytest.approx((3, 10, 2), rel=0.15)
     assert p_value > 0.05
 

@@ -7,7 +7,7 @@ import pytest
 
 from dperm import ParameterError, PureDP
 from dperm.audit.membership import Roc, lira_on_scores, paired_coins
-from dperm.audit.membership.likelihood_ratio import of_other_pairs, ratios_against, ratios_of_each
+from dperm.audit.membership.likelihood_ratio import moments_of_other_pairs, ratios_against, ratios_of_each
 
 
 def log_normal(x, mean, variance):
@@ -74,8 +74,8 @@ def test_moments_of_a_pair_do_not_know_its_scores_nor_its_coins(pair, pooled):
     other_scores, other_mask = scores.copy(), mask.copy()
     other_scores[:, own] = 1e9 * rng.normal(size=(len(scores), 2))
     other_mask[:, own] = ~mask[:, own]
-    before = of_other_pairs(scores, mask, pooled=pooled)
-    after = of_other_pairs(other_scores, other_mask, pooled=pooled)
+    before = moments_of_other_pairs(scores, mask, pooled=pooled)
+    after = moments_of_other_pairs(other_scores, other_mask, pooled=pooled)
     for one, other in zip(before, after, strict=True):
         assert one.mean[pair].tobytes() == other.mean[pair].tobytes()
         assert one.variance[pair].tobytes() == other.variance[pair].tobytes()

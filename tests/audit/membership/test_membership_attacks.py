@@ -45,11 +45,11 @@ def test_scores_of_several_decisions_are_those_of_their_softmax():
     X, y = records(90, 3, dim=4)
     model = LogisticRegression().fit(X, y)
 
-    class Deciding:
+    class DecisionClassifier:
         classes_ = model.classes_
         decision_function = staticmethod(model.decision_function)
 
-    assert scores_of(Deciding(), X, y) == pytest.approx(scores_of(model, X, y))
+    assert scores_of(DecisionClassifier(), X, y) == pytest.approx(scores_of(model, X, y))
 
 
 def test_margins_count_in_the_direction_of_the_label():
@@ -65,7 +65,11 @@ def test_a_probability_of_one_has_a_finite_score():
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_shadow_models_learn_to_tell_members(classes):
-    inside, outside, own = records(100, classes, seed=1), records(100, classes, seed=2), records(200, classes, seed=3)
+    inside, outside, own = (
+        records(100, classes, seed=1),
+        records(100, classes, seed=2),
+        records(200, classes, seed=3),
+    )
 
     def make():
         return LogisticRegression(C=0.1)

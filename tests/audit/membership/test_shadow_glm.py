@@ -8,8 +8,7 @@ from scipy.special import expit
 
 from dperm import ParameterError
 from dperm.audit.membership import paired_coins, shadow_glm, shadow_logistic
-from dperm.audit.membership.shadow_glm import Anderson
-from dperm.audit.membership.shadow_glm import newton
+from dperm.audit.membership.shadow_glm import Anderson, newton
 
 KINDS = {
     "easy": (1500, 10, 1.0, False),

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from dperm import checks
-from dperm.audit.black_box.statistics import checked_statistics
-from dperm.audit.black_box.guess_bounds import fewest_runs
-from dperm.audit.black_box.sample import Progress, Sample, Truths, real_numbers
-from dperm.audit.black_box.statistics import Statistic
+from dperm.audit.black_box.guess_bounds import fewest_guesses
+from dperm.audit.black_box.sample import Progress, RunSample, Truths, real_numbers
+from dperm.audit.black_box.statistics import Statistic, checked_statistics
 from dperm.audit.black_box.subject import Subject
-from dperm.audit.claim import checked_claim, checked_curve, delta_of
+from dperm.audit.claim import audit_delta, checked_claim, checked_profile
 from dperm.audit.finding import ROUNDING, Finding
 from dperm.audit.lower_bound import LowerBound
 from dperm.errors import DataError, ParameterError
@@ -69,7 +68,7 @@ def audit(
     """
     _check_kind(subject, progress)
     claimed = checked_claim(subject.claimed)
-    at = delta_of(claimed, delta, profile=checked_curve(subject.profile, claimed), usual=USUAL_DELTA)
+    at = audit_delta(claimed, delta, profile=checked_profile(subject.profile, claimed), usual=USUAL_DELTA)
     chosen = checked_statistics(subject.statistics if statistics is None else statistics, delta=at)
     levels = _levels(chosen, 1 - checks.between("confidence", confidence, 0.5, 1 - 1e-12))
     runs = _enough(checks.count("runs", runs), chosen, levels)
@@ -95,7 +94,7 @@ def _levels(statistics: tuple[Statistic, ...], alpha: float) -> list[float]:
     return [alpha * share / sum(shares) for share in shares]
 
 
-def _bound(statistic: Statistic, sample: Sample, delta: float, alpha: float) -> LowerBound:
+def _bound(statistic: Statistic, sample: RunSample, delta: float, alpha: float) -> LowerBound:
     """Return the statistic's bound; raise ``ParameterError`` if a custom one has too little confidence."""
     found = statistic.bound(sample, delta=delta, alpha=alpha)
     if isinstance(found, LowerBound) and found.confidence >= 1 - alpha - ROUNDING:
@@ -109,8 +108,8 @@ def _bound(statistic: Statistic, sample: Sample, delta: float, alpha: float) -> 
 def _enough(runs: int, statistics: tuple[Statistic, ...], levels: list[float]) -> int:
     """Return ``runs``; raise ``ParameterError`` if no statistic could show an epsilon above 0 with so few."""
     pairs = list(zip(statistics, levels, strict=True))
-    if not any(one.tested(runs) >= fewest_runs(level) for one, level in pairs):
-        least = min(_fewest(one, fewest_runs(level)) for one, level in pairs)
+    if not any(one.tested(runs) >= fewest_guesses(level) for one, level in pairs):
+        least = min(_fewest(one, fewest_guesses(level)) for one, level in pairs)
         raise ParameterError(
             argument="runs",
             rule=f"must be at least {least} here: with fewer, even correct guesses in all runs show no epsilon above 0",
@@ -126,7 +125,7 @@ def _fewest(statistic: Statistic, guesses: int) -> int:
     return next((runs for runs in range(guesses, most) if statistic.tested(runs) >= guesses), most)
 
 
-def _sampled(subject: Subject, runs: int, seed: int | None, progress: Progress | None) -> Sample:
+def _sampled(subject: Subject, runs: int, seed: int | None, progress: Progress | None) -> RunSample:
     """Draw independent fair coins, and run the subject.
 
     The coins come from a branch of the seed's generator, so noise simulated with the same seed is different. The
@@ -135,7 +134,7 @@ def _sampled(subject: Subject, runs: int, seed: int | None, progress: Progress |
     included: Truths = generator(seed).spawn(1)[0].random(runs) < 0.5
     shown = included.copy()
     shown.flags.writeable = False
-    return Sample(_checked_outputs(subject.outputs(shown, progress), runs), included)
+    return RunSample(_checked_outputs(subject.outputs(shown, progress), runs), included)
 
 
 def _checked_outputs(outputs: object, runs: int) -> Floats:

@@ -3,40 +3,38 @@
 """Likelihood ratios of additive noise, and their statistics."""
 
 import numpy as np
-from dperm.audit.black_box.sample import Truths
-from dperm.noise.arrays import Floats
-from dperm.noise.simulation import generator
-from dperm.audit.black_box.threshold_selection import Foreseen
-from dperm.audit.black_box.sample import Sample
-from dperm.audit.black_box.statistics import Fixed, Score, Statistic
+
+from dperm.audit.black_box.sample import RunSample, Truths
+from dperm.audit.black_box.statistics import FixedThreshold, Score, SimulatedThreshold, Statistic
 from dperm.errors import AssumptionError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.gamma_norm import GammaNormMechanism
 from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
-
+from dperm.noise.arrays import Floats
+from dperm.noise.simulation import generator
 
 SEED = 0
-REHEARSED = 100_000
+SIMULATED_RUNS = 100_000
 """Number of simulated runs."""
 
 
-def coins_ahead(runs: int = REHEARSED) -> Truths:
+def simulated_coins(runs: int = SIMULATED_RUNS) -> Truths:
     """Return alternating coins: a rehearsal needs no randomness here."""
     return np.asarray(np.arange(runs) % 2 == 0)
 
 
-def normal_ahead(purpose: str, size: tuple[int, int]) -> Floats:
+def simulated_normal(purpose: str, size: tuple[int, int]) -> Floats:
     """Return standard normal numbers, always the same, so thresholds are a function of the plan alone."""
     return generator(SEED, purpose).standard_normal(size)
 
 
-def laplace_ahead(purpose: str, size: tuple[int, int]) -> Floats:
+def simulated_laplace(purpose: str, size: tuple[int, int]) -> Floats:
     """Return numbers with density proportional to e^-|x|, always the same."""
     return generator(SEED, purpose).laplace(size=size)
 
 
-def lengths_ahead(purpose: str, size: tuple[int, int]) -> Floats:
+def simulated_gamma_norm(purpose: str, size: tuple[int, int]) -> Floats:
     """Return rows with density proportional to e^-||x||: uniform directions, gamma-distributed lengths."""
     drawn = generator(SEED, purpose)
     directions = drawn.standard_normal(size)
@@ -68,19 +66,19 @@ def additive_statistic(mechanism: AdditiveMechanism, without: Floats, included: 
     """
     score, name = log_ratio(mechanism, without, included), "likelihood ratio"
     if isinstance(mechanism, GaussianMechanism):
-        return Fixed(name, score, share=share, gaussian=True)
+        return FixedThreshold(name, score, share=share, gaussian=True)
     if mechanism.statistic.dim > 1:
-        return Foreseen(name, score, lambda: _rehearsal(mechanism, without, included), share)
+        return SimulatedThreshold(name, score, lambda: _simulated_runs(mechanism, without, included), share)
     largest = float(np.abs(included - without).sum()) / mechanism.scale
-    return Fixed(name, score, largest * (1 - SLACK), share)
+    return FixedThreshold(name, score, largest * (1 - SLACK), share)
 
 
-def _rehearsal(mechanism: AdditiveMechanism, without: Floats, included: Floats) -> Sample:
+def _simulated_runs(mechanism: AdditiveMechanism, without: Floats, included: Floats) -> RunSample:
     """Simulate runs with ideal noise around the two values."""
-    truths, size, purpose = coins_ahead(), (REHEARSED, len(without)), "a rehearsal of added noise"
-    ahead = lengths_ahead if isinstance(mechanism, GammaNormMechanism) else laplace_ahead
+    truths, size, purpose = simulated_coins(), (SIMULATED_RUNS, len(without)), "a rehearsal of added noise"
+    ahead = simulated_gamma_norm if isinstance(mechanism, GammaNormMechanism) else simulated_laplace
     noise = mechanism.scale * ahead(purpose, size)
-    return Sample(np.where(truths[:, np.newaxis], included, without) + noise, truths)
+    return RunSample(np.where(truths[:, np.newaxis], included, without) + noise, truths)
 
 
 def _lengths(mechanism: AdditiveMechanism) -> Score:

@@ -7,25 +7,25 @@ only hides the signal. The other records may be rows of zeros, or a crowd moving
 A crowd has rows of the largest norm, or short rows, shifting the minimiser with little added curvature (T30).
 """
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-import numpy as np
-from dperm.erm.loss import Limits
-from dperm.erm.spec import ProblemSpec
-from dperm.noise.arrays import Floats
-from collections.abc import Callable, Iterator
 from itertools import combinations
+from typing import Protocol
+
+import numpy as np
+
 from dperm.audit.exact.output import CROWD
 from dperm.data.bounded import BoundedData, enforce
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes, Interval, Kind, Target
+from dperm.erm.loss import Limits
+from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError
-from dperm.privacy import Adjacency
-from collections.abc import Mapping
-from typing import Protocol
 from dperm.methods.plan import Plan
+from dperm.noise.arrays import Floats
+from dperm.privacy import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.profile import PrivacyProfile
-
 
 Row = tuple[float, float, int]
 """Entry of a bounded row, its target (a sign, or a number in [-1, 1]), and its multiplicity."""
@@ -34,7 +34,7 @@ HALVINGS = 64
 
 
 @dataclass(frozen=True)
-class Line:
+class LineProblem:
     """Problem of ``spec`` on rows along one axis; every record has the largest weight."""
 
     spec: ProblemSpec
@@ -102,14 +102,14 @@ class Neighbours:
     rest: Rows = ()
 
     @property
-    def included(self) -> Line:
+    def included(self) -> LineProblem:
         """Problem including the record under attack."""
-        return Line(self.spec, (self.record, *self.rest))
+        return LineProblem(self.spec, (self.record, *self.rest))
 
     @property
-    def excluded(self) -> Line:
+    def excluded(self) -> LineProblem:
         """Problem without the record, or with its replacement."""
-        return Line(self.spec, self.rest if self.other is None else (self.other, *self.rest))
+        return LineProblem(self.spec, self.rest if self.other is None else (self.other, *self.rest))
 
     def data(self, included: bool) -> BoundedData:
         """Return training data for a plan: values in the first of ``dim`` columns, and rows of zeros.
@@ -144,7 +144,7 @@ def require_line(spec: ProblemSpec, method: str) -> None:
         )
 
 
-def family(spec: ProblemSpec, adjacency: Adjacency) -> Iterator[Neighbours]:
+def candidate_neighbours(spec: ProblemSpec, adjacency: Adjacency) -> Iterator[Neighbours]:
     """Yield candidates: record and replacement at either end of the range or between, with every crowd.
 
     The order of the two records does not matter, because the attacker guesses both ways.
@@ -157,19 +157,19 @@ def family(spec: ProblemSpec, adjacency: Adjacency) -> Iterator[Neighbours]:
             yield from (Neighbours(spec, adjacency, record, other, rest) for record, other in pairs)
 
 
-def worst(
+def worst_neighbours(
     spec: ProblemSpec, adjacency: Adjacency, value: Callable[[Neighbours], float], *, method: str = "audit"
 ) -> Neighbours:
     """Return the candidate with the largest value; among equals the first, hence the simplest."""
     require_line(spec, method)
-    return max(family(spec, adjacency), key=value)
+    return max(candidate_neighbours(spec, adjacency), key=value)
 
 
-def farthest_minimisers(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
+def farthest_minimiser_neighbours(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
     """Return the neighbours with the most distant minimisers (T30), at most 2L/Lambda or L/Lambda apart."""
     found: dict[Rows, float] = {}
 
-    def minimiser(line: Line) -> float:
+    def minimiser(line: LineProblem) -> float:
         if line.rows not in found:
             found[line.rows] = float(line.minimiser(np.zeros(1))[0])
         return found[line.rows]
@@ -177,10 +177,10 @@ def farthest_minimisers(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
     def gap(pair: Neighbours) -> float:
         return float(f"{abs(minimiser(pair.included) - minimiser(pair.excluded)):.4g}")  # of equals the plainest
 
-    return worst(spec, adjacency, gap, method="output")
+    return worst_neighbours(spec, adjacency, gap, method="output")
 
 
-def opposite(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
+def opposite_records(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
     """Return the longest record against its opposite or against none, without other records, for any method."""
     require_line(spec, "audit")
     record, other = _records(spec)[:2]
@@ -212,7 +212,7 @@ def _target(spec: ProblemSpec) -> Target:
     return Classes((-1, 1), (spec.weight, spec.weight)) if spec.loss.labels is Kind.SIGN else Interval(-1.0, 1.0)
 
 
-class OnALine(Protocol):
+class LineSubject(Protocol):
     """Plan with its neighbours; claim and profile are the plan's."""
 
     plan: Plan

@@ -2,25 +2,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics for an unknown output distribution: a direction, differences between steps, the lowest bits.
 
-Each statistic is learnt on the runs reserved for choosing thresholds (`Selected`). The sum of all steps misses noise
+Each statistic is learnt on the runs reserved for choosing thresholds (`SelectedThreshold`). The sum of all steps misses noise
 reused in every step; their differences detect it. Raw floating-point noise is visible in the lowest bits only (A12).
 """
 
 import numpy as np
 from numpy.typing import ArrayLike
-from dperm.audit.arrays import numbers
-from dperm.audit.black_box.statistics import Fixed
-from dperm.noise.arrays import Floats
-from dperm.audit.black_box.sample import Sample
-from dperm.audit.black_box.statistics import SPLIT, Score, Selected
-from dperm.errors import ParameterError
 
+from dperm.audit.arrays import numbers
+from dperm.audit.black_box.sample import RunSample
+from dperm.audit.black_box.statistics import SPLIT, FixedThreshold, Score, SelectedThreshold
+from dperm.errors import ParameterError
+from dperm.noise.arrays import Floats
 
 NO_BIT = 1100.0
 """Exponent representing the lowest bit of 0, above those of all doubles."""
 
 
-def low_order_bits(without: ArrayLike, included: ArrayLike, *, share: float = 1.0) -> Fixed:
+def low_order_bits(without: ArrayLike, included: ArrayLike, *, share: float = 1.0) -> FixedThreshold:
     """Return a test whether an output w can be a sum s + noise, s the noiseless output of either side (A12).
 
     A sum of doubles often satisfies fl(fl(w - s) + s) = w; a sum with another s often does not. The guess is "out" if w
@@ -46,13 +45,13 @@ def low_order_bits(without: ArrayLike, included: ArrayLike, *, share: float = 1.
 
     def score(outputs: Floats) -> Floats:
         flat = outputs.reshape(len(outputs), -1)
-        odd_out, odd_in = (is_odd(flat, value) for value in values)
+        odd_out, odd_in = (is_no_sum(flat, value) for value in values)
         return np.select([odd_in & ~odd_out, odd_out & ~odd_in], [-1.0, 1.0], np.nan)
 
-    return Fixed("low-order bits", score, 1.0, share)
+    return FixedThreshold("low-order bits", score, 1.0, share)
 
 
-def is_odd(outputs: Floats, value: Floats) -> "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]":
+def is_no_sum(outputs: Floats, value: Floats) -> "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]":
     """Return a mask of rows with an entry changed by subtracting and adding back ``value``."""
     return np.asarray(((outputs - value) + value != outputs).any(axis=1))
 
@@ -70,7 +69,7 @@ RIDGE = 1e-9
 """Ridge relative to the mean variance; cancelling noise leaves a singular covariance."""
 
 
-def projection(*, share: float = 1.0, split: float = SPLIT, gaussian: bool = False) -> Selected:
+def projection(*, share: float = 1.0, split: float = SPLIT, gaussian: bool = False) -> SelectedThreshold:
     """Return the projection onto the best separating direction, found by Fisher's discriminant.
 
     Parameters
@@ -87,10 +86,10 @@ def projection(*, share: float = 1.0, split: float = SPLIT, gaussian: bool = Fal
     Selected
         Statistic for `audit`.
     """
-    return Selected("projection", _along_outputs, share, split, gaussian)
+    return SelectedThreshold("projection", _along_outputs, share, split, gaussian)
 
 
-def step_differences(*, share: float = 1.0, split: float = SPLIT) -> Selected:
+def step_differences(*, share: float = 1.0, split: float = SPLIT) -> SelectedThreshold:
     """Return the differences between consecutive steps, for outputs (runs, steps, ...): repeated noise cancels.
 
     Parameters
@@ -105,10 +104,10 @@ def step_differences(*, share: float = 1.0, split: float = SPLIT) -> Selected:
     Selected
         Statistic for `audit`.
     """
-    return Selected("differences between steps", _along_differences, share, split)
+    return SelectedThreshold("differences between steps", _along_differences, share, split)
 
 
-def low_bits(*, share: float = 1.0, split: float = SPLIT) -> Selected:
+def low_bits(*, share: float = 1.0, split: float = SPLIT) -> SelectedThreshold:
     """Return the exponent of the lowest bit set in any coordinate of an output, a measure of resolution (A12).
 
     Parameters
@@ -123,10 +122,10 @@ def low_bits(*, share: float = 1.0, split: float = SPLIT) -> Selected:
     Selected
         Statistic for `audit`.
     """
-    return Selected("lowest bit", _lowest, share, split)
+    return SelectedThreshold("lowest bit", _lowest, share, split)
 
 
-def fisher(sample: Sample) -> Floats:
+def fisher(sample: RunSample) -> Floats:
     """Return S^-1 (mean with the record - mean without), S the within-group covariance plus a small ridge."""
     flat, included = sample.flat, sample.included
     if included.all() or not included.any():
@@ -141,13 +140,13 @@ def fisher(sample: Sample) -> Floats:
     return np.asarray(np.linalg.solve(spread + RIDGE * scale * np.eye(len(spread)), gap))
 
 
-def _along_outputs(first: Sample) -> Score:
+def _along_outputs(first: RunSample) -> Score:
     direction = fisher(first)
     return lambda outputs: outputs.reshape(len(outputs), -1) @ direction
 
 
-def _along_differences(first: Sample) -> Score:
-    direction = fisher(Sample(_differences(first.outputs), first.included))
+def _along_differences(first: RunSample) -> Score:
+    direction = fisher(RunSample(_differences(first.outputs), first.included))
     return lambda outputs: _differences(outputs) @ direction
 
 
@@ -162,7 +161,7 @@ def _differences(outputs: Floats) -> Floats:
     return np.diff(steps, axis=1).reshape(len(outputs), -1)
 
 
-def _lowest(first: Sample) -> Score:
+def _lowest(first: RunSample) -> Score:
     """Learn from the selecting runs whether outputs with the record have lower or higher lowest bits."""
     found = lowest_bits(first.outputs)
     sides = [found[first.included == side] for side in (False, True)]

@@ -2,27 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs in several processes with separate random numbers; a failure or an interrupt terminates all of them."""
 
-from collections import Counter
-from dataclasses import dataclass, field
-import numpy as np
-from dperm.audit.black_box.training import Failure, Trainings, trained
-from dperm.errors import ParameterError
-from dperm.noise.arrays import Floats
 import multiprocessing
 import os
 import pickle
 import signal
 import sys
 import threading
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
 from multiprocessing.context import BaseContext
 from multiprocessing.process import BaseProcess
-from dperm.audit.black_box.sample import Progress, Truths, told
-from dperm.audit.black_box.training import Failure, Trainings, succeeded, trained
-from dperm.errors import DataError, ParameterError
 
+import numpy as np
+
+from dperm.audit.black_box.sample import Progress, Truths, report_progress
+from dperm.audit.black_box.training import Failure, Trainings, require_success, run_trainings
+from dperm.errors import DataError, ParameterError
+from dperm.noise.arrays import Floats
 
 DISTINCT, MOST, OTHERS = 6, 32, 4
 """Numbers of first trainings: six suffice if all differ.
@@ -32,29 +31,29 @@ copies with probability at most 2e-6.
 """
 
 
-def first_trainings(trainings: Trainings) -> Floats | Failure:
+def first_outputs(trainings: Trainings) -> Floats | Failure:
     """Return the first outputs of a process, always without the record."""
-    found = trained(trainings, np.zeros(DISTINCT, dtype=np.bool_))
+    found = run_trainings(trainings, np.zeros(DISTINCT, dtype=np.bool_))
     if isinstance(found, Failure) or len(np.unique(found, axis=0)) == DISTINCT:
         return found
-    return trained(trainings, np.zeros(MOST, dtype=np.bool_))
+    return run_trainings(trainings, np.zeros(MOST, dtype=np.bool_))
 
 
-def tells(rows: Floats) -> bool:
+def varies_enough(rows: Floats) -> bool:
     """Whether first outputs vary enough to distinguish processes."""
     counts = Counter(row.tobytes() for row in rows)
     return len(rows) - max(counts.values()) >= OTHERS
 
 
 @dataclass(frozen=True)
-class Firsts:
+class FirstOutputs:
     """First outputs of the processes with at least one finished part."""
 
     known: dict[bytes, int] = field(default_factory=dict)
 
     def require_new(self, process: int, rows: Floats) -> None:
         """Raise ``ParameterError`` for rows also released by another process; rows varying little are ignored."""
-        if tells(rows) and self.known.setdefault(rows.tobytes(), process) != process:
+        if varies_enough(rows) and self.known.setdefault(rows.tobytes(), process) != process:
             raise ParameterError(
                 "workers must be 1 here: train repeats random numbers, the same in every process, and runs would not "
                 "be independent. Or make the generator inside train, without a seed."
@@ -69,7 +68,7 @@ Part = tuple[int, Floats | Failure, Floats | Failure]
 """Process id, its first outputs, and the outputs of a part of the runs."""
 
 
-def in_processes(
+def run_in_processes(
     trainings: Trainings, parts: Sequence[Truths], *, workers: int, progress: Progress | None = None
 ) -> list[Floats]:
     """Run the parts in ``workers`` processes, and return the outputs of each part in order."""
@@ -88,15 +87,15 @@ def in_processes(
 
 def _finished(futures: list["Future[Part]"], progress: Progress | None) -> list[Floats]:
     """Collect results as they arrive; raise on the first failure or the first repeated random numbers."""
-    left, firsts = set(futures), Firsts()
+    left, firsts = set(futures), FirstOutputs()
     while left:
         done, left = wait(left, return_when=FIRST_COMPLETED)
         for future in done:
             process, first, outputs = future.result()
-            firsts.require_new(process, succeeded(first))
-            succeeded(outputs)
-        told(progress, 1 - len(left) / len(futures))
-    return [succeeded(future.result()[2]) for future in futures]
+            firsts.require_new(process, require_success(first))
+            require_success(outputs)
+        report_progress(progress, 1 - len(left) / len(futures))
+    return [require_success(future.result()[2]) for future in futures]
 
 
 def _end(pool: ProcessPoolExecutor, others: set[BaseProcess]) -> None:
@@ -150,5 +149,5 @@ def _end_with_parent() -> None:
 def _some(included: Truths) -> Part:
     trainings = _inherited["trainings"]
     if not _first:
-        _first["of this process"] = first_trainings(trainings)
-    return os.getpid(), _first["of this process"], trained(trainings, included)
+        _first["of this process"] = first_outputs(trainings)
+    return os.getpid(), _first["of this process"], run_trainings(trainings, included)

@@ -2,26 +2,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Any training function as an audit subject: run repeatedly on two data sets, optionally in several processes."""
 
-import numpy as np
-from numpy.typing import NDArray
-from dperm.errors import ParameterError
-from dperm.privacy import Adjacency
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
 from dperm import checks
-from dperm.audit.black_box.statistics import checked_statistics
 from dperm.audit.black_box.output_statistics import low_bits, projection
-from dperm.audit.black_box.processes import in_processes
-from dperm.audit.black_box.sample import Progress, Truths, told
-from dperm.audit.black_box.statistics import Statistic
-from dperm.audit.black_box.training import Trainings, different, succeeded, trained
-from dperm.audit.claim import checked_claim, checked_curve
+from dperm.audit.black_box.processes import run_in_processes
+from dperm.audit.black_box.sample import Progress, Truths, report_progress
+from dperm.audit.black_box.statistics import Statistic, checked_statistics
+from dperm.audit.black_box.training import Trainings, require_success, run_trainings, shape_error
+from dperm.audit.claim import checked_claim, checked_profile
+from dperm.errors import ParameterError
 from dperm.noise.arrays import Floats
+from dperm.privacy import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.profile import PrivacyProfile
-
 
 Rows = list[NDArray[np.generic]]
 """Columns, or blocks of columns, of a data set; all of the same length."""
@@ -108,21 +108,21 @@ def _same(one: Rows, other: Rows) -> NDArray[np.bool_]:
     return found
 
 
-USUAL: tuple[Statistic, ...] = (projection(share=0.8), low_bits(share=0.2))
+DEFAULT_STATISTICS: tuple[Statistic, ...] = (projection(share=0.8), low_bits(share=0.2))
 MOST_WORKERS = 1024
 CHUNKS = 64
 """Number of parts per process, and thus of progress reports."""
 
 
 @dataclass(frozen=True)
-class Repeated:
+class RepeatedTraining:
     """Training function with two data sets; see `repeated`."""
 
     trainings: Trainings
     claimed: AnyGuarantee | None
     workers: int = 1
     name: str = "training"
-    statistics: tuple[Statistic, ...] = USUAL
+    statistics: tuple[Statistic, ...] = DEFAULT_STATISTICS
     profile: PrivacyProfile | None = None
     facts: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -131,11 +131,11 @@ class Repeated:
         size = max(1, len(included) // (CHUNKS * self.workers))
         parts = [included[start : start + size] for start in range(0, len(included), size)]
         if self.workers > 1:
-            return _joined(in_processes(self.trainings, parts, workers=self.workers, progress=progress))
+            return _joined(run_in_processes(self.trainings, parts, workers=self.workers, progress=progress))
         found = []
         for place, part in enumerate(parts):
-            found.append(succeeded(trained(self.trainings, part)))
-            told(progress, (place + 1) / len(parts))
+            found.append(require_success(run_trainings(self.trainings, part)))
+            report_progress(progress, (place + 1) / len(parts))
         return _joined(found)
 
 
@@ -149,7 +149,7 @@ def repeated(
     statistics: Sequence[Statistic] | None = None,
     profile: PrivacyProfile | None = None,
     name: str = "training",
-) -> Repeated:
+) -> RepeatedTraining:
     """Build an audit subject from any training function: ``audit(repeated(...), runs=1000)``.
 
     Parameters
@@ -199,16 +199,16 @@ def repeated(
     """
     if not callable(train):
         raise ParameterError(f"train must be a function of the data, got {checks.shown(train)}.")
-    checked_curve(profile, checked_claim(claimed))
+    checked_profile(profile, checked_claim(claimed))
     require_neighbours(with_record, without_record, claimed.adjacency)
-    chosen = USUAL if statistics is None else checked_statistics(statistics)
+    chosen = DEFAULT_STATISTICS if statistics is None else checked_statistics(statistics)
     workers = checks.count("workers", workers, "It is the number of processes.", most=MOST_WORKERS)
-    return Repeated(Trainings(train, with_record, without_record), claimed, workers, name, chosen, profile)
+    return RepeatedTraining(Trainings(train, with_record, without_record), claimed, workers, name, chosen, profile)
 
 
 def _joined(parts: Sequence[Floats]) -> Floats:
     """Concatenate the parts; raise ``DataError`` if runs released different numbers of values."""
     shapes = {part.shape[1:] for part in parts}
     if len(shapes) > 1:
-        raise different(shapes)
+        raise shape_error(shapes)
     return np.concatenate(parts)

@@ -2,23 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics: a score for each run, a decision rule for guesses, and the resulting bound (A4, A5).
 
-Thresholds are fixed in advance (`Fixed`), or chosen on a part of the runs excluded from the test (`Selected`).
+Thresholds are fixed in advance (`FixedThreshold`), or chosen on a part of the runs excluded from the test (`SelectedThreshold`).
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
+
 import numpy as np
+
 from dperm import checks
-from dperm.audit.black_box.guess_bounds import bounded, counted, gaussian_bounded
-from dperm.audit.black_box.sample import Sample, real_numbers
-from dperm.audit.black_box.threshold_selection import Audience, foreseen, thresholds
+from dperm.audit.black_box.guess_bounds import bound_from_counts, count_guesses, gaussian_bound_from_counts
+from dperm.audit.black_box.sample import RunSample, real_numbers
+from dperm.audit.black_box.threshold_selection import AuditSize, select_thresholds, simulated_thresholds
 from dperm.audit.lower_bound import LowerBound
 from dperm.errors import ParameterError
 from dperm.noise.arrays import Floats
-from collections.abc import Iterable
-
 
 Score = Callable[[Floats], Floats]
 """Function from outputs to a number for each run: larger for likely "in", NaN for no guess."""
@@ -41,12 +41,12 @@ class Statistic(Protocol):
     def tested(self, runs: int) -> int:
         """Return the number of runs available for guesses."""
 
-    def bound(self, sample: Sample, *, delta: float, alpha: float) -> LowerBound:
+    def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
         """Return the lower bound on epsilon at ``delta``, false with probability at most ``alpha``."""
 
 
 @dataclass(frozen=True)
-class Fixed:
+class FixedThreshold:
     """Score with thresholds fixed before any run.
 
     Attributes
@@ -75,7 +75,7 @@ class Fixed:
 
     def __post_init__(self) -> None:
         """Check the name, the share, the score function and the thresholds."""
-        check_statistic(self.name, self.share, self.score)
+        require_statistic(self.name, self.share, self.score)
         _check_place("threshold", self.threshold)
         _check_place("lower", self.low)
         if not self.low <= self.threshold:
@@ -92,19 +92,19 @@ class Fixed:
         """Return ``runs``: every run is available for guesses."""
         return runs
 
-    def bound(self, sample: Sample, *, delta: float, alpha: float) -> LowerBound:
+    def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
         """Return the bound from the guesses of all runs."""
-        scores = scored(self.score, sample)
+        scores = run_scores(self.score, sample)
         if not self.gaussian:
-            counts = counted(scores, sample.included, low=self.low, high=self.threshold)
-            return bounded(counts, delta=delta, alpha=alpha)
+            counts = count_guesses(scores, sample.included, low=self.low, high=self.threshold)
+            return bound_from_counts(counts, delta=delta, alpha=alpha)
         every = np.where(np.isnan(scores), self.low, scores)
-        counts = counted(every, sample.included, low=self.low, high=self.low)
-        return gaussian_bounded(counts, delta=delta, alpha=alpha)
+        counts = count_guesses(every, sample.included, low=self.low, high=self.low)
+        return gaussian_bound_from_counts(counts, delta=delta, alpha=alpha)
 
 
 @dataclass(frozen=True)
-class Selected:
+class SelectedThreshold:
     """Score and thresholds learnt on the first runs, and tested on the remaining ones (A5).
 
     Attributes
@@ -122,37 +122,37 @@ class Selected:
     """
 
     name: str
-    learned: Callable[[Sample], Score]
+    learned: Callable[[RunSample], Score]
     share: float = 1.0
     split: float = SPLIT
     gaussian: bool = False
 
     def __post_init__(self) -> None:
         """Check the name, the share, the function and the split."""
-        check_statistic(self.name, self.share, self.learned)
+        require_statistic(self.name, self.share, self.learned)
         checks.between("split", self.split, 0.01, 0.9, "It is the share of the runs to choose thresholds with.")
 
     def tested(self, runs: int) -> int:
         """Return the number of runs left after the selection."""
         return runs - round(self.split * runs)
 
-    def bound(self, sample: Sample, *, delta: float, alpha: float) -> LowerBound:
+    def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
         """Return the bound from the guesses of the runs not used for the selection."""
         first, rest = sample.split(self.split)
         score = self.learned(first)
-        low, high = self._thresholds(scored(score, first), first, delta)
-        chosen = Fixed(self.name, score, high, lower=low, gaussian=self.gaussian)
+        low, high = self._thresholds(run_scores(score, first), first, delta)
+        chosen = FixedThreshold(self.name, score, high, lower=low, gaussian=self.gaussian)
         return chosen.bound(rest, delta=delta, alpha=alpha)
 
-    def _thresholds(self, scores: Floats, first: Sample, delta: float) -> tuple[float, float]:
+    def _thresholds(self, scores: Floats, first: RunSample, delta: float) -> tuple[float, float]:
         if not self.gaussian:
-            return thresholds(scores, first.included, delta=delta)
+            return select_thresholds(scores, first.included, delta=delta)
         middle = _middle(scores, first)
         return middle, middle
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class SimulatedThreshold:
     """Score with a known distribution, with thresholds for the largest expected bound at the given number of runs.
 
     Attributes
@@ -169,26 +169,26 @@ class Foreseen:
 
     name: str
     score: Score
-    rehearsal: Callable[[], Sample]
+    rehearsal: Callable[[], RunSample]
     share: float = 1.0
 
     def __post_init__(self) -> None:
         """Check the name, the share and the score function."""
-        check_statistic(self.name, self.share, self.score)
+        require_statistic(self.name, self.share, self.score)
 
     def tested(self, runs: int) -> int:
         """Return ``runs``: every run is available for guesses."""
         return runs
 
-    def bound(self, sample: Sample, *, delta: float, alpha: float) -> LowerBound:
+    def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
         """Choose thresholds on the rehearsal, and return the bound from the guesses of all runs."""
         first = self.rehearsal()
-        scores, audience = scored(self.score, first), Audience(len(sample), delta, alpha)
-        low, high = foreseen(scores, first.included, audience)[1]
-        return Fixed(self.name, self.score, high, lower=low).bound(sample, delta=delta, alpha=alpha)
+        scores, audience = run_scores(self.score, first), AuditSize(len(sample), delta, alpha)
+        low, high = simulated_thresholds(scores, first.included, audience)[1]
+        return FixedThreshold(self.name, self.score, high, lower=low).bound(sample, delta=delta, alpha=alpha)
 
 
-def scored(score: Score, sample: Sample) -> Floats:
+def run_scores(score: Score, sample: RunSample) -> Floats:
     """Return the scores; raise ``ParameterError`` unless there is one per run (NaN for no guess)."""
     if not callable(score):
         raise ParameterError(f"learned must give a function from outputs to scores, got {checks.shown(score)}.")
@@ -200,7 +200,7 @@ def scored(score: Score, sample: Sample) -> Floats:
     return found
 
 
-def check_statistic(name: object, share: object, function: object) -> None:
+def require_statistic(name: object, share: object, function: object) -> None:
     """Raise ``ParameterError`` unless the statistic has a name, a positive share and a function."""
     if not isinstance(name, str):
         raise ParameterError(f"name must be words, got {checks.shown(name)}.")
@@ -215,7 +215,7 @@ def _check_place(name: str, value: object) -> None:
         checks.real(name, value)
 
 
-def _middle(scores: Floats, sample: Sample) -> float:
+def _middle(scores: Floats, sample: RunSample) -> float:
     """Return the midpoint between the median scores of runs with and without the record."""
     sides = [scores[sample.included == side] for side in (False, True)]
     known = [side[~np.isnan(side)] for side in sides]

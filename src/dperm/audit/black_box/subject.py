@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
-from dperm.audit.black_box.sample import Progress, Truths, told
+from dperm.audit.black_box.sample import Progress, Truths, report_progress
 from dperm.audit.black_box.statistics import Statistic
 from dperm.noise.arrays import Floats
 from dperm.privacy.guarantee import AnyGuarantee
@@ -46,7 +46,7 @@ class Subject(Protocol):
 
 
 @dataclass(frozen=True)
-class Drawn:
+class BatchSubject:
     """Subject with a function drawing all runs at once.
 
     Attributes
@@ -75,5 +75,5 @@ class Drawn:
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
         """Return one row of released numbers for each run."""
         drawn = self.draw(included)
-        told(progress)
+        report_progress(progress)
         return drawn

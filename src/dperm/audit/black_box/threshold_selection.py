@@ -6,13 +6,13 @@ With a known output distribution no split is needed. All audited runs yield gues
 them, may be arbitrarily long (A5, "fixed in advance").
 """
 
+from dataclasses import dataclass
+
 import numpy as np
+from scipy.special import betaincinv
+
 from dperm.audit.black_box.sample import Truths
 from dperm.noise.arrays import Floats
-from dataclasses import dataclass
-from scipy.special import betaincinv
-from dperm.audit.black_box.sample import Truths
-
 
 LEAST_GUESSES = 100
 """Fewest guesses in the selecting runs; with fewer, an estimate is luck."""
@@ -21,12 +21,12 @@ SLACK = 1e-6
 """Margin of thresholds relative to the scores' deviation, for scores equal up to rounding."""
 
 
-def thresholds(scores: Floats, included: Truths, *, delta: float = 0.0) -> tuple[float, float]:
+def select_thresholds(scores: Floats, included: Truths, *, delta: float = 0.0) -> tuple[float, float]:
     """Return the thresholds (low, high) with the largest expected bound."""
-    return promised(scores, included, delta=delta)[1]
+    return best_thresholds(scores, included, delta=delta)[1]
 
 
-def promised(scores: Floats, included: Truths, *, delta: float = 0.0) -> tuple[float, tuple[float, float]]:
+def best_thresholds(scores: Floats, included: Truths, *, delta: float = 0.0) -> tuple[float, tuple[float, float]]:
     """Return (epsilon, (low, high)) of the largest expected bound: guess "out" up to low and "in" from high on.
 
     Candidates are quantiles, and no guesses on either side. Each pair's estimate is shrunk by one right guess and two
@@ -41,10 +41,10 @@ def promised(scores: Floats, included: Truths, *, delta: float = 0.0) -> tuple[f
     value = _promise(right, guesses, len(scores), delta)
     value[lows[:, None] >= highs[None, :]] = -np.inf
     best = np.unravel_index(int(np.argmax(value)), value.shape)
-    return float(value[best]), beside(scores[known], float(lows[best[0]]), float(highs[best[1]]))
+    return float(value[best]), widen(scores[known], float(lows[best[0]]), float(highs[best[1]]))
 
 
-def beside(scores: Floats, low: float, high: float) -> tuple[float, float]:
+def widen(scores: Floats, low: float, high: float) -> tuple[float, float]:
     """Return the thresholds moved slightly towards each other, to include scores equal up to rounding."""
     slack = SLACK * float(scores.std()) if len(scores) else 0.0
     return low + slack, high - slack
@@ -91,7 +91,7 @@ TAILS: Floats = np.array([1 / 1024, 1 / 512, 1 / 256, 1 / 128])
 
 
 @dataclass(frozen=True)
-class Audience:
+class AuditSize:
     """Audit for choosing thresholds: number of ``runs``, ``delta``, and available ``alpha``."""
 
     runs: int
@@ -99,7 +99,7 @@ class Audience:
     alpha: float
 
 
-def foreseen(scores: Floats, included: Truths, audience: Audience) -> tuple[float, tuple[float, float]]:
+def simulated_thresholds(scores: Floats, included: Truths, audience: AuditSize) -> tuple[float, tuple[float, float]]:
     """Return (epsilon, (low, high)): the largest conservatively expected bound, and the thresholds for "out" and "in".
 
     Candidates are pairs of quantiles of the rehearsal. Of v right guesses out of r, only v - sqrt(r)/2 are counted,
@@ -112,10 +112,10 @@ def foreseen(scores: Floats, included: Truths, audience: Audience) -> tuple[floa
     value = _expected(right, guesses, len(scores), audience)
     value[lows[:, None] >= highs[None, :]] = -np.inf
     best = np.unravel_index(int(np.argmax(value)), value.shape)
-    return float(value[best]), beside(scores, float(lows[best[0]]), float(highs[best[1]]))
+    return float(value[best]), widen(scores, float(lows[best[0]]), float(highs[best[1]]))
 
 
-def _expected(right: Floats, guesses: Floats, rehearsed: int, audience: Audience) -> Floats:
+def _expected(right: Floats, guesses: Floats, rehearsed: int, audience: AuditSize) -> Floats:
     """Return log((q - delta/g) / (1 - q)), with q the Clopper-Pearson lower bound for unlucky runs."""
     least = min(LEAST_SIMULATED, max(1, audience.runs // 10))
     some = np.maximum(guesses, 1.0)

@@ -2,29 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs of a training in this process: outputs, or a failure description without any data."""
 
-import numpy as np
-from dperm.audit.black_box.sample import real_numbers
-from dperm.errors import DataError
-from dperm.noise.arrays import Floats
-from dperm.privacy import Release
 from collections.abc import Callable
 from dataclasses import dataclass
 from traceback import walk_tb
 from typing import Any
-from dperm.audit.black_box.sample import Truths
 
+import numpy as np
+
+from dperm.audit.black_box.sample import Truths, real_numbers
+from dperm.errors import DataError
+from dperm.noise.arrays import Floats
+from dperm.privacy import Release
 
 FITTED = ("coef_", "intercept_")
 
 
-def numbers(returned: object) -> Floats:
+def released_numbers(returned: object) -> Floats:
     """Return the released numbers of an array, a number, a `Release`, or a fitted model.
 
     A fitted model gives ``coef_`` and ``intercept_`` as one vector. An array of (steps, ...) keeps its shape, so
     statistics can compare steps. Errors name types only, because the original error may repeat data.
     """
     if isinstance(returned, Release):
-        return numbers(returned.value)
+        return released_numbers(returned.value)
     if returned is None:
         raise DataError("train returned None: it must return what is released. Is a return missing?")
     found = _read(returned)
@@ -67,7 +67,7 @@ class Failure:
     words: str
 
 
-def trained(trainings: Trainings, included: Truths) -> Floats | Failure:
+def run_trainings(trainings: Trainings, included: Truths) -> Floats | Failure:
     """Return one row for each run, or the first failure."""
     rows: list[Floats] = []
     for side in included.tolist():
@@ -76,7 +76,7 @@ def trained(trainings: Trainings, included: Truths) -> Floats | Failure:
             return found
         rows.append(found)
     shapes = {row.shape for row in rows}
-    return np.stack(rows) if len(shapes) == 1 else Failure(str(different(shapes)))
+    return np.stack(rows) if len(shapes) == 1 else Failure(str(shape_error(shapes)))
 
 
 def _once(trainings: Trainings, side: bool) -> Floats | Failure:
@@ -86,19 +86,19 @@ def _once(trainings: Trainings, side: bool) -> Floats | Failure:
     except Exception as error:
         return _failure(error)
     try:
-        return numbers(returned)
+        return released_numbers(returned)
     except DataError as error:
         return Failure(str(error))
 
 
-def succeeded(found: Floats | Failure) -> Floats:
+def require_success(found: Floats | Failure) -> Floats:
     """Return the outputs; raise ``DataError`` for a failure."""
     if isinstance(found, Failure):
         raise DataError(found.words)
     return found
 
 
-def different(shapes: set[tuple[int, ...]]) -> DataError:
+def shape_error(shapes: set[tuple[int, ...]]) -> DataError:
     """Return the error for runs releasing different numbers of values."""
     return DataError(f"train must release as many numbers in every run, got arrays of the shapes {sorted(shapes)}.")
 

@@ -30,7 +30,7 @@ class Bug(Protocol):
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedBug:
     """A bug that is looked for by running both versions many times.
 
     Attributes
@@ -57,7 +57,7 @@ class Simulated:
 
 
 @dataclass(frozen=True)
-class Computed:
+class ExactBug:
     """A bug that is found without sampling: the audit is the same each time, and its confidence is 1."""
 
     name: str

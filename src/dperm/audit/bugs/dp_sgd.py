@@ -7,18 +7,19 @@ The record's gradient is 1, that of the others 0: they are there to be counted.
 
 from dataclasses import dataclass
 from functools import lru_cache
+
 import numpy as np
+
 from dperm.accounting import Gaussian, Poisson, account, calibrate
 from dperm.accounting.event import Event
-from dperm.audit.black_box import Drawn, Selected, Statistic
+from dperm.audit.black_box import BatchSubject, SelectedThreshold, Statistic
 from dperm.audit.black_box.output_statistics import projection, step_differences
-from dperm.audit.black_box.sample import Sample, Truths
+from dperm.audit.black_box.sample import RunSample, Truths
 from dperm.audit.black_box.statistics import Score
-from dperm.audit.bugs.bug import Simulated
+from dperm.audit.bugs.bug import SimulatedBug
 from dperm.noise.arrays import Floats
 from dperm.noise.simulation import generator
 from dperm.privacy import Adjacency, ApproxDP
-
 
 STEPS, EPSILON, DELTA, DECLARED = 50, 1.0, 1e-5, 20
 """DECLARED is the public n, by which sums are divided: q n."""
@@ -70,10 +71,10 @@ class SampledDescent:
         """The steps whose batch holds the record, if a pass cuts the data into 1/q batches once and for all."""
         return np.asarray(np.arange(STEPS) % round(1 / self.rate) == 0)
 
-    def subject(self, seed: int) -> Drawn:
+    def subject(self, seed: int) -> BatchSubject:
         """With the claim of the correct version, its whole curve."""
         sigma = noise_multiplier(self.rate)
-        return Drawn(
+        return BatchSubject(
             f"DP-SGD, {STEPS} steps at rate {self.rate:g}",
             CLAIMED,
             lambda included: self.outputs(included, seed),
@@ -83,12 +84,12 @@ class SampledDescent:
         )
 
 
-def size_of_steps(*, share: float = 1.0) -> Selected:
+def size_of_steps(*, share: float = 1.0) -> SelectedThreshold:
     """How long the steps are, whatever their direction: a divisor that depends on the data shows in the noise."""
-    return Selected("size of the steps", _size, share)
+    return SelectedThreshold("size of the steps", _size, share)
 
 
-def _size(first: Sample) -> Score:
+def _size(first: RunSample) -> Score:
     """Shorter with the record, or longer: the selecting runs tell."""
     found, ins = _lengths(first.outputs), first.included
     sign = -1.0 if ins.any() and not ins.all() and found[ins].mean() < found[~ins].mean() else 1.0
@@ -101,13 +102,13 @@ def _lengths(outputs: Floats) -> Floats:
 
 STATISTICS: tuple[Statistic, ...] = (projection(), step_differences(), size_of_steps())
 
-FIXED_BATCHES = Simulated(
+FIXED_BATCHES = SimulatedBug(
     "fixed batches claimed as Poisson",
     "The data are cut into batches once; the noise is that of samples drawn anew in every step.",
     lambda buggy, seed: SampledDescent(0.1, poisson=not buggy).subject(seed),
     effort=0.5,
 )
-REAL_BATCH_SIZE = Simulated(
+REAL_BATCH_SIZE = SimulatedBug(
     "dividing by the real batch size",
     "Noisy sums are divided by the size of the sample, which tells who is in it, and not by its expectation.",
     lambda buggy, seed: SampledDescent(0.5, others=2, expected_size=not buggy).subject(seed),

@@ -14,19 +14,20 @@ the privacy loss is well above epsilon_t. Whoever reports the declared T has not
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+
 from dperm.accounting import Gaussian, account, calibrate
-from dperm.audit.black_box import Drawn, Sample
-from dperm.audit.black_box.guess_bounds import Counts, bounded
+from dperm.audit.black_box import BatchSubject, RunSample
+from dperm.audit.black_box.guess_bounds import GuessCounts, bound_from_counts
 from dperm.audit.black_box.sample import Truths
-from dperm.audit.bugs.bug import Simulated
+from dperm.audit.bugs.bug import SimulatedBug
 from dperm.audit.lower_bound import LowerBound
 from dperm.noise.arrays import Floats
 from dperm.noise.simulation import generator
 from dperm.privacy import Adjacency, ApproxDP
-
 
 STEPS, EPSILON, DELTA = 32, 2.0, 0.01
 BEYOND = 0.5
@@ -55,7 +56,7 @@ def boundary(t: int) -> float:
 
 
 @dataclass(frozen=True)
-class Stopping:
+class EarlyStopping:
     """Noisy gradients of a record with gradient 1, until the loss is large; a report; an answer for what is left."""
 
     report_declared: bool
@@ -80,15 +81,17 @@ class Stopping:
             stopped |= hits
         return run, stopped
 
-    def subject(self, seed: int) -> Drawn:
+    def subject(self, seed: int) -> BatchSubject:
         """With the budget as its claim."""
         facts = {"steps": STEPS, "noise_multiplier": noise_multiplier()}
         name = f"gradient descent that stops by what it sees, at most {STEPS} steps, and an answer for what is left"
-        return Drawn(name, CLAIMED, lambda included: self.outputs(included, seed), (StoppedRuns(),), facts=facts)
+        return BatchSubject(
+            name, CLAIMED, lambda included: self.outputs(included, seed), (StoppingTimeStatistic(),), facts=facts
+        )
 
 
 @dataclass(frozen=True)
-class StoppedRuns:
+class StoppingTimeStatistic:
     """Guess "in" where the training stopped early and the answer says so; pass otherwise."""
 
     name: str = "stopping time"
@@ -98,19 +101,19 @@ class StoppedRuns:
         """All of them."""
         return runs
 
-    def bound(self, sample: Sample, *, delta: float, alpha: float) -> LowerBound:
+    def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
         """Only one side is guessed, so g q <= e^epsilon g (1 - q) + delta/2: half of delta is at stake (A4)."""
         stopped, _, answer = sample.outputs.T
         guessed = (stopped > 0) & (answer > 0)
         correct = int(np.count_nonzero(guessed & sample.included))
-        counts = Counts(correct, int(np.count_nonzero(guessed)), len(sample))
-        return replace(bounded(counts, delta=delta / 2, alpha=alpha), delta=delta)
+        counts = GuessCounts(correct, int(np.count_nonzero(guessed)), len(sample))
+        return replace(bound_from_counts(counts, delta=delta / 2, alpha=alpha), delta=delta)
 
 
-DATA_DEPENDENT_STOP = Simulated(
+DATA_DEPENDENT_STOP = SimulatedBug(
     "steps run reported after a data-dependent stop",
     "The training stops at a moment chosen by what it released and reports the steps run, not those declared; what the "
     "report leaves of the budget is spent.",
-    lambda buggy, seed: Stopping(report_declared=not buggy).subject(seed),
+    lambda buggy, seed: EarlyStopping(report_declared=not buggy).subject(seed),
     effort=10.0,
 )

@@ -9,16 +9,17 @@ data has gradient 0. What optimizers make of the noisy gradients is post-process
 
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+
 import numpy as np
+
 from dperm.accounting import Gaussian, account, calibrate
-from dperm.audit.black_box import Drawn, Fixed, Statistic
+from dperm.audit.black_box import BatchSubject, FixedThreshold, Statistic
 from dperm.audit.black_box.output_statistics import step_differences
 from dperm.audit.black_box.sample import Truths
-from dperm.audit.bugs.bug import Simulated
+from dperm.audit.bugs.bug import SimulatedBug
 from dperm.noise.arrays import Floats
 from dperm.noise.simulation import generator
 from dperm.privacy import Adjacency, ApproxDP
-
 
 STEPS, EPSILON, DELTA = 50, 4.0, 1e-5
 TURNED = (1.0,) * (STEPS - 1) + (-1.0,)
@@ -34,7 +35,7 @@ def noise_multiplier(adjacency: Adjacency) -> float:
 
 
 @dataclass(frozen=True)
-class Descent:
+class FullBatchDescent:
     """Noisy gradient descent, clipped at 1.
 
     Attributes
@@ -92,13 +93,13 @@ class Descent:
         def score(outputs: Floats) -> Floats:
             return np.asarray(outputs.reshape(len(outputs), -1) @ slopes - middle)
 
-        return Fixed("sum over steps", score, share=SUM, gaussian=True), step_differences(share=DIFFERENCES)
+        return FixedThreshold("sum over steps", score, share=SUM, gaussian=True), step_differences(share=DIFFERENCES)
 
-    def subject(self, seed: int) -> Drawn:
+    def subject(self, seed: int) -> BatchSubject:
         """With the claim of the correct version, its whole curve."""
         claimed = ApproxDP(EPSILON, DELTA, self.adjacency)
         curve = account(Gaussian(noise_multiplier(self.adjacency)) * STEPS, self.adjacency)
-        return Drawn(
+        return BatchSubject(
             f"gradient descent, {STEPS} steps, under {self.adjacency.value}",
             claimed,
             lambda included: self.outputs(included, seed),
@@ -108,13 +109,15 @@ class Descent:
         )
 
 
-def _bug(name: str, wrong: str, *, correct: Descent, buggy: Descent, effort: float = 1.0) -> Simulated:
-    return Simulated(name, wrong, lambda is_buggy, seed: (buggy if is_buggy else correct).subject(seed), effort)
+def _bug(
+    name: str, wrong: str, *, correct: FullBatchDescent, buggy: FullBatchDescent, effort: float = 1.0
+) -> SimulatedBug:
+    return SimulatedBug(name, wrong, lambda is_buggy, seed: (buggy if is_buggy else correct).subject(seed), effort)
 
 
-RIGHT = Descent()
-REPLACING = Descent(Adjacency.REPLACE_ONE, Adjacency.REPLACE_ONE)
-BIASED = Descent(intercept=True)
+RIGHT = FullBatchDescent()
+REPLACING = FullBatchDescent(Adjacency.REPLACE_ONE, Adjacency.REPLACE_ONE)
+BIASED = FullBatchDescent(intercept=True)
 
 LESS_NOISE = _bug(
     "noise -20 %",

@@ -4,20 +4,23 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
 from dperm import checks
 from dperm.audit.bugs.bug import Bug
-from dperm.audit.bugs.full_batch_descent import LESS_NOISE, LITTLE_LESS_NOISE, REUSED_NOISE, UNCLIPPED_BIAS, WRONG_ADJACENCY
-from dperm.audit.bugs.objective_perturbation import MISSING_DETERMINANT
-from dperm.audit.bugs.floating_point import RAW_FLOATS
 from dperm.audit.bugs.dp_sgd import FIXED_BATCHES, REAL_BATCH_SIZE
 from dperm.audit.bugs.early_stopping import DATA_DEPENDENT_STOP
-from dperm.audit.bugs.objective_perturbation import WARM_START
-from dperm.audit.finding import Finding
+from dperm.audit.bugs.floating_point import RAW_FLOATS
+from dperm.audit.bugs.full_batch_descent import (
+    LESS_NOISE,
+    LITTLE_LESS_NOISE,
+    REUSED_NOISE,
+    UNCLIPPED_BIAS,
+    WRONG_ADJACENCY,
+)
+from dperm.audit.bugs.objective_perturbation import MISSING_DETERMINANT, WARM_START
+from dperm.audit.finding import Finding, claimed_digits, measured_digits
 from dperm.errors import ParameterError
 from dperm.noise.simulation import generator
-from collections.abc import Sequence
-from dperm.audit.finding import claimed_digits, measured_digits
-
 
 BUGS: tuple[Bug, ...] = (
     LESS_NOISE,

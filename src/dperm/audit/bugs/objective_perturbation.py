@@ -2,48 +2,47 @@
 # SPDX-License-Identifier: Apache-2.0
 """A solver of objective perturbation that starts at the non-private optimum, and stops after one step (T43)."""
 
+from dataclasses import replace
 from functools import lru_cache
-from dperm.audit.bugs.bug import Computed
+
+import numpy as np
+
+from dperm.audit.black_box import BatchSubject, Subject
+from dperm.audit.black_box.noise_rows import linear_rows, noisy_rows
+from dperm.audit.black_box.objective import ObjectiveSubject, of_objective
+from dperm.audit.black_box.output_statistics import projection
+from dperm.audit.black_box.sample import Truths
+from dperm.audit.bugs.bug import ExactBug, SimulatedBug
 from dperm.audit.exact import nips08, objective
 from dperm.audit.finding import Finding
-from dperm.erm.losses import Logistic
+from dperm.erm.losses import HuberHinge, Logistic
 from dperm.erm.spec import ProblemSpec
 from dperm.methods import ObjectivePerturbation
-from dperm.privacy import Adjacency, PureDP
-from dataclasses import replace
-import numpy as np
-from dperm.audit.black_box import Drawn, Subject
-from dperm.audit.black_box.output_statistics import projection
-from dperm.audit.black_box.noise_rows import linear_rows, noisy_rows
-from dperm.audit.black_box.objective import PerturbedLine, of_objective
-from dperm.audit.black_box.sample import Truths
-from dperm.audit.bugs.bug import Simulated
-from dperm.erm.losses import HuberHinge
 from dperm.methods.objective import ObjectivePlan
 from dperm.noise.arrays import Floats
 from dperm.noise.simulation import NotPrivateBits
-
+from dperm.privacy import Adjacency, PureDP
 
 EPSILON, STRENGTH = 0.1, 0.1
 
 
-def as_printed() -> Finding:
+def printed_finding() -> Finding:
     """Lambda = .1, epsilon = .1 claimed."""
     return objective(nips08(EPSILON, STRENGTH))
 
 
 @lru_cache(maxsize=1)
-def as_planned() -> Finding:
+def planned_finding() -> Finding:
     """The same loss and claim, with the Lambda that leaves room for the determinant; nothing in it is random."""
     spec = ProblemSpec(Logistic(), radius=1.0, dim=1)
     return objective(ObjectivePerturbation("gamma_norm").plan(spec, PureDP(EPSILON, Adjacency.REPLACE_ONE)))
 
 
-MISSING_DETERMINANT = Computed(
+MISSING_DETERMINANT = ExactBug(
     "missing determinant",
     "The Jacobian of the map from noise to minimiser is left out of the proof (NIPS 2008, Algorithm 2).",
-    as_printed,
-    as_planned,
+    printed_finding,
+    planned_finding,
 )
 
 
@@ -60,7 +59,7 @@ def plan() -> ObjectivePlan:
 
 
 @lru_cache(maxsize=1)
-def worst_case() -> PerturbedLine:
+def worst_case() -> ObjectiveSubject:
     """The real method on its worst neighbours."""
     return of_objective(plan())
 
@@ -70,15 +69,15 @@ def subject(buggy: bool, seed: int) -> Subject:
     correct = replace(worst_case(), bits=NotPrivateBits(seed))
     statistics = (*worst_case().statistics, projection())
     if not buggy:
-        return Drawn(correct.name, CLAIMED, correct.outputs, statistics, correct.profile, correct.facts)
+        return BatchSubject(correct.name, CLAIMED, correct.outputs, statistics, correct.profile, correct.facts)
 
     def draw(included: Truths) -> Floats:
         return one_step(correct, included)
 
-    return Drawn("one step from the optimum", CLAIMED, draw, statistics, correct.profile, correct.facts)
+    return BatchSubject("one step from the optimum", CLAIMED, draw, statistics, correct.profile, correct.facts)
 
 
-def one_step(correct: PerturbedLine, included: Truths) -> Floats:
+def one_step(correct: ObjectiveSubject, included: Truths) -> Floats:
     """One step theta - (grad J(theta) + b) / (Lambda + n beta) from where grad J is 0.
 
     What is released is the optimum plus b over a smoothness, where the theorem has the minimiser of J + b'theta.
@@ -91,7 +90,7 @@ def one_step(correct: PerturbedLine, included: Truths) -> Floats:
     return noisy_rows(correct.plan.mechanism, start - step * b, stream)
 
 
-WARM_START = Simulated(
+WARM_START = SimulatedBug(
     "warm start at the non-private optimum",
     "The solver starts at the optimum of the data and takes one step towards that of the perturbed objective.",
     subject,

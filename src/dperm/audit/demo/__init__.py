@@ -6,7 +6,7 @@ Data are made up, the noise is real: the methods and the random bits are those t
 differ from run to run, whatever the seed.
 """
 
-from dperm.audit.demo.result import Part as Part
-from dperm.audit.demo.result import Result as Result
-from dperm.audit.demo.result import Table as Table
 from dperm.audit.demo.demonstration import run as run
+from dperm.audit.demo.result import DemoAttack as DemoAttack
+from dperm.audit.demo.result import DemoResult as DemoResult
+from dperm.audit.demo.result import ResultTable as ResultTable

@@ -3,12 +3,12 @@
 """All parts of the demonstration."""
 
 from collections.abc import Callable
+
 from dperm.audit.demo.differencing import differencing
 from dperm.audit.demo.membership import membership
 from dperm.audit.demo.planted_secrets import planted_secrets
-from dperm.audit.demo.result import Result
+from dperm.audit.demo.result import DemoResult
 from dperm.privacy import ApproxDP, PureDP
-
 
 EPSILON, DELTA = 1.0, 1e-6
 GUARANTEE = (
@@ -20,7 +20,7 @@ RECORDS_DONE, MEMBERS_DONE = 0.02, 0.08
 Progress = Callable[[float], None] | None
 
 
-def run(*, seed: int | None = None, progress: Progress = None) -> Result:
+def run(*, seed: int | None = None, progress: Progress = None) -> DemoResult:
     """Differencing, exposure and membership, without and with noise; some seconds on one core.
 
     Parameters
@@ -34,7 +34,7 @@ def run(*, seed: int | None = None, progress: Progress = None) -> Result:
     records = differencing(pure, seed)
     members = membership(pure, seed, _within(progress, RECORDS_DONE, MEMBERS_DONE))
     secrets = planted_secrets(approximate, seed, _within(progress, MEMBERS_DONE, 1.0))
-    return Result((records, secrets, members), GUARANTEE)
+    return DemoResult((records, secrets, members), GUARANTEE)
 
 
 def _within(progress: Progress, start: float, stop: float) -> Progress:

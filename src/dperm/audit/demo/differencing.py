@@ -5,7 +5,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+
 import numpy as np
+
+from dperm.audit.demo.result import Cell, DemoAttack, ResultTable
 from dperm.audit.differencing import Reconstruction, logistic_record, ridge_record
 from dperm.data.bounded import BoundedData, enforce
 from dperm.data.space import FeatureSpace
@@ -18,10 +21,8 @@ from dperm.methods import ObjectivePerturbation, OutputPerturbation
 from dperm.methods.plan import Plan
 from dperm.noise.arrays import Floats
 from dperm.noise.simulation import generator
-from dperm.privacy.guarantee import AnyGuarantee
-from dperm.audit.demo.result import Cell, Part, Table
 from dperm.privacy import PureDP
-
+from dperm.privacy.guarantee import AnyGuarantee
 
 PATIENTS, VARIANTS, VICTIMS = 400, 20, 50
 GENOTYPES = (0.0, 1.0, 2.0)
@@ -34,7 +35,7 @@ Learn = Callable[[BoundedData], Floats]
 
 
 @dataclass(frozen=True)
-class Recovered:
+class RecoveryCounts:
     """Of so many victims: whose every genotype was right, and whose target was."""
 
     genotypes: int
@@ -43,7 +44,7 @@ class Recovered:
 
 
 @dataclass(frozen=True)
-class Guessed:
+class GuessingBaseline:
     """Expected numbers of right genotypes and targets without a release.
 
     The guess about each victim is the record of another patient, drawn at random.
@@ -96,12 +97,12 @@ def disease_study(seed: int | None = None) -> Study:
     return Study(x, np.where(score > 0, 1.0, -1.0), Classes((-1.0, 1.0)))
 
 
-def exactly(study: Study) -> Learn:
+def exact_fit(study: Study) -> Learn:
     """Fitted without noise."""
     return lambda data: minimize(data, study.spec, TOLERANCE)
 
 
-def privately(study: Study, goal: AnyGuarantee) -> Learn:
+def private_fit(study: Study, goal: AnyGuarantee) -> Learn:
     """Output perturbation of ridge regression, objective perturbation of logistic regression: fresh noise each time.
 
     Neighbours differ in one record added or removed, which is what the attacker looks for.
@@ -113,7 +114,7 @@ def privately(study: Study, goal: AnyGuarantee) -> Learn:
     return lambda data: plan.run(lambda: data).value
 
 
-def attack_ridge(study: Study, learn: Learn, victims: int = VICTIMS) -> Recovered:
+def attack_ridge(study: Study, learn: Learn, victims: int = VICTIMS) -> RecoveryCounts:
     """For each victim: the coefficients without and with the victim, and the second moments of the others."""
     rows, after = study.rows, learn(study.data())
     moments = rows.T @ rows + REGULARIZATION * np.eye(rows.shape[1])
@@ -125,7 +126,7 @@ def attack_ridge(study: Study, learn: Learn, victims: int = VICTIMS) -> Recovere
     return _recovered(study, record, victims)
 
 
-def attack_logistic(study: Study, learn: Learn, victims: int = VICTIMS) -> Recovered:
+def attack_logistic(study: Study, learn: Learn, victims: int = VICTIMS) -> RecoveryCounts:
     """For each victim: one set of coefficients, and the records of all others."""
     rows, released, everyone = study.rows, learn(study.data()), np.arange(len(study.y))
 
@@ -137,19 +138,19 @@ def attack_logistic(study: Study, learn: Learn, victims: int = VICTIMS) -> Recov
     return _recovered(study, record, victims)
 
 
-def guessed(study: Study, victims: int = VICTIMS) -> Guessed:
+def guessing_baseline(study: Study, victims: int = VICTIMS) -> GuessingBaseline:
     """The baseline of the attacks: what guessing recovers of the same victims by the same rules."""
     others = len(study.y) - 1
     rows = [np.all(study.x == study.x[victim], axis=1).sum() - 1 for victim in range(victims)]
     close = [(np.abs(study.y - study.y[victim]) <= CLOSE).sum() - 1 for victim in range(victims)]
-    return Guessed(float(sum(rows)) / others, float(sum(close)) / others)
+    return GuessingBaseline(float(sum(rows)) / others, float(sum(close)) / others)
 
 
-def _recovered(study: Study, record: Callable[[int], Reconstruction], victims: int) -> Recovered:
+def _recovered(study: Study, record: Callable[[int], Reconstruction], victims: int) -> RecoveryCounts:
     found = [record(victim) for victim in range(victims)]
     genotypes = [np.array_equal(one.nearest(GENOTYPES), study.x[place]) for place, one in enumerate(found)]
     targets = [bool(abs(one.target - study.y[place]) <= CLOSE) for place, one in enumerate(found)]
-    return Recovered(sum(genotypes), sum(targets), victims)
+    return RecoveryCounts(sum(genotypes), sum(targets), victims)
 
 
 def _patients(seed: int | None) -> tuple[Floats, Floats]:
@@ -161,19 +162,19 @@ def _patients(seed: int | None) -> tuple[Floats, Floats]:
     return x, score / np.sqrt(2 * (frequencies * (1 - frequencies)) @ effects**2 + 1)
 
 
-def differencing(goal: PureDP, seed: int | None = None) -> Part:
+def differencing(goal: PureDP, seed: int | None = None) -> DemoAttack:
     """Two regressions, each fitted exactly and with noise."""
     risk, disease = risk_study(seed), disease_study(seed)
     found = {
         "ridge, two releases": (
-            attack_ridge(risk, exactly(risk)),
-            attack_ridge(risk, privately(risk, goal)),
-            guessed(risk),
+            attack_ridge(risk, exact_fit(risk)),
+            attack_ridge(risk, private_fit(risk, goal)),
+            guessing_baseline(risk),
         ),
         "logistic, others known": (
-            attack_logistic(disease, exactly(disease)),
-            attack_logistic(disease, privately(disease, goal)),
-            guessed(disease),
+            attack_logistic(disease, exact_fit(disease)),
+            attack_logistic(disease, private_fit(disease, goal)),
+            guessing_baseline(disease),
         ),
     }
     without = min(exact.genotypes for exact, _, _ in found.values())
@@ -184,17 +185,17 @@ def differencing(goal: PureDP, seed: int | None = None) -> Part:
         f"expected number right if each patient is guessed to be another one, drawn at random. With DP a number can "
         f"exceed it: epsilon = {goal.epsilon:g} permits some success, and the noise differs from run to run."
     )
-    return Part(
+    return DemoAttack(
         "Reconstruction by differencing",
         sentence,
-        Table(_COLUMNS, tuple(row for item in found.items() for row in _rows(*item))),
+        ResultTable(_COLUMNS, tuple(row for item in found.items() for row in _rows(*item))),
     )
 
 
 _COLUMNS = ("model", "recovered", "without DP", "with DP", "by guessing", "patients")
 
 
-def _rows(name: str, found: tuple[Recovered, Recovered, Guessed]) -> tuple[tuple[Cell, ...], ...]:
+def _rows(name: str, found: tuple[RecoveryCounts, RecoveryCounts, GuessingBaseline]) -> tuple[tuple[Cell, ...], ...]:
     without, private, chance = found
     return (
         (name, "all genotypes", without.genotypes, private.genotypes, chance.genotypes, without.victims),

@@ -7,9 +7,9 @@ from functools import partial
 
 import numpy as np
 
-from dperm.audit.demo.result import Cell, Part, Table
+from dperm.audit.demo.result import Cell, DemoAttack, ResultTable
 from dperm.audit.membership import MembershipResult, Roc, lira_on_scores, paired_coins, shadow_logistic
-from dperm.audit.membership.roc import named
+from dperm.audit.membership.roc import rate_name
 from dperm.data.arrays import Floats, Mask
 from dperm.data.bounded import enforce
 from dperm.data.space import FeatureSpace
@@ -30,7 +30,7 @@ LOW_RATE = 0.01
 Progress = Callable[[float], None] | None
 
 
-def membership(goal: PureDP, seed: int | None = None, progress: Progress = None) -> Part:
+def membership(goal: PureDP, seed: int | None = None, progress: Progress = None) -> DemoAttack:
     """LiRA against logistic regressions, fitted exactly and by objective perturbation, on the same halves."""
     x, signs = made_up_records(seed)
     mask = paired_coins(RECORDS, MODELS, adjacency=goal.adjacency, seed=seed)
@@ -62,22 +62,22 @@ def private_models(x: Floats, signs: Floats, mask: Mask, *, goal: PureDP, progre
     return models
 
 
-def _part(exact: MembershipResult, private: MembershipResult, goal: PureDP) -> Part:
+def _part(exact: MembershipResult, private: MembershipResult, goal: PureDP) -> DemoAttack:
     ceiling = private.ceilings(goal)["AUC"]
     sentence = (
         f"LiRA tells members from others with an AUC of {exact.roc.auc:.2f} without DP and of {private.roc.auc:.2f} "
         f"with epsilon = {goal.epsilon:g}, which allows {ceiling:.2f} at most; guessing has 0.50."
     )
     rocs = {"without DP": exact.roc, "with DP": private.roc}
-    low = named(LOW_RATE)
+    low = rate_name(LOW_RATE)
     ceilings = private.roc.ceilings(goal, (LOW_RATE,))
     rows: tuple[tuple[Cell, ...], ...] = (
         *((name, roc.auc, roc.tpr_at(LOW_RATE)) for name, roc in rocs.items()),
         ("by guessing", 0.5, LOW_RATE),
         (f"at most, by epsilon = {goal.epsilon:g}", ceilings["AUC"], ceilings[low]),
     )
-    table = Table(("models", "AUC", named(LOW_RATE)), rows)
-    return Part("Membership inference", sentence, table, {name: _curve(roc) for name, roc in rocs.items()})
+    table = ResultTable(("models", "AUC", rate_name(LOW_RATE)), rows)
+    return DemoAttack("Membership inference", sentence, table, {name: _curve(roc) for name, roc in rocs.items()})
 
 
 def _curve(roc: Roc) -> tuple[list[float], list[float]]:

@@ -5,11 +5,9 @@
 from collections.abc import Callable
 from statistics import fmean
 
-from dperm.audit.demo.result import Part, Table
-from dperm.audit.exposure.character_model import CharacterModel, private_model, smoothed
-from dperm.audit.exposure.exposure import all_log_probabilities, exposure_among
-from dperm.audit.exposure.exposure import CHANCE
-from dperm.audit.exposure.character_model import counts
+from dperm.audit.demo.result import DemoAttack, ResultTable
+from dperm.audit.exposure.character_model import CharacterModel, ngram_counts, private_model, smoothed_model
+from dperm.audit.exposure.exposure import CHANCE, all_log_probabilities, exposure_among
 from dperm.audit.exposure.text import PREFIX, code_space, made_up_lines
 from dperm.noise.arrays import Floats
 from dperm.privacy import ApproxDP
@@ -21,21 +19,23 @@ Progress = Callable[[float], None] | None
 Learn = Callable[[Floats], CharacterModel]
 
 
-def planted_secrets(goal: ApproxDP, seed: int | None = None, progress: Progress = None) -> Part:
+def planted_secrets(goal: ApproxDP, seed: int | None = None, progress: Progress = None) -> DemoAttack:
     """Mean exposure of codes of six digits, each planted so many times, and how well the models predict.
 
     The goal is that of one line of text. A line that stands there 16 times is 16 records, of which it promises less.
     """
-    numbers = counts(made_up_lines(LINES, seed))
+    numbers = ngram_counts(made_up_lines(LINES, seed))
     unseen = made_up_lines(UNSEEN, None if seed is None else seed + 1)
     places = [int(place) for place in code_space().draw(SECRETS, seed)]
     rows = []
     for done, insertions in enumerate(INSERTIONS, start=1):
-        exact, private = (mean_exposure(learn, numbers, places, insertions) for learn in (smoothed, _private(goal)))
+        exact, private = (
+            mean_exposure(learn, numbers, places, insertions) for learn in (smoothed_model, _private(goal))
+        )
         rows.append((insertions, exact, private))
         if progress is not None:
             progress(done / len(INSERTIONS))
-    losses = smoothed(numbers).loss(unseen), _private(goal)(numbers).loss(unseen)
+    losses = smoothed_model(numbers).loss(unseen), _private(goal)(numbers).loss(unseen)
     return _part(rows, losses, goal)
 
 
@@ -47,7 +47,7 @@ def mean_exposure(learn: Learn, numbers: Floats, places: list[int], insertions: 
     space = code_space()
     found = []
     for place in places:
-        model = learn(numbers + insertions * counts([f"{PREFIX}{place:06d}"]))
+        model = learn(numbers + insertions * ngram_counts([f"{PREFIX}{place:06d}"]))
         found.append(exposure_among(all_log_probabilities(model, space), place).bits)
     return fmean(found)
 
@@ -56,7 +56,7 @@ def _private(goal: ApproxDP) -> Learn:
     return lambda numbers: private_model(numbers, goal).value
 
 
-def _part(rows: list[tuple[int, float, float]], losses: tuple[float, float], goal: ApproxDP) -> Part:
+def _part(rows: list[tuple[int, float, float]], losses: tuple[float, float], goal: ApproxDP) -> DemoAttack:
     times, without, private = rows[-1]
     sentence = (
         f"A code of six digits, planted {times} times, has an exposure of {without:.1f} of {code_space().bits:.1f} "
@@ -67,5 +67,7 @@ def _part(rows: list[tuple[int, float, float]], losses: tuple[float, float], goa
     x = [float(row[0]) for row in rows]
     points = {name: (x, [row[place] for row in rows]) for place, name in ((1, "without DP"), (2, "with DP"))}
     baseline = f"bits by chance (of {code_space().bits:.1f})"
-    table = Table(("insertions", "bits without DP", "bits with DP", baseline), tuple((*row, CHANCE) for row in rows))
-    return Part("Exposure of a planted secret", sentence, table, points)
+    table = ResultTable(
+        ("insertions", "bits without DP", "bits with DP", baseline), tuple((*row, CHANCE) for row in rows)
+    )
+    return DemoAttack("Exposure of a planted secret", sentence, table, points)

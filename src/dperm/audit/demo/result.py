@@ -10,7 +10,7 @@ Cell = str | int | float
 
 
 @dataclass(frozen=True)
-class Table:
+class ResultTable:
     """Columns with names, and rows of numbers and words."""
 
     columns: tuple[str, ...]
@@ -18,7 +18,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Part:
+class DemoAttack:
     """One attack.
 
     Attributes
@@ -35,12 +35,12 @@ class Part:
 
     title: str
     sentence: str
-    table: Table
+    table: ResultTable
     points: Mapping[str, tuple[Sequence[float], Sequence[float]]] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True)
-class Result:
+class DemoResult:
     """All attacks, and the guarantee of what was trained with noise: each of them by itself.
 
     Attributes
@@ -51,7 +51,7 @@ class Result:
         In words.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[DemoAttack, ...]
     guarantee: str
 
     def as_dict(self) -> dict[str, object]:

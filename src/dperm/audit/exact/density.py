@@ -5,24 +5,24 @@
 The minimiser of J(theta) + b'theta, b of density nu, has the density nu(-grad J(theta)) |det of the Hessian|.
 """
 
-from collections.abc import Callable
-from functools import lru_cache
-import numpy as np
-from dperm.erm.loss import Loss, OfOneScore
-from dperm.errors import ParameterError
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
-from dperm.data.arrays import Floats
-from dperm.erm.loss import OfMargin
-from dperm.erm.spec import ProblemSpec
-from dperm.methods.linear_term import GaussianTerm, LinearTerm
+from functools import lru_cache
 
+import numpy as np
+
+from dperm.data.arrays import Floats
+from dperm.erm.loss import Loss, OfMargin, OfOneScore
+from dperm.erm.spec import ProblemSpec
+from dperm.errors import ParameterError
+from dperm.methods.linear_term import GaussianTerm, LinearTerm
 
 FARTHEST = 1e8
 ROUNDS = 100
 
 
-def of_one_score(loss: Loss) -> OfOneScore:
+def require_one_score(loss: Loss) -> OfOneScore:
     """The loss, if it is a function of one number; densities of others are not known here."""
     if not isinstance(loss, OfOneScore):
         raise ParameterError(f"the exact audit is for losses of one score, got the loss {loss.name!r}.")
@@ -30,7 +30,7 @@ def of_one_score(loss: Loss) -> OfOneScore:
 
 
 @lru_cache(maxsize=1024)
-def turning_arguments(loss: OfOneScore, limit: float | None) -> tuple[float, ...]:
+def curvature_jumps(loss: OfOneScore, limit: float | None) -> tuple[float, ...]:
     """The z at which the derivative leaves its lowest value and reaches its highest, with slopes limited (T44).
 
     A convex function's derivative rises, so both are found by bisection. There f'' may jump between 0 and more.
@@ -123,14 +123,14 @@ class Density:
         volume = math.log(2 * math.pi) if dim == 2 else math.log(2)  # of e^-||b||: the circle's length times (d - 1)!
         return np.asarray(-np.sqrt(squares) / scale - volume - dim * math.log(scale))
 
-    def turns(self, rows: Rows) -> list[float]:
+    def jumps(self, rows: Rows) -> list[float]:
         """The theta, in one dimension, at which the second derivative of a row's loss may jump."""
         return [score / x[0] for x, target, _ in rows if x[0] for score in self._turning(abs(x[0]), target)]
 
     def _turning(self, length: float, target: float) -> list[float]:
         """The scores at which it may."""
-        loss = of_one_score(self.spec.loss)
-        found = turning_arguments(loss, self._limit(length))
+        loss = require_one_score(self.spec.loss)
+        found = curvature_jumps(loss, self._limit(length))
         if isinstance(loss, OfMargin):
             return [target * z for z in found]
         return [target + z for z in found]
@@ -152,6 +152,6 @@ class Density:
     def minimiser(self, b: Floats, rows: Rows) -> Floats:
         """Of J + b theta, in one dimension, nearly: from a table with every turn in it."""
         reach, near = self.reach(rows), 12 / self.spec.radius
-        lines = (np.linspace(-reach, reach, 1001), np.linspace(-near, near, 3001), self.turns(rows))
+        lines = (np.linspace(-reach, reach, 1001), np.linspace(-near, near, 3001), self.jumps(rows))
         theta = np.unique(np.concatenate(lines))
         return np.asarray(np.interp(-b, self.gradient(theta, rows), theta))

@@ -27,7 +27,7 @@ LARGEST = 700.0
 
 
 @dataclass(frozen=True)
-class Cells:
+class CellProbabilities:
     """The probabilities of the cells under both data sets, and a bound on what rounding did to each p."""
 
     p: Floats
@@ -54,22 +54,22 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Pair:
+class NeighbourCells:
     """Two neighbours, and the probabilities of the cells under both."""
 
-    cells: Cells
+    cells: CellProbabilities
     rest: Rows
     record: Row | None
     other: Row | None
 
 
 @dataclass(frozen=True)
-class Worst:
+class WorstCase:
     """The neighbours with the largest epsilon at a delta."""
 
     epsilon: float
     delta: float
-    pair: Pair
+    pair: NeighbourCells
 
 
 def worst_cells(
@@ -80,20 +80,20 @@ def worst_cells(
     adjacency: Adjacency,
     deltas: Sequence[float],
     progress: Callable[[float], None] | None = None,
-) -> tuple[Worst, ...]:
+) -> tuple[WorstCase, ...]:
     """Of all rests and records, in both orders, for each delta those with the largest epsilon."""
-    found: dict[float, Worst] = {}
+    found: dict[float, WorstCase] = {}
     for place, rest in enumerate(rests):
         for pair, delta in product(_of_rest(density, rest, records, adjacency), deltas):
             best = found.get(delta)
             if best is None or pair.cells.delta(best.epsilon) > delta:
-                found[delta] = Worst(pair.cells.epsilon(delta), delta, pair)
+                found[delta] = WorstCase(pair.cells.epsilon(delta), delta, pair)
         if progress is not None:
             progress((place + 1) / len(rests))
     return tuple(found.values())
 
 
-def _of_rest(density: Density, rest: Rows, records: tuple[Row, ...], adjacency: Adjacency) -> Iterator[Pair]:
+def _of_rest(density: Density, rest: Rows, records: tuple[Row, ...], adjacency: Adjacency) -> Iterator[NeighbourCells]:
     """All neighbours with the same rest."""
     edges = _edges(density, rest, records)
     masses: list[tuple[Row | None, Floats, Floats]] = [
@@ -103,7 +103,7 @@ def _of_rest(density: Density, rest: Rows, records: tuple[Row, ...], adjacency: 
     is_replaced = adjacency is Adjacency.REPLACE_ONE
     pairs = product(masses, masses) if is_replaced else chain(product(masses, nobody), product(nobody, masses))
     for (record, p, e), (other, q, f) in pairs:
-        yield Pair(Cells(p, q, np.maximum(e, f)), rest, record, other)
+        yield NeighbourCells(CellProbabilities(p, q, np.maximum(e, f)), rest, record, other)
 
 
 def _edges(density: Density, rest: Rows, records: tuple[Row, ...]) -> Floats:
@@ -112,8 +112,8 @@ def _edges(density: Density, rest: Rows, records: tuple[Row, ...]) -> Floats:
     levels = (9 * far if isinstance(density.term, GaussianTerm) else np.sinh(4.5 * far)) * density.term.scale
     family = [rest, (records[0], *rest), (records[-1], *rest)]
     places = [density.minimiser(levels, rows) for rows in family]
-    turns = [density.turns(rows) for rows in family]
-    return np.unique(np.concatenate([*places, *turns, np.linspace(-12, 12, 241) / density.spec.radius]))
+    jumps = [density.jumps(rows) for rows in family]
+    return np.unique(np.concatenate([*places, *jumps, np.linspace(-12, 12, 241) / density.spec.radius]))
 
 
 def _masses(density: Density, edges: Floats, rows: Rows) -> tuple[Floats, Floats]:

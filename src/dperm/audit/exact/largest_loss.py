@@ -24,7 +24,7 @@ NARROWER = 0.55
 
 
 @dataclass(frozen=True)
-class Loss:
+class PointLoss:
     """A privacy loss, rounded down, at ``theta``: of ``rest`` and the record to ``rest`` and the other, or nobody."""
 
     value: float
@@ -41,7 +41,7 @@ def largest_loss(
     *,
     adjacency: Adjacency,
     progress: Callable[[float], None] | None = None,
-) -> Loss:
+) -> PointLoss:
     """Over all rests, records, and theta on a line that is fine where losses bend; then nearer to the best."""
     found = []
     for place, rest in enumerate(rests):
@@ -51,7 +51,7 @@ def largest_loss(
     return max(found, key=lambda loss: loss.value)
 
 
-def _on_line(density: Density, rest: Rows, records: tuple[Row, ...], adjacency: Adjacency) -> Loss:
+def _on_line(density: Density, rest: Rows, records: tuple[Row, ...], adjacency: Adjacency) -> PointLoss:
     """The best on the line; under add/remove one of the two has nobody in the record's place."""
     theta = _line(density, rest, records)
     logs = _logs(density, theta, rest, records)
@@ -75,7 +75,7 @@ def _with(rest: Rows, record: Row | None) -> Rows:
     return rest if record is None else (record, *rest)
 
 
-def _best(density: Density, theta: Floats, rest: Rows, high: Family, low: Family) -> Loss:
+def _best(density: Density, theta: Floats, rest: Rows, high: Family, low: Family) -> PointLoss:
     """At a theta the largest loss is that of the highest density to the lowest: each is chosen by itself."""
     at = int((high[1].max(axis=0) - low[1].min(axis=0)).argmax())
     record, other = high[0][int(high[1][:, at].argmax())], low[0][int(low[1][:, at].argmin())]
@@ -86,14 +86,14 @@ def _line(density: Density, rest: Rows, records: tuple[Row, ...]) -> Floats:
     """Theta from end to end, where losses bend, beside every jump, and at b = 0, a kink of pure noise."""
     family = [rest, *(_with(rest, record) for record in records)]
     reach, near = max(density.reach(rows) for rows in family), 12 / density.spec.radius
-    turns = np.array([turn for rows in family for turn in density.turns(rows)])
-    beside = [turns + side * BESIDE * (1 + np.abs(turns)) for side in (-1, 1)]
+    jumps = np.array([turn for rows in family for turn in density.jumps(rows)])
+    beside = [jumps + side * BESIDE * (1 + np.abs(jumps)) for side in (-1, 1)]
     kinks = [float(density.minimiser(np.zeros(1), rows)[0]) for rows in family[::KINKS]]
     lines = (np.linspace(-reach, reach, 1501), np.linspace(-near, near, 1501))
     return np.unique(np.concatenate([*lines, *beside, kinks]))
 
 
-def _loss(density: Density, theta: float, rest: Rows, record: Row | None, other: Row | None) -> Loss:
+def _loss(density: Density, theta: float, rest: Rows, record: Row | None, other: Row | None) -> PointLoss:
     """The loss at one point, less what rounding may have added to sums of gradients and to logarithms.
 
     On a jump, to rounding, it counts for nothing: densities are what they are almost everywhere.
@@ -102,11 +102,11 @@ def _loss(density: Density, theta: float, rest: Rows, record: Row | None, other:
     one, two = (float(density.log_density(np.full((1, 1), theta), rows)[0]) for rows in (data, neighbour))
     pulls = density.spec.strength * abs(theta) + density.pull(data) + density.pull(neighbour)
     allowance = 2.0**-40 * (1 + abs(one) + abs(two)) + 2.0**-48 * pulls / density.term.scale
-    on_jump = any(abs(theta - turn) < BESIDE / 100 * (1 + abs(turn)) for turn in density.turns(data + neighbour))
-    return Loss(-np.inf if on_jump else one - two - allowance, theta, rest, record, other)
+    on_jump = any(abs(theta - turn) < BESIDE / 100 * (1 + abs(turn)) for turn in density.jumps(data + neighbour))
+    return PointLoss(-np.inf if on_jump else one - two - allowance, theta, rest, record, other)
 
 
-def _refined(density: Density, start: Loss) -> Loss:
+def _refined(density: Density, start: PointLoss) -> PointLoss:
     """Smaller and smaller boxes of theta and of both records around the best so far."""
     best, width = start, 0.1
     for _ in range(ROUNDS):
@@ -115,7 +115,7 @@ def _refined(density: Density, start: Loss) -> Loss:
     return best
 
 
-def _in_box(density: Density, around: Loss, width: float) -> Loss:
+def _in_box(density: Density, around: PointLoss, width: float) -> PointLoss:
     """The best of a box whose sides are ``width`` both ways, relative to theta and to the radius."""
     theta = around.theta + width * max(abs(around.theta), 1 / density.spec.radius) * np.linspace(-1, 1, 33)
     families = [_moved(record, width, density.spec.radius) for record in (around.record, around.other)]

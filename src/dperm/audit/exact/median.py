@@ -15,11 +15,9 @@ from scipy.special import ndtr
 
 from dperm import checks
 from dperm.audit.arrays import numbers
-from dperm.audit.claim import checked_claim
-from dperm.audit.claim import deltas_of
+from dperm.audit.claim import checked_claim, exact_audit_deltas
 from dperm.audit.finding import Finding
-from dperm.audit.lower_bound import log_ratio
-from dperm.audit.lower_bound import LowerBound
+from dperm.audit.lower_bound import LowerBound, log_ratio
 from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import lowered, raised
@@ -30,7 +28,7 @@ ROUNDING = 2.0**-50
 
 
 @dataclass(frozen=True)
-class Place:
+class MedianPosition:
     """How a data set looks from a value: records below less those above, those equal to it, and the pull of Lambda."""
 
     signs: int
@@ -45,10 +43,10 @@ class Place:
         found = float(ndtr(high) - ndtr(low))
         return lowered(max(0.0, found - ROUNDING)), raised(found + ROUNDING)
 
-    def neighbours(self, adjacency: Adjacency) -> tuple["Place", ...]:
+    def neighbours(self, adjacency: Adjacency) -> tuple["MedianPosition", ...]:
         """With one of the equal records gone: to below or to above the value, or removed."""
         moves = (1, -1) if adjacency is Adjacency.REPLACE_ONE else (0,)
-        return tuple(Place(self.signs + move, self.equal - 1, self.pull) for move in moves if self.equal)
+        return tuple(MedianPosition(self.signs + move, self.equal - 1, self.pull) for move in moves if self.equal)
 
 
 def median_atom(values: ArrayLike, record: float, *, sigma: float, strength: float = 0.0) -> float:
@@ -98,15 +96,15 @@ def median(
     return Finding("the perturbed median", claimed, bounds, 1.0, facts={"atom": atom, "atom_of_neighbour": others})
 
 
-def _place(values: ArrayLike, record: float, strength: float) -> Place:
+def _place(values: ArrayLike, record: float, strength: float) -> MedianPosition:
     x, record = numbers("values", values), checks.real("record", record)
     pull = checks.nonnegative("strength", strength) * record
-    return Place(int(np.sign(record - x).sum()), int((x == record).sum()), pull)
+    return MedianPosition(int(np.sign(record - x).sum()), int((x == record).sum()), pull)
 
 
 def _deltas(claimed: AnyGuarantee, atom: float) -> tuple[float, ...]:
     """The claim's own; of a curve several, and one below the atom."""
-    own = deltas_of(claimed)
+    own = exact_audit_deltas(claimed)
     return own[:1] if isinstance(claimed, PureDP | ApproxDP) else (*own, atom / 2) if atom else own
 
 

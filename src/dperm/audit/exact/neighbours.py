@@ -29,7 +29,7 @@ def row(x: float, target: float = 1.0, count: int = 1) -> Row:
     return (float(x),), float(target), count
 
 
-def rests(spec: ProblemSpec, adjacency: Adjacency) -> tuple[Rows, ...]:
+def candidate_rests(spec: ProblemSpec, adjacency: Adjacency) -> tuple[Rows, ...]:
     """Those who stay, nobody first; not more than n - 1 where n is public."""
     radius, room = spec.radius, _room(spec, adjacency)
     crowds: tuple[Rows, ...] = (
@@ -62,7 +62,7 @@ def _short(radius: float, pull: float, room: int | None) -> Rows:
     return (row(radius * min(1.0, pull / count), 1, count),) if count else NOBODY
 
 
-def checked_rests(among: object, spec: ProblemSpec, adjacency: Adjacency) -> tuple[Rows, ...]:
+def checked_candidate_rests(among: object, spec: ProblemSpec, adjacency: Adjacency) -> tuple[Rows, ...]:
     """``among``, if every set of rows could be in the data of the problem."""
     if isinstance(among, str) or not isinstance(among, Sequence) or not among:
         raise _malformed()
@@ -100,7 +100,7 @@ def _malformed() -> ParameterError:
     )
 
 
-def records(spec: ProblemSpec, places: int = PLACES) -> tuple[Row, ...]:
+def candidate_records(spec: ProblemSpec, places: int = PLACES) -> tuple[Row, ...]:
     """The record that changes; a margin depends on y x alone, so that y = 1 says all there is to say of classes."""
     targets = (1.0,) if spec.loss.labels is Kind.SIGN else tuple(np.linspace(-1, 1, TARGETS).tolist())
     across = np.linspace(-spec.radius, spec.radius, places).tolist()

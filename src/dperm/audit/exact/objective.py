@@ -2,11 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """The exact audit of objective perturbation: a privacy loss that is attained, or a delta from below (A8)."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+
 from dperm import checks
 from dperm.accounting import account
+from dperm.audit.claim import checked_claim, claimed_epsilon, exact_audit_deltas
+from dperm.audit.exact.density import Density, Row, Rows, require_one_score
+from dperm.audit.exact.hockey_stick import worst_cells
+from dperm.audit.exact.largest_loss import largest_loss
+from dperm.audit.exact.neighbours import candidate_records, candidate_rests, checked_candidate_rests
+from dperm.audit.finding import Finding
+from dperm.audit.lower_bound import LowerBound
+from dperm.checks import shown
 from dperm.erm.losses import Logistic
 from dperm.erm.spec import ProblemSpec
+from dperm.errors import ParameterError
 from dperm.methods.linear_term import GammaNormTerm, LinearTerm
 from dperm.methods.objective import ObjectivePlan
 from dperm.methods.perturbation import GaussianPerturbation, objective_share
@@ -14,22 +25,10 @@ from dperm.methods.published import jmlr11
 from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.profile import PrivacyProfile
-from collections.abc import Callable, Mapping
-from dperm.audit.claim import checked_claim, claimed_epsilon
-from dperm.audit.claim import deltas_of
-from dperm.audit.exact.density import Density, Row, Rows
-from dperm.audit.exact.hockey_stick import worst_cells
-from dperm.audit.exact.largest_loss import largest_loss
-from dperm.audit.exact.neighbours import checked_rests, records, rests
-from dperm.audit.exact.density import of_one_score
-from dperm.audit.finding import Finding
-from dperm.audit.lower_bound import LowerBound
-from dperm.checks import shown
-from dperm.errors import ParameterError
 
 
 @dataclass(frozen=True)
-class Perturbed:
+class PerturbedObjective:
     """The exact minimiser of J(theta) + b'theta, and what is claimed of it.
 
     Attributes
@@ -53,7 +52,7 @@ class Perturbed:
     profile: PrivacyProfile | None = None
 
 
-def of_plan(plan: ObjectivePlan) -> Perturbed:
+def objective_of_plan(plan: ObjectivePlan) -> PerturbedObjective:
     """The objective of a plan of dperm: its exact minimiser, before noise on the coefficients (T43).
 
     What is claimed of it is the plan's epsilon less the share of that noise, and with Gaussian b the profile of T40,
@@ -66,12 +65,12 @@ def of_plan(plan: ObjectivePlan) -> Perturbed:
         goal = plan.goal
         assert isinstance(goal, ApproxDP)  # nothing else is planned with Gaussian noise
         claimed = ApproxDP(*objective_share(goal.epsilon, goal.delta), adjacency)
-        return Perturbed(name, plan.spec, term, claimed, account(found.exact, adjacency))
+        return PerturbedObjective(name, plan.spec, term, claimed, account(found.exact, adjacency))
     spent = plan.goal.epsilon - found.share.epsilon  # type: ignore[union-attr]  # pure noise: both are epsilons
-    return Perturbed(name, plan.spec, term, PureDP(spent, adjacency))
+    return PerturbedObjective(name, plan.spec, term, PureDP(spent, adjacency))
 
 
-def nips08(epsilon: float, strength: float) -> Perturbed:
+def nips08(epsilon: float, strength: float) -> PerturbedObjective:
     """Algorithm 2 of Chaudhuri & Monteleoni 2008 as printed: logistic loss, density ``e^{-epsilon |b|/2}`` (T35).
 
     ``strength`` is Lambda = n lambda. The determinant is not charged; the sign of its loss is put right (E5).
@@ -80,16 +79,16 @@ def nips08(epsilon: float, strength: float) -> Perturbed:
     return _replacing("Algorithm 2 of NIPS 2008 as printed", epsilon, strength, 2 / epsilon)
 
 
-def jmlr_2011(epsilon: float, strength: float) -> Perturbed:
+def jmlr_2011(epsilon: float, strength: float) -> PerturbedObjective:
     """Algorithm 2 of Chaudhuri, Monteleoni & Sarwate 2011, which charges the determinant twice over (T36)."""
     left, extra = jmlr11(1, strength, epsilon, 0.25)
     return _replacing("Algorithm 2 of JMLR 2011", epsilon, strength + extra, 2 / left)
 
 
-def _replacing(name: str, epsilon: float, strength: float, scale: float) -> Perturbed:
+def _replacing(name: str, epsilon: float, strength: float, scale: float) -> PerturbedObjective:
     """Logistic regression on the unit ball in which a record is replaced."""
     spec = ProblemSpec(Logistic(), radius=1.0, dim=1, regularization=strength)
-    return Perturbed(name, spec, GammaNormTerm(scale, 1), PureDP(epsilon, Adjacency.REPLACE_ONE))
+    return PerturbedObjective(name, spec, GammaNormTerm(scale, 1), PureDP(epsilon, Adjacency.REPLACE_ONE))
 
 
 Progress = Callable[[float], None] | None
@@ -98,7 +97,7 @@ FEW = 5
 
 
 def objective(
-    subject: ObjectivePlan | Perturbed, *, among: tuple[Rows, ...] | None = None, progress: Progress = None
+    subject: ObjectivePlan | PerturbedObjective, *, among: tuple[Rows, ...] | None = None, progress: Progress = None
 ) -> Finding:
     """A lower bound on the epsilon of objective perturbation, in one dimension, exactly (A8; T35-T41).
 
@@ -124,19 +123,23 @@ def objective(
     VIOLATION: claimed epsilon 0.1, measured >= 1.26 exactly (largest loss).
     """
     found = _checked(subject)
-    of_one_score(found.spec.loss)
+    require_one_score(found.spec.loss)
     density = Density(found.spec, found.term, (found.spec.weight, found.spec.weight))
     adjacency = checked_claim(found.claimed).adjacency
-    stay = rests(found.spec, adjacency) if among is None else checked_rests(among, found.spec, adjacency)
-    audit = _by_loss if deltas_of(found.claimed) == (0.0,) else _by_delta
+    stay = (
+        candidate_rests(found.spec, adjacency)
+        if among is None
+        else checked_candidate_rests(among, found.spec, adjacency)
+    )
+    audit = _by_loss if exact_audit_deltas(found.claimed) == (0.0,) else _by_delta
     bounds, facts = audit(found, density, stay, progress)
     return Finding(found.name, found.claimed, bounds, 1.0, found.profile, facts)
 
 
-def _checked(subject: object) -> Perturbed:
+def _checked(subject: object) -> PerturbedObjective:
     if isinstance(subject, ObjectivePlan):
-        return of_plan(subject)
-    if isinstance(subject, Perturbed):
+        return objective_of_plan(subject)
+    if isinstance(subject, PerturbedObjective):
         return subject
     raise ParameterError(
         f"subject must be a plan of ObjectivePerturbation or a Perturbed, such as nips08(0.1, 0.1), got "
@@ -147,17 +150,17 @@ def _checked(subject: object) -> Perturbed:
 Bounds = tuple[Mapping[str, LowerBound], Mapping[str, object]]
 
 
-def _by_loss(found: Perturbed, density: Density, stay: tuple[Rows, ...], progress: Progress) -> Bounds:
+def _by_loss(found: PerturbedObjective, density: Density, stay: tuple[Rows, ...], progress: Progress) -> Bounds:
     """One loss that is attained."""
     adjacency = found.claimed.adjacency
-    loss = largest_loss(density, stay, records(found.spec), adjacency=adjacency, progress=progress)
+    loss = largest_loss(density, stay, candidate_records(found.spec), adjacency=adjacency, progress=progress)
     bound = LowerBound(max(0.0, loss.value), 0.0, 1.0, "privacy loss at a point (A8)")
     return {"largest loss": bound}, {"at": loss.theta, **_who(loss.rest, loss.record, loss.other)}
 
 
-def _by_delta(found: Perturbed, density: Density, stay: tuple[Rows, ...], progress: Progress) -> Bounds:
+def _by_delta(found: PerturbedObjective, density: Density, stay: tuple[Rows, ...], progress: Progress) -> Bounds:
     """Epsilon at every delta at which the claim is looked at; as a fact, delta where the claim is worst off."""
-    few, at = records(found.spec, FEW), deltas_of(found.claimed)
+    few, at = candidate_records(found.spec, FEW), exact_audit_deltas(found.claimed)
     every = worst_cells(density, stay, few, adjacency=found.claimed.adjacency, deltas=at, progress=progress)
     method = "exact probabilities of cells (A8)"
     bounds = {

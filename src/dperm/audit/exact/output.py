@@ -3,30 +3,31 @@
 """The exact audit of output perturbation: how far a record moves the minimiser, in units of the noise (T29-T32)."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import cast
+
 import numpy as np
+
+from dperm.accounting import account
+from dperm.audit.claim import exact_audit_deltas
+from dperm.audit.exact.density import require_one_score
+from dperm.audit.finding import Finding
+from dperm.audit.lower_bound import LowerBound
+from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.data.bounded import BoundedData, enforce
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes, Interval, Kind
-from dperm.erm.spec import ProblemSpec
-from dperm.privacy import Adjacency
-from collections.abc import Callable
-from typing import cast
-from dperm.accounting import account
-from dperm.audit.claim import deltas_of
-from dperm.audit.exact.density import of_one_score
-from dperm.audit.finding import Finding
-from dperm.audit.lower_bound import LowerBound
-from dperm.checks import shown
 from dperm.erm.minimize import minimize
+from dperm.erm.spec import ProblemSpec
 from dperm.errors import ParameterError
 from dperm.methods.output import OutputPlan
 from dperm.noise.grid import Norm
+from dperm.privacy import Adjacency
 from dperm.privacy.gaussian_profile import epsilon_bracket
 from dperm.privacy.rounding import lowered
-
 
 CROWD = 10_000
 ANGLES = (0.2, 0.45)
@@ -62,7 +63,7 @@ def designs(dim: int) -> tuple[Design, ...]:
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class DesignNeighbours:
     """A design as data for a problem, in as many rows as its n allows."""
 
     design: Design
@@ -99,7 +100,7 @@ GAUSSIAN = "gaussian"
 
 
 @dataclass(frozen=True)
-class Move:
+class Displacement:
     """How far neighbours of a design move what is released, in scales of the noise, rounded down."""
 
     design: str
@@ -133,7 +134,7 @@ def output(plan: OutputPlan, *, progress: Callable[[float], None] | None = None)
     """
     if not isinstance(plan, OutputPlan):
         raise ParameterError(f"plan must be a plan of OutputPerturbation, got {shown(plan)}.")
-    of_one_score(plan.spec.loss)
+    require_one_score(plan.spec.loss)
     best = max(_moves(plan, progress), key=lambda move: move.size)
     profile = account(plan.event, plan.adjacency)
     name = f"output perturbation of dperm ({plan.spec.loss.name}, {plan.mechanism.name} noise, d = {plan.spec.dim})"
@@ -141,12 +142,12 @@ def output(plan: OutputPlan, *, progress: Callable[[float], None] | None = None)
     return Finding(name, plan.goal, _bounds(plan, best.size), 1.0, profile, facts)
 
 
-def _moves(plan: OutputPlan, progress: Callable[[float], None] | None) -> list[Move]:
+def _moves(plan: OutputPlan, progress: Callable[[float], None] | None) -> list[Displacement]:
     found, chosen = [], designs(plan.spec.width)
     for place, design in enumerate(chosen):
-        pair = Neighbours(design, plan.spec, plan.adjacency).pair
+        pair = DesignNeighbours(design, plan.spec, plan.adjacency).pair
         one, two = (minimize(data, plan.spec, cast(float, plan.tolerance)) for data in pair)
-        found.append(Move(design.name, lowered(_length(plan, one - two) / plan.mechanism.scale, 64)))
+        found.append(Displacement(design.name, lowered(_length(plan, one - two) / plan.mechanism.scale, 64)))
         if progress is not None:
             progress((place + 1) / len(chosen))
     return found
@@ -165,5 +166,5 @@ def _bounds(plan: OutputPlan, size: float) -> dict[str, LowerBound]:
         f"hockey stick at delta {delta:.3g}": LowerBound(
             epsilon_bracket(size, delta)[0], delta, 1.0, "Gaussian profile (T6)"
         )
-        for delta in deltas_of(plan.goal)
+        for delta in exact_audit_deltas(plan.goal)
     }

@@ -10,11 +10,11 @@ sequences); `CharacterModel` is a small one to try it on, trained with and witho
 from dperm.audit.exposure.character_model import CharacterModel as CharacterModel
 from dperm.audit.exposure.character_model import train as train
 from dperm.audit.exposure.character_model import train_private as train_private
+from dperm.audit.exposure.exposure import CHANCE as CHANCE
+from dperm.audit.exposure.exposure import Exposure as Exposure
 from dperm.audit.exposure.exposure import all_log_probabilities as all_log_probabilities
 from dperm.audit.exposure.exposure import exact_exposure as exact_exposure
 from dperm.audit.exposure.exposure import exposure_among as exposure_among
-from dperm.audit.exposure.exposure import CHANCE as CHANCE
-from dperm.audit.exposure.exposure import Exposure as Exposure
 from dperm.audit.exposure.exposure import extrapolated_exposure as extrapolated_exposure
 from dperm.audit.exposure.exposure import sampled_exposure as sampled_exposure
 from dperm.audit.exposure.scoring import SequenceModel as SequenceModel

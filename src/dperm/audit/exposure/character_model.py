@@ -4,21 +4,20 @@
 
 import math
 from collections.abc import Sequence
-import numpy as np
-from dperm.audit.exposure.text import ALPHABET, table
-from dperm.data.arrays import Mask
-from dperm.noise.arrays import Floats, Integers
-from dperm.privacy import Adjacency
-from dperm.privacy.rounding import raised
 from dataclasses import dataclass
+
+import numpy as np
+
 from dperm.accounting.budget import Budget
-from dperm.audit.exposure.text import END, table
+from dperm.audit.exposure.text import ALPHABET, END, symbol_table
+from dperm.data.arrays import Mask
 from dperm.errors import ParameterError
 from dperm.mechanisms import GaussianMechanism
+from dperm.noise.arrays import Floats, Integers
 from dperm.noise.bits import Bits
-from dperm.privacy import Release
+from dperm.privacy import Adjacency, Release
 from dperm.privacy.guarantee import AnyGuarantee
-
+from dperm.privacy.rounding import raised
 
 SYMBOLS = len(ALPHABET)
 ORDER = 4
@@ -29,18 +28,18 @@ CELLS = tuple(SYMBOLS**order for order in range(1, ORDER + 1))
 """Cells of the table of each order."""
 
 
-def counts(lines: Sequence[str]) -> Floats:
+def ngram_counts(lines: Sequence[str]) -> Floats:
     """For each run of 1, ..., 4 characters, in how many lines it occurs: all tables, one after the other.
 
     A record is a line. It adds 1 to each of the cells of its own runs, however often they occur in it, and it has at
     most 40 runs of each length.
     """
-    symbols, lengths = table(lines, LONGEST, ORDER - 1)
+    symbols, lengths = symbol_table(lines, LONGEST, ORDER - 1)
     return np.concatenate([_counts(symbols, lengths, order) for order in range(1, ORDER + 1)])
 
 
 def sensitivity(adjacency: Adjacency) -> float:
-    """How far one line moves `counts`, in L2, rounded up.
+    """How far one line moves `ngram_counts`, in L2, rounded up.
 
     A line is a vector of at most 4 * 40 ones: sqrt(160) if it comes or goes. In the place of another it makes a
     difference of at most 320 entries of size 1: sqrt(320).
@@ -49,7 +48,7 @@ def sensitivity(adjacency: Adjacency) -> float:
     return raised(math.sqrt(ones))
 
 
-def runs(symbols: Integers, order: int) -> Integers:
+def ngram_cells(symbols: Integers, order: int) -> Integers:
     """The cell of the run of ``order`` characters that ends at each character that counts: (lines, 40)."""
     cells = np.zeros((len(symbols), LONGEST), dtype=np.int64)
     for place in range(ORDER - order, ORDER):
@@ -57,14 +56,14 @@ def runs(symbols: Integers, order: int) -> Integers:
     return cells
 
 
-def inside(lengths: Integers) -> Mask:
+def in_line(lengths: Integers) -> Mask:
     """Which of the 40 places of a line hold one of its characters."""
     return np.asarray(np.arange(LONGEST) < lengths[:, np.newaxis])
 
 
 def _counts(symbols: Integers, lengths: Integers, order: int) -> Floats:
     """Each run once for each line that has it: the first of equal ones, once the runs of a line are in order."""
-    cells = np.sort(np.where(inside(lengths), runs(symbols, order), -1), axis=1)
+    cells = np.sort(np.where(in_line(lengths), ngram_cells(symbols, order), -1), axis=1)
     first = np.diff(cells, axis=1, prepend=-1) > 0
     return np.bincount(cells[first], minlength=SYMBOLS**order).astype(np.float64)
 
@@ -102,13 +101,13 @@ class CharacterModel:
         """Mean -log P of the characters of these lines, their ends included: nats per character."""
         if not lines:
             raise ParameterError("lines must hold one line at least.")
-        symbols, lengths = table(lines, LONGEST, ORDER - 1)
-        return -float(self.logs.ravel()[runs(symbols, ORDER)][inside(lengths)].mean())
+        symbols, lengths = symbol_table(lines, LONGEST, ORDER - 1)
+        return -float(self.logs.ravel()[ngram_cells(symbols, ORDER)][in_line(lengths)].mean())
 
 
 def train(lines: Sequence[str]) -> CharacterModel:
     """The model of the counts as they are: **not private**."""
-    return smoothed(counts(lines))
+    return smoothed_model(ngram_counts(lines))
 
 
 def train_private(
@@ -120,25 +119,25 @@ def train_private(
     (`dperm.audit.exposure.character_model.sensitivity`). The rest is post-processing (T3): counts that noise alone would reach
     somewhere in their table, sigma sqrt(2 log cells), become 0, and contexts are trusted from a count of sigma on.
     """
-    return private_model(counts(lines), goal, budget=budget, bits=bits)
+    return private_model(ngram_counts(lines), goal, budget=budget, bits=bits)
 
 
 def private_model(
     numbers: Floats, goal: AnyGuarantee, *, budget: Budget | None = None, bits: Bits | None = None
 ) -> Release[CharacterModel]:
-    """The same from the `counts` of the lines, which must be just that: the noise hides one line, nothing larger."""
-    mechanism = private_counting(goal)
+    """The same from the `ngram_counts` of the lines, which must be just that: the noise hides one line, nothing larger."""
+    mechanism = counting_mechanism(goal)
     release = mechanism.release(numbers, budget, bits=bits)
-    model = smoothed(_above_noise(np.asarray(release.value), mechanism.scale), mechanism.scale)
+    model = smoothed_model(_above_noise(np.asarray(release.value), mechanism.scale), mechanism.scale)
     return Release(model, release.guarantee, release.profile, release.event, release.record)
 
 
-def private_counting(goal: AnyGuarantee) -> GaussianMechanism:
+def counting_mechanism(goal: AnyGuarantee) -> GaussianMechanism:
     """The noise of the counts."""
     return GaussianMechanism.calibrate(sensitivity(goal.adjacency), goal, dim=sum(CELLS))
 
 
-def smoothed(numbers: Floats, trust: float = TRUST) -> CharacterModel:
+def smoothed_model(numbers: Floats, trust: float = TRUST) -> CharacterModel:
     """The model of these counts, all tables one after the other."""
     law = np.full((1, SYMBOLS), 1 / SYMBOLS)
     for order, each in enumerate(_tables(numbers)):

@@ -3,13 +3,13 @@
 """What was found of one secret."""
 
 import math
-from dataclasses import asdict, dataclass
-from dataclasses import dataclass
-import numpy as np
-from scipy.special import log_ndtr, logsumexp
-from dperm.noise.arrays import Floats
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import log_ndtr, logsumexp
+
 from dperm import checks
 from dperm.audit.exposure.scoring import (
     ROWS,
@@ -22,12 +22,9 @@ from dperm.audit.exposure.scoring import (
     secret_scores,
 )
 from dperm.audit.exposure.space import SecretSpace
-from dperm.errors import ParameterError
-from dperm.noise.arrays import Floats, Integers
-from dperm.audit.exposure.scoring import Progress, Scorer, secret_scores
 from dperm.audit.intervals import clopper_pearson_lower, clopper_pearson_upper
-from dperm.errors import AssumptionError
-
+from dperm.errors import AssumptionError, ParameterError
+from dperm.noise.arrays import Floats, Integers
 
 CHANCE = 1 / math.log(2)
 """Mean exposure, in bits, of a secret that the model never saw: -log2 of a uniform number, 1.44."""
@@ -105,7 +102,7 @@ class SkewNormal:
         return min(float(logsumexp(logs) + math.log(u[1] - u[0])), 0.0)
 
 
-def fitted(values: Floats) -> tuple[SkewNormal, float]:
+def fit_skew_normal(values: Floats) -> tuple[SkewNormal, float]:
     """The law of largest likelihood, and the Kolmogorov-Smirnov p-value of these values under it."""
     from scipy import stats
 
@@ -133,18 +130,18 @@ def exposure_among(scores: ArrayLike, place: int) -> Exposure:
     if not len(scores):
         raise ParameterError("scores must hold the log probability of one secret at least, got none.")
     place = checks.count("place", place, least=0, most=len(scores) - 1)
-    rank = 1 + ahead(scores, float(scores[place]), less=1)
+    rank = 1 + count_ahead(scores, float(scores[place]), less=1)
     most = float(np.log2(len(scores)))
     return Exposure(float(most - np.log2(rank)), most, "exact", len(scores), float(scores[place]))
 
 
-def ahead(scores: Floats, score: float, *, less: int = 0) -> float:
+def count_ahead(scores: Floats, score: float, *, less: int = 0) -> float:
     """How many of ``scores`` are likelier than ``score``; equal ones, ``less`` the secret itself, count half."""
-    likelier, equal = compared(scores, score)
+    likelier, equal = count_likelier(scores, score)
     return likelier + (equal - less) / 2
 
 
-def compared(scores: Floats, score: float) -> tuple[int, int]:
+def count_likelier(scores: Floats, score: float) -> tuple[int, int]:
     """How many of ``scores`` are likelier than ``score``, and how many equal."""
     likelier = int(np.count_nonzero(scores > score + EQUAL))
     return likelier, int(np.count_nonzero(scores >= score - EQUAL)) - likelier
@@ -224,8 +221,8 @@ def sampled_exposure(
     confidence = checks.positive_delta("confidence", confidence)
     score = float(secret_scores(model, space, np.array([space.place(secret)]))[0])
     scores = secret_scores(model, space, space.draw(samples, seed), progress)
-    bits = float(np.log2(samples) - np.log2(1 + ahead(scores, score)))
-    interval = _interval(*compared(scores, score), samples, (1 - confidence) / 2)
+    bits = float(np.log2(samples) - np.log2(1 + count_ahead(scores, score)))
+    interval = _interval(*count_likelier(scores, score), samples, (1 - confidence) / 2)
     clipped = (max(interval[0], 0.0), min(interval[1], space.bits))
     return Exposure(max(bits, 0.0), space.bits, "sampled", samples, score, interval=clipped)
 
@@ -259,6 +256,6 @@ def extrapolated_exposure(
             "extrapolated exposure fits a continuous law to the candidates' log probabilities, but the model gives "
             "them all the same, or gives some probability 0. Use exact_exposure or sampled_exposure."
         )
-    law, p_value = fitted(-scores)
+    law, p_value = fit_skew_normal(-scores)
     bits = -law.log_cdf(-score) / math.log(2)
     return Exposure(bits, space.bits, "extrapolated", samples, score, fit=p_value)

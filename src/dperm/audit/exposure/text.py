@@ -46,7 +46,7 @@ def made_up_lines(count: int, seed: int | None = None) -> list[str]:
     ]
 
 
-def table(lines: Sequence[str], longest: int, before: int) -> tuple[Integers, Integers]:
+def symbol_table(lines: Sequence[str], longest: int, before: int) -> tuple[Integers, Integers]:
     """Symbols of lines cut to ``longest``, their end included and ``before`` ends in front, and the lengths."""
     if not isinstance(lines, Sequence) or isinstance(lines, str) or not all(isinstance(line, str) for line in lines):
         raise ParameterError("lines must be a sequence of strings, a record each.")

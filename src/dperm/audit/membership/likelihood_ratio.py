@@ -7,20 +7,21 @@ LLR = log N(phi; mean_in, var_in) - log N(phi; mean_out, var_out).
 """
 
 from typing import NamedTuple
+
 import numpy as np
-from dperm.audit.membership.shadow_glm import Reals
-from dperm.data.arrays import Floats, Mask
+
 from dperm.audit.arrays import numbers, truths
 from dperm.audit.membership.pairs import check_pairs
+from dperm.audit.membership.shadow_glm import Reals
+from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
-
 
 _LEAST_VARIANCE = 1e-12
 """Smallest variance relative to the mean square; constant scores would give infinite ratios."""
 _LEAST = 1e-200
 
 
-class Moments(NamedTuple):
+class ScoreMoments(NamedTuple):
     """Mean and variance of the scores of each record."""
 
     mean: Floats
@@ -32,16 +33,16 @@ class Moments(NamedTuple):
         return density
 
 
-def moments_of(scores: Floats, chosen: Mask, *, pooled: bool) -> Moments:
+def moments_of(scores: Floats, chosen: Mask, *, pooled: bool) -> ScoreMoments:
     """Return the moments of the chosen entries of each row."""
     count = chosen.sum(axis=1)
     mean = np.where(chosen, scores, 0.0).sum(axis=1) / count
     squares = np.where(chosen, scores - mean[:, np.newaxis], 0.0) ** 2
     variance = squares.sum(axis=1) / (count - 1)
-    return Moments(mean, _steadied(variance, float((scores**2).mean()), pooled=pooled))
+    return ScoreMoments(mean, _steadied(variance, float((scores**2).mean()), pooled=pooled))
 
 
-def moments_without_each(values: Floats, *, pooled: bool) -> Moments:
+def moments_without_each(values: Floats, *, pooled: bool) -> ScoreMoments:
     """Return in row k the moments of each column without its k-th entry, computed without subtraction from a total.
 
     A difference of sums keeps the rounding error of the removed entry. With a tiny variance, an attacker could read the
@@ -58,16 +59,16 @@ def moments_without_each(values: Floats, *, pooled: bool) -> Moments:
         mean[place] = one.mean + share * apart
         variance[place] = (one.variance + other.variance + place * share * apart**2) / (left - 1)
         scale[place] = (squares[:place].sum() + squares[place + 1 :].sum()) / left
-    return Moments(mean, _steadied(variance.T, scale.T, pooled=pooled).T)
+    return ScoreMoments(mean, _steadied(variance.T, scale.T, pooled=pooled).T)
 
 
-def _running(values: Floats) -> list[Moments]:
+def _running(values: Floats) -> list[ScoreMoments]:
     """Return per column the mean and the sum of squared deviations of the first 0, 1, 2, ... entries (Welford 1962)."""
-    found = [Moments(np.zeros(values.shape[1]), np.zeros(values.shape[1]))]
+    found = [ScoreMoments(np.zeros(values.shape[1]), np.zeros(values.shape[1]))]
     for place, row in enumerate(values[:-1]):
         mean, squares = found[-1]
         apart = row - mean
-        found.append(Moments(mean + apart / (place + 1), squares + apart**2 * (place / (place + 1))))
+        found.append(ScoreMoments(mean + apart / (place + 1), squares + apart**2 * (place / (place + 1))))
     return found
 
 
@@ -102,7 +103,7 @@ def ratios_of_each(scores: Reals, mask: Mask, *, pooled: bool | None = None) -> 
     """
     values, bits = checked_scores(scores, mask)
     check_pairs(bits)
-    inside, outside = of_other_pairs(values, bits, pooled=pooled)
+    inside, outside = moments_of_other_pairs(values, bits, pooled=pooled)
     found = np.empty(values.shape)
     for side in (0, 1):
         phi = np.ascontiguousarray(values[:, side::2].T)
@@ -110,7 +111,9 @@ def ratios_of_each(scores: Reals, mask: Mask, *, pooled: bool | None = None) -> 
     return found
 
 
-def of_other_pairs(scores: Floats, mask: Mask, *, pooled: bool | None = None) -> tuple[Moments, Moments]:
+def moments_of_other_pairs(
+    scores: Floats, mask: Mask, *, pooled: bool | None = None
+) -> tuple[ScoreMoments, ScoreMoments]:
     """Return the moments in the other pairs, with and without the record, per pair (rows) and record (columns)."""
     few = scores.shape[1] < FEW_MODELS if pooled is None else pooled
     first, even, odd = (np.ascontiguousarray(part.T) for part in (mask[:, ::2], scores[:, ::2], scores[:, 1::2]))

@@ -42,7 +42,7 @@ def paired_coins(
     Mask
         Booleans of shape (records, models).
     """
-    records, models = checks.count("records", records, least=2), even("models", models)
+    records, models = checks.count("records", records, least=2), even_model_count("models", models)
     coins = generator(seed, "halves of shadow models, in pairs")
     if Adjacency.of(adjacency) is Adjacency.ADD_REMOVE:
         first = coins.random((records, models // 2)) < 0.5
@@ -54,7 +54,7 @@ def paired_coins(
     return np.stack([first, ~first], axis=2).reshape(records, models)
 
 
-def even(name: str, models: int) -> int:
+def even_model_count(name: str, models: int) -> int:
     """Return ``models``; raise ``ParameterError`` unless it is even and at least 6."""
     models = checks.count(name, models, least=LEAST_MODELS)
     if models % 2:
@@ -64,7 +64,7 @@ def even(name: str, models: int) -> int:
 
 def check_pairs(mask: Mask) -> None:
     """Raise ``ParameterError`` unless columns 2j and 2j + 1 of the mask are complements."""
-    even("the number of columns of mask", mask.shape[1])
+    even_model_count("the number of columns of mask", mask.shape[1])
     if not np.array_equal(mask[:, ::2], ~mask[:, 1::2]):
         raise ParameterError(
             "mask must have complementary columns 2j and 2j + 1, so that each record is in half of the models. Use "

@@ -3,26 +3,25 @@
 """ROC curves of membership attacks: rates and areas with intervals, compared with the limits of a guarantee."""
 
 import math
-import numpy as np
-from scipy.special import expit, logit, ndtri
-from dperm.data.arrays import Floats
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit, ndtri
+
 from dperm import checks
 from dperm.audit.arrays import as_array, numbers
 from dperm.audit.finding import Finding
 from dperm.audit.intervals import clopper_pearson_lower, clopper_pearson_upper
 from dperm.audit.membership.ceiling import area_ceiling, profile_of, rate_ceiling
-from dperm.audit.membership.verdict import Trials, comparable
-from dperm.audit.membership.verdict import finding_of
+from dperm.audit.membership.verdict import TrialDependence, membership_finding, require_same_adjacency
 from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, Guarantee
 from dperm.privacy.profile import PrivacyProfile
-
 
 _BISECTIONS = 60
 
@@ -124,12 +123,12 @@ class Roc:
 
     scores: Floats
     member: Mask
-    trials: Trials = Trials.DEPENDENT
+    trials: TrialDependence = TrialDependence.DEPENDENT
     adjacency: Adjacency | None = None
 
     def __post_init__(self) -> None:
         """Set the adjacency of one-run and independent trials to add_remove by default."""
-        if self.adjacency is None and self.trials is not Trials.DEPENDENT:
+        if self.adjacency is None and self.trials is not TrialDependence.DEPENDENT:
             object.__setattr__(self, "adjacency", Adjacency.ADD_REMOVE)
 
     @classmethod
@@ -138,7 +137,7 @@ class Roc:
         scores: ArrayLike,
         member: ArrayLike,
         *,
-        trials: Trials | str = Trials.DEPENDENT,
+        trials: TrialDependence | str = TrialDependence.DEPENDENT,
         adjacency: Adjacency | str | None = None,
     ) -> "Roc":
         """Build a curve from scores and membership bits of any shape.
@@ -150,7 +149,7 @@ class Roc:
         member
             Membership bit of each trial.
         trials
-            Dependence between trials, as `Trials` or its name.
+            Dependence between trials, as `TrialDependence` or its name.
         adjacency
             Neighbouring relation; by default add_remove, and unknown for dependent trials.
 
@@ -167,7 +166,7 @@ class Roc:
         values = numbers("scores", scores, dims=None, finite=False).ravel()
         bits = _bits(as_array("member", member).ravel())
         _check(values, bits)
-        return cls(values, bits, Trials.of(trials), None if adjacency is None else Adjacency.of(adjacency))
+        return cls(values, bits, TrialDependence.of(trials), None if adjacency is None else Adjacency.of(adjacency))
 
     @cached_property
     def members(self) -> Floats:
@@ -252,13 +251,13 @@ class Roc:
 
     def ceilings(self, guarantee: Guarantee | PrivacyProfile, rates: Sequence[float] = RATES) -> dict[str, float]:
         """Return the largest area and true-positive rates allowed by the guarantee, keyed by names as in `as_dict`."""
-        comparable(self.adjacency, profile_of(guarantee))
-        found = {named(rate): rate_ceiling(guarantee, rate) for rate in rates}
+        require_same_adjacency(self.adjacency, profile_of(guarantee))
+        found = {rate_name(rate): rate_ceiling(guarantee, rate) for rate in rates}
         return {"AUC": area_ceiling(guarantee), **found}
 
     def finding(self, claimed: AnyGuarantee, *, delta: float | None = None, confidence: float = 0.95) -> Finding:
         """Compare lower bounds on epsilon with the claim; see `dperm.audit.membership.verdict.finding_of`."""
-        return finding_of(self, claimed, delta=delta, confidence=confidence)
+        return membership_finding(self, claimed, delta=delta, confidence=confidence)
 
     def exceeds(self, claimed: AnyGuarantee, *, delta: float | None = None, confidence: float = 0.95) -> bool:
         """Test whether the attack refutes the guarantee; the error probability is at most 1 - confidence.
@@ -286,7 +285,7 @@ class Roc:
 
     def as_dict(self, confidence: float = 0.95, *, rates: Sequence[float] = RATES) -> dict[str, object]:
         """Return JSON-serialisable data: area and rates with intervals, and the interpretation of the intervals."""
-        points = {named(rate): self.at(rate, confidence) for rate in rates}
+        points = {rate_name(rate): self.at(rate, confidence) for rate in rates}
         return {
             "members": len(self.members),
             "non_members": len(self.non_members),
@@ -303,10 +302,10 @@ class Roc:
 
 def guessing(rates: Sequence[float] = RATES) -> dict[str, float]:
     """Return the area and true-positive rates of random guessing, under the names of `Roc.as_dict`."""
-    return {"AUC": 0.5, **{named(rate): rate for rate in rates}}
+    return {"AUC": 0.5, **{rate_name(rate): rate for rate in rates}}
 
 
-def named(rate: float) -> str:
+def rate_name(rate: float) -> str:
     """Return a name such as "TPR at FPR 0.1 %"."""
     return f"TPR at FPR {100 * rate:g} %"
 

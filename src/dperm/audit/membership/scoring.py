@@ -4,20 +4,20 @@
 
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
+
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logsumexp
+
+from dperm.audit.arrays import as_array, numbers
 from dperm.data.arrays import Floats
 from dperm.errors import ParameterError
-from numpy.typing import ArrayLike, NDArray
-from dperm.audit.arrays import as_array, numbers
-
 
 _LEAST = 1e-15
 """Smallest distance of probabilities from 0 and 1; a probability rounded to 1 has no finite logit."""
 
 
-class Model(Protocol):
+class FittableModel(Protocol):
     """Model with a ``fit`` method, such as estimators of scikit-learn and dperm."""
 
     def fit(self, X: Any, y: Any) -> Any:
@@ -25,7 +25,7 @@ class Model(Protocol):
 
 
 @runtime_checkable
-class Probabilistic(Protocol):
+class ProbabilityClassifier(Protocol):
     """Classifier with class probabilities (``predict_proba``)."""
 
     classes_: Any
@@ -35,7 +35,7 @@ class Probabilistic(Protocol):
 
 
 @runtime_checkable
-class Deciding(Protocol):
+class DecisionClassifier(Protocol):
     """Classifier with scores on its own scale (``decision_function``)."""
 
     classes_: Any
@@ -45,14 +45,14 @@ class Deciding(Protocol):
 
 
 @runtime_checkable
-class Predicting(Protocol):
+class Predictor(Protocol):
     """Regression model with a ``predict`` method."""
 
     def predict(self, X: Any) -> Any:
         """Return one predicted number per record."""
 
 
-Make = Callable[[], Model]
+Make = Callable[[], FittableModel]
 """Function returning a fresh, unfitted model; the attacker trains shadow models with it."""
 
 
@@ -81,15 +81,15 @@ def scores_of(model: object, X: ArrayLike, y: ArrayLike) -> Floats:
     ParameterError
         If the model has none of the methods, returns NaN, or has not seen a label of ``y``.
     """
-    if isinstance(model, Deciding) and len(model.classes_) == 2:
+    if isinstance(model, DecisionClassifier) and len(model.classes_) == 2:
         margins = np.asarray(model.decision_function(X), dtype=np.float64)
         return _checked(np.where(labels_of(model, y) == 1, margins, -margins), y)
-    if isinstance(model, Probabilistic):
+    if isinstance(model, ProbabilityClassifier):
         chosen = np.take_along_axis(confidences(model, X), labels_of(model, y)[:, np.newaxis], axis=1)[:, 0]
         return _checked(np.log(chosen) - np.log1p(-chosen), y)
-    if isinstance(model, Deciding):
+    if isinstance(model, DecisionClassifier):
         return _checked(_against_the_others(np.asarray(model.decision_function(X)), labels_of(model, y)), y)
-    if isinstance(model, Predicting):
+    if isinstance(model, Predictor):
         return _checked(-((np.asarray(y, dtype=np.float64) - np.asarray(model.predict(X))) ** 2), y)
     raise ParameterError(
         f"model must have predict_proba, decision_function or predict; {type(model).__name__} has none."
@@ -98,16 +98,18 @@ def scores_of(model: object, X: ArrayLike, y: ArrayLike) -> Floats:
 
 def confidences(model: object, X: ArrayLike) -> Floats:
     """Return class probabilities, one column per class, clipped away from 0 and 1."""
-    if isinstance(model, Probabilistic):
+    if isinstance(model, ProbabilityClassifier):
         given = np.asarray(model.predict_proba(X), dtype=np.float64)
-    elif isinstance(model, Deciding):
+    elif isinstance(model, DecisionClassifier):
         given = _softmax(np.asarray(model.decision_function(X), dtype=np.float64))
     else:
         raise ParameterError("a shadow-model attack needs a classifier with predict_proba or decision_function.")
     return np.clip(given, _LEAST, 1 - _LEAST)
 
 
-def labels_of(model: Probabilistic | Deciding, y: ArrayLike) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+def labels_of(
+    model: ProbabilityClassifier | DecisionClassifier, y: ArrayLike
+) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     """Return the index of each label among the model's classes; raise ``ParameterError`` for unknown labels."""
     classes, labels = np.asarray(model.classes_), np.asarray(y)
     places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
@@ -143,7 +145,7 @@ Pair = tuple[ArrayLike, ArrayLike]
 Labels = NDArray[np.generic]
 
 
-def records(name: str, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Labels]:
+def checked_records(name: str, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Labels]:
     """Return X and y as arrays; raise ``ParameterError`` unless X is finite and has as many rows as labels."""
     first, second = ("X", "y") if name == "X, y" else (f"X of {name}", f"y of {name}")
     rows, labels = numbers(first, X, dims=None), as_array(second, y)
@@ -166,11 +168,11 @@ def _sortable(labels: Labels) -> bool:
     return True
 
 
-def pair(name: str, given: Pair) -> tuple[Floats, Labels]:
-    """Return X and y of a pair as `records` does; raise ``ParameterError`` unless it is a pair."""
+def checked_pair(name: str, given: Pair) -> tuple[Floats, Labels]:
+    """Return X and y of a pair as `checked_records` does; raise ``ParameterError`` unless it is a pair."""
     if not isinstance(given, tuple | list) or len(given) != 2:
         raise ParameterError(f"{name} must be a pair (X, y), got an object of type {type(given).__name__}.")
-    return records(name, *given)
+    return checked_records(name, *given)
 
 
 def signs_of(y: Labels) -> Floats:

@@ -2,17 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Batched logistic regressions, each on its own half of the same records: the shadow models of an attack (A9)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
-from dperm.data.arrays import Floats, Mask
-from collections.abc import Callable
-from typing import Literal
 from scipy.linalg import cho_factor, cho_solve
+
 from dperm import checks
 from dperm.audit.arrays import numbers, truths
+from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
-
 
 Reals = NDArray[np.floating]
 

@@ -9,11 +9,10 @@ import numpy as np
 from scipy.special import logit
 
 from dperm import checks
-from dperm.audit.membership.shadow_glm import newton
-from dperm.audit.membership.scoring import Labels, Pair, pair
 from dperm.audit.membership.result import MembershipResult
 from dperm.audit.membership.roc import Roc
-from dperm.audit.membership.scoring import Make, confidences
+from dperm.audit.membership.scoring import Labels, Make, Pair, checked_pair, confidences
+from dperm.audit.membership.shadow_glm import newton
 from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
 from dperm.noise.simulation import generator
@@ -62,7 +61,11 @@ def shadow_models(
     MembershipResult
         ROC curve of the attack.
     """
-    inside, outside, own = pair("members", members), pair("non_members", non_members), pair("population", population)
+    inside, outside, own = (
+        checked_pair("members", members),
+        checked_pair("non_members", non_members),
+        checked_pair("population", population),
+    )
     attack = _learned(make, own, checks.count("shadows", shadows), seed=seed, progress=progress)
     scores = [attack.scores(target, *some) for some in (inside, outside)]
     bits = np.repeat([True, False], [len(scores[0]), len(scores[1])])

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of a guarantee by membership attacks: simultaneous lower bounds on epsilon (A5).
 
-The valid conclusions depend on the independence of the trials (`Trials`). For independent trials, true positives at a
+The valid conclusions depend on the independence of the trials (`TrialDependence`). For independent trials, true positives at a
 few false-positive rates fixed in advance give bounds by A2. The threshold of such a rate is an order statistic of the
 non-members' scores: given it, the true positives are binomial. The false-positive rate above the j-th largest of n_0
 scores is Beta(j, n_0 - j + 1); its quantile is Clopper-Pearson's upper end for j - 1 of n_0. Random tie-breaking makes
@@ -11,30 +11,30 @@ give bounds by A6. All other designs are descriptive.
 """
 
 from enum import Enum
-from dperm.checks import shown
-from dperm.errors import AdjacencyError, ParameterError
-from dperm.privacy.adjacency import Adjacency
-from dperm.privacy.guarantee import AnyGuarantee, Guarantee
-from dperm.privacy.profile import PrivacyProfile
 from typing import TYPE_CHECKING
+
 import numpy as np
+
 from dperm import checks
-from dperm.audit.claim import delta_of
+from dperm.audit.claim import audit_delta
 from dperm.audit.coins import fair_coins
 from dperm.audit.finding import Finding
 from dperm.audit.lower_bound import LowerBound
 from dperm.audit.one_run import one_run
+from dperm.audit.ranking import ascending_order
 from dperm.audit.rates import from_rates
-from dperm.audit.ranking import in_order
+from dperm.checks import shown
 from dperm.data.arrays import Floats
-from dperm.errors import AssumptionError
-from dperm.privacy.guarantee import AnyGuarantee
+from dperm.errors import AdjacencyError, AssumptionError, ParameterError
+from dperm.privacy.adjacency import Adjacency
+from dperm.privacy.guarantee import AnyGuarantee, Guarantee
+from dperm.privacy.profile import PrivacyProfile
 
 if TYPE_CHECKING:
     from dperm.audit.membership.roc import Roc
 
 
-class Trials(Enum):
+class TrialDependence(Enum):
     """Sampling design of scores and membership bits."""
 
     INDEPENDENT = "independent"
@@ -45,7 +45,7 @@ class Trials(Enum):
     """Any other design, such as records of several models: descriptive only."""
 
     @classmethod
-    def of(cls, trials: "Trials | str") -> "Trials":
+    def of(cls, trials: "TrialDependence | str") -> "TrialDependence":
         """Return the member with this name; raise ``ParameterError`` for unknown names."""
         try:
             return cls(trials)
@@ -56,7 +56,7 @@ class Trials(Enum):
     @property
     def words(self) -> str:
         """Interpretation of the intervals of rates and areas, as a phrase."""
-        if self is Trials.INDEPENDENT:
+        if self is TrialDependence.INDEPENDENT:
             return "confidence intervals (rates: Clopper-Pearson; AUC: DeLong, approximate)"
         return "descriptive only: scores of records of the same model depend on each other"
 
@@ -68,7 +68,7 @@ def claim(claimed: object) -> AnyGuarantee:
     return claimed
 
 
-def comparable(adjacency: Adjacency | None, claimed: Guarantee | PrivacyProfile) -> None:
+def require_same_adjacency(adjacency: Adjacency | None, claimed: Guarantee | PrivacyProfile) -> None:
     """Raise ``AdjacencyError`` if attack and claim have different adjacencies; None, an unknown adjacency, passes."""
     if adjacency not in (None, claimed.adjacency):
         raise AdjacencyError(
@@ -84,7 +84,7 @@ SHARES = (0.02, 0.1, 0.5)
 """Shares of the records guessed in one run: half of each share for the highest scores, half for the lowest."""
 
 
-def finding_of(
+def membership_finding(
     roc: "Roc",
     claimed: AnyGuarantee,
     *,
@@ -119,16 +119,16 @@ def finding_of(
     AdjacencyError
         If the claim has another adjacency than the trials: an included or excluded record is added or removed.
     """
-    comparable(roc.adjacency, claim(claimed))
-    delta = delta_of(claimed, delta)
+    require_same_adjacency(roc.adjacency, claim(claimed))
+    delta = audit_delta(claimed, delta)
     alpha = 1 - checks.positive_delta("confidence", confidence)
-    if roc.trials is Trials.DEPENDENT:
+    if roc.trials is TrialDependence.DEPENDENT:
         raise AssumptionError(
             "these scores depend on each other (records of one model, or of several), and no bound on epsilon follows "
             'from them. Give trials="one_run" if each record was in ONE model by a fair coin of its own, "independent" '
             "if each had a training run of its own."
         )
-    judge = _independent if roc.trials is Trials.INDEPENDENT else _one_run
+    judge = _independent if roc.trials is TrialDependence.INDEPENDENT else _one_run
     return Finding(subject, claimed, judge(roc, delta, alpha), confidence, facts={"trials": roc.trials.value})
 
 
@@ -147,7 +147,7 @@ def _independent(roc: "Roc", delta: float, alpha: float) -> dict[str, LowerBound
 
 def _one_run(roc: "Roc", delta: float, alpha: float) -> dict[str, LowerBound]:
     """Return the A6 bound for each share of guesses, each with an equal share of alpha."""
-    ordered = fair_coins(roc.member, len(roc.member))[in_order(roc.scores)]
+    ordered = fair_coins(roc.member, len(roc.member))[ascending_order(roc.scores)]
     paid, m = 1 - alpha / len(SHARES), len(ordered)
     found = {}
     for share in SHARES:
@@ -160,5 +160,5 @@ def _one_run(roc: "Roc", delta: float, alpha: float) -> dict[str, LowerBound]:
 def _ranks(scores: Floats) -> Floats:
     """Return ranks in increasing order of score; ties are broken independently of the bits."""
     ranks = np.empty(len(scores))
-    ranks[in_order(scores)] = np.arange(len(scores))
+    ranks[ascending_order(scores)] = np.arange(len(scores))
     return ranks

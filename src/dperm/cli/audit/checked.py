@@ -79,10 +79,10 @@ def _bound(data: Mapping[str, Any]) -> Any:
 def _exact(plan: "Plan") -> "tuple[Any, PrivacyProfile | None]":
     """Claim and curve of the exact audit of a plan."""
     from dperm.accounting import account
-    from dperm.audit.exact.objective import of_plan
+    from dperm.audit.exact.objective import objective_of_plan
     from dperm.methods.objective import ObjectivePlan
 
     if isinstance(plan, ObjectivePlan):
-        found = of_plan(plan)
+        found = objective_of_plan(plan)
         return found.claimed, found.profile
     return plan.goal, account(plan.event, plan.adjacency)

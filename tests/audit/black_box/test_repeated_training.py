@@ -16,9 +16,8 @@ from false_alarms import unpredictable
 
 from dperm import ApproxDP, PureDP
 from dperm.audit.black_box import audit, of_plan, processes, projection, repeated
-from dperm.audit.black_box.training import numbers
-from dperm.audit.black_box.processes import first_trainings, tells
-from dperm.audit.black_box.training import Trainings
+from dperm.audit.black_box.processes import first_outputs, varies_enough
+from dperm.audit.black_box.training import Trainings, released_numbers
 from dperm.erm.losses import Logistic
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import DataError, ParameterError
@@ -140,8 +139,8 @@ def test_independent_processes_hardly_ever_look_like_copies(law):
     """Outputs of few values: 1,500 processes, a million pairs."""
     chances, rng = np.array(LAWS[law]) / sum(LAWS[law]), np.random.default_rng(3)
     draws = iter(rng.choice(len(chances), size=1500 * 38, p=chances).tolist())
-    found = [first_trainings(Trainings(lambda data: next(draws), 1, 0)) for _ in range(1500)]
-    looks = Counter(rows.tobytes() for rows in found if tells(rows))
+    found = [first_outputs(Trainings(lambda data: next(draws), 1, 0)) for _ in range(1500)]
+    looks = Counter(rows.tobytes() for rows in found if varies_enough(rows))
     assert sum(count * (count - 1) / 2 for count in looks.values()) <= 8
     assert looks or law == "a tenth"
 
@@ -260,7 +259,7 @@ class Fitted:
     ids=["number", "list", "model", "model without intercept", "release", "steps"],
 )
 def test_the_released_numbers_are_found(returned, found):
-    own = numbers(returned)
+    own = released_numbers(returned)
     assert own.shape == (1,) if found is None else own.tolist() == found
 
 
