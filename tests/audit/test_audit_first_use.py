@@ -38,7 +38,7 @@ def test_scores_that_are_turned_round_get_a_hint():
     scores = generator(1).normal(size=400) + member
     assert Roc.of(scores, member).hint == ""
     assert Roc.of(generator(2).normal(size=400), member).hint == ""
-    assert "turned round" in repr(Roc.of(-scores, member))
+    assert "Check the sign of the scores" in repr(Roc.of(-scores, member))
 
 
 def test_counts_give_a_verdict():

@@ -238,10 +238,10 @@ def attribute_inference(
             f"wrong guesses. Name all values, or code the column as they are."
         )
     usual = attribute.values[int(np.argmax(attribute.marginals))]
-    return _counted(found == truth, truth == usual, confidence)
+    return _count_guesses(found == truth, truth == usual, confidence)
 
 
-def _counted(right: Mask, usual: Mask, confidence: float) -> AttributeInference:
+def _count_guesses(right: Mask, usual: Mask, confidence: float) -> AttributeInference:
     parts = (right, usual, right & ~usual, usual & ~right)
     correct, baseline, gained, lost = (int(np.count_nonzero(each)) for each in parts)
     return AttributeInference(len(right), correct, baseline, gained, lost, confidence)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The claim tested by an audit: a guarantee, optionally its privacy profile, and the delta of the test."""
+"""Claim tested by an audit: a guarantee, optionally its privacy profile, and the deltas of the test."""
 
 import math
 
@@ -15,6 +15,8 @@ from dperm.privacy.worst_case import GaussianProfile
 
 SLACK = 1e-6
 """Relative tolerance for a claimed epsilon: a profile is rounded up several times between a goal and a plan's curve."""
+DELTAS = (1e-2, 1e-3, 1e-5, 1e-7, 1e-9)
+"""Tested deltas of claims with an infinite epsilon at delta 0: zCDP, GDP and RDP."""
 
 
 def checked_claim(claimed: object) -> AnyGuarantee:
@@ -108,12 +110,13 @@ def _own(claimed: AnyGuarantee, usual: float | None) -> float:
     return usual
 
 
-DELTAS = (1e-2, 1e-3, 1e-5, 1e-7, 1e-9)
-"""Of claims that are a curve, infinite at delta = 0: zCDP, GDP, RDP."""
-
-
 def exact_audit_deltas(claimed: AnyGuarantee) -> tuple[float, ...]:
-    """0 alone for a pure claim; its own delta and a larger one, where the claim may be a curve; or several."""
+    """Return the deltas of an exact audit, all with a finite claimed epsilon.
+
+    A pure claim is tested at 0. An approximate claim is tested at its own delta and at a larger one, in case its
+    profile is
+    known. Other claims are tested at several deltas.
+    """
     match claimed:
         case PureDP() | ApproxDP(delta=0.0):
             return (0.0,)

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bound on the true epsilon, with its confidence, as shown by an attack."""
+"""Lower bound on the true epsilon, with its confidence, and the shared steps of all bounds.
+
+The shared steps check confidences and counts, and round epsilon down.
+"""
 
 import math
 from dataclasses import asdict, dataclass
@@ -12,6 +15,7 @@ from dperm import checks
 from dperm.audit.intervals import MOST_TRIALS
 from dperm.checks import shown
 from dperm.errors import ParameterError
+from dperm.presentation.facts import Fact
 from dperm.privacy import gaussian_profile
 from dperm.privacy.rounding import ULP
 
@@ -22,7 +26,15 @@ if TYPE_CHECKING:
 
 NO_LEAK = {"no_leak_epsilon": 0.0}
 """Baseline of every lower bound: an uninformative attack shows 0."""
-EXPLANATION = "Lower bound: the true epsilon is at least this value. An attack that learns nothing shows 0."
+WITHOUT_CLAIM = Fact(
+    "audit.without-claim",
+    "Lower bound: the true epsilon is at least this value. An attack that learns nothing shows 0.",
+)
+EXPLANATION = str(WITHOUT_CLAIM)
+"""Explanation of a bound without a claim."""
+_USUAL = "0.95 is usual."
+GAUSSIAN = "the trade-off is Gaussian"
+"""Assumption of the bounds derived from mu-GDP (T19)."""
 
 
 @dataclass(frozen=True)
@@ -78,12 +90,6 @@ class LowerBound:
     def as_dict(self) -> dict[str, object]:
         """Return the fields as JSON-serialisable data for statements."""
         return asdict(self)
-
-
-_USUAL = "0.95 is usual."
-
-GAUSSIAN = "the trade-off is Gaussian"
-"""Assumption of the bounds derived from mu-GDP (T19)."""
 
 
 def alpha_of(confidence: float) -> float:

@@ -1,6 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Guesses from the scores of many canaries: "in" for the highest, "out" for the lowest, none in between."""
+"""Guesses from ranked scores of many canaries: "in" for the highest, "out" for the lowest, none in between.
+
+Ties are broken in a fixed random order from its own stream (a hash of its purpose), independent of any seed shared with
+the coins. Breaking ties by position is unsafe: concatenated lists of members and non-members would turn ties into right
+guesses.
+"""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray

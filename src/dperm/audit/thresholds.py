@@ -1,10 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Three valid ways to choose a threshold for the scores of runs with and without a record (A5).
+"""Three valid ways to choose a threshold for scores of runs with and without a record, and five decision rules (A5).
 
 A threshold chosen from the data costs confidence. It is either fixed in advance (free), or selected on runs discarded
 afterwards, or one of k thresholds fixed in advance, each tested at level alpha/k. There is deliberately no fourth
 function: the best of all thresholds, at the level of one, exceeds the true epsilon far more often than stated.
+
+A decision rule turns scores and a threshold into guesses and a bound: `RATES`, `GAUSSIAN_RATES`, `PURE_GUESSES`,
+`APPROXIMATE_GUESSES` or `GAUSSIAN_GUESSES`.
 """
 
 import math
@@ -32,6 +35,7 @@ FEWEST = 100
 """Fewest guesses for selecting a threshold; with fewer, luck decides, and the bound falls as runs are added (A5)."""
 
 _NEARLY_ONE = 1 - 1e-12
+_CANDIDATES = 1000
 
 
 @dataclass(frozen=True)
@@ -185,9 +189,6 @@ def _checked_rule(rule: object) -> DecisionRule:
     return rule
 
 
-_CANDIDATES = 1000
-
-
 def fixed_threshold(
     scores: ArrayLike,
     included: Canaries | ArrayLike,
@@ -223,7 +224,7 @@ def fixed_threshold(
     points = _grid([checks.real("threshold", threshold)], "threshold", rule)
     values, truths = _runs(scores, included, rule)
     found = rule.bound(rule.tally(values, truths, points), delta, confidence)
-    return _told(found, "threshold fixed in advance", confidence)
+    return _with_method(found, "threshold fixed in advance", confidence)
 
 
 def union_threshold(
@@ -257,7 +258,7 @@ def union_threshold(
     level = math.nextafter(1 - alpha_of(confidence) / len(points), 1)
     bounds = [rule.bound(rule.tally(values, truths, points[i : i + 1]), delta, level) for i in range(len(points))]
     best = max(bounds, key=lambda bound: bound.epsilon)
-    return _told(best, f"best of {len(points)} thresholds fixed in advance, each paid for", confidence)
+    return _with_method(best, f"best of {len(points)} thresholds fixed in advance, each paid for", confidence)
 
 
 def split_threshold(
@@ -300,12 +301,12 @@ def split_threshold(
     order = generator(seed, "runs to select a threshold on").permutation(len(values))
     size = round(share * len(values))
     chosen, rest = order[:size], order[size:]
-    point = _selected(values[chosen], truths[chosen], delta, rule)
+    point = _select_threshold(values[chosen], truths[chosen], delta, rule)
     found = rule.bound(rule.tally(values[rest], truths[rest], point), delta, confidence)
-    return _told(found, f"threshold selected on {size} other runs", confidence)
+    return _with_method(found, f"threshold selected on {size} other runs", confidence)
 
 
-def _selected(scores: Floats, truths: Truths, delta: float, rule: DecisionRule) -> Floats:
+def _select_threshold(scores: Floats, truths: Truths, delta: float, rule: DecisionRule) -> Floats:
     """Return the threshold with the largest shrunken estimate, as an array of length 1."""
     size = np.abs(scores) if rule.both_tails else scores
     points = np.unique(size[np.isfinite(size) & ((size > 0) | (not rule.both_tails))])
@@ -338,5 +339,5 @@ def _grid(thresholds: ArrayLike, name: str, rule: DecisionRule) -> Floats:
     return points
 
 
-def _told(bound: LowerBound, how: str, confidence: float) -> LowerBound:
+def _with_method(bound: LowerBound, how: str, confidence: float) -> LowerBound:
     return replace(bound, method=f"{bound.method}, {how} (A5)", confidence=confidence)

@@ -78,7 +78,7 @@ def subject_of(name, adjacency, seed):
 
 def learned(plan, subject, outputs):
     """What the plan would release, where a subject shows more than that."""
-    return subject.released(outputs)[:, None] if plan.method == "gradient" else outputs
+    return subject.coefficients(outputs)[:, None] if plan.method == "gradient" else outputs
 
 
 @cache

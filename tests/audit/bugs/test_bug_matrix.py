@@ -174,7 +174,9 @@ def test_one_step_from_the_optimum_has_the_loss_that_is_computed():
     spec, lines = found.plan.spec, (found.pair.included, found.pair.excluded)
     ends = [float(line.minimiser(np.zeros(1))[0]) for line in lines]
     loss = (
-        abs(ends[0] - ends[1]) * (spec.strength + objective_module.RECORDS * spec.smoothness) / found.plan.linear_term.scale
+        abs(ends[0] - ends[1])
+        * (spec.strength + objective_module.RECORDS * spec.smoothness)
+        / found.plan.linear_term.scale
     )
     measured = NAMES["warm start at the non-private optimum"].finding(buggy=True, runs=RUNS, seed=3).bound.epsilon
     assert 0.85 * loss <= measured <= loss

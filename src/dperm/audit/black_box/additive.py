@@ -108,6 +108,6 @@ def of_output(plan: OutputPlan, *, bits: Bits | None = None) -> AdditiveSubject:
     tolerance = plan.tolerance
     assert tolerance is not None  # output perturbation solves
     out, own = (minimize(pair.data(side), plan.spec, tolerance) for side in (False, True))
-    facts = {"neighbours": pair.words, "distance": float(np.linalg.norm(own - out)), "dim": plan.spec.dim}
+    facts = {"neighbours": pair.description, "distance": float(np.linalg.norm(own - out)), "dim": plan.spec.dim}
     name = f"output perturbation ({plan.mechanism.name} noise)"
     return AdditiveSubject(name, plan.mechanism, out, own, plan.goal, plan.facts.profile, facts, bits or SystemBits())

@@ -18,7 +18,7 @@ from dperm.errors import DataError, ParameterError
 from dperm.noise.arrays import Floats
 from dperm.noise.simulation import generator
 
-USUAL_DELTA = 1e-5
+DEFAULT_DELTA = 1e-5
 """Default delta for GDP, zCDP and RDP claims."""
 LARGEST_SPLIT = 20
 """Largest suggested number of runs, as a multiple of the required guesses."""
@@ -66,19 +66,19 @@ def audit(
     DataError
         If outputs are not numbers, or not one row for each run.
     """
-    _check_kind(subject, progress)
+    _check_types(subject, progress)
     claimed = checked_claim(subject.claimed)
-    at = audit_delta(claimed, delta, profile=checked_profile(subject.profile, claimed), usual=USUAL_DELTA)
+    at = audit_delta(claimed, delta, profile=checked_profile(subject.profile, claimed), usual=DEFAULT_DELTA)
     chosen = checked_statistics(subject.statistics if statistics is None else statistics, delta=at)
     levels = _levels(chosen, 1 - checks.between("confidence", confidence, 0.5, 1 - 1e-12))
-    runs = _enough(checks.count("runs", runs), chosen, levels)
-    sample = _sampled(subject, runs, seed, progress)
+    runs = _require_enough(checks.count("runs", runs), chosen, levels)
+    sample = _draw_sample(subject, runs, seed, progress)
     bounds = {one.name: _bound(one, sample, at, level) for one, level in zip(chosen, levels, strict=True)}
     facts = {"runs": runs, "with_record": int(np.count_nonzero(sample.included)), **subject.facts}
     return Finding(subject.name, claimed, bounds, confidence, subject.profile, facts)
 
 
-def _check_kind(subject: object, progress: object) -> None:
+def _check_types(subject: object, progress: object) -> None:
     if isinstance(subject, type) or not isinstance(subject, Subject):
         raise ParameterError(
             f"subject must be what is attacked: make one with repeated(train, with_record, without_record, "
@@ -105,7 +105,7 @@ def _bound(statistic: Statistic, sample: RunSample, delta: float, alpha: float) 
     )
 
 
-def _enough(runs: int, statistics: tuple[Statistic, ...], levels: list[float]) -> int:
+def _require_enough(runs: int, statistics: tuple[Statistic, ...], levels: list[float]) -> int:
     """Return ``runs``; raise ``ParameterError`` if no statistic could show an epsilon above 0 with so few."""
     pairs = list(zip(statistics, levels, strict=True))
     if not any(one.tested(runs) >= fewest_guesses(level) for one, level in pairs):
@@ -125,7 +125,7 @@ def _fewest(statistic: Statistic, guesses: int) -> int:
     return next((runs for runs in range(guesses, most) if statistic.tested(runs) >= guesses), most)
 
 
-def _sampled(subject: Subject, runs: int, seed: int | None, progress: Progress | None) -> RunSample:
+def _draw_sample(subject: Subject, runs: int, seed: int | None, progress: Progress | None) -> RunSample:
     """Draw independent fair coins, and run the subject.
 
     The coins come from a branch of the seed's generator, so noise simulated with the same seed is different. The

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradient perturbation as an audit subject: noisy gradients of all steps, on a line, for many runs at once (T45).
 
-The guarantee covers the sequence of noisy gradients, here (runs, steps, 1) numbers. The released coefficients are a
+The guarantee covers the sequence of noisy gradients, here (runs, steps, 1) numbers. The coefficients coefficients are a
 function of this sequence. In more dimensions, the other coordinates are noise independent of the data.
 """
 
@@ -65,7 +65,7 @@ class DescentSubject(LineSubject):
             total[:] += (gaps[0] - gaps[1]) / (2 * variance)
             return np.asarray(seen)
 
-        self.walked(gradient, len(outputs))
+        self.descend(gradient, len(outputs))
         return total
 
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
@@ -79,14 +79,14 @@ class DescentSubject(LineSubject):
             report_progress(progress, (step + 1) / steps)
             return np.asarray(found[:, step, 0])
 
-        self.walked(gradient, len(included))
+        self.descend(gradient, len(included))
         return found
 
-    def released(self, outputs: Floats) -> Floats:
-        """Return the coefficient released by the plan after these noisy gradients (T3)."""
-        return self.walked(lambda step, theta: outputs[:, step, 0], len(outputs))
+    def coefficients(self, outputs: Floats) -> Floats:
+        """Return the coefficient coefficients by the plan after these noisy gradients (T3)."""
+        return self.descend(lambda step, theta: outputs[:, step, 0], len(outputs))
 
-    def walked(self, gradient: Callable[[int, Floats], Floats], runs: int, *, most: int = MOST_STEPS) -> Floats:
+    def descend(self, gradient: Callable[[int, Floats], Floats], runs: int, *, most: int = MOST_STEPS) -> Floats:
         """Run `dperm.methods.descent.descend` with one coordinate per run; return the mean of the last iterates."""
         descent, normaliser = self.plan.descent, public_normaliser(self.plan.spec)
         strength = self.plan.spec.regularization or 0.0
@@ -125,5 +125,5 @@ def _distance(subject: DescentSubject, stand_in: Floats) -> float:
         total += float(((sides[1] - sides[0]) ** 2).mean())
         return np.asarray(np.where(included, sides[1], sides[0]) + stand_in[step])
 
-    subject.walked(gradient, TRIALS, most=TRIED)
+    subject.descend(gradient, TRIALS, most=TRIED)
     return float(np.sqrt(total))

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Likelihood ratios of additive noise, and their statistics."""
+"""Likelihood ratios of additive noise as statistics, with simulated noise for choosing their thresholds.
+
+Simulated coins and noise are never used as protective noise.
+"""
 
 import numpy as np
 
@@ -17,10 +20,12 @@ from dperm.noise.simulation import generator
 SEED = 0
 SIMULATED_RUNS = 100_000
 """Number of simulated runs."""
+SLACK = 1e-6
+"""Relative margin below the largest ratio, for rounding; too small to be detected by any number of runs."""
 
 
 def simulated_coins(runs: int = SIMULATED_RUNS) -> Truths:
-    """Return alternating coins: a rehearsal needs no randomness here."""
+    """Return alternating coins: simulated runs need no randomness here."""
     return np.asarray(np.arange(runs) % 2 == 0)
 
 
@@ -40,10 +45,6 @@ def simulated_gamma_norm(purpose: str, size: tuple[int, int]) -> Floats:
     directions = drawn.standard_normal(size)
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     return np.asarray(directions * drawn.gamma(size[1], 1.0, (size[0], 1)))
-
-
-SLACK = 1e-6
-"""Relative margin below the largest ratio, for rounding; too small to be detected by any number of runs."""
 
 
 def log_ratio(mechanism: AdditiveMechanism, without: Floats, included: Floats) -> Score:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Neighbouring data sets close to the worst case of a method.
+"""Neighbouring data sets on a line, close to the worst case of a method, and their empirical risk.
 
 All rows lie along the first axis. One dimension is the worst case for most methods, because noise in other dimensions
 only hides the signal. The other records may be rows of zeros, or a crowd moving the model to the most sensitive point.
@@ -31,11 +31,17 @@ Row = tuple[float, float, int]
 """Entry of a bounded row, its target (a sign, or a number in [-1, 1]), and its multiplicity."""
 Rows = tuple[Row, ...]
 HALVINGS = 64
+CROWDS = (1, 4, 40, 1000)
+SHORT = (0.01, 0.03, 0.1)
+"""Row lengths of a shifting crowd, in radii; their number is the same as in the exact audit."""
 
 
 @dataclass(frozen=True)
 class LineProblem:
-    """Problem of ``spec`` on rows along one axis; every record has the largest weight."""
+    """Empirical risk of ``spec`` on rows along one axis, for many coefficients at once.
+
+    Every record has the largest weight.
+    """
 
     spec: ProblemSpec
     rows: Rows
@@ -70,11 +76,6 @@ class LineProblem:
     def _limit(self, x: float) -> Limits:
         """Return the largest slope of a row, clip / ||x||, or None without clipping."""
         return None if self.spec.clip is None or not x else np.full(1, self.spec.clip / abs(x))
-
-
-CROWDS = (1, 4, 40, 1000)
-SHORT = (0.01, 0.03, 0.1)
-"""Row lengths of a shifting crowd, in radii; their number is the same as in the exact audit."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class Neighbours:
         return rows + 1 if self.adjacency is Adjacency.ADD_REMOVE else max(rows, self.spec.n or 1)
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """Description of the neighbours for a report."""
         crowd = sum(count for *_, count in self.rest)
         other = "none" if self.other is None else f"x = {self.other[0]:g}, y = {self.other[1]:g}"
@@ -213,7 +214,7 @@ def _target(spec: ProblemSpec) -> Target:
 
 
 class LineSubject(Protocol):
-    """Plan with its neighbours; claim and profile are the plan's."""
+    """Audit subject of a plan on neighbours along a line; claim and profile are the plan's."""
 
     plan: Plan
     pair: Neighbours
@@ -231,4 +232,4 @@ class LineSubject(Protocol):
     @property
     def facts(self) -> Mapping[str, object]:
         """Neighbours and dimension, for the report."""
-        return {"neighbours": self.pair.words, "dim": self.plan.spec.dim}
+        return {"neighbours": self.pair.description, "dim": self.plan.spec.dim}

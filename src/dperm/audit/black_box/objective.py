@@ -22,8 +22,9 @@ from dperm.privacy.guarantee import ApproxDP
 
 MAIN, BITS = 0.9, 0.1
 TRIED = 20_000
-"""Number of simulated runs for comparing candidate neighbours, as if for an audit of the usual size."""
+"""Number of simulated runs for comparing candidate neighbours."""
 USUAL_RUNS, USUAL_ALPHA = 100_000, 0.05
+"""Number of runs and level of a typical audit, for comparing candidate neighbours."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,9 @@ class ObjectiveSubject(LineSubject):
 def of_objective(plan: ObjectivePlan, *, bits: Bits | None = None) -> ObjectiveSubject:
     """Build an objective perturbation subject with the candidate neighbours of the largest expected bound."""
     runs = SimulatedRuns(plan, TRIED)
-    pair = worst_neighbours(plan.spec, plan.adjacency, lambda pair: round(runs.promised(pair), 3), method="objective")
+    pair = worst_neighbours(
+        plan.spec, plan.adjacency, lambda pair: round(runs.expected_epsilon(pair), 3), method="objective"
+    )
     return ObjectiveSubject(plan, pair, bits or SystemBits())
 
 
@@ -100,7 +103,7 @@ class SimulatedRuns:
         both = [self.minimisers(line) for line in (pair.included, pair.excluded)]
         return RunSample(np.concatenate(both), np.repeat([True, False], self.runs // 2))
 
-    def promised(self, pair: Neighbours) -> float:
+    def expected_epsilon(self, pair: Neighbours) -> float:
         """Return the expected epsilon of the likelihood ratio for these neighbours in an audit of the usual size."""
         runs = self.sample(pair)
         sides = (log_density(self.plan, line, runs.outputs) for line in (pair.included, pair.excluded))

@@ -1,9 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Statistics for an unknown output distribution: a direction, differences between steps, the lowest bits.
+"""Statistics for an unknown output distribution: a direction, differences between steps, and low bits.
 
-Each statistic is learnt on the runs reserved for choosing thresholds (`SelectedThreshold`). The sum of all steps misses noise
-reused in every step; their differences detect it. Raw floating-point noise is visible in the lowest bits only (A12).
+Most statistics are learnt on the runs reserved for choosing thresholds (`SelectedThreshold`). The sum of all steps
+misses
+noise reused in every step; their differences detect it. Raw floating-point noise is visible in the lowest bits only:
+low-order bits reveal the summands of a floating-point sum (Mironov 2012, A12).
 """
 
 import numpy as np
@@ -17,6 +19,8 @@ from dperm.noise.arrays import Floats
 
 NO_BIT = 1100.0
 """Exponent representing the lowest bit of 0, above those of all doubles."""
+RIDGE = 1e-9
+"""Ridge relative to the mean variance; cancelling noise leaves a singular covariance."""
 
 
 def low_order_bits(without: ArrayLike, included: ArrayLike, *, share: float = 1.0) -> FixedThreshold:
@@ -63,10 +67,6 @@ def lowest_bits(outputs: Floats) -> Floats:
     whole = np.ldexp(np.abs(fractions), 53).astype(np.int64)
     lowest = np.log2(np.where(whole == 0, 1, whole & -whole)) + exponents - 53
     return np.asarray(np.where(whole == 0, NO_BIT, lowest).min(axis=1))
-
-
-RIDGE = 1e-9
-"""Ridge relative to the mean variance; cancelling noise leaves a singular covariance."""
 
 
 def projection(*, share: float = 1.0, split: float = SPLIT, gaussian: bool = False) -> SelectedThreshold:

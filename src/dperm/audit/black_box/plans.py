@@ -75,5 +75,5 @@ def repeated_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> 
         return plan.learn(data, source.stream())
 
     trainings = Trainings(train, pair.data(True), pair.data(False))
-    name, facts = f"method {plan.method!r}", {"neighbours": pair.words, "dim": plan.spec.dim}
+    name, facts = f"method {plan.method!r}", {"neighbours": pair.description, "dim": plan.spec.dim}
     return RepeatedTraining(trainings, plan.goal, workers, name, DEFAULT_STATISTICS, plan.facts.profile, facts)

@@ -1,6 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Runs in several processes with separate random numbers; a failure or an interrupt terminates all of them."""
+"""Runs in several processes with separate random numbers; a failure or an interrupt terminates all of them.
+
+A new process copies every object of its parent, including generators. A generator held by ``train`` (a numpy Generator,
+a random.Random, seeded bits) gives the same numbers in each process, and dependent runs invalidate the bounds. So each
+process begins with a few uncounted trainings on the same data. Two processes with equal first outputs are copies.
+"""
 
 import multiprocessing
 import os
@@ -29,6 +34,12 @@ DISTINCT, MOST, OTHERS = 6, 32, 4
 Otherwise there are 32, and at least four must differ from the most frequent one. Independent processes then look like
 copies with probability at most 2e-6.
 """
+_inherited: dict[str, Trainings] = {}
+"""Trainings of this process, set once at its start."""
+_first: dict[str, Floats | Failure] = {}
+"""First outputs of this process, for detecting repeated random numbers."""
+PartOutputs = tuple[int, Floats | Failure, Floats | Failure]
+"""Process id, its first outputs, and the outputs of a part of the runs."""
 
 
 def first_outputs(trainings: Trainings) -> Floats | Failure:
@@ -60,32 +71,24 @@ class FirstOutputs:
             )
 
 
-_inherited: dict[str, Trainings] = {}
-"""Trainings of this process, set once at its start."""
-_first: dict[str, Floats | Failure] = {}
-"""First outputs of this process, for detecting repeated random numbers."""
-Part = tuple[int, Floats | Failure, Floats | Failure]
-"""Process id, its first outputs, and the outputs of a part of the runs."""
-
-
 def run_in_processes(
     trainings: Trainings, parts: Sequence[Truths], *, workers: int, progress: Progress | None = None
 ) -> list[Floats]:
     """Run the parts in ``workers`` processes, and return the outputs of each part in order."""
     context = _context(trainings)
     others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(workers, context, _started, (trainings,))
+    pool = ProcessPoolExecutor(workers, context, _initialise, (trainings,))
     try:
-        found = _finished([pool.submit(_some, part) for part in parts], progress)
+        found = _collect([pool.submit(_run_part, part) for part in parts], progress)
         pool.shutdown()
         return found
     except BrokenProcessPool:
         raise DataError("a process that trains ended without a word: it was killed, or ran out of memory.") from None
     finally:
-        _end(pool, others)
+        _terminate(pool, others)
 
 
-def _finished(futures: list["Future[Part]"], progress: Progress | None) -> list[Floats]:
+def _collect(futures: list["Future[PartOutputs]"], progress: Progress | None) -> list[Floats]:
     """Collect results as they arrive; raise on the first failure or the first repeated random numbers."""
     left, firsts = set(futures), FirstOutputs()
     while left:
@@ -98,7 +101,7 @@ def _finished(futures: list["Future[Part]"], progress: Progress | None) -> list[
     return [require_success(future.result()[2]) for future in futures]
 
 
-def _end(pool: ProcessPoolExecutor, others: set[BaseProcess]) -> None:
+def _terminate(pool: ProcessPoolExecutor, others: set[BaseProcess]) -> None:
     """Terminate all remaining processes of the pool; a finished pool has none.
 
     Only the pool waits for its processes, because two concurrent waits for one process may both miss its end.
@@ -122,7 +125,7 @@ def _context(trainings: Trainings) -> BaseContext:
     return multiprocessing.get_context("spawn")
 
 
-def _started(trainings: Trainings) -> None:
+def _initialise(trainings: Trainings) -> None:
     """Initialise a new process: leave interrupts to the parent, and reseed the modules' global generators.
 
     The noise of dperm rekeys itself after a fork. Generator objects owned by the user continue identically in every
@@ -146,7 +149,7 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _some(included: Truths) -> Part:
+def _run_part(included: Truths) -> PartOutputs:
     trainings = _inherited["trainings"]
     if not _first:
         _first["of this process"] = first_outputs(trainings)

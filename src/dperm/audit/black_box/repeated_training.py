@@ -1,6 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Any training function as an audit subject: run repeatedly on two data sets, optionally in several processes."""
+"""Any training function as an audit subject: run repeatedly on two data sets, optionally in several processes.
+
+A claim covers only neighbouring data sets, so distinguishing other data sets refutes nothing. Comparable data sets are
+therefore checked. Errors report sizes, never values.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,16 +30,20 @@ from dperm.privacy.profile import PrivacyProfile
 Rows = list[NDArray[np.generic]]
 """Columns, or blocks of columns, of a data set; all of the same length."""
 
-WORDS = {
+NEIGHBOUR_RULES = {
     Adjacency.ADD_REMOVE: "one is the other without one of its records",
     Adjacency.REPLACE_ONE: "they have as many records, and one of these differs",
 }
+DEFAULT_STATISTICS: tuple[Statistic, ...] = (projection(share=0.8), low_bits(share=0.2))
+MOST_WORKERS = 1024
+CHUNKS = 64
+"""Number of parts per process, and thus of progress reports."""
 
 
 def require_neighbours(with_record: object, without_record: object, adjacency: Adjacency) -> None:
     """Raise ``ParameterError`` for comparable data sets that are not neighbours; accept incomparable ones unchecked."""
     one, other = rows_of(with_record), rows_of(without_record)
-    if one is None or other is None or not _alike(one, other):
+    if one is None or other is None or not _same_layout(one, other):
         return
     try:
         problem = _problem(one, other, adjacency)
@@ -44,7 +52,7 @@ def require_neighbours(with_record: object, without_record: object, adjacency: A
     if problem:
         raise ParameterError(
             f"with_record and without_record must be neighbours under the claimed adjacency {adjacency.value}: "
-            f"{WORDS[adjacency]}; got {problem}. Claims say nothing about other data sets, and would be refuted "
+            f"{NEIGHBOUR_RULES[adjacency]}; got {problem}. Claims say nothing about other data sets, and would be refuted "
             f"falsely."
         )
 
@@ -66,11 +74,11 @@ def rows_of(data: object) -> Rows | None:
         joined = [one for part in parts if part is not None for one in part]
         return joined if len(joined) == len(data) and len({len(one) for one in joined}) == 1 else None
     if isinstance(data, list | tuple | np.ndarray) or hasattr(data, "iloc"):
-        return _array(data)
+        return _as_rows(data)
     return None
 
 
-def _array(data: object) -> Rows | None:
+def _as_rows(data: object) -> Rows | None:
     """Return the data as one array, or None; never raise, because the error may repeat private values."""
     try:
         found = np.asarray(data)
@@ -79,7 +87,7 @@ def _array(data: object) -> Rows | None:
     return [found] if found.ndim else None
 
 
-def _alike(one: Rows, other: Rows) -> bool:
+def _same_layout(one: Rows, other: Rows) -> bool:
     """Whether records have the same parts and shapes in both data sets."""
     return len(one) == len(other) and all(a.shape[1:] == b.shape[1:] for a, b in zip(one, other, strict=True))
 
@@ -106,12 +114,6 @@ def _same(one: Rows, other: Rows) -> NDArray[np.bool_]:
         equal = np.asarray((a == b) | ((a != a) & (b != b)), dtype=np.bool_)
         found &= equal.all(axis=tuple(range(1, equal.ndim)))
     return found
-
-
-DEFAULT_STATISTICS: tuple[Statistic, ...] = (projection(share=0.8), low_bits(share=0.2))
-MOST_WORKERS = 1024
-CHUNKS = 64
-"""Number of parts per process, and thus of progress reports."""
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics: a score for each run, a decision rule for guesses, and the resulting bound (A4, A5).
 
-Thresholds are fixed in advance (`FixedThreshold`), or chosen on a part of the runs excluded from the test (`SelectedThreshold`).
+Thresholds are fixed in advance (`FixedThreshold`), chosen on a part of the runs excluded from the test
+(`SelectedThreshold`), or chosen on simulated runs (`SimulatedThreshold`).
 """
 
 import math
@@ -32,7 +33,7 @@ class Statistic(Protocol):
 
     @property
     def name(self) -> str:
-        """Name for the report."""
+        """Name of the statistic for the report."""
 
     @property
     def share(self) -> float:
@@ -153,7 +154,11 @@ class SelectedThreshold:
 
 @dataclass(frozen=True)
 class SimulatedThreshold:
-    """Score with a known distribution, with thresholds for the largest expected bound at the given number of runs.
+    """Score with a known distribution, and thresholds with the largest expected bound at the given number of runs.
+
+    Simulated runs have the same distribution and separate random numbers. They replace the split, so all audited runs
+    yield
+    guesses (A5, "fixed in advance").
 
     Attributes
     ----------
@@ -161,7 +166,7 @@ class SimulatedThreshold:
         Name for the report.
     score
         Function from outputs to a number for each run.
-    rehearsal
+    simulation
         Function returning simulated runs, independent of the audited ones.
     share
         Weight in the division of alpha.
@@ -169,7 +174,7 @@ class SimulatedThreshold:
 
     name: str
     score: Score
-    rehearsal: Callable[[], RunSample]
+    simulation: Callable[[], RunSample]
     share: float = 1.0
 
     def __post_init__(self) -> None:
@@ -181,8 +186,8 @@ class SimulatedThreshold:
         return runs
 
     def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
-        """Choose thresholds on the rehearsal, and return the bound from the guesses of all runs."""
-        first = self.rehearsal()
+        """Choose thresholds on the simulated runs, and return the bound from the guesses of all runs."""
+        first = self.simulation()
         scores, audience = run_scores(self.score, first), AuditSize(len(sample), delta, alpha)
         low, high = simulated_thresholds(scores, first.included, audience)[1]
         return FixedThreshold(self.name, self.score, high, lower=low).bound(sample, delta=delta, alpha=alpha)

@@ -20,7 +20,7 @@ class Subject(Protocol):
 
     @property
     def name(self) -> str:
-        """Name for the report."""
+        """Name of the subject for the report."""
 
     @property
     def claimed(self) -> AnyGuarantee | None:

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Thresholds chosen on a rehearsal: simulated runs with the same distribution and separate random numbers.
+"""Choice of thresholds: on runs excluded from the test, or on simulated runs (A5).
 
-With a known output distribution no split is needed. All audited runs yield guesses, and the rehearsal, independent of
-them, may be arbitrarily long (A5, "fixed in advance").
+Simulated runs have the distribution of the audited runs and separate random numbers. They require a known output
+distribution, may be arbitrarily many, and leave all audited runs for guesses.
 """
 
 from dataclasses import dataclass
@@ -19,6 +19,12 @@ LEAST_GUESSES = 100
 CANDIDATES = 64
 SLACK = 1e-6
 """Margin of thresholds relative to the scores' deviation, for scores equal up to rounding."""
+LEAST_SIMULATED = 200
+"""Fewest guesses expected in the audited runs (or a tenth of few runs), and fewest in the simulated runs."""
+DEVIATIONS = 2.0
+"""Safety margin for right guesses, in standard deviations; it makes audits with different seeds end alike."""
+TAILS: Floats = np.array([1 / 1024, 1 / 512, 1 / 256, 1 / 128])
+"""Additional tail quantiles among the candidates."""
 
 
 def select_thresholds(scores: Floats, included: Truths, *, delta: float = 0.0) -> tuple[float, float]:
@@ -35,10 +41,10 @@ def best_thresholds(scores: Floats, included: Truths, *, delta: float = 0.0) -> 
     """
     known = ~np.isnan(scores)
     lows, highs = candidates(scores[known])
-    below, above = tallies(scores[known], included[known], lows, highs)
+    below, above = tail_counts(scores[known], included[known], lows, highs)
     right = below[0][:, None] + above[0][None, :]
     guesses = below[1][:, None] + above[1][None, :]
-    value = _promise(right, guesses, len(scores), delta)
+    value = _expected_bound(right, guesses, len(scores), delta)
     value[lows[:, None] >= highs[None, :]] = -np.inf
     best = np.unravel_index(int(np.argmax(value)), value.shape)
     return float(value[best]), widen(scores[known], float(lows[best[0]]), float(highs[best[1]]))
@@ -61,7 +67,7 @@ def candidates(scores: Floats, tails: Floats | None = None) -> tuple[Floats, Flo
     return np.append(-np.inf, found), np.append(found, np.inf)
 
 
-def tallies(
+def tail_counts(
     scores: Floats, included: Truths, lows: Floats, highs: Floats
 ) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
     """Return (right, guesses) below each low and above each high."""
@@ -71,7 +77,7 @@ def tallies(
     return (below[0], below[0] + below[1]), (above[0], above[0] + above[1])
 
 
-def _promise(right: Floats, guesses: Floats, runs: int, delta: float) -> Floats:
+def _expected_bound(right: Floats, guesses: Floats, runs: int, delta: float) -> Floats:
     """Return the shrunken estimate of log((q - delta/g) / (1 - q))."""
     least = min(LEAST_GUESSES, max(1, runs // 10))
     some = np.maximum(guesses, 1.0)
@@ -82,48 +88,41 @@ def _promise(right: Floats, guesses: Floats, runs: int, delta: float) -> Floats:
     return found
 
 
-LEAST_SIMULATED = 200
-"""Fewest guesses expected in the audited runs (or a tenth of few runs), and fewest made in the rehearsal."""
-DEVIATIONS = 2.0
-"""Safety margin for right guesses, in standard deviations; it makes audits with different seeds end alike."""
-TAILS: Floats = np.array([1 / 1024, 1 / 512, 1 / 256, 1 / 128])
-"""Additional tail quantiles among the candidates."""
-
-
 @dataclass(frozen=True)
 class AuditSize:
-    """Audit for choosing thresholds: number of ``runs``, ``delta``, and available ``alpha``."""
+    """Size of the audit for choosing thresholds: number of ``runs``, ``delta``, and available ``alpha``."""
 
     runs: int
     delta: float
     alpha: float
 
 
-def simulated_thresholds(scores: Floats, included: Truths, audience: AuditSize) -> tuple[float, tuple[float, float]]:
+def simulated_thresholds(scores: Floats, included: Truths, size: AuditSize) -> tuple[float, tuple[float, float]]:
     """Return (epsilon, (low, high)): the largest conservatively expected bound, and the thresholds for "out" and "in".
 
-    Candidates are pairs of quantiles of the rehearsal. Of v right guesses out of r, only v - sqrt(r)/2 are counted,
+    Candidates are pairs of quantiles of the simulated scores. Of v right guesses out of r, only v - sqrt(r)/2 are
+    counted,
     because the best of many estimates is partly luck (A5).
     """
     lows, highs = candidates(scores, TAILS)
-    below, above = tallies(scores, included, lows, highs)
+    below, above = tail_counts(scores, included, lows, highs)
     right = below[0][:, None] + above[0][None, :]
     guesses = below[1][:, None] + above[1][None, :]
-    value = _expected(right, guesses, len(scores), audience)
+    value = _simulated_bound(right, guesses, len(scores), size)
     value[lows[:, None] >= highs[None, :]] = -np.inf
     best = np.unravel_index(int(np.argmax(value)), value.shape)
     return float(value[best]), widen(scores, float(lows[best[0]]), float(highs[best[1]]))
 
 
-def _expected(right: Floats, guesses: Floats, rehearsed: int, audience: AuditSize) -> Floats:
+def _simulated_bound(right: Floats, guesses: Floats, simulated: int, size: AuditSize) -> Floats:
     """Return log((q - delta/g) / (1 - q)), with q the Clopper-Pearson lower bound for unlucky runs."""
-    least = min(LEAST_SIMULATED, max(1, audience.runs // 10))
+    least = min(LEAST_SIMULATED, max(1, size.runs // 10))
     some = np.maximum(guesses, 1.0)
     believed = np.clip(right - np.sqrt(some) / 2, 1e-9, None) / some
-    made = np.maximum(some / rehearsed * audience.runs, 1.0)
+    made = np.maximum(some / simulated * size.runs, 1.0)
     rightly = np.maximum(believed * made - DEVIATIONS * np.sqrt(believed * (1 - believed) * made), 1e-9)
-    q = betaincinv(rightly, made - rightly + 1, audience.alpha)
-    up = np.maximum(q - audience.delta * rehearsed / some, 1e-300)
+    q = betaincinv(rightly, made - rightly + 1, size.alpha)
+    up = np.maximum(q - size.delta * simulated / some, 1e-300)
     found = np.asarray(np.log(up) - np.log1p(-np.minimum(q, 1 - 1e-16)))
-    found[(guesses < min(LEAST_SIMULATED, rehearsed / 10)) | (made < least)] = -np.inf
+    found[(guesses < min(LEAST_SIMULATED, simulated / 10)) | (made < least)] = -np.inf
     return found

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Runs of a training in this process: outputs, or a failure description without any data."""
+"""Runs of a training function in this process: released numbers, or a failure description without any data."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def _read(returned: object) -> Floats | None:
     """Return the numbers, or None if the object cannot be read as numbers."""
     try:
         parts = [getattr(returned, name, None) for name in FITTED]
-    except Exception:  # a property may fail, in words of its data
+    except Exception:  # the error of a property may repeat data
         return None
     read = [real_numbers(part) for part in parts if part is not None]
     if not read:
@@ -64,14 +64,14 @@ class Trainings:
 class Failure:
     """Description of a failed training, without the error message, because the message may repeat data."""
 
-    words: str
+    message: str
 
 
 def run_trainings(trainings: Trainings, included: Truths) -> Floats | Failure:
     """Return one row for each run, or the first failure."""
     rows: list[Floats] = []
     for side in included.tolist():
-        found = _once(trainings, side)
+        found = _run_once(trainings, side)
         if isinstance(found, Failure):
             return found
         rows.append(found)
@@ -79,7 +79,7 @@ def run_trainings(trainings: Trainings, included: Truths) -> Floats | Failure:
     return np.stack(rows) if len(shapes) == 1 else Failure(str(shape_error(shapes)))
 
 
-def _once(trainings: Trainings, side: bool) -> Floats | Failure:
+def _run_once(trainings: Trainings, side: bool) -> Floats | Failure:
     """Run one training, and return the released numbers or a failure."""
     try:
         returned = trainings.train(trainings.with_record if side else trainings.without_record)
@@ -94,7 +94,7 @@ def _once(trainings: Trainings, side: bool) -> Floats | Failure:
 def require_success(found: Floats | Failure) -> Floats:
     """Return the outputs; raise ``DataError`` for a failure."""
     if isinstance(found, Failure):
-        raise DataError(found.words)
+        raise DataError(found.message)
     return found
 
 

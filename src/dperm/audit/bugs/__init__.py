@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The bug matrix: what goes wrong in private learning, caught by audits that leave correct code alone."""
+"""Bug matrix: known bugs of private learning, caught by audits that accept the correct versions."""
 
 from dperm.audit.bugs.bug import Bug as Bug
 from dperm.audit.bugs.bug import ExactBug as ExactBug

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Raw floating point: the low-order bits of a sum tell its summands (A12)."""
+"""Floating-point noise: the low-order bits of a sum reveal its summands (A12)."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ CLAIMED = PureDP(1.0, Adjacency.ADD_REMOVE)
 
 
 def subject(buggy: bool, seed: int) -> Subject:
-    """Laplace noise on 0 or 1: dperm's mechanism, on its grid, or numpy's noise added in doubles."""
+    """Return Laplace noise on 0 or 1, from dperm's mechanism on its grid, or from numpy in doubles if ``buggy``."""
     correct = of_mechanism(LaplaceMechanism.calibrate(1.0, CLAIMED), bits=NotPrivateBits(seed))
     if not buggy:
         return correct

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Noisy gradient descent with a switch for each bug: full batches, T = 50, every noisy gradient is seen (T45).
+"""Noisy gradient descent with a switch for each bug: full batches, T = 50, all noisy gradients visible (T45).
 
-The worst neighbours of a linear model make the record's gradient as long as the clip in every step: here 1, along one
-direction, forward in all steps but the last, where it turns (a residual has changed its sign). Whoever else is in the
-data has gradient 0. What optimizers make of the noisy gradients is post-processing (T3).
+The worst neighbours of a linear model give the record a gradient of the clipping norm in every step. Here the norm is
+1, along one direction. The gradient points forward in all steps but the last and then changes its sign, as does a
+residual. All other records have gradient 0. Optimizers only post-process the noisy gradients (T3).
 """
 
 from dataclasses import dataclass, replace
@@ -22,36 +22,36 @@ from dperm.noise.simulation import generator
 from dperm.privacy import Adjacency, ApproxDP
 
 STEPS, EPSILON, DELTA = 50, 4.0, 1e-5
-TURNED = (1.0,) * (STEPS - 1) + (-1.0,)
+SIGNS = (1.0,) * (STEPS - 1) + (-1.0,)
 """The record's gradient along its direction, step by step."""
 SUM, DIFFERENCES = 0.8, 0.2
-"""How alpha is shared between the two statistics."""
+"""Shares of alpha for the two statistics."""
 
 
 @lru_cache(maxsize=8)
 def noise_multiplier(adjacency: Adjacency) -> float:
-    """What T steps need for the claim, by dperm's accountant."""
+    """Return the noise multiplier of T steps for the claim, by dperm's accountant."""
     return calibrate(lambda sigma: Gaussian(sigma) * STEPS, EPSILON, DELTA, adjacency)
 
 
 @dataclass(frozen=True)
 class FullBatchDescent:
-    """Noisy gradient descent, clipped at 1.
+    """Noisy gradient descent with clipping norm 1.
 
     Attributes
     ----------
     adjacency
-        Of the claim.
+        Adjacency of the claim.
     planned_for
-        The adjacency that the noise was calibrated for.
+        Adjacency for the calibration of the noise.
     noise_factor
-        Times the noise that is needed.
+        Noise as a multiple of the required noise.
     fresh
-        Whether every step draws noise of its own.
+        Whether every step draws its own noise.
     intercept
-        Whether there is a bias, with a gradient as long as that of the weight.
+        Whether there is a bias, with a gradient as long as the weight's.
     whole_clip
-        Whether the clip is on the whole gradient, or on the weight's part alone.
+        Whether to clip the whole gradient, or the weight's part only.
     """
 
     adjacency: Adjacency = Adjacency.ADD_REMOVE
@@ -63,31 +63,35 @@ class FullBatchDescent:
 
     @cached_property
     def direction(self) -> Floats:
-        """The record's gradient, as it is added up: clipped to length 1, or one part of it."""
+        """Summed gradient of the record: clipped to norm 1 as a whole, or in the weight's part only."""
         raw = np.ones(2 if self.intercept else 1)
         return raw / (np.linalg.norm(raw) if self.whole_clip else abs(raw[0]))
 
     def gradients(self, included: Truths) -> Floats:
-        """The sum of the clipped gradients, (runs, steps, parts): with the record, or without (or its opposite)."""
+        """Return the sums of clipped gradients, of shape (runs, steps, parts).
+
+        Without the record, the sum is 0, or the opposite gradient under replace_one.
+        """
         without = 0.0 if self.adjacency is Adjacency.ADD_REMOVE else -1.0
         sizes = np.where(included, 1.0, without)
-        return np.asarray(sizes[:, None, None] * np.multiply.outer(np.array(TURNED), self.direction))
+        return np.asarray(sizes[:, None, None] * np.multiply.outer(np.array(SIGNS), self.direction))
 
     def outputs(self, included: Truths, seed: int) -> Floats:
-        """The noisy gradients of every step."""
+        """Return the noisy gradients of all steps."""
         found = self.gradients(included)
         shape = found.shape if self.fresh else (len(found), 1, found.shape[2])
         found += generator(seed).normal(0.0, self.noise_factor * noise_multiplier(self.planned_for), shape)
         return found
 
     def statistics(self) -> tuple[Statistic, ...]:
-        """The likelihood ratio of the correct version, a sum over the steps; and differences between steps.
+        """Return the likelihood ratio of the correct version, a sum over the steps, and the differences between steps.
 
-        What is claimed is a Gaussian curve. So the bound by way of mu refutes it without further assumption: no
-        mechanism under that curve is guessed more often than in Phi(mu/2) of the runs (T19).
+        The claim is a Gaussian curve, so the bound on mu refutes it without further assumptions. No mechanism under
+        this curve
+        allows right guesses in more than Phi(mu/2) of the runs (T19).
         """
         correct = replace(self, whole_clip=True)
-        slopes = np.multiply.outer(np.array(TURNED), correct.direction).ravel()
+        slopes = np.multiply.outer(np.array(SIGNS), correct.direction).ravel()
         middle = STEPS / 2 if self.adjacency is Adjacency.ADD_REMOVE else 0.0
 
         def score(outputs: Floats) -> Floats:
@@ -96,7 +100,7 @@ class FullBatchDescent:
         return FixedThreshold("sum over steps", score, share=SUM, gaussian=True), step_differences(share=DIFFERENCES)
 
     def subject(self, seed: int) -> BatchSubject:
-        """With the claim of the correct version, its whole curve."""
+        """Return the audit subject, with the claim and the privacy profile of the correct version."""
         claimed = ApproxDP(EPSILON, DELTA, self.adjacency)
         curve = account(Gaussian(noise_multiplier(self.adjacency)) * STEPS, self.adjacency)
         return BatchSubject(

@@ -1,6 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A solver of objective perturbation that starts at the non-private optimum, and stops after one step (T43)."""
+"""Two bugs of objective perturbation: the missing determinant (T35, T36a) and a warm start at the optimum (T43).
+
+Algorithm 2 of NIPS 2008, as printed, omits the determinant. A solver with a warm start begins at the non-private
+optimum
+and stops after one step.
+"""
 
 from dataclasses import replace
 from functools import lru_cache
@@ -24,16 +29,19 @@ from dperm.noise.simulation import NotPrivateBits
 from dperm.privacy import Adjacency, PureDP
 
 EPSILON, STRENGTH = 0.1, 0.1
+CLAIMED = PureDP(1.0, Adjacency.ADD_REMOVE)
+RECORDS = 14
+"""Public n; with it the solver bounds the smoothness of the objective."""
 
 
 def printed_finding() -> Finding:
-    """Lambda = .1, epsilon = .1 claimed."""
+    """Audit the printed algorithm with Lambda = 0.1 and claimed epsilon 0.1."""
     return objective(nips08(EPSILON, STRENGTH))
 
 
 @lru_cache(maxsize=1)
 def planned_finding() -> Finding:
-    """The same loss and claim, with the Lambda that leaves room for the determinant; nothing in it is random."""
+    """Audit dperm's plan for the same loss and claim, with a Lambda large enough for the determinant."""
     spec = ProblemSpec(Logistic(), radius=1.0, dim=1)
     return objective(ObjectivePerturbation("gamma_norm").plan(spec, PureDP(EPSILON, Adjacency.REPLACE_ONE)))
 
@@ -46,26 +54,21 @@ MISSING_DETERMINANT = ExactBug(
 )
 
 
-CLAIMED = PureDP(1.0, Adjacency.ADD_REMOVE)
-RECORDS = 14
-"""Public n, by which the solver bounds the smoothness of the objective."""
-
-
 @lru_cache(maxsize=1)
 def plan() -> ObjectivePlan:
-    """Of the real method, pure."""
+    """Return dperm's plan for the pure claim."""
     spec = ProblemSpec(HuberHinge(0.5), radius=1.0, dim=1, n=RECORDS, regularization=6.0)
     return ObjectivePerturbation("gamma_norm").plan(spec, CLAIMED)
 
 
 @lru_cache(maxsize=1)
 def worst_case() -> ObjectiveSubject:
-    """The real method on its worst neighbours."""
+    """Return the audit subject of dperm's plan on its worst neighbours."""
     return of_objective(plan())
 
 
 def subject(buggy: bool, seed: int) -> Subject:
-    """The same plan, neighbours and statistics."""
+    """Return the subject of the buggy or the correct version, with the same plan, neighbours and statistics."""
     correct = replace(worst_case(), bits=NotPrivateBits(seed))
     statistics = (*worst_case().statistics, projection())
     if not buggy:
@@ -78,9 +81,9 @@ def subject(buggy: bool, seed: int) -> Subject:
 
 
 def one_step(correct: ObjectiveSubject, included: Truths) -> Floats:
-    """One step theta - (grad J(theta) + b) / (Lambda + n beta) from where grad J is 0.
+    """Take one step theta - (grad J(theta) + b) / (Lambda + n beta) from the optimum of J.
 
-    What is released is the optimum plus b over a smoothness, where the theorem has the minimiser of J + b'theta.
+    The output is the optimum plus b divided by a smoothness bound. The theorem requires the minimiser of J + b'theta.
     """
     stream, spec = correct.bits.stream(), correct.plan.spec
     ends = [line.minimiser(np.zeros(1)) for line in (correct.pair.excluded, correct.pair.included)]

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The content of ``dperm audit demo``: three attacks on models without and with differential privacy.
+"""Content of ``dperm audit demo``: three attacks on models without and with differential privacy.
 
-Data are made up, the noise is real: the methods and the random bits are those that users get. So numbers with noise
-differ from run to run, whatever the seed.
+The data are synthetic. Methods and random bits are the ones of production, so results with noise differ from run to
+run for any seed.
 """
 
 from dperm.audit.demo.demonstration import run as run

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""All parts of the demonstration."""
+"""Complete demonstration: all three attacks, without and with noise."""
 
 from collections.abc import Callable
 
@@ -8,27 +8,35 @@ from dperm.audit.demo.differencing import differencing
 from dperm.audit.demo.membership import membership
 from dperm.audit.demo.planted_secrets import planted_secrets
 from dperm.audit.demo.result import DemoResult
+from dperm.presentation.facts import Fact
 from dperm.privacy import ApproxDP, PureDP
 
 EPSILON, DELTA = 1.0, 1e-6
-GUARANTEE = (
-    f"each model with noise by itself: epsilon = {EPSILON:g} for one record added or removed, with delta = {DELTA:g} "
-    f"for the text (a record is a line) and delta = 0 for the others"
+GUARANTEE = Fact(
+    "demo.guarantee",
+    "each model with noise by itself: epsilon = {epsilon:g} for one record added or removed, with delta = {delta:g} "
+    "for the text (a record is a line) and delta = 0 for the others",
+    {"epsilon": EPSILON, "delta": DELTA},
 )
 RECORDS_DONE, MEMBERS_DONE = 0.02, 0.08
-"""Shares of the time after which differencing is done, and then membership."""
+"""Shares of the running time at the end of differencing and of membership inference."""
 Progress = Callable[[float], None] | None
 
 
 def run(*, seed: int | None = None, progress: Progress = None) -> DemoResult:
-    """Differencing, exposure and membership, without and with noise; some seconds on one core.
+    """Run differencing, exposure and membership inference, without and with noise; a few seconds on one core.
 
     Parameters
     ----------
     seed
-        For the made-up data and the attacker's coins; never for the noise, which nobody can repeat.
+        Seed of the synthetic data and of the attacker's coins, never of the noise.
     progress
-        Told the share that is done.
+        Called with the finished share, in [0, 1].
+
+    Returns
+    -------
+    DemoResult
+        Result of each attack, and the guarantee of the models with noise.
     """
     pure, approximate = PureDP(EPSILON, "add_remove"), ApproxDP(EPSILON, DELTA, "add_remove")
     records = differencing(pure, seed)
@@ -38,5 +46,5 @@ def run(*, seed: int | None = None, progress: Progress = None) -> DemoResult:
 
 
 def _within(progress: Progress, start: float, stop: float) -> Progress:
-    """The progress of a part that begins and ends at these shares of the whole."""
+    """Return a callback for a part between two shares of the total progress."""
     return None if progress is None else lambda share: progress(start + share * (stop - start))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""First part: genotypes read off coefficients (A11)."""
+"""Demonstration of differencing (A11): reconstruct genotypes from regression coefficients, without and with noise."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,22 +21,24 @@ from dperm.methods import ObjectivePerturbation, OutputPerturbation
 from dperm.methods.plan import Plan
 from dperm.noise.arrays import Floats
 from dperm.noise.simulation import generator
+from dperm.presentation.facts import Fact
 from dperm.privacy import PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 
 PATIENTS, VARIANTS, VICTIMS = 400, 20, 50
 GENOTYPES = (0.0, 1.0, 2.0)
 REGULARIZATION = 20.0
-"""Lambda in sum scale: objective perturbation at epsilon 1 needs 12.6 of it for rows this long (T43a)."""
+"""Lambda for the sum of losses; objective perturbation at epsilon 1 needs 12.6 for rows of this norm (T43a)."""
 TOLERANCE = 1e-7
 CLOSE = 0.01
-"""A target within this of the true one is recovered."""
+"""Largest error of a recovered target."""
 Learn = Callable[[BoundedData], Floats]
+_COLUMNS = ("model", "recovered", "without DP", "with DP", "by guessing", "patients")
 
 
 @dataclass(frozen=True)
 class RecoveryCounts:
-    """Of so many victims: whose every genotype was right, and whose target was."""
+    """Number of attacked patients, of completely correct genotypes, and of correct targets."""
 
     genotypes: int
     targets: int
@@ -45,9 +47,9 @@ class RecoveryCounts:
 
 @dataclass(frozen=True)
 class GuessingBaseline:
-    """Expected numbers of right genotypes and targets without a release.
+    """Expected numbers of correct genotypes and targets without a release.
 
-    The guess about each victim is the record of another patient, drawn at random.
+    The guess for each patient is the record of another patient, drawn at random.
     """
 
     genotypes: float
@@ -56,7 +58,7 @@ class GuessingBaseline:
 
 @dataclass(frozen=True)
 class Study:
-    """Patients with genotypes 0, 1, 2 of some variants, and either a risk in [-1, 1] or a disease, -1 or +1."""
+    """Patients with genotypes 0, 1, 2 of several variants, and a risk in [-1, 1] or a disease label, -1 or +1."""
 
     x: Floats
     y: Floats
@@ -64,48 +66,50 @@ class Study:
 
     @property
     def space(self) -> FeatureSpace:
-        """Genotypes are public in range: no row is longer than 2 sqrt(d), so none is shortened."""
+        """Public range of the genotypes: no row is longer than 2 sqrt(d), so no row is shortened."""
         return FeatureSpace(VARIANTS, norm=2 * VARIANTS**0.5)
 
     @cached_property
     def spec(self) -> ProblemSpec:
-        """Ridge or logistic regression; the clip is above the gradients that occur, so it is the plain problem."""
+        """Ridge or logistic regression; the clipping norm is above all gradients and has no effect."""
         number = isinstance(self.target, Interval)
         loss, clip = (Squared(), 4 * self.space.radius) if number else (Logistic(), None)
         return ProblemSpec(loss, self.space.radius, self.space.size, len(self.y), REGULARIZATION, clip)
 
     @property
     def rows(self) -> Floats:
-        """Rows as the methods see them, with the constant."""
+        """Rows including the constant, as used by the methods."""
         return np.column_stack([self.x, np.full(len(self.x), self.space.constant)])
 
     def data(self, without: int | None = None) -> BoundedData:
-        """All patients, or all but one."""
+        """Return the data of all patients, or of all except one."""
         kept = np.arange(len(self.y)) != (-1 if without is None else without)
         return enforce(self.x[kept], self.y[kept], self.space, self.target)
 
 
 def risk_study(seed: int | None = None) -> Study:
-    """A risk that follows from the genotypes, and noise."""
+    """Return a study with a numeric risk: a linear function of the genotypes plus noise."""
     x, score = _patients(seed)
     return Study(x, np.clip(score / 3, -1, 1), Interval(-1.0, 1.0))
 
 
 def disease_study(seed: int | None = None) -> Study:
-    """Who has more than the middle risk is ill."""
+    """Return a study with a disease label: +1 for a risk above the middle."""
     x, score = _patients(seed)
     return Study(x, np.where(score > 0, 1.0, -1.0), Classes((-1.0, 1.0)))
 
 
 def exact_fit(study: Study) -> Learn:
-    """Fitted without noise."""
+    """Return a function that fits the regression without noise."""
     return lambda data: minimize(data, study.spec, TOLERANCE)
 
 
 def private_fit(study: Study, goal: AnyGuarantee) -> Learn:
-    """Output perturbation of ridge regression, objective perturbation of logistic regression: fresh noise each time.
+    """Return a function that fits the regression with fresh noise at each call.
 
-    Neighbours differ in one record added or removed, which is what the attacker looks for.
+    Ridge regression uses output perturbation, logistic regression objective perturbation. Neighbours differ in one
+    added or
+    removed record, as in the attack.
     """
     number = isinstance(study.target, Interval)
     plan: Plan = (
@@ -115,7 +119,7 @@ def private_fit(study: Study, goal: AnyGuarantee) -> Learn:
 
 
 def attack_ridge(study: Study, learn: Learn, victims: int = VICTIMS) -> RecoveryCounts:
-    """For each victim: the coefficients without and with the victim, and the second moments of the others."""
+    """Attack each patient with the coefficients without and with the patient, and the others' second moments."""
     rows, after = study.rows, learn(study.data())
     moments = rows.T @ rows + REGULARIZATION * np.eye(rows.shape[1])
 
@@ -127,7 +131,7 @@ def attack_ridge(study: Study, learn: Learn, victims: int = VICTIMS) -> Recovery
 
 
 def attack_logistic(study: Study, learn: Learn, victims: int = VICTIMS) -> RecoveryCounts:
-    """For each victim: one set of coefficients, and the records of all others."""
+    """Attack each patient with one set of coefficients and the records of all others."""
     rows, released, everyone = study.rows, learn(study.data()), np.arange(len(study.y))
 
     def record(victim: int) -> Reconstruction:
@@ -139,7 +143,7 @@ def attack_logistic(study: Study, learn: Learn, victims: int = VICTIMS) -> Recov
 
 
 def guessing_baseline(study: Study, victims: int = VICTIMS) -> GuessingBaseline:
-    """The baseline of the attacks: what guessing recovers of the same victims by the same rules."""
+    """Return the baseline of the attacks for the same patients and the same rules."""
     others = len(study.y) - 1
     rows = [np.all(study.x == study.x[victim], axis=1).sum() - 1 for victim in range(victims)]
     close = [(np.abs(study.y - study.y[victim]) <= CLOSE).sum() - 1 for victim in range(victims)]
@@ -154,7 +158,7 @@ def _recovered(study: Study, record: Callable[[int], Reconstruction], victims: i
 
 
 def _patients(seed: int | None) -> tuple[Floats, Floats]:
-    """Genotypes, with frequencies between .2 and .8, and a centred score of unit variance."""
+    """Return genotypes, with frequencies between 0.2 and 0.8, and a centred score of unit variance."""
     coins = generator(seed, "patients of the demo")
     frequencies, effects = coins.uniform(0.2, 0.8, VARIANTS), coins.normal(size=VARIANTS)
     x = coins.binomial(2, frequencies, (PATIENTS, VARIANTS)).astype(np.float64)
@@ -163,7 +167,7 @@ def _patients(seed: int | None) -> tuple[Floats, Floats]:
 
 
 def differencing(goal: PureDP, seed: int | None = None) -> DemoAttack:
-    """Two regressions, each fitted exactly and with noise."""
+    """Attack ridge and logistic regression, each fitted exactly and with noise."""
     risk, disease = risk_study(seed), disease_study(seed)
     found = {
         "ridge, two releases": (
@@ -179,20 +183,19 @@ def differencing(goal: PureDP, seed: int | None = None) -> DemoAttack:
     }
     without = min(exact.genotypes for exact, _, _ in found.values())
     with_noise = max(private.genotypes for _, private, _ in found.values())
-    sentence = (
-        f"Differencing reads all genotypes of {without} of {VICTIMS} patients off exact coefficients, and of "
-        f"{with_noise} of {VICTIMS} with epsilon = {goal.epsilon:g}. The column 'by guessing' is the baseline: the "
-        f"expected number right if each patient is guessed to be another one, drawn at random. With DP a number can "
-        f"exceed it: epsilon = {goal.epsilon:g} permits some success, and the noise differs from run to run."
+    conclusion = Fact(
+        "demo.differencing",
+        "Differencing reconstructs all genotypes of {without} of {victims} patients from exact coefficients, and of "
+        "{with_noise} of {victims} with epsilon = {epsilon:g}. The column 'by guessing' is the baseline: the expected "
+        "number of correct guesses if the guess for each patient is another patient, drawn at random. With DP a number "
+        "can exceed it: epsilon = {epsilon:g} permits some success, and the noise differs from run to run.",
+        {"without": without, "with_noise": with_noise, "victims": VICTIMS, "epsilon": goal.epsilon},
     )
     return DemoAttack(
         "Reconstruction by differencing",
-        sentence,
+        conclusion,
         ResultTable(_COLUMNS, tuple(row for item in found.items() for row in _rows(*item))),
     )
-
-
-_COLUMNS = ("model", "recovered", "without DP", "with DP", "by guessing", "patients")
 
 
 def _rows(name: str, found: tuple[RecoveryCounts, RecoveryCounts, GuessingBaseline]) -> tuple[tuple[Cell, ...], ...]:

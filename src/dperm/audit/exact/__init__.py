@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Exact audits, without sampling: what is found is attained (A8)."""
+"""Exact audits without sampling: each lower bound is attained by an explicit pair of neighbours (A8)."""
 
 from dperm.audit.exact.median import median as median
 from dperm.audit.exact.median import median_atom as median_atom

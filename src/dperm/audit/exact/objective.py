@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The exact audit of objective perturbation: a privacy loss that is attained, or a delta from below (A8)."""
+"""Exact audit of objective perturbation: an attained privacy loss, or a lower bound on delta (A8; T35-T41)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -22,27 +22,36 @@ from dperm.methods.linear_term import GammaNormTerm, LinearTerm
 from dperm.methods.objective import ObjectivePlan
 from dperm.methods.perturbation import GaussianPerturbation, objective_share
 from dperm.methods.published import jmlr11
+from dperm.presentation.facts import Fact
+from dperm.presentation.numbers import format_up
 from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.profile import PrivacyProfile
 
+Progress = Callable[[float], None] | None
+FEW = 5
+"""Number of positions of the record for the search over pairs; the worst position is at an end."""
+Bounds = tuple[Mapping[str, LowerBound], Mapping[str, object]]
+
 
 @dataclass(frozen=True)
 class PerturbedObjective:
-    """The exact minimiser of J(theta) + b'theta, and what is claimed of it.
+    """Exact minimiser of J(theta) + b'theta with its claimed guarantee.
 
     Attributes
     ----------
     name
-        In words.
+        Description for the report.
     spec
-        The problem, Lambda included.
+        Problem, including Lambda.
     term
-        The law of b, in one dimension.
+        Distribution of b, in one dimension.
     claimed
-        The guarantee.
+        Claimed guarantee.
     profile
-        The whole curve that is claimed, where it is known.
+        Claimed privacy profile, if known.
+    notes
+        Statements for the reader of the finding, such as the audited part of a plan's epsilon.
     """
 
     name: str
@@ -50,14 +59,18 @@ class PerturbedObjective:
     term: LinearTerm
     claimed: AnyGuarantee
     profile: PrivacyProfile | None = None
+    notes: tuple[Fact, ...] = ()
 
 
 def objective_of_plan(plan: ObjectivePlan) -> PerturbedObjective:
-    """The objective of a plan of dperm: its exact minimiser, before noise on the coefficients (T43).
+    """Return the perturbed objective of a plan: its exact minimiser, before the noise on the coefficients (T43).
 
-    What is claimed of it is the plan's epsilon less the share of that noise, and with Gaussian b the profile of T40,
-    T39 or T41. One dimension is enough for plans of any: let all rows lie along one axis, then b in the others is
-    independent of the data if it is Gaussian, and on that axis densities have the ratio of one dimension otherwise.
+    The claimed epsilon is the plan's epsilon minus the share of that noise. With Gaussian b, the claim includes the
+    profile
+    of T40, T39 or T41. One dimension suffices for plans of any dimension: let all rows lie along one axis. Gaussian b
+    in
+    the other directions is independent of the data. For other noise, density ratios on this axis equal those in one
+    dimension.
     """
     term, found, adjacency = replace(plan.linear_term, dim=1), plan.perturbation, plan.adjacency
     name = f"objective perturbation of dperm ({plan.spec.loss.name}, {plan.linear_term.name} noise)"
@@ -65,56 +78,108 @@ def objective_of_plan(plan: ObjectivePlan) -> PerturbedObjective:
         goal = plan.goal
         assert isinstance(goal, ApproxDP)  # nothing else is planned with Gaussian noise
         claimed = ApproxDP(*objective_share(goal.epsilon, goal.delta), adjacency)
-        return PerturbedObjective(name, plan.spec, term, claimed, account(found.exact, adjacency))
+        profile = account(found.exact, adjacency)
+        return PerturbedObjective(name, plan.spec, term, claimed, profile, (_audited_part(claimed, goal),))
     spent = plan.goal.epsilon - found.share.epsilon  # type: ignore[union-attr]  # pure noise: both are epsilons
-    return PerturbedObjective(name, plan.spec, term, PureDP(spent, adjacency))
+    pure = PureDP(spent, adjacency)
+    return PerturbedObjective(name, plan.spec, term, pure, notes=(_audited_part(pure, plan.goal),))
+
+
+def _audited_part(claimed: PureDP | ApproxDP, goal: AnyGuarantee) -> Fact:
+    """Return a note on the difference between the plan's epsilon and the epsilon claimed for the audited part."""
+    template = (
+        "This audit tests the perturbed objective, which uses epsilon {claimed} of the plan's epsilon {goal}. The "
+        "noise on the coefficients uses the rest."
+    )
+    total = goal.epsilon  # type: ignore[union-attr]  # objective perturbation meets no other goals
+    epsilons = {"claimed_epsilon": claimed.epsilon, "goal_epsilon": total}
+    return Fact(
+        "audit.part-of-epsilon",
+        template,
+        {"claimed": format_up(claimed.epsilon, 4), "goal": format_up(total, 4), **epsilons},
+    )
 
 
 def nips08(epsilon: float, strength: float) -> PerturbedObjective:
-    """Algorithm 2 of Chaudhuri & Monteleoni 2008 as printed: logistic loss, density ``e^{-epsilon |b|/2}`` (T35).
+    """Return Algorithm 2 of Chaudhuri & Monteleoni 2008 as printed (T35).
 
-    ``strength`` is Lambda = n lambda. The determinant is not charged; the sign of its loss is put right (E5).
+    The loss is logistic, and b has density ``e^{-epsilon |b|/2}``. The algorithm ignores the determinant. The sign
+    error of
+    its loss is corrected here (E5).
+
+    Parameters
+    ----------
+    epsilon
+        Claimed epsilon.
+    strength
+        Lambda = n lambda.
+
+    Returns
+    -------
+    PerturbedObjective
+        Subject for `objective`.
     """
     epsilon = checks.positive("epsilon", epsilon)
-    return _replacing("Algorithm 2 of NIPS 2008 as printed", epsilon, strength, 2 / epsilon)
+    return _published("Algorithm 2 of NIPS 2008 as printed", epsilon, strength, 2 / epsilon)
 
 
 def jmlr_2011(epsilon: float, strength: float) -> PerturbedObjective:
-    """Algorithm 2 of Chaudhuri, Monteleoni & Sarwate 2011, which charges the determinant twice over (T36)."""
+    """Return Algorithm 2 of Chaudhuri, Monteleoni & Sarwate 2011, with the determinant charged twice (T36).
+
+    Parameters
+    ----------
+    epsilon
+        Claimed epsilon.
+    strength
+        Lambda = n lambda.
+
+    Returns
+    -------
+    PerturbedObjective
+        Subject for `objective`.
+    """
     left, extra = jmlr11(1, strength, epsilon, 0.25)
-    return _replacing("Algorithm 2 of JMLR 2011", epsilon, strength + extra, 2 / left)
+    return _published("Algorithm 2 of JMLR 2011", epsilon, strength + extra, 2 / left)
 
 
-def _replacing(name: str, epsilon: float, strength: float, scale: float) -> PerturbedObjective:
-    """Logistic regression on the unit ball in which a record is replaced."""
+def _published(name: str, epsilon: float, strength: float, scale: float) -> PerturbedObjective:
+    """Return logistic regression on the unit ball, with a claim under replace_one."""
     spec = ProblemSpec(Logistic(), radius=1.0, dim=1, regularization=strength)
     return PerturbedObjective(name, spec, GammaNormTerm(scale, 1), PureDP(epsilon, Adjacency.REPLACE_ONE))
-
-
-Progress = Callable[[float], None] | None
-FEW = 5
-"""Places of the record where pairs are many; the worst is at an end."""
 
 
 def objective(
     subject: ObjectivePlan | PerturbedObjective, *, among: tuple[Rows, ...] | None = None, progress: Progress = None
 ) -> Finding:
-    """A lower bound on the epsilon of objective perturbation, in one dimension, exactly (A8; T35-T41).
+    """Return a lower bound on the epsilon of objective perturbation, in one dimension, without sampling (A8; T35-T41).
 
-    The law of the minimiser is known (T35): for a pure claim the largest privacy loss over neighbours and theta is
-    searched for, and what is found is attained; where the claim has a delta, or is a curve (zCDP, GDP, RDP), epsilon is
-    bounded from below at that delta, or at several. Of a plan the exact minimiser is looked at, before the noise on the
-    coefficients, against what the plan claims of that.
+    The density of the minimiser is known (T35). For a pure claim, the audit searches for the largest privacy loss over
+    neighbours and theta; the result is attained. For a claim with a delta, or at every delta (zCDP, GDP, RDP), the
+    audit
+    bounds epsilon from below at one or several deltas. The audit of a plan tests the exact minimiser, before the noise
+    on
+    the coefficients, against the part of the plan's epsilon for this step.
 
     Parameters
     ----------
     subject
-        A plan of `ObjectivePerturbation` for a loss of one score, or a published algorithm (`nips08`, `jmlr_2011`).
+        Plan of `ObjectivePerturbation` for a loss of one score, or a published algorithm (`nips08`, `jmlr_2011`).
     among
-        Who stays in the data: sets of rows ((x,), target, count), all within the radius; None for a choice from nobody
-        to a crowd.
+        Candidate sets of common records, as rows ((x,), target, count) within the radius. None uses a built-in choice,
+        from
+        no records to a crowd.
     progress
-        Is told the share that is done.
+        Called with the finished share, in (0, 1].
+
+    Returns
+    -------
+    Finding
+        Lower bounds with confidence 1 and the verdict on the claim.
+
+    Raises
+    ------
+    ParameterError
+        If ``subject`` is another object, its loss has several scores, or ``among`` is not valid data.
 
     Examples
     --------
@@ -133,7 +198,7 @@ def objective(
     )
     audit = _by_loss if exact_audit_deltas(found.claimed) == (0.0,) else _by_delta
     bounds, facts = audit(found, density, stay, progress)
-    return Finding(found.name, found.claimed, bounds, 1.0, found.profile, facts)
+    return Finding(found.name, found.claimed, bounds, 1.0, found.profile, facts, notes=found.notes)
 
 
 def _checked(subject: object) -> PerturbedObjective:
@@ -142,24 +207,22 @@ def _checked(subject: object) -> PerturbedObjective:
     if isinstance(subject, PerturbedObjective):
         return subject
     raise ParameterError(
-        f"subject must be a plan of ObjectivePerturbation or a Perturbed, such as nips08(0.1, 0.1), got "
-        f"{shown(subject)}."
+        argument="subject",
+        rule="must be a plan of ObjectivePerturbation or a PerturbedObjective, such as nips08(0.1, 0.1)",
+        got=shown(subject),
     )
 
 
-Bounds = tuple[Mapping[str, LowerBound], Mapping[str, object]]
-
-
 def _by_loss(found: PerturbedObjective, density: Density, stay: tuple[Rows, ...], progress: Progress) -> Bounds:
-    """One loss that is attained."""
+    """Return the bound of one attained privacy loss."""
     adjacency = found.claimed.adjacency
     loss = largest_loss(density, stay, candidate_records(found.spec), adjacency=adjacency, progress=progress)
     bound = LowerBound(max(0.0, loss.value), 0.0, 1.0, "privacy loss at a point (A8)")
-    return {"largest loss": bound}, {"at": loss.theta, **_who(loss.rest, loss.record, loss.other)}
+    return {"largest loss": bound}, {"at": loss.theta, **_neighbour_facts(loss.rest, loss.record, loss.other)}
 
 
 def _by_delta(found: PerturbedObjective, density: Density, stay: tuple[Rows, ...], progress: Progress) -> Bounds:
-    """Epsilon at every delta at which the claim is looked at; as a fact, delta where the claim is worst off."""
+    """Return epsilon at every tested delta, and the exact delta at the claimed epsilon for the worst delta."""
     few, at = candidate_records(found.spec, FEW), exact_audit_deltas(found.claimed)
     every = worst_cells(density, stay, few, adjacency=found.claimed.adjacency, deltas=at, progress=progress)
     method = "exact probabilities of cells (A8)"
@@ -170,9 +233,9 @@ def _by_delta(found: PerturbedObjective, density: Density, stay: tuple[Rows, ...
     claims = [claimed_epsilon(found.claimed, worst.delta, found.profile) for worst in every]
     worst, claim = max(zip(every, claims, strict=True), key=lambda both: both[0].epsilon - both[1])
     pair = worst.pair
-    return bounds, {"delta": pair.cells.delta(claim), **_who(pair.rest, pair.record, pair.other)}
+    return bounds, {"delta": pair.cells.delta(claim), **_neighbour_facts(pair.rest, pair.record, pair.other)}
 
 
-def _who(rest: Rows, record: Row | None, other: Row | None) -> dict[str, object]:
-    """The neighbours, as facts of the finding."""
+def _neighbour_facts(rest: Rows, record: Row | None, other: Row | None) -> dict[str, object]:
+    """Return the neighbours as facts for the finding."""
     return {"rest": rest, "record": record, "other": other}

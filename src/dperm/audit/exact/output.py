@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The exact audit of output perturbation: how far a record moves the minimiser, in units of the noise (T29-T32)."""
+"""Exact audit of output perturbation: distance between the minimisers of neighbours, in noise scales (T29-T32)."""
 
 import math
 from collections.abc import Callable
@@ -30,12 +30,24 @@ from dperm.privacy.gaussian_profile import epsilon_bracket
 from dperm.privacy.rounding import lowered
 
 CROWD = 10_000
+"""Number of records in a crowd."""
 ANGLES = (0.2, 0.45)
+GAUSSIAN = "gaussian"
 
 
 @dataclass(frozen=True)
 class Design:
-    """Rows of the unit ball of a plane, all with the target 1: a crowd, the record, and what takes its place."""
+    """Neighbours in the unit disk, all with target 1.
+
+    Attributes
+    ----------
+    name
+        Description for the report.
+    crowd
+        Common row, and its multiplicity.
+    record, other
+        The record that differs, and its replacement.
+    """
 
     name: str
     crowd: tuple[tuple[float, float], int]
@@ -44,10 +56,11 @@ class Design:
 
 
 def designs(dim: int) -> tuple[Design, ...]:
-    """In one dimension opposite records, with a crowd of short rows or without; in more also the crowd of T30.
+    """Return candidate designs that move the minimiser far (T30).
 
-    Short rows push theta and hardly bend the objective. The crowd of T30, many records e1, holds the margin of the
-    record (-eta, +-sqrt(1 - eta^2)) so far below 0 that its slope is nearly 1, while nothing resists it across.
+    In one dimension the records are opposite, with or without a crowd of short rows. Short rows shift theta with little
+    added curvature. More dimensions add the crowd of T30, many records e1: it keeps the margin of the record
+    (-eta, +-sqrt(1 - eta^2)) far below 0. The record's slope is then close to 1, and no other record resists across.
     """
     found = [
         Design("opposite records", ((0.0, 0.0), 1), (1.0, 0.0), (-1.0, 0.0)),
@@ -64,7 +77,7 @@ def designs(dim: int) -> tuple[Design, ...]:
 
 @dataclass(frozen=True)
 class DesignNeighbours:
-    """A design as data for a problem, in as many rows as its n allows."""
+    """Data sets of a design for a problem, with as many rows as its n allows."""
 
     design: Design
     spec: ProblemSpec
@@ -72,7 +85,7 @@ class DesignNeighbours:
 
     @cached_property
     def pair(self) -> tuple[BoundedData, BoundedData]:
-        """Record and other (replace-one), or record and nobody (add/remove)."""
+        """Data with the record, and with its replacement (replace_one) or without it (add_remove)."""
         if self.adjacency is Adjacency.REPLACE_ONE:
             return self._data(self.design.record), self._data(self.design.other)
         return self._data(self.design.record), self._data(None)
@@ -89,37 +102,45 @@ class DesignNeighbours:
         return enforce(X, labels, space, target)
 
     def _padded(self, rows: Floats) -> Floats:
-        """In the dimension and the radius of the problem."""
+        """Return the rows in the dimension and with the radius of the problem."""
         X = np.zeros((len(rows), self.spec.width))
         shared = min(2, self.spec.width)
         X[:, :shared] = self.spec.radius * rows[:, :shared]
         return X
 
 
-GAUSSIAN = "gaussian"
-
-
 @dataclass(frozen=True)
 class Displacement:
-    """How far neighbours of a design move what is released, in scales of the noise, rounded down."""
+    """Distance between the minimisers of a design's neighbours, in noise scales, rounded down."""
 
     design: str
     size: float
 
 
 def output(plan: OutputPlan, *, progress: Callable[[float], None] | None = None) -> Finding:
-    """A lower bound on the epsilon of output perturbation, exactly, for the law of the noise before rounding.
+    """Return a lower bound on the epsilon of output perturbation, exact for the noise distribution before rounding.
 
-    Both data sets go through the real bounds and the real solver. Noise of density ~ e^{-||x||/s} around two points has
-    the largest privacy loss ||theta - theta'||/s, attained at theta (T7); Gaussian noise is exactly mu-GDP with
-    mu = ||theta - theta'||/sigma (T6). The designs reach the bound of T30 or nearly.
+    Both data sets pass through the plan's bounds and its solver. Noise with density ~ e^{-||x||/s} around two points
+    has the
+    largest privacy loss ||theta - theta'||/s, attained at theta (T7). Gaussian noise is exactly mu-GDP with
+    mu = ||theta - theta'||/sigma (T6). The designs come close to the bound of T30.
 
     Parameters
     ----------
     plan
-        Of `OutputPerturbation`, for a loss of one score; rows are in the first two coordinates.
+        Plan of `OutputPerturbation` for a loss of one score; rows use the first two coordinates.
     progress
-        Is told the share that is done.
+        Called with the finished share, in (0, 1].
+
+    Returns
+    -------
+    Finding
+        Lower bound with confidence 1 and the verdict on the plan's goal.
+
+    Raises
+    ------
+    ParameterError
+        If ``plan`` is another object, or its loss has several scores.
 
     Examples
     --------
@@ -154,12 +175,12 @@ def _moves(plan: OutputPlan, progress: Callable[[float], None] | None) -> list[D
 
 
 def _length(plan: OutputPlan, moved: Floats) -> float:
-    """In the norm of the noise."""
+    """Return the length in the norm of the noise."""
     return float(np.abs(moved).sum() if plan.mechanism.norm is Norm.L1 else np.linalg.norm(moved))
 
 
 def _bounds(plan: OutputPlan, size: float) -> dict[str, LowerBound]:
-    """The loss at a point; of Gaussian noise, for which that is infinite, epsilon where the goal is looked at."""
+    """Return the loss at a point; for Gaussian noise, with unbounded loss, the epsilon at the deltas of the goal."""
     if plan.mechanism.name.lower() != GAUSSIAN:
         return {"largest loss": LowerBound(size, 0.0, 1.0, "privacy loss at a point (T7)")}
     return {

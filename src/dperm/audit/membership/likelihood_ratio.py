@@ -19,6 +19,10 @@ from dperm.errors import ParameterError
 _LEAST_VARIANCE = 1e-12
 """Smallest variance relative to the mean square; constant scores would give infinite ratios."""
 _LEAST = 1e-200
+FEW_MODELS = 64
+"""Below this number of models, per-record variances are too noisy, and all records share one (Carlini et al.)."""
+LARGEST = 1e50
+"""Largest allowed score: squares of larger scores, divided by the smallest variance, overflow."""
 
 
 class ScoreMoments(NamedTuple):
@@ -39,7 +43,7 @@ def moments_of(scores: Floats, chosen: Mask, *, pooled: bool) -> ScoreMoments:
     mean = np.where(chosen, scores, 0.0).sum(axis=1) / count
     squares = np.where(chosen, scores - mean[:, np.newaxis], 0.0) ** 2
     variance = squares.sum(axis=1) / (count - 1)
-    return ScoreMoments(mean, _steadied(variance, float((scores**2).mean()), pooled=pooled))
+    return ScoreMoments(mean, _stabilised(variance, float((scores**2).mean()), pooled=pooled))
 
 
 def moments_without_each(values: Floats, *, pooled: bool) -> ScoreMoments:
@@ -59,7 +63,7 @@ def moments_without_each(values: Floats, *, pooled: bool) -> ScoreMoments:
         mean[place] = one.mean + share * apart
         variance[place] = (one.variance + other.variance + place * share * apart**2) / (left - 1)
         scale[place] = (squares[:place].sum() + squares[place + 1 :].sum()) / left
-    return ScoreMoments(mean, _steadied(variance.T, scale.T, pooled=pooled).T)
+    return ScoreMoments(mean, _stabilised(variance.T, scale.T, pooled=pooled).T)
 
 
 def _running(values: Floats) -> list[ScoreMoments]:
@@ -72,17 +76,11 @@ def _running(values: Floats) -> list[ScoreMoments]:
     return found
 
 
-def _steadied(variance: Floats, scale: Floats | float, *, pooled: bool) -> Floats:
+def _stabilised(variance: Floats, scale: Floats | float, *, pooled: bool) -> Floats:
     """Return variances bounded below and, if ``pooled``, averaged over all records (rows) of a model."""
     shown = np.broadcast_to(variance.mean(axis=0), variance.shape) if pooled else variance
-    steadied: Floats = np.maximum(shown, _LEAST_VARIANCE * scale + _LEAST)
-    return steadied
-
-
-FEW_MODELS = 64
-"""Below this number of models, per-record variances are too noisy, and all records share one (Carlini et al.)."""
-LARGEST = 1e50
-"""Largest allowed score: squares of larger scores, divided by the smallest variance, overflow."""
+    stabilised: Floats = np.maximum(shown, _LEAST_VARIANCE * scale + _LEAST)
+    return stabilised
 
 
 def ratios_of_each(scores: Reals, mask: Mask, *, pooled: bool | None = None) -> Floats:

@@ -63,7 +63,7 @@ def lira(
     rows, labels = checked_records("X, y", X, y)
     kind = Adjacency.of(adjacency)
     mask = paired_coins(len(rows), models, adjacency=kind, seed=seed)
-    scores = _trained(make, rows, labels, mask, progress=progress)
+    scores = _train_models(make, rows, labels, mask, progress=progress)
     return lira_on_scores(scores, mask, adjacency=kind)
 
 
@@ -179,7 +179,7 @@ def lira_against(
     kind = TrialDependence.ONE_RUN if truth("independent_coins", independent_coins) else TrialDependence.DEPENDENT
     own = scores_of(target, rows, labels)
     mask = paired_coins(len(rows), even_model_count("models", models), seed=seed)
-    scores = _trained(make, rows, labels, mask, progress=progress)
+    scores = _train_models(make, rows, labels, mask, progress=progress)
     return MembershipResult(
         "LiRA",
         Roc.of(ratios_against(own, scores, mask), bits, trials=kind),
@@ -189,7 +189,7 @@ def lira_against(
     )
 
 
-def _trained(make: Make, X: Floats, y: Labels, mask: Mask, *, progress: Progress | None) -> Floats:
+def _train_models(make: Make, X: Floats, y: Labels, mask: Mask, *, progress: Progress | None) -> Floats:
     """Train a model on each column of ``mask``, and return the scores of all records under each model."""
     if not callable(make) or (hasattr(make, "fit") and not isinstance(make, type)):
         raise ParameterError(

@@ -19,11 +19,30 @@ from dperm.audit.membership.ceiling import area_ceiling, profile_of, rate_ceilin
 from dperm.audit.membership.verdict import TrialDependence, membership_finding, require_same_adjacency
 from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
+from dperm.presentation.facts import Fact
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, Guarantee
 from dperm.privacy.profile import PrivacyProfile
 
 _BISECTIONS = 60
+RATES = (0.001, 0.01, 0.1)
+"""Reported false-positive rates; attacks matter most at low false-positive rates (Carlini et al. 2022)."""
+PRIVATE = "not for publication."
+GUESSING = Fact(
+    "membership.guessing",
+    "By guessing, the AUC is 0.5 and the true-positive rate equals the false-positive rate; an attack learns something "
+    "only as far as it exceeds these values.",
+)
+EXPLANATION = str(GUESSING)
+"""Explanation of a ROC curve, relative to guessing."""
+REVERSED_SCORES = Fact(
+    "membership.reversed-scores",
+    "The AUC is below 0.5, but larger scores must indicate members. Check the sign of the scores.",
+)
+REVERSAL_CONFIDENCE = 0.999
+"""Confidence level for reporting an area below 1/2."""
+LEAST_OF_EACH = 10
+"""Fewest members, and fewest non-members, for a curve."""
 
 
 def placements(members: Floats, non_members: Floats) -> tuple[Floats, Floats]:
@@ -76,19 +95,6 @@ def _inverted(found: float, z: float, members: int, non_members: int) -> tuple[f
         return outside
 
     return end(found, 0.0), end(found, 1.0)
-
-
-RATES = (0.001, 0.01, 0.1)
-"""Reported false-positive rates; attacks matter most at low false-positive rates (Carlini et al. 2022)."""
-PRIVATE = "not for publication."
-EXPLANATION = (
-    "By guessing, the AUC is 0.5 and the true-positive rate equals the false-positive rate; an attack learns something "
-    "only as far as it exceeds these values."
-)
-TURNED = 0.999
-"""Confidence level for reporting an area below 1/2."""
-LEAST_OF_EACH = 10
-"""Fewest members, and fewest non-members, for a curve."""
 
 
 @dataclass(frozen=True)
@@ -269,15 +275,19 @@ class Roc:
     @property
     def hint(self) -> str:
         """Advice for scores clearly lower for members than for non-members; "" otherwise."""
-        if self.auc_interval(TURNED)[1] >= 0.5:
-            return ""
-        return "The AUC is below 0.5: larger scores must mean members. Are they turned round?"
+        return "" if self.auc_interval(REVERSAL_CONFIDENCE)[1] >= 0.5 else str(REVERSED_SCORES)
 
     @property
-    def summary(self) -> str:
+    def summary(self) -> Fact:
         """One-line summary of the area and the true-positive rates."""
-        rates = ", ".join(f"{100 * self.tpr_at(rate):.3g} % at FPR {100 * rate:g} %" for rate in RATES[:2])
-        return f"{len(self.scores)} trials, AUC {self.auc:.3f} (guessing: 0.5), TPR {rates} (guessing: TPR = FPR)"
+        template = (
+            "{trials} trials, AUC {auc:.3f} (guessing: 0.5), TPR {low_percent:.3g} % at FPR {low_rate:g} %, "
+            "{high_percent:.3g} % at FPR {high_rate:g} % (guessing: TPR = FPR)"
+        )
+        low, high = RATES[:2]
+        values = {"trials": len(self.scores), "auc": self.auc, "low_rate": 100 * low, "high_rate": 100 * high}
+        percents = {"low_percent": 100 * self.tpr_at(low), "high_percent": 100 * self.tpr_at(high)}
+        return Fact("membership.summary", template, {**values, **percents})
 
     def __repr__(self) -> str:
         """One-line summary without the private scores and bits."""
@@ -294,7 +304,7 @@ class Roc:
             **{name: point.true_positive_rate for name, point in points.items()},
             **{f"{name}, interval": list(point.true_positive_interval) for name, point in points.items()},
             "confidence": confidence,
-            "intervals": self.trials.words,
+            "intervals": str(self.trials.interval_meaning),
             "by guessing": guessing(rates),
             "explanation": EXPLANATION,
         }

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Membership scores from a model's fit to a record: logit scores of classifiers, residuals of regressions."""
+"""Membership scores from a model's fit to a record, and validation of the attacked records.
+
+Classifiers have logit scores, regressions residuals.
+"""
 
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
@@ -15,6 +18,9 @@ from dperm.errors import ParameterError
 
 _LEAST = 1e-15
 """Smallest distance of probabilities from 0 and 1; a probability rounded to 1 has no finite logit."""
+Pair = tuple[ArrayLike, ArrayLike]
+"""Records as a pair (X, y)."""
+Labels = NDArray[np.generic]
 
 
 class FittableModel(Protocol):
@@ -138,11 +144,6 @@ def _checked(scores: Floats, y: ArrayLike) -> Floats:
     if scores.shape != np.shape(y) or np.isnan(scores).any():
         raise ParameterError("model must give one score for each record, and none that is NaN.")
     return scores
-
-
-Pair = tuple[ArrayLike, ArrayLike]
-"""Records as a pair (X, y)."""
-Labels = NDArray[np.generic]
 
 
 def checked_records(name: str, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Labels]:

@@ -1,6 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Batched logistic regressions, each on its own half of the same records: the shadow models of an attack (A9)."""
+"""Batched logistic regressions, each on its own half of the same records: the shadow models of an attack (A9).
+
+Three solvers cooperate: a quasi-Newton iteration with one shared Hessian, its Anderson acceleration, and Newton's
+method
+with the models' own Hessians for slow models.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,6 +25,27 @@ Reals = NDArray[np.floating]
 MEMORY = 5
 RIDGE = 1e-12
 """Relative ridge, times the trace, added to normal equations with possibly parallel columns."""
+MOST_NEWTON_STEPS = 200
+MOST_HALVINGS = 40
+DECREASE = 1e-4
+ROUNDING = 1e-14
+"""Relative rounding error of objective values; the last steps decrease them by less."""
+PRECISION = 1e-20
+"""Convergence limit: squared Newton step in the norm of the Hessian, relative to the value; rounding level."""
+HESSIAN_BYTES = 2**26
+"""Memory limit for simultaneously stored Hessians, in bytes."""
+Precision = Literal["float32", "float64"]
+Preconditioner = Callable[[Reals], Reals]
+ROW_BLOCK = 1024
+"""Rows per block: the scores of one block under 256 models fit into a core's cache."""
+ERROR = {"float32": 1e-4, "float64": 1e-9}
+"""Largest estimated error of a coefficient before the last step, relative to the largest coefficient (or 1)."""
+MOST_STEPS = 60
+PATIENCE = 6
+"""Passes allowed for halving the step; slower models switch to Newton's method with their own Hessians."""
+ROUGHLY = 1e-7
+SLOWEST = 0.999
+TINY = 1e-30
 
 
 @dataclass
@@ -54,17 +80,6 @@ def _least_squares(turns: Reals, step: Reals) -> Reals:
     right = columns @ step.T.astype(np.float64)[:, :, np.newaxis]
     shares: Reals = np.linalg.solve(normal, right)[:, :, 0]
     return shares
-
-
-MOST_NEWTON_STEPS = 200
-MOST_HALVINGS = 40
-DECREASE = 1e-4
-ROUNDING = 1e-14
-"""Relative rounding error of objective values; the last steps decrease them by less."""
-PRECISION = 1e-20
-"""Convergence limit: squared Newton step in the norm of the Hessian, relative to the value; rounding level."""
-HESSIAN_BYTES = 2**26
-"""Memory limit for simultaneously stored Hessians, in bytes."""
 
 
 def newton(
@@ -131,21 +146,6 @@ def _shares(
             return share, before
         share[failed] /= 2
     return np.where(failed, 0.0, share), before
-
-
-Precision = Literal["float32", "float64"]
-Preconditioner = Callable[[Reals], Reals]
-
-ROW_BLOCK = 1024
-"""Rows per block: the scores of one block under 256 models fit into a core's cache."""
-ERROR = {"float32": 1e-4, "float64": 1e-9}
-"""Largest estimated error of a coefficient before the last step, relative to the largest coefficient (or 1)."""
-MOST_STEPS = 60
-PATIENCE = 6
-"""Passes allowed for halving the step; slower models switch to Newton's method with their own Hessians."""
-ROUGHLY = 1e-7
-SLOWEST = 0.999
-TINY = 1e-30
 
 
 def shadow_logistic(X: Floats, signs: Floats, mask: Mask, *, C: float = 1.0, dtype: Precision = "float32") -> Reals:

@@ -66,7 +66,7 @@ def shadow_models(
         checked_pair("non_members", non_members),
         checked_pair("population", population),
     )
-    attack = _learned(make, own, checks.count("shadows", shadows), seed=seed, progress=progress)
+    attack = _learn_attack(make, own, checks.count("shadows", shadows), seed=seed, progress=progress)
     scores = [attack.scores(target, *some) for some in (inside, outside)]
     bits = np.repeat([True, False], [len(scores[0]), len(scores[1])])
     return MembershipResult("shadow models", Roc.of(np.concatenate(scores), bits), facts={"shadows": shadows})
@@ -81,7 +81,7 @@ class _ClassAttack:
     weights: Floats
 
     @classmethod
-    def learned(cls, features: Floats, member: Mask) -> "_ClassAttack":
+    def fit(cls, features: Floats, member: Mask) -> "_ClassAttack":
         """Fit a logistic regression of the membership bits by Newton's method."""
         mean, deviation = features.mean(axis=0), features.std(axis=0) + 1e-12
         design = _design((features - mean) / deviation)
@@ -109,7 +109,7 @@ class _Attack:
         return found
 
 
-def _learned(
+def _learn_attack(
     make: Make,
     population: tuple[Floats, Labels],
     shadows: int,
@@ -134,7 +134,7 @@ def _learned(
         if progress is not None:
             progress((place + 1) / shadows)
     every, member, labels = np.concatenate(features), np.concatenate(bits), np.tile(y, shadows)
-    return _Attack({kind.item(): _ClassAttack.learned(every[labels == kind], member[labels == kind]) for kind in kinds})
+    return _Attack({kind.item(): _ClassAttack.fit(every[labels == kind], member[labels == kind]) for kind in kinds})
 
 
 def _features(model: object, X: Floats) -> Floats:

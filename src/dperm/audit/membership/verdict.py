@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of a guarantee by membership attacks: simultaneous lower bounds on epsilon (A5).
 
-The valid conclusions depend on the independence of the trials (`TrialDependence`). For independent trials, true positives at a
-few false-positive rates fixed in advance give bounds by A2. The threshold of such a rate is an order statistic of the
-non-members' scores: given it, the true positives are binomial. The false-positive rate above the j-th largest of n_0
+The valid conclusions depend on the independence of the trials (`TrialDependence`). For independent trials, true
+positives
+at a few false-positive rates fixed in advance give bounds by A2. The threshold of such a rate is an order statistic of
+the non-members' scores: given it, the true positives are binomial. The false-positive rate above the j-th largest of
+n_0
 scores is Beta(j, n_0 - j + 1); its quantile is Clopper-Pearson's upper end for j - 1 of n_0. Random tie-breaking makes
 the scores continuous. For one run with independent coins, the highest and lowest scores, in numbers fixed in advance,
 give bounds by A6. All other designs are descriptive.
@@ -16,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from dperm import checks
-from dperm.audit.claim import audit_delta
+from dperm.audit.claim import audit_delta, checked_claim
 from dperm.audit.coins import fair_coins
 from dperm.audit.finding import Finding
 from dperm.audit.lower_bound import LowerBound
@@ -26,12 +28,26 @@ from dperm.audit.rates import from_rates
 from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.errors import AdjacencyError, AssumptionError, ParameterError
+from dperm.presentation.facts import Fact
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, Guarantee
 from dperm.privacy.profile import PrivacyProfile
 
 if TYPE_CHECKING:
     from dperm.audit.membership.roc import Roc
+
+
+CONFIDENCE_INTERVALS = Fact(
+    "membership.confidence-intervals", "confidence intervals (rates: Clopper-Pearson; AUC: DeLong, approximate)"
+)
+DESCRIPTIVE_INTERVALS = Fact(
+    "membership.descriptive-intervals",
+    "descriptive only: scores of records of the same model depend on each other",
+)
+RATES = (0.001, 0.01, 0.1, 0.5)
+"""False-positive rates used to test independent trials."""
+SHARES = (0.02, 0.1, 0.5)
+"""Shares of the records guessed in one run: half of each share for the highest scores, half for the lowest."""
 
 
 class TrialDependence(Enum):
@@ -54,18 +70,9 @@ class TrialDependence(Enum):
             raise ParameterError(f"trials must be one of {names}, got {shown(trials)}.") from None
 
     @property
-    def words(self) -> str:
+    def interval_meaning(self) -> Fact:
         """Interpretation of the intervals of rates and areas, as a phrase."""
-        if self is TrialDependence.INDEPENDENT:
-            return "confidence intervals (rates: Clopper-Pearson; AUC: DeLong, approximate)"
-        return "descriptive only: scores of records of the same model depend on each other"
-
-
-def claim(claimed: object) -> AnyGuarantee:
-    """Return ``claimed`` if it is a guarantee; raise ``ParameterError`` otherwise."""
-    if not isinstance(claimed, AnyGuarantee):
-        raise ParameterError(f'claimed must be a guarantee such as PureDP(1.0, "add_remove"), got {shown(claimed)}.')
-    return claimed
+        return CONFIDENCE_INTERVALS if self is TrialDependence.INDEPENDENT else DESCRIPTIVE_INTERVALS
 
 
 def require_same_adjacency(adjacency: Adjacency | None, claimed: Guarantee | PrivacyProfile) -> None:
@@ -76,12 +83,6 @@ def require_same_adjacency(adjacency: Adjacency | None, claimed: Guarantee | Pri
             f'"{claimed.adjacency.value}". Attack with adjacency="{claimed.adjacency.value}", or compare with a '
             f'guarantee under "{adjacency.value}".'
         )
-
-
-RATES = (0.001, 0.01, 0.1, 0.5)
-"""False-positive rates used to test independent trials."""
-SHARES = (0.02, 0.1, 0.5)
-"""Shares of the records guessed in one run: half of each share for the highest scores, half for the lowest."""
 
 
 def membership_finding(
@@ -119,7 +120,7 @@ def membership_finding(
     AdjacencyError
         If the claim has another adjacency than the trials: an included or excluded record is added or removed.
     """
-    require_same_adjacency(roc.adjacency, claim(claimed))
+    require_same_adjacency(roc.adjacency, checked_claim(claimed))
     delta = audit_delta(claimed, delta)
     alpha = 1 - checks.positive_delta("confidence", confidence)
     if roc.trials is TrialDependence.DEPENDENT:

@@ -36,7 +36,7 @@ def _baseline_disagreement(audit: Mapping[str, Any], finding: "Finding") -> str:
     """The baseline that is not the one of the finding; audits written before version 0.9.0 have none."""
     from dperm.audit.lower_bound import NO_LEAK
 
-    if audit.get("explanation", finding.explanation) != finding.explanation:
+    if not finding.matches_explanation(audit.get("explanation", finding.explanation)):
         return "explanation"
     for name, data in audit["bounds"].items():
         claimed = finding.claimed_epsilon(finding.bounds[name].delta)
