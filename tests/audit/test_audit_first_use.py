@@ -69,7 +69,7 @@ class Fitted:
 
 
 def test_a_model_is_no_function_that_makes_models():
-    with pytest.raises(ParameterError, match="make must be a function that makes a new model"):
+    with pytest.raises(ParameterError, match="make must be a function that returns a new model"):
         lira(Fitted(), *records(), models=6)
 
 

@@ -194,7 +194,10 @@ def test_a_small_residual_is_still_told():
 
 def test_values_of_features_are_numbers():
     found = ridge_record([1.0, 1.0], [1.0, 2.0], np.eye(2))
-    for values, words in (([], "values must hold one value"), (["a"], "values must be a list of finite numbers")):
+    for values, words in (
+        ([], "values must contain at least one possible value"),
+        (["a"], "values must be a list of finite numbers"),
+    ):
         with pytest.raises(ParameterError, match=words):
             found.nearest(values)
 
@@ -205,12 +208,12 @@ W = np.zeros(3)
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: ridge_record(W, np.zeros(2), np.eye(3)), "before and after must have one size"),
+        (lambda: ridge_record(W, np.zeros(2), np.eye(3)), "before must have as many coefficients as after"),
         (lambda: ridge_record(W, W, np.eye(2)), "moments must have 3 rows and columns"),
         (lambda: ridge_record(W, [0, np.nan, 1], np.eye(3)), "after must be a list of finite numbers, got NaN"),
         (lambda: ridge_record(W, W, np.eye(3), constant=0.0), "constant must be"),
-        (lambda: logistic_record(W, np.eye(3), [0, 1, 1], regularization=1.0), "signs must hold -1 or"),
-        (lambda: logistic_record(W, np.eye(3), [1, 1], regularization=1.0), "signs must hold -1 or"),
+        (lambda: logistic_record(W, np.eye(3), [0, 1, 1], regularization=1.0), "signs must contain -1 or"),
+        (lambda: logistic_record(W, np.eye(3), [1, 1], regularization=1.0), "signs must contain -1 or"),
         (lambda: logistic_record(W, np.eye(3), [1, 1, 1], regularization=-1.0), "regularization must be"),
     ],
     ids=["size", "sizes", "NaN", "constant", "labels", "number of labels", "regularization"],

@@ -8,6 +8,7 @@ from dperm import checks
 from dperm.accounting.account import ComposedProfile
 from dperm.accounting.laws.gaussian import GaussianLoss
 from dperm.errors import ParameterError
+from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, ApproxDP, PureDP
 from dperm.privacy.profile import PrivacyProfile
@@ -23,10 +24,11 @@ def checked_claim(claimed: object) -> AnyGuarantee:
     """Return ``claimed`` if it is a guarantee; raise ``ParameterError`` otherwise."""
     if isinstance(claimed, AnyGuarantee):
         return claimed
-    got = "and it is missing" if claimed is None else f"got {checks.shown(claimed)}"
     raise ParameterError(
-        f'claimed must be the guarantee that the subject is said to have, such as PureDP(1.0, "add_remove"), {got}. '
-        f"An audit compares what is measured with it."
+        argument="claimed",
+        rule='must be the guarantee of the subject, such as PureDP(1.0, "add_remove")',
+        got="no claim" if claimed is None else checks.shown(claimed),
+        remedy="An audit compares its lower bounds with this claim.",
     )
 
 
@@ -36,10 +38,14 @@ def checked_profile(profile: object, claimed: AnyGuarantee) -> PrivacyProfile | 
         return None
     adjacency = getattr(profile, "adjacency", None)
     if not callable(getattr(profile, "epsilon", None)) or not isinstance(adjacency, Adjacency):
-        raise ParameterError(f"profile must be a privacy profile, such as account(...), got {checks.shown(profile)}.")
+        raise ParameterError(
+            argument="profile", rule="must be a privacy profile, such as account(...)", got=checks.shown(profile)
+        )
     if adjacency is not claimed.adjacency:
         raise ParameterError(
-            f"profile must be under the adjacency of claimed, {claimed.adjacency.value}, got {adjacency.value}."
+            argument="profile",
+            rule=f"must have the adjacency of {arg('claimed')}, {claimed.adjacency.value}",
+            got=adjacency.value,
         )
     return profile  # type: ignore[return-value]  # as far as can be seen
 
@@ -56,8 +62,10 @@ def claimed_epsilon(claimed: AnyGuarantee, delta: float, profile: PrivacyProfile
     found = profile.epsilon(delta)
     if found > said * (1 + SLACK) + SLACK**2:
         raise ParameterError(
-            f"profile must promise at least as much as claimed, got epsilon {found:.6g} at delta {delta:g}, where "
-            f"{claimed} says {said:.6g}. Give the curve of that claim, or leave profile out."
+            argument="profile",
+            rule=f"must be at least as strong as {arg('claimed')}",
+            got=f"epsilon {found:.6g} at delta {delta:g}, with {said:.6g} for {claimed}",
+            remedy=f"Pass the profile of that claim, or leave {arg('profile')} out.",
         )
     return found
 
@@ -82,8 +90,10 @@ def audit_delta(
     chosen = _own(claimed, usual) if delta is None else checks.small_delta("delta", delta)
     if math.isinf(claimed_epsilon(claimed, chosen, profile)):
         raise ParameterError(
-            f"delta must be one at which {claimed} promises something, got {chosen:g}, where its epsilon is infinite. "
-            f"Leave delta out to take the claim's own."
+            argument="delta",
+            rule=f"must be a value at which {claimed} has a finite epsilon",
+            got=f"{chosen:g}",
+            remedy=f"Leave {arg('delta')} out for the delta of the claim.",
         )
     return chosen
 
@@ -106,7 +116,9 @@ def _own(claimed: AnyGuarantee, usual: float | None) -> float:
         case ApproxDP():
             return claimed.delta
     if usual is None:
-        raise ParameterError(f"delta must be given: a {type(claimed).__name__} guarantee has an epsilon at each delta.")
+        raise ParameterError(
+            f"{arg('delta')} is required: a {type(claimed).__name__} guarantee has an epsilon at each delta."
+        )
     return usual
 
 

@@ -29,8 +29,8 @@ _ABOVE_CLAIM = (
     "{rarely}. An attack that learns nothing shows 0."
 )
 _SHARED_ERROR = (
-    "The {statistics} statistics share the error probability of {error_percent:g} %. Each bound therefore has a higher "
-    "confidence, and all bounds hold together at {confidence_percent:g} %."
+    "The {statistics} statistics share the error probability of {error_percent:g} %, so each bound has a higher "
+    "confidence, and all bounds hold together at {confidence_percent:g} % confidence."
 )
 
 
@@ -81,7 +81,9 @@ class Finding:
         checks.rate("confidence", self.confidence)
         _check_bounds(self.bounds, self.confidence)
         if isinstance(self.granted, str) or not isinstance(self.granted, Collection):
-            raise ParameterError(f"granted must be a set of assumptions, got {checks.shown(self.granted)}.")
+            raise ParameterError(
+                argument="granted", rule="must be a set of assumptions", got=checks.shown(self.granted)
+            )
         self._claims  # noqa: B018  # a curve that promises less than the claim is refused
 
     def claimed_epsilon(self, delta: float) -> float:
@@ -272,14 +274,19 @@ def _as_recorded(number: str) -> str:
 def _check_bounds(bounds: object, confidence: float) -> None:
     """Check that there is at least one bound, and none with a confidence below ``confidence``."""
     if not isinstance(bounds, Mapping):
-        raise ParameterError(f"bounds must be a mapping from statistics to their bounds, got {checks.shown(bounds)}.")
+        raise ParameterError(
+            argument="bounds", rule="must be a mapping from statistics to their bounds", got=checks.shown(bounds)
+        )
     if not bounds:
-        raise ParameterError("bounds must hold the lower bound of at least one statistic, got none.")
+        raise ParameterError(
+            argument="bounds", rule="must contain the lower bound of at least one statistic", got="none"
+        )
     for name, bound in bounds.items():
         if not isinstance(bound, LowerBound):
-            raise ParameterError(f"bounds[{name!r}] must be a LowerBound, got {checks.shown(bound)}.")
+            raise ParameterError(argument=f"bounds[{name!r}]", rule="must be a LowerBound", got=checks.shown(bound))
         if bound.confidence < confidence - ROUNDING:
             raise ParameterError(
-                f"confidence must not be above that of any bound, got {confidence:g} with bounds[{name!r}] at "
-                f"{bound.confidence:g}."
+                argument="confidence",
+                rule="must not be above the confidence of any bound",
+                got=f"{confidence:g} with bounds[{name!r}] at {bound.confidence:g}",
             )

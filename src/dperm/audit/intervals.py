@@ -14,6 +14,7 @@ from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, xl
 
 from dperm.audit.arrays import numbers
 from dperm.errors import ParameterError
+from dperm.presentation.spelling import arg
 from dperm.privacy.rounding import ULP
 
 Floats = NDArray[np.float64]
@@ -54,9 +55,11 @@ def _checked(successes: ArrayLike, trials: ArrayLike, alpha: ArrayLike) -> tuple
     named = {"successes": successes, "trials": trials, "alpha": alpha}
     k, n, level = (numbers(name, values, dims=None) for name, values in named.items())
     if not np.all((k >= 0) & (k <= n) & (k == np.floor(k)) & (n == np.floor(n)) & (n <= MOST_TRIALS)):
-        raise ParameterError("successes and trials must be whole numbers with 0 <= successes <= trials <= 10^12.")
+        raise ParameterError(
+            f"{arg('successes')} and {arg('trials')} must be integers with 0 <= successes <= trials <= 10^12."
+        )
     if not np.all((level > 0) & (level < 1)):
-        raise ParameterError("alpha must lie in (0, 1).")
+        raise ParameterError(argument="alpha", rule="must be in (0, 1)")
     return k, n, level * (1 - n * ULP)  # the incomplete beta function is right to n units: 2e-8 at n = 1e9, measured
 
 

@@ -97,7 +97,10 @@ def alpha_of(confidence: float) -> float:
     alpha = 1 - checks.positive_delta("confidence", confidence, _USUAL)
     if alpha == 1:
         raise ParameterError(
-            f"confidence must be a number in (0, 1) and not next to 0, got {shown(confidence)}. {_USUAL}"
+            argument="confidence",
+            rule="must be a number in (0, 1), with 1 - confidence below 1 in doubles",
+            got=shown(confidence),
+            remedy=_USUAL,
         )
     return alpha
 

@@ -17,6 +17,7 @@ from dperm.data.arrays import Floats
 from dperm.errors import AssumptionError, ParameterError
 from dperm.noise.arrays import Integers
 from dperm.noise.simulation import generator
+from dperm.presentation.spelling import arg
 
 _PURPOSE = "the lot that breaks ties of scores"
 
@@ -37,8 +38,11 @@ def ranked_guesses(
     """Return the number of right guesses; a random order independent of ``included`` breaks ties."""
     if not checks.truth("independent", independent):
         raise AssumptionError(
-            "independent=False, but every bound from one run needs independent fair coins: a stratified or paired "
-            "choice of canaries tells the attacker the rest. Draw them with dperm.audit.coins.coins(canaries)."
+            (
+                f"{arg('independent', False)}, but every bound from one run requires independent fair coins: a "
+                "stratified or paired choice of canaries reveals coins to the attacker."
+            ),
+            remedy="Draw them with dperm.audit.coins.coins(canaries).",
         )
     truths = fair_coins(included, len(scores))
     order = ascending_order(scores)
@@ -56,7 +60,8 @@ def checked_scores(scores: ArrayLike, guesses: int) -> NDArray[np.float64]:
     values = numbers("scores", scores, finite=False, remedy="Give one number per canary: score each of them.")
     if len(values) < max(guesses, 1):
         raise ParameterError(
-            f"guesses_in + guesses_out must not exceed the number of canaries, got {guesses} guesses for {len(values)}."
+            f"{arg('guesses_in')} + {arg('guesses_out')} must not exceed the number of canaries, got {guesses} guesses "
+            f"for {len(values)} canaries."
         )
     return values
 
@@ -64,7 +69,9 @@ def checked_scores(scores: ArrayLike, guesses: int) -> NDArray[np.float64]:
 def too_few_guesses(guesses: int, canaries: int, *, delta: float, confidence: float) -> ParameterError:
     """Return the error for an audit unable to show anything, even with all guesses right."""
     return ParameterError(
-        f"guesses_in + guesses_out = {guesses} of {canaries} canaries are too few at delta={delta:g} and "
-        f"confidence={confidence:g}: even if all were right, nothing would be shown. Use more canaries and guesses, or "
-        "a smaller delta."
+        (
+            f"{guesses} guesses on {canaries} canaries are too few at {arg('delta', format(delta, 'g'))} and "
+            f"{arg('confidence', format(confidence, 'g'))}: even if all were right, no epsilon above 0 would follow."
+        ),
+        remedy="Use more canaries and guesses, or a smaller delta.",
     )

@@ -27,6 +27,7 @@ from dperm.audit.rates import from_rates, gaussian_from_rates
 from dperm.checks import shown
 from dperm.errors import ParameterError
 from dperm.noise.simulation import generator
+from dperm.presentation.spelling import arg
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -142,7 +143,12 @@ def _rates(t: Tally) -> tuple[int, int, int, int]:
 
 def _pure(t: Tally, delta: float, confidence: float) -> LowerBound:
     if delta != 0:
-        raise ParameterError(f"delta must be 0 for rule=PURE_GUESSES, got {delta}. Use RATES or APPROXIMATE_GUESSES.")
+        raise ParameterError(
+            argument="delta",
+            rule=f"must be 0 for {arg('rule', 'PURE_GUESSES')}",
+            got=str(delta),
+            remedy="Use RATES or APPROXIMATE_GUESSES.",
+        )
     return pure_from_guesses(*_guesses(t), confidence=confidence)
 
 
@@ -185,7 +191,12 @@ def _checked_rule(rule: object) -> DecisionRule:
         known = (
             "RATES, GAUSSIAN_RATES, PURE_GUESSES, APPROXIMATE_GUESSES and GAUSSIAN_GUESSES of dperm.audit.thresholds"
         )
-        raise ParameterError(f"rule must be one of {known}, got {shown(rule)}. Import it; its name alone will not do.")
+        raise ParameterError(
+            argument="rule",
+            rule=f"must be one of {known}",
+            got=shown(rule),
+            remedy="Import the rule; its name is not enough.",
+        )
     return rule
 
 
@@ -316,8 +327,12 @@ def _select_threshold(scores: Floats, truths: Truths, delta: float, rule: Decisi
         if (best := int(np.argmax(estimates))) >= 0 and estimates[best] > -np.inf:
             return points[best : best + 1]
     raise ParameterError(
-        f"scores must hold more runs: of the {len(scores)} to select on no threshold has {FEWEST} guesses that are "
-        "right more often than not at delta. Add runs, raise share, or fix the threshold in advance."
+        argument="scores",
+        rule=(
+            f"must contain more runs: among the {len(scores)} selecting runs, no threshold has {FEWEST} guesses with "
+            "a majority of right ones at delta"
+        ),
+        remedy=f"Add runs, increase {arg('share')}, or fix the threshold in advance.",
     )
 
 
@@ -333,9 +348,11 @@ def _runs(scores: ArrayLike, included: Canaries | ArrayLike, rule: DecisionRule)
 def _grid(thresholds: ArrayLike, name: str, rule: DecisionRule) -> Floats:
     points = np.unique(numbers(name, thresholds))
     if not len(points):
-        raise ParameterError(f"{name} must be at least one, got none.")
+        raise ParameterError(argument=name, rule="must be at least one", got="none")
     if rule.both_tails and points[0] <= 0:
-        raise ParameterError(f"{name} must be positive for rule={rule.name}, which guesses in both tails.")
+        raise ParameterError(
+            argument=name, rule=f"must be positive for {arg('rule', rule.name)}, because it guesses in both tails"
+        )
     return points
 
 

@@ -276,7 +276,7 @@ def test_other_plans_are_run_as_they_are(method, loss, goal):
 
 
 def test_what_is_no_plan_of_one_score_is_refused():
-    with pytest.raises(AssumptionError, match="output, objective, gradient, and run by run all others"):
+    with pytest.raises(AssumptionError, match="plan must be a plan of dperm"):
         of_plan("output")
     plan = OutputPerturbation().plan(spec_of(Softmax(3), dim=3), pure("replace_one"))
     with pytest.raises(AssumptionError, match="losses of one score, got the loss 'softmax'"):

@@ -316,7 +316,7 @@ def test_other_subjects_are_refused():
         exact.objective(1.0)  # type: ignore[arg-type]
     softmax = ProblemSpec(Softmax(3), 1.0, 3, regularization=10.0)
     plan = ObjectivePerturbation().plan(softmax, PureDP(1.0, "add_remove"))
-    with pytest.raises(ParameterError, match="losses of one score"):
+    with pytest.raises(ParameterError, match="requires a loss of one score"):
         exact.objective(plan)
     with pytest.raises(ParameterError, match="epsilon must be"):
         exact.nips08(0.0, 1.0)
@@ -351,3 +351,11 @@ def test_rows_leave_room_where_n_is_public():
     assert not exact.objective(plan, among=((row(1.0, 1, 2),),)).violation
     with pytest.raises(ParameterError, match="n = 3 is public"):
         exact.objective(plan, among=((row(1.0, 1, 3),),))
+
+
+def test_a_note_tells_the_audited_part_of_the_epsilon():
+    plan = plan_of("Huber hinge", PureDP(1.0, "replace_one"), strength=1000.0)
+    (note,) = exact.objective(plan, among=ALONE).notes
+    assert note.code == "audit.part-of-epsilon" and note.values["goal_epsilon"] == 1.0
+    assert note.values["claimed_epsilon"] == objective_of_plan(plan).claimed.epsilon < 1
+    assert "uses epsilon 0.99 of the plan's epsilon 1." in str(note)

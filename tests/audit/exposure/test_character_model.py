@@ -198,7 +198,7 @@ def test_text_is_made_of_symbols():
     [
         (lambda: train("one string"), ParameterError, "lines must be a sequence of strings"),
         (lambda: train([1, 2]), ParameterError, "lines must be a sequence of strings"),
-        (lambda: train(["a"]).loss([]), ParameterError, "one line at least"),
+        (lambda: train(["a"]).loss([]), ParameterError, "at least one line"),
         (lambda: train_private(["a"], PureDP(1.0, "add_remove")), ConversionError, "delta > 0"),
         (lambda: made_up_lines(0), ParameterError, "count must be"),
     ],

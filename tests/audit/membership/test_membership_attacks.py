@@ -101,15 +101,15 @@ def test_shadow_models_of_trees_and_of_margins():
 def test_what_cannot_be_attacked_is_refused():
     X, y = records(60)
     model = LogisticRegression().fit(X, y)
-    with pytest.raises(ParameterError, match="object has none"):
+    with pytest.raises(ParameterError, match="an object of type object"):
         loss_threshold(object(), (X, y), (X, y))
-    with pytest.raises(ParameterError, match="labels that the model has not seen"):
+    with pytest.raises(ParameterError, match="labels unknown to the model"):
         scores_of(model, X, y + 1)
     with pytest.raises(ParameterError, match=r"members must be a pair \(X, y\)"):
         loss_threshold(model, X, (X, y))
     with pytest.raises(ParameterError, match="X of non_members must be an array of finite numbers"):
         loss_threshold(model, (X, y), (np.full((60, 200), np.inf), y))
-    with pytest.raises(ParameterError, match="needs a classifier"):
+    with pytest.raises(ParameterError, match="requires a classifier"):
         shadow_models(Ridge, model, members=(X, y), non_members=(X, y), population=(X, y), shadows=1)
     with pytest.raises(ParameterError, match="10 records of each class"):
         shadow_models(LogisticRegression, model, members=(X, y), non_members=(X, y), population=(X, np.arange(60)))

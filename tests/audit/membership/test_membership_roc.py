@@ -124,7 +124,7 @@ def test_rates_that_a_guarantee_allows():
         (np.arange(40.0), np.ones(40), "got 40 and 0"),
         (np.arange(18.0), [1, 0] * 9, "got 9 and 9"),
         (np.arange(40.0), [1, 2] * 20, "member must be True or False"),
-        (np.arange(40.0), np.ones(39), "same length"),
+        (np.arange(40.0), np.ones(39), "the length of member"),
     ],
     ids=["nan", "one-class", "few", "no-bits", "lengths"],
 )

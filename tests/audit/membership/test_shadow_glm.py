@@ -108,7 +108,7 @@ def test_each_record_is_in_half_of_the_models(adjacency):
         ({"dtype": "float16"}, 'dtype must be "float32" or "float64"'),
         ({"X": np.full((20, 2), np.nan)}, "X must be a matrix of finite numbers"),
         ({"signs": np.arange(20.0)}, "signs must be -1 or"),
-        ({"mask": np.ones((19, 6), dtype=bool)}, "with the same n"),
+        ({"mask": np.ones((19, 6), dtype=bool)}, "for the same n"),
         ({"mask": np.ones((20, 6))}, "mask must be a matrix of True and False"),
     ],
     ids=["C", "dtype", "nan", "signs", "rows", "mask"],

@@ -92,7 +92,9 @@ def of_mechanism(mechanism: AdditiveMechanism, *, bits: Bits | None = None) -> A
     """
     if not isinstance(mechanism, AdditiveMechanism):
         raise ParameterError(
-            f"mechanism must be one that adds noise, such as LaplaceMechanism.calibrate(...), got {shown(mechanism)}."
+            argument="mechanism",
+            rule="must be one that adds noise, such as LaplaceMechanism.calibrate(...)",
+            got=shown(mechanism),
         )
     values = np.zeros((2, mechanism.statistic.dim))
     values[1, 0] = mechanism.statistic.sensitivity

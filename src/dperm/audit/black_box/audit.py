@@ -81,11 +81,18 @@ def audit(
 def _check_types(subject: object, progress: object) -> None:
     if isinstance(subject, type) or not isinstance(subject, Subject):
         raise ParameterError(
-            f"subject must be what is attacked: make one with repeated(train, with_record, without_record, "
-            f"claimed=...), of_plan(model.plan_) or of_mechanism(...), got {checks.shown(subject)}."
+            argument="subject",
+            rule="must be an audit subject",
+            got=checks.shown(subject),
+            remedy=(
+                "Build one with repeated(train, with_record, without_record, claimed=...), of_plan(model.plan_) or "
+                "of_mechanism(...)."
+            ),
         )
     if progress is not None and not callable(progress):
-        raise ParameterError(f"progress must be a function of the share that is done, got {checks.shown(progress)}.")
+        raise ParameterError(
+            argument="progress", rule="must be a function of the finished share", got=checks.shown(progress)
+        )
 
 
 def _levels(statistics: tuple[Statistic, ...], alpha: float) -> list[float]:
@@ -140,13 +147,23 @@ def _draw_sample(subject: Subject, runs: int, seed: int | None, progress: Progre
 def _checked_outputs(outputs: object, runs: int) -> Floats:
     found = real_numbers(outputs)
     if found is None:
-        raise DataError(f"outputs must be an array of real numbers, got an object of type {type(outputs).__name__}.")
+        raise DataError(
+            argument="outputs",
+            rule="must be an array of real numbers",
+            got=f"an object of type {type(outputs).__name__}",
+        )
     if found.ndim == 0 or len(found) != runs or not found.size:
-        raise DataError(f"outputs must have one row for each of the {runs} runs, got shape {found.shape}.")
+        raise DataError(
+            argument="outputs", rule=f"must have one row for each of the {runs} runs", got=f"shape {found.shape}"
+        )
     bad = runs - int(np.count_nonzero(np.isfinite(found.reshape(runs, -1)).all(axis=1)))
     if bad:
         raise DataError(
-            f"outputs must be finite numbers, got NaN or infinity in {bad} of {runs} runs. If a run can fail, release "
-            f"that as a number of its own: failures tell about the data too."
+            argument="outputs",
+            rule="must be finite numbers",
+            got=f"NaN or infinity in {bad} of {runs} runs",
+            remedy=(
+                "If a run can fail, release the failure as a number: failures reveal information about the data, too."
+            ),
         )
     return found

@@ -16,6 +16,7 @@ from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from dperm.noise.arrays import Floats
 from dperm.noise.simulation import generator
+from dperm.presentation.spelling import arg
 
 SEED = 0
 SIMULATED_RUNS = 100_000
@@ -92,6 +93,6 @@ def _lengths(mechanism: AdditiveMechanism) -> Score:
         case GammaNormMechanism():
             return lambda rows: np.asarray(np.sqrt((rows * rows).sum(axis=1)))
     raise AssumptionError(
-        f"the likelihood ratio is known for Gaussian, Laplace and gamma-norm noise, got {mechanism.name} noise. Give "
-        f"statistics of your own, such as projection()."
+        f"the likelihood ratio is known for Gaussian, Laplace and gamma-norm noise, got {mechanism.name} noise.",
+        remedy=f"Pass other {arg('statistics')}, such as projection().",
     )

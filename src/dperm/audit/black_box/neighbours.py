@@ -140,8 +140,8 @@ def require_line(spec: ProblemSpec, method: str) -> None:
     """Raise ``AssumptionError`` for losses of several scores: their worst neighbours are not on a line."""
     if spec.outputs > 1:
         raise AssumptionError(
-            f"neighbours for method={method!r} are known for losses of one score, got the loss {spec.loss.name!r}. "
-            f"Use repeated(train, with_record, without_record, claimed=...) with neighbours of your own."
+            f"neighbours for method={method!r} are known for losses of one score, got the loss {spec.loss.name!r}.",
+            remedy="Use repeated(train, with_record, without_record, claimed=...) with your own neighbours.",
         )
 
 

@@ -16,6 +16,7 @@ from dperm.audit.black_box.sample import RunSample
 from dperm.audit.black_box.statistics import SPLIT, FixedThreshold, Score, SelectedThreshold
 from dperm.errors import ParameterError
 from dperm.noise.arrays import Floats
+from dperm.presentation.spelling import arg
 
 NO_BIT = 1100.0
 """Exponent representing the lowest bit of 0, above those of all doubles."""
@@ -154,8 +155,11 @@ def _differences(outputs: Floats) -> Floats:
     """Return differences between steps; the axes of ``outputs`` are runs, steps, and coordinates."""
     if outputs.ndim < 2 or outputs.shape[1] < 2:
         raise ParameterError(
-            f"step_differences() is for outputs of two steps at least, an array (runs, steps, ...), got one of shape "
-            f"{outputs.shape}. Leave it out of statistics."
+            (
+                "step_differences() requires outputs of at least two steps, an array (runs, steps, ...), got shape "
+                f"{outputs.shape}."
+            ),
+            remedy=f"Remove it from {arg('statistics')}.",
         )
     steps = outputs.reshape(len(outputs), outputs.shape[1], -1)
     return np.diff(steps, axis=1).reshape(len(outputs), -1)

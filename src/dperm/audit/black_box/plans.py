@@ -18,6 +18,7 @@ from dperm.methods.output import OutputPlan
 from dperm.methods.plan import Plan
 from dperm.noise.arrays import Floats
 from dperm.noise.bits import Bits, SystemBits
+from dperm.presentation.spelling import arg
 
 
 def of_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Subject:
@@ -59,8 +60,10 @@ def of_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Subjec
         case Plan():
             return repeated_plan(plan, bits=bits, workers=workers)
     raise AssumptionError(
-        f"of_plan is for the plans of dperm.methods (output, objective, gradient, and run by run all others), got "
-        f"{checks.shown(plan)}. For anything else use repeated(train, with_record, without_record, claimed=...)."
+        argument="plan",
+        rule="must be a plan of dperm.methods",
+        got=checks.shown(plan),
+        remedy="For other trainings use repeated(train, with_record, without_record, claimed=...).",
     )
 
 
@@ -69,7 +72,12 @@ def repeated_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> 
     source, pair = bits or SystemBits(), opposite_records(plan.spec, plan.adjacency)
     workers = checks.count("workers", workers, "It is the number of processes.", most=MOST_WORKERS)
     if workers > 1 and not source.is_private:
-        raise ParameterError(f"workers must be 1 with bits={source}: every process would draw the same noise.")
+        raise ParameterError(
+            argument="workers",
+            rule=f"must be 1 with {arg('bits', source)}",
+            got=str(workers),
+            remedy="Every process would draw the same noise.",
+        )
 
     def train(data: BoundedData) -> Floats:
         return plan.learn(data, source.stream())

@@ -66,8 +66,12 @@ class FirstOutputs:
         """Raise ``ParameterError`` for rows also released by another process; rows varying little are ignored."""
         if varies_enough(rows) and self.known.setdefault(rows.tobytes(), process) != process:
             raise ParameterError(
-                "workers must be 1 here: train repeats random numbers, the same in every process, and runs would not "
-                "be independent. Or make the generator inside train, without a seed."
+                argument="workers",
+                rule=(
+                    "must be 1 for this training: train repeats its random numbers in every process, and runs would "
+                    "be dependent"
+                ),
+                remedy="Alternatively, create the generator inside train, without a seed.",
             )
 
 
@@ -83,7 +87,9 @@ def run_in_processes(
         pool.shutdown()
         return found
     except BrokenProcessPool:
-        raise DataError("a process that trains ended without a word: it was killed, or ran out of memory.") from None
+        raise DataError(
+            "a worker process died without reporting an error: it was killed, or ran out of memory."
+        ) from None
     finally:
         _terminate(pool, others)
 
@@ -119,8 +125,12 @@ def _context(trainings: Trainings) -> BaseContext:
         pickle.dumps(trainings)
     except Exception as error:
         raise ParameterError(
-            f"workers must be 1 here: this system cannot fork, and train or the data cannot be pickled "
-            f"({type(error).__name__}). Or define train at the top of a module."
+            argument="workers",
+            rule=(
+                "must be 1 here: this system cannot fork, and train or the data cannot be pickled "
+                f"({type(error).__name__})"
+            ),
+            remedy="Alternatively, define train at the top level of a module.",
         ) from None
     return multiprocessing.get_context("spawn")
 

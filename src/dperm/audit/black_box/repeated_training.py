@@ -23,6 +23,7 @@ from dperm.audit.black_box.training import Trainings, require_success, run_train
 from dperm.audit.claim import checked_claim, checked_profile
 from dperm.errors import ParameterError
 from dperm.noise.arrays import Floats
+from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.profile import PrivacyProfile
@@ -31,8 +32,8 @@ Rows = list[NDArray[np.generic]]
 """Columns, or blocks of columns, of a data set; all of the same length."""
 
 NEIGHBOUR_RULES = {
-    Adjacency.ADD_REMOVE: "one is the other without one of its records",
-    Adjacency.REPLACE_ONE: "they have as many records, and one of these differs",
+    Adjacency.ADD_REMOVE: "one data set is the other without one of its records",
+    Adjacency.REPLACE_ONE: "both data sets have the same number of records and differ in one of them",
 }
 DEFAULT_STATISTICS: tuple[Statistic, ...] = (projection(share=0.8), low_bits(share=0.2))
 MOST_WORKERS = 1024
@@ -51,9 +52,13 @@ def require_neighbours(with_record: object, without_record: object, adjacency: A
         return
     if problem:
         raise ParameterError(
-            f"with_record and without_record must be neighbours under the claimed adjacency {adjacency.value}: "
-            f"{NEIGHBOUR_RULES[adjacency]}; got {problem}. Claims say nothing about other data sets, and would be refuted "
-            f"falsely."
+            argument="with_record",
+            rule=(
+                f"must be a neighbour of {arg('without_record')} under the claimed adjacency {adjacency.value}: "
+                f"{NEIGHBOUR_RULES[adjacency]}"
+            ),
+            got=problem,
+            remedy="A claim does not cover other data sets, and would be refuted wrongly.",
         )
 
 
@@ -104,7 +109,7 @@ def _problem(one: Rows, other: Rows, adjacency: Adjacency) -> str:
     same = _same([part[:-1] for part in longer], shorter)
     place = int(np.argmin(same)) if not same.all() else len(same)
     rest = _same([part[place + 1 :] for part in longer], [part[place:] for part in shorter])
-    return "" if rest.all() else "other records that differ, or stand in another order"
+    return "" if rest.all() else "further differences, or another order of the records"
 
 
 def _same(one: Rows, other: Rows) -> NDArray[np.bool_]:
@@ -200,7 +205,7 @@ def repeated(
     False
     """
     if not callable(train):
-        raise ParameterError(f"train must be a function of the data, got {checks.shown(train)}.")
+        raise ParameterError(argument="train", rule="must be a function of the data", got=checks.shown(train))
     checked_profile(profile, checked_claim(claimed))
     require_neighbours(with_record, without_record, claimed.adjacency)
     chosen = DEFAULT_STATISTICS if statistics is None else checked_statistics(statistics)

@@ -20,6 +20,7 @@ from dperm.audit.black_box.threshold_selection import AuditSize, select_threshol
 from dperm.audit.lower_bound import LowerBound
 from dperm.errors import ParameterError
 from dperm.noise.arrays import Floats
+from dperm.presentation.spelling import arg
 
 Score = Callable[[Floats], Floats]
 """Function from outputs to a number for each run: larger for likely "in", NaN for no guess."""
@@ -80,9 +81,17 @@ class FixedThreshold:
         _check_place("threshold", self.threshold)
         _check_place("lower", self.low)
         if not self.low <= self.threshold:
-            raise ParameterError(f"threshold must be at least lower={self.low:g}, got {self.threshold:g}.")
+            raise ParameterError(
+                argument="threshold",
+                rule=f"must be at least {arg('lower', format(self.low, 'g'))}",
+                got=f"{self.threshold:g}",
+            )
         if self.gaussian and self.threshold != self.low:
-            raise ParameterError("threshold must be 0 for a Gaussian trade-off: every run is guessed.")
+            raise ParameterError(
+                argument="threshold",
+                rule="must be 0 for a Gaussian trade-off, where every run has a guess",
+                got=f"{self.threshold:g}",
+            )
 
     @property
     def low(self) -> float:
@@ -196,22 +205,29 @@ class SimulatedThreshold:
 def run_scores(score: Score, sample: RunSample) -> Floats:
     """Return the scores; raise ``ParameterError`` unless there is one per run (NaN for no guess)."""
     if not callable(score):
-        raise ParameterError(f"learned must give a function from outputs to scores, got {checks.shown(score)}.")
+        raise ParameterError(
+            argument="learned", rule="must return a function from outputs to scores", got=checks.shown(score)
+        )
     returned = score(sample.outputs)
     found = real_numbers(returned)
     if found is None or found.shape != (len(sample),):
         got = f"an object of type {type(returned).__name__}" if found is None else f"an array of shape {found.shape}"
-        raise ParameterError(f"score must give one score for each of the {len(sample)} runs, got {got}.")
+        raise ParameterError(
+            argument="score", rule=f"must return one score for each of the {len(sample)} runs", got=got
+        )
     return found
 
 
 def require_statistic(name: object, share: object, function: object) -> None:
     """Raise ``ParameterError`` unless the statistic has a name, a positive share and a function."""
     if not isinstance(name, str):
-        raise ParameterError(f"name must be words, got {checks.shown(name)}.")
+        raise ParameterError(argument="name", rule="must be a string", got=checks.shown(name))
     checks.positive("share", share)
     if not callable(function):
-        raise ParameterError(f"score (or learned) of {name!r} must be a function, got {checks.shown(function)}.")
+        raise ParameterError(
+            f"{arg('score')} (or {arg('learned')}) of the statistic {name!r} must be a function, got "
+            f"{checks.shown(function)}."
+        )
 
 
 def _check_place(name: str, value: object) -> None:
@@ -230,14 +246,25 @@ def _middle(scores: Floats, sample: RunSample) -> float:
 def checked_statistics(statistics: object, *, delta: float = 1.0) -> tuple[Statistic, ...]:
     """Return the statistics; raise ``ParameterError`` for none, duplicate names, or a Gaussian statistic at delta 0."""
     if isinstance(statistics, str | Statistic) or not isinstance(statistics, Iterable):
-        raise ParameterError(f"statistics must be a list, such as [projection()], got {checks.shown(statistics)}.")
+        raise ParameterError(
+            argument="statistics", rule="must be a list, such as [projection()]", got=checks.shown(statistics)
+        )
     found = tuple(statistics)
     for one in found:
         if isinstance(one, type) or not isinstance(one, Statistic):
-            raise ParameterError(f"statistics must be Fixed, Selected or such, got {checks.shown(one)} among them.")
+            raise ParameterError(
+                argument="statistics",
+                rule="must contain statistics only, such as FixedThreshold and SelectedThreshold",
+                got=checks.shown(one),
+            )
     names = [one.name for one in found]
     if not names or len(set(names)) < len(names):
-        raise ParameterError(f"statistics must be at least one, each with a name of its own, got {names}.")
+        raise ParameterError(argument="statistics", rule="must be at least one, with distinct names", got=str(names))
     if delta == 0 and any(getattr(one, "gaussian", False) for one in found):
-        raise ParameterError("delta must be above 0 for statistics with gaussian=True: there epsilon is finite, got 0.")
+        raise ParameterError(
+            argument="delta",
+            rule="must be above 0 for statistics with gaussian=True",
+            got="0",
+            remedy="A Gaussian trade-off has no finite epsilon at delta 0.",
+        )
     return found

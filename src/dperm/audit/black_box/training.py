@@ -26,15 +26,19 @@ def released_numbers(returned: object) -> Floats:
     if isinstance(returned, Release):
         return released_numbers(returned.value)
     if returned is None:
-        raise DataError("train returned None: it must return what is released. Is a return missing?")
+        raise DataError(
+            "train returned None, but it must return the released numbers.",
+            remedy="Check that train has a return statement.",
+        )
     found = _read(returned)
     if found is None:
         raise DataError(
-            f"train must return the released numbers: an array, or a model with coef_ and intercept_, got an object of "
-            f"type {type(returned).__name__}."
+            argument="train",
+            rule="must return the released numbers: an array, or a model with coef_ and intercept_",
+            got=f"an object of type {type(returned).__name__}",
         )
     if not found.size:
-        raise DataError("train must return the released numbers, one at least, got none.")
+        raise DataError(argument="train", rule="must return at least one released number", got="none")
     return np.atleast_1d(found)
 
 
@@ -100,7 +104,9 @@ def require_success(found: Floats | Failure) -> Floats:
 
 def shape_error(shapes: set[tuple[int, ...]]) -> DataError:
     """Return the error for runs releasing different numbers of values."""
-    return DataError(f"train must release as many numbers in every run, got arrays of the shapes {sorted(shapes)}.")
+    return DataError(
+        f"train must release the same number of values in every run, got arrays of the shapes {sorted(shapes)}."
+    )
 
 
 def _failure(error: Exception) -> Failure:

@@ -104,13 +104,13 @@ STATISTICS: tuple[Statistic, ...] = (projection(), step_differences(), size_of_s
 
 FIXED_BATCHES = SimulatedBug(
     "fixed batches claimed as Poisson",
-    "The data are cut into batches once; the noise is that of samples drawn anew in every step.",
+    "The data are split into batches once, but the noise is calibrated for new samples in every step.",
     lambda buggy, seed: SampledDescent(0.1, poisson=not buggy).subject(seed),
     effort=0.5,
 )
 REAL_BATCH_SIZE = SimulatedBug(
     "dividing by the real batch size",
-    "Noisy sums are divided by the size of the sample, which tells who is in it, and not by its expectation.",
+    "Noisy sums are divided by the actual sample size, which reveals the record, instead of the expected size.",
     lambda buggy, seed: SampledDescent(0.5, others=2, expected_size=not buggy).subject(seed),
     effort=0.3,
 )

@@ -85,7 +85,7 @@ class EarlyStopping:
     def subject(self, seed: int) -> BatchSubject:
         """Return the audit subject, with the budget as its claim."""
         facts = {"steps": STEPS, "noise_multiplier": noise_multiplier()}
-        name = f"gradient descent that stops by what it sees, at most {STEPS} steps, and an answer for what is left"
+        name = f"gradient descent with a data-dependent stop, at most {STEPS} steps, and an answer for the rest"
         return BatchSubject(
             name, CLAIMED, lambda included: self.outputs(included, seed), (StoppingTimeStatistic(),), facts=facts
         )
@@ -116,8 +116,8 @@ class StoppingTimeStatistic:
 
 DATA_DEPENDENT_STOP = SimulatedBug(
     "steps run reported after a data-dependent stop",
-    "The training stops at a moment chosen by what it released and reports the steps run, not those declared; what the "
-    "report leaves of the budget is spent.",
+    "The training stops at a data-dependent step, reports the steps it ran instead of the declared ones, and spends "
+    "the remaining budget.",
     lambda buggy, seed: EarlyStopping(report_declared=not buggy).subject(seed),
     effort=10.0,
 )

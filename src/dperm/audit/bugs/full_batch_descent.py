@@ -138,21 +138,21 @@ LITTLE_LESS_NOISE = _bug(
 )
 WRONG_ADJACENCY = _bug(
     "wrong adjacency",
-    "Noise for a record added or removed, claimed for a record replaced, which moves a gradient twice as far.",
+    "The noise is for an added or removed record, the claim for a replaced one, which moves a gradient twice as far.",
     correct=REPLACING,
     buggy=replace(REPLACING, planned_for=Adjacency.ADD_REMOVE),
     effort=0.3,
 )
 UNCLIPPED_BIAS = _bug(
     "clipping skipped on the bias",
-    "The clip is on the weights' gradient alone; with the bias the gradient is sqrt(2) times as long.",
+    "Only the weights' gradient is clipped; with the bias the gradient is sqrt(2) times as long.",
     correct=BIASED,
     buggy=replace(BIASED, whole_clip=False),
     effort=0.3,
 )
 REUSED_NOISE = _bug(
     "noise reused every step",
-    "One draw of noise serves all steps: their differences have none.",
+    "One draw of noise serves all steps, so their differences contain no noise.",
     correct=RIGHT,
     buggy=replace(RIGHT, fresh=False),
     effort=0.3,

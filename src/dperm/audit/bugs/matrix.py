@@ -143,7 +143,9 @@ def _checked(bugs: object) -> tuple[Bug, ...]:
     """Return the bugs; raise ``ParameterError`` for none, or for other objects."""
     found = tuple(bugs) if isinstance(bugs, Sequence) else ()
     if not found or not all(isinstance(bug, Bug) for bug in found):
-        raise ParameterError(f"bugs must be at least one bug of dperm.audit.bugs.BUGS, got {checks.shown(bugs)}.")
+        raise ParameterError(
+            argument="bugs", rule="must be at least one bug of dperm.audit.bugs.BUGS", got=checks.shown(bugs)
+        )
     return found
 
 

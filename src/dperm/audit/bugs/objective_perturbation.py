@@ -48,7 +48,7 @@ def planned_finding() -> Finding:
 
 MISSING_DETERMINANT = ExactBug(
     "missing determinant",
-    "The Jacobian of the map from noise to minimiser is left out of the proof (NIPS 2008, Algorithm 2).",
+    "The proof omits the Jacobian of the map from noise to minimiser (NIPS 2008, Algorithm 2).",
     printed_finding,
     planned_finding,
 )
@@ -95,7 +95,7 @@ def one_step(correct: ObjectiveSubject, included: Truths) -> Floats:
 
 WARM_START = SimulatedBug(
     "warm start at the non-private optimum",
-    "The solver starts at the optimum of the data and takes one step towards that of the perturbed objective.",
+    "The solver starts at the non-private optimum and takes one step towards the optimum of the perturbed objective.",
     subject,
     effort=0.3,
 )

@@ -29,7 +29,7 @@ Rows = tuple[Row, ...]
 def require_one_score(loss: Loss) -> OfOneScore:
     """Return the loss; raise ``ParameterError`` for losses of several scores, which have no known density here."""
     if not isinstance(loss, OfOneScore):
-        raise ParameterError(f"the exact audit is for losses of one score, got the loss {loss.name!r}.")
+        raise ParameterError(f"the exact audit requires a loss of one score, got the loss {loss.name!r}.")
     return loss
 
 

@@ -16,6 +16,7 @@ from dperm.audit.exact.density import Row, Rows
 from dperm.data.targets import Kind
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import ParameterError
+from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
 
 NOBODY: Rows = (((0.0,), 1.0, 1),)
@@ -70,7 +71,9 @@ def checked_candidate_rests(among: object, spec: ProblemSpec, adjacency: Adjacen
     found = tuple(_checked_rows(rows, spec) for rows in among)
     room = _room(spec, adjacency)
     if room is not None and max(map(_size, found)) > room:
-        raise ParameterError(f"among must leave room for the record that changes: n = {room + 1} is public.")
+        raise ParameterError(
+            argument="among", rule=f"must leave room for the record that differs: n = {room + 1} is public"
+        )
     return found
 
 
@@ -91,7 +94,7 @@ def _checked_row(one: object, spec: ProblemSpec) -> Row:
             number = checks.between("the target of a row in among", target, -1.0, 1.0)
             if spec.loss.labels is Kind.SIGN and abs(number) != 1:
                 raise ParameterError(
-                    f"the target of a row in among must be -1 or 1 for {spec.loss.name}, got {number}."
+                    f"the target of a row in {arg('among')} must be -1 or 1 for {spec.loss.name}, got {number}."
                 )
             return row(place, number, checks.count("the count of a row in among", count))
     raise _malformed()
@@ -99,8 +102,8 @@ def _checked_row(one: object, spec: ProblemSpec) -> Row:
 
 def _malformed() -> ParameterError:
     return ParameterError(
-        "among must be at least one set of rows, each row ((x,), target, count), such as (((1.0,), -1.0, 40),), or "
-        "None for a choice."
+        argument="among",
+        rule="must be at least one set of rows, each row ((x,), target, count), such as (((1.0,), -1.0, 40),), or None",
     )
 
 

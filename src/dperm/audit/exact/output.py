@@ -154,7 +154,7 @@ def output(plan: OutputPlan, *, progress: Callable[[float], None] | None = None)
     No violation found: epsilon >= 0.9999 exactly, claimed 1 (largest loss).
     """
     if not isinstance(plan, OutputPlan):
-        raise ParameterError(f"plan must be a plan of OutputPerturbation, got {shown(plan)}.")
+        raise ParameterError(argument="plan", rule="must be a plan of OutputPerturbation", got=shown(plan))
     require_one_score(plan.spec.loss)
     best = max(_moves(plan, progress), key=lambda move: move.size)
     profile = account(plan.event, plan.adjacency)

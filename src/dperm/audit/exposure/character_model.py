@@ -105,7 +105,7 @@ class CharacterModel:
     def loss(self, lines: Sequence[str]) -> float:
         """Return the mean -log P per character of these lines, including line ends, in nats."""
         if not lines:
-            raise ParameterError("lines must hold one line at least.")
+            raise ParameterError(argument="lines", rule="must contain at least one line")
         symbols, lengths = symbol_table(lines, LONGEST, ORDER - 1)
         return -float(self.logs.ravel()[ngram_cells(symbols, ORDER)][in_line(lengths)].mean())
 

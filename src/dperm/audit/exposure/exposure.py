@@ -166,7 +166,9 @@ def exposure_among(scores: ArrayLike, place: int) -> Exposure:
     """
     scores = log_probabilities("scores", scores, dims=1)
     if not len(scores):
-        raise ParameterError("scores must hold the log probability of one secret at least, got none.")
+        raise ParameterError(
+            argument="scores", rule="must contain the log probability of at least one secret", got="none"
+        )
     place = checks.count("place", place, least=0, most=len(scores) - 1)
     rank = 1 + count_ahead(scores, float(scores[place]), less=1)
     most = float(np.log2(len(scores)))
@@ -208,8 +210,10 @@ def all_log_probabilities(model: Scorer, space: SecretSpace, *, progress: Progre
     checked_model(model)
     if space.size > MOST_SECRETS:
         raise ParameterError(
-            f"space must hold at most {MOST_SECRETS:,} secrets to be enumerated, got {space.size:.3g}. Use "
-            f"sampled_exposure or extrapolated_exposure."
+            argument="space",
+            rule=f"must have at most {MOST_SECRETS:,} secrets for enumeration",
+            got=f"{space.size:.3g}",
+            remedy="Use sampled_exposure or extrapolated_exposure.",
         )
     if not isinstance(model, SequenceModel):
         return secret_scores(model, space, np.arange(space.size), progress)
@@ -353,8 +357,11 @@ def extrapolated_exposure(
     scores = secret_scores(model, space, space.draw(samples, seed), progress)
     if not np.isfinite(scores).all() or np.ptp(scores) <= EQUAL:
         raise AssumptionError(
-            "extrapolated exposure fits a continuous law to the candidates' log probabilities, but the model gives "
-            "them all the same, or gives some probability 0. Use exact_exposure or sampled_exposure."
+            (
+                "extrapolated exposure fits a continuous distribution to the candidates' log probabilities, but "
+                "these are all equal, or some are -inf."
+            ),
+            remedy="Use exact_exposure or sampled_exposure.",
         )
     law, p_value = fit_skew_normal(-scores)
     bits = -law.log_cdf(-score) / math.log(2)

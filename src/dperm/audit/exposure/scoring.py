@@ -53,12 +53,13 @@ def next_log_probabilities(model: SequenceModel, contexts: Integers, largest: in
     found = log_probabilities("what model.log_probabilities returns", model.log_probabilities(contexts), dims=2)
     if len(found) != len(contexts):
         raise ParameterError(
-            "model.log_probabilities must return a row with a number for each symbol, for each context."
+            "model.log_probabilities must return a row for each context, with a number for each symbol."
         )
     if found.shape[1] <= largest:
         raise ParameterError(
-            f"space must hold symbols that the model knows: it says something of 0 to {found.shape[1] - 1}, and the "
-            f"space has {largest}."
+            argument="space",
+            rule=f"must contain symbols known to the model, 0 to {found.shape[1] - 1}",
+            got=str(largest),
         )
     return found
 
@@ -67,8 +68,9 @@ def checked_model(model: object) -> None:
     """Raise ``ParameterError`` unless ``model`` is a `SequenceModel` or a function."""
     if isinstance(model, type) or not (isinstance(model, SequenceModel) or callable(model)):
         raise ParameterError(
-            "model must have log_probabilities(contexts), or be a function that scores whole sequences, "
-            f"got an object of type {type(model).__name__}."
+            argument="model",
+            rule="must have log_probabilities(contexts), or be a function that scores whole sequences",
+            got=f"an object of type {type(model).__name__}",
         )
 
 
@@ -77,7 +79,7 @@ def _sequence_scores(model: Scorer, sequences: Integers, known: int) -> Floats:
     if not isinstance(model, SequenceModel):
         found = log_probabilities("what model returns", model(sequences), dims=1)
         if found.shape != (len(sequences),):
-            raise ParameterError("model must return one log probability for each sequence.")
+            raise ParameterError(argument="model", rule="must return one log probability for each sequence")
         return found
     rows, total = np.arange(len(sequences)), np.zeros(len(sequences))
     for place in range(known, sequences.shape[1]):
@@ -90,5 +92,7 @@ def log_probabilities(name: str, scores: object, *, dims: int) -> Floats:
     """Return ``scores`` as doubles; raise ``ParameterError`` for NaN and infinity. -inf is a valid log probability."""
     found = numbers(name, scores, dims=dims, finite=False)
     if (found == np.inf).any():
-        raise ParameterError(f"{name} must be logarithms of probabilities, got infinity. -inf is allowed.")
+        raise ParameterError(
+            argument=name, rule="must be logarithms of probabilities", got="infinity", remedy="-inf is allowed."
+        )
     return found

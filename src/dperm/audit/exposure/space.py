@@ -14,6 +14,7 @@ from dperm.checks import shown
 from dperm.errors import ParameterError
 from dperm.noise.arrays import Integers
 from dperm.noise.simulation import generator
+from dperm.presentation.spelling import arg
 
 MOST = 2**63 - 1
 """Largest size of a space: the index of a secret is a 64-bit number."""
@@ -40,15 +41,21 @@ class SecretSpace:
     def __post_init__(self) -> None:
         """Check the symbols and the size, and store all sequences as tuples."""
         if not isinstance(self.choices, tuple | list):
-            raise ParameterError(f"choices must be a tuple of symbols for each position, got {shown(self.choices)}.")
+            raise ParameterError(
+                argument="choices", rule="must be a tuple of symbols for each position", got=shown(self.choices)
+            )
         object.__setattr__(self, "prefix", _symbols("prefix", self.prefix))
         object.__setattr__(self, "choices", tuple(_symbols("choices", each) for each in self.choices))
         if not self.choices or any(len(set(each)) != len(each) or not each for each in self.choices):
-            raise ParameterError("choices must name for one position at least which symbols it can have, each once.")
+            raise ParameterError(
+                argument="choices", rule="must contain at least one position, each with distinct symbols"
+            )
         if self.size > MOST:
             raise ParameterError(
-                f"choices must make at most 2^63 secrets, got 2^{self.bits:.1f}. Take a part of the positions into the "
-                f"prefix."
+                argument="choices",
+                rule="must define at most 2^63 secrets",
+                got=f"2^{self.bits:.1f}",
+                remedy=f"Move a part of the positions into {arg('prefix')}.",
             )
 
     @cached_property
@@ -83,7 +90,8 @@ class SecretSpace:
                 found = found * len(each) + each.index(symbol)
         except (ValueError, TypeError):
             raise ParameterError(
-                f"secret must have one of the choices at each of the {len(self.choices)} positions after the prefix."
+                argument="secret",
+                rule=f"must have one of the choices at each of the {len(self.choices)} positions after the prefix",
             ) from None
         return found
 
@@ -100,5 +108,7 @@ class SecretSpace:
 def _symbols(name: str, symbols: object) -> tuple[int, ...]:
     """Return the symbols as nonnegative integers."""
     if not isinstance(symbols, tuple | list | range | np.ndarray):
-        raise ParameterError(f"{name} must hold symbols as whole numbers from 0, got {checks.shown(symbols)}.")
+        raise ParameterError(
+            argument=name, rule="must contain symbols as nonnegative integers", got=checks.shown(symbols)
+        )
     return tuple(checks.count(name, symbol, least=0) for symbol in symbols)

@@ -49,7 +49,7 @@ def made_up_lines(count: int, seed: int | None = None) -> list[str]:
 def symbol_table(lines: Sequence[str], longest: int, before: int) -> tuple[Integers, Integers]:
     """Return symbols and lengths of lines, cut to ``longest`` with the line end, after ``before`` padding symbols."""
     if not isinstance(lines, Sequence) or isinstance(lines, str) or not all(isinstance(line, str) for line in lines):
-        raise ParameterError("lines must be a sequence of strings, a record each.")
+        raise ParameterError(argument="lines", rule="must be a sequence of strings, one per record")
     symbols = np.full((len(lines), before + longest), END, dtype=np.int64)
     lengths = np.empty(len(lines), dtype=np.int64)
     for row, line in enumerate(lines):

@@ -15,6 +15,7 @@ from dperm.audit.membership.pairs import check_pairs
 from dperm.audit.membership.shadow_glm import Reals
 from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
+from dperm.presentation.spelling import arg
 
 _LEAST_VARIANCE = 1e-12
 """Smallest variance relative to the mean square; constant scores would give infinite ratios."""
@@ -124,9 +125,13 @@ def ratios_against(target: Floats, scores: Reals, mask: Mask, *, pooled: bool | 
     values, bits = checked_scores(scores, mask)
     own = _within("target", numbers("target", target))
     if own.shape != values.shape[:1]:
-        raise ParameterError(f"target must be one finite score for each of {len(values)} records, got {len(own)}.")
+        raise ParameterError(
+            argument="target", rule=f"must be one finite score for each of {len(values)} records", got=str(len(own))
+        )
     if min(bits.sum(axis=1).min(), (~bits).sum(axis=1).min()) < 2:
-        raise ParameterError("each record must be in two models at least, and out of two. Train more shadow models.")
+        raise ParameterError(
+            "each record must be in at least two models, and out of at least two.", remedy="Train more shadow models."
+        )
     few = values.shape[1] < FEW_MODELS if pooled is None else pooled
     inside, outside = moments_of(values, bits, pooled=few), moments_of(values, ~bits, pooled=few)
     return inside.log_density(own) - outside.log_density(own)
@@ -136,11 +141,17 @@ def checked_scores(scores: object, mask: object) -> tuple[Floats, Mask]:
     """Return scores (n, K) as doubles and the mask as booleans; raise ``ParameterError`` if their shapes differ."""
     values, bits = numbers("scores", scores, dims=2), truths("mask", mask, dims=2)
     if values.shape != bits.shape or not values.size:
-        raise ParameterError(f"scores and mask must have one shape, got {values.shape} and {bits.shape}.")
+        raise ParameterError(
+            argument="scores", rule=f"must have the shape of {arg('mask')}", got=f"{values.shape} and {bits.shape}"
+        )
     return _within("scores", values), bits
 
 
 def _within(name: str, values: Floats) -> Floats:
     if values.size and np.abs(values).max() > LARGEST:
-        raise ParameterError(f"{name} must be at most {LARGEST:g} in size. Did a shadow model diverge?")
+        raise ParameterError(
+            argument=name,
+            rule=f"must be at most {LARGEST:g} in absolute value",
+            remedy="Check whether a shadow model diverged.",
+        )
     return values

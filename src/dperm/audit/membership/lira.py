@@ -175,7 +175,9 @@ def lira_against(
     rows, labels = checked_records("X, y", X, y)
     bits = truths("member", member)
     if bits.shape != labels.shape:
-        raise ParameterError(f"member must be True or False for each of {len(labels)} records, got {len(bits)}.")
+        raise ParameterError(
+            argument="member", rule=f"must be True or False for each of {len(labels)} records", got=str(len(bits))
+        )
     kind = TrialDependence.ONE_RUN if truth("independent_coins", independent_coins) else TrialDependence.DEPENDENT
     own = scores_of(target, rows, labels)
     mask = paired_coins(len(rows), even_model_count("models", models), seed=seed)
@@ -193,8 +195,12 @@ def _train_models(make: Make, X: Floats, y: Labels, mask: Mask, *, progress: Pro
     """Train a model on each column of ``mask``, and return the scores of all records under each model."""
     if not callable(make) or (hasattr(make, "fit") and not isinstance(make, type)):
         raise ParameterError(
-            f"make must be a function that makes a new model, such as LogisticRegression or lambda: "
-            f"LogisticRegression(C=0.1), got {shown(make)}."
+            argument="make",
+            rule=(
+                "must be a function that returns a new model, such as LogisticRegression or lambda: "
+                "LogisticRegression(C=0.1)"
+            ),
+            got=shown(make),
         )
     scores = np.empty(mask.shape)
     for place, member in enumerate(mask.T):

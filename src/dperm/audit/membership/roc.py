@@ -20,6 +20,7 @@ from dperm.audit.membership.verdict import TrialDependence, membership_finding, 
 from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
 from dperm.presentation.facts import Fact
+from dperm.presentation.spelling import arg
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, Guarantee
 from dperm.privacy.profile import PrivacyProfile
@@ -328,16 +329,21 @@ def _interval(successes: int, trials: int, confidence: float) -> tuple[float, fl
 
 def _bits(member: NDArray[np.generic]) -> Mask:
     if member.dtype.kind not in "biuf" or not np.isin(member, (0, 1)).all():
-        raise ParameterError("member must be True or False (1 or 0) for each score.")
+        raise ParameterError(argument="member", rule="must be True or False (1 or 0) for each score")
     return member.astype(np.bool_)
 
 
 def _check(scores: Floats, member: Mask) -> None:
     if scores.shape != member.shape:
-        raise ParameterError(f"scores and member must have the same length, got {len(scores)} and {len(member)}.")
+        raise ParameterError(
+            argument="scores", rule=f"must have the length of {arg('member')}", got=f"{len(scores)} and {len(member)}"
+        )
     members = int(member.sum())
     if min(members, len(member) - members) < LEAST_OF_EACH:
         raise ParameterError(
-            f"a ROC curve needs at least {LEAST_OF_EACH} members and as many non-members, got {members} and "
-            f"{len(member) - members}. Attack more records."
+            (
+                f"a ROC curve requires at least {LEAST_OF_EACH} members and {LEAST_OF_EACH} non-members, got "
+                f"{members} and {len(member) - members}."
+            ),
+            remedy="Attack more records.",
         )

@@ -15,6 +15,7 @@ from scipy.special import expit, logsumexp
 from dperm.audit.arrays import as_array, numbers
 from dperm.data.arrays import Floats
 from dperm.errors import ParameterError
+from dperm.presentation.spelling import arg
 
 _LEAST = 1e-15
 """Smallest distance of probabilities from 0 and 1; a probability rounded to 1 has no finite logit."""
@@ -98,7 +99,9 @@ def scores_of(model: object, X: ArrayLike, y: ArrayLike) -> Floats:
     if isinstance(model, Predictor):
         return _checked(-((np.asarray(y, dtype=np.float64) - np.asarray(model.predict(X))) ** 2), y)
     raise ParameterError(
-        f"model must have predict_proba, decision_function or predict; {type(model).__name__} has none."
+        argument="model",
+        rule="must have predict_proba, decision_function or predict",
+        got=f"an object of type {type(model).__name__}",
     )
 
 
@@ -109,7 +112,7 @@ def confidences(model: object, X: ArrayLike) -> Floats:
     elif isinstance(model, DecisionClassifier):
         given = _softmax(np.asarray(model.decision_function(X), dtype=np.float64))
     else:
-        raise ParameterError("a shadow-model attack needs a classifier with predict_proba or decision_function.")
+        raise ParameterError("a shadow-model attack requires a classifier with predict_proba or decision_function.")
     return np.clip(given, _LEAST, 1 - _LEAST)
 
 
@@ -120,7 +123,9 @@ def labels_of(
     classes, labels = np.asarray(model.classes_), np.asarray(y)
     places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     if not (classes[places] == labels).all():
-        raise ParameterError("y has labels that the model has not seen. Train on all classes, or leave them out.")
+        raise ParameterError(
+            f"{arg('y')} has labels unknown to the model.", remedy="Train on all classes, or leave these records out."
+        )
     return places
 
 
@@ -142,7 +147,7 @@ def _softmax(decisions: Floats) -> Floats:
 
 def _checked(scores: Floats, y: ArrayLike) -> Floats:
     if scores.shape != np.shape(y) or np.isnan(scores).any():
-        raise ParameterError("model must give one score for each record, and none that is NaN.")
+        raise ParameterError(argument="model", rule="must return one score for each record, and no NaN")
     return scores
 
 
@@ -152,12 +157,14 @@ def checked_records(name: str, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Labe
     rows, labels = numbers(first, X, dims=None), as_array(second, y)
     if rows.ndim != 2 or labels.shape != rows.shape[:1]:
         raise ParameterError(
-            f"{name} must be X of shape (n, d) and y of shape (n,), got {rows.shape} and {labels.shape}."
+            argument=name, rule="must be X of shape (n, d) and y of shape (n,)", got=f"{rows.shape} and {labels.shape}"
         )
     if not labels.size:
-        raise ParameterError(f"{name} must hold one record at least, got none.")
+        raise ParameterError(argument=name, rule="must contain at least one record", got="none")
     if not _sortable(labels):
-        raise ParameterError(f"{second} must be labels of one type, numbers or text, and none missing.")
+        raise ParameterError(
+            argument=second, rule="must be labels of one type, numbers or text, without missing values"
+        )
     return rows, labels
 
 
@@ -172,7 +179,9 @@ def _sortable(labels: Labels) -> bool:
 def checked_pair(name: str, given: Pair) -> tuple[Floats, Labels]:
     """Return X and y of a pair as `checked_records` does; raise ``ParameterError`` unless it is a pair."""
     if not isinstance(given, tuple | list) or len(given) != 2:
-        raise ParameterError(f"{name} must be a pair (X, y), got an object of type {type(given).__name__}.")
+        raise ParameterError(
+            argument=name, rule="must be a pair (X, y)", got=f"an object of type {type(given).__name__}"
+        )
     return checked_records(name, *given)
 
 
@@ -181,7 +190,10 @@ def signs_of(y: Labels) -> Floats:
     kinds = np.unique(y)
     if len(kinds) != 2:
         raise ParameterError(
-            f"y must have two classes for logistic regression, got {len(kinds)}. Use lira with a factory."
+            argument="y",
+            rule="must have two classes for logistic regression",
+            got=str(len(kinds)),
+            remedy="Use lira with a factory.",
         )
     signs: Floats = np.where(y == kinds[1], 1.0, -1.0)
     return signs

@@ -19,6 +19,7 @@ from dperm import checks
 from dperm.audit.arrays import numbers, truths
 from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
+from dperm.presentation.spelling import arg
 
 Reals = NDArray[np.floating]
 
@@ -177,7 +178,7 @@ def shadow_logistic(X: Floats, signs: Floats, mask: Mask, *, C: float = 1.0, dty
     X, signs, mask = check_problem(X, signs, mask)
     strength = 1 / checks.between("C", C, 1e-12, 1e12, "Beyond, nothing is learnt, or nothing regularised.")
     if dtype not in ERROR:
-        raise ParameterError(f'dtype must be "float32" or "float64", got {checks.shown(dtype)}.')
+        raise ParameterError(argument="dtype", rule='must be "float32" or "float64"', got=checks.shown(dtype))
     halves = np.full((len(X), 1), 0.5)
     center = newton(X, signs, halves, strength, start=np.zeros((X.shape[1], 1)), precision=ROUGHLY)
     solve = _shared(X, center[:, 0], strength)
@@ -193,9 +194,14 @@ def check_problem(X: object, signs: object, mask: object) -> tuple[Floats, Float
     """Return X and signs as doubles and the mask as booleans; raise ``ParameterError`` if any is invalid."""
     X, signs, mask = numbers("X", X, dims=2), numbers("signs", signs), truths("mask", mask, dims=2)
     if signs.shape != X.shape[:1] or len(mask) != len(X) or not mask.size:
-        raise ParameterError("X must be (n, d), signs (n,) and mask (n, models) of truth values, with the same n.")
+        raise ParameterError(
+            argument="X",
+            rule=f"must be (n, d), with {arg('signs')} (n,) and {arg('mask')} (n, models) of booleans for the same n",
+        )
     if not (np.abs(signs) == 1).all():
-        raise ParameterError("signs must be -1 or +1. For other labels give 2 * (y == positive) - 1.")
+        raise ParameterError(
+            argument="signs", rule="must be -1 or +1", remedy="For other labels, pass 2 * (y == positive) - 1."
+        )
     return X, signs, mask
 
 

@@ -16,6 +16,7 @@ from dperm.audit.membership.shadow_glm import newton
 from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
 from dperm.noise.simulation import generator
+from dperm.presentation.spelling import arg
 
 STRENGTH = 1.0
 """Strength of the attack model's regularisation, for the sum of losses."""
@@ -104,7 +105,9 @@ class _Attack:
         features, found = _features(model, X), np.empty(len(y))
         for label in np.unique(y):
             if label.item() not in self.by_label:
-                raise ParameterError("members and non_members must have labels of the population, got another one.")
+                raise ParameterError(
+                    f"{arg('members')} and {arg('non_members')} must have labels of {arg('population')} only."
+                )
             found[y == label] = self.by_label[label.item()].scores(features[y == label])
         return found
 
@@ -120,10 +123,12 @@ def _learn_attack(
     """Train shadow models, and fit one attack per class to their confidences."""
     X, y = population
     if not callable(make):
-        raise ParameterError(f"make must be a function that gives a fresh model, got {checks.shown(make)}.")
+        raise ParameterError(
+            argument="make", rule="must be a function that returns a new model", got=checks.shown(make)
+        )
     kinds, counts = np.unique(y, return_counts=True)
     if counts.min() < LEAST_OF_A_CLASS:
-        raise ParameterError(f"population must have at least {LEAST_OF_A_CLASS} records of each class.")
+        raise ParameterError(argument="population", rule=f"must have at least {LEAST_OF_A_CLASS} records of each class")
     coins, features, bits = generator(seed, "halves of a population"), [], []
     for place in range(shadows):
         member = coins.permutation(len(y)) < len(y) // 2

@@ -29,6 +29,7 @@ from dperm.checks import shown
 from dperm.data.arrays import Floats
 from dperm.errors import AdjacencyError, AssumptionError, ParameterError
 from dperm.presentation.facts import Fact
+from dperm.presentation.spelling import arg
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, Guarantee
 from dperm.privacy.profile import PrivacyProfile
@@ -67,7 +68,7 @@ class TrialDependence(Enum):
             return cls(trials)
         except ValueError:
             names = ", ".join(f'"{kind.value}"' for kind in cls)
-            raise ParameterError(f"trials must be one of {names}, got {shown(trials)}.") from None
+            raise ParameterError(argument="trials", rule=f"must be one of {names}", got=shown(trials)) from None
 
     @property
     def interval_meaning(self) -> Fact:
@@ -78,10 +79,10 @@ class TrialDependence(Enum):
 def require_same_adjacency(adjacency: Adjacency | None, claimed: Guarantee | PrivacyProfile) -> None:
     """Raise ``AdjacencyError`` if attack and claim have different adjacencies; None, an unknown adjacency, passes."""
     if adjacency not in (None, claimed.adjacency):
+        own, other = (arg("adjacency", f'"{one.value}"') for one in (adjacency, claimed.adjacency))
         raise AdjacencyError(
-            f'the attack has coins for adjacency="{adjacency.value}", and the guarantee speaks of '
-            f'"{claimed.adjacency.value}". Attack with adjacency="{claimed.adjacency.value}", or compare with a '
-            f'guarantee under "{adjacency.value}".'
+            f"the attack has coins under {own}, but the guarantee holds under {claimed.adjacency.value}.",
+            remedy=f"Attack with {other}, or compare with a guarantee under {adjacency.value}.",
         )
 
 
@@ -124,10 +125,13 @@ def membership_finding(
     delta = audit_delta(claimed, delta)
     alpha = 1 - checks.positive_delta("confidence", confidence)
     if roc.trials is TrialDependence.DEPENDENT:
+        one_run_trials, independent_trials = (arg("trials", f'"{name}"') for name in ("one_run", "independent"))
         raise AssumptionError(
-            "these scores depend on each other (records of one model, or of several), and no bound on epsilon follows "
-            'from them. Give trials="one_run" if each record was in ONE model by a fair coin of its own, "independent" '
-            "if each had a training run of its own."
+            "these scores are dependent (records of one model, or of several), so no bound on epsilon follows.",
+            remedy=(
+                f"Set {one_run_trials} if an independent fair coin included each record in ONE model, or "
+                f"{independent_trials} if each record had its own training run."
+            ),
         )
     judge = _independent if roc.trials is TrialDependence.INDEPENDENT else _one_run
     return Finding(subject, claimed, judge(roc, delta, alpha), confidence, facts={"trials": roc.trials.value})
