@@ -255,7 +255,7 @@ def attribute_inference(
 def _count_guesses(right: Mask, usual: Mask, confidence: float) -> AttributeInference:
     parts = (right, usual, right & ~usual, usual & ~right)
     correct, baseline, gained, lost = (int(np.count_nonzero(each)) for each in parts)
-    return AttributeInference(len(right), correct, baseline, gained, lost, confidence)
+    return AttributeInference(len(right), correct, baseline=baseline, gained=gained, lost=lost, confidence=confidence)
 
 
 def _checked(

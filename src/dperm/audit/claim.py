@@ -126,8 +126,7 @@ def exact_audit_deltas(claimed: AnyGuarantee) -> tuple[float, ...]:
     """Return the deltas of an exact audit, all with a finite claimed epsilon.
 
     A pure claim is tested at 0. An approximate claim is tested at its own delta and at a larger one, in case its
-    profile is
-    known. Other claims are tested at several deltas.
+    profile is known. Other claims are tested at several deltas.
     """
     match claimed:
         case PureDP() | ApproxDP(delta=0.0):

@@ -89,7 +89,9 @@ class DecisionRule:
             false_out = np.searchsorted(inside, -thresholds, side="right")
         else:
             true_out, false_out = len(outside) - false_in, len(inside) - true_in
-        return Tally(true_in, false_in, true_out, false_out, len(inside), len(outside))
+        return Tally(
+            true_in, false_in, true_out=true_out, false_out=false_out, members=len(inside), non_members=len(outside)
+        )
 
 
 def _at_least(ordered: Floats, thresholds: Floats) -> Ints:

@@ -101,7 +101,16 @@ def of_mechanism(mechanism: AdditiveMechanism, *, bits: Bits | None = None) -> A
     facts = {"distance": float(values[1, 0]), "noise_scale": mechanism.scale, "dim": mechanism.statistic.dim}
     profile = account(mechanism.event, mechanism.goal.adjacency)
     name = f"{mechanism.name} mechanism"
-    return AdditiveSubject(name, mechanism, values[0], values[1], mechanism.goal, profile, facts, bits or SystemBits())
+    return AdditiveSubject(
+        name,
+        mechanism,
+        without=values[0],
+        included=values[1],
+        claimed=mechanism.goal,
+        profile=profile,
+        facts=facts,
+        bits=bits or SystemBits(),
+    )
 
 
 def of_output(plan: OutputPlan, *, bits: Bits | None = None) -> AdditiveSubject:
@@ -112,4 +121,13 @@ def of_output(plan: OutputPlan, *, bits: Bits | None = None) -> AdditiveSubject:
     out, own = (minimize(pair.data(side), plan.spec, tolerance) for side in (False, True))
     facts = {"neighbours": pair.description, "distance": float(np.linalg.norm(own - out)), "dim": plan.spec.dim}
     name = f"output perturbation ({plan.mechanism.name} noise)"
-    return AdditiveSubject(name, plan.mechanism, out, own, plan.goal, plan.facts.profile, facts, bits or SystemBits())
+    return AdditiveSubject(
+        name,
+        plan.mechanism,
+        without=out,
+        included=own,
+        claimed=plan.goal,
+        profile=plan.facts.profile,
+        facts=facts,
+        bits=bits or SystemBits(),
+    )

@@ -36,6 +36,18 @@ def audit(
 ) -> Finding:
     """Run ``subject`` many times, with or without the record by a fair coin, and guess the coins.
 
+    **Guarantees.** If the subject keeps its claim, the finding reports a violation with probability at most 1 -
+    confidence over the coins and the noise (A4, A5). This holds for any scores, neighbours and number of runs; a
+    poor choice makes the bounds weaker, never false. No violation is no proof of the claim.
+
+    **Edge cases.**
+
+    ==========================  ==========================================
+    too few runs for any bound  ``ParameterError`` before any run
+    NaN or infinite outputs     ``DataError``
+    infinite claimed epsilon    ``ParameterError``: nothing can be refuted
+    ==========================  ==========================================
+
     Parameters
     ----------
     subject
@@ -62,7 +74,8 @@ def audit(
     ------
     ParameterError
         Before any run: if there is no claim, none at ``delta``, no statistic, or too few runs to show anything. After
-        the runs: if a statistic does not return one number for each run.
+        the
+        runs: if a statistic does not return one number for each run.
     DataError
         If outputs are not numbers, or not one row for each run.
     """
@@ -75,7 +88,7 @@ def audit(
     sample = _draw_sample(subject, runs, seed, progress)
     bounds = {one.name: _bound(one, sample, at, level) for one, level in zip(chosen, levels, strict=True)}
     facts = {"runs": runs, "with_record": int(np.count_nonzero(sample.included)), **subject.facts}
-    return Finding(subject.name, claimed, bounds, confidence, subject.profile, facts)
+    return Finding(subject.name, claimed, bounds=bounds, confidence=confidence, profile=subject.profile, facts=facts)
 
 
 def _check_types(subject: object, progress: object) -> None:

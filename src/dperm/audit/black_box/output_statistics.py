@@ -3,9 +3,8 @@
 """Statistics for an unknown output distribution: a direction, differences between steps, and low bits.
 
 Most statistics are learnt on the runs reserved for choosing thresholds (`SelectedThreshold`). The sum of all steps
-misses
-noise reused in every step; their differences detect it. Raw floating-point noise is visible in the lowest bits only:
-low-order bits reveal the summands of a floating-point sum (Mironov 2012, A12).
+misses noise reused in every step; their differences detect it. Raw floating-point noise is visible in the lowest bits
+only: low-order bits reveal the summands of a floating-point sum (Mironov 2012, A12).
 """
 
 import numpy as np

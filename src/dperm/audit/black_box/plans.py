@@ -84,4 +84,12 @@ def repeated_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> 
 
     trainings = Trainings(train, pair.data(True), pair.data(False))
     name, facts = f"method {plan.method!r}", {"neighbours": pair.description, "dim": plan.spec.dim}
-    return RepeatedTraining(trainings, plan.goal, workers, name, DEFAULT_STATISTICS, plan.facts.profile, facts)
+    return RepeatedTraining(
+        trainings,
+        plan.goal,
+        workers=workers,
+        name=name,
+        statistics=DEFAULT_STATISTICS,
+        profile=plan.facts.profile,
+        facts=facts,
+    )

@@ -210,7 +210,14 @@ def repeated(
     require_neighbours(with_record, without_record, claimed.adjacency)
     chosen = DEFAULT_STATISTICS if statistics is None else checked_statistics(statistics)
     workers = checks.count("workers", workers, "It is the number of processes.", most=MOST_WORKERS)
-    return RepeatedTraining(Trainings(train, with_record, without_record), claimed, workers, name, chosen, profile)
+    return RepeatedTraining(
+        Trainings(train, with_record, without_record),
+        claimed,
+        workers=workers,
+        name=name,
+        statistics=chosen,
+        profile=profile,
+    )
 
 
 def _joined(parts: Sequence[Floats]) -> Floats:

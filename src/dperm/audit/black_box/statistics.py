@@ -44,7 +44,22 @@ class Statistic(Protocol):
         """Return the number of runs available for guesses."""
 
     def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
-        """Return the lower bound on epsilon at ``delta``, false with probability at most ``alpha``."""
+        """Return the lower bound on epsilon, false with probability at most ``alpha``.
+
+        Parameters
+        ----------
+        sample
+            Outputs and coins of all runs.
+        delta
+            The delta of the bound.
+        alpha
+            Available error probability.
+
+        Returns
+        -------
+        LowerBound
+            Bound with confidence at least 1 - ``alpha``.
+        """
 
 
 @dataclass(frozen=True)
@@ -166,8 +181,7 @@ class SimulatedThreshold:
     """Score with a known distribution, and thresholds with the largest expected bound at the given number of runs.
 
     Simulated runs have the same distribution and separate random numbers. They replace the split, so all audited runs
-    yield
-    guesses (A5, "fixed in advance").
+    yield guesses (A5, "fixed in advance").
 
     Attributes
     ----------

@@ -39,9 +39,21 @@ class Subject(Protocol):
         """Public numbers for the report: neighbours, sizes."""
 
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
-        """Return one row of released numbers for each run; run i includes the record iff ``included[i]``.
+        """Return one row of released numbers for each run.
 
         Runs are independent, with fresh noise for each.
+
+        Parameters
+        ----------
+        included
+            Run i includes the record iff ``included[i]``.
+        progress
+            Called with the finished share, in (0, 1].
+
+        Returns
+        -------
+        Floats
+            Released numbers; the first axis is the run.
         """
 
 

@@ -101,8 +101,7 @@ def simulated_thresholds(scores: Floats, included: Truths, size: AuditSize) -> t
     """Return (epsilon, (low, high)): the largest conservatively expected bound, and the thresholds for "out" and "in".
 
     Candidates are pairs of quantiles of the simulated scores. Of v right guesses out of r, only v - sqrt(r)/2 are
-    counted,
-    because the best of many estimates is partly luck (A5).
+    counted, because the best of many estimates is partly luck (A5).
     """
     lows, highs = candidates(scores, TAILS)
     below, above = tail_counts(scores, included, lows, highs)

@@ -77,10 +77,10 @@ class SampledDescent:
         return BatchSubject(
             f"DP-SGD, {STEPS} steps at rate {self.rate:g}",
             CLAIMED,
-            lambda included: self.outputs(included, seed),
-            STATISTICS,
-            account(event(self.rate, sigma), Adjacency.ADD_REMOVE),
-            {"steps": STEPS, "rate": self.rate, "noise_multiplier": sigma, "others": self.others},
+            draw=lambda included: self.outputs(included, seed),
+            statistics=STATISTICS,
+            profile=account(event(self.rate, sigma), Adjacency.ADD_REMOVE),
+            facts={"steps": STEPS, "rate": self.rate, "noise_multiplier": sigma, "others": self.others},
         )
 
 

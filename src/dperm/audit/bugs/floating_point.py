@@ -26,7 +26,14 @@ def subject(buggy: bool, seed: int) -> Subject:
         noise = generator(seed).laplace(0.0, correct.mechanism.scale, (len(included), 1))
         return np.asarray(np.where(included[:, None], correct.included, correct.without) + noise)
 
-    return BatchSubject("Laplace noise in doubles", CLAIMED, draw, correct.statistics, correct.profile, correct.facts)
+    return BatchSubject(
+        "Laplace noise in doubles",
+        CLAIMED,
+        draw=draw,
+        statistics=correct.statistics,
+        profile=correct.profile,
+        facts=correct.facts,
+    )
 
 
 RAW_FLOATS = SimulatedBug("raw floats", "The noise is added in floating point, not on a grid.", subject)

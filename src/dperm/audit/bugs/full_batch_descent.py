@@ -87,8 +87,7 @@ class FullBatchDescent:
         """Return the likelihood ratio of the correct version, a sum over the steps, and the differences between steps.
 
         The claim is a Gaussian curve, so the bound on mu refutes it without further assumptions. No mechanism under
-        this curve
-        allows right guesses in more than Phi(mu/2) of the runs (T19).
+        this curve allows right guesses in more than Phi(mu/2) of the runs (T19).
         """
         correct = replace(self, whole_clip=True)
         slopes = np.multiply.outer(np.array(SIGNS), correct.direction).ravel()
@@ -106,10 +105,10 @@ class FullBatchDescent:
         return BatchSubject(
             f"gradient descent, {STEPS} steps, under {self.adjacency.value}",
             claimed,
-            lambda included: self.outputs(included, seed),
-            self.statistics(),
-            curve,
-            {"steps": STEPS, "noise_multiplier": noise_multiplier(self.adjacency)},
+            draw=lambda included: self.outputs(included, seed),
+            statistics=self.statistics(),
+            profile=curve,
+            facts={"steps": STEPS, "noise_multiplier": noise_multiplier(self.adjacency)},
         )
 
 

@@ -3,8 +3,7 @@
 """Two bugs of objective perturbation: the missing determinant (T35, T36a) and a warm start at the optimum (T43).
 
 Algorithm 2 of NIPS 2008, as printed, omits the determinant. A solver with a warm start begins at the non-private
-optimum
-and stops after one step.
+optimum and stops after one step.
 """
 
 from dataclasses import replace
@@ -72,12 +71,26 @@ def subject(buggy: bool, seed: int) -> Subject:
     correct = replace(worst_case(), bits=NotPrivateBits(seed))
     statistics = (*worst_case().statistics, projection())
     if not buggy:
-        return BatchSubject(correct.name, CLAIMED, correct.outputs, statistics, correct.profile, correct.facts)
+        return BatchSubject(
+            correct.name,
+            CLAIMED,
+            draw=correct.outputs,
+            statistics=statistics,
+            profile=correct.profile,
+            facts=correct.facts,
+        )
 
     def draw(included: Truths) -> Floats:
         return one_step(correct, included)
 
-    return BatchSubject("one step from the optimum", CLAIMED, draw, statistics, correct.profile, correct.facts)
+    return BatchSubject(
+        "one step from the optimum",
+        CLAIMED,
+        draw=draw,
+        statistics=statistics,
+        profile=correct.profile,
+        facts=correct.facts,
+    )
 
 
 def one_step(correct: ObjectiveSubject, included: Truths) -> Floats:

@@ -74,7 +74,9 @@ class Study:
         """Ridge or logistic regression; the clipping norm is above all gradients and has no effect."""
         number = isinstance(self.target, Interval)
         loss, clip = (Squared(), 4 * self.space.radius) if number else (Logistic(), None)
-        return ProblemSpec(loss, self.space.radius, self.space.size, len(self.y), REGULARIZATION, clip)
+        return ProblemSpec(
+            loss, self.space.radius, dim=self.space.size, n=len(self.y), regularization=REGULARIZATION, clip=clip
+        )
 
     @property
     def rows(self) -> Floats:
@@ -108,8 +110,7 @@ def private_fit(study: Study, goal: AnyGuarantee) -> Learn:
     """Return a function that fits the regression with fresh noise at each call.
 
     Ridge regression uses output perturbation, logistic regression objective perturbation. Neighbours differ in one
-    added or
-    removed record, as in the attack.
+    added or removed record, as in the attack.
     """
     number = isinstance(study.target, Interval)
     plan: Plan = (

@@ -63,10 +63,8 @@ def median_atom(values: ArrayLike, record: float, *, sigma: float, strength: flo
     """Return the probability that a perturbed median equals ``record``, rounded down (T42).
 
     The perturbed median minimises ``sum |w - x_i| + (Lambda/2) w^2 + b w``, b ~ N(0, sigma^2). It equals x if and only
-    if
-    -b - Lambda x is a subgradient of the sum at x. The subgradients are [s - k, s + k]: s is the number of records
-    below x
-    minus the number above, k the number equal to x.
+    if -b - Lambda x is a subgradient of the sum at x. The subgradients are [s - k, s + k]: s is the number of records
+    below x minus the number above, k the number equal to x.
 
     Parameters
     ----------
@@ -93,8 +91,7 @@ def median(
     """Audit the perturbed median, by the atom p at ``record`` and the atom p' of a neighbour with one such record less.
 
     p <= e^epsilon p' + delta, so epsilon >= log((p - delta)/p'), maximised over the neighbours. If no other record has
-    the
-    value, p' = 0, and epsilon is infinite at every delta below p.
+    the value, p' = 0, and epsilon is infinite at every delta below p.
 
     Parameters
     ----------

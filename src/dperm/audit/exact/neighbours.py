@@ -3,8 +3,7 @@
 """Candidate data sets in one dimension for the search for the worst neighbours.
 
 The common records may be absent (rows of zeros), few or many on one side, on both sides, or of half the norm. A crowd
-of
-short rows shifts theta with little added curvature. The record that differs lies anywhere within the radius.
+of short rows shifts theta with little added curvature. The record that differs lies anywhere within the radius.
 """
 
 from collections.abc import Sequence

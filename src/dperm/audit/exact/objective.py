@@ -3,7 +3,7 @@
 """Exact audit of objective perturbation: an attained privacy loss, or a lower bound on delta (A8; T35-T41)."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from dperm import checks
 from dperm.accounting import account
@@ -59,18 +59,16 @@ class PerturbedObjective:
     term: LinearTerm
     claimed: AnyGuarantee
     profile: PrivacyProfile | None = None
-    notes: tuple[Fact, ...] = ()
+    notes: tuple[Fact, ...] = field(default=(), compare=False)
 
 
 def objective_of_plan(plan: ObjectivePlan) -> PerturbedObjective:
     """Return the perturbed objective of a plan: its exact minimiser, before the noise on the coefficients (T43).
 
     The claimed epsilon is the plan's epsilon minus the share of that noise. With Gaussian b, the claim includes the
-    profile
-    of T40, T39 or T41. One dimension suffices for plans of any dimension: let all rows lie along one axis. Gaussian b
-    in
-    the other directions is independent of the data. For other noise, density ratios on this axis equal those in one
-    dimension.
+    profile of T40, T39 or T41. One dimension suffices for plans of any dimension: let all rows lie along one axis.
+    Gaussian b in the other directions is independent of the data. For other noise, density ratios on this axis equal
+    those in one dimension.
     """
     term, found, adjacency = replace(plan.linear_term, dim=1), plan.perturbation, plan.adjacency
     name = f"objective perturbation of dperm ({plan.spec.loss.name}, {plan.linear_term.name} noise)"
@@ -79,7 +77,9 @@ def objective_of_plan(plan: ObjectivePlan) -> PerturbedObjective:
         assert isinstance(goal, ApproxDP)  # nothing else is planned with Gaussian noise
         claimed = ApproxDP(*objective_share(goal.epsilon, goal.delta), adjacency)
         profile = account(found.exact, adjacency)
-        return PerturbedObjective(name, plan.spec, term, claimed, profile, (_audited_part(claimed, goal),))
+        return PerturbedObjective(
+            name, plan.spec, term=term, claimed=claimed, profile=profile, notes=(_audited_part(claimed, goal),)
+        )
     spent = plan.goal.epsilon - found.share.epsilon  # type: ignore[union-attr]  # pure noise: both are epsilons
     pure = PureDP(spent, adjacency)
     return PerturbedObjective(name, plan.spec, term, pure, notes=(_audited_part(pure, plan.goal),))
@@ -104,8 +104,7 @@ def nips08(epsilon: float, strength: float) -> PerturbedObjective:
     """Return Algorithm 2 of Chaudhuri & Monteleoni 2008 as printed (T35).
 
     The loss is logistic, and b has density ``e^{-epsilon |b|/2}``. The algorithm ignores the determinant. The sign
-    error of
-    its loss is corrected here (E5).
+    error of its loss is corrected here (E5).
 
     Parameters
     ----------
@@ -155,10 +154,8 @@ def objective(
 
     The density of the minimiser is known (T35). For a pure claim, the audit searches for the largest privacy loss over
     neighbours and theta; the result is attained. For a claim with a delta, or at every delta (zCDP, GDP, RDP), the
-    audit
-    bounds epsilon from below at one or several deltas. The audit of a plan tests the exact minimiser, before the noise
-    on
-    the coefficients, against the part of the plan's epsilon for this step.
+    audit bounds epsilon from below at one or several deltas. The audit of a plan tests the exact minimiser, before the
+    noise on the coefficients, against the part of the plan's epsilon for this step.
 
     Parameters
     ----------
@@ -198,7 +195,9 @@ def objective(
     )
     audit = _by_loss if exact_audit_deltas(found.claimed) == (0.0,) else _by_delta
     bounds, facts = audit(found, density, stay, progress)
-    return Finding(found.name, found.claimed, bounds, 1.0, found.profile, facts, notes=found.notes)
+    return Finding(
+        found.name, found.claimed, bounds=bounds, confidence=1.0, profile=found.profile, facts=facts, notes=found.notes
+    )
 
 
 def _checked(subject: object) -> PerturbedObjective:

@@ -121,9 +121,8 @@ def output(plan: OutputPlan, *, progress: Callable[[float], None] | None = None)
     """Return a lower bound on the epsilon of output perturbation, exact for the noise distribution before rounding.
 
     Both data sets pass through the plan's bounds and its solver. Noise with density ~ e^{-||x||/s} around two points
-    has the
-    largest privacy loss ||theta - theta'||/s, attained at theta (T7). Gaussian noise is exactly mu-GDP with
-    mu = ||theta - theta'||/sigma (T6). The designs come close to the bound of T30.
+    has the largest privacy loss ||theta - theta'||/s, attained at theta (T7). Gaussian noise is exactly mu-GDP with mu
+    = ||theta - theta'||/sigma (T6). The designs come close to the bound of T30.
 
     Parameters
     ----------
@@ -160,7 +159,7 @@ def output(plan: OutputPlan, *, progress: Callable[[float], None] | None = None)
     profile = account(plan.event, plan.adjacency)
     name = f"output perturbation of dperm ({plan.spec.loss.name}, {plan.mechanism.name} noise, d = {plan.spec.dim})"
     facts = {"neighbours": best.design, "moved": best.size}
-    return Finding(name, plan.goal, _bounds(plan, best.size), 1.0, profile, facts)
+    return Finding(name, plan.goal, bounds=_bounds(plan, best.size), confidence=1.0, profile=profile, facts=facts)
 
 
 def _moves(plan: OutputPlan, progress: Callable[[float], None] | None) -> list[Displacement]:

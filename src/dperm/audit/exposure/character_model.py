@@ -37,8 +37,7 @@ def ngram_counts(lines: Sequence[str]) -> Floats:
     """Return the number of lines with each run of 1, ..., 4 characters, as one vector of all tables.
 
     A record is a line. It adds 1 to each cell of its own runs, however often they occur in it, and it has at most 40
-    runs
-    of each length.
+    runs of each length.
     """
     symbols, lengths = symbol_table(lines, LONGEST, ORDER - 1)
     return np.concatenate([_counts(symbols, lengths, order) for order in range(1, ORDER + 1)])
@@ -48,8 +47,7 @@ def sensitivity(adjacency: Adjacency) -> float:
     """Return the L2 sensitivity of `ngram_counts` to one line, rounded up.
 
     A line is a vector of at most 4 * 40 ones: sqrt(160) if it is added or removed. A replacement changes at most 320
-    entries
-    by 1: sqrt(320).
+    entries by 1: sqrt(320).
     """
     ones = ORDER * LONGEST * (1 if adjacency is Adjacency.ADD_REMOVE else 2)
     return raised(math.sqrt(ones))
@@ -80,10 +78,8 @@ class CharacterModel:
     """Probability P(c | h) of each character c after each context h of three: smoothed counts.
 
     P_k(c | h) = (N(hc) + a P_k-1(c | h')) / (N(h) + a), with h' the context without its first character, down to the
-    uniform
-    distribution (MacKay & Peto 1995). The model memorises rare lines: in a text with several thousand codes, a
-    six-digit
-    code planted four times ranks first of 10^6.
+    uniform distribution (MacKay & Peto 1995). The model memorises rare lines: in a text with several thousand codes, a
+    six-digit code planted four times ranks first of 10^6.
 
     Attributes
     ----------
@@ -132,10 +128,8 @@ def train_private(
     """Return the model of noisy counts; a record is a line of text, and the model meets ``goal`` (T6).
 
     The Gaussian mechanism releases all counts at once, calibrated to the L2 sensitivity of one line (`sensitivity`).
-    The
-    rest is post-processing (T3). Counts below sigma sqrt(2 log cells), the largest noise expected in their table,
-    become 0.
-    Contexts are trusted from a count of sigma on.
+    The rest is post-processing (T3). Counts below sigma sqrt(2 log cells), the largest noise expected in their table,
+    become 0. Contexts are trusted from a count of sigma on.
 
     Parameters
     ----------

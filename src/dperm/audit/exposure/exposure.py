@@ -43,10 +43,8 @@ class Exposure:
     """Exposure of a secret in bits: log2 of the size of its space minus log2 of its rank (A10).
 
     The secret of lowest perplexity has rank 1. A secret outside the training data has `CHANCE` bits on average, and
-    more
-    than b bits with probability 2^-b. Equally likely candidates share their middle rank, so an uninformative model
-    gives 1
-    bit for every secret.
+    more than b bits with probability 2^-b. Equally likely candidates share their middle rank, so an uninformative model
+    gives 1 bit for every secret.
 
     Attributes
     ----------
@@ -105,8 +103,7 @@ class SkewNormal:
         """Return the log probability of values up to x.
 
         The trapezoidal rule in u integrates 2 phi(t) Phi(a t) over t = z - e^u, in logarithms. scipy's function returns
-        -inf
-        from about 30 standard deviations on, the range of memorised secrets.
+        -inf from about 30 standard deviations on, the range of memorised secrets.
         """
         z = (x - self.location) / self.scale
         u = np.linspace(math.log(NEAREST), math.log(50.0 + abs(z)), NODES)
@@ -270,8 +267,7 @@ def sampled_exposure(
     """Return log2 S - log2(1 + number of S random candidates likelier than the secret) (A10).
 
     The estimate is at most log2 S. The interval is Clopper-Pearson's for the share of likelier candidates, in bits.
-    Equally
-    likely candidates count as likelier for its lower end only.
+    Equally likely candidates count as likelier for its lower end only.
 
     Parameters
     ----------
@@ -324,8 +320,7 @@ def extrapolated_exposure(
     """Return -log2 F(log-perplexity of the secret), with F a skew-normal CDF fitted to random candidates (A10).
 
     The result can exceed ``log2 |R|``. ``Exposure.fit`` is the p-value of the Kolmogorov-Smirnov distance between the
-    fitted
-    distribution and its own sample. A small value rejects the fit; a large value does not prove it.
+    fitted distribution and its own sample. A small value rejects the fit; a large value does not prove it.
 
     Parameters
     ----------

@@ -257,19 +257,57 @@ class Roc:
         return self.at(false_positive_rate).true_positive_rate
 
     def ceilings(self, guarantee: Guarantee | PrivacyProfile, rates: Sequence[float] = RATES) -> dict[str, float]:
-        """Return the largest area and true-positive rates allowed by the guarantee, keyed by names as in `as_dict`."""
+        """Return the largest area and true-positive rates allowed by the guarantee.
+
+        Parameters
+        ----------
+        guarantee
+            Guarantee or privacy profile, under the adjacency of the trials.
+        rates
+            False-positive rates of the limits.
+
+        Returns
+        -------
+        dict
+            Limits, under the names of `as_dict`.
+        """
         require_same_adjacency(self.adjacency, profile_of(guarantee))
         found = {rate_name(rate): rate_ceiling(guarantee, rate) for rate in rates}
         return {"AUC": area_ceiling(guarantee), **found}
 
     def finding(self, claimed: AnyGuarantee, *, delta: float | None = None, confidence: float = 0.95) -> Finding:
-        """Compare lower bounds on epsilon with the claim; see `dperm.audit.membership.verdict.finding_of`."""
+        """Compare lower bounds on epsilon with the claim; see `dperm.audit.membership.verdict.membership_finding`.
+
+        Parameters
+        ----------
+        claimed
+            The claimed guarantee.
+        delta
+            The delta of the bounds; None takes the claim's own.
+        confidence
+            Simultaneous confidence level of all bounds.
+
+        Returns
+        -------
+        Finding
+            Lower bounds on epsilon and the verdict.
+        """
         return membership_finding(self, claimed, delta=delta, confidence=confidence)
 
     def exceeds(self, claimed: AnyGuarantee, *, delta: float | None = None, confidence: float = 0.95) -> bool:
         """Test whether the attack refutes the guarantee; the error probability is at most 1 - confidence.
 
         A curve crossing the limit at some point proves nothing: every tested point costs confidence (A5).
+
+        Parameters
+        ----------
+        claimed, delta, confidence
+            As for `finding`.
+
+        Returns
+        -------
+        bool
+            True if a lower bound exceeds the claimed epsilon.
         """
         return self.finding(claimed, delta=delta, confidence=confidence).violation
 
@@ -295,7 +333,20 @@ class Roc:
         return f"<Roc: {self.summary}; {PRIVATE}{' ' * bool(self.hint)}{self.hint}>"
 
     def as_dict(self, confidence: float = 0.95, *, rates: Sequence[float] = RATES) -> dict[str, object]:
-        """Return JSON-serialisable data: area and rates with intervals, and the interpretation of the intervals."""
+        """Return JSON-serialisable data: area and rates with intervals, and the interpretation of the intervals.
+
+        Parameters
+        ----------
+        confidence
+            Confidence level of the intervals.
+        rates
+            False-positive rates to report.
+
+        Returns
+        -------
+        dict
+            Counts, area, rates, intervals, the baseline of guessing, and an explanation.
+        """
         points = {rate_name(rate): self.at(rate, confidence) for rate in rates}
         return {
             "members": len(self.members),

@@ -3,8 +3,7 @@
 """Batched logistic regressions, each on its own half of the same records: the shadow models of an attack (A9).
 
 Three solvers cooperate: a quasi-Newton iteration with one shared Hessian, its Anderson acceleration, and Newton's
-method
-with the models' own Hessians for slow models.
+method with the models' own Hessians for slow models.
 """
 
 from collections.abc import Callable

@@ -3,13 +3,11 @@
 """Tests of a guarantee by membership attacks: simultaneous lower bounds on epsilon (A5).
 
 The valid conclusions depend on the independence of the trials (`TrialDependence`). For independent trials, true
-positives
-at a few false-positive rates fixed in advance give bounds by A2. The threshold of such a rate is an order statistic of
-the non-members' scores: given it, the true positives are binomial. The false-positive rate above the j-th largest of
-n_0
-scores is Beta(j, n_0 - j + 1); its quantile is Clopper-Pearson's upper end for j - 1 of n_0. Random tie-breaking makes
-the scores continuous. For one run with independent coins, the highest and lowest scores, in numbers fixed in advance,
-give bounds by A6. All other designs are descriptive.
+positives at a few false-positive rates fixed in advance give bounds by A2. The threshold of such a rate is an order
+statistic of the non-members' scores: given it, the true positives are binomial. The false-positive rate above the j-th
+largest of n_0 scores is Beta(j, n_0 - j + 1); its quantile is Clopper-Pearson's upper end for j - 1 of n_0. Random
+tie-breaking makes the scores continuous. For one run with independent coins, the highest and lowest scores, in numbers
+fixed in advance, give bounds by A6. All other designs are descriptive.
 """
 
 from enum import Enum

@@ -71,7 +71,10 @@ def _print(roc: "Roc", ceilings: dict[str, float], confidence: float) -> None:
     ]
     print_table(head, rows)
     print_facts(
-        [("records", f"{len(roc.members)} members, {len(roc.non_members)} others"), ("intervals", str(roc.trials.interval_meaning))]
+        [
+            ("records", f"{len(roc.members)} members, {len(roc.non_members)} others"),
+            ("intervals", str(roc.trials.interval_meaning)),
+        ]
     )
     print_paragraphs([EXPLANATION])
 
