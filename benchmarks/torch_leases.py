@@ -28,7 +28,7 @@ from rich.table import Table
 from torch import nn
 
 from dperm import ApproxDP
-from dperm.ledger import Kind, Ledger
+from dperm.ledger import EntryKind, Ledger
 from dperm.torch import DPSGD
 from dperm.torch.lease import DrawLease
 
@@ -98,7 +98,7 @@ def trained(location: str | None, shape: str, steps: int, folder: Path) -> tuple
         for x, labels in private:
             with total.watched() if private.steps_taken else nullcontext():
                 private.step(loss(model(x), labels))
-    lines = 0 if ledger is None else sum(entry.kind is Kind.LEASE for entry in ledger.entries())
+    lines = 0 if ledger is None else sum(entry.kind is EntryKind.LEASE for entry in ledger.entries())
     return total, watch, lines
 
 

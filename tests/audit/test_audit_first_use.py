@@ -38,7 +38,7 @@ def test_scores_that_are_turned_round_get_a_hint():
     scores = generator(1).normal(size=400) + member
     assert Roc.of(scores, member).hint == ""
     assert Roc.of(generator(2).normal(size=400), member).hint == ""
-    assert "turned round" in repr(Roc.of(-scores, member))
+    assert "Check the sign of the scores" in repr(Roc.of(-scores, member))
 
 
 def test_counts_give_a_verdict():
@@ -69,7 +69,7 @@ class Fitted:
 
 
 def test_a_model_is_no_function_that_makes_models():
-    with pytest.raises(ParameterError, match="make must be a function that makes a new model"):
+    with pytest.raises(ParameterError, match="make must be a function that returns a new model"):
         lira(Fitted(), *records(), models=6)
 
 

@@ -73,7 +73,7 @@ def test_halves_of_a_trillion():
     [
         (-1, 5, 0.1, "successes"),
         (6, 5, 0.1, "successes"),
-        (0.5, 5, 0.1, "whole"),
+        (0.5, 5, 0.1, "integers"),
         (1, 5, 0, "alpha"),
         (1, 5, 1, "alpha"),
         ("a", 5, 0.1, "successes"),

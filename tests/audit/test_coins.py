@@ -36,12 +36,12 @@ def test_drawn_coins_pass_the_check():
 @pytest.mark.parametrize(
     ("included", "word"),
     [
-        ([1, 0, 2], "booleans"),
-        ([[True, False]], "booleans"),
-        ([0.5, 0.2], "booleans"),
+        ([1, 0, 2], "one boolean"),
+        ([[True, False]], "one boolean"),
+        ([0.5, 0.2], "one boolean"),
         ([True, False, True, True], "one entry per score"),
         ([[True], [True, False]], "lists of equal length"),
-        ("TFT", "booleans"),
+        ("TFT", "one boolean"),
         ([True] * 3, "both True and False"),
         ([False] * 3, "both True and False"),
     ],

@@ -20,10 +20,18 @@ from dperm.audit.guesses import approximate_from_guesses, gaussian_from_guesses,
 from dperm.audit.intervals import clopper_pearson_lower
 from dperm.audit.one_run import one_run
 from dperm.audit.one_run_tradeoff import gaussian_one_run
-from dperm.audit.ranked import ranked_guesses
+from dperm.audit.ranking import ranked_guesses
 from dperm.audit.rates import from_rates, gaussian_from_rates
-from dperm.audit.rules import APPROXIMATE_GUESSES, GAUSSIAN_GUESSES, GAUSSIAN_RATES, PURE_GUESSES, RATES
-from dperm.audit.thresholds import fixed_threshold, split_threshold, union_threshold
+from dperm.audit.thresholds import (
+    APPROXIMATE_GUESSES,
+    GAUSSIAN_GUESSES,
+    GAUSSIAN_RATES,
+    PURE_GUESSES,
+    RATES,
+    fixed_threshold,
+    split_threshold,
+    union_threshold,
+)
 from dperm.privacy import gaussian_profile
 
 ALPHA, DELTA = 0.05, 0.01

@@ -7,14 +7,14 @@ import pytest
 from scipy.optimize import minimize as scipy_minimize
 
 from dperm import ApproxDP, PureDP
-from dperm.audit.demo.genotypes import (
+from dperm.audit.demo.differencing import (
     GENOTYPES,
     VICTIMS,
     attack_logistic,
     attack_ridge,
     disease_study,
-    exactly,
-    privately,
+    exact_fit,
+    private_fit,
     risk_study,
 )
 from dperm.audit.differencing import Reconstruction, logistic_record, ridge_record
@@ -84,7 +84,7 @@ def test_a_wrong_attack_is_noticed(assert_killed, attack, old, new):
     def logistic(module):
         study = disease_study(3)
         known = study.rows[1:], study.y[1:]
-        w = exactly(study)(study.data())
+        w = exact_fit(study)(study.data())
         found = module.logistic_record(w, *known, regularization=20.0, constant=study.space.constant)
         assert np.array_equal(found.nearest(GENOTYPES), study.x[0])
         assert found.target == study.y[0]
@@ -100,7 +100,7 @@ def test_a_wrong_attack_is_noticed(assert_killed, attack, old, new):
 def test_every_genotype_and_target_is_recovered_without_noise(model, seed):
     make, attack = ATTACKS[model]
     study = make(seed)
-    found = attack(study, exactly(study))
+    found = attack(study, exact_fit(study))
     assert (found.genotypes, found.targets, found.victims) == (VICTIMS, VICTIMS, VICTIMS) == (50, 50, 50)
 
 
@@ -112,13 +112,13 @@ def test_no_record_is_recovered_with_noise(model, goal):
     """By chance all 20 genotypes of a patient are right less than once in 10^5: a patient of 50, once in 2000."""
     make, attack = ATTACKS[model]
     study = make(1)
-    assert attack(study, privately(study, goal)).genotypes == 0
+    assert attack(study, private_fit(study, goal)).genotypes == 0
 
 
 def test_targets_are_recovered_no_more_often_than_by_chance_with_noise():
     risk, disease, goal = risk_study(2), disease_study(2), PureDP(1.0, "add_remove")
-    assert attack_ridge(risk, privately(risk, goal)).targets <= 5
-    assert attack_logistic(disease, privately(disease, goal)).targets <= 45
+    assert attack_ridge(risk, private_fit(risk, goal)).targets <= 5
+    assert attack_logistic(disease, private_fit(disease, goal)).targets <= 45
 
 
 def test_output_perturbation_that_forgets_its_noise_is_caught(monkeypatch):
@@ -135,13 +135,13 @@ def test_objective_perturbation_that_forgets_its_noise_is_caught(monkeypatch):
     monkeypatch.setattr("dperm.mechanisms.additive.on_grid", lambda grid, value, noise: value)
     monkeypatch.setattr(GammaNormMechanism, "noisy", lambda self, value, stream: value)
     study = disease_study(1)
-    assert attack_logistic(study, privately(study, PureDP(1.0, "add_remove"))).genotypes == VICTIMS
+    assert attack_logistic(study, private_fit(study, PureDP(1.0, "add_remove"))).genotypes == VICTIMS
 
 
 def test_the_clip_of_the_private_ridge_regression_is_never_reached():
     """It is the plain squared loss on these data: the attack is not beaten by another problem."""
     study = risk_study(0)
-    residuals = study.rows @ exactly(study)(study.data()) - study.y
+    residuals = study.rows @ exact_fit(study)(study.data()) - study.y
     assert np.abs(residuals).max() * study.space.radius < study.spec.clip
 
 
@@ -194,7 +194,10 @@ def test_a_small_residual_is_still_told():
 
 def test_values_of_features_are_numbers():
     found = ridge_record([1.0, 1.0], [1.0, 2.0], np.eye(2))
-    for values, words in (([], "values must hold one value"), (["a"], "values must be a list of finite numbers")):
+    for values, words in (
+        ([], "values must contain at least one possible value"),
+        (["a"], "values must be a list of finite numbers"),
+    ):
         with pytest.raises(ParameterError, match=words):
             found.nearest(values)
 
@@ -205,12 +208,12 @@ W = np.zeros(3)
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: ridge_record(W, np.zeros(2), np.eye(3)), "before and after must have one size"),
+        (lambda: ridge_record(W, np.zeros(2), np.eye(3)), "before must have as many coefficients as after"),
         (lambda: ridge_record(W, W, np.eye(2)), "moments must have 3 rows and columns"),
         (lambda: ridge_record(W, [0, np.nan, 1], np.eye(3)), "after must be a list of finite numbers, got NaN"),
         (lambda: ridge_record(W, W, np.eye(3), constant=0.0), "constant must be"),
-        (lambda: logistic_record(W, np.eye(3), [0, 1, 1], regularization=1.0), "signs must hold -1 or"),
-        (lambda: logistic_record(W, np.eye(3), [1, 1], regularization=1.0), "signs must hold -1 or"),
+        (lambda: logistic_record(W, np.eye(3), [0, 1, 1], regularization=1.0), "signs must contain -1 or"),
+        (lambda: logistic_record(W, np.eye(3), [1, 1], regularization=1.0), "signs must contain -1 or"),
         (lambda: logistic_record(W, np.eye(3), [1, 1, 1], regularization=-1.0), "regularization must be"),
     ],
     ids=["size", "sizes", "NaN", "constant", "labels", "number of labels", "regularization"],

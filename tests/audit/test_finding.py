@@ -9,10 +9,9 @@ import pytest
 
 from dperm import GDP, ApproxDP, PureDP
 from dperm.accounting import Gaussian, Laplace, Poisson, account
-from dperm.audit.claim import delta_of, is_gaussian
-from dperm.audit.finding import Finding
-from dperm.audit.levels import GAUSSIAN
-from dperm.audit.lower_bound import LowerBound
+from dperm.audit.claim import audit_delta, is_gaussian
+from dperm.audit.finding import WITHIN_CLAIM, Finding, claimed_digits, measured_digits
+from dperm.audit.lower_bound import GAUSSIAN, LowerBound
 from dperm.errors import ParameterError
 from dperm.privacy import RDP, ZCDP
 
@@ -94,14 +93,14 @@ def test_curves_that_are_gaussian_are_known():
 
 
 WRONG = {
-    "no claim": ({"claimed": None}, "claimed must be the guarantee.*it is missing"),
+    "no claim": ({"claimed": None}, "claimed must be the guarantee.*got no claim"),
     "a number": ({"claimed": 1.0}, r"claimed must be the guarantee.*got 1\.0"),
-    "looser curve": ({"profile": PureDP(3.0, "add_remove").profile()}, "at least as much as claimed, got epsilon 3"),
-    "other neighbours": ({"profile": PureDP(1.0, "replace_one").profile()}, "under the adjacency of claimed"),
+    "looser curve": ({"profile": PureDP(3.0, "add_remove").profile()}, "at least as strong as claimed, got epsilon 3"),
+    "other neighbours": ({"profile": PureDP(1.0, "replace_one").profile()}, "the adjacency of claimed"),
     "no curve": ({"profile": "abc"}, "profile must be a privacy profile, such as account"),
     "confidence of 7": ({"confidence": 7.0}, "confidence must be"),
     "confidence of 0": ({"confidence": 0.0}, "confidence must be"),
-    "unpaid": ({"confidence": 0.99}, r"confidence must not be above that of any bound, got 0\.99"),
+    "unpaid": ({"confidence": 0.99}, r"confidence must not be above the confidence of any bound, got 0\.99"),
     "no bounds": ({"bounds": {}}, "at least one statistic"),
     "bounds of another kind": ({"bounds": {"x": 1.0}}, r"bounds\['x'\] must be a LowerBound, got 1\.0"),
     "a list": ({"bounds": [bound(1.0)]}, "bounds must be a mapping"),
@@ -128,17 +127,17 @@ def test_a_curve_that_promises_as_much_or_more_is_taken():
     ids=["pure", "its own", "given", "GDP"],
 )
 def test_the_delta_of_a_claim(claimed, delta, found):
-    assert delta_of(claimed, delta) == found
+    assert audit_delta(claimed, delta) == found
 
 
 def test_a_delta_at_which_nothing_is_claimed_is_refused():
     for claimed, delta in ((APPROX, 0.0), (APPROX, 1e-6), (ZCDP(0.1, "add_remove"), 0.0)):
-        with pytest.raises(ParameterError, match="delta must be one at which"):
-            delta_of(claimed, delta)
-    assert delta_of(APPROX, 1e-6, profile=CURVE) == 1e-6
-    with pytest.raises(ParameterError, match="delta must be given: a ZCDP"):
-        delta_of(ZCDP(0.1, "add_remove"))
-    assert delta_of(ZCDP(0.1, "add_remove"), usual=1e-5) == 1e-5
+        with pytest.raises(ParameterError, match="delta must be a value at which"):
+            audit_delta(claimed, delta)
+    assert audit_delta(APPROX, 1e-6, profile=CURVE) == 1e-6
+    with pytest.raises(ParameterError, match="delta is required: a ZCDP"):
+        audit_delta(ZCDP(0.1, "add_remove"))
+    assert audit_delta(ZCDP(0.1, "add_remove"), usual=1e-5) == 1e-5
 
 
 @pytest.mark.parametrize(("epsilon", "words"), [(0.092, "is not a leak"), (1.5, "with probability at most 5 %")])
@@ -149,3 +148,30 @@ def test_every_bound_stands_beside_the_claim_and_the_value_of_no_leak(epsilon, w
     assert data["bounds"]["low-order bits"]["no_leak_epsilon"] == 0.0
     assert data["explanation"] == found.explanation and words in found.explanation
     assert "An attack that learns nothing shows 0." in found.explanation
+
+
+def test_the_verdict_is_a_fact_with_the_sentence_of_the_record():
+    for epsilon, code in ((0.5, "audit.no-violation"), (1.5, "audit.violation")):
+        found = Finding("a method", PURE, {"any": bound(epsilon)}, 0.95)
+        assert found.verdict.code == code and str(found.verdict) == str(found) == found.as_dict()["result"]
+        assert found.verdict.values["measured_epsilon"] == epsilon and found.verdict.values["claimed_epsilon"] == 1.0
+
+
+def test_a_shared_error_probability_is_explained_and_older_records_stay_valid():
+    two = {"a": bound(0.5, confidence=0.99), "b": bound(0.2, confidence=0.96)}
+    found = Finding("a method", PURE, two, 0.95)
+    assert [fact.code for fact in found.explanations] == ["audit.within-claim", "audit.shared-error"]
+    assert "The 2 statistics share the error probability of 5 %" in found.explanation
+    assert found.matches_explanation(found.explanation) and found.matches_explanation(str(WITHIN_CLAIM))
+    assert not found.matches_explanation("All is well.") and not found.matches_explanation("")
+    alone = Finding("a method", PURE, {"a": bound(0.5)}, 0.95)
+    exact = Finding("a method", PURE, {"a": bound(0.5, confidence=1.0), "b": bound(0.4, confidence=1.0)}, 1.0)
+    assert alone.explanation == exact.explanation == str(WITHIN_CLAIM)
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "claimed", "measured"),
+    [(1.0, "1", "1"), (0.98765, "0.9877", "0.9876"), (0.000012345, "1.235e-05", "1.234e-05"), (math.inf, "inf", "inf")],
+)
+def test_numbers_are_rounded_as_in_stored_records(epsilon, claimed, measured):
+    assert claimed_digits(epsilon) == claimed and measured_digits(epsilon) == measured

@@ -165,7 +165,7 @@ def test_ties_do_not_go_by_position():
         (np.zeros(99), coins(99, 1), {}, "must not exceed the number of canaries"),
         (np.zeros(200), coins(201, 1), {}, "one entry per score"),
         (np.zeros(200), np.ones(200, dtype=bool), {}, "both True and False"),
-        (np.zeros(200), np.zeros(200), {}, "booleans"),
+        (np.zeros(200), np.zeros(200), {}, "one boolean"),
         (np.zeros(200), coins(200, 1), {"ins": -1}, "guesses_in"),
         (np.zeros(200), coins(200, 1), {"ins": 2, "outs": 2}, "too few"),
         (np.zeros(4), coins(4, 1), {"ins": 2, "outs": 2}, "too few"),

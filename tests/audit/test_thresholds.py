@@ -7,12 +7,20 @@ import inspect
 import numpy as np
 import pytest
 
-from dperm.audit import rules, thresholds
+from dperm.audit import thresholds
 from dperm.audit.coins import coins
 from dperm.audit.guesses import approximate_from_guesses, gaussian_from_guesses, pure_from_guesses
 from dperm.audit.rates import from_rates, gaussian_from_rates
-from dperm.audit.rules import APPROXIMATE_GUESSES, GAUSSIAN_GUESSES, GAUSSIAN_RATES, PURE_GUESSES, RATES
-from dperm.audit.thresholds import fixed_threshold, split_threshold, union_threshold
+from dperm.audit.thresholds import (
+    APPROXIMATE_GUESSES,
+    GAUSSIAN_GUESSES,
+    GAUSSIAN_RATES,
+    PURE_GUESSES,
+    RATES,
+    fixed_threshold,
+    split_threshold,
+    union_threshold,
+)
 from dperm.errors import AssumptionError, ParameterError
 from dperm.noise.simulation import generator
 
@@ -190,11 +198,15 @@ def test_a_threshold_is_one_number_and_thresholds_are_a_list():
 
 def test_few_lucky_guesses_do_not_win_the_selection():
     """Three of three right beat every honest threshold before shrinking; r >= 100 and v - sqrt(r)/2 keep them out."""
-    tally = rules.Tally(np.array([3, 600]), np.array([0, 400]), np.array([500, 550]), np.array([500, 450]), 1000, 1000)
+    tally = thresholds.Tally(
+        np.array([3, 600]), np.array([0, 400]), np.array([500, 550]), np.array([500, 450]), 1000, 1000
+    )
     assert np.argmax(RATES.estimate(tally, 0.0)) == 1
     assert (
         np.argmax(
-            rules.PURE_GUESSES.estimate(rules.Tally(*np.array([[3, 60], [0, 40], [0, 60], [0, 40]]), 99, 99), 0.0)
+            thresholds.PURE_GUESSES.estimate(
+                thresholds.Tally(*np.array([[3, 60], [0, 40], [0, 60], [0, 40]]), 99, 99), 0.0
+            )
         )
         == 1
     )

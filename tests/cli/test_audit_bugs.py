@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dperm.audit.demo import Part, Result, Table
+from dperm.audit.demo import DemoAttack, DemoResult, ResultTable
 
 PICKED = '--only "noise -20 %" --only "raw floats"'
 
@@ -42,12 +42,19 @@ def test_the_printed_algorithm_is_refuted_and_ours_is_not(dperm, answered):
 @pytest.fixture
 def acted(monkeypatch):
     """A demonstration that takes no time."""
-    roc = Part(
-        "Membership inference", "Said.", Table(("models", "AUC"), (("a", 0.75),)), {"a": ([0, 0.1, 1], [0, 0.4, 1])}
+    roc = DemoAttack(
+        "Membership inference",
+        "Said.",
+        ResultTable(("models", "AUC"), (("a", 0.75),)),
+        {"a": ([0, 0.1, 1], [0, 0.4, 1])},
     )
-    secret = Part("Exposure of a planted secret", "Told.", Table(("n", "bits"), ((1, 19.93),)), {"a": ([0.0], [1.0])})
-    plain = Part("Reconstruction by differencing", "Read.", Table(("n",), ((50,),)))
-    monkeypatch.setattr("dperm.audit.demo.run", lambda *, seed, progress: Result((plain, secret, roc), "epsilon = 1"))
+    secret = DemoAttack(
+        "Exposure of a planted secret", "Told.", ResultTable(("n", "bits"), ((1, 19.93),)), {"a": ([0.0], [1.0])}
+    )
+    plain = DemoAttack("Reconstruction by differencing", "Read.", ResultTable(("n",), ((50,),)))
+    monkeypatch.setattr(
+        "dperm.audit.demo.run", lambda *, seed, progress: DemoResult((plain, secret, roc), "epsilon = 1")
+    )
 
 
 def test_the_demonstration_is_told(acted, dperm, answered):

@@ -35,10 +35,10 @@ def quantiles(exact: Exact, rows: Rows, count: int) -> tuple[float, ...]:
 def line(exact: Exact, rows: Rows, others: Rows, count: int = 251) -> tuple[np.ndarray, np.ndarray]:
     """Nodes and weights in one dimension: panels between quantiles, split where a density jumps."""
     edges = [*quantiles(exact, rows, count), *quantiles(exact, others, count)]
-    turns = [turn for turn in exact.turns(rows + others) if min(edges) < turn < max(edges)]
+    jumps = [turn for turn in exact.jumps(rows + others) if min(edges) < turn < max(edges)]
     bent = np.linspace(-12, 12, 121) / exact.spec.radius  # where losses bend
     inside = bent[(bent > min(edges)) & (bent < max(edges))]
-    nodes, weights = panels(np.unique([*edges, *inside, *turns]))
+    nodes, weights = panels(np.unique([*edges, *inside, *jumps]))
     return nodes[np.newaxis], weights
 
 
@@ -64,7 +64,7 @@ def largest_loss(exact: Exact, rows: Rows, others: Rows) -> float:
     """sup log p_D/p_D', next to every jump and on a fine line between (or on a plane)."""
     reach = max(exact.reach(rows), exact.reach(others))
     if len(rows[0][0]) == 1:
-        near = [turn + side for turn in exact.turns(rows + others) for side in (-1e-9, 1e-9)]
+        near = [turn + side for turn in exact.jumps(rows + others) for side in (-1e-9, 1e-9)]
         near += [quantiles(exact, data, 1)[0] for data in (rows, others)]  # b = 0, a kink of pure noise
         theta = np.concatenate([np.linspace(-reach, reach, 1501), np.linspace(-6, 6, 1501), near])[np.newaxis]
     else:

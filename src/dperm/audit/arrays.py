@@ -24,7 +24,7 @@ def numbers(name: str, values: object, *, dims: int | None = 1, finite: bool = T
     wrong = _wrong(found, dims, finite=finite)
     if wrong:
         what = f"{_SHAPES.get(dims, 'an array of')} {'finite ' if finite else ''}number{'' if dims == 0 else 's'}"
-        raise ParameterError(f"{name} must be {what}, got {wrong}.{' ' * bool(remedy)}{remedy}")
+        raise ParameterError(argument=name, rule=f"must be {what}", got=wrong, remedy=remedy)
     return found.astype(np.float64)
 
 
@@ -35,8 +35,9 @@ def truths(name: str, values: object, *, dims: int | None = 1) -> Mask:
         found = found.astype(np.bool_)
     if found.dtype != np.bool_ or dims not in (None, found.ndim):
         raise ParameterError(
-            f"{name} must be {_SHAPES.get(dims, 'an array of')} True and False, got an array of {_kind(found)} of "
-            f"shape {found.shape}."
+            argument=name,
+            rule=f"must be {_SHAPES.get(dims, 'an array of')} True and False",
+            got=f"an array of {_kind(found)} of shape {found.shape}",
         )
     return found.astype(np.bool_, copy=False)
 

@@ -62,7 +62,11 @@ class LogisticTarget:
     def log_likelihoods(self, scores: Floats, targets: Floats) -> Floats:
         """Return -log(1 + e^-y score) for each label y; raise ``ParameterError`` for labels other than -1 and +1."""
         if not (np.abs(targets) == 1).all():
-            raise ParameterError("targets must be -1 or +1 for LogisticTarget. Of 0 and 1 give 2 * targets - 1.")
+            raise ParameterError(
+                argument="targets",
+                rule="must be -1 or +1 for LogisticTarget",
+                remedy="For 0/1 labels, pass 2 * targets - 1.",
+            )
         return np.asarray(log_expit(targets * scores))
 
 
@@ -90,7 +94,9 @@ class Attribute:
         values, shares = tuple(numbers("values", self.values).tolist()), numbers("marginals", self.marginals).tolist()
         shares = tuple(checks.rate("marginals", share) for share in shares)
         if len(shares) != len(values) or not 2 <= len(set(values)) == len(values) or abs(sum(shares) - 1) > ONE:
-            raise ParameterError("values must be two or more different numbers, with marginals that add up to 1.")
+            raise ParameterError(
+                argument="values", rule="must be two or more different numbers, with marginals that add up to 1"
+            )
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "marginals", shares)
 
@@ -188,7 +194,11 @@ def infer_attribute(
     """
     w, x, y = _checked(coefficients, rows, targets, attribute)
     if not callable(getattr(law, "log_likelihoods", None)):
-        raise ParameterError(f"law must be GaussianTarget, LogisticTarget or alike, got {checks.shown(law)}.")
+        raise ParameterError(
+            argument="law",
+            rule="must be GaussianTarget, LogisticTarget, or an object with their method log_likelihoods",
+            got=checks.shown(law),
+        )
     weight = w[attribute.column]
     known = x @ np.where(np.arange(len(w)) == attribute.column, 0.0, w) + checks.real("intercept", intercept)
     posteriors = [
@@ -234,29 +244,32 @@ def attribute_inference(
     truth = numbers("rows", rows, dims=2)[:, attribute.column]
     if not np.isin(truth, attribute.values).all():
         raise ParameterError(
-            f"rows must have one of attribute.values in column {attribute.column}, got others, which would count as "
-            f"wrong guesses. Name all values, or code the column as they are."
+            argument="rows",
+            rule=f"must have one of attribute.values in column {attribute.column}",
+            remedy="Other values would count as wrong guesses. List all values of the column in attribute.values.",
         )
     usual = attribute.values[int(np.argmax(attribute.marginals))]
-    return _counted(found == truth, truth == usual, confidence)
+    return _count_guesses(found == truth, truth == usual, confidence)
 
 
-def _counted(right: Mask, usual: Mask, confidence: float) -> AttributeInference:
+def _count_guesses(right: Mask, usual: Mask, confidence: float) -> AttributeInference:
     parts = (right, usual, right & ~usual, usual & ~right)
     correct, baseline, gained, lost = (int(np.count_nonzero(each)) for each in parts)
-    return AttributeInference(len(right), correct, baseline, gained, lost, confidence)
+    return AttributeInference(len(right), correct, baseline=baseline, gained=gained, lost=lost, confidence=confidence)
 
 
 def _checked(
     coefficients: ArrayLike, rows: ArrayLike, targets: ArrayLike, attribute: Attribute
 ) -> tuple[Floats, Floats, Floats]:
     if not isinstance(attribute, Attribute):
-        raise ParameterError(f"attribute must be an Attribute, got {checks.shown(attribute)}.")
+        raise ParameterError(argument="attribute", rule="must be an Attribute", got=checks.shown(attribute))
     w, x, y = numbers("coefficients", coefficients), numbers("rows", rows, dims=2), numbers("targets", targets)
     if x.shape != (len(y), len(w)) or not len(y):
-        raise ParameterError("rows must have a column for each coefficient, and a target for each row.")
+        raise ParameterError(argument="rows", rule="must have a column for each coefficient, and a target for each row")
     if attribute.column >= len(w):
-        raise ParameterError(f"attribute.column must be one of the {len(w)} columns, got {attribute.column}.")
+        raise ParameterError(
+            argument="attribute.column", rule=f"must be one of the {len(w)} columns", got=str(attribute.column)
+        )
     return w, x, y
 
 

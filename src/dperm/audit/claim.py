@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The claim tested by an audit: a guarantee, optionally its privacy profile, and the delta of the test."""
+"""Claim tested by an audit: a guarantee, optionally its privacy profile, and the deltas of the test."""
 
 import math
 
@@ -8,6 +8,7 @@ from dperm import checks
 from dperm.accounting.account import ComposedProfile
 from dperm.accounting.laws.gaussian import GaussianLoss
 from dperm.errors import ParameterError
+from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, ApproxDP, PureDP
 from dperm.privacy.profile import PrivacyProfile
@@ -15,29 +16,36 @@ from dperm.privacy.worst_case import GaussianProfile
 
 SLACK = 1e-6
 """Relative tolerance for a claimed epsilon: a profile is rounded up several times between a goal and a plan's curve."""
+DELTAS = (1e-2, 1e-3, 1e-5, 1e-7, 1e-9)
+"""Tested deltas of claims with an infinite epsilon at delta 0: zCDP, GDP and RDP."""
 
 
 def checked_claim(claimed: object) -> AnyGuarantee:
     """Return ``claimed`` if it is a guarantee; raise ``ParameterError`` otherwise."""
     if isinstance(claimed, AnyGuarantee):
         return claimed
-    got = "and it is missing" if claimed is None else f"got {checks.shown(claimed)}"
     raise ParameterError(
-        f'claimed must be the guarantee that the subject is said to have, such as PureDP(1.0, "add_remove"), {got}. '
-        f"An audit compares what is measured with it."
+        argument="claimed",
+        rule='must be the guarantee of the subject, such as PureDP(1.0, "add_remove")',
+        got="no claim" if claimed is None else checks.shown(claimed),
+        remedy="An audit compares its lower bounds with this claim.",
     )
 
 
-def checked_curve(profile: object, claimed: AnyGuarantee) -> PrivacyProfile | None:
+def checked_profile(profile: object, claimed: AnyGuarantee) -> PrivacyProfile | None:
     """Return the claimed profile, or None; raise ``ParameterError`` if its adjacency differs from the claim's."""
     if profile is None:
         return None
     adjacency = getattr(profile, "adjacency", None)
     if not callable(getattr(profile, "epsilon", None)) or not isinstance(adjacency, Adjacency):
-        raise ParameterError(f"profile must be a privacy profile, such as account(...), got {checks.shown(profile)}.")
+        raise ParameterError(
+            argument="profile", rule="must be a privacy profile, such as account(...)", got=checks.shown(profile)
+        )
     if adjacency is not claimed.adjacency:
         raise ParameterError(
-            f"profile must be under the adjacency of claimed, {claimed.adjacency.value}, got {adjacency.value}."
+            argument="profile",
+            rule=f"must have the adjacency of {arg('claimed')}, {claimed.adjacency.value}",
+            got=adjacency.value,
         )
     return profile  # type: ignore[return-value]  # as far as can be seen
 
@@ -54,13 +62,15 @@ def claimed_epsilon(claimed: AnyGuarantee, delta: float, profile: PrivacyProfile
     found = profile.epsilon(delta)
     if found > said * (1 + SLACK) + SLACK**2:
         raise ParameterError(
-            f"profile must promise at least as much as claimed, got epsilon {found:.6g} at delta {delta:g}, where "
-            f"{claimed} says {said:.6g}. Give the curve of that claim, or leave profile out."
+            argument="profile",
+            rule=f"must be at least as strong as {arg('claimed')}",
+            got=f"epsilon {found:.6g} at delta {delta:g}, with {said:.6g} for {claimed}",
+            remedy=f"Pass the profile of that claim, or leave {arg('profile')} out.",
         )
     return found
 
 
-def delta_of(
+def audit_delta(
     claimed: AnyGuarantee,
     delta: float | None = None,
     *,
@@ -80,8 +90,10 @@ def delta_of(
     chosen = _own(claimed, usual) if delta is None else checks.small_delta("delta", delta)
     if math.isinf(claimed_epsilon(claimed, chosen, profile)):
         raise ParameterError(
-            f"delta must be one at which {claimed} promises something, got {chosen:g}, where its epsilon is infinite. "
-            f"Leave delta out to take the claim's own."
+            argument="delta",
+            rule=f"must be a value at which {claimed} has a finite epsilon",
+            got=f"{chosen:g}",
+            remedy=f"Leave {arg('delta')} out for the delta of the claim.",
         )
     return chosen
 
@@ -104,5 +116,21 @@ def _own(claimed: AnyGuarantee, usual: float | None) -> float:
         case ApproxDP():
             return claimed.delta
     if usual is None:
-        raise ParameterError(f"delta must be given: a {type(claimed).__name__} guarantee has an epsilon at each delta.")
+        raise ParameterError(
+            f"{arg('delta')} is required: a {type(claimed).__name__} guarantee has an epsilon at each delta."
+        )
     return usual
+
+
+def exact_audit_deltas(claimed: AnyGuarantee) -> tuple[float, ...]:
+    """Return the deltas of an exact audit, all with a finite claimed epsilon.
+
+    A pure claim is tested at 0. An approximate claim is tested at its own delta and at a larger one, in case its
+    profile is known. Other claims are tested at several deltas.
+    """
+    match claimed:
+        case PureDP() | ApproxDP(delta=0.0):
+            return (0.0,)
+        case ApproxDP():
+            return claimed.delta, max(claimed.delta, min(0.1, 30 * claimed.delta))
+    return DELTAS

@@ -95,11 +95,13 @@ def inclusions(included: Canaries | ArrayLike, count: int) -> Truths:
     """
     values = included.included if isinstance(included, Canaries) else as_array("included", included)
     if values.dtype.kind not in "biu" or values.ndim != 1 or not np.isin(values, (0, 1)).all():
-        raise ParameterError("included must be one True or False (1 or 0) per score, as an array of booleans.")
+        raise ParameterError(argument="included", rule="must be an array with one boolean (or 1 or 0) per score")
     if len(values) != count:
-        raise ParameterError(f"included must have one entry per score, got {len(values)} for {count} scores.")
+        raise ParameterError(
+            argument="included", rule="must have one entry per score", got=f"{len(values)} for {count} scores"
+        )
     if count and values.all() == values.any():
-        raise ParameterError(f"included must hold both True and False, got {values[0]} only: no coin was flipped.")
+        raise ParameterError(argument="included", rule="must contain both True and False", got=f"{values[0]} only")
     return values.astype(np.bool_, copy=False)
 
 
@@ -133,13 +135,17 @@ def fair_coins(included: Canaries | ArrayLike, count: int) -> Truths:
     values = inclusions(included, count)
     ins = int(values.sum())
     if _surprising(ins, count):
-        raise AssumptionError(f"included must come from fair coins, got {ins} of {count} True. {_DRAW}")
+        raise AssumptionError(
+            argument="included", rule="must come from fair coins", got=f"{ins} of {count} True", remedy=_DRAW
+        )
     for distance in range(1, min(_DISTANCES, count - 1) + 1):
         changes = int(np.count_nonzero(values[distance:] != values[:-distance]))
         if _surprising(changes, count - distance):
             raise AssumptionError(
-                f"included must come from independent coins in the order they were flipped, got {changes} changes in "
-                f"{count - distance} pairs at distance {distance}: sorted, paired or stratified. {_DRAW}"
+                argument="included",
+                rule="must come from independent coins in the order of the flips",
+                got=f"{changes} changes in {count - distance} pairs at distance {distance}",
+                remedy=f"The entries look sorted, paired or stratified. {_DRAW}",
             )
     return values
 

@@ -18,6 +18,7 @@ from dperm import checks
 from dperm.audit.arrays import numbers
 from dperm.errors import ParameterError
 from dperm.noise.arrays import Floats
+from dperm.presentation.spelling import arg
 
 ULP = float(np.finfo(np.float64).eps)
 DIGITS = 100.0
@@ -62,7 +63,9 @@ class Reconstruction:
         """
         known = numbers("values", values)
         if not len(known):
-            raise ParameterError("values must hold one value at least that a feature can have, got none.")
+            raise ParameterError(
+                argument="values", rule="must contain at least one possible value of a feature", got="none"
+            )
         nearest = known[np.abs(self.features[:, np.newaxis] - known).argmin(axis=1)]
         return np.where(np.isnan(self.features), np.nan, nearest)
 
@@ -93,7 +96,9 @@ def ridge_record(before: ArrayLike, after: ArrayLike, moments: ArrayLike, *, con
     first, second = numbers("before", before), numbers("after", after)
     if len(first) != len(second) or len(first) < 2:
         raise ParameterError(
-            f"before and after must have one size, two or more with the constant's, got {len(first)} and {len(second)}."
+            argument="before",
+            rule=f"must have as many coefficients as {arg('after')}, at least two with the constant's",
+            got=f"{len(first)} and {len(second)}",
         )
     matrix = _square("moments", moments, len(second))
     sizes = np.linalg.norm(first) + np.linalg.norm(second)
@@ -137,11 +142,12 @@ def logistic_record(
     w, x, y = numbers("coefficients", coefficients), numbers("rows", rows, dims=2), numbers("signs", signs)
     if len(w) < 2 or x.shape[1] != len(w):
         raise ParameterError(
-            f"coefficients must be two or more with the constant's, and rows have as many columns, got {len(w)} and "
-            f"{x.shape[1]}."
+            argument="coefficients",
+            rule=f"must be at least two with the constant's, one for each column of {arg('rows')}",
+            got=f"{len(w)} and {x.shape[1]}",
         )
     if len(y) != len(x) or not np.isin(y, (-1.0, 1.0)).all():
-        raise ParameterError("signs must hold -1 or +1 for each row.")
+        raise ParameterError(argument="signs", rule="must contain -1 or +1 for each row")
     others = -(y * expit(-y * (x @ w))) @ x
     rounding = ULP * (len(x) + len(w)) * float(expit(-y * (x @ w)) @ np.abs(x[:, -1]) + strength * abs(w[-1]))
     row, slope = _row(-(others + strength * w), constant, rounding)
@@ -161,13 +167,21 @@ def _check_constant(row: Floats, moments: Floats, constant: float) -> None:
     usual = np.sqrt(np.maximum(np.diagonal(moments), constant**2))
     if (np.abs(row) > FARTHEST * usual).any():
         raise ParameterError(
-            f"before, after and moments must have the constant last: with constant={constant:g} there the record's "
-            f"features would be more than {FARTHEST:g} times those of all others. Put the constant's entry last."
+            (
+                f"{arg('before')}, {arg('after')} and {arg('moments')} must have the constant last: otherwise, with "
+                f"{arg('constant', format(constant, 'g'))}, the record's features exceed {FARTHEST:g} times those of "
+                "all others."
+            ),
+            remedy="Put the entry of the constant last.",
         )
 
 
 def _square(name: str, values: ArrayLike, size: int) -> Floats:
     found = numbers(name, values, dims=2)
     if found.shape != (size, size):
-        raise ParameterError(f"{name} must have {size} rows and columns, as coefficients have, got {found.shape}.")
+        raise ParameterError(
+            argument=name,
+            rule=f"must have {size} rows and columns, one for each coefficient",
+            got=f"shape {found.shape}",
+        )
     return found

@@ -5,27 +5,32 @@
 import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from functools import cached_property
 from types import MappingProxyType
 
 from dperm import checks
-from dperm.audit.claim import checked_claim, checked_curve, claimed_epsilon, is_gaussian
-from dperm.audit.levels import GAUSSIAN
-from dperm.audit.lower_bound import NO_LEAK, LowerBound
+from dperm.audit.claim import checked_claim, checked_profile, claimed_epsilon, is_gaussian
+from dperm.audit.lower_bound import GAUSSIAN, NO_LEAK, LowerBound
 from dperm.errors import ParameterError
+from dperm.presentation.facts import Fact
+from dperm.presentation.numbers import INFINITE, format_down, format_up
 from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict
 from dperm.privacy.profile import PrivacyProfile
 
 ROUNDING = 1e-9
 """Tolerance for confidences: in doubles, 1 - (1 - confidence) may differ from the confidence."""
-WITHIN_CLAIM = (
+WITHIN_CLAIM = Fact(
+    "audit.within-claim",
     "A lower bound above 0 is not a leak: the claim permits every value up to the claimed epsilon, and only a value "
-    "above it refutes the claim. An attack that learns nothing shows 0."
+    "above it refutes the claim. An attack that learns nothing shows 0.",
 )
-ABOVE_CLAIM = (
-    "A lower bound above the claimed epsilon refutes the claim: a method that keeps its claim shows such a value {}. "
-    "An attack that learns nothing shows 0."
+_ABOVE_CLAIM = (
+    "A lower bound above the claimed epsilon refutes the claim: a method that keeps its claim shows such a value "
+    "{rarely}. An attack that learns nothing shows 0."
+)
+_SHARED_ERROR = (
+    "The {statistics} statistics share the error probability of {error_percent:g} %, so each bound has a higher "
+    "confidence, and all bounds hold together at {confidence_percent:g} % confidence."
 )
 
 
@@ -56,6 +61,9 @@ class Finding:
     granted
         Assumptions of bounds (`LowerBound.assumes`) implied by the claim. A Gaussian trade-off is detected from the
         profile.
+    notes
+        Statements about the claim for the reader of a report, such as the audited part of a plan's epsilon. They are
+        no part of `as_dict`.
     """
 
     subject: str
@@ -65,14 +73,17 @@ class Finding:
     profile: PrivacyProfile | None = None
     facts: Mapping[str, object] = field(default_factory=lambda: MappingProxyType({}))
     granted: Collection[str] = frozenset()
+    notes: tuple[Fact, ...] = ()
 
     def __post_init__(self) -> None:
         """Check that claim, profile, bounds and confidence are consistent."""
-        checked_curve(self.profile, checked_claim(self.claimed))
+        checked_profile(self.profile, checked_claim(self.claimed))
         checks.rate("confidence", self.confidence)
         _check_bounds(self.bounds, self.confidence)
         if isinstance(self.granted, str) or not isinstance(self.granted, Collection):
-            raise ParameterError(f"granted must be a set of assumptions, got {checks.shown(self.granted)}.")
+            raise ParameterError(
+                argument="granted", rule="must be a set of assumptions", got=checks.shown(self.granted)
+            )
         self._claims  # noqa: B018  # a curve that promises less than the claim is refused
 
     def claimed_epsilon(self, delta: float) -> float:
@@ -139,31 +150,88 @@ class Finding:
         return assumed == GAUSSIAN and is_gaussian(self.claimed.profile() if self.profile is None else self.profile)
 
     def __str__(self) -> str:
-        """One sentence: "No violation found: epsilon >= x ..." or "VIOLATION: claimed epsilon a, measured >= b ..."."""
-        level = "exactly" if self.confidence == 1 else f"at {100 * self.confidence:g} % confidence"
-        at = f" at delta {self.bound.delta:g}" if self.bound.delta > 0 else ""
-        claimed = claimed_digits(self._claims[self.bound.delta])
-        measured = measured_digits(self.bound.epsilon)
-        how = f"({self.strongest}{self._condition})"
+        """Return the sentence of `verdict`."""
+        return str(self.verdict)
+
+    @property
+    def verdict(self) -> Fact:
+        """Verdict on the claim, by the strongest statistic.
+
+        Its code is "audit.violation" or "audit.no-violation". ``str(finding)`` is its sentence: "No violation found:
+        epsilon >= x ..." or "VIOLATION: claimed epsilon a, measured >= b ...".
+        """
+        level = "exactly" if self.confidence == 1 else "at {confidence_percent:g} % confidence"
+        at = " at delta {delta:g}" if self.bound.delta > 0 else ""
+        how = "({statistic}" + self._condition + ")"
+        claimed = self._claims[self.bound.delta]
+        values = {
+            "claimed": claimed_digits(claimed),
+            "claimed_epsilon": claimed,
+            "measured": measured_digits(self.bound.epsilon),
+            "measured_epsilon": self.bound.epsilon,
+            "delta": self.bound.delta,
+            "confidence_percent": 100 * self.confidence,
+            "statistic": self.strongest,
+            "assumes": self.bound.assumes,
+        }
         if self.violation:
-            return f"VIOLATION: claimed epsilon {claimed}{at}, measured >= {measured} {level} {how}."
-        return f"No violation found: epsilon >= {measured} {level}, claimed {claimed}{at} {how}."
+            template = f"VIOLATION: claimed epsilon {{claimed}}{at}, measured >= {{measured}} {level} {how}."
+            return Fact("audit.violation", template, values)
+        template = f"No violation found: epsilon >= {{measured}} {level}, claimed {{claimed}}{at} {how}."
+        return Fact("audit.no-violation", template, values)
 
     @property
     def explanation(self) -> str:
-        """Explanation of the bounds in one or two sentences, relative to the claim and to an uninformative attack."""
+        """Sentences of `explanations`, as stored in audit records."""
+        return " ".join(map(str, self.explanations))
+
+    @property
+    def explanations(self) -> tuple[Fact, ...]:
+        """Reading of the bounds: relative to the claim, and the division of the error probability if it is divided."""
+        return (self._reading, self._shared_error) if self._divides_error else (self._reading,)
+
+    def matches_explanation(self, text: object) -> bool:
+        """Whether a stored explanation belongs to this finding.
+
+        Version 0.9.0 stored the reading of the bounds alone, without the division of the error probability.
+        """
+        return text in (self.explanation, str(self._reading))
+
+    @property
+    def _reading(self) -> Fact:
+        """Return the reading of the bounds relative to the claim and to an uninformative attack."""
         if not self.violation:
             return WITHIN_CLAIM
-        rarely = f"with probability at most {float(f'{100 * (1 - self.confidence):.4g}'):g} %"
-        return ABOVE_CLAIM.format("never" if self.confidence == 1 else rarely)
+        error = self._error_percent
+        if self.confidence == 1:
+            return Fact("audit.above-claim", _ABOVE_CLAIM.format(rarely="never"), {"error_percent": error})
+        rarely = "with probability at most {error_percent:g} %"
+        return Fact("audit.above-claim", _ABOVE_CLAIM.format(rarely=rarely), {"error_percent": error})
+
+    @property
+    def _shared_error(self) -> Fact:
+        """Return the division of the error probability among the statistics."""
+        values = {"statistics": len(self.bounds), "error_percent": self._error_percent}
+        return Fact("audit.shared-error", _SHARED_ERROR, {**values, "confidence_percent": 100 * self.confidence})
+
+    @property
+    def _divides_error(self) -> bool:
+        """Whether several statistics share the error probability."""
+        confidences = [bound.confidence for bound in self.bounds.values()]
+        return len(confidences) > 1 and self.confidence < 1 and min(confidences) > self.confidence + ROUNDING
+
+    @property
+    def _error_percent(self) -> float:
+        """Return the error probability 1 - confidence in percent, with four significant digits."""
+        return float(f"{100 * (1 - self.confidence):.4g}")
 
     @property
     def _condition(self) -> str:
-        """Assumption of the strongest bound as a phrase, noting whether the claim implies it; "" for none."""
+        """Template of the strongest bound's assumption, noting whether the claim implies it; "" for none."""
         assumed = self.bound.assumes
         if not assumed:
             return ""
-        return f"; {assumed}, as is claimed" if self._holds(assumed) else f"; only if {assumed}, which is not claimed"
+        return "; {assumes}, as is claimed" if self._holds(assumed) else "; only if {assumes}, which is not claimed"
 
     def as_dict(self) -> dict[str, object]:
         """Return JSON-serialisable data for a statement.
@@ -190,31 +258,35 @@ class Finding:
 
 def claimed_digits(epsilon: float) -> str:
     """Format an epsilon with four significant digits, rounded up."""
-    return _digits(epsilon, ROUND_CEILING)
+    return _as_recorded(format_up(float(epsilon), 4))
 
 
 def measured_digits(epsilon: float) -> str:
     """Format an epsilon with four significant digits, rounded down, because a measured value is a lower bound."""
-    return _digits(epsilon, ROUND_FLOOR)
+    return _as_recorded(format_down(float(epsilon), 4))
 
 
-def _digits(number: float, rounding: str) -> str:
-    if math.isinf(number):
-        return "inf"
-    return f"{float(Context(prec=4, rounding=rounding).create_decimal(Decimal(repr(float(number))))):.4g}"
+def _as_recorded(number: str) -> str:
+    """Spell a rounded number as in stored audits: "inf" and "1e-05". A stored verdict is compared to the letter."""
+    return "inf" if number == INFINITE else f"{float(number):.4g}"
 
 
 def _check_bounds(bounds: object, confidence: float) -> None:
     """Check that there is at least one bound, and none with a confidence below ``confidence``."""
     if not isinstance(bounds, Mapping):
-        raise ParameterError(f"bounds must be a mapping from statistics to their bounds, got {checks.shown(bounds)}.")
+        raise ParameterError(
+            argument="bounds", rule="must be a mapping from statistics to their bounds", got=checks.shown(bounds)
+        )
     if not bounds:
-        raise ParameterError("bounds must hold the lower bound of at least one statistic, got none.")
+        raise ParameterError(
+            argument="bounds", rule="must contain the lower bound of at least one statistic", got="none"
+        )
     for name, bound in bounds.items():
         if not isinstance(bound, LowerBound):
-            raise ParameterError(f"bounds[{name!r}] must be a LowerBound, got {checks.shown(bound)}.")
+            raise ParameterError(argument=f"bounds[{name!r}]", rule="must be a LowerBound", got=checks.shown(bound))
         if bound.confidence < confidence - ROUNDING:
             raise ParameterError(
-                f"confidence must not be above that of any bound, got {confidence:g} with bounds[{name!r}] at "
-                f"{bound.confidence:g}."
+                argument="confidence",
+                rule="must not be above the confidence of any bound",
+                got=f"{confidence:g} with bounds[{name!r}] at {bound.confidence:g}",
             )

@@ -10,8 +10,15 @@ tighter than the two at alpha/2 of A2 and A3. The coins must be independent: no 
 
 from dperm import checks
 from dperm.audit.intervals import clopper_pearson_lower, clopper_pearson_upper
-from dperm.audit.levels import alpha_of, counts, gaussian_bound, gaussian_delta, gaussian_separation, log_ratio
-from dperm.audit.lower_bound import LowerBound
+from dperm.audit.lower_bound import (
+    LowerBound,
+    alpha_of,
+    checked_guess_counts,
+    gaussian_bound,
+    gaussian_delta,
+    gaussian_separation,
+    log_ratio,
+)
 
 
 def pure_from_guesses(correct: int, guesses: int, *, confidence: float = 0.95) -> LowerBound:
@@ -33,7 +40,7 @@ def pure_from_guesses(correct: int, guesses: int, *, confidence: float = 0.95) -
         Lower bound on epsilon at delta 0.
     """
     alpha = alpha_of(confidence)
-    correct, guesses = counts(correct, guesses)
+    correct, guesses = checked_guess_counts(correct, guesses)
     epsilon = log_ratio(_right(correct, guesses, alpha), _wrong(correct, guesses, alpha))
     return LowerBound(epsilon, 0.0, confidence, "one binomial of guesses, pure DP (A4)")
 
@@ -63,7 +70,7 @@ def approximate_from_guesses(correct: int, guesses: int, *, delta: float, confid
         Lower bound on epsilon at ``delta``.
     """
     delta, alpha = checks.small_delta("delta", delta), alpha_of(confidence)
-    correct, guesses = counts(correct, guesses)
+    correct, guesses = checked_guess_counts(correct, guesses)
     epsilon = log_ratio(_right(correct, guesses, alpha) - delta, _wrong(correct, guesses, alpha))
     return LowerBound(epsilon, delta, confidence, "one binomial of guesses in every run (A4)")
 
@@ -113,7 +120,7 @@ def gaussian_mu_from_guesses(correct: int, guesses: int, *, confidence: float = 
         The lower bound, at least 0.
     """
     alpha = alpha_of(confidence)
-    wrong = _wrong(*counts(correct, guesses), alpha)
+    wrong = _wrong(*checked_guess_counts(correct, guesses), alpha)
     return max(0.0, gaussian_separation(wrong, wrong))
 
 

@@ -14,6 +14,7 @@ from scipy.special import betainc, betaincc, betainccinv, betaincinv, betaln, xl
 
 from dperm.audit.arrays import numbers
 from dperm.errors import ParameterError
+from dperm.presentation.spelling import arg
 from dperm.privacy.rounding import ULP
 
 Floats = NDArray[np.float64]
@@ -26,7 +27,33 @@ _MARGIN = 8 * ULP  # the rounding of the incomplete beta function moves its root
 
 
 def clopper_pearson_lower(successes: ArrayLike, trials: ArrayLike, alpha: ArrayLike) -> Floats:
-    """Return BetaInv(alpha; k, n-k+1), rounded down: 0 for k = 0, alpha^(1/n) for k = n. Arrays broadcast."""
+    """Return the lower bound BetaInv(alpha; k, n-k+1) on a probability, rounded down. Arrays broadcast.
+
+    **Guarantees.** The bound is wrong with probability at most ``alpha`` for any success probability. Rounding is
+    included: the incomplete beta function is evaluated at a slightly smaller level, and the result is moved outwards.
+
+    **Edge cases.**
+
+    ===========  ===============
+    successes    bound
+    ===========  ===============
+    0            0
+    n of n       alpha^(1/n)
+    0 of 0       0
+    ===========  ===============
+
+    Parameters
+    ----------
+    successes, trials
+        Integers with 0 <= successes <= trials <= 10^12.
+    alpha
+        Error probability, in (0, 1).
+
+    Returns
+    -------
+    Floats
+        One bound for each entry of the broadcast arguments.
+    """
     k, n, level = _checked(successes, trials, alpha)
     inner = np.where((k == 0) | (k == n), 1.0, k)  # any shape will do where a closed form follows
     a, b = inner, np.maximum(n - inner + 1, 1.0)
@@ -37,9 +64,34 @@ def clopper_pearson_lower(successes: ArrayLike, trials: ArrayLike, alpha: ArrayL
 
 
 def clopper_pearson_upper(successes: ArrayLike, trials: ArrayLike, alpha: ArrayLike) -> Floats:
-    """Return BetaInv(1 - alpha; k+1, n-k), rounded up: 1 for k = n, 1 - alpha^(1/n) for k = 0. Arrays broadcast.
+    """Return the upper bound BetaInv(1 - alpha; k+1, n-k) on a probability, rounded up. Arrays broadcast.
 
     It equals 1 minus the lower bound for n-k successes, computed with full relative accuracy for small values.
+
+    **Guarantees.** The bound is wrong with probability at most ``alpha`` for any success probability. Rounding is
+    included: the incomplete beta function is evaluated at a slightly smaller level, and the result is moved outwards.
+
+    **Edge cases.**
+
+    ===========  ===============
+    successes    bound
+    ===========  ===============
+    0 of n       1 - alpha^(1/n)
+    n of n       1
+    0 of 0       1
+    ===========  ===============
+
+    Parameters
+    ----------
+    successes, trials
+        Integers with 0 <= successes <= trials <= 10^12.
+    alpha
+        Error probability, in (0, 1).
+
+    Returns
+    -------
+    Floats
+        One bound for each entry of the broadcast arguments.
     """
     k, n, level = _checked(successes, trials, alpha)
     inner = np.where((k == 0) | (k == n), 1.0, k)
@@ -54,9 +106,11 @@ def _checked(successes: ArrayLike, trials: ArrayLike, alpha: ArrayLike) -> tuple
     named = {"successes": successes, "trials": trials, "alpha": alpha}
     k, n, level = (numbers(name, values, dims=None) for name, values in named.items())
     if not np.all((k >= 0) & (k <= n) & (k == np.floor(k)) & (n == np.floor(n)) & (n <= MOST_TRIALS)):
-        raise ParameterError("successes and trials must be whole numbers with 0 <= successes <= trials <= 10^12.")
+        raise ParameterError(
+            f"{arg('successes')} and {arg('trials')} must be integers with 0 <= successes <= trials <= 10^12."
+        )
     if not np.all((level > 0) & (level < 1)):
-        raise ParameterError("alpha must lie in (0, 1).")
+        raise ParameterError(argument="alpha", rule="must be in (0, 1)")
     return k, n, level * (1 - n * ULP)  # the incomplete beta function is right to n units: 2e-8 at n = 1e9, measured
 
 

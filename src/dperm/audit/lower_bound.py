@@ -1,19 +1,40 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Lower bound on the true epsilon, with its confidence, as shown by an attack."""
+"""Lower bound on the true epsilon, with its confidence, and the shared steps of all bounds.
 
+The shared steps check confidences and counts, and round epsilon down.
+"""
+
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from scipy.special import ndtri
+
 from dperm import checks
+from dperm.audit.intervals import MOST_TRIALS
+from dperm.checks import shown
+from dperm.errors import ParameterError
+from dperm.presentation.facts import Fact
+from dperm.privacy import gaussian_profile
+from dperm.privacy.rounding import ULP
 
 if TYPE_CHECKING:
     from dperm.audit.finding import Finding
     from dperm.privacy.guarantee import AnyGuarantee
 
+
 NO_LEAK = {"no_leak_epsilon": 0.0}
 """Baseline of every lower bound: an uninformative attack shows 0."""
-EXPLANATION = "Lower bound: the true epsilon is at least this value. An attack that learns nothing shows 0."
+WITHOUT_CLAIM = Fact(
+    "audit.without-claim",
+    "Lower bound: the true epsilon is at least this value. An attack that learns nothing shows 0.",
+)
+EXPLANATION = str(WITHOUT_CLAIM)
+"""Explanation of a bound without a claim."""
+_USUAL = "0.95 is usual."
+GAUSSIAN = "the trade-off is Gaussian"
+"""Assumption of the bounds derived from mu-GDP (T19)."""
 
 
 @dataclass(frozen=True)
@@ -69,3 +90,52 @@ class LowerBound:
     def as_dict(self) -> dict[str, object]:
         """Return the fields as JSON-serialisable data for statements."""
         return asdict(self)
+
+
+def alpha_of(confidence: float) -> float:
+    """Return the level 1 - confidence of a test; raise ``ParameterError`` unless it lies in (0, 1) in doubles."""
+    alpha = 1 - checks.positive_delta("confidence", confidence, _USUAL)
+    if alpha == 1:
+        raise ParameterError(
+            argument="confidence",
+            rule="must be a number in (0, 1), with 1 - confidence below 1 in doubles",
+            got=shown(confidence),
+            remedy=_USUAL,
+        )
+    return alpha
+
+
+def checked_guess_counts(correct: int, guesses: int) -> tuple[int, int]:
+    """Return both counts; raise ``ParameterError`` unless 0 <= correct <= guesses."""
+    guesses = checks.count("guesses", guesses, least=0, most=MOST_TRIALS)
+    return checks.count("correct", correct, f"It cannot exceed guesses={guesses}.", least=0, most=guesses), guesses
+
+
+def log_ratio(above: float, below: float) -> float:
+    """Return max(0, log(above / below)), rounded down; 0 for nonpositive ``above``. ``below`` must be positive."""
+    return rounded_down(math.log(above) - math.log(below)) if above > below else 0.0
+
+
+def rounded_down(value: float) -> float:
+    """Return ``value`` minus a rounding margin, at least 0."""
+    return max(0.0, value - 8 * ULP * (1 + abs(value)))
+
+
+def gaussian_delta(delta: float) -> float:
+    """Return ``delta``; raise ``ParameterError`` unless it is positive."""
+    return checks.positive_delta("delta", delta, "A Gaussian trade-off has a finite epsilon only at a positive delta.")
+
+
+def gaussian_separation(false_positive_rate: float, false_negative_rate: float) -> float:
+    """Return the mu of the Gaussian trade-off curve through a point (T19), rounded down; negative above the diagonal.
+
+    mu = Phi^-1(1 - FPR) - Phi^-1(FNR); -inf where a rate is 1.
+    """
+    x, y = -float(ndtri(false_positive_rate)), -float(ndtri(false_negative_rate))
+    return x + y - 8 * ULP * (1 + abs(x) + abs(y)) if min(x, y) > -math.inf else -math.inf
+
+
+def gaussian_bound(mu: float, *, delta: float, confidence: float, method: str) -> LowerBound:
+    """Return the epsilon of mu-GDP at ``delta`` (A1, T6), rounded down, as a bound assuming a Gaussian trade-off."""
+    epsilon = gaussian_profile.epsilon_bracket(mu, delta)[0]
+    return LowerBound(epsilon, delta, confidence, method, assumes=GAUSSIAN)

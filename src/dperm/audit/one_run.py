@@ -23,9 +23,8 @@ from scipy.special import betaincc, betaln, expit, log_expit
 from dperm import checks
 from dperm.audit.coins import Canaries
 from dperm.audit.intervals import MOST_TRIALS
-from dperm.audit.levels import alpha_of, counts
-from dperm.audit.lower_bound import LowerBound
-from dperm.audit.ranked import checked_scores, ranked_guesses, too_few, total
+from dperm.audit.lower_bound import LowerBound, alpha_of, checked_guess_counts
+from dperm.audit.ranking import checked_scores, ranked_guesses, too_few_guesses, total_guesses
 from dperm.privacy.rounding import ULP
 
 _METHOD = "one run, many canaries (A6)"
@@ -51,7 +50,7 @@ def one_run(correct: int, guesses: int, canaries: int, *, delta: float = 0.0, co
         Lower bound on epsilon at ``delta``.
     """
     alpha = alpha_of(confidence)
-    v, r, m = counted(correct, guesses, canaries)
+    v, r, m = checked_counts(correct, guesses, canaries)
     delta = checks.small_delta("delta", delta)
     level = min(alpha, math.nextafter(0.5, 0))  # where p grows with epsilon
     low, high = 0.0, 1.0
@@ -78,7 +77,7 @@ def one_run_p_value(correct: int, guesses: int, canaries: int, *, epsilon: float
     float
         The p-value, in [0, 1].
     """
-    sizes = counted(correct, guesses, canaries)
+    sizes = checked_counts(correct, guesses, canaries)
     return _p_value(checks.nonnegative("epsilon", epsilon), sizes, checks.small_delta("delta", delta))
 
 
@@ -123,7 +122,7 @@ def from_scores(
     ParameterError
         If even all guesses being right would show nothing.
     """
-    return from_ranked(
+    return bound_from_ranking(
         scores,
         included,
         lambda v, r, m: one_run(v, r, m, delta=delta, confidence=confidence),
@@ -132,7 +131,7 @@ def from_scores(
     )
 
 
-def from_ranked(
+def bound_from_ranking(
     scores: ArrayLike,
     included: Canaries | ArrayLike,
     bound: Callable[[int, int, int], LowerBound],
@@ -156,21 +155,21 @@ def from_ranked(
     LowerBound
         The bound for the observed number of right guesses.
     """
-    r = total(*guesses)
+    r = total_guesses(*guesses)
     values = checked_scores(scores, r)
     best = bound(r, r, len(values))
     if best.epsilon == 0:
-        raise too_few(r, len(values), delta=best.delta, confidence=best.confidence)
+        raise too_few_guesses(r, len(values), delta=best.delta, confidence=best.confidence)
     ins, outs = guesses
     right = ranked_guesses(values, included, guesses_in=ins, guesses_out=outs, independent=independent)
     return bound(right, r, len(values))
 
 
-def counted(correct: int, guesses: int, canaries: int) -> tuple[int, int, int]:
+def checked_counts(correct: int, guesses: int, canaries: int) -> tuple[int, int, int]:
     """Return the three counts; raise ``ParameterError`` unless 0 <= correct <= guesses <= canaries."""
     m = checks.count("canaries", canaries, most=MOST_TRIALS)
     r = checks.count("guesses", guesses, f"There are {m} canaries to guess.", least=0, most=m)
-    return *counts(correct, r), m
+    return *checked_guess_counts(correct, r), m
 
 
 def _rejected(epsilon: float, level: float, sizes: tuple[int, int, int], delta: float) -> bool:

@@ -20,9 +20,8 @@ from statistics import NormalDist
 from numpy.typing import ArrayLike
 
 from dperm.audit.coins import Canaries
-from dperm.audit.levels import alpha_of, gaussian_bound, gaussian_delta
-from dperm.audit.lower_bound import LowerBound
-from dperm.audit.one_run import counted, from_ranked
+from dperm.audit.lower_bound import LowerBound, alpha_of, gaussian_bound, gaussian_delta
+from dperm.audit.one_run import bound_from_ranking, checked_counts
 
 _METHOD = "one run, many canaries, mu-GDP (A7)"
 _SQRT_HALF = math.sqrt(0.5)
@@ -71,7 +70,7 @@ def gaussian_one_run_mu(correct: int, guesses: int, canaries: int, *, confidence
     float
         The lower bound, at least 0.
     """
-    sizes, alpha = counted(correct, guesses, canaries), alpha_of(confidence)
+    sizes, alpha = checked_counts(correct, guesses, canaries), alpha_of(confidence)
     low, high = 0.0, 1.0
     if not _rejected(low, alpha, sizes):
         return low
@@ -107,7 +106,7 @@ def gaussian_from_scores(
     LowerBound
         Lower bound on epsilon at ``delta``, valid for a Gaussian trade-off.
     """
-    return from_ranked(
+    return bound_from_ranking(
         scores,
         included,
         lambda v, r, m: gaussian_one_run(v, r, m, delta=delta, confidence=confidence),
@@ -117,10 +116,10 @@ def gaussian_from_scores(
 
 
 def _rejected(mu: float, alpha: float, sizes: tuple[int, int, int]) -> bool:
-    return refuted(lambda right: _mirrored(right, mu), sizes, alpha)
+    return refutes_curve(lambda right: _mirrored(right, mu), sizes, alpha)
 
 
-def refuted(raise_to: Callable[[float], float], sizes: tuple[int, int, int], alpha: float) -> bool:
+def refutes_curve(raise_to: Callable[[float], float], sizes: tuple[int, int, int], alpha: float) -> bool:
     """Whether v of r right guesses on m canaries refute a trade-off curve f at level alpha (A7).
 
     Parameters

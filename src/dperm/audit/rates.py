@@ -8,8 +8,7 @@ intervals at alpha/2 hold together with probability 1 - alpha: TPR >= TPR_lo and
 
 from dperm import checks
 from dperm.audit.intervals import MOST_TRIALS, clopper_pearson_lower, clopper_pearson_upper
-from dperm.audit.levels import alpha_of, gaussian_bound, gaussian_delta, gaussian_separation, log_ratio
-from dperm.audit.lower_bound import LowerBound
+from dperm.audit.lower_bound import LowerBound, alpha_of, gaussian_bound, gaussian_delta, gaussian_separation, log_ratio
 
 
 def from_rates(

@@ -1,28 +1,205 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Three valid ways to choose a threshold for the scores of runs with and without a record (A5).
+"""Three valid ways to choose a threshold for scores of runs with and without a record, and five decision rules (A5).
 
 A threshold chosen from the data costs confidence. It is either fixed in advance (free), or selected on runs discarded
 afterwards, or one of k thresholds fixed in advance, each tested at level alpha/k. There is deliberately no fourth
 function: the best of all thresholds, at the level of one, exceeds the true epsilon far more often than stated.
+
+A decision rule turns scores and a threshold into guesses and a bound: `RATES`, `GAUSSIAN_RATES`, `PURE_GUESSES`,
+`APPROXIMATE_GUESSES` or `GAUSSIAN_GUESSES`.
 """
 
 import math
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import ndtri
 
 from dperm import checks
 from dperm.audit.arrays import as_array, numbers
 from dperm.audit.coins import Canaries, Truths, fair_coins, inclusions
-from dperm.audit.levels import alpha_of
-from dperm.audit.lower_bound import LowerBound
-from dperm.audit.rules import FEWEST, RATES, Floats, Rule, checked_rule
+from dperm.audit.guesses import approximate_from_guesses, gaussian_from_guesses, pure_from_guesses
+from dperm.audit.lower_bound import LowerBound, alpha_of
+from dperm.audit.rates import from_rates, gaussian_from_rates
+from dperm.checks import shown
 from dperm.errors import ParameterError
 from dperm.noise.simulation import generator
+from dperm.presentation.spelling import arg
 
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FEWEST = 100
+"""Fewest guesses for selecting a threshold; with fewer, luck decides, and the bound falls as runs are added (A5)."""
+
+_NEARLY_ONE = 1 - 1e-12
 _CANDIDATES = 1000
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Counts of right and wrong guesses of either kind, one entry per threshold, and numbers of runs.
+
+    ``true_in`` counts the right guesses "in". ``members`` and ``non_members`` are the numbers of runs with and without
+    the record.
+    """
+
+    true_in: Ints
+    false_in: Ints
+    true_out: Ints
+    false_out: Ints
+    members: int
+    non_members: int
+
+
+@dataclass(frozen=True)
+class DecisionRule:
+    """Decision rule turning scores and a threshold into a bound.
+
+    Attributes
+    ----------
+    name
+        Name used in messages.
+    bound
+        Function of (counts at one threshold, delta, confidence) returning a lower bound.
+    estimate
+        Function of (counts at each threshold, delta) returning shrunken effect sizes; -inf for too few guesses.
+    fair
+        Whether the coins of the runs must be fair and independent.
+    both_tails
+        If true, guess "in" for scores >= t, "out" for scores <= -t, and abstain in between and at NaN. Otherwise guess
+        "in" for scores >= t and "out" below.
+    """
+
+    name: str
+    bound: Callable[[Tally, float, float], LowerBound]
+    estimate: Callable[[Tally, float], Floats]
+    fair: bool
+    both_tails: bool = False
+
+    def tally(self, scores: Floats, truths: Truths, thresholds: Floats) -> Tally:
+        """Return the counts at each threshold."""
+        inside, outside = np.sort(scores[truths]), np.sort(scores[~truths])  # NaN, "no guess", are sorted last
+        true_in, false_in = _at_least(inside, thresholds), _at_least(outside, thresholds)
+        if self.both_tails:
+            true_out = np.searchsorted(outside, -thresholds, side="right")
+            false_out = np.searchsorted(inside, -thresholds, side="right")
+        else:
+            true_out, false_out = len(outside) - false_in, len(inside) - true_in
+        return Tally(
+            true_in, false_in, true_out=true_out, false_out=false_out, members=len(inside), non_members=len(outside)
+        )
+
+
+def _at_least(ordered: Floats, thresholds: Floats) -> Ints:
+    numbers = np.count_nonzero(~np.isnan(ordered))
+    return np.asarray(numbers - np.searchsorted(ordered, thresholds, side="left"))
+
+
+def _shrunk(right: Ints, wrong: Ints) -> tuple[Floats, Floats]:
+    """Return (v - sqrt(r)/2, r - v + sqrt(r)/2): one standard deviation less, against the winner's curse."""
+    half = np.sqrt(right + wrong) / 2
+    return np.maximum(right - half, 0.0), wrong + half
+
+
+def _log_ratios(right: Floats, wrong: Floats, guesses: Ints) -> Floats:
+    """Return log(right / wrong), or -inf for fewer than ``FEWEST`` guesses or nonpositive ``right``."""
+    usable = (guesses >= FEWEST) & (right > 0)
+    return np.asarray(
+        np.where(usable, np.log(np.where(usable, right, 1.0)) - np.log(np.maximum(wrong, 1e-300)), -np.inf)
+    )
+
+
+def _rate_estimate(t: Tally, delta: float) -> Floats:
+    tp, fp = _shrunk(t.true_in, t.false_in)
+    tn, fn = _shrunk(t.true_out, t.false_out)
+    inside = _log_ratios(tp / t.members - delta, fp / t.non_members, t.true_in + t.false_in)
+    outside = _log_ratios(tn / t.non_members - delta, fn / t.members, t.true_out + t.false_out)
+    return np.maximum(inside, outside)
+
+
+def _gaussian_estimate(t: Tally, _delta: float) -> Floats:
+    _, fp = _shrunk(t.true_in, t.false_in)
+    _, fn = _shrunk(t.true_out, t.false_out)
+    usable = np.minimum(t.true_in + t.false_in, t.true_out + t.false_out) >= FEWEST
+    mu = -ndtri(np.minimum(fp / t.non_members, _NEARLY_ONE)) - ndtri(np.minimum(fn / t.members, _NEARLY_ONE))
+    return np.asarray(np.where(usable, mu, -np.inf))
+
+
+def _guess_estimate(t: Tally, _delta: float) -> Floats:
+    right, wrong = t.true_in + t.true_out, t.false_in + t.false_out
+    return _log_ratios(*_shrunk(right, wrong), right + wrong)
+
+
+def _guesses(t: Tally) -> tuple[int, int]:
+    right = int(t.true_in[0] + t.true_out[0])
+    return right, right + int(t.false_in[0] + t.false_out[0])
+
+
+def _rates(t: Tally) -> tuple[int, int, int, int]:
+    return int(t.true_in[0]), t.members, int(t.false_in[0]), t.non_members
+
+
+def _pure(t: Tally, delta: float, confidence: float) -> LowerBound:
+    if delta != 0:
+        raise ParameterError(
+            argument="delta",
+            rule=f"must be 0 for {arg('rule', 'PURE_GUESSES')}",
+            got=str(delta),
+            remedy="Use RATES or APPROXIMATE_GUESSES.",
+        )
+    return pure_from_guesses(*_guesses(t), confidence=confidence)
+
+
+RATES = DecisionRule(
+    "RATES", lambda t, delta, level: from_rates(*_rates(t), delta=delta, confidence=level), _rate_estimate, fair=False
+)
+"""A2: no assumptions, not even on the coins."""
+
+GAUSSIAN_RATES = DecisionRule(
+    "GAUSSIAN_RATES",
+    lambda t, delta, level: gaussian_from_rates(*_rates(t), delta=delta, confidence=level),
+    _gaussian_estimate,
+    fair=False,
+)
+"""A3: bound for a Gaussian trade-off."""
+
+PURE_GUESSES = DecisionRule("PURE_GUESSES", _pure, _guess_estimate, fair=True, both_tails=True)
+"""A4: pure DP, fair coins, guesses in both tails of a score around 0 such as a log-likelihood ratio."""
+
+APPROXIMATE_GUESSES = DecisionRule(
+    "APPROXIMATE_GUESSES",
+    lambda t, delta, level: approximate_from_guesses(*_guesses(t), delta=delta, confidence=level),
+    _guess_estimate,
+    fair=True,
+)
+"""A4 at a positive delta: fair coins, a guess in every run."""
+
+GAUSSIAN_GUESSES = DecisionRule(
+    "GAUSSIAN_GUESSES",
+    lambda t, delta, level: gaussian_from_guesses(*_guesses(t), delta=delta, confidence=level),
+    _guess_estimate,
+    fair=True,
+)
+"""A4 for a Gaussian trade-off: fair coins, a guess in every run."""
+
+
+def _checked_rule(rule: object) -> DecisionRule:
+    """Return ``rule`` if it is a `DecisionRule`; raise ``ParameterError`` otherwise."""
+    if not isinstance(rule, DecisionRule):
+        known = (
+            "RATES, GAUSSIAN_RATES, PURE_GUESSES, APPROXIMATE_GUESSES and GAUSSIAN_GUESSES of dperm.audit.thresholds"
+        )
+        raise ParameterError(
+            argument="rule",
+            rule=f"must be one of {known}",
+            got=shown(rule),
+            remedy="Import the rule; its name is not enough.",
+        )
+    return rule
 
 
 def fixed_threshold(
@@ -32,7 +209,7 @@ def fixed_threshold(
     *,
     delta: float,
     confidence: float = 0.95,
-    rule: Rule = RATES,
+    rule: DecisionRule = RATES,
 ) -> LowerBound:
     """Return the bound at a threshold fixed before seeing the scores, from theory or from other runs (A5).
 
@@ -49,18 +226,18 @@ def fixed_threshold(
     confidence
         Confidence level of the bound.
     rule
-        Decision rule with its bound, from `dperm.audit.rules`.
+        Decision rule with its bound, from `dperm.audit.thresholds`.
 
     Returns
     -------
     LowerBound
         Lower bound on epsilon at ``delta``.
     """
-    checked_rule(rule)
+    _checked_rule(rule)
     points = _grid([checks.real("threshold", threshold)], "threshold", rule)
     values, truths = _runs(scores, included, rule)
     found = rule.bound(rule.tally(values, truths, points), delta, confidence)
-    return _told(found, "threshold fixed in advance", confidence)
+    return _with_method(found, "threshold fixed in advance", confidence)
 
 
 def union_threshold(
@@ -70,7 +247,7 @@ def union_threshold(
     *,
     delta: float,
     confidence: float = 0.95,
-    rule: Rule = RATES,
+    rule: DecisionRule = RATES,
 ) -> LowerBound:
     """Return the best bound over k thresholds fixed before seeing the scores, each tested at level alpha/k (A5).
 
@@ -88,13 +265,13 @@ def union_threshold(
     LowerBound
         Lower bound on epsilon at ``delta``.
     """
-    checked_rule(rule)
+    _checked_rule(rule)
     points = _grid(thresholds, "thresholds", rule)
     values, truths = _runs(scores, included, rule)
     level = math.nextafter(1 - alpha_of(confidence) / len(points), 1)
     bounds = [rule.bound(rule.tally(values, truths, points[i : i + 1]), delta, level) for i in range(len(points))]
     best = max(bounds, key=lambda bound: bound.epsilon)
-    return _told(best, f"best of {len(points)} thresholds fixed in advance, each paid for", confidence)
+    return _with_method(best, f"best of {len(points)} thresholds fixed in advance, each paid for", confidence)
 
 
 def split_threshold(
@@ -105,7 +282,7 @@ def split_threshold(
     confidence: float = 0.95,
     share: float = 0.2,
     seed: int = 0,
-    rule: Rule = RATES,
+    rule: DecisionRule = RATES,
 ) -> LowerBound:
     """Select the threshold on a ``share`` of the runs, and test it on the remaining runs (A5).
 
@@ -130,19 +307,19 @@ def split_threshold(
     ParameterError
         If too few runs are available to select a threshold.
     """
-    checked_rule(rule)
+    _checked_rule(rule)
     delta, share = checks.small_delta("delta", delta), checks.between("share", share, 0.1, 0.3)
     alpha_of(confidence)
     values, truths = _runs(scores, included, rule)
     order = generator(seed, "runs to select a threshold on").permutation(len(values))
     size = round(share * len(values))
     chosen, rest = order[:size], order[size:]
-    point = _selected(values[chosen], truths[chosen], delta, rule)
+    point = _select_threshold(values[chosen], truths[chosen], delta, rule)
     found = rule.bound(rule.tally(values[rest], truths[rest], point), delta, confidence)
-    return _told(found, f"threshold selected on {size} other runs", confidence)
+    return _with_method(found, f"threshold selected on {size} other runs", confidence)
 
 
-def _selected(scores: Floats, truths: Truths, delta: float, rule: Rule) -> Floats:
+def _select_threshold(scores: Floats, truths: Truths, delta: float, rule: DecisionRule) -> Floats:
     """Return the threshold with the largest shrunken estimate, as an array of length 1."""
     size = np.abs(scores) if rule.both_tails else scores
     points = np.unique(size[np.isfinite(size) & ((size > 0) | (not rule.both_tails))])
@@ -152,12 +329,16 @@ def _selected(scores: Floats, truths: Truths, delta: float, rule: Rule) -> Float
         if (best := int(np.argmax(estimates))) >= 0 and estimates[best] > -np.inf:
             return points[best : best + 1]
     raise ParameterError(
-        f"scores must hold more runs: of the {len(scores)} to select on no threshold has {FEWEST} guesses that are "
-        "right more often than not at delta. Add runs, raise share, or fix the threshold in advance."
+        argument="scores",
+        rule=(
+            f"must contain more runs: among the {len(scores)} selecting runs, no threshold has {FEWEST} guesses with "
+            "a majority of right ones at delta"
+        ),
+        remedy=f"Add runs, increase {arg('share')}, or fix the threshold in advance.",
     )
 
 
-def _runs(scores: ArrayLike, included: Canaries | ArrayLike, rule: Rule) -> tuple[Floats, Truths]:
+def _runs(scores: ArrayLike, included: Canaries | ArrayLike, rule: DecisionRule) -> tuple[Floats, Truths]:
     raw = as_array("scores", scores)
     passed = np.isnan(raw) if rule.both_tails and raw.dtype.kind == "f" else np.zeros(raw.shape, dtype=bool)
     values = np.where(
@@ -166,14 +347,16 @@ def _runs(scores: ArrayLike, included: Canaries | ArrayLike, rule: Rule) -> tupl
     return values, (fair_coins if rule.fair else inclusions)(included, len(values))
 
 
-def _grid(thresholds: ArrayLike, name: str, rule: Rule) -> Floats:
+def _grid(thresholds: ArrayLike, name: str, rule: DecisionRule) -> Floats:
     points = np.unique(numbers(name, thresholds))
     if not len(points):
-        raise ParameterError(f"{name} must be at least one, got none.")
+        raise ParameterError(argument=name, rule="must be at least one", got="none")
     if rule.both_tails and points[0] <= 0:
-        raise ParameterError(f"{name} must be positive for rule={rule.name}, which guesses in both tails.")
+        raise ParameterError(
+            argument=name, rule=f"must be positive for {arg('rule', rule.name)}, because it guesses in both tails"
+        )
     return points
 
 
-def _told(bound: LowerBound, how: str, confidence: float) -> LowerBound:
+def _with_method(bound: LowerBound, how: str, confidence: float) -> LowerBound:
     return replace(bound, method=f"{bound.method}, {how} (A5)", confidence=confidence)

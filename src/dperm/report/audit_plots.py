@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dperm.audit.demo.result import Part
+from dperm.audit.demo.result import DemoAttack
 from dperm.audit.exposure.exposure import CHANCE
 from dperm.audit.finding import Finding
 from dperm.audit.membership.ceiling import profile_of
@@ -376,7 +376,7 @@ _DEMO_LOWEST = 1e-3
 
 
 def plot_part(
-    part: Part,
+    part: DemoAttack,
     ax: "Axes | None" = None,
     *,
     guarantee: PureDP | ApproxDP | None = None,
@@ -387,7 +387,7 @@ def plot_part(
     Parameters
     ----------
     part
-        Part of the result of `dperm.audit.demo.run` with points.
+        DemoAttack of the result of `dperm.audit.demo.run` with points.
     ax
         Axes; None for new ones.
     guarantee

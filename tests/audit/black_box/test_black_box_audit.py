@@ -7,9 +7,9 @@ import pytest
 
 from dperm import GDP, ApproxDP, PureDP
 from dperm.audit.black_box import (
-    Drawn,
-    Fixed,
-    Selected,
+    BatchSubject,
+    FixedThreshold,
+    SelectedThreshold,
     audit,
     low_order_bits,
     of_mechanism,
@@ -17,14 +17,14 @@ from dperm.audit.black_box import (
     step_differences,
 )
 from dperm.audit.black_box.audit import _levels
-from dperm.audit.black_box.guessing import fewest_runs
+from dperm.audit.black_box.guess_bounds import fewest_guesses
 from dperm.audit.lower_bound import LowerBound
 from dperm.errors import DataError, ParameterError
 from dperm.mechanisms import LaplaceMechanism
 from dperm.noise import NotPrivateBits
 
 CLAIM = PureDP(1.0, "add_remove")
-SIGN = Fixed("sign", lambda outputs: outputs[:, 0])
+SIGN = FixedThreshold("sign", lambda outputs: outputs[:, 0])
 
 
 def told_all(included):
@@ -39,7 +39,7 @@ def noise_of(seed, scale=1.0, shift=0.0):
 
 
 def subject(draw, *, claimed=CLAIM, statistics=(SIGN,), profile=None):
-    return Drawn("a subject", claimed, draw, tuple(statistics), profile)
+    return BatchSubject("a subject", claimed, draw, tuple(statistics), profile)
 
 
 def test_the_coins_are_fair_independent_and_follow_from_the_seed():
@@ -82,7 +82,7 @@ def test_noise_alone_shows_nothing_or_hardly_anything():
 
 
 def test_alpha_is_shared_out_in_proportion():
-    statistics = [Fixed("main", SIGN.score, share=0.8), Fixed("other", SIGN.score, share=0.2)]
+    statistics = [FixedThreshold("main", SIGN.score, share=0.8), FixedThreshold("other", SIGN.score, share=0.2)]
     found = audit(subject(told_all, statistics=statistics), runs=100, confidence=0.9, seed=1)
     assert found.bounds["main"].confidence == pytest.approx(0.92)
     assert found.bounds["other"].confidence == pytest.approx(0.98)
@@ -109,10 +109,10 @@ def test_too_few_runs_are_refused_with_the_number_that_would_do():
     with pytest.raises(ParameterError, match=r"runs must be at least 5 here.*got 4"):
         audit(subject(told_all), runs=4)
     assert audit(subject(told_all), runs=5, seed=0).bound.epsilon > 0
-    split = Selected("split", lambda first: SIGN.score)
+    split = SelectedThreshold("split", lambda first: SIGN.score)
     with pytest.raises(ParameterError, match="runs must be at least 6 here"):
         audit(subject(told_all, statistics=[split]), runs=5)
-    assert fewest_runs(0.05) == 5 and fewest_runs(0.5) == 2
+    assert fewest_guesses(0.05) == 5 and fewest_guesses(0.5) == 2
 
 
 def test_nothing_is_run_before_the_arguments_are_checked():
@@ -125,7 +125,7 @@ def test_nothing_is_run_before_the_arguments_are_checked():
 
 
 def test_two_statistics_of_one_name_are_refused():
-    with pytest.raises(ParameterError, match="a name of its own"):
+    with pytest.raises(ParameterError, match="distinct names"):
         audit(subject(told_all), runs=100, statistics=[SIGN, SIGN])
 
 
@@ -141,19 +141,19 @@ def test_outputs_that_are_no_numbers_are_refused():
 
 def test_scores_must_be_one_for_each_run():
     with pytest.raises(ParameterError, match="one score for each of the 50 runs"):
-        audit(subject(told_all, statistics=[Fixed("two", lambda outputs: np.zeros(2))]), runs=50)
+        audit(subject(told_all, statistics=[FixedThreshold("two", lambda outputs: np.zeros(2))]), runs=50)
 
 
 def test_thresholds_that_cross_are_refused():
     with pytest.raises(ParameterError, match="threshold must be at least"):
-        Fixed("odd", SIGN.score, 0.0, lower=1.0)
-    with pytest.raises(ParameterError, match="every run is guessed"):
-        Fixed("odd", SIGN.score, 1.0, gaussian=True)
+        FixedThreshold("odd", SIGN.score, 0.0, lower=1.0)
+    with pytest.raises(ParameterError, match="every run has a guess"):
+        FixedThreshold("odd", SIGN.score, 1.0, gaussian=True)
 
 
 def test_a_gaussian_trade_off_is_said_to_be_assumed():
     claimed = GDP(0.5, "add_remove")
-    statistic = Fixed("sum", lambda outputs: outputs[:, 0] - 0.25, gaussian=True)
+    statistic = FixedThreshold("sum", lambda outputs: outputs[:, 0] - 0.25, gaussian=True)
     found = audit(subject(noise_of(2, shift=0.5), claimed=claimed, statistics=[statistic]), runs=50_000, seed=1)
     assert "Gaussian" in found.bound.assumes and 0.85 < found.tightness <= 1
     wrong = audit(subject(noise_of(2, 0.7, 0.5), claimed=claimed, statistics=[statistic]), runs=50_000, seed=1)
@@ -163,7 +163,7 @@ def test_a_gaussian_trade_off_is_said_to_be_assumed():
 def test_a_gaussian_rule_does_not_refute_a_claim_that_is_not_gaussian():
     """Laplace noise keeps its claim; the rule says otherwise of Gaussian trade-offs, and says so."""
     subject = of_mechanism(LaplaceMechanism.calibrate(1.0, CLAIM), bits=NotPrivateBits(3))
-    middle = Fixed("middle", lambda outputs: outputs[:, 0] - 0.5, gaussian=True)
+    middle = FixedThreshold("middle", lambda outputs: outputs[:, 0] - 0.5, gaussian=True)
     for statistic in (middle, projection(gaussian=True)):
         found = audit(subject, runs=5000, statistics=[statistic], delta=1e-5, seed=1)
         assert found.bound.epsilon > 2 and not found.violation and "only if the trade-off is Gaussian" in str(found)
@@ -190,10 +190,10 @@ def not_run(included):
 
 
 REFUSED = {
-    "a word as subject": ("x", {}, "subject must be what is attacked"),
-    "a class as subject": (Drawn, {}, "subject must be what is attacked"),
+    "a word as subject": ("x", {}, "subject must be an audit subject"),
+    "a class as subject": (BatchSubject, {}, "subject must be an audit subject"),
     "one statistic": (None, {"statistics": projection()}, "statistics must be a list"),
-    "a number as statistic": (None, {"statistics": [1]}, "statistics must be Fixed, Selected or such, got 1"),
+    "a number as statistic": (None, {"statistics": [1]}, "statistics must contain statistics only.*got 1"),
     "a number as statistics": (None, {"statistics": 1}, "statistics must be a list"),
     "a word as statistics": (None, {"statistics": "abc"}, "statistics must be a list"),
     "progress": (None, {"progress": "a"}, "progress must be a function"),
@@ -211,7 +211,7 @@ def test_bad_arguments_are_named_before_any_run(case):
 
 @pytest.mark.parametrize("claimed", [ApproxDP(1.0, 1e-5, "add_remove"), GDP(1.0, "add_remove")], ids=["approx", "GDP"])
 def test_a_delta_at_which_nothing_is_claimed_is_refused_before_any_run(claimed):
-    with pytest.raises(ParameterError, match="delta must be one at which"):
+    with pytest.raises(ParameterError, match="delta must be a value at which"):
         audit(subject(not_run, claimed=claimed), runs=100, delta=0)
 
 
@@ -268,26 +268,29 @@ ODD = {
 def test_outputs_and_scores_that_are_no_numbers_are_refused(case):
     with pytest.raises(DataError, match="outputs must"):
         audit(subject(ODD[case]), runs=50)
-    with pytest.raises(ParameterError, match="score must give one score for each of the 50 runs"):
-        audit(subject(told_all, statistics=[Fixed("odd", ODD[case])]), runs=50)
+    with pytest.raises(ParameterError, match="score must return one score for each of the 50 runs"):
+        audit(subject(told_all, statistics=[FixedThreshold("odd", ODD[case])]), runs=50)
 
 
 def test_differences_need_steps():
     for draw in (lambda included: included * 1.0, told_all):
-        with pytest.raises(ParameterError, match=r"step_differences\(\) is for outputs of two steps"):
+        with pytest.raises(ParameterError, match=r"step_differences\(\) requires outputs of at least two steps"):
             audit(subject(draw, statistics=[step_differences()]), runs=50)
 
 
 @pytest.mark.parametrize(
     ("made", "words"),
     [
-        (lambda: Fixed("a", len, threshold="a"), "threshold must be"),
-        (lambda: Fixed("a", len, threshold=float("nan")), "threshold must be"),
-        (lambda: Fixed("a", len, 1.0, lower="a"), "lower must be"),
-        (lambda: Fixed("a", None), "score .* must be a function"),
-        (lambda: Fixed(1, len), "name must be words"),
-        (lambda: Selected("a", 3), "learned.* must be a function"),
-        (lambda: audit(subject(told_all, statistics=[Selected("a", lambda first: 3)]), runs=50), "learned must give"),
+        (lambda: FixedThreshold("a", len, threshold="a"), "threshold must be"),
+        (lambda: FixedThreshold("a", len, threshold=float("nan")), "threshold must be"),
+        (lambda: FixedThreshold("a", len, 1.0, lower="a"), "lower must be"),
+        (lambda: FixedThreshold("a", None), "score .* must be a function"),
+        (lambda: FixedThreshold(1, len), "name must be a string"),
+        (lambda: SelectedThreshold("a", 3), "learned.* must be a function"),
+        (
+            lambda: audit(subject(told_all, statistics=[SelectedThreshold("a", lambda first: 3)]), runs=50),
+            "learned must return",
+        ),
         (lambda: of_mechanism("x"), "mechanism must be one that adds noise"),
         (lambda: low_order_bits("a", 1.0), "without must be"),
     ],

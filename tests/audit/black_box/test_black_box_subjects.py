@@ -12,9 +12,9 @@ from scipy import stats
 
 from dperm import ApproxDP, PureDP
 from dperm.audit import exact
-from dperm.audit.black_box import Drawn, Fixed, audit, of_mechanism, of_plan
-from dperm.audit.black_box.foreseen import Foreseen
-from dperm.audit.black_box.neighbours import family, farthest_minimisers
+from dperm.audit.black_box import BatchSubject, FixedThreshold, audit, of_mechanism, of_plan
+from dperm.audit.black_box.neighbours import candidate_neighbours, farthest_minimiser_neighbours
+from dperm.audit.black_box.statistics import SimulatedThreshold
 from dperm.erm.losses import Hinge, HuberHinge, Logistic
 from dperm.erm.residual_losses import Huber, Squared
 from dperm.erm.softmax import Softmax
@@ -78,13 +78,13 @@ def subject_of(name, adjacency, seed):
 
 def learned(plan, subject, outputs):
     """What the plan would release, where a subject shows more than that."""
-    return subject.released(outputs)[:, None] if plan.method == "gradient" else outputs
+    return subject.coefficients(outputs)[:, None] if plan.method == "gradient" else outputs
 
 
 @cache
 def pair_of(name, adjacency):
     plan, subject = found_for(name, adjacency)
-    return farthest_minimisers(plan.spec, plan.adjacency) if plan.method == "output" else subject.pair
+    return farthest_minimiser_neighbours(plan.spec, plan.adjacency) if plan.method == "output" else subject.pair
 
 
 # They are the plans.
@@ -193,9 +193,12 @@ def test_a_crowd_of_short_rows_brings_the_record_to_where_it_counts(regularizati
 
 def test_no_crowd_is_larger_than_the_public_number_of_records():
     for adjacency, most in (("replace_one", 9), ("add_remove", 10_000)):
-        sizes = {sum(count for *_, count in pair.rest) for pair in family(spec_of(n=10), Adjacency.of(adjacency))}
+        sizes = {
+            sum(count for *_, count in pair.rest)
+            for pair in candidate_neighbours(spec_of(n=10), Adjacency.of(adjacency))
+        }
         assert max(sizes) == most
-    assert {pair.rest for pair in family(spec_of(n=1), Adjacency.REPLACE_ONE)} == {()}
+    assert {pair.rest for pair in candidate_neighbours(spec_of(n=1), Adjacency.REPLACE_ONE)} == {()}
 
 
 # Bugs.
@@ -208,7 +211,7 @@ def with_less_noise(subject, share):
         values = np.where(included[:, None], subject.included, subject.without)
         return values + share * (subject.outputs(included) - values)
 
-    return Drawn(subject.name, subject.claimed, draw, subject.statistics, subject.profile)
+    return BatchSubject(subject.name, subject.claimed, draw, subject.statistics, subject.profile)
 
 
 @pytest.mark.parametrize("name", ["Laplace output", "Gaussian output"])
@@ -227,7 +230,7 @@ def test_a_fifth_less_noise_in_the_objective_or_in_gradients_is_caught():
     weak = less.plan(spec_of(Hinge()), approximate("add_remove", 2.58))
     assert weak.mechanism.scale == pytest.approx(0.8 * own.mechanism.scale, rel=0.01)
     subject = of_plan(weak, bits=NotPrivateBits(11))
-    claimed = Drawn("less noise", own.goal, subject.outputs, subject.statistics, own.facts.profile)
+    claimed = BatchSubject("less noise", own.goal, subject.outputs, subject.statistics, own.facts.profile)
     assert audit(claimed, runs=100_000, seed=1).violation
 
 
@@ -273,7 +276,7 @@ def test_other_plans_are_run_as_they_are(method, loss, goal):
 
 
 def test_what_is_no_plan_of_one_score_is_refused():
-    with pytest.raises(AssumptionError, match="output, objective, gradient, and run by run all others"):
+    with pytest.raises(AssumptionError, match="plan must be a plan of dperm"):
         of_plan("output")
     plan = OutputPerturbation().plan(spec_of(Softmax(3), dim=3), pure("replace_one"))
     with pytest.raises(AssumptionError, match="losses of one score, got the loss 'softmax'"):
@@ -283,5 +286,5 @@ def test_what_is_no_plan_of_one_score_is_refused():
 def test_the_thresholds_of_pure_noise_are_fixed_in_advance():
     for name in ("Laplace output", "gamma-norm output", "pure objective"):
         ratio, bits = found_for(name, "replace_one")[1].statistics
-        assert isinstance(ratio, Fixed | Foreseen) and ratio.share > bits.share
+        assert isinstance(ratio, FixedThreshold | SimulatedThreshold) and ratio.share > bits.share
         assert ratio.tested(1000) == 1000

@@ -10,21 +10,20 @@ import numpy as np
 import pytest
 
 from dperm import ApproxDP
-from dperm.audit.black_box import Sample
+from dperm.audit.black_box import RunSample
 from dperm.audit.bugs import (
     BUGS,
     Row,
     bug,
-    descent,
+    dp_sgd,
+    early_stopping,
     false_alarm_probability,
-    floats,
+    floating_point,
     matrix,
-    sampled,
-    stopped,
     table,
-    warm_start,
 )
-from dperm.audit.bugs import determinant as determinant_module
+from dperm.audit.bugs import full_batch_descent as descent
+from dperm.audit.bugs import objective_perturbation as objective_module
 from dperm.erm.losses import HuberHinge, Logistic
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import ParameterError
@@ -83,7 +82,7 @@ def test_what_is_measured_of_a_bug_is_not_more_than_the_truth(rows):
     shares = {"noise -20 %": 1 / 0.8, "noise -10 %": 1 / 0.9, "wrong adjacency": 2.0}
     for name, share in {**shares, "clipping skipped on the bias": math.sqrt(2)}.items():
         assert truth(mu) < rows[name].finding.bound.epsilon <= truth(share * mu)
-    fixed = math.sqrt(5) / sampled.noise_multiplier(0.1)  # five batches of fifty hold the record
+    fixed = math.sqrt(5) / dp_sgd.noise_multiplier(0.1)  # five batches of fifty hold the record
     assert 1.0 < rows["fixed batches claimed as Poisson"].finding.bound.epsilon <= truth(fixed)
 
 
@@ -145,7 +144,7 @@ def test_the_noise_of_gradient_descent_is_that_of_the_real_plan(adjacency):
 @BOTH
 def test_a_record_moves_a_gradient_as_far_as_the_theorem_allows(adjacency):
     """T45: by L, or 2L, in every step."""
-    training = descent.Descent(adjacency, adjacency)
+    training = descent.FullBatchDescent(adjacency, adjacency)
     moved = np.diff(training.gradients(np.array([False, True])), axis=0)[0]
     spec = ProblemSpec(HuberHinge(), radius=1.0, dim=1)
     assert np.abs(moved) == pytest.approx(gradient_sensitivity(spec, adjacency))
@@ -158,12 +157,12 @@ def test_a_record_moves_a_gradient_as_far_as_the_theorem_allows(adjacency):
 @pytest.mark.parametrize("rate", [0.1, 0.5])
 def test_the_noise_of_sampled_descent_is_that_of_the_real_plan(rate):
     spec = ProblemSpec(Logistic(), radius=1.0, dim=1, n=100)
-    plan = SampledGradient(rate=rate, steps=sampled.STEPS).plan(spec, sampled.CLAIMED)
-    assert plan.step_noise.scale / spec.lipschitz == pytest.approx(sampled.noise_multiplier(rate), rel=1e-3)
+    plan = SampledGradient(rate=rate, steps=dp_sgd.STEPS).plan(spec, dp_sgd.CLAIMED)
+    assert plan.step_noise.scale / spec.lipschitz == pytest.approx(dp_sgd.noise_multiplier(rate), rel=1e-3)
 
 
 def test_raw_floats_and_the_mechanism_have_the_same_scale_and_values():
-    honest, raw = (floats.subject(buggy, 1) for buggy in (False, True))
+    honest, raw = (floating_point.subject(buggy, 1) for buggy in (False, True))
     included = np.arange(40_000) % 2 == 0
     means = [np.abs(one.outputs(included)[:, 0] - included).mean() for one in (honest, raw)]
     assert means == pytest.approx([1.0, 1.0], abs=0.05)
@@ -171,11 +170,13 @@ def test_raw_floats_and_the_mechanism_have_the_same_scale_and_values():
 
 def test_one_step_from_the_optimum_has_the_loss_that_is_computed():
     """T43: |theta - theta'| (Lambda + n beta) / s, which is more than 2.7 where 1 is claimed."""
-    found = warm_start.worst_case()
+    found = objective_module.worst_case()
     spec, lines = found.plan.spec, (found.pair.included, found.pair.excluded)
     ends = [float(line.minimiser(np.zeros(1))[0]) for line in lines]
     loss = (
-        abs(ends[0] - ends[1]) * (spec.strength + warm_start.RECORDS * spec.smoothness) / found.plan.linear_term.scale
+        abs(ends[0] - ends[1])
+        * (spec.strength + objective_module.RECORDS * spec.smoothness)
+        / found.plan.linear_term.scale
     )
     measured = NAMES["warm start at the non-private optimum"].finding(buggy=True, runs=RUNS, seed=3).bound.epsilon
     assert 0.85 * loss <= measured <= loss
@@ -188,15 +189,17 @@ def stopping_probabilities(cells: int = 2500) -> tuple[np.ndarray, np.ndarray]:
 
     Without the record a step adds N(-mu^2/2, mu^2) to the loss, mu = 1/sigma; P has the density e^loss times that of Q.
     """
-    mu = 1 / stopped.noise_multiplier()
-    grid = np.linspace(-8 * mu * math.sqrt(stopped.STEPS), stopped.boundary(stopped.STEPS) + 7 * mu, cells)
+    mu = 1 / early_stopping.noise_multiplier()
+    grid = np.linspace(
+        -8 * mu * math.sqrt(early_stopping.STEPS), early_stopping.boundary(early_stopping.STEPS) + 7 * mu, cells
+    )
     h = grid[1] - grid[0]
     weight = np.exp(-(((grid[:, None] - grid + mu**2 / 2) / mu) ** 2) / 2) * h / (mu * math.sqrt(2 * math.pi))
     density = np.exp(-(((grid + mu**2 / 2) / mu) ** 2) / 2) / (mu * math.sqrt(2 * math.pi))
     found = []
-    for t in range(1, stopped.STEPS + 1):
+    for t in range(1, early_stopping.STEPS + 1):
         # the cell that the boundary cuts counts by its part
-        beyond = density * np.clip((grid - stopped.boundary(t)) / h + 0.5, 0.0, 1.0)
+        beyond = density * np.clip((grid - early_stopping.boundary(t)) / h + 0.5, 0.0, 1.0)
         found.append(((beyond * np.exp(grid)).sum() * h, beyond.sum() * h))
         density = weight @ (density - beyond)
     with_it, without = np.array(found).T
@@ -206,18 +209,18 @@ def stopping_probabilities(cells: int = 2500) -> tuple[np.ndarray, np.ndarray]:
 def test_the_stop_has_the_delta_that_is_known():
     """Of the reports .029, of the whole .0224, where .01 is claimed; of the correct version nothing."""
     p, q = stopping_probabilities()
-    each = p - np.exp(stopped.epsilons()) * q
-    assert each.max() < stopped.DELTA < each.sum()  # no report alone is refuted: all of them together are
+    each = p - np.exp(early_stopping.epsilons()) * q
+    assert each.max() < early_stopping.DELTA < each.sum()  # no report alone is refuted: all of them together are
     assert each.sum() == pytest.approx(0.0290, abs=2e-4)
-    left = stopped.EPSILON - np.array(stopped.epsilons())
+    left = early_stopping.EPSILON - np.array(early_stopping.epsilons())
     says_in = np.exp(left) / (1 + np.exp(left))
     whole_p, whole_q = (p * says_in).sum(), (q * (1 - says_in)).sum()
-    assert whole_p - math.exp(stopped.EPSILON) * whole_q == pytest.approx(0.0224, abs=2e-4)
-    assert p.sum() / 2 - math.exp(stopped.EPSILON) * q.sum() / 2 < 0
-    true = math.log((whole_p - stopped.DELTA) / whole_q)
+    assert whole_p - math.exp(early_stopping.EPSILON) * whole_q == pytest.approx(0.0224, abs=2e-4)
+    assert p.sum() / 2 - math.exp(early_stopping.EPSILON) * q.sum() / 2 < 0
+    true = math.log((whole_p - early_stopping.DELTA) / whole_q)
     measured = NAMES["steps run reported after a data-dependent stop"].finding(buggy=True, runs=RUNS, seed=3)
-    assert measured.claimed == ApproxDP(stopped.EPSILON, stopped.DELTA, "add_remove")
-    assert stopped.EPSILON < measured.bound.epsilon <= true
+    assert measured.claimed == ApproxDP(early_stopping.EPSILON, early_stopping.DELTA, "add_remove")
+    assert early_stopping.EPSILON < measured.bound.epsilon <= true
 
 
 def test_half_of_delta_is_at_stake_where_one_side_is_guessed():
@@ -225,8 +228,8 @@ def test_half_of_delta_is_at_stake_where_one_side_is_guessed():
     runs = 200_000
     included, place = np.arange(2 * runs) < runs, np.tile(np.arange(runs), 2) / runs
     said = np.where(included, place < 0.2, place < 0.05).astype(float)
-    sample = Sample(np.column_stack([said, said, said]), included)
-    bound = stopped.StoppedRuns().bound(sample, delta=0.1, alpha=0.05)
+    sample = RunSample(np.column_stack([said, said, said]), included)
+    bound = early_stopping.StoppingTimeStatistic().bound(sample, delta=0.1, alpha=0.05)
     assert 0.94 * math.log(2) <= bound.epsilon <= math.log(2)
     assert (bound.delta, bound.confidence) == (0.1, 0.95)
 
@@ -234,23 +237,23 @@ def test_half_of_delta_is_at_stake_where_one_side_is_guessed():
 def test_what_is_simulated_is_what_is_computed():
     """How often the training stops early and says "in", with the record and without."""
     p, q = stopping_probabilities()
-    left = stopped.EPSILON - np.array(stopped.epsilons())
+    left = early_stopping.EPSILON - np.array(early_stopping.epsilons())
     runs, expected = 200_000, {True: (p / (1 + np.exp(-left))).sum(), False: (q / (1 + np.exp(left))).sum()}
     for record, share in expected.items():
-        outputs = stopped.Stopping(report_declared=False).outputs(np.full(runs, record), 7 + record)
+        outputs = early_stopping.EarlyStopping(report_declared=False).outputs(np.full(runs, record), 7 + record)
         rate = (outputs[:, 0] * outputs[:, 2]).mean()
         assert rate == pytest.approx(share, abs=5 * math.sqrt(share / runs))
 
 
 def test_reports_of_a_stopped_training_stay_below_the_claim():
-    assert list(stopped.epsilons()) == sorted(stopped.epsilons())
-    assert stopped.epsilons()[-1] <= stopped.EPSILON
+    assert list(early_stopping.epsilons()) == sorted(early_stopping.epsilons())
+    assert early_stopping.epsilons()[-1] <= early_stopping.EPSILON
 
 
 def test_the_determinant_is_charged_by_ours():
     """T36a: the same claim."""
-    assert determinant_module.as_printed().bound.epsilon > 1.2285
-    assert not determinant_module.as_planned().violation
+    assert objective_module.printed_finding().bound.epsilon > 1.2285
+    assert not objective_module.planned_finding().violation
 
 
 # How it is called.

@@ -10,10 +10,9 @@ import pytest
 from dperm import ApproxDP, PureDP
 from dperm.audit import demo
 from dperm.audit.demo import membership, planted_secrets
-from dperm.audit.demo.differencing import differencing
-from dperm.audit.demo.genotypes import guessed, risk_study
+from dperm.audit.demo.differencing import differencing, guessing_baseline, risk_study
 from dperm.audit.exposure import CHANCE
-from dperm.audit.exposure.ngrams import counts
+from dperm.audit.exposure.character_model import ngram_counts
 from dperm.audit.exposure.text import made_up_lines
 
 PURE, APPROXIMATE = PureDP(1.0, "add_remove"), ApproxDP(1.0, 1e-6, "add_remove")
@@ -40,7 +39,7 @@ def test_guessing_is_the_mean_of_drawn_guesses():
     study, coins = risk_study(5), np.random.default_rng(0)
     drawn = [coins.choice(np.delete(study.y, place), 4000) for place in range(50)]
     found = sum((np.abs(each - study.y[place]) <= 0.01).mean() for place, each in enumerate(drawn))
-    assert guessed(study).targets == pytest.approx(found, abs=0.15)
+    assert guessing_baseline(study).targets == pytest.approx(found, abs=0.15)
 
 
 def test_membership_falls_to_guessing():
@@ -110,6 +109,6 @@ def test_exposure_falls_from_all_bits_to_chance():
 
 
 def test_noise_is_fresh_whatever_the_seed():
-    numbers = counts(made_up_lines(3000, 1))
+    numbers = ngram_counts(made_up_lines(3000, 1))
     first, second = (planted_secrets.private_model(numbers, APPROXIMATE).value.logs for _ in range(2))
     assert not np.array_equal(first, second)

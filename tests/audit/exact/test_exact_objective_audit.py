@@ -11,11 +11,10 @@ from exact_objective import deltas
 
 from dperm import GDP, RDP, ZCDP, ApproxDP, PureDP
 from dperm.audit import exact
-from dperm.audit.exact.density import Density
+from dperm.audit.exact.density import Density, curvature_jumps
 from dperm.audit.exact.hockey_stick import worst_cells
-from dperm.audit.exact.neighbours import NOBODY, records, rests, row
-from dperm.audit.exact.perturbed import of_plan
-from dperm.audit.exact.turns import turning_arguments
+from dperm.audit.exact.neighbours import NOBODY, candidate_records, candidate_rests, row
+from dperm.audit.exact.objective import objective_of_plan
 from dperm.erm.losses import HuberHinge, Logistic, SmoothedHinge
 from dperm.erm.residual_losses import Huber, Squared
 from dperm.erm.softmax import Softmax
@@ -164,10 +163,10 @@ def test_our_gaussian_plans_are_not_refuted_and_are_nearly_used_up(loss, adjacen
 def test_less_noise_than_planned_is_refuted():
     """One percent, pure and Gaussian: the audit is as sharp as the bound."""
     for goal in (PureDP(1.0, "replace_one"), ApproxDP(1.0, 1e-3, "replace_one")):
-        honest = of_plan(plan_of("Huber hinge", goal, strength=1000.0))
+        honest = objective_of_plan(plan_of("Huber hinge", goal, strength=1000.0))
         term = type(honest.term)(0.99 * honest.term.scale, 1)
         finding = exact.objective(
-            exact.Perturbed("too little", honest.spec, term, honest.claimed, honest.profile), among=ALONE
+            exact.PerturbedObjective("too little", honest.spec, term, honest.claimed, honest.profile), among=ALONE
         )
         assert finding.violation
         assert "VIOLATION" in str(finding)
@@ -177,7 +176,7 @@ def test_the_determinant_that_is_not_charged_is_refuted():
     """The plan's own noise with all of epsilon spent on b."""
     plan = plan_of("clipped logistic", PureDP(1.0, "add_remove"), strength=1.0)
     free = GammaNormTerm(plan.spec.lipschitz / 1.0, 1)
-    finding = exact.objective(exact.Perturbed("no charge", plan.spec, free, plan.goal))
+    finding = exact.objective(exact.PerturbedObjective("no charge", plan.spec, free, plan.goal))
     assert finding.violation
     assert finding.bound.epsilon == pytest.approx(1 + math.log(2), rel=1e-6)  # beta = Lambda
 
@@ -198,7 +197,7 @@ def test_a_claim_that_is_a_curve_is_refuted_where_it_is_finite(kind):
     spec = ProblemSpec(Logistic(), 1.0, 1, regularization=50.0)
     claim = CURVES[kind]
     for sigma, wrong in ((10.0, False), (0.5, True)):
-        finding = exact.objective(exact.Perturbed("x", spec, GaussianTerm(sigma, 1), claim), among=ALONE)
+        finding = exact.objective(exact.PerturbedObjective("x", spec, GaussianTerm(sigma, 1), claim), among=ALONE)
         assert finding.violation == wrong
         assert 0 < finding.bound.delta < 0.1
         assert len(finding.bounds) == 5
@@ -253,7 +252,7 @@ def gaussian_case(adjacency: Adjacency) -> tuple[Density, Any]:
     spec = ProblemSpec(Logistic(), 1.0, 1, regularization=2.0, clip=0.5)
     density = Density(spec, GaussianTerm(1.0, 1))
     at = {"adjacency": adjacency, "deltas": (0.01,)}
-    return density, worst_cells(density, rests(spec, adjacency)[:3], records(spec, 5), **at)[0].pair
+    return density, worst_cells(density, candidate_rests(spec, adjacency)[:3], candidate_records(spec, 5), **at)[0].pair
 
 
 @BOTH
@@ -295,14 +294,14 @@ def test_epsilon_at_a_delta_is_the_inverse_of_delta():
 )
 def test_jumps_are_where_slopes_begin_and_end(loss, limit, expected):
     """T44: a limit on the slope moves its end."""
-    assert turning_arguments(loss, limit) == pytest.approx(expected, abs=1e-6)
+    assert curvature_jumps(loss, limit) == pytest.approx(expected, abs=1e-6)
 
 
 def test_nobody_more_than_n_is_in_the_data():
     """Under replace_one n is public: a plan for three records is not audited with a crowd."""
     spec = ProblemSpec(Logistic(), 1.0, 1, n=3, regularization=1.0)
-    assert max(sum(count for *_, count in rest) for rest in rests(spec, Adjacency.REPLACE_ONE)) == 2
-    assert max(sum(count for *_, count in rest) for rest in rests(spec, Adjacency.ADD_REMOVE)) == 1000
+    assert max(sum(count for *_, count in rest) for rest in candidate_rests(spec, Adjacency.REPLACE_ONE)) == 2
+    assert max(sum(count for *_, count in rest) for rest in candidate_rests(spec, Adjacency.ADD_REMOVE)) == 1000
 
 
 def test_progress_is_told():
@@ -317,13 +316,13 @@ def test_other_subjects_are_refused():
         exact.objective(1.0)  # type: ignore[arg-type]
     softmax = ProblemSpec(Softmax(3), 1.0, 3, regularization=10.0)
     plan = ObjectivePerturbation().plan(softmax, PureDP(1.0, "add_remove"))
-    with pytest.raises(ParameterError, match="losses of one score"):
+    with pytest.raises(ParameterError, match="requires a loss of one score"):
         exact.objective(plan)
     with pytest.raises(ParameterError, match="epsilon must be"):
         exact.nips08(0.0, 1.0)
     printed = exact.nips08(0.1, 0.1)
     with pytest.raises(ParameterError, match="claimed must be"):
-        exact.objective(exact.Perturbed("x", printed.spec, printed.term, None))  # type: ignore[arg-type]
+        exact.objective(exact.PerturbedObjective("x", printed.spec, printed.term, None))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -352,3 +351,11 @@ def test_rows_leave_room_where_n_is_public():
     assert not exact.objective(plan, among=((row(1.0, 1, 2),),)).violation
     with pytest.raises(ParameterError, match="n = 3 is public"):
         exact.objective(plan, among=((row(1.0, 1, 3),),))
+
+
+def test_a_note_tells_the_audited_part_of_the_epsilon():
+    plan = plan_of("Huber hinge", PureDP(1.0, "replace_one"), strength=1000.0)
+    (note,) = exact.objective(plan, among=ALONE).notes
+    assert note.code == "audit.part-of-epsilon" and note.values["goal_epsilon"] == 1.0
+    assert note.values["claimed_epsilon"] == objective_of_plan(plan).claimed.epsilon < 1
+    assert "uses epsilon 0.99 of the plan's epsilon 1." in str(note)

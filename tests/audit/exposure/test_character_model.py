@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dperm import ApproxDP, PureDP
-from dperm.audit.exposure import CHANCE, CharacterModel, character_model, exact_exposure, ngrams, train, train_private
-from dperm.audit.exposure.ngrams import CELLS, counts, sensitivity
+from dperm.audit.exposure import CHANCE, CharacterModel, character_model, exact_exposure, train, train_private
+from dperm.audit.exposure.character_model import CELLS, ngram_counts, sensitivity
 from dperm.audit.exposure.text import ALPHABET, PREFIX, code_space, encoded, made_up_lines
 from dperm.errors import ConversionError, ParameterError
 from dperm.mechanisms import GaussianMechanism
@@ -24,7 +24,7 @@ OTHER = VARIED[::-1]
 
 @pytest.fixture(scope="module")
 def text():
-    return counts(made_up_lines(20_000, 1))
+    return ngram_counts(made_up_lines(20_000, 1))
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def unseen():
 
 
 def planted(text, code, times):
-    return text + times * counts([PREFIX + code])
+    return text + times * ngram_counts([PREFIX + code])
 
 
 def exposure(model, code):
@@ -45,8 +45,8 @@ def exposure(model, code):
 
 def test_a_line_moves_the_counts_by_no_more_than_the_sensitivity_and_nearly_as_much():
     for adjacency, moved in (
-        (Adjacency.ADD_REMOVE, np.linalg.norm(counts([VARIED]))),
-        (Adjacency.REPLACE_ONE, np.linalg.norm(counts([VARIED]) - counts([OTHER]))),
+        (Adjacency.ADD_REMOVE, np.linalg.norm(ngram_counts([VARIED]))),
+        (Adjacency.REPLACE_ONE, np.linalg.norm(ngram_counts([VARIED]) - ngram_counts([OTHER]))),
     ):
         assert 0.75 * sensitivity(adjacency) <= moved <= sensitivity(adjacency)
 
@@ -55,17 +55,17 @@ def test_a_line_moves_the_counts_by_no_more_than_the_sensitivity_and_nearly_as_m
     "line", ["a" * 39, "ab" * 500, "", VARIED * 9, "\n" * 60, "é" * 99], ids=["a", "ab", "empty", "long", "ends", "odd"]
 )
 def test_no_line_moves_them_further(line):
-    assert np.linalg.norm(counts([line])) <= sensitivity(Adjacency.ADD_REMOVE)
-    assert set(np.unique(counts([line]))) <= {0.0, 1.0}
+    assert np.linalg.norm(ngram_counts([line])) <= sensitivity(Adjacency.ADD_REMOVE)
+    assert set(np.unique(ngram_counts([line]))) <= {0.0, 1.0}
 
 
 def test_counts_add_up_over_lines():
     lines = made_up_lines(8, 3)
-    assert np.array_equal(counts(lines), sum(counts([line]) for line in lines))
+    assert np.array_equal(ngram_counts(lines), sum(ngram_counts([line]) for line in lines))
 
 
 def test_counts_are_those_of_runs():
-    found = np.split(counts(["abab", "ba"]), np.cumsum(CELLS)[:-1])
+    found = np.split(ngram_counts(["abab", "ba"]), np.cumsum(CELLS)[:-1])
     end, a, b = (ALPHABET.index(character) for character in "\nab")
     size = len(ALPHABET)
     assert {cell: found[0][cell] for cell in np.flatnonzero(found[0])} == {end: 2, a: 2, b: 2}
@@ -91,16 +91,16 @@ def test_unsafe_counting_is_caught(assert_killed, old, new):
             (Adjacency.ADD_REMOVE, ["a" * 39], []),
             (Adjacency.REPLACE_ONE, [VARIED], [OTHER]),
         ):
-            moved = module.counts(first) - (module.counts(second) if second else 0)
+            moved = module.ngram_counts(first) - (module.ngram_counts(second) if second else 0)
             assert np.linalg.norm(moved) <= module.sensitivity(adjacency)
 
-    assert_killed(check, "dperm.audit.exposure.ngrams", old, new)
+    assert_killed(check, "dperm.audit.exposure.character_model", old, new)
 
 
 @pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
 def test_the_noise_is_that_of_a_line(adjacency):
     goal = ApproxDP(1.0, 1e-6, adjacency)
-    mechanism = character_model.private_counting(goal)
+    mechanism = character_model.counting_mechanism(goal)
     assert mechanism.statistic.dim == sum(CELLS)
     assert mechanism.scale == GaussianMechanism.calibrate(sensitivity(goal.adjacency), goal, dim=sum(CELLS)).scale
     release = train_private(["anna"], goal)
@@ -110,7 +110,7 @@ def test_the_noise_is_that_of_a_line(adjacency):
 
 def test_noise_reaches_every_count(text):
     """The counts that are released differ from the true ones by noise of the planned size, all over the table."""
-    mechanism = character_model.private_counting(GOAL)
+    mechanism = character_model.counting_mechanism(GOAL)
     noise = np.asarray(mechanism.release(text).value) - text
     for part in np.split(noise, np.cumsum(CELLS)[1:-1]):
         assert part.std() == pytest.approx(mechanism.scale, rel=5 / math.sqrt(2 * len(part)))
@@ -120,7 +120,7 @@ def test_noise_reaches_every_count(text):
 
 
 def test_probabilities_add_up_to_1(text):
-    model = character_model.smoothed(text)
+    model = character_model.smoothed_model(text)
     assert np.exp(model.logs).sum(axis=1) == pytest.approx(np.ones(len(model.logs)))
 
 
@@ -140,7 +140,7 @@ def test_smoothing_is_as_written():
 
 def test_exposure_grows_with_insertions_to_all_bits_without_privacy(text):
     means = [
-        np.mean([exposure(character_model.smoothed(planted(text, code, times)), code) for code in CODES[:3]])
+        np.mean([exposure(character_model.smoothed_model(planted(text, code, times)), code) for code in CODES[:3]])
         for times in (0, 1, 2, 4, 8, 16)
     ]
     assert means[0] < 4 < means[1] < means[2] < means[3]
@@ -150,7 +150,7 @@ def test_exposure_grows_with_insertions_to_all_bits_without_privacy(text):
 
 def test_a_model_trained_on_lines_is_that_of_their_counts():
     lines = [*made_up_lines(500, 4), PREFIX + CODES[0]]
-    assert np.array_equal(train(lines).logs, character_model.smoothed(counts(lines)).logs)
+    assert np.array_equal(train(lines).logs, character_model.smoothed_model(ngram_counts(lines)).logs)
 
 
 def private(text, code, goal):
@@ -170,7 +170,7 @@ def test_a_guarantee_that_says_nothing_protects_nothing(text):
 
 def test_the_private_model_is_a_model_of_the_language(text, unseen):
     """Uniform characters lose 3.64 nats each, frequencies of single characters 3.0."""
-    without, with_noise = character_model.smoothed(text).loss(unseen), private(text, CODES[0], GOAL).loss(unseen)
+    without, with_noise = character_model.smoothed_model(text).loss(unseen), private(text, CODES[0], GOAL).loss(unseen)
     assert without < 0.45
     assert without < with_noise < 0.65
 
@@ -190,7 +190,7 @@ def test_text_is_made_of_symbols():
     assert SPACE.size == 10**6 and len(SPACE.prefix) == len(PREFIX)
     assert SPACE.secrets(np.array([SPACE.place(encoded("031337"))])).tolist() == [list(encoded("031337"))]
     assert made_up_lines(20, 1) == made_up_lines(20, 1) != made_up_lines(20)
-    assert max(map(len, made_up_lines(1000, 1))) < ngrams.LONGEST
+    assert max(map(len, made_up_lines(1000, 1))) < character_model.LONGEST
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_text_is_made_of_symbols():
     [
         (lambda: train("one string"), ParameterError, "lines must be a sequence of strings"),
         (lambda: train([1, 2]), ParameterError, "lines must be a sequence of strings"),
-        (lambda: train(["a"]).loss([]), ParameterError, "one line at least"),
+        (lambda: train(["a"]).loss([]), ParameterError, "at least one line"),
         (lambda: train_private(["a"], PureDP(1.0, "add_remove")), ConversionError, "delta > 0"),
         (lambda: made_up_lines(0), ParameterError, "count must be"),
     ],

@@ -21,7 +21,7 @@ from dperm.audit.exposure import (
     sampled_exposure,
     train,
 )
-from dperm.audit.exposure.skew_normal import SkewNormal, fitted
+from dperm.audit.exposure.exposure import SkewNormal, fit_skew_normal
 from dperm.errors import AssumptionError, ParameterError
 
 DIGITS = tuple(range(10))
@@ -96,7 +96,7 @@ def test_ties_would_be_20_bits_without_the_middle_rank(assert_killed):
     def check(module):
         assert module.exposure_among(np.zeros(1000), 5).bits < 2
 
-    assert_killed(check, "dperm.audit.exposure.exact", "(equal - less) / 2", "0")
+    assert_killed(check, "dperm.audit.exposure.exposure", "(equal - less) / 2", "0")
 
 
 @pytest.mark.parametrize("secret", [(0, 1, 2, 3, 4, 5), (9, 9, 9, 9, 9, 9), (7, 0, 7, 0, 7, 0)], ids=str)
@@ -170,7 +170,7 @@ def test_its_logarithm_does_not_underflow(z):
 def test_the_fit_finds_the_law_again():
     from scipy import stats
 
-    law, p_value = fitted(stats.skewnorm.rvs(3, 10, 2, size=4000, random_state=1))
+    law, p_value = fit_skew_normal(stats.skewnorm.rvs(3, 10, 2, size=4000, random_state=1))
     assert (law.shape, law.location, law.scale) == pytest.approx((3, 10, 2), rel=0.15)
     assert p_value > 0.05
 
@@ -225,12 +225,12 @@ def test_a_space_has_more_positions_than_arrays_have_dimensions():
         (lambda: exact_exposure(Chain, SIX, (0,) * 6), "model must have log_probabilities"),
         (lambda: exact_exposure(nan_scores, SIX, (0,) * 6), "got NaN"),
         (lambda: exact_exposure(Short(), SIX, (0,) * 6), "log_probabilities returns must be a matrix"),
-        (lambda: exact_exposure(Narrow(), SIX, (0,) * 6), "it says something of 0 to 2, and the space has 9"),
-        (lambda: sampled_exposure(Narrow(), SIX, (9,) * 6), "it says something of 0 to 2, and the space has"),
+        (lambda: exact_exposure(Narrow(), SIX, (0,) * 6), "symbols known to the model, 0 to 2, got 9"),
+        (lambda: sampled_exposure(Narrow(), SIX, (9,) * 6), "symbols known to the model, 0 to 2"),
         (lambda: exact_exposure(Chain(), SIX, None), "secret must have one of the choices"),
         (lambda: SecretSpace((0,), ((1, 2),) * 80), "at most 2^63 secrets, got 2^80.0"),
         (lambda: SecretSpace((0,), 5), "choices must be a tuple"),
-        (lambda: exposure_among([], 0), "scores must hold"),
+        (lambda: exposure_among([], 0), "scores must contain"),
         (lambda: exposure_among([1.0, np.nan, 2.0], 0), "scores must be a list of numbers, got NaN"),
         (lambda: exposure_among([1.0, np.inf], 0), "scores must be logarithms of probabilities"),
         (lambda: train(None), "lines must be a sequence of strings"),
@@ -238,10 +238,10 @@ def test_a_space_has_more_positions_than_arrays_have_dimensions():
         (lambda: all_log_probabilities(Chain(), SecretSpace((), (DIGITS,) * 9)), "at most 100,000,000 secrets"),
         (lambda: sampled_exposure(Chain(), SIX, (0,) * 6, samples=10), "samples must be a whole number from 100"),
         (lambda: sampled_exposure(Chain(), SIX, (0,) * 6, confidence=1.0), "confidence must be"),
-        (lambda: SecretSpace((1,), ()), "choices must name"),
-        (lambda: SecretSpace((1,), ((1, 1),)), "choices must name"),
+        (lambda: SecretSpace((1,), ()), "choices must contain"),
+        (lambda: SecretSpace((1,), ((1, 1),)), "choices must contain"),
         (lambda: SecretSpace((-1,), ((1, 2),)), "prefix must be a whole number from 0"),
-        (lambda: SecretSpace("ab", ((1, 2),)), "prefix must hold symbols"),
+        (lambda: SecretSpace("ab", ((1, 2),)), "prefix must contain symbols"),
         (lambda: exposure_among(np.zeros(5), 5), "place must be"),
     ],
     ids=lambda value: value[:20] if isinstance(value, str) else "",

@@ -45,11 +45,11 @@ def test_scores_of_several_decisions_are_those_of_their_softmax():
     X, y = records(90, 3, dim=4)
     model = LogisticRegression().fit(X, y)
 
-    class Deciding:
+    class DecisionClassifier:
         classes_ = model.classes_
         decision_function = staticmethod(model.decision_function)
 
-    assert scores_of(Deciding(), X, y) == pytest.approx(scores_of(model, X, y))
+    assert scores_of(DecisionClassifier(), X, y) == pytest.approx(scores_of(model, X, y))
 
 
 def test_margins_count_in_the_direction_of_the_label():
@@ -65,7 +65,11 @@ def test_a_probability_of_one_has_a_finite_score():
 
 @pytest.mark.parametrize("classes", [2, 3])
 def test_shadow_models_learn_to_tell_members(classes):
-    inside, outside, own = records(100, classes, seed=1), records(100, classes, seed=2), records(200, classes, seed=3)
+    inside, outside, own = (
+        records(100, classes, seed=1),
+        records(100, classes, seed=2),
+        records(200, classes, seed=3),
+    )
 
     def make():
         return LogisticRegression(C=0.1)
@@ -97,15 +101,15 @@ def test_shadow_models_of_trees_and_of_margins():
 def test_what_cannot_be_attacked_is_refused():
     X, y = records(60)
     model = LogisticRegression().fit(X, y)
-    with pytest.raises(ParameterError, match="object has none"):
+    with pytest.raises(ParameterError, match="an object of type object"):
         loss_threshold(object(), (X, y), (X, y))
-    with pytest.raises(ParameterError, match="labels that the model has not seen"):
+    with pytest.raises(ParameterError, match="labels unknown to the model"):
         scores_of(model, X, y + 1)
     with pytest.raises(ParameterError, match=r"members must be a pair \(X, y\)"):
         loss_threshold(model, X, (X, y))
     with pytest.raises(ParameterError, match="X of non_members must be an array of finite numbers"):
         loss_threshold(model, (X, y), (np.full((60, 200), np.inf), y))
-    with pytest.raises(ParameterError, match="needs a classifier"):
+    with pytest.raises(ParameterError, match="requires a classifier"):
         shadow_models(Ridge, model, members=(X, y), non_members=(X, y), population=(X, y), shadows=1)
     with pytest.raises(ParameterError, match="10 records of each class"):
         shadow_models(LogisticRegression, model, members=(X, y), non_members=(X, y), population=(X, np.arange(60)))

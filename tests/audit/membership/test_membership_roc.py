@@ -9,7 +9,7 @@ import pytest
 from scipy.special import ndtr
 
 from dperm import GDP, ZCDP, ApproxDP, Gaussian, ParameterError, Poisson, PureDP, account
-from dperm.audit.membership import Roc, Trials, area_ceiling, rate_ceiling
+from dperm.audit.membership import Roc, TrialDependence, area_ceiling, rate_ceiling
 
 REPEATS = 400
 PROFILES = {
@@ -124,7 +124,7 @@ def test_rates_that_a_guarantee_allows():
         (np.arange(40.0), np.ones(40), "got 40 and 0"),
         (np.arange(18.0), [1, 0] * 9, "got 9 and 9"),
         (np.arange(40.0), [1, 2] * 20, "member must be True or False"),
-        (np.arange(40.0), np.ones(39), "same length"),
+        (np.arange(40.0), np.ones(39), "the length of member"),
     ],
     ids=["nan", "one-class", "few", "no-bits", "lengths"],
 )
@@ -147,4 +147,4 @@ def test_what_is_descriptive_says_so():
     assert "descriptive only" in gaussian_roc(1.0, 50, rng, trials="dependent").as_dict()["intervals"]
     found = gaussian_roc(1.0, 50, rng).as_dict()
     assert "Clopper-Pearson" in found["intervals"] and json.loads(json.dumps(found)) == found
-    assert Roc.of(np.arange(40.0), [1, 0] * 20).trials is Trials.DEPENDENT
+    assert Roc.of(np.arange(40.0), [1, 0] * 20).trials is TrialDependence.DEPENDENT

@@ -70,7 +70,7 @@ def test_a_model_without_a_leak_shows_nothing():
 
 def test_dependent_scores_give_no_verdict():
     roc = Roc.of(np.arange(40.0), [True, False] * 20)
-    with pytest.raises(AssumptionError, match=r'depend on each other.*trials="one_run"'):
+    with pytest.raises(AssumptionError, match=r'are dependent.*trials="one_run"'):
         roc.exceeds(CLAIM)
 
 
@@ -82,7 +82,7 @@ def test_coins_that_are_none_are_refused():
 
 def test_a_guarantee_without_a_delta_needs_one():
     roc = laplace_roc(1.0, 300, np.random.default_rng(10))
-    with pytest.raises(ParameterError, match="delta must be given: a GDP guarantee"):
+    with pytest.raises(ParameterError, match="delta is required: a GDP guarantee"):
         roc.exceeds(GDP(1.0, "add_remove"))
     assert not roc.exceeds(GDP(5.0, "add_remove"), delta=1e-5)
 
@@ -93,7 +93,7 @@ def test_a_record_that_is_in_or_out_says_nothing_of_one_that_is_replaced(trials)
     scores, bits = rng.normal(size=300), rng.random(300) < 0.5
     replaced = PureDP(1.0, "replace_one")
     for judge in (Roc.finding, Roc.exceeds, Roc.ceilings):
-        with pytest.raises(AdjacencyError, match='coins for adjacency="add_remove", and the guarantee speaks of'):
+        with pytest.raises(AdjacencyError, match='coins under adjacency="add_remove", but the guarantee holds under'):
             judge(Roc.of(scores, bits, trials=trials), replaced)
         with pytest.raises(AdjacencyError):
             judge(Roc(scores, bits, Roc.of(scores, bits, trials=trials).trials), replaced)
@@ -106,5 +106,5 @@ def test_a_record_that_is_in_or_out_says_nothing_of_one_that_is_replaced(trials)
 @pytest.mark.parametrize("claimed", ["abc", None, 1.0], ids=str)
 def test_what_is_no_claim_is_refused(claimed):
     roc = laplace_roc(1.0, 300, np.random.default_rng(12))
-    with pytest.raises(ParameterError, match="claimed must be a guarantee"):
+    with pytest.raises(ParameterError, match="claimed must be the guarantee"):
         roc.finding(claimed, delta=1e-5)

@@ -8,8 +8,7 @@ from scipy.special import expit
 
 from dperm import ParameterError
 from dperm.audit.membership import paired_coins, shadow_glm, shadow_logistic
-from dperm.audit.membership.anderson import Anderson
-from dperm.audit.membership.batched_newton import newton
+from dperm.audit.membership.shadow_glm import Anderson, newton
 
 KINDS = {
     "easy": (1500, 10, 1.0, False),
@@ -109,7 +108,7 @@ def test_each_record_is_in_half_of_the_models(adjacency):
         ({"dtype": "float16"}, 'dtype must be "float32" or "float64"'),
         ({"X": np.full((20, 2), np.nan)}, "X must be a matrix of finite numbers"),
         ({"signs": np.arange(20.0)}, "signs must be -1 or"),
-        ({"mask": np.ones((19, 6), dtype=bool)}, "with the same n"),
+        ({"mask": np.ones((19, 6), dtype=bool)}, "for the same n"),
         ({"mask": np.ones((20, 6))}, "mask must be a matrix of True and False"),
     ],
     ids=["C", "dtype", "nan", "signs", "rows", "mask"],

@@ -7,7 +7,7 @@ import pytest
 
 from dperm.accounting import Gaussian, Poisson, account
 from dperm.audit.one_run_tradeoff import gaussian_one_run
-from dperm.audit.ranked import ranked_guesses
+from dperm.audit.ranking import ranked_guesses
 from dperm.torch import DPSGD
 from dperm.torch.audit.evidence import Products, evidence
 from dperm.torch.audit.sampled_bound import Curve, curve_refuted, sampled_one_run

@@ -10,11 +10,11 @@ from types import MappingProxyType
 import numpy as np
 
 from dperm.accounting import account
-from dperm.audit.black_box.low_order_bits import low_order_bits
-from dperm.audit.black_box.neighbours import farthest_minimisers
+from dperm.audit.black_box.likelihood_ratio import additive_statistic
+from dperm.audit.black_box.neighbours import farthest_minimiser_neighbours
 from dperm.audit.black_box.noise_rows import noisy_rows
-from dperm.audit.black_box.ratios import additive_statistic
-from dperm.audit.black_box.sample import Progress, Truths, told
+from dperm.audit.black_box.output_statistics import low_order_bits
+from dperm.audit.black_box.sample import Progress, Truths, report_progress
 from dperm.audit.black_box.statistics import Statistic
 from dperm.checks import shown
 from dperm.erm.minimize import minimize
@@ -31,7 +31,7 @@ MAIN, BITS = 0.8, 0.2
 
 
 @dataclass(frozen=True)
-class Additive:
+class AdditiveSubject:
     """One of two values plus the noise of ``mechanism``, drawn by its own sampler.
 
     Attributes
@@ -69,11 +69,11 @@ class Additive:
         """Return one row of noisy values for each run."""
         values = np.where(included[:, np.newaxis], self.included, self.without)
         drawn = noisy_rows(self.mechanism, values, self.bits.stream())
-        told(progress)
+        report_progress(progress)
         return drawn
 
 
-def of_mechanism(mechanism: AdditiveMechanism, *, bits: Bits | None = None) -> Additive:
+def of_mechanism(mechanism: AdditiveMechanism, *, bits: Bits | None = None) -> AdditiveSubject:
     """Build an audit subject from an additive mechanism.
 
     The two values differ by the mechanism's sensitivity along the first axis.
@@ -92,22 +92,42 @@ def of_mechanism(mechanism: AdditiveMechanism, *, bits: Bits | None = None) -> A
     """
     if not isinstance(mechanism, AdditiveMechanism):
         raise ParameterError(
-            f"mechanism must be one that adds noise, such as LaplaceMechanism.calibrate(...), got {shown(mechanism)}."
+            argument="mechanism",
+            rule="must be one that adds noise, such as LaplaceMechanism.calibrate(...)",
+            got=shown(mechanism),
         )
     values = np.zeros((2, mechanism.statistic.dim))
     values[1, 0] = mechanism.statistic.sensitivity
     facts = {"distance": float(values[1, 0]), "noise_scale": mechanism.scale, "dim": mechanism.statistic.dim}
     profile = account(mechanism.event, mechanism.goal.adjacency)
     name = f"{mechanism.name} mechanism"
-    return Additive(name, mechanism, values[0], values[1], mechanism.goal, profile, facts, bits or SystemBits())
+    return AdditiveSubject(
+        name,
+        mechanism,
+        without=values[0],
+        included=values[1],
+        claimed=mechanism.goal,
+        profile=profile,
+        facts=facts,
+        bits=bits or SystemBits(),
+    )
 
 
-def of_output(plan: OutputPlan, *, bits: Bits | None = None) -> Additive:
+def of_output(plan: OutputPlan, *, bits: Bits | None = None) -> AdditiveSubject:
     """Build an output perturbation subject: one minimisation per neighbour, fresh noise for every run (T30, T32)."""
-    pair = farthest_minimisers(plan.spec, plan.adjacency)
+    pair = farthest_minimiser_neighbours(plan.spec, plan.adjacency)
     tolerance = plan.tolerance
     assert tolerance is not None  # output perturbation solves
     out, own = (minimize(pair.data(side), plan.spec, tolerance) for side in (False, True))
-    facts = {"neighbours": pair.words, "distance": float(np.linalg.norm(own - out)), "dim": plan.spec.dim}
+    facts = {"neighbours": pair.description, "distance": float(np.linalg.norm(own - out)), "dim": plan.spec.dim}
     name = f"output perturbation ({plan.mechanism.name} noise)"
-    return Additive(name, plan.mechanism, out, own, plan.goal, plan.facts.profile, facts, bits or SystemBits())
+    return AdditiveSubject(
+        name,
+        plan.mechanism,
+        without=out,
+        included=own,
+        claimed=plan.goal,
+        profile=plan.facts.profile,
+        facts=facts,
+        bits=bits or SystemBits(),
+    )

@@ -7,19 +7,18 @@ from collections.abc import Sequence
 import numpy as np
 
 from dperm import checks
-from dperm.audit.black_box.chosen import checked_statistics
-from dperm.audit.black_box.guessing import fewest_runs
-from dperm.audit.black_box.sample import Progress, Sample, Truths, real_numbers
-from dperm.audit.black_box.statistics import Statistic
+from dperm.audit.black_box.guess_bounds import fewest_guesses
+from dperm.audit.black_box.sample import Progress, RunSample, Truths, real_numbers
+from dperm.audit.black_box.statistics import Statistic, checked_statistics
 from dperm.audit.black_box.subject import Subject
-from dperm.audit.claim import checked_claim, checked_curve, delta_of
+from dperm.audit.claim import audit_delta, checked_claim, checked_profile
 from dperm.audit.finding import ROUNDING, Finding
 from dperm.audit.lower_bound import LowerBound
 from dperm.errors import DataError, ParameterError
 from dperm.noise.arrays import Floats
 from dperm.noise.simulation import generator
 
-USUAL_DELTA = 1e-5
+DEFAULT_DELTA = 1e-5
 """Default delta for GDP, zCDP and RDP claims."""
 LARGEST_SPLIT = 20
 """Largest suggested number of runs, as a multiple of the required guesses."""
@@ -36,6 +35,18 @@ def audit(
     progress: Progress | None = None,
 ) -> Finding:
     """Run ``subject`` many times, with or without the record by a fair coin, and guess the coins.
+
+    **Guarantees.** If the subject keeps its claim, the finding reports a violation with probability at most 1 -
+    confidence over the coins and the noise (A4, A5). This holds for any scores, neighbours and number of runs; a
+    poor choice makes the bounds weaker, never false. No violation is no proof of the claim.
+
+    **Edge cases.**
+
+    ==========================  ==========================================
+    too few runs for any bound  ``ParameterError`` before any run
+    NaN or infinite outputs     ``DataError``
+    infinite claimed epsilon    ``ParameterError``: nothing can be refuted
+    ==========================  ==========================================
 
     Parameters
     ----------
@@ -63,30 +74,38 @@ def audit(
     ------
     ParameterError
         Before any run: if there is no claim, none at ``delta``, no statistic, or too few runs to show anything. After
-        the runs: if a statistic does not return one number for each run.
+        the
+        runs: if a statistic does not return one number for each run.
     DataError
         If outputs are not numbers, or not one row for each run.
     """
-    _check_kind(subject, progress)
+    _check_types(subject, progress)
     claimed = checked_claim(subject.claimed)
-    at = delta_of(claimed, delta, profile=checked_curve(subject.profile, claimed), usual=USUAL_DELTA)
+    at = audit_delta(claimed, delta, profile=checked_profile(subject.profile, claimed), usual=DEFAULT_DELTA)
     chosen = checked_statistics(subject.statistics if statistics is None else statistics, delta=at)
     levels = _levels(chosen, 1 - checks.between("confidence", confidence, 0.5, 1 - 1e-12))
-    runs = _enough(checks.count("runs", runs), chosen, levels)
-    sample = _sampled(subject, runs, seed, progress)
+    runs = _require_enough(checks.count("runs", runs), chosen, levels)
+    sample = _draw_sample(subject, runs, seed, progress)
     bounds = {one.name: _bound(one, sample, at, level) for one, level in zip(chosen, levels, strict=True)}
     facts = {"runs": runs, "with_record": int(np.count_nonzero(sample.included)), **subject.facts}
-    return Finding(subject.name, claimed, bounds, confidence, subject.profile, facts)
+    return Finding(subject.name, claimed, bounds=bounds, confidence=confidence, profile=subject.profile, facts=facts)
 
 
-def _check_kind(subject: object, progress: object) -> None:
+def _check_types(subject: object, progress: object) -> None:
     if isinstance(subject, type) or not isinstance(subject, Subject):
         raise ParameterError(
-            f"subject must be what is attacked: make one with repeated(train, with_record, without_record, "
-            f"claimed=...), of_plan(model.plan_) or of_mechanism(...), got {checks.shown(subject)}."
+            argument="subject",
+            rule="must be an audit subject",
+            got=checks.shown(subject),
+            remedy=(
+                "Build one with repeated(train, with_record, without_record, claimed=...), of_plan(model.plan_) or "
+                "of_mechanism(...)."
+            ),
         )
     if progress is not None and not callable(progress):
-        raise ParameterError(f"progress must be a function of the share that is done, got {checks.shown(progress)}.")
+        raise ParameterError(
+            argument="progress", rule="must be a function of the finished share", got=checks.shown(progress)
+        )
 
 
 def _levels(statistics: tuple[Statistic, ...], alpha: float) -> list[float]:
@@ -95,7 +114,7 @@ def _levels(statistics: tuple[Statistic, ...], alpha: float) -> list[float]:
     return [alpha * share / sum(shares) for share in shares]
 
 
-def _bound(statistic: Statistic, sample: Sample, delta: float, alpha: float) -> LowerBound:
+def _bound(statistic: Statistic, sample: RunSample, delta: float, alpha: float) -> LowerBound:
     """Return the statistic's bound; raise ``ParameterError`` if a custom one has too little confidence."""
     found = statistic.bound(sample, delta=delta, alpha=alpha)
     if isinstance(found, LowerBound) and found.confidence >= 1 - alpha - ROUNDING:
@@ -106,11 +125,11 @@ def _bound(statistic: Statistic, sample: Sample, delta: float, alpha: float) -> 
     )
 
 
-def _enough(runs: int, statistics: tuple[Statistic, ...], levels: list[float]) -> int:
+def _require_enough(runs: int, statistics: tuple[Statistic, ...], levels: list[float]) -> int:
     """Return ``runs``; raise ``ParameterError`` if no statistic could show an epsilon above 0 with so few."""
     pairs = list(zip(statistics, levels, strict=True))
-    if not any(one.tested(runs) >= fewest_runs(level) for one, level in pairs):
-        least = min(_fewest(one, fewest_runs(level)) for one, level in pairs)
+    if not any(one.tested(runs) >= fewest_guesses(level) for one, level in pairs):
+        least = min(_fewest(one, fewest_guesses(level)) for one, level in pairs)
         raise ParameterError(
             argument="runs",
             rule=f"must be at least {least} here: with fewer, even correct guesses in all runs show no epsilon above 0",
@@ -126,7 +145,7 @@ def _fewest(statistic: Statistic, guesses: int) -> int:
     return next((runs for runs in range(guesses, most) if statistic.tested(runs) >= guesses), most)
 
 
-def _sampled(subject: Subject, runs: int, seed: int | None, progress: Progress | None) -> Sample:
+def _draw_sample(subject: Subject, runs: int, seed: int | None, progress: Progress | None) -> RunSample:
     """Draw independent fair coins, and run the subject.
 
     The coins come from a branch of the seed's generator, so noise simulated with the same seed is different. The
@@ -135,19 +154,29 @@ def _sampled(subject: Subject, runs: int, seed: int | None, progress: Progress |
     included: Truths = generator(seed).spawn(1)[0].random(runs) < 0.5
     shown = included.copy()
     shown.flags.writeable = False
-    return Sample(_checked_outputs(subject.outputs(shown, progress), runs), included)
+    return RunSample(_checked_outputs(subject.outputs(shown, progress), runs), included)
 
 
 def _checked_outputs(outputs: object, runs: int) -> Floats:
     found = real_numbers(outputs)
     if found is None:
-        raise DataError(f"outputs must be an array of real numbers, got an object of type {type(outputs).__name__}.")
+        raise DataError(
+            argument="outputs",
+            rule="must be an array of real numbers",
+            got=f"an object of type {type(outputs).__name__}",
+        )
     if found.ndim == 0 or len(found) != runs or not found.size:
-        raise DataError(f"outputs must have one row for each of the {runs} runs, got shape {found.shape}.")
+        raise DataError(
+            argument="outputs", rule=f"must have one row for each of the {runs} runs", got=f"shape {found.shape}"
+        )
     bad = runs - int(np.count_nonzero(np.isfinite(found.reshape(runs, -1)).all(axis=1)))
     if bad:
         raise DataError(
-            f"outputs must be finite numbers, got NaN or infinity in {bad} of {runs} runs. If a run can fail, release "
-            f"that as a number of its own: failures tell about the data too."
+            argument="outputs",
+            rule="must be finite numbers",
+            got=f"NaN or infinity in {bad} of {runs} runs",
+            remedy=(
+                "If a run can fail, release the failure as a number: failures reveal information about the data, too."
+            ),
         )
     return found

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Gradient perturbation as an audit subject: noisy gradients of all steps, on a line, for many runs at once (T45).
 
-The guarantee covers the sequence of noisy gradients, here (runs, steps, 1) numbers. The released coefficients are a
+The guarantee covers the sequence of noisy gradients, here (runs, steps, 1) numbers. The coefficients coefficients are a
 function of this sequence. In more dimensions, the other coordinates are noise independent of the data.
 """
 
@@ -12,12 +12,10 @@ from functools import cached_property
 
 import numpy as np
 
-from dperm.audit.black_box.looks import step_differences
-from dperm.audit.black_box.low_order_bits import low_order_bits
-from dperm.audit.black_box.neighbours import Neighbours, worst
-from dperm.audit.black_box.planned import OnALine
-from dperm.audit.black_box.sample import Progress, Truths, told
-from dperm.audit.black_box.statistics import Fixed, Statistic
+from dperm.audit.black_box.neighbours import LineSubject, Neighbours, worst_neighbours
+from dperm.audit.black_box.output_statistics import low_order_bits, step_differences
+from dperm.audit.black_box.sample import Progress, Truths, report_progress
+from dperm.audit.black_box.statistics import FixedThreshold, Statistic
 from dperm.methods.gradient import MOST_STEPS, GradientPlan, public_normaliser
 from dperm.noise.arrays import Floats
 from dperm.noise.bits import Bits, SystemBits
@@ -29,7 +27,7 @@ TRIALS, TRIED, SEED = 32, 150, 0
 
 
 @dataclass(frozen=True)
-class Descended(OnALine):
+class DescentSubject(LineSubject):
     """Noisy gradients of a plan's descent for data along the first axis, with the mechanism's noise in each step."""
 
     plan: GradientPlan
@@ -49,10 +47,10 @@ class Descended(OnALine):
     @cached_property
     def statistics(self) -> tuple[Statistic, ...]:
         """Likelihood ratio of all steps, differences between steps, and low-order bits of the first step."""
-        ratio = Fixed("likelihood ratio", self.log_ratio, share=MAIN, gaussian=True)
+        ratio = FixedThreshold("likelihood ratio", self.log_ratio, share=MAIN, gaussian=True)
         zero = np.zeros(1)
         first = low_order_bits(self.pair.excluded.gradient(zero), self.pair.included.gradient(zero), share=BITS)
-        bits = Fixed(first.name, lambda outputs: first.score(outputs[:, 0]), first.threshold, BITS)
+        bits = FixedThreshold(first.name, lambda outputs: first.score(outputs[:, 0]), first.threshold, BITS)
         if self.plan.descent.steps == 1:
             return ratio, bits
         return ratio, step_differences(share=DIFFERENCES), bits
@@ -67,7 +65,7 @@ class Descended(OnALine):
             total[:] += (gaps[0] - gaps[1]) / (2 * variance)
             return np.asarray(seen)
 
-        self.walked(gradient, len(outputs))
+        self.descend(gradient, len(outputs))
         return total
 
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
@@ -78,17 +76,17 @@ class Descended(OnALine):
         def gradient(step: int, theta: Floats) -> Floats:
             exact = np.where(included, self.pair.included.gradient(theta), self.pair.excluded.gradient(theta))
             found[:, step, 0] = self.plan.mechanism.noisy(exact, stream)
-            told(progress, (step + 1) / steps)
+            report_progress(progress, (step + 1) / steps)
             return np.asarray(found[:, step, 0])
 
-        self.walked(gradient, len(included))
+        self.descend(gradient, len(included))
         return found
 
-    def released(self, outputs: Floats) -> Floats:
-        """Return the coefficient released by the plan after these noisy gradients (T3)."""
-        return self.walked(lambda step, theta: outputs[:, step, 0], len(outputs))
+    def coefficients(self, outputs: Floats) -> Floats:
+        """Return the coefficient coefficients by the plan after these noisy gradients (T3)."""
+        return self.descend(lambda step, theta: outputs[:, step, 0], len(outputs))
 
-    def walked(self, gradient: Callable[[int, Floats], Floats], runs: int, *, most: int = MOST_STEPS) -> Floats:
+    def descend(self, gradient: Callable[[int, Floats], Floats], runs: int, *, most: int = MOST_STEPS) -> Floats:
         """Run `dperm.methods.descent.descend` with one coordinate per run; return the mean of the last iterates."""
         descent, normaliser = self.plan.descent, public_normaliser(self.plan.spec)
         strength = self.plan.spec.regularization or 0.0
@@ -102,7 +100,7 @@ class Descended(OnALine):
         return np.asarray(total / descent.averaged)
 
 
-def of_gradient(plan: GradientPlan, *, bits: Bits | None = None) -> Descended:
+def of_gradient(plan: GradientPlan, *, bits: Bits | None = None) -> DescentSubject:
     """Build a gradient perturbation subject with the candidate neighbours of the most distant gradients.
 
     Simulated noise compares the candidates before any run. A crowd may keep the iterates where a record's gradient is
@@ -111,13 +109,13 @@ def of_gradient(plan: GradientPlan, *, bits: Bits | None = None) -> Descended:
     stand_in = generator(SEED).normal(0.0, plan.mechanism.scale, (min(plan.descent.steps, TRIED), TRIALS))
 
     def value(pair: Neighbours) -> float:
-        return float(f"{_distance(Descended(plan, pair), stand_in):.3g}")  # so that equals are equal
+        return float(f"{_distance(DescentSubject(plan, pair), stand_in):.3g}")  # so that equals are equal
 
-    pair = worst(plan.spec, plan.adjacency, value, method="gradient")
-    return Descended(plan, pair, bits or SystemBits())
+    pair = worst_neighbours(plan.spec, plan.adjacency, value, method="gradient")
+    return DescentSubject(plan, pair, bits or SystemBits())
 
 
-def _distance(subject: Descended, stand_in: Floats) -> float:
+def _distance(subject: DescentSubject, stand_in: Floats) -> float:
     """Return the root of the summed squared distances between gradients over the steps, averaged over trial runs."""
     total, included = 0.0, np.arange(TRIALS) % 2 == 0
 
@@ -127,5 +125,5 @@ def _distance(subject: Descended, stand_in: Floats) -> float:
         total += float(((sides[1] - sides[0]) ** 2).mean())
         return np.asarray(np.where(included, sides[1], sides[0]) + stand_in[step])
 
-    subject.walked(gradient, TRIALS, most=TRIED)
+    subject.descend(gradient, TRIALS, most=TRIED)
     return float(np.sqrt(total))

@@ -1,30 +1,81 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Neighbouring data sets close to the worst case of a method.
+"""Neighbouring data sets on a line, close to the worst case of a method, and their empirical risk.
 
 All rows lie along the first axis. One dimension is the worst case for most methods, because noise in other dimensions
 only hides the signal. The other records may be rows of zeros, or a crowd moving the model to the most sensitive point.
 A crowd has rows of the largest norm, or short rows, shifting the minimiser with little added curvature (T30).
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Protocol
 
 import numpy as np
 
-from dperm.audit.black_box.line import Line, Row, Rows
-from dperm.audit.exact.crowds import CROWD
+from dperm.audit.exact.output import CROWD
 from dperm.data.bounded import BoundedData, enforce
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Classes, Interval, LabelKind, Target
+from dperm.erm.loss import Limits
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError
+from dperm.methods.plan import Plan
+from dperm.noise.arrays import Floats
 from dperm.privacy import Adjacency
+from dperm.privacy.guarantee import AnyGuarantee
+from dperm.privacy.profile import PrivacyProfile
 
+Row = tuple[float, float, int]
+"""Entry of a bounded row, its target (a sign, or a number in [-1, 1]), and its multiplicity."""
+Rows = tuple[Row, ...]
+HALVINGS = 64
 CROWDS = (1, 4, 40, 1000)
 SHORT = (0.01, 0.03, 0.1)
 """Row lengths of a shifting crowd, in radii; their number is the same as in the exact audit."""
+
+
+@dataclass(frozen=True)
+class LineProblem:
+    """Empirical risk of ``spec`` on rows along one axis, for many coefficients at once.
+
+    Every record has the largest weight.
+    """
+
+    spec: ProblemSpec
+    rows: Rows
+
+    def gradient(self, theta: Floats) -> Floats:
+        """Return the sum of the records' clipped gradients (T44) at each theta, without the regulariser."""
+        total = np.zeros_like(theta)
+        for x, target, count in self.rows:
+            total += count * self.spec.weight * x * self.spec.loss.slopes(x * theta, np.full(1, target), self._limit(x))
+        return total
+
+    def curvature(self, theta: Floats) -> Floats:
+        """Return the derivative of `gradient` at each theta, defined almost everywhere."""
+        total = np.zeros_like(theta)
+        for x, target, count in self.rows:
+            bends = self.spec.loss.bends(x * theta, np.full(1, target), self._limit(x))
+            total += count * self.spec.weight * x * x * bends
+        return total
+
+    def minimiser(self, linear: Floats) -> Floats:
+        """Minimise Lambda theta^2 / 2 + losses + linear theta by bisection of its increasing derivative."""
+        strength = self.spec.strength
+        pull = sum(count for x, _, count in self.rows if x) * self.spec.lipschitz
+        low, high = (-linear - pull) / strength, (-linear + pull) / strength
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            rises = strength * middle + self.gradient(middle) + linear > 0
+            high = np.where(rises, middle, high)
+            low = np.where(rises, low, middle)
+        return np.asarray((low + high) / 2)
+
+    def _limit(self, x: float) -> Limits:
+        """Return the largest slope of a row, clip / ||x||, or None without clipping."""
+        return None if self.spec.clip is None or not x else np.full(1, self.spec.clip / abs(x))
 
 
 @dataclass(frozen=True)
@@ -52,14 +103,14 @@ class Neighbours:
     rest: Rows = ()
 
     @property
-    def included(self) -> Line:
+    def included(self) -> LineProblem:
         """Problem including the record under attack."""
-        return Line(self.spec, (self.record, *self.rest))
+        return LineProblem(self.spec, (self.record, *self.rest))
 
     @property
-    def excluded(self) -> Line:
+    def excluded(self) -> LineProblem:
         """Problem without the record, or with its replacement."""
-        return Line(self.spec, self.rest if self.other is None else (self.other, *self.rest))
+        return LineProblem(self.spec, self.rest if self.other is None else (self.other, *self.rest))
 
     def data(self, included: bool) -> BoundedData:
         """Return training data for a plan: values in the first of ``dim`` columns, and rows of zeros.
@@ -78,7 +129,7 @@ class Neighbours:
         return rows + 1 if self.adjacency is Adjacency.ADD_REMOVE else max(rows, self.spec.n or 1)
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         """Description of the neighbours for a report."""
         crowd = sum(count for *_, count in self.rest)
         other = "none" if self.other is None else f"x = {self.other[0]:g}, y = {self.other[1]:g}"
@@ -89,12 +140,12 @@ def require_line(spec: ProblemSpec, method: str) -> None:
     """Raise ``AssumptionError`` for losses of several scores: their worst neighbours are not on a line."""
     if spec.outputs > 1:
         raise AssumptionError(
-            f"neighbours for method={method!r} are known for losses of one score, got the loss {spec.loss.name!r}. "
-            f"Use repeated(train, with_record, without_record, claimed=...) with neighbours of your own."
+            f"neighbours for method={method!r} are known for losses of one score, got the loss {spec.loss.name!r}.",
+            remedy="Use repeated(train, with_record, without_record, claimed=...) with your own neighbours.",
         )
 
 
-def family(spec: ProblemSpec, adjacency: Adjacency) -> Iterator[Neighbours]:
+def candidate_neighbours(spec: ProblemSpec, adjacency: Adjacency) -> Iterator[Neighbours]:
     """Yield candidates: record and replacement at either end of the range or between, with every crowd.
 
     The order of the two records does not matter, because the attacker guesses both ways.
@@ -107,19 +158,19 @@ def family(spec: ProblemSpec, adjacency: Adjacency) -> Iterator[Neighbours]:
             yield from (Neighbours(spec, adjacency, record, other, rest) for record, other in pairs)
 
 
-def worst(
+def worst_neighbours(
     spec: ProblemSpec, adjacency: Adjacency, value: Callable[[Neighbours], float], *, method: str = "audit"
 ) -> Neighbours:
     """Return the candidate with the largest value; among equals the first, hence the simplest."""
     require_line(spec, method)
-    return max(family(spec, adjacency), key=value)
+    return max(candidate_neighbours(spec, adjacency), key=value)
 
 
-def farthest_minimisers(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
+def farthest_minimiser_neighbours(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
     """Return the neighbours with the most distant minimisers (T30), at most 2L/Lambda or L/Lambda apart."""
     found: dict[Rows, float] = {}
 
-    def minimiser(line: Line) -> float:
+    def minimiser(line: LineProblem) -> float:
         if line.rows not in found:
             found[line.rows] = float(line.minimiser(np.zeros(1))[0])
         return found[line.rows]
@@ -127,10 +178,10 @@ def farthest_minimisers(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
     def gap(pair: Neighbours) -> float:
         return float(f"{abs(minimiser(pair.included) - minimiser(pair.excluded)):.4g}")  # of equals the plainest
 
-    return worst(spec, adjacency, gap, method="output")
+    return worst_neighbours(spec, adjacency, gap, method="output")
 
 
-def opposite(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
+def opposite_records(spec: ProblemSpec, adjacency: Adjacency) -> Neighbours:
     """Return the longest record against its opposite or against none, without other records, for any method."""
     require_line(spec, "audit")
     record, other = _records(spec)[:2]
@@ -160,3 +211,25 @@ def _crowds(spec: ProblemSpec, adjacency: Adjacency) -> Iterator[Rows]:
 
 def _target(spec: ProblemSpec) -> Target:
     return Classes((-1, 1), (spec.weight, spec.weight)) if spec.loss.labels is LabelKind.SIGN else Interval(-1.0, 1.0)
+
+
+class LineSubject(Protocol):
+    """Audit subject of a plan on neighbours along a line; claim and profile are the plan's."""
+
+    plan: Plan
+    pair: Neighbours
+
+    @property
+    def claimed(self) -> AnyGuarantee:
+        """Claimed guarantee: the plan's goal."""
+        return self.plan.goal
+
+    @property
+    def profile(self) -> PrivacyProfile:
+        """Privacy profile of the plan."""
+        return self.plan.facts.profile
+
+    @property
+    def facts(self) -> Mapping[str, object]:
+        """Neighbours and dimension, for the report."""
+        return {"neighbours": self.pair.description, "dim": self.plan.spec.dim}

@@ -7,15 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
-from dperm.audit.black_box.foreseen import Audience, Foreseen, foreseen
-from dperm.audit.black_box.line import Line, Rows
-from dperm.audit.black_box.low_order_bits import low_order_bits
-from dperm.audit.black_box.neighbours import Neighbours, worst
+from dperm.audit.black_box.likelihood_ratio import SIMULATED_RUNS, simulated_gamma_norm, simulated_normal
+from dperm.audit.black_box.neighbours import LineProblem, LineSubject, Neighbours, Rows, worst_neighbours
 from dperm.audit.black_box.noise_rows import linear_rows, noisy_rows
-from dperm.audit.black_box.planned import OnALine
-from dperm.audit.black_box.rehearsed import REHEARSED, lengths_ahead, normal_ahead
-from dperm.audit.black_box.sample import Progress, Sample, Truths, told
-from dperm.audit.black_box.statistics import Statistic
+from dperm.audit.black_box.output_statistics import low_order_bits
+from dperm.audit.black_box.sample import Progress, RunSample, Truths, report_progress
+from dperm.audit.black_box.statistics import SimulatedThreshold, Statistic
+from dperm.audit.black_box.threshold_selection import AuditSize, simulated_thresholds
 from dperm.methods.linear_term import GaussianTerm
 from dperm.methods.objective import ObjectivePlan
 from dperm.noise.arrays import Floats
@@ -24,12 +22,13 @@ from dperm.privacy.guarantee import ApproxDP
 
 MAIN, BITS = 0.9, 0.1
 TRIED = 20_000
-"""Number of simulated runs for comparing candidate neighbours, as if for an audit of the usual size."""
+"""Number of simulated runs for comparing candidate neighbours."""
 USUAL_RUNS, USUAL_ALPHA = 100_000, 0.05
+"""Number of runs and level of a typical audit, for comparing candidate neighbours."""
 
 
 @dataclass(frozen=True)
-class PerturbedLine(OnALine):
+class ObjectiveSubject(LineSubject):
     """Minimiser of a perturbed objective plus output noise, for data along the first axis.
 
     The plan's sampler draws b. Bisection finds the minimiser, more accurately than the plan's tolerance.
@@ -48,7 +47,9 @@ class PerturbedLine(OnALine):
     def statistics(self) -> tuple[Statistic, ...]:
         """Likelihood ratio, with thresholds from simulated runs, and low-order bits."""
         values = (line.minimiser(np.zeros(1)) for line in (self.pair.excluded, self.pair.included))
-        ratio = Foreseen("likelihood ratio", self.log_ratio, lambda: Rehearsal(self.plan).sample(self.pair), MAIN)
+        ratio = SimulatedThreshold(
+            "likelihood ratio", self.log_ratio, lambda: SimulatedRuns(self.plan).sample(self.pair), MAIN
+        )
         return ratio, low_order_bits(*(_along(value, self.plan.spec.dim) for value in values), share=BITS)
 
     def log_ratio(self, outputs: Floats) -> Floats:
@@ -61,22 +62,24 @@ class PerturbedLine(OnALine):
         """Return one row of noisy coefficients for each run."""
         stream = self.bits.stream()
         b = linear_rows(self.plan.linear_term, len(included), stream)
-        told(progress, 0.4)
+        report_progress(progress, 0.4)
         theta = -b / self.plan.spec.strength
         for side, line in ((True, self.pair.included), (False, self.pair.excluded)):
             theta[included == side, 0] = line.minimiser(b[included == side, 0])
-        told(progress, 0.6)
+        report_progress(progress, 0.6)
         return noisy_rows(self.plan.mechanism, theta, stream)
 
 
-def of_objective(plan: ObjectivePlan, *, bits: Bits | None = None) -> PerturbedLine:
+def of_objective(plan: ObjectivePlan, *, bits: Bits | None = None) -> ObjectiveSubject:
     """Build an objective perturbation subject with the candidate neighbours of the largest expected bound."""
-    runs = Rehearsal(plan, TRIED)
-    pair = worst(plan.spec, plan.adjacency, lambda pair: round(runs.promised(pair), 3), method="objective")
-    return PerturbedLine(plan, pair, bits or SystemBits())
+    runs = SimulatedRuns(plan, TRIED)
+    pair = worst_neighbours(
+        plan.spec, plan.adjacency, lambda pair: round(runs.expected_epsilon(pair), 3), method="objective"
+    )
+    return ObjectiveSubject(plan, pair, bits or SystemBits())
 
 
-def log_density(plan: ObjectivePlan, line: Line, outputs: Floats) -> Floats:
+def log_density(plan: ObjectivePlan, line: LineProblem, outputs: Floats) -> Floats:
     """Return the log-density of the exact minimiser, up to a constant, ignoring the tiny noise on the coefficients."""
     strength, first = plan.spec.strength, outputs[:, 0]
     b = strength * outputs
@@ -88,26 +91,26 @@ def log_density(plan: ObjectivePlan, line: Line, outputs: Floats) -> Floats:
 
 
 @dataclass(frozen=True)
-class Rehearsal:
+class SimulatedRuns:
     """Simulated runs of a plan from theory alone; all neighbours share the same b, independent of any audit."""
 
     plan: ObjectivePlan
-    runs: int = REHEARSED
+    runs: int = SIMULATED_RUNS
     known: dict[Rows, Floats] = field(default_factory=dict)
 
-    def sample(self, pair: Neighbours) -> Sample:
+    def sample(self, pair: Neighbours) -> RunSample:
         """Return the minimisers with and without the record as a sample."""
         both = [self.minimisers(line) for line in (pair.included, pair.excluded)]
-        return Sample(np.concatenate(both), np.repeat([True, False], self.runs // 2))
+        return RunSample(np.concatenate(both), np.repeat([True, False], self.runs // 2))
 
-    def promised(self, pair: Neighbours) -> float:
+    def expected_epsilon(self, pair: Neighbours) -> float:
         """Return the expected epsilon of the likelihood ratio for these neighbours in an audit of the usual size."""
         runs = self.sample(pair)
         sides = (log_density(self.plan, line, runs.outputs) for line in (pair.included, pair.excluded))
         delta = self.plan.goal.delta if isinstance(self.plan.goal, ApproxDP) else 0.0
-        return foreseen(np.subtract(*sides), runs.included, Audience(USUAL_RUNS, delta, USUAL_ALPHA))[0]
+        return simulated_thresholds(np.subtract(*sides), runs.included, AuditSize(USUAL_RUNS, delta, USUAL_ALPHA))[0]
 
-    def minimisers(self, line: Line) -> Floats:
+    def minimisers(self, line: LineProblem) -> Floats:
         """Return the minimiser at each b; each line is solved once and cached."""
         if line.rows not in self.known:
             theta = -self.noise / self.plan.spec.strength
@@ -119,7 +122,7 @@ class Rehearsal:
     def noise(self) -> Floats:
         """Linear terms b, half as many as runs; each occurs with its mirror image."""
         term = self.plan.linear_term
-        ahead = normal_ahead if isinstance(term, GaussianTerm) else lengths_ahead
+        ahead = simulated_normal if isinstance(term, GaussianTerm) else simulated_gamma_norm
         half = ahead("a rehearsal of objective perturbation", (self.runs // 4, term.dim))
         return np.asarray(term.scale * np.concatenate([half, -half]))
 

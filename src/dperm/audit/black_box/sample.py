@@ -16,7 +16,7 @@ Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True)
-class Sample:
+class RunSample:
     """Outputs, one row for each run, and whether the run included the record."""
 
     outputs: Floats
@@ -31,14 +31,14 @@ class Sample:
         """Outputs as a matrix with one row per run."""
         return self.outputs.reshape(len(self), -1)
 
-    def split(self, share: float) -> tuple["Sample", "Sample"]:
+    def split(self, share: float) -> tuple["RunSample", "RunSample"]:
         """Split into the first runs, for choosing thresholds, and the remaining ones, for testing; disjoint (A5)."""
         first = round(share * len(self))
         return self[:first], self[first:]
 
-    def __getitem__(self, runs: slice) -> "Sample":
+    def __getitem__(self, runs: slice) -> "RunSample":
         """Return a slice of the runs as a sample."""
-        return Sample(self.outputs[runs], self.included[runs])
+        return RunSample(self.outputs[runs], self.included[runs])
 
 
 def real_numbers(values: object) -> Floats | None:
@@ -53,7 +53,7 @@ def real_numbers(values: object) -> Floats | None:
         return None
 
 
-def told(progress: Progress | None, share: float = 1.0) -> None:
+def report_progress(progress: Progress | None, share: float = 1.0) -> None:
     """Report the finished share to ``progress``, if given."""
     if progress is not None:
         progress(share)

@@ -2,23 +2,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """Statistics: a score for each run, a decision rule for guesses, and the resulting bound (A4, A5).
 
-Thresholds are fixed in advance (`Fixed`), or chosen on a part of the runs excluded from the test (`Selected`).
+Thresholds are fixed in advance (`FixedThreshold`), chosen on a part of the runs excluded from the test
+(`SelectedThreshold`), or chosen on simulated runs (`SimulatedThreshold`).
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from dperm import checks
-from dperm.audit.black_box.guessing import bounded, counted, gaussian_bounded
-from dperm.audit.black_box.sample import Sample, real_numbers
-from dperm.audit.black_box.selection import thresholds
+from dperm.audit.black_box.guess_bounds import bound_from_counts, count_guesses, gaussian_bound_from_counts
+from dperm.audit.black_box.sample import RunSample, real_numbers
+from dperm.audit.black_box.threshold_selection import AuditSize, select_thresholds, simulated_thresholds
 from dperm.audit.lower_bound import LowerBound
 from dperm.errors import ParameterError
 from dperm.noise.arrays import Floats
+from dperm.presentation.spelling import arg
 
 Score = Callable[[Floats], Floats]
 """Function from outputs to a number for each run: larger for likely "in", NaN for no guess."""
@@ -32,7 +34,7 @@ class Statistic(Protocol):
 
     @property
     def name(self) -> str:
-        """Name for the report."""
+        """Name of the statistic for the report."""
 
     @property
     def share(self) -> float:
@@ -41,12 +43,27 @@ class Statistic(Protocol):
     def tested(self, runs: int) -> int:
         """Return the number of runs available for guesses."""
 
-    def bound(self, sample: Sample, *, delta: float, alpha: float) -> LowerBound:
-        """Return the lower bound on epsilon at ``delta``, false with probability at most ``alpha``."""
+    def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
+        """Return the lower bound on epsilon, false with probability at most ``alpha``.
+
+        Parameters
+        ----------
+        sample
+            Outputs and coins of all runs.
+        delta
+            The delta of the bound.
+        alpha
+            Available error probability.
+
+        Returns
+        -------
+        LowerBound
+            Bound with confidence at least 1 - ``alpha``.
+        """
 
 
 @dataclass(frozen=True)
-class Fixed:
+class FixedThreshold:
     """Score with thresholds fixed before any run.
 
     Attributes
@@ -75,13 +92,21 @@ class Fixed:
 
     def __post_init__(self) -> None:
         """Check the name, the share, the score function and the thresholds."""
-        check_statistic(self.name, self.share, self.score)
+        require_statistic(self.name, self.share, self.score)
         _check_place("threshold", self.threshold)
         _check_place("lower", self.low)
         if not self.low <= self.threshold:
-            raise ParameterError(f"threshold must be at least lower={self.low:g}, got {self.threshold:g}.")
+            raise ParameterError(
+                argument="threshold",
+                rule=f"must be at least {arg('lower', format(self.low, 'g'))}",
+                got=f"{self.threshold:g}",
+            )
         if self.gaussian and self.threshold != self.low:
-            raise ParameterError("threshold must be 0 for a Gaussian trade-off: every run is guessed.")
+            raise ParameterError(
+                argument="threshold",
+                rule="must be 0 for a Gaussian trade-off, where every run has a guess",
+                got=f"{self.threshold:g}",
+            )
 
     @property
     def low(self) -> float:
@@ -92,19 +117,19 @@ class Fixed:
         """Return ``runs``: every run is available for guesses."""
         return runs
 
-    def bound(self, sample: Sample, *, delta: float, alpha: float) -> LowerBound:
+    def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
         """Return the bound from the guesses of all runs."""
-        scores = scored(self.score, sample)
+        scores = run_scores(self.score, sample)
         if not self.gaussian:
-            counts = counted(scores, sample.included, low=self.low, high=self.threshold)
-            return bounded(counts, delta=delta, alpha=alpha)
+            counts = count_guesses(scores, sample.included, low=self.low, high=self.threshold)
+            return bound_from_counts(counts, delta=delta, alpha=alpha)
         every = np.where(np.isnan(scores), self.low, scores)
-        counts = counted(every, sample.included, low=self.low, high=self.low)
-        return gaussian_bounded(counts, delta=delta, alpha=alpha)
+        counts = count_guesses(every, sample.included, low=self.low, high=self.low)
+        return gaussian_bound_from_counts(counts, delta=delta, alpha=alpha)
 
 
 @dataclass(frozen=True)
-class Selected:
+class SelectedThreshold:
     """Score and thresholds learnt on the first runs, and tested on the remaining ones (A5).
 
     Attributes
@@ -122,54 +147,101 @@ class Selected:
     """
 
     name: str
-    learned: Callable[[Sample], Score]
+    learned: Callable[[RunSample], Score]
     share: float = 1.0
     split: float = SPLIT
     gaussian: bool = False
 
     def __post_init__(self) -> None:
         """Check the name, the share, the function and the split."""
-        check_statistic(self.name, self.share, self.learned)
+        require_statistic(self.name, self.share, self.learned)
         checks.between("split", self.split, 0.01, 0.9, "It is the share of the runs to choose thresholds with.")
 
     def tested(self, runs: int) -> int:
         """Return the number of runs left after the selection."""
         return runs - round(self.split * runs)
 
-    def bound(self, sample: Sample, *, delta: float, alpha: float) -> LowerBound:
+    def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
         """Return the bound from the guesses of the runs not used for the selection."""
         first, rest = sample.split(self.split)
         score = self.learned(first)
-        low, high = self._thresholds(scored(score, first), first, delta)
-        chosen = Fixed(self.name, score, high, lower=low, gaussian=self.gaussian)
+        low, high = self._thresholds(run_scores(score, first), first, delta)
+        chosen = FixedThreshold(self.name, score, high, lower=low, gaussian=self.gaussian)
         return chosen.bound(rest, delta=delta, alpha=alpha)
 
-    def _thresholds(self, scores: Floats, first: Sample, delta: float) -> tuple[float, float]:
+    def _thresholds(self, scores: Floats, first: RunSample, delta: float) -> tuple[float, float]:
         if not self.gaussian:
-            return thresholds(scores, first.included, delta=delta)
+            return select_thresholds(scores, first.included, delta=delta)
         middle = _middle(scores, first)
         return middle, middle
 
 
-def scored(score: Score, sample: Sample) -> Floats:
+@dataclass(frozen=True)
+class SimulatedThreshold:
+    """Score with a known distribution, and thresholds with the largest expected bound at the given number of runs.
+
+    Simulated runs have the same distribution and separate random numbers. They replace the split, so all audited runs
+    yield guesses (A5, "fixed in advance").
+
+    Attributes
+    ----------
+    name
+        Name for the report.
+    score
+        Function from outputs to a number for each run.
+    simulation
+        Function returning simulated runs, independent of the audited ones.
+    share
+        Weight in the division of alpha.
+    """
+
+    name: str
+    score: Score
+    simulation: Callable[[], RunSample]
+    share: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Check the name, the share and the score function."""
+        require_statistic(self.name, self.share, self.score)
+
+    def tested(self, runs: int) -> int:
+        """Return ``runs``: every run is available for guesses."""
+        return runs
+
+    def bound(self, sample: RunSample, *, delta: float, alpha: float) -> LowerBound:
+        """Choose thresholds on the simulated runs, and return the bound from the guesses of all runs."""
+        first = self.simulation()
+        scores, audience = run_scores(self.score, first), AuditSize(len(sample), delta, alpha)
+        low, high = simulated_thresholds(scores, first.included, audience)[1]
+        return FixedThreshold(self.name, self.score, high, lower=low).bound(sample, delta=delta, alpha=alpha)
+
+
+def run_scores(score: Score, sample: RunSample) -> Floats:
     """Return the scores; raise ``ParameterError`` unless there is one per run (NaN for no guess)."""
     if not callable(score):
-        raise ParameterError(f"learned must give a function from outputs to scores, got {checks.shown(score)}.")
+        raise ParameterError(
+            argument="learned", rule="must return a function from outputs to scores", got=checks.shown(score)
+        )
     returned = score(sample.outputs)
     found = real_numbers(returned)
     if found is None or found.shape != (len(sample),):
         got = f"an object of type {type(returned).__name__}" if found is None else f"an array of shape {found.shape}"
-        raise ParameterError(f"score must give one score for each of the {len(sample)} runs, got {got}.")
+        raise ParameterError(
+            argument="score", rule=f"must return one score for each of the {len(sample)} runs", got=got
+        )
     return found
 
 
-def check_statistic(name: object, share: object, function: object) -> None:
+def require_statistic(name: object, share: object, function: object) -> None:
     """Raise ``ParameterError`` unless the statistic has a name, a positive share and a function."""
     if not isinstance(name, str):
-        raise ParameterError(f"name must be words, got {checks.shown(name)}.")
+        raise ParameterError(argument="name", rule="must be a string", got=checks.shown(name))
     checks.positive("share", share)
     if not callable(function):
-        raise ParameterError(f"score (or learned) of {name!r} must be a function, got {checks.shown(function)}.")
+        raise ParameterError(
+            f"{arg('score')} (or {arg('learned')}) of the statistic {name!r} must be a function, got "
+            f"{checks.shown(function)}."
+        )
 
 
 def _check_place(name: str, value: object) -> None:
@@ -178,8 +250,35 @@ def _check_place(name: str, value: object) -> None:
         checks.real(name, value)
 
 
-def _middle(scores: Floats, sample: Sample) -> float:
+def _middle(scores: Floats, sample: RunSample) -> float:
     """Return the midpoint between the median scores of runs with and without the record."""
     sides = [scores[sample.included == side] for side in (False, True)]
     known = [side[~np.isnan(side)] for side in sides]
     return float(np.mean([np.median(side) for side in known])) if all(map(len, known)) else 0.0
+
+
+def checked_statistics(statistics: object, *, delta: float = 1.0) -> tuple[Statistic, ...]:
+    """Return the statistics; raise ``ParameterError`` for none, duplicate names, or a Gaussian statistic at delta 0."""
+    if isinstance(statistics, str | Statistic) or not isinstance(statistics, Iterable):
+        raise ParameterError(
+            argument="statistics", rule="must be a list, such as [projection()]", got=checks.shown(statistics)
+        )
+    found = tuple(statistics)
+    for one in found:
+        if isinstance(one, type) or not isinstance(one, Statistic):
+            raise ParameterError(
+                argument="statistics",
+                rule="must contain statistics only, such as FixedThreshold and SelectedThreshold",
+                got=checks.shown(one),
+            )
+    names = [one.name for one in found]
+    if not names or len(set(names)) < len(names):
+        raise ParameterError(argument="statistics", rule="must be at least one, with distinct names", got=str(names))
+    if delta == 0 and any(getattr(one, "gaussian", False) for one in found):
+        raise ParameterError(
+            argument="delta",
+            rule="must be above 0 for statistics with gaussian=True",
+            got="0",
+            remedy="A Gaussian trade-off has no finite epsilon at delta 0.",
+        )
+    return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Protocol, runtime_checkable
 
-from dperm.audit.black_box.sample import Progress, Truths, told
+from dperm.audit.black_box.sample import Progress, Truths, report_progress
 from dperm.audit.black_box.statistics import Statistic
 from dperm.noise.arrays import Floats
 from dperm.privacy.guarantee import AnyGuarantee
@@ -20,7 +20,7 @@ class Subject(Protocol):
 
     @property
     def name(self) -> str:
-        """Name for the report."""
+        """Name of the subject for the report."""
 
     @property
     def claimed(self) -> AnyGuarantee | None:
@@ -39,14 +39,26 @@ class Subject(Protocol):
         """Public numbers for the report: neighbours, sizes."""
 
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
-        """Return one row of released numbers for each run; run i includes the record iff ``included[i]``.
+        """Return one row of released numbers for each run.
 
         Runs are independent, with fresh noise for each.
+
+        Parameters
+        ----------
+        included
+            Run i includes the record iff ``included[i]``.
+        progress
+            Called with the finished share, in (0, 1].
+
+        Returns
+        -------
+        Floats
+            Released numbers; the first axis is the run.
         """
 
 
 @dataclass(frozen=True)
-class Drawn:
+class BatchSubject:
     """Subject with a function drawing all runs at once.
 
     Attributes
@@ -75,5 +87,5 @@ class Drawn:
     def outputs(self, included: Truths, progress: Progress | None = None) -> Floats:
         """Return one row of released numbers for each run."""
         drawn = self.draw(included)
-        told(progress)
+        report_progress(progress)
         return drawn

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A bug: what is wrong, and how both versions, the wrong and the correct one, are audited."""
+"""Bugs with an audit of both versions, the buggy and the correct one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,39 +10,42 @@ from dperm.audit.black_box import Subject, audit
 from dperm.audit.finding import Finding
 
 CONFIDENCE = 1 - 2e-5
-"""Of every audit of the matrix: its correct versions are tight, and 220 audits at 95 % would raise eleven alarms."""
+"""Confidence level of every audit of the matrix.
+
+Audits of the correct versions are tight, so 220 of them at 95 % would raise eleven false alarms.
+"""
 
 
 @runtime_checkable
 class Bug(Protocol):
-    """Something that goes wrong in private learning, and an audit that sees it."""
+    """Known bug of private learning with an audit to detect it."""
 
     @property
     def name(self) -> str:
-        """In a few words."""
+        """Short name of the bug."""
 
     @property
     def wrong(self) -> str:
-        """What is wrong, in a sentence."""
+        """One-sentence description of the bug."""
 
     def finding(self, *, buggy: bool, runs: int, seed: int) -> Finding:
-        """One audit of the wrong version, or of the correct one: the same claim, the same statistics."""
+        """Audit the buggy or the correct version; claim and statistics are the same for both."""
 
 
 @dataclass(frozen=True)
-class Simulated:
-    """A bug that is looked for by running both versions many times.
+class SimulatedBug:
+    """Bug detected by running both versions many times.
 
     Attributes
     ----------
     name
-        In a few words.
+        Short name of the bug.
     wrong
-        What is wrong, in a sentence.
+        One-sentence description of the bug.
     subject
-        From (buggy, seed) to a training with its claim and its statistics.
+        Function of (buggy, seed) returning the audit subject with its claim and statistics.
     effort
-        How many times the usual number of runs it takes to see it.
+        Number of runs, as a multiple of the usual number.
     """
 
     name: str
@@ -51,14 +54,24 @@ class Simulated:
     effort: float = 1.0
 
     def finding(self, *, buggy: bool, runs: int, seed: int) -> Finding:
-        """The black-box audit; coins and noise have seeds of their own."""
+        """Return the black-box audit; coins and noise have separate seeds."""
         subject = self.subject(buggy, 2 * seed)
         return audit(subject, runs=round(self.effort * runs), confidence=CONFIDENCE, seed=2 * seed + 1)
 
 
 @dataclass(frozen=True)
-class Computed:
-    """A bug that is found without sampling: the audit is the same each time, and its confidence is 1."""
+class ExactBug:
+    """Bug detected without sampling, with confidence 1.
+
+    Attributes
+    ----------
+    name
+        Short name of the bug.
+    wrong
+        One-sentence description of the bug.
+    of_buggy, of_correct
+        Functions returning the finding of the buggy and of the correct version.
+    """
 
     name: str
     wrong: str
@@ -66,5 +79,5 @@ class Computed:
     of_correct: Callable[[], Finding]
 
     def finding(self, *, buggy: bool, runs: int, seed: int) -> Finding:
-        """The exact audit; runs and seed do not matter."""
+        """Return the exact audit; ``runs`` and ``seed`` are ignored."""
         return (self.of_buggy if buggy else self.of_correct)()

@@ -1,21 +1,27 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The bug matrix: every bug is caught, and the correct version of each raises no alarm."""
+"""Bug matrix: one audit of each buggy version, several of each correct version, and the results as a table."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from dperm import checks
 from dperm.audit.bugs.bug import Bug
-from dperm.audit.bugs.descent import LESS_NOISE, LITTLE_LESS_NOISE, REUSED_NOISE, UNCLIPPED_BIAS, WRONG_ADJACENCY
-from dperm.audit.bugs.determinant import MISSING_DETERMINANT
-from dperm.audit.bugs.floats import RAW_FLOATS
-from dperm.audit.bugs.sampled import FIXED_BATCHES, REAL_BATCH_SIZE
-from dperm.audit.bugs.stopped import DATA_DEPENDENT_STOP
-from dperm.audit.bugs.warm_start import WARM_START
-from dperm.audit.finding import Finding
+from dperm.audit.bugs.dp_sgd import FIXED_BATCHES, REAL_BATCH_SIZE
+from dperm.audit.bugs.early_stopping import DATA_DEPENDENT_STOP
+from dperm.audit.bugs.floating_point import RAW_FLOATS
+from dperm.audit.bugs.full_batch_descent import (
+    LESS_NOISE,
+    LITTLE_LESS_NOISE,
+    REUSED_NOISE,
+    UNCLIPPED_BIAS,
+    WRONG_ADJACENCY,
+)
+from dperm.audit.bugs.objective_perturbation import MISSING_DETERMINANT, WARM_START
+from dperm.audit.finding import Finding, claimed_digits, measured_digits
 from dperm.errors import ParameterError
 from dperm.noise.simulation import generator
+from dperm.presentation.facts import Fact
 
 BUGS: tuple[Bug, ...] = (
     LESS_NOISE,
@@ -32,22 +38,23 @@ BUGS: tuple[Bug, ...] = (
 )
 RUNS = 100_000
 FEWEST_RUNS = 1_000
+COLUMNS = ("bug", "what is wrong", "claimed", "measured", "caught by", "alarms of the correct version", "its measured")
 
 
 @dataclass(frozen=True)
 class Row:
-    """One bug of the matrix.
+    """Result for one bug of the matrix.
 
     Attributes
     ----------
     name
-        The bug, in a few words.
+        Short name of the bug.
     wrong
-        What is wrong, in a sentence.
+        One-sentence description of the bug.
     finding
-        The audit of the wrong version.
+        Audit of the buggy version.
     correct
-        The audits of the correct version.
+        Audits of the correct version.
     """
 
     name: str
@@ -57,23 +64,31 @@ class Row:
 
     @property
     def caught(self) -> bool:
-        """Whether the wrong version was refuted."""
+        """Whether the audit refuted the claim of the buggy version."""
         return self.finding.violation
 
     @property
     def statistic(self) -> str:
-        """What caught it, or came nearest."""
+        """Name of the strongest statistic against the buggy version."""
         return self.finding.strongest
 
     @property
     def alarms(self) -> int:
-        """How often the correct version was refuted."""
+        """Number of false alarms: audits that refuted the correct version."""
         return sum(finding.violation for finding in self.correct)
 
     @property
     def repeats(self) -> int:
-        """How often it was audited."""
+        """Number of audits of the correct version."""
         return len(self.correct)
+
+    @property
+    def verdict(self) -> Fact:
+        """Name of the statistic that caught the bug, or "NOT CAUGHT"."""
+        bound = self.finding.bound
+        epsilons = {"claimed_epsilon": self.finding.claimed_epsilon(bound.delta), "measured_epsilon": bound.epsilon}
+        values = {"bug": self.name, "statistic": self.statistic, **epsilons}
+        return Fact("bugs.caught", "{statistic}", values) if self.caught else Fact("bugs.missed", "NOT CAUGHT", values)
 
 
 def matrix(
@@ -84,20 +99,30 @@ def matrix(
     bugs: Sequence[Bug] = BUGS,
     progress: Callable[[float], None] | None = None,
 ) -> tuple[Row, ...]:
-    """Audit the wrong version of each bug once and the correct version ``repeats`` times, at 99.998 % confidence each.
+    """Audit each buggy version once and each correct version ``repeats`` times, at 99.998 % confidence each.
 
     Parameters
     ----------
     runs
-        Of each training in one audit; bugs that are harder to see take a multiple.
+        Number of runs in one audit; bugs that are harder to detect use a multiple.
     repeats
-        Audits of each correct version.
+        Number of audits of each correct version.
     seed
-        None takes one from the operating system.
+        Seed of coins and noise; None draws one from the operating system.
     bugs
-        Which of them.
+        Bugs to audit; by default all.
     progress
-        Is told the share that is done.
+        Called with the finished share, in (0, 1].
+
+    Returns
+    -------
+    tuple of Row
+        One result per bug, in the order of ``bugs``.
+
+    Raises
+    ------
+    ParameterError
+        If ``runs`` is below 1,000, or ``bugs`` is empty or contains another object.
     """
     runs, repeats = checks.count("runs", runs, least=FEWEST_RUNS), checks.count("repeats", repeats)
     bugs = _checked(bugs)
@@ -115,13 +140,52 @@ def matrix(
 
 
 def _checked(bugs: object) -> tuple[Bug, ...]:
-    """At least one, and nothing else."""
+    """Return the bugs; raise ``ParameterError`` for none, or for other objects."""
     found = tuple(bugs) if isinstance(bugs, Sequence) else ()
     if not found or not all(isinstance(bug, Bug) for bug in found):
-        raise ParameterError(f"bugs must be at least one bug of dperm.audit.bugs.BUGS, got {checks.shown(bugs)}.")
+        raise ParameterError(
+            argument="bugs", rule="must be at least one bug of dperm.audit.bugs.BUGS", got=checks.shown(bugs)
+        )
     return found
 
 
 def false_alarm_probability(rows: Sequence[Row]) -> float:
-    """Bound on the probability that any of the correct versions raises an alarm: the sum of the levels (A5)."""
+    """Return an upper bound on the probability of any false alarm: the sum of the levels of all audits (A5).
+
+    Parameters
+    ----------
+    rows
+        Results of `matrix`.
+
+    Returns
+    -------
+    float
+        Sum of 1 - confidence over the audits of the correct versions.
+    """
     return sum(1 - finding.confidence for row in rows for finding in row.correct)
+
+
+def table(rows: Sequence[Row]) -> list[dict[str, str]]:
+    """Return the results as text cells.
+
+    Parameters
+    ----------
+    rows
+        Results of `matrix`.
+
+    Returns
+    -------
+    list of dict
+        One dictionary per bug; the keys are the names of the columns.
+    """
+    return [dict(zip(COLUMNS, _cells(row), strict=True)) for row in rows]
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    bound = row.finding.bound
+    at = f" at delta {bound.delta:g}" if bound.delta > 0 else ""
+    claimed = f"{claimed_digits(row.finding.claimed_epsilon(bound.delta))}{at}"
+    largest = max(finding.bound.epsilon for finding in row.correct)
+    alarms = f"{row.alarms} of {row.repeats}"
+    measured, at_most = (f">= {measured_digits(epsilon)}" for epsilon in (bound.epsilon, largest))
+    return row.name, row.wrong, claimed, measured, str(row.verdict), alarms, at_most

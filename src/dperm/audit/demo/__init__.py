@@ -1,12 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The content of ``dperm audit demo``: three attacks on models without and with differential privacy.
+"""Content of ``dperm audit demo``: three attacks on models without and with differential privacy.
 
-Data are made up, the noise is real: the methods and the random bits are those that users get. So numbers with noise
-differ from run to run, whatever the seed.
+The data are synthetic. Methods and random bits are the ones of production, so results with noise differ from run to
+run for any seed.
 """
 
-from dperm.audit.demo.result import Part as Part
-from dperm.audit.demo.result import Result as Result
-from dperm.audit.demo.result import Table as Table
-from dperm.audit.demo.whole import run as run
+from dperm.audit.demo.demonstration import run as run
+from dperm.audit.demo.result import DemoAttack as DemoAttack
+from dperm.audit.demo.result import DemoResult as DemoResult
+from dperm.audit.demo.result import ResultTable as ResultTable

@@ -1,62 +1,77 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What the demonstration found, as plain data: whoever shows it renders tables, sentences and points."""
+"""Results of the demonstration as plain data, for any front end."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 
+from dperm.presentation.facts import Fact
+
 Cell = str | int | float
 
 
 @dataclass(frozen=True)
-class Table:
-    """Columns with names, and rows of numbers and words."""
+class ResultTable:
+    """Table of numbers and labels.
+
+    Attributes
+    ----------
+    columns
+        Column names.
+    rows
+        Cells of each row, in the order of the columns.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
 
 
 @dataclass(frozen=True)
-class Part:
-    """One attack.
+class DemoAttack:
+    """Result of one attack, without and with differential privacy.
 
     Attributes
     ----------
     title
-        What is attacked.
-    sentence
-        What came out, in one sentence.
+        Name of the attack.
+    conclusion
+        Result of the attack and its baseline.
     table
-        The numbers.
+        Measured numbers.
     points
-        For a plot: curves by name, each two lists of numbers, x and y.
+        Curves for a plot, as two lists (x, y) by name.
     """
 
     title: str
-    sentence: str
-    table: Table
+    conclusion: Fact
+    table: ResultTable
     points: Mapping[str, tuple[Sequence[float], Sequence[float]]] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def sentence(self) -> str:
+        """Text of the conclusion, for printing and for JSON."""
+        return str(self.conclusion)
 
 
 @dataclass(frozen=True)
-class Result:
-    """All attacks, and the guarantee of what was trained with noise: each of them by itself.
+class DemoResult:
+    """Results of all attacks.
 
     Attributes
     ----------
     parts
-        One for each attack.
+        One result for each attack.
     guarantee
-        In words.
+        Guarantee of each model trained with noise, by itself.
     """
 
-    parts: tuple[Part, ...]
-    guarantee: str
+    parts: tuple[DemoAttack, ...]
+    guarantee: Fact
 
     def as_dict(self) -> dict[str, object]:
-        """Plain data, for JSON."""
+        """Return guarantee, tables, sentences and points as JSON-serialisable data."""
         parts = [{**asdict(part.table), "title": part.title, "sentence": part.sentence} for part in self.parts]
         for data, part in zip(parts, self.parts, strict=True):
             data["points"] = {name: [list(x), list(y)] for name, (x, y) in part.points.items()}
-        return {"guarantee": self.guarantee, "parts": parts}
+        return {"guarantee": str(self.guarantee), "parts": parts}

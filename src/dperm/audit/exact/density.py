@@ -1,38 +1,83 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The exact law of objective perturbation for losses of one score, in one and in two dimensions (T35).
+"""Exact density of objective perturbation for losses of one score, in one and two dimensions (T35).
 
-The minimiser of J(theta) + b'theta, b of density nu, has the density nu(-grad J(theta)) |det of the Hessian|.
+The minimiser of J(theta) + b'theta, with b of density nu, has the density nu(-grad J(theta)) |det of the Hessian|. The
+second derivative of a loss may jump. The privacy loss is often largest next to a jump.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
-from dperm.audit.exact.turns import of_one_score, turning_arguments
 from dperm.data.arrays import Floats
-from dperm.erm.loss import MarginLoss
+from dperm.erm.loss import Loss, MarginLoss, ScalarLoss
 from dperm.erm.spec import ProblemSpec
+from dperm.errors import ParameterError
 from dperm.methods.linear_term import GaussianTerm, LinearTerm
 
+FARTHEST = 1e8
+ROUNDS = 100
 Row = tuple[tuple[float, ...], float, int]
-"""A bounded row, its target (a sign, or a number in [-1, 1]), and how many of it there are."""
+"""A bounded row, its target (a sign, or a number in [-1, 1]), and its multiplicity."""
 Rows = tuple[Row, ...]
+
+
+def require_one_score(loss: Loss) -> ScalarLoss:
+    """Return the loss; raise ``ParameterError`` for losses of several scores, which have no known density here."""
+    if not isinstance(loss, ScalarLoss):
+        raise ParameterError(f"the exact audit requires a loss of one score, got the loss {loss.name!r}.")
+    return loss
+
+
+@lru_cache(maxsize=1024)
+def curvature_jumps(loss: ScalarLoss, limit: float | None) -> tuple[float, ...]:
+    """Return the arguments at which the derivative leaves its lowest value and reaches its highest value (T44).
+
+    The derivative of a convex function is increasing, so bisection finds both arguments. The second derivative may jump
+    there between 0 and a positive value.
+
+    Parameters
+    ----------
+    loss
+        Convex loss of one score.
+    limit
+        Largest absolute slope after clipping, or None without clipping.
+    """
+    limits = None if limit is None else np.full(1, limit)
+
+    def slope(z: float) -> float:
+        return float(loss.derivative(np.full(1, z), limits)[0])
+
+    low, high = slope(-FARTHEST), slope(FARTHEST)
+    found = (_first(lambda z: slope(z) > low), _first(lambda z: slope(z) >= high))
+    return tuple(z for z in found if abs(z) < FARTHEST / 2)
+
+
+def _first(holds: Callable[[float], bool]) -> float:
+    """Return the smallest z at which a monotone condition holds."""
+    low, high = -FARTHEST, FARTHEST
+    for _ in range(ROUNDS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 @dataclass(frozen=True)
 class Density:
-    """Objective perturbation with the constants of a plan, minimised exactly; theta has one or two entries.
+    """Density of the exact minimiser of a perturbed objective, with one or two coefficients.
 
     Attributes
     ----------
     spec
-        The problem; its Lambda is known.
+        Problem with a known Lambda.
     term
-        The law of b, in as many dimensions as theta.
+        Distribution of b, with the dimension of theta.
     weights
-        Of rows with a negative and with a positive target.
+        Weights of rows with a negative and with a positive target.
     """
 
     spec: ProblemSpec
@@ -40,7 +85,7 @@ class Density:
     weights: tuple[float, float] = (1.0, 1.0)
 
     def log_density(self, theta: Floats, rows: Rows) -> Floats:
-        """At each column of ``theta``."""
+        """Return the log-density at each column of ``theta``."""
         strength, dim = self.spec.strength, len(theta)
         gradient = strength * theta
         hessian = np.zeros((dim, dim, theta.shape[1]))
@@ -56,18 +101,18 @@ class Density:
         return np.asarray(self._log_noise(gradient) + np.log(determinant))
 
     def gradient(self, theta: Floats, rows: Rows) -> Floats:
-        """J'(theta) in one dimension, at each entry; -b of whoever is minimised there."""
+        """Return J'(theta) at each entry, in one dimension; a minimiser at theta has b = -J'(theta)."""
         total = self.spec.strength * theta
         for x, target, count in rows:
             total = total + count * x[0] * self.slopes(theta[np.newaxis], x, target)
         return np.asarray(total)
 
     def slopes(self, theta: Floats, x: tuple[float, ...], target: float) -> Floats:
-        """The derivative of one row's weighted loss along x."""
+        """Return the derivative of one row's weighted loss along x."""
         return self.weights[target > 0] * self.spec.loss.slopes(*self._scores(theta, x, target))
 
     def bends(self, theta: Floats, x: tuple[float, ...], target: float) -> Floats:
-        """Its second derivative."""
+        """Return the second derivative of one row's weighted loss along x."""
         return np.asarray(self.weights[target > 0] * self.spec.loss.bends(*self._scores(theta, x, target)))
 
     def _scores(self, theta: Floats, x: tuple[float, ...], target: float) -> tuple[Floats, Floats, Floats | None]:
@@ -75,7 +120,7 @@ class Density:
         return scores, np.full(1, float(target)), None if limit is None else np.full(1, limit)
 
     def _limit(self, length: float) -> float | None:
-        """The largest slope of a row of this length (T44)."""
+        """Return the largest slope of a row of this norm, or None without clipping (T44)."""
         return None if self.spec.clip is None or not length else self.spec.clip / length
 
     def _log_noise(self, b: Floats) -> Floats:
@@ -85,35 +130,35 @@ class Density:
         volume = math.log(2 * math.pi) if dim == 2 else math.log(2)  # of e^-||b||: the circle's length times (d - 1)!
         return np.asarray(-np.sqrt(squares) / scale - volume - dim * math.log(scale))
 
-    def turns(self, rows: Rows) -> list[float]:
-        """The theta, in one dimension, at which the second derivative of a row's loss may jump."""
-        return [score / x[0] for x, target, _ in rows if x[0] for score in self._turning(abs(x[0]), target)]
+    def jumps(self, rows: Rows) -> list[float]:
+        """Return the values of theta, in one dimension, at which the second derivative of a row's loss may jump."""
+        return [score / x[0] for x, target, _ in rows if x[0] for score in self._jump_scores(abs(x[0]), target)]
 
-    def _turning(self, length: float, target: float) -> list[float]:
-        """The scores at which it may."""
-        loss = of_one_score(self.spec.loss)
-        found = turning_arguments(loss, self._limit(length))
+    def _jump_scores(self, length: float, target: float) -> list[float]:
+        """Return the scores at which the second derivative may jump."""
+        loss = require_one_score(self.spec.loss)
+        found = curvature_jumps(loss, self._limit(length))
         if isinstance(loss, MarginLoss):
             return [target * z for z in found]
         return [target + z for z in found]
 
-    def _longest(self, length: float) -> float:
-        """The longest gradient of a row of this length, before its weight."""
+    def _largest_gradient(self, length: float) -> float:
+        """Return the largest gradient norm of a row of this norm, without its weight."""
         slopes = length * self.spec.loss.slope if length else 0.0
         return slopes if self.spec.clip is None else min(slopes, self.spec.clip)
 
     def pull(self, rows: Rows) -> float:
-        """Bound on the sum of all their gradients."""
-        return self.spec.weight * sum(count * self._longest(math.hypot(*x)) for x, _, count in rows)
+        """Return an upper bound on the sum of the rows' gradient norms."""
+        return self.spec.weight * sum(count * self._largest_gradient(math.hypot(*x)) for x, _, count in rows)
 
     def reach(self, rows: Rows) -> float:
-        """Beyond it, in each coordinate, lies a mass of 1e-18 or so."""
+        """Return a bound on each coordinate; the probability beyond it is about 1e-18."""
         noise = 9 * self.term.scale if isinstance(self.term, GaussianTerm) else 45 * self.term.scale
         return (self.pull(rows) + noise) / self.spec.strength
 
     def minimiser(self, b: Floats, rows: Rows) -> Floats:
-        """Of J + b theta, in one dimension, nearly: from a table with every turn in it."""
+        """Return approximate minimisers of J + b theta in one dimension, by interpolation in a table with all jumps."""
         reach, near = self.reach(rows), 12 / self.spec.radius
-        lines = (np.linspace(-reach, reach, 1001), np.linspace(-near, near, 3001), self.turns(rows))
+        lines = (np.linspace(-reach, reach, 1001), np.linspace(-near, near, 3001), self.jumps(rows))
         theta = np.unique(np.concatenate(lines))
         return np.asarray(np.interp(-b, self.gradient(theta, rows), theta))

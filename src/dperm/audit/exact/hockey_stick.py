@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""delta(epsilon) of objective perturbation in one dimension, from below, by the distribution function of the noise.
+"""Lower bounds on delta(epsilon) of objective perturbation in one dimension, from the noise distribution function.
 
-theta falls as b rises, so P(s < theta <= t) = P(-J'(t) <= b < -J'(s)) exactly. What is left of theta when only its cell
-of a fine line is told is a post-processing (T3): the hockey-stick divergence sum over cells of (p - e^epsilon q)_+ is a
-true lower bound on delta(epsilon) (T1), and only the cells that the optimal event cuts lose anything.
+theta decreases in b, so P(s < theta <= t) = P(-J'(t) <= b < -J'(s)) exactly. Rounding theta to the cells of a fine grid
+is post-processing (T3). So the hockey-stick divergence of the cell probabilities, the sum of (p - e^epsilon q)_+, is a
+valid lower bound on delta(epsilon) (T1). Only cells crossed by the boundary of the optimal event lose accuracy.
 """
 
 import math
@@ -23,25 +23,33 @@ from dperm.privacy import Adjacency
 CELLS = 2001
 HALVINGS = 60
 LARGEST = 700.0
-"""Of the epsilons whose e^epsilon is a double."""
+"""Largest epsilon for which e^epsilon is a double."""
 
 
 @dataclass(frozen=True)
-class Cells:
-    """The probabilities of the cells under both data sets, and a bound on what rounding did to each p."""
+class CellProbabilities:
+    """Probabilities of the cells under both data sets.
+
+    Attributes
+    ----------
+    p, q
+        Probability of each cell under the first and the second data set.
+    error
+        Upper bound on the rounding error of each probability.
+    """
 
     p: Floats
     q: Floats
     error: Floats
 
     def delta(self, epsilon: float) -> float:
-        """A lower bound on H_{e^epsilon}(P || Q), rounding allowed for."""
+        """Return a lower bound on H_{e^epsilon}(P || Q), after subtracting rounding errors."""
         if epsilon > LARGEST:
             return 0.0  # true of any
         return float(np.maximum(self.p - math.exp(epsilon) * self.q - (1 + math.exp(epsilon)) * self.error, 0.0).sum())
 
     def epsilon(self, delta: float) -> float:
-        """The largest epsilon >= 0 at which the lower bound is above ``delta``, from below; 0 if there is none."""
+        """Return the largest epsilon with a lower bound above ``delta``, rounded down; 0 if there is none."""
         low, high = 0.0, 1.0
         if self.delta(low) <= delta:
             return 0.0
@@ -54,22 +62,22 @@ class Cells:
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two neighbours, and the probabilities of the cells under both."""
+class NeighbourCells:
+    """Two neighbouring data sets with the cell probabilities under both."""
 
-    cells: Cells
+    cells: CellProbabilities
     rest: Rows
     record: Row | None
     other: Row | None
 
 
 @dataclass(frozen=True)
-class Worst:
-    """The neighbours with the largest epsilon at a delta."""
+class WorstCase:
+    """Neighbours with the largest epsilon at a given delta."""
 
     epsilon: float
     delta: float
-    pair: Pair
+    pair: NeighbourCells
 
 
 def worst_cells(
@@ -80,21 +88,44 @@ def worst_cells(
     adjacency: Adjacency,
     deltas: Sequence[float],
     progress: Callable[[float], None] | None = None,
-) -> tuple[Worst, ...]:
-    """Of all rests and records, in both orders, for each delta those with the largest epsilon."""
-    found: dict[float, Worst] = {}
+) -> tuple[WorstCase, ...]:
+    """Return, for each delta, the neighbours with the largest epsilon over all rests, records and both orders.
+
+    Parameters
+    ----------
+    density
+        Density of the perturbed objective, in one dimension.
+    rests
+        Candidate sets of records common to both neighbours.
+    records
+        Candidates for the record that differs.
+    adjacency
+        Neighbouring relation.
+    deltas
+        Values of delta to test.
+    progress
+        Called with the finished share, in (0, 1].
+
+    Returns
+    -------
+    tuple of WorstCase
+        One entry per delta.
+    """
+    found: dict[float, WorstCase] = {}
     for place, rest in enumerate(rests):
-        for pair, delta in product(_of_rest(density, rest, records, adjacency), deltas):
+        for pair, delta in product(_neighbours_with_rest(density, rest, records, adjacency), deltas):
             best = found.get(delta)
             if best is None or pair.cells.delta(best.epsilon) > delta:
-                found[delta] = Worst(pair.cells.epsilon(delta), delta, pair)
+                found[delta] = WorstCase(pair.cells.epsilon(delta), delta, pair)
         if progress is not None:
             progress((place + 1) / len(rests))
     return tuple(found.values())
 
 
-def _of_rest(density: Density, rest: Rows, records: tuple[Row, ...], adjacency: Adjacency) -> Iterator[Pair]:
-    """All neighbours with the same rest."""
+def _neighbours_with_rest(
+    density: Density, rest: Rows, records: tuple[Row, ...], adjacency: Adjacency
+) -> Iterator[NeighbourCells]:
+    """Yield all neighbours with the same rest."""
     edges = _edges(density, rest, records)
     masses: list[tuple[Row | None, Floats, Floats]] = [
         (record, *_masses(density, edges, (record, *rest))) for record in records
@@ -103,21 +134,24 @@ def _of_rest(density: Density, rest: Rows, records: tuple[Row, ...], adjacency: 
     is_replaced = adjacency is Adjacency.REPLACE_ONE
     pairs = product(masses, masses) if is_replaced else chain(product(masses, nobody), product(nobody, masses))
     for (record, p, e), (other, q, f) in pairs:
-        yield Pair(Cells(p, q, np.maximum(e, f)), rest, record, other)
+        yield NeighbourCells(CellProbabilities(p, q, np.maximum(e, f)), rest, record, other)
 
 
 def _edges(density: Density, rest: Rows, records: tuple[Row, ...]) -> Floats:
-    """Where the minimiser lies for equally spaced noise, with and without either end of the records; and the turns."""
+    """Return cell edges: minimisers for equally spaced noise, with and without the extreme records, and all jumps."""
     far = np.linspace(-1, 1, CELLS)
     levels = (9 * far if isinstance(density.term, GaussianTerm) else np.sinh(4.5 * far)) * density.term.scale
     family = [rest, (records[0], *rest), (records[-1], *rest)]
     places = [density.minimiser(levels, rows) for rows in family]
-    turns = [density.turns(rows) for rows in family]
-    return np.unique(np.concatenate([*places, *turns, np.linspace(-12, 12, 241) / density.spec.radius]))
+    jumps = [density.jumps(rows) for rows in family]
+    return np.unique(np.concatenate([*places, *jumps, np.linspace(-12, 12, 241) / density.spec.radius]))
 
 
 def _masses(density: Density, edges: Floats, rows: Rows) -> tuple[Floats, Floats]:
-    """The probability of every cell, the two endless ones included, from whichever tail is smaller; and its error."""
+    """Return the probabilities of all cells, including both unbounded ones, and their rounding errors.
+
+    Each probability is computed from the smaller tail.
+    """
     x = np.concatenate([[-np.inf], density.gradient(edges, rows) / density.term.scale, [np.inf]])
     below = _below(density, x)
     above = _below(density, -x)
@@ -130,7 +164,7 @@ def _masses(density: Density, edges: Floats, rows: Rows) -> tuple[Floats, Floats
 
 
 def _below(density: Density, x: Floats) -> Floats:
-    """P(b <= x) of noise of scale 1."""
+    """Return P(b <= x) for noise of scale 1."""
     if isinstance(density.term, GaussianTerm):
         return np.asarray(ndtr(x))
     return np.asarray(np.where(x <= 0, np.exp(np.minimum(x, 0.0)) / 2, 1 - np.exp(-np.maximum(x, 0.0)) / 2))

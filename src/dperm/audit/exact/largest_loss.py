@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The largest privacy loss log p_D(theta) - log p_D'(theta), both orders: a search that ends at a point (T35, A8).
+"""Search for the largest privacy loss log p_D(theta) - log p_D'(theta), in both orders (T35, A8).
 
-A loss that is attained at a point where both densities are continuous is a lower bound on epsilon, whatever the search
-has missed. It is lowered by what rounding may have added.
+A loss at a point of continuity of both densities is a lower bound on epsilon, even if the search misses a larger one.
+The result is reduced by a bound on the rounding error.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,16 +16,30 @@ from dperm.data.arrays import Floats
 from dperm.privacy import Adjacency
 
 BESIDE = 1e-9
-"""Of a jump: so far from it densities are looked at."""
+"""Relative distance from a jump at which densities are evaluated."""
 KINKS = 5
-"""Of so many data sets one shows its kink to the line; the others' are found from there."""
+"""Every fifth data set contributes its kink to the grid; refinement finds the others."""
 ROUNDS = 20
 NARROWER = 0.55
+Family = tuple[Sequence[Row | None], Floats]
+"""Records, and the log-density with each of them (rows)."""
 
 
 @dataclass(frozen=True)
-class Loss:
-    """A privacy loss, rounded down, at ``theta``: of ``rest`` and the record to ``rest`` and the other, or nobody."""
+class PointLoss:
+    """Privacy loss at a point, rounded down.
+
+    Attributes
+    ----------
+    value
+        Log-ratio of the densities at ``theta``.
+    theta
+        The point.
+    rest
+        Records common to both data sets.
+    record, other
+        Record of the first and of the second data set; None for no record.
+    """
 
     value: float
     theta: float
@@ -41,19 +55,38 @@ def largest_loss(
     *,
     adjacency: Adjacency,
     progress: Callable[[float], None] | None = None,
-) -> Loss:
-    """Over all rests, records, and theta on a line that is fine where losses bend; then nearer to the best."""
+) -> PointLoss:
+    """Return the largest privacy loss over all rests, records and points of a grid, after local refinement.
+
+    Parameters
+    ----------
+    density
+        Density of the perturbed objective, in one dimension.
+    rests
+        Candidate sets of records common to both neighbours.
+    records
+        Candidates for the record that differs.
+    adjacency
+        Neighbouring relation.
+    progress
+        Called with the finished share, in (0, 1].
+
+    Returns
+    -------
+    PointLoss
+        The loss with its point and its neighbours.
+    """
     found = []
     for place, rest in enumerate(rests):
-        found.append(_refined(density, _on_line(density, rest, records, adjacency)))
+        found.append(_refine(density, _on_grid(density, rest, records, adjacency)))
         if progress is not None:
             progress((place + 1) / len(rests))
     return max(found, key=lambda loss: loss.value)
 
 
-def _on_line(density: Density, rest: Rows, records: tuple[Row, ...], adjacency: Adjacency) -> Loss:
-    """The best on the line; under add/remove one of the two has nobody in the record's place."""
-    theta = _line(density, rest, records)
+def _on_grid(density: Density, rest: Rows, records: tuple[Row, ...], adjacency: Adjacency) -> PointLoss:
+    """Return the largest loss on the grid; under add/remove one of the two data sets lacks the record."""
+    theta = _grid(density, rest, records)
     logs = _logs(density, theta, rest, records)
     if adjacency is Adjacency.REPLACE_ONE:
         return _best(density, theta, rest, (records, logs), (records, logs))
@@ -61,10 +94,6 @@ def _on_line(density: Density, rest: Rows, records: tuple[Row, ...], adjacency: 
     somebody = (records, logs)
     both = (_best(density, theta, rest, somebody, nobody), _best(density, theta, rest, nobody, somebody))
     return max(both, key=lambda loss: loss.value)
-
-
-Family = tuple[Sequence[Row | None], Floats]
-"""Records, and the logarithms of the densities with each of them, in rows."""
 
 
 def _logs(density: Density, theta: Floats, rest: Rows, records: Sequence[Row | None]) -> Floats:
@@ -75,39 +104,42 @@ def _with(rest: Rows, record: Row | None) -> Rows:
     return rest if record is None else (record, *rest)
 
 
-def _best(density: Density, theta: Floats, rest: Rows, high: Family, low: Family) -> Loss:
-    """At a theta the largest loss is that of the highest density to the lowest: each is chosen by itself."""
+def _best(density: Density, theta: Floats, rest: Rows, high: Family, low: Family) -> PointLoss:
+    """Return the largest loss: at each theta the highest density against the lowest, chosen independently."""
     at = int((high[1].max(axis=0) - low[1].min(axis=0)).argmax())
     record, other = high[0][int(high[1][:, at].argmax())], low[0][int(low[1][:, at].argmin())]
     return _loss(density, float(theta[at]), rest, record, other)
 
 
-def _line(density: Density, rest: Rows, records: tuple[Row, ...]) -> Floats:
-    """Theta from end to end, where losses bend, beside every jump, and at b = 0, a kink of pure noise."""
+def _grid(density: Density, rest: Rows, records: tuple[Row, ...]) -> Floats:
+    """Return a grid over the whole range: dense at small theta, beside every jump, and at b = 0.
+
+    Pure-DP noise has a kink at b = 0.
+    """
     family = [rest, *(_with(rest, record) for record in records)]
     reach, near = max(density.reach(rows) for rows in family), 12 / density.spec.radius
-    turns = np.array([turn for rows in family for turn in density.turns(rows)])
-    beside = [turns + side * BESIDE * (1 + np.abs(turns)) for side in (-1, 1)]
+    jumps = np.array([turn for rows in family for turn in density.jumps(rows)])
+    beside = [jumps + side * BESIDE * (1 + np.abs(jumps)) for side in (-1, 1)]
     kinks = [float(density.minimiser(np.zeros(1), rows)[0]) for rows in family[::KINKS]]
     lines = (np.linspace(-reach, reach, 1501), np.linspace(-near, near, 1501))
     return np.unique(np.concatenate([*lines, *beside, kinks]))
 
 
-def _loss(density: Density, theta: float, rest: Rows, record: Row | None, other: Row | None) -> Loss:
-    """The loss at one point, less what rounding may have added to sums of gradients and to logarithms.
+def _loss(density: Density, theta: float, rest: Rows, record: Row | None, other: Row | None) -> PointLoss:
+    """Return the loss at one point, minus a bound on the rounding error of gradient sums and logarithms.
 
-    On a jump, to rounding, it counts for nothing: densities are what they are almost everywhere.
+    A point on a jump, up to rounding, has loss -inf, because densities are defined almost everywhere only.
     """
     data, neighbour = _with(rest, record), _with(rest, other)
     one, two = (float(density.log_density(np.full((1, 1), theta), rows)[0]) for rows in (data, neighbour))
     pulls = density.spec.strength * abs(theta) + density.pull(data) + density.pull(neighbour)
     allowance = 2.0**-40 * (1 + abs(one) + abs(two)) + 2.0**-48 * pulls / density.term.scale
-    on_jump = any(abs(theta - turn) < BESIDE / 100 * (1 + abs(turn)) for turn in density.turns(data + neighbour))
-    return Loss(-np.inf if on_jump else one - two - allowance, theta, rest, record, other)
+    on_jump = any(abs(theta - turn) < BESIDE / 100 * (1 + abs(turn)) for turn in density.jumps(data + neighbour))
+    return PointLoss(-np.inf if on_jump else one - two - allowance, theta, rest, record, other)
 
 
-def _refined(density: Density, start: Loss) -> Loss:
-    """Smaller and smaller boxes of theta and of both records around the best so far."""
+def _refine(density: Density, start: PointLoss) -> PointLoss:
+    """Search in shrinking boxes of theta and both records around the best point."""
     best, width = start, 0.1
     for _ in range(ROUNDS):
         best = max(best, _in_box(density, best, width), key=lambda loss: loss.value)
@@ -115,16 +147,16 @@ def _refined(density: Density, start: Loss) -> Loss:
     return best
 
 
-def _in_box(density: Density, around: Loss, width: float) -> Loss:
-    """The best of a box whose sides are ``width`` both ways, relative to theta and to the radius."""
+def _in_box(density: Density, around: PointLoss, width: float) -> PointLoss:
+    """Return the best point of a box with half-width ``width``, relative to theta and to the radius."""
     theta = around.theta + width * max(abs(around.theta), 1 / density.spec.radius) * np.linspace(-1, 1, 33)
-    families = [_moved(record, width, density.spec.radius) for record in (around.record, around.other)]
+    families = [_nearby_records(record, width, density.spec.radius) for record in (around.record, around.other)]
     high, low = ((records, _logs(density, theta, around.rest, records)) for records in families)
     return _best(density, theta, around.rest, high, low)
 
 
-def _moved(record: Row | None, width: float, radius: float) -> Sequence[Row | None]:
-    """The record, and the same elsewhere within the radius."""
+def _nearby_records(record: Row | None, width: float, radius: float) -> Sequence[Row | None]:
+    """Return copies of the record at nearby positions within the radius."""
     if record is None:
         return (None,)
     (x, target, count) = record

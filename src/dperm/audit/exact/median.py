@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Why objective perturbation needs a smooth loss: the perturbed median sits on a record, with some probability (T42).
+"""Counterexample for losses without smoothness: the perturbed median equals a record with positive probability (T42).
 
-A neighbour without that record never releases it, so no epsilon helps: delta is at least the probability. If others
-have the same value, a neighbour releases it too, less often.
+A neighbour without this record never releases it, so delta is at least this probability for any epsilon. If other
+records have the same value, the neighbour releases it too, but less often.
 """
 
 import math
@@ -15,49 +15,72 @@ from scipy.special import ndtr
 
 from dperm import checks
 from dperm.audit.arrays import numbers
-from dperm.audit.claim import checked_claim
-from dperm.audit.exact.claims import deltas_of
+from dperm.audit.claim import checked_claim, exact_audit_deltas
 from dperm.audit.finding import Finding
-from dperm.audit.levels import log_ratio
-from dperm.audit.lower_bound import LowerBound
+from dperm.audit.lower_bound import LowerBound, log_ratio
 from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import lowered, raised
 
 CLAIMED = ApproxDP(1.0, 1e-5, "replace_one")
 ROUNDING = 2.0**-50
-"""Of a difference of two values of Phi."""
+"""Rounding error of a difference of two values of Phi."""
 
 
 @dataclass(frozen=True)
-class Place:
-    """How a data set looks from a value: records below less those above, those equal to it, and the pull of Lambda."""
+class MedianPosition:
+    """Position of a value in a data set.
+
+    Attributes
+    ----------
+    signs
+        Number of records below the value minus the number above it.
+    equal
+        Number of records equal to the value.
+    pull
+        Gradient of the regulariser at the value.
+    """
 
     signs: int
     equal: int
     pull: float
 
     def bracket(self, sigma: float) -> tuple[float, float]:
-        """Bounds on the probability that the value is released: -b - pull in [signs - equal, signs + equal]."""
+        """Return bounds on the probability of releasing the value: -b - pull in [signs - equal, signs + equal]."""
         if self.equal == 0:
             return 0.0, 0.0
         low, high = (-(self.signs + side * self.equal + self.pull) / sigma for side in (1, -1))
         found = float(ndtr(high) - ndtr(low))
         return lowered(max(0.0, found - ROUNDING)), raised(found + ROUNDING)
 
-    def neighbours(self, adjacency: Adjacency) -> tuple["Place", ...]:
-        """With one of the equal records gone: to below or to above the value, or removed."""
+    def neighbours(self, adjacency: Adjacency) -> tuple["MedianPosition", ...]:
+        """Return the positions with one equal record less: moved below or above the value, or removed."""
         moves = (1, -1) if adjacency is Adjacency.REPLACE_ONE else (0,)
-        return tuple(Place(self.signs + move, self.equal - 1, self.pull) for move in moves if self.equal)
+        return tuple(MedianPosition(self.signs + move, self.equal - 1, self.pull) for move in moves if self.equal)
 
 
 def median_atom(values: ArrayLike, record: float, *, sigma: float, strength: float = 0.0) -> float:
-    """The probability that a perturbed median is ``record``, rounded down (T42).
+    """Return the probability that a perturbed median equals ``record``, rounded down (T42).
 
-    That is the minimiser of ``sum |w - x_i| + (Lambda/2) w^2 + b w``, b ~ N(0, sigma^2).
+    The perturbed median minimises ``sum |w - x_i| + (Lambda/2) w^2 + b w``, b ~ N(0, sigma^2). It equals x if and only
+    if -b - Lambda x is a subgradient of the sum at x. The subgradients are [s - k, s + k]: s is the number of records
+    below x minus the number above, k the number equal to x.
 
-    It is, if and only if -b - Lambda x is a subgradient of the sum there: in [s - k, s + k], s the records below less
-    those above and k those equal to it.
+    Parameters
+    ----------
+    values
+        The records.
+    record
+        Value x of interest.
+    sigma
+        Standard deviation of b.
+    strength
+        Lambda.
+
+    Returns
+    -------
+    float
+        Lower bound on the probability.
     """
     return _place(values, record, strength).bracket(checks.positive("sigma", sigma))[0]
 
@@ -65,21 +88,28 @@ def median_atom(values: ArrayLike, record: float, *, sigma: float, strength: flo
 def median(
     values: ArrayLike, record: float, *, sigma: float, strength: float = 0.0, claimed: AnyGuarantee = CLAIMED
 ) -> Finding:
-    """The finding from p, the atom at ``record``, and p', that of a neighbour with one record less of this value.
+    """Audit the perturbed median, by the atom p at ``record`` and the atom p' of a neighbour with one such record less.
 
-    p <= e^epsilon p' + delta, so epsilon >= log((p - delta)/p'), the largest over a record moved to either side (or
-    removed). It is infinite at every delta below p where nobody else has the value, for then p' = 0.
+    p <= e^epsilon p' + delta, so epsilon >= log((p - delta)/p'), maximised over the neighbours. If no other record has
+    the value, p' = 0, and epsilon is infinite at every delta below p.
 
     Parameters
     ----------
     values
         The records.
     record
-        The value whose probability is looked at; nothing is found where none of the records has it.
-    sigma, strength
-        Of the noise; Lambda.
+        Value of interest; without a record of this value the bound is 0.
+    sigma
+        Standard deviation of the noise.
+    strength
+        Lambda.
     claimed
-        What is to be refuted.
+        Claimed guarantee.
+
+    Returns
+    -------
+    Finding
+        Lower bounds on epsilon and the verdict on the claim.
 
     Examples
     --------
@@ -98,20 +128,20 @@ def median(
     return Finding("the perturbed median", claimed, bounds, 1.0, facts={"atom": atom, "atom_of_neighbour": others})
 
 
-def _place(values: ArrayLike, record: float, strength: float) -> Place:
+def _place(values: ArrayLike, record: float, strength: float) -> MedianPosition:
     x, record = numbers("values", values), checks.real("record", record)
     pull = checks.nonnegative("strength", strength) * record
-    return Place(int(np.sign(record - x).sum()), int((x == record).sum()), pull)
+    return MedianPosition(int(np.sign(record - x).sum()), int((x == record).sum()), pull)
 
 
 def _deltas(claimed: AnyGuarantee, atom: float) -> tuple[float, ...]:
-    """The claim's own; of a curve several, and one below the atom."""
-    own = deltas_of(claimed)
+    """Return the claim's own delta; for claims at every delta, several values and one below the atom."""
+    own = exact_audit_deltas(claimed)
     return own[:1] if isinstance(claimed, PureDP | ApproxDP) else (*own, atom / 2) if atom else own
 
 
 def _epsilon(atom: float, others: list[float], delta: float) -> float:
-    """From the neighbour that releases the value least often."""
+    """Return the epsilon from the neighbour with the smallest probability of releasing the value."""
     if atom <= delta:
         return 0.0
     least = min(others)

@@ -1,47 +1,182 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The exact audit of objective perturbation: a privacy loss that is attained, or a delta from below (A8)."""
+"""Exact audit of objective perturbation: an attained privacy loss, or a lower bound on delta (A8; T35-T41)."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
-from dperm.audit.claim import checked_claim, claimed_epsilon
-from dperm.audit.exact.claims import deltas_of
-from dperm.audit.exact.density import Density, Row, Rows
+from dperm import checks
+from dperm.accounting import account
+from dperm.audit.claim import checked_claim, claimed_epsilon, exact_audit_deltas
+from dperm.audit.exact.density import Density, Row, Rows, require_one_score
 from dperm.audit.exact.hockey_stick import worst_cells
 from dperm.audit.exact.largest_loss import largest_loss
-from dperm.audit.exact.neighbours import checked_rests, records, rests
-from dperm.audit.exact.perturbed import Perturbed, of_plan
-from dperm.audit.exact.turns import of_one_score
+from dperm.audit.exact.neighbours import candidate_records, candidate_rests, checked_candidate_rests
 from dperm.audit.finding import Finding
 from dperm.audit.lower_bound import LowerBound
 from dperm.checks import shown
+from dperm.erm.losses import Logistic
+from dperm.erm.spec import ProblemSpec
 from dperm.errors import ParameterError
-from dperm.methods.objective import ObjectivePlan
+from dperm.methods.linear_term import GammaNormTerm, LinearTerm
+from dperm.methods.literature import jmlr11
+from dperm.methods.objective import GaussianPerturbation, ObjectivePlan
+from dperm.presentation.facts import Fact
+from dperm.presentation.numbers import format_up
+from dperm.privacy import Adjacency, ApproxDP, PureDP
+from dperm.privacy.guarantee import AnyGuarantee
+from dperm.privacy.profile import PrivacyProfile
+from dperm.sensitivity import objective_share
 
 Progress = Callable[[float], None] | None
 FEW = 5
-"""Places of the record where pairs are many; the worst is at an end."""
+"""Number of positions of the record for the search over pairs; the worst position is at an end."""
+Bounds = tuple[Mapping[str, LowerBound], Mapping[str, object]]
+
+
+@dataclass(frozen=True)
+class PerturbedObjective:
+    """Exact minimiser of J(theta) + b'theta with its claimed guarantee.
+
+    Attributes
+    ----------
+    name
+        Description for the report.
+    spec
+        Problem, including Lambda.
+    term
+        Distribution of b, in one dimension.
+    claimed
+        Claimed guarantee.
+    profile
+        Claimed privacy profile, if known.
+    notes
+        Statements for the reader of the finding, such as the audited part of a plan's epsilon.
+    """
+
+    name: str
+    spec: ProblemSpec
+    term: LinearTerm
+    claimed: AnyGuarantee
+    profile: PrivacyProfile | None = None
+    notes: tuple[Fact, ...] = field(default=(), compare=False)
+
+
+def objective_of_plan(plan: ObjectivePlan) -> PerturbedObjective:
+    """Return the perturbed objective of a plan: its exact minimiser, before the noise on the coefficients (T43).
+
+    The claimed epsilon is the plan's epsilon minus the share of that noise. With Gaussian b, the claim includes the
+    profile of T40, T39 or T41. One dimension suffices for plans of any dimension: let all rows lie along one axis.
+    Gaussian b in the other directions is independent of the data. For other noise, density ratios on this axis equal
+    those in one dimension.
+    """
+    term, found, adjacency = replace(plan.linear_term, dim=1), plan.perturbation, plan.adjacency
+    name = f"objective perturbation of dperm ({plan.spec.loss.name}, {plan.linear_term.name} noise)"
+    if isinstance(found, GaussianPerturbation):
+        goal = plan.goal
+        assert isinstance(goal, ApproxDP)  # nothing else is planned with Gaussian noise
+        claimed = ApproxDP(*objective_share(goal.epsilon, goal.delta), adjacency)
+        profile = account(found.exact, adjacency)
+        return PerturbedObjective(
+            name, plan.spec, term=term, claimed=claimed, profile=profile, notes=(_audited_part(claimed, goal),)
+        )
+    spent = plan.goal.epsilon - found.share.epsilon  # type: ignore[union-attr]  # pure noise: both are epsilons
+    pure = PureDP(spent, adjacency)
+    return PerturbedObjective(name, plan.spec, term, pure, notes=(_audited_part(pure, plan.goal),))
+
+
+def _audited_part(claimed: PureDP | ApproxDP, goal: AnyGuarantee) -> Fact:
+    """Return a note on the difference between the plan's epsilon and the epsilon claimed for the audited part."""
+    template = (
+        "This audit tests the perturbed objective, which uses epsilon {claimed} of the plan's epsilon {goal}. The "
+        "noise on the coefficients uses the rest."
+    )
+    total = goal.epsilon  # type: ignore[union-attr]  # objective perturbation meets no other goals
+    epsilons = {"claimed_epsilon": claimed.epsilon, "goal_epsilon": total}
+    return Fact(
+        "audit.part-of-epsilon",
+        template,
+        {"claimed": format_up(claimed.epsilon, 4), "goal": format_up(total, 4), **epsilons},
+    )
+
+
+def nips08(epsilon: float, strength: float) -> PerturbedObjective:
+    """Return Algorithm 2 of Chaudhuri & Monteleoni 2008 as printed (T35).
+
+    The loss is logistic, and b has density ``e^{-epsilon |b|/2}``. The algorithm ignores the determinant. The sign
+    error of its loss is corrected here (E5).
+
+    Parameters
+    ----------
+    epsilon
+        Claimed epsilon.
+    strength
+        Lambda = n lambda.
+
+    Returns
+    -------
+    PerturbedObjective
+        Subject for `objective`.
+    """
+    epsilon = checks.positive("epsilon", epsilon)
+    return _published("Algorithm 2 of NIPS 2008 as printed", epsilon, strength, 2 / epsilon)
+
+
+def jmlr_2011(epsilon: float, strength: float) -> PerturbedObjective:
+    """Return Algorithm 2 of Chaudhuri, Monteleoni & Sarwate 2011, with the determinant charged twice (T36).
+
+    Parameters
+    ----------
+    epsilon
+        Claimed epsilon.
+    strength
+        Lambda = n lambda.
+
+    Returns
+    -------
+    PerturbedObjective
+        Subject for `objective`.
+    """
+    left, extra = jmlr11(1, strength, epsilon, 0.25)
+    return _published("Algorithm 2 of JMLR 2011", epsilon, strength + extra, 2 / left)
+
+
+def _published(name: str, epsilon: float, strength: float, scale: float) -> PerturbedObjective:
+    """Return logistic regression on the unit ball, with a claim under replace_one."""
+    spec = ProblemSpec(Logistic(), radius=1.0, dim=1, regularization=strength)
+    return PerturbedObjective(name, spec, GammaNormTerm(scale, 1), PureDP(epsilon, Adjacency.REPLACE_ONE))
 
 
 def objective(
-    subject: ObjectivePlan | Perturbed, *, among: tuple[Rows, ...] | None = None, progress: Progress = None
+    subject: ObjectivePlan | PerturbedObjective, *, among: tuple[Rows, ...] | None = None, progress: Progress = None
 ) -> Finding:
-    """A lower bound on the epsilon of objective perturbation, in one dimension, exactly (A8; T35-T41).
+    """Return a lower bound on the epsilon of objective perturbation, in one dimension, without sampling (A8; T35-T41).
 
-    The law of the minimiser is known (T35): for a pure claim the largest privacy loss over neighbours and theta is
-    searched for, and what is found is attained; where the claim has a delta, or is a curve (zCDP, GDP, RDP), epsilon is
-    bounded from below at that delta, or at several. Of a plan the exact minimiser is looked at, before the noise on the
-    coefficients, against what the plan claims of that.
+    The density of the minimiser is known (T35). For a pure claim, the audit searches for the largest privacy loss over
+    neighbours and theta; the result is attained. For a claim with a delta, or at every delta (zCDP, GDP, RDP), the
+    audit bounds epsilon from below at one or several deltas. The audit of a plan tests the exact minimiser, before the
+    noise on the coefficients, against the part of the plan's epsilon for this step.
 
     Parameters
     ----------
     subject
-        A plan of `ObjectivePerturbation` for a loss of one score, or a published algorithm (`nips08`, `jmlr_2011`).
+        Plan of `ObjectivePerturbation` for a loss of one score, or a published algorithm (`nips08`, `jmlr_2011`).
     among
-        Who stays in the data: sets of rows ((x,), target, count), all within the radius; None for a choice from nobody
-        to a crowd.
+        Candidate sets of common records, as rows ((x,), target, count) within the radius. None uses a built-in choice,
+        from
+        no records to a crowd.
     progress
-        Is told the share that is done.
+        Called with the finished share, in (0, 1].
+
+    Returns
+    -------
+    Finding
+        Lower bounds with confidence 1 and the verdict on the claim.
+
+    Raises
+    ------
+    ParameterError
+        If ``subject`` is another object, its loss has several scores, or ``among`` is not valid data.
 
     Examples
     --------
@@ -50,40 +185,44 @@ def objective(
     VIOLATION: claimed epsilon 0.1, measured >= 1.26 exactly (largest loss).
     """
     found = _checked(subject)
-    of_one_score(found.spec.loss)
+    require_one_score(found.spec.loss)
     density = Density(found.spec, found.term, (found.spec.weight, found.spec.weight))
     adjacency = checked_claim(found.claimed).adjacency
-    stay = rests(found.spec, adjacency) if among is None else checked_rests(among, found.spec, adjacency)
-    audit = _by_loss if deltas_of(found.claimed) == (0.0,) else _by_delta
+    stay = (
+        candidate_rests(found.spec, adjacency)
+        if among is None
+        else checked_candidate_rests(among, found.spec, adjacency)
+    )
+    audit = _by_loss if exact_audit_deltas(found.claimed) == (0.0,) else _by_delta
     bounds, facts = audit(found, density, stay, progress)
-    return Finding(found.name, found.claimed, bounds, 1.0, found.profile, facts)
-
-
-def _checked(subject: object) -> Perturbed:
-    if isinstance(subject, ObjectivePlan):
-        return of_plan(subject)
-    if isinstance(subject, Perturbed):
-        return subject
-    raise ParameterError(
-        f"subject must be a plan of ObjectivePerturbation or a Perturbed, such as nips08(0.1, 0.1), got "
-        f"{shown(subject)}."
+    return Finding(
+        found.name, found.claimed, bounds=bounds, confidence=1.0, profile=found.profile, facts=facts, notes=found.notes
     )
 
 
-Bounds = tuple[Mapping[str, LowerBound], Mapping[str, object]]
+def _checked(subject: object) -> PerturbedObjective:
+    if isinstance(subject, ObjectivePlan):
+        return objective_of_plan(subject)
+    if isinstance(subject, PerturbedObjective):
+        return subject
+    raise ParameterError(
+        argument="subject",
+        rule="must be a plan of ObjectivePerturbation or a PerturbedObjective, such as nips08(0.1, 0.1)",
+        got=shown(subject),
+    )
 
 
-def _by_loss(found: Perturbed, density: Density, stay: tuple[Rows, ...], progress: Progress) -> Bounds:
-    """One loss that is attained."""
+def _by_loss(found: PerturbedObjective, density: Density, stay: tuple[Rows, ...], progress: Progress) -> Bounds:
+    """Return the bound of one attained privacy loss."""
     adjacency = found.claimed.adjacency
-    loss = largest_loss(density, stay, records(found.spec), adjacency=adjacency, progress=progress)
+    loss = largest_loss(density, stay, candidate_records(found.spec), adjacency=adjacency, progress=progress)
     bound = LowerBound(max(0.0, loss.value), 0.0, 1.0, "privacy loss at a point (A8)")
-    return {"largest loss": bound}, {"at": loss.theta, **_who(loss.rest, loss.record, loss.other)}
+    return {"largest loss": bound}, {"at": loss.theta, **_neighbour_facts(loss.rest, loss.record, loss.other)}
 
 
-def _by_delta(found: Perturbed, density: Density, stay: tuple[Rows, ...], progress: Progress) -> Bounds:
-    """Epsilon at every delta at which the claim is looked at; as a fact, delta where the claim is worst off."""
-    few, at = records(found.spec, FEW), deltas_of(found.claimed)
+def _by_delta(found: PerturbedObjective, density: Density, stay: tuple[Rows, ...], progress: Progress) -> Bounds:
+    """Return epsilon at every tested delta, and the exact delta at the claimed epsilon for the worst delta."""
+    few, at = candidate_records(found.spec, FEW), exact_audit_deltas(found.claimed)
     every = worst_cells(density, stay, few, adjacency=found.claimed.adjacency, deltas=at, progress=progress)
     method = "exact probabilities of cells (A8)"
     bounds = {
@@ -93,9 +232,9 @@ def _by_delta(found: Perturbed, density: Density, stay: tuple[Rows, ...], progre
     claims = [claimed_epsilon(found.claimed, worst.delta, found.profile) for worst in every]
     worst, claim = max(zip(every, claims, strict=True), key=lambda both: both[0].epsilon - both[1])
     pair = worst.pair
-    return bounds, {"delta": pair.cells.delta(claim), **_who(pair.rest, pair.record, pair.other)}
+    return bounds, {"delta": pair.cells.delta(claim), **_neighbour_facts(pair.rest, pair.record, pair.other)}
 
 
-def _who(rest: Rows, record: Row | None, other: Row | None) -> dict[str, object]:
-    """The neighbours, as facts of the finding."""
+def _neighbour_facts(rest: Rows, record: Row | None, other: Row | None) -> dict[str, object]:
+    """Return the neighbours as facts for the finding."""
     return {"rest": rest, "record": record, "other": other}

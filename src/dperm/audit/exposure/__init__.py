@@ -1,21 +1,21 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Exposure (A10): how much better than by chance a model that scores sequences knows a secret it was trained on.
+"""Exposure (A10): advantage of a sequence model over guessing, for a secret from its training data.
 
-Carlini et al. 2019, "The Secret Sharer". A secret is planted in the training data, drawn at random from a known space;
-the model then ranks the whole space. The model can be anyone's (`SequenceModel`, or a function that scores whole
-sequences); `CharacterModel` is a small one to try it on, trained with and without a guarantee.
+Carlini et al. 2019, "The Secret Sharer". A random secret from a known space is planted in the training data, and the
+model ranks the whole space. Any model works: a `SequenceModel`, or a function that scores whole sequences.
+`CharacterModel` is a small example, trained without and with a guarantee.
 """
 
 from dperm.audit.exposure.character_model import CharacterModel as CharacterModel
 from dperm.audit.exposure.character_model import train as train
 from dperm.audit.exposure.character_model import train_private as train_private
-from dperm.audit.exposure.exact import all_log_probabilities as all_log_probabilities
-from dperm.audit.exposure.exact import exact_exposure as exact_exposure
-from dperm.audit.exposure.exact import exposure_among as exposure_among
 from dperm.audit.exposure.exposure import CHANCE as CHANCE
 from dperm.audit.exposure.exposure import Exposure as Exposure
-from dperm.audit.exposure.extrapolated import extrapolated_exposure as extrapolated_exposure
-from dperm.audit.exposure.sampled import sampled_exposure as sampled_exposure
+from dperm.audit.exposure.exposure import all_log_probabilities as all_log_probabilities
+from dperm.audit.exposure.exposure import exact_exposure as exact_exposure
+from dperm.audit.exposure.exposure import exposure_among as exposure_among
+from dperm.audit.exposure.exposure import extrapolated_exposure as extrapolated_exposure
+from dperm.audit.exposure.exposure import sampled_exposure as sampled_exposure
 from dperm.audit.exposure.scoring import SequenceModel as SequenceModel
 from dperm.audit.exposure.space import SecretSpace as SecretSpace

@@ -1,6 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A small model of text: what comes next after three characters, from counts that are private or are not."""
+"""Small character model for text, from n-gram counts, without or with a guarantee.
+
+Runs of one to four characters are counted once per line. A line changes a bounded number of counts.
+"""
 
 import math
 from collections.abc import Sequence
@@ -9,37 +12,85 @@ from dataclasses import dataclass
 import numpy as np
 
 from dperm.accounting.budget import Budget
-from dperm.audit.exposure.ngrams import CELLS, LONGEST, ORDER, SYMBOLS, counts, inside, runs, sensitivity
-from dperm.audit.exposure.text import END, table
+from dperm.audit.exposure.text import ALPHABET, END, symbol_table
+from dperm.data.arrays import Mask
 from dperm.errors import ParameterError
 from dperm.mechanisms import GaussianMechanism
 from dperm.noise.arrays import Floats, Integers
 from dperm.noise.bits import Bits
-from dperm.privacy import Release
+from dperm.privacy import Adjacency, Release
 from dperm.privacy.guarantee import AnyGuarantee
+from dperm.privacy.rounding import raised
 
+SYMBOLS = len(ALPHABET)
+ORDER = 4
+"""Largest length of a run: three characters predict the next."""
+LONGEST = 40
+"""Number of counted characters of a line, including its end; the rest is cut off."""
+CELLS = tuple(SYMBOLS**order for order in range(1, ORDER + 1))
+"""Number of cells in the table of each order."""
 TRUST = 2.0
-"""Occurrences of a context from which on its own counts outweigh those of shorter ones."""
+"""Number of occurrences at which a context's own counts outweigh those of shorter contexts."""
+
+
+def ngram_counts(lines: Sequence[str]) -> Floats:
+    """Return the number of lines with each run of 1, ..., 4 characters, as one vector of all tables.
+
+    A record is a line. It adds 1 to each cell of its own runs, however often they occur in it, and it has at most 40
+    runs of each length.
+    """
+    symbols, lengths = symbol_table(lines, LONGEST, ORDER - 1)
+    return np.concatenate([_counts(symbols, lengths, order) for order in range(1, ORDER + 1)])
+
+
+def sensitivity(adjacency: Adjacency) -> float:
+    """Return the L2 sensitivity of `ngram_counts` to one line, rounded up.
+
+    A line is a vector of at most 4 * 40 ones: sqrt(160) if it is added or removed. A replacement changes at most 320
+    entries by 1: sqrt(320).
+    """
+    ones = ORDER * LONGEST * (1 if adjacency is Adjacency.ADD_REMOVE else 2)
+    return raised(math.sqrt(ones))
+
+
+def ngram_cells(symbols: Integers, order: int) -> Integers:
+    """Return the cell of the run of ``order`` characters ending at each counted character, of shape (lines, 40)."""
+    cells = np.zeros((len(symbols), LONGEST), dtype=np.int64)
+    for place in range(ORDER - order, ORDER):
+        cells = cells * SYMBOLS + symbols[:, place : place + LONGEST]
+    return cells
+
+
+def in_line(lengths: Integers) -> Mask:
+    """Return a mask of the 40 positions of each line that hold one of its characters."""
+    return np.asarray(np.arange(LONGEST) < lengths[:, np.newaxis])
+
+
+def _counts(symbols: Integers, lengths: Integers, order: int) -> Floats:
+    """Return the number of lines with each run: in the sorted runs of a line, the first of equal ones counts."""
+    cells = np.sort(np.where(in_line(lengths), ngram_cells(symbols, order), -1), axis=1)
+    first = np.diff(cells, axis=1, prepend=-1) > 0
+    return np.bincount(cells[first], minlength=SYMBOLS**order).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class CharacterModel:
-    """P(c | h) of each character after each context of three: counts, smoothed by those of shorter contexts.
+    """Probability P(c | h) of each character c after each context h of three: smoothed counts.
 
-    P_k(c | h) = (N(hc) + a P_k-1(c | h')) / (N(h) + a) with h' the context without its first character, down to the
-    uniform law (MacKay & Peto 1995). It memorises what was seen a few times: with some thousand codes in the text, a
-    code of six digits that was planted four times comes first of 10^6.
+    P_k(c | h) = (N(hc) + a P_k-1(c | h')) / (N(h) + a), with h' the context without its first character, down to the
+    uniform distribution (MacKay & Peto 1995). The model memorises rare lines: in a text with several thousand codes, a
+    six-digit code planted four times ranks first of 10^6.
 
     Attributes
     ----------
     logs
-        Log probabilities, (contexts of three characters, characters).
+        Log probabilities, of shape (contexts of three characters, characters).
     """
 
     logs: Floats
 
     def log_probabilities(self, contexts: Integers) -> Floats:
-        """Of the next symbol; a short context has line ends in front."""
+        """Return log probabilities of the next symbol; line ends pad short contexts."""
         contexts = np.asarray(contexts, dtype=np.int64)
         padding = np.full((len(contexts), ORDER - 1), END, dtype=np.int64)
         cells = np.zeros(len(contexts), dtype=np.int64)
@@ -48,47 +99,74 @@ class CharacterModel:
         return self.logs[cells]
 
     def loss(self, lines: Sequence[str]) -> float:
-        """Mean -log P of the characters of these lines, their ends included: nats per character."""
+        """Return the mean -log P per character of these lines, including line ends, in nats."""
         if not lines:
-            raise ParameterError("lines must hold one line at least.")
-        symbols, lengths = table(lines, LONGEST, ORDER - 1)
-        return -float(self.logs.ravel()[runs(symbols, ORDER)][inside(lengths)].mean())
+            raise ParameterError(argument="lines", rule="must contain at least one line")
+        symbols, lengths = symbol_table(lines, LONGEST, ORDER - 1)
+        return -float(self.logs.ravel()[ngram_cells(symbols, ORDER)][in_line(lengths)].mean())
 
 
 def train(lines: Sequence[str]) -> CharacterModel:
-    """The model of the counts as they are: **not private**."""
-    return smoothed(counts(lines))
+    """Return the model of the exact counts: **not private**.
+
+    Parameters
+    ----------
+    lines
+        Lines of text.
+
+    Returns
+    -------
+    CharacterModel
+        The model.
+    """
+    return smoothed_model(ngram_counts(lines))
 
 
 def train_private(
     lines: Sequence[str], goal: AnyGuarantee, *, budget: Budget | None = None, bits: Bits | None = None
 ) -> Release[CharacterModel]:
-    """The model of noisy counts, a line of text being a record: it meets ``goal`` (T6), delta > 0.
+    """Return the model of noisy counts; a record is a line of text, and the model meets ``goal`` (T6).
 
-    All counts are released at once by the Gaussian mechanism, for the L2 sensitivity of what a whole line adds
-    (`dperm.audit.exposure.ngrams.sensitivity`). The rest is post-processing (T3): counts that noise alone would reach
-    somewhere in their table, sigma sqrt(2 log cells), become 0, and contexts are trusted from a count of sigma on.
+    The Gaussian mechanism releases all counts at once, calibrated to the L2 sensitivity of one line (`sensitivity`).
+    The rest is post-processing (T3). Counts below sigma sqrt(2 log cells), the largest noise expected in their table,
+    become 0. Contexts are trusted from a count of sigma on.
+
+    Parameters
+    ----------
+    lines
+        Lines of text, one record each.
+    goal
+        Guarantee of the release, with delta > 0.
+    budget
+        Budget to charge, or None.
+    bits
+        Source of the noise; None for the operating system.
+
+    Returns
+    -------
+    Release
+        The model with its guarantee.
     """
-    return private_model(counts(lines), goal, budget=budget, bits=bits)
+    return private_model(ngram_counts(lines), goal, budget=budget, bits=bits)
 
 
 def private_model(
     numbers: Floats, goal: AnyGuarantee, *, budget: Budget | None = None, bits: Bits | None = None
 ) -> Release[CharacterModel]:
-    """The same from the `counts` of the lines, which must be just that: the noise hides one line, nothing larger."""
-    mechanism = private_counting(goal)
+    """Return the private model from `ngram_counts`; the noise hides one line, so pass nothing but such counts."""
+    mechanism = counting_mechanism(goal)
     release = mechanism.release(numbers, budget, bits=bits)
-    model = smoothed(_above_noise(np.asarray(release.value), mechanism.scale), mechanism.scale)
+    model = smoothed_model(_above_noise(np.asarray(release.value), mechanism.scale), mechanism.scale)
     return release.with_value(model)
 
 
-def private_counting(goal: AnyGuarantee) -> GaussianMechanism:
-    """The noise of the counts."""
+def counting_mechanism(goal: AnyGuarantee) -> GaussianMechanism:
+    """Return the Gaussian mechanism for the counts."""
     return GaussianMechanism.calibrate(sensitivity(goal.adjacency), goal, dim=sum(CELLS))
 
 
-def smoothed(numbers: Floats, trust: float = TRUST) -> CharacterModel:
-    """The model of these counts, all tables one after the other."""
+def smoothed_model(numbers: Floats, trust: float = TRUST) -> CharacterModel:
+    """Return the model of these counts, a vector of all tables."""
     law = np.full((1, SYMBOLS), 1 / SYMBOLS)
     for order, each in enumerate(_tables(numbers)):
         seen = each.reshape(-1, SYMBOLS)
@@ -98,7 +176,7 @@ def smoothed(numbers: Floats, trust: float = TRUST) -> CharacterModel:
 
 
 def _above_noise(numbers: Floats, deviation: float) -> Floats:
-    """Counts that stand out of the noise of their table, 0 elsewhere."""
+    """Return the counts above the noise level of their table, and 0 elsewhere."""
     kept = [np.where(each > deviation * math.sqrt(2 * math.log(len(each))), each, 0.0) for each in _tables(numbers)]
     return np.concatenate(kept)
 

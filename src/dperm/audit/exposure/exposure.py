@@ -1,38 +1,68 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What was found of one secret."""
+"""Exposure of a secret: exact by enumeration, estimated from a sample, or extrapolated by a fitted distribution."""
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import log_ndtr, logsumexp
+
+from dperm import checks
+from dperm.audit.exposure.scoring import (
+    ROWS,
+    Progress,
+    Scorer,
+    SequenceModel,
+    checked_model,
+    log_probabilities,
+    next_log_probabilities,
+    secret_scores,
+)
+from dperm.audit.exposure.space import SecretSpace
+from dperm.audit.intervals import clopper_pearson_lower, clopper_pearson_upper
+from dperm.errors import AssumptionError, ParameterError
+from dperm.noise.arrays import Floats, Integers
+from dperm.presentation.facts import Fact
+
 CHANCE = 1 / math.log(2)
-"""Mean exposure, in bits, of a secret that the model never saw: -log2 of a uniform number, 1.44."""
+"""Mean exposure, in bits, of a secret outside the training data: -log2 of a uniform number, 1.44."""
+NODES = 4001
+NEAREST = 1e-12
+"""Distance to the end of the integral that is left out."""
+MOST_SECRETS = 10**8
+EQUAL = 1e-9
+"""Tolerance for equal log probabilities: the same factors may be added in another order."""
+SAMPLES = "It is the number of random candidates that the secret is compared with."
 
 
 @dataclass(frozen=True)
 class Exposure:
-    """The exposure of a secret, in bits: log2 of the size of its space less log2 of its rank in it (A10).
+    """Exposure of a secret in bits: log2 of the size of its space minus log2 of its rank (A10).
 
-    The secret of lowest perplexity has rank 1. One that the model never saw has `CHANCE` bits in the mean, and more
-    than b bits with probability 2^-b. Candidates that the model holds equally likely share the middle of their ranks,
-    so a model that knows nothing shows 1 bit of everything.
+    The secret of lowest perplexity has rank 1. A secret outside the training data has `CHANCE` bits on average, and
+    more than b bits with probability 2^-b. Equally likely candidates share their middle rank, so an uninformative model
+    gives 1 bit for every secret.
 
     Attributes
     ----------
     bits
         The exposure.
     most
-        log2 of the size of the space: the secret can be read off the model.
+        Largest possible exposure, log2 of the size of the space.
     method
         "exact", "sampled" or "extrapolated".
     candidates
-        How many were scored.
+        Number of scored candidates.
     log_probability
         Natural logarithm of the model's probability of the secret.
     interval
-        Where the exposure lies by a sample, at the confidence that was asked for.
+        Confidence interval of a sampled exposure.
     fit
-        Kolmogorov-Smirnov p-value of the extrapolated law on the sample it was fitted to; small means do not trust it.
+        Kolmogorov-Smirnov p-value of the extrapolated distribution on its own sample; a small value indicates a bad
+        fit.
     """
 
     bits: float
@@ -44,12 +74,290 @@ class Exposure:
     fit: float | None = None
 
     def __str__(self) -> str:
-        """One sentence."""
-        how = f"({self.method}, {self.candidates:,} candidates)"
-        return (
-            f"Exposure {self.bits:.1f} of {self.most:.1f} bits {how}; a secret never seen has {CHANCE:.1f} on average."
+        """Return the sentence of `summary`."""
+        return str(self.summary)
+
+    @property
+    def summary(self) -> Fact:
+        """Exposure relative to its largest possible value and to a secret outside the training data."""
+        template = (
+            "Exposure {bits:.1f} of {most:.1f} bits ({method}, {candidates:,} candidates); a secret never seen has "
+            "{chance:.1f} on average."
         )
+        return Fact("exposure.summary", template, {**asdict(self), "chance": CHANCE})
 
     def as_dict(self) -> dict[str, object]:
-        """Plain data, for JSON."""
+        """Return the fields and the baseline as JSON-serialisable data."""
         return {**asdict(self), "bits_by_chance": CHANCE}
+
+
+@dataclass(frozen=True)
+class SkewNormal:
+    """Skew-normal distribution with density (2/s) phi(z) Phi(a z), z = (x - location)/s, and a stable log CDF."""
+
+    shape: float
+    location: float
+    scale: float
+
+    def log_cdf(self, x: float) -> float:
+        """Return the log probability of values up to x.
+
+        The trapezoidal rule in u integrates 2 phi(t) Phi(a t) over t = z - e^u, in logarithms. scipy's function returns
+        -inf from about 30 standard deviations on, the range of memorised secrets.
+        """
+        z = (x - self.location) / self.scale
+        u = np.linspace(math.log(NEAREST), math.log(50.0 + abs(z)), NODES)
+        t = z - np.exp(u)
+        logs = math.log(2) - t * t / 2 - math.log(2 * math.pi) / 2 + log_ndtr(self.shape * t) + u
+        return min(float(logsumexp(logs) + math.log(u[1] - u[0])), 0.0)
+
+
+def fit_skew_normal(values: Floats) -> tuple[SkewNormal, float]:
+    """Return the maximum-likelihood skew-normal distribution, and the Kolmogorov-Smirnov p-value of the values."""
+    from scipy import stats
+
+    shape, location, scale = stats.skewnorm.fit(values)
+    p_value = stats.kstest(values, stats.skewnorm(shape, location, scale).cdf).pvalue
+    return SkewNormal(float(shape), float(location), float(scale)), float(p_value)
+
+
+def exact_exposure(
+    model: Scorer, space: SecretSpace, secret: tuple[int, ...], *, progress: Progress = None
+) -> Exposure:
+    """Return ``log2 |R| - log2 rank(secret)``, by enumeration of the space (A10).
+
+    Parameters
+    ----------
+    model
+        Sequence model, or function that scores whole sequences.
+    space
+        Space of the secret, with at most 10^8 secrets.
+    secret
+        Symbols of the secret after the prefix.
+    progress
+        Called with the finished share, in (0, 1].
+
+    Returns
+    -------
+    Exposure
+        The exact exposure.
+    """
+    place = space.place(secret)
+    return exposure_among(all_log_probabilities(model, space, progress=progress), place)
+
+
+def exposure_among(scores: ArrayLike, place: int) -> Exposure:
+    """Return the exposure of the secret at index ``place`` among all; equally likely secrets share their middle rank.
+
+    Parameters
+    ----------
+    scores
+        Log probability of every secret.
+    place
+        Index of the secret.
+
+    Returns
+    -------
+    Exposure
+        The exact exposure.
+    """
+    scores = log_probabilities("scores", scores, dims=1)
+    if not len(scores):
+        raise ParameterError(
+            argument="scores", rule="must contain the log probability of at least one secret", got="none"
+        )
+    place = checks.count("place", place, least=0, most=len(scores) - 1)
+    rank = 1 + count_ahead(scores, float(scores[place]), less=1)
+    most = float(np.log2(len(scores)))
+    return Exposure(float(most - np.log2(rank)), most, "exact", len(scores), float(scores[place]))
+
+
+def count_ahead(scores: Floats, score: float, *, less: int = 0) -> float:
+    """Return the number of scores above ``score``; equal ones, without ``less`` of them, count one half."""
+    likelier, equal = count_likelier(scores, score)
+    return likelier + (equal - less) / 2
+
+
+def count_likelier(scores: Floats, score: float) -> tuple[int, int]:
+    """Return the number of scores above ``score``, and the number of equal ones."""
+    likelier = int(np.count_nonzero(scores > score + EQUAL))
+    return likelier, int(np.count_nonzero(scores >= score - EQUAL)) - likelier
+
+
+def all_log_probabilities(model: Scorer, space: SecretSpace, *, progress: Progress = None) -> Floats:
+    """Return the log probability of every secret, in the order of `SecretSpace.place`.
+
+    For a `SequenceModel`, secrets share contexts in a tree: 10^6 codes of six digits take 1 + 10 + ... + 10^5 = 111,111
+    contexts. A function scores each sequence by itself.
+
+    Parameters
+    ----------
+    model
+        Sequence model, or function that scores whole sequences.
+    space
+        Space with at most 10^8 secrets.
+    progress
+        Called with the finished share, in (0, 1].
+
+    Returns
+    -------
+    Floats
+        One log probability per secret.
+    """
+    checked_model(model)
+    if space.size > MOST_SECRETS:
+        raise ParameterError(
+            argument="space",
+            rule=f"must have at most {MOST_SECRETS:,} secrets for enumeration",
+            got=f"{space.size:.3g}",
+            remedy="Use sampled_exposure or extrapolated_exposure.",
+        )
+    if not isinstance(model, SequenceModel):
+        return secret_scores(model, space, np.arange(space.size), progress)
+    return _tree(model, space, progress)
+
+
+def _tree(model: SequenceModel, space: SecretSpace, progress: Progress) -> Floats:
+    """Score all beginnings of secrets level by level."""
+    contexts, scores, scored = np.array([space.prefix], dtype=np.int64), np.zeros(1), 0
+    for level, choices in enumerate(space.choices, start=1):
+        symbols = np.array(choices, dtype=np.int64)
+        level_progress = None if progress is None else _level_progress(progress, scored, space.contexts)
+        scores = (scores[:, np.newaxis] + _symbol_scores(model, contexts, symbols, level_progress)).ravel()
+        scored += len(contexts)
+        if level < len(space.choices):
+            contexts = _longer(contexts, symbols)
+    return scores
+
+
+def _level_progress(progress: Callable[[float], None], scored: int, total: int) -> Callable[[int], None]:
+    """Return a progress callback for one level, after the contexts of the levels before."""
+    return lambda rows: progress((scored + rows) / total)
+
+
+def _symbol_scores(
+    model: SequenceModel, contexts: Integers, symbols: Integers, level_progress: Callable[[int], None] | None
+) -> Floats:
+    """Return log probabilities of the symbols after each context, in blocks of contexts."""
+    parts = []
+    for start in range(0, len(contexts), ROWS):
+        some = contexts[start : start + ROWS]
+        parts.append(next_log_probabilities(model, some, int(symbols.max()))[:, symbols])
+        if level_progress is not None:
+            level_progress(start + len(some))
+    return np.concatenate(parts)
+
+
+def _longer(contexts: Integers, symbols: Integers) -> Integers:
+    """Return every context followed by every symbol."""
+    repeated = np.repeat(contexts, len(symbols), axis=0)
+    return np.column_stack([repeated, np.tile(symbols, len(contexts))])
+
+
+def sampled_exposure(
+    model: Scorer,
+    space: SecretSpace,
+    secret: tuple[int, ...],
+    *,
+    samples: int = 10_000,
+    confidence: float = 0.95,
+    seed: int | None = None,
+    progress: Progress = None,
+) -> Exposure:
+    """Return log2 S - log2(1 + number of S random candidates likelier than the secret) (A10).
+
+    The estimate is at most log2 S. The interval is Clopper-Pearson's for the share of likelier candidates, in bits.
+    Equally likely candidates count as likelier for its lower end only.
+
+    Parameters
+    ----------
+    model
+        Sequence model, or function that scores whole sequences.
+    space
+        Space of the secret.
+    secret
+        Symbols of the secret after the prefix.
+    samples
+        Number S of random candidates, at least 100.
+    confidence
+        Confidence level of the interval.
+    seed
+        Seed of the candidates; None draws one from the operating system.
+    progress
+        Called with the finished share, in (0, 1].
+
+    Returns
+    -------
+    Exposure
+        The estimate with its interval.
+    """
+    samples = checks.count("samples", samples, SAMPLES, least=100)
+    confidence = checks.positive_delta("confidence", confidence)
+    score = float(secret_scores(model, space, np.array([space.place(secret)]))[0])
+    scores = secret_scores(model, space, space.draw(samples, seed), progress)
+    bits = float(np.log2(samples) - np.log2(1 + count_ahead(scores, score)))
+    interval = _interval(*count_likelier(scores, score), samples, (1 - confidence) / 2)
+    clipped = (max(interval[0], 0.0), min(interval[1], space.bits))
+    return Exposure(max(bits, 0.0), space.bits, "sampled", samples, score, interval=clipped)
+
+
+def _interval(likelier: int, equal: int, samples: int, level: float) -> tuple[float, float]:
+    """Return -log2 of the largest and of the smallest share of likelier candidates compatible with the sample."""
+    high = float(clopper_pearson_upper(likelier + equal, samples, level))
+    low = float(clopper_pearson_lower(likelier, samples, level))
+    return -float(np.log2(high)), float("inf") if low == 0 else -float(np.log2(low))
+
+
+def extrapolated_exposure(
+    model: Scorer,
+    space: SecretSpace,
+    secret: tuple[int, ...],
+    *,
+    samples: int = 2000,
+    seed: int | None = None,
+    progress: Progress = None,
+) -> Exposure:
+    """Return -log2 F(log-perplexity of the secret), with F a skew-normal CDF fitted to random candidates (A10).
+
+    The result can exceed ``log2 |R|``. ``Exposure.fit`` is the p-value of the Kolmogorov-Smirnov distance between the
+    fitted distribution and its own sample. A small value rejects the fit; a large value does not prove it.
+
+    Parameters
+    ----------
+    model
+        Sequence model, or function that scores whole sequences.
+    space
+        Space of the secret.
+    secret
+        Symbols of the secret after the prefix.
+    samples
+        Number of random candidates, at least 100.
+    seed
+        Seed of the candidates; None draws one from the operating system.
+    progress
+        Called with the finished share, in (0, 1].
+
+    Returns
+    -------
+    Exposure
+        The extrapolated exposure.
+
+    Raises
+    ------
+    AssumptionError
+        If all candidates have the same log probability, or some have probability 0.
+    """
+    samples = checks.count("samples", samples, SAMPLES, least=100)
+    score = float(secret_scores(model, space, np.array([space.place(secret)]))[0])
+    scores = secret_scores(model, space, space.draw(samples, seed), progress)
+    if not np.isfinite(scores).all() or np.ptp(scores) <= EQUAL:
+        raise AssumptionError(
+            (
+                "extrapolated exposure fits a continuous distribution to the candidates' log probabilities, but "
+                "these are all equal, or some are -inf."
+            ),
+            remedy="Use exact_exposure or sampled_exposure.",
+        )
+    law, p_value = fit_skew_normal(-scores)
+    bits = -law.log_cdf(-score) / math.log(2)
+    return Exposure(bits, space.bits, "extrapolated", samples, score, fit=p_value)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Models that score sequences, and what they say of secrets."""
+"""Sequence models, and their log probabilities of secrets."""
 
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
@@ -13,25 +13,28 @@ from dperm.errors import ParameterError
 from dperm.noise.arrays import Floats, Integers
 
 ROWS = 2**14
-"""Contexts or sequences of one call: a model may hold a large array for each."""
+"""Number of contexts or sequences per call, because a model may allocate a large array for each."""
+Score = Callable[[Integers], Floats]
+"""Function from whole sequences (rows, length) to log probabilities (rows,)."""
+Progress = Callable[[float], None] | None
 
 
 @runtime_checkable
 class SequenceModel(Protocol):
-    """A model that says what comes next."""
+    """Model with a distribution of the next symbol."""
 
     def log_probabilities(self, contexts: Integers) -> Floats:
-        """Natural logarithms of the probabilities of the next symbol, (rows, symbols), for (rows, length) symbols."""
+        """Return natural log probabilities of the next symbol, (rows, symbols), for contexts (rows, length)."""
 
 
-Score = Callable[[Integers], Floats]
-"""Log probabilities (rows,) of whole sequences (rows, length)."""
 Scorer = SequenceModel | Score
-Progress = Callable[[float], None] | None
 
 
 def secret_scores(model: Scorer, space: SecretSpace, places: Integers, progress: Progress = None) -> Floats:
-    """Log probabilities of the secrets at these places: of the symbols after the prefix, or of the whole sequence."""
+    """Return log probabilities of the secrets with these indices.
+
+    A `SequenceModel` scores the symbols after the prefix; a function scores whole sequences.
+    """
     checked_model(model)
     parts = []
     for start in range(0, len(places), ROWS):
@@ -43,35 +46,40 @@ def secret_scores(model: Scorer, space: SecretSpace, places: Integers, progress:
 
 
 def next_log_probabilities(model: SequenceModel, contexts: Integers, largest: int) -> Floats:
-    """What a model says of these contexts, checked: a row each, logarithms of probabilities, up to a symbol."""
+    """Return the model's log probabilities after these contexts, one row each.
+
+    Raise ``ParameterError`` for a wrong shape, or fewer symbols than ``largest`` + 1.
+    """
     found = log_probabilities("what model.log_probabilities returns", model.log_probabilities(contexts), dims=2)
     if len(found) != len(contexts):
         raise ParameterError(
-            "model.log_probabilities must return a row with a number for each symbol, for each context."
+            "model.log_probabilities must return a row for each context, with a number for each symbol."
         )
     if found.shape[1] <= largest:
         raise ParameterError(
-            f"space must hold symbols that the model knows: it says something of 0 to {found.shape[1] - 1}, and the "
-            f"space has {largest}."
+            argument="space",
+            rule=f"must contain symbols known to the model, 0 to {found.shape[1] - 1}",
+            got=str(largest),
         )
     return found
 
 
 def checked_model(model: object) -> None:
-    """Refuse what scores nothing."""
+    """Raise ``ParameterError`` unless ``model`` is a `SequenceModel` or a function."""
     if isinstance(model, type) or not (isinstance(model, SequenceModel) or callable(model)):
         raise ParameterError(
-            "model must have log_probabilities(contexts), or be a function that scores whole sequences, "
-            f"got an object of type {type(model).__name__}."
+            argument="model",
+            rule="must have log_probabilities(contexts), or be a function that scores whole sequences",
+            got=f"an object of type {type(model).__name__}",
         )
 
 
 def _sequence_scores(model: Scorer, sequences: Integers, known: int) -> Floats:
-    """A function scores sequences at once, a model symbol by symbol after the ``known`` ones."""
+    """Return the log probability of each sequence, given its first ``known`` symbols for a `SequenceModel`."""
     if not isinstance(model, SequenceModel):
         found = log_probabilities("what model returns", model(sequences), dims=1)
         if found.shape != (len(sequences),):
-            raise ParameterError("model must return one log probability for each sequence.")
+            raise ParameterError(argument="model", rule="must return one log probability for each sequence")
         return found
     rows, total = np.arange(len(sequences)), np.zeros(len(sequences))
     for place in range(known, sequences.shape[1]):
@@ -81,8 +89,10 @@ def _sequence_scores(model: Scorer, sequences: Integers, known: int) -> Floats:
 
 
 def log_probabilities(name: str, scores: object, *, dims: int) -> Floats:
-    """``scores`` as doubles, if they are logarithms of probabilities: -inf is one, NaN and infinity are none."""
+    """Return ``scores`` as doubles; raise ``ParameterError`` for NaN and infinity. -inf is a valid log probability."""
     found = numbers(name, scores, dims=dims, finite=False)
     if (found == np.inf).any():
-        raise ParameterError(f"{name} must be logarithms of probabilities, got infinity. -inf is allowed.")
+        raise ParameterError(
+            argument=name, rule="must be logarithms of probabilities", got="infinity", remedy="-inf is allowed."
+        )
     return found

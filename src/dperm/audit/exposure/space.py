@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The space that a secret was drawn from."""
+"""Space from which a secret is drawn."""
 
 import math
 from collections.abc import Sequence
@@ -14,61 +14,68 @@ from dperm.checks import shown
 from dperm.errors import ParameterError
 from dperm.noise.arrays import Integers
 from dperm.noise.simulation import generator
+from dperm.presentation.spelling import arg
 
 MOST = 2**63 - 1
-"""Places of secrets are numbers of 64 bits."""
+"""Largest size of a space: the index of a secret is a 64-bit number."""
 SECRET = "A secret is drawn uniformly from its space."
 
 
 @dataclass(frozen=True)
 class SecretSpace:
-    """All sequences that begin with a public prefix and go on with one of the choices at each position.
+    """All sequences with a public prefix, followed by one of the choices at each position.
 
-    Symbols are whole numbers, such as the tokens of a model; a secret is given without the prefix.
+    Symbols are nonnegative integers, such as the tokens of a model. A secret does not include the prefix.
 
     Attributes
     ----------
     prefix
-        Symbols, as numbers from 0.
+        Symbols of the prefix.
     choices
-        For each further position the symbols that it can have, each once.
+        Distinct possible symbols for each position after the prefix.
     """
 
     prefix: tuple[int, ...]
     choices: tuple[tuple[int, ...], ...]
 
     def __post_init__(self) -> None:
-        """Check the symbols."""
+        """Check the symbols and the size, and store all sequences as tuples."""
         if not isinstance(self.choices, tuple | list):
-            raise ParameterError(f"choices must be a tuple of symbols for each position, got {shown(self.choices)}.")
+            raise ParameterError(
+                argument="choices", rule="must be a tuple of symbols for each position", got=shown(self.choices)
+            )
         object.__setattr__(self, "prefix", _symbols("prefix", self.prefix))
         object.__setattr__(self, "choices", tuple(_symbols("choices", each) for each in self.choices))
         if not self.choices or any(len(set(each)) != len(each) or not each for each in self.choices):
-            raise ParameterError("choices must name for one position at least which symbols it can have, each once.")
+            raise ParameterError(
+                argument="choices", rule="must contain at least one position, each with distinct symbols"
+            )
         if self.size > MOST:
             raise ParameterError(
-                f"choices must make at most 2^63 secrets, got 2^{self.bits:.1f}. Take a part of the positions into the "
-                f"prefix."
+                argument="choices",
+                rule="must define at most 2^63 secrets",
+                got=f"2^{self.bits:.1f}",
+                remedy=f"Move a part of the positions into {arg('prefix')}.",
             )
 
     @cached_property
     def size(self) -> int:
-        """How many secrets there are, ``|R|``."""
+        """Number of secrets in the space, ``|R|``."""
         return math.prod(len(each) for each in self.choices)
 
     @property
     def contexts(self) -> int:
-        """Beginnings that are no whole secret: how often a model is asked what comes next, to score all of them."""
+        """Number of proper beginnings of secrets: the number of model evaluations to score all secrets."""
         sizes = [len(each) for each in self.choices]
         return sum(math.prod(sizes[:level]) for level in range(len(sizes)))
 
     @property
     def bits(self) -> float:
-        """``log2 |R|``."""
+        """Size of the space in bits, ``log2 |R|``."""
         return math.log2(self.size)
 
     def secrets(self, places: Integers) -> Integers:
-        """The symbols after the prefix of the secrets at these places of the order of `exact`: (rows, positions)."""
+        """Return the symbols after the prefix of the secrets with these indices, of shape (rows, positions)."""
         left, columns = np.asarray(places, dtype=np.int64), []
         for each in reversed(self.choices):  # numpy's unravel_index has 64 dimensions at most
             left, digits = np.divmod(left, len(each))
@@ -76,29 +83,32 @@ class SecretSpace:
         return np.stack(columns[::-1], axis=1)
 
     def place(self, secret: Sequence[int]) -> int:
-        """The place of a secret in that order."""
+        """Return the index of a secret, in lexicographic order of the choices."""
         found = 0
         try:
             for each, symbol in zip(self.choices, secret, strict=True):
                 found = found * len(each) + each.index(symbol)
         except (ValueError, TypeError):
             raise ParameterError(
-                f"secret must have one of the choices at each of the {len(self.choices)} positions after the prefix."
+                argument="secret",
+                rule=f"must have one of the choices at each of the {len(self.choices)} positions after the prefix",
             ) from None
         return found
 
     def draw(self, count: int, seed: int | None = None) -> Integers:
-        """Places of secrets drawn uniformly, with replacement: by the attacker, from a space that is public."""
+        """Draw ``count`` indices uniformly with replacement; the space is public."""
         return generator(seed, "secrets").integers(0, self.size, checks.count("count", count, SECRET))
 
     def sequences(self, places: Integers) -> Integers:
-        """Prefix and secret."""
+        """Return the whole sequences, prefix and secret, for these indices."""
         secrets = self.secrets(places)
         return np.concatenate([np.tile(np.array(self.prefix, dtype=np.int64), (len(secrets), 1)), secrets], axis=1)
 
 
 def _symbols(name: str, symbols: object) -> tuple[int, ...]:
-    """Whole numbers from 0."""
+    """Return the symbols as nonnegative integers."""
     if not isinstance(symbols, tuple | list | range | np.ndarray):
-        raise ParameterError(f"{name} must hold symbols as whole numbers from 0, got {checks.shown(symbols)}.")
+        raise ParameterError(
+            argument=name, rule="must contain symbols as nonnegative integers", got=checks.shown(symbols)
+        )
     return tuple(checks.count(name, symbol, least=0) for symbol in symbols)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Lines of text as symbols, and made-up lines to train on."""
+"""Lines of text as symbols, and synthetic lines for training."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ from dperm.noise.arrays import Integers
 from dperm.noise.simulation import generator
 
 ALPHABET = "\n abcdefghijklmnopqrstuvwxyz0123456789"
-"""Public; the first symbol ends a line, the second stands for every character that is not here."""
+"""Public alphabet. The first symbol ends a line, the second replaces every other character."""
 END, OTHER = 0, 1
 _SYMBOLS = {character: place for place, character in enumerate(ALPHABET)}
 DIGITS = "0123456789"
@@ -21,22 +21,22 @@ PEOPLE = ("anna", "bert", "carla", "david", "emma", "felix", "greta", "henry")
 DEEDS = ("calls", "visits", "helps", "thanks", "meets", "writes")
 PLACES = ("home", "office", "garden", "station", "market", "library")
 CODES = 0.1
-"""Share of the lines that hold somebody's code."""
+"""Share of the lines with a person's code."""
 PREFIX = "the code of the safe is "
 
 
 def encoded(text: str) -> tuple[int, ...]:
-    """The symbols of a text, in small letters."""
+    """Return the symbols of a text, in lower case."""
     return tuple(_SYMBOLS.get(character, OTHER) for character in text.lower())
 
 
 def code_space(prefix: str = PREFIX, digits: int = 6) -> SecretSpace:
-    """All codes of so many digits after the prefix."""
+    """Return the space of all codes with this number of digits after the prefix."""
     return SecretSpace(encoded(prefix), (encoded(DIGITS),) * checks.count("digits", digits, most=18))
 
 
 def made_up_lines(count: int, seed: int | None = None) -> list[str]:
-    """Somebody meets somebody somewhere, or has a code of six digits, drawn at random."""
+    """Return random lines: a meeting of two people, or a six-digit code of one person."""
     count, coins = checks.count("count", count), generator(seed, "lines of text")
     people, others, deeds, places = (coins.choice(words, count) for words in (PEOPLE, PEOPLE, DEEDS, PLACES))
     codes, is_code = coins.integers(0, 10**6, count), coins.random(count) < CODES
@@ -46,10 +46,10 @@ def made_up_lines(count: int, seed: int | None = None) -> list[str]:
     ]
 
 
-def table(lines: Sequence[str], longest: int, before: int) -> tuple[Integers, Integers]:
-    """Symbols of lines cut to ``longest``, their end included and ``before`` ends in front, and the lengths."""
+def symbol_table(lines: Sequence[str], longest: int, before: int) -> tuple[Integers, Integers]:
+    """Return symbols and lengths of lines, cut to ``longest`` with the line end, after ``before`` padding symbols."""
     if not isinstance(lines, Sequence) or isinstance(lines, str) or not all(isinstance(line, str) for line in lines):
-        raise ParameterError("lines must be a sequence of strings, a record each.")
+        raise ParameterError(argument="lines", rule="must be a sequence of strings, one per record")
     symbols = np.full((len(lines), before + longest), END, dtype=np.int64)
     lengths = np.empty(len(lines), dtype=np.int64)
     for row, line in enumerate(lines):

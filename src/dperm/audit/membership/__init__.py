@@ -11,13 +11,14 @@ from dperm.audit.membership.roc import Rate, Roc
 from dperm.audit.membership.scoring import scores_of
 from dperm.audit.membership.shadow_glm import shadow_logistic
 from dperm.audit.membership.shadow_models import shadow_models
-from dperm.audit.membership.trials import Trials
+from dperm.audit.membership.verdict import TrialDependence
+from dperm.deprecation import deprecated_names
 
 __all__ = [
     "MembershipResult",
     "Rate",
     "Roc",
-    "Trials",
+    "TrialDependence",
     "area_ceiling",
     "lira",
     "lira_against",
@@ -30,3 +31,5 @@ __all__ = [
     "shadow_logistic",
     "shadow_models",
 ]
+
+__getattr__ = deprecated_names(__name__, {"Trials": "dperm.audit.membership:TrialDependence"})

@@ -26,7 +26,9 @@ def profile_of(guarantee: Guarantee | PrivacyProfile) -> PrivacyProfile:
         return guarantee.profile()
     if not callable(getattr(guarantee, "tradeoff", None)):
         raise ParameterError(
-            f'guarantee must be a guarantee such as PureDP(1.0, "add_remove"), or a profile, got {shown(guarantee)}.'
+            argument="guarantee",
+            rule='must be a guarantee, such as PureDP(1.0, "add_remove"), or a profile',
+            got=shown(guarantee),
         )
     return guarantee
 

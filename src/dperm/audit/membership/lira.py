@@ -8,15 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dperm.audit.arrays import truths
-from dperm.audit.membership.anderson import Reals
 from dperm.audit.membership.likelihood_ratio import checked_scores, ratios_against, ratios_of_each
-from dperm.audit.membership.pairs import even, paired_coins
-from dperm.audit.membership.records import Labels, records, signs_of
+from dperm.audit.membership.pairs import even_model_count, paired_coins
 from dperm.audit.membership.result import MembershipResult
 from dperm.audit.membership.roc import Roc
-from dperm.audit.membership.scoring import Make, scores_of
-from dperm.audit.membership.shadow_glm import Precision, shadow_logistic
-from dperm.audit.membership.trials import Trials
+from dperm.audit.membership.scoring import Labels, Make, checked_records, scores_of, signs_of
+from dperm.audit.membership.shadow_glm import Precision, Reals, shadow_logistic
+from dperm.audit.membership.verdict import TrialDependence
 from dperm.checks import shown, truth
 from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
@@ -62,10 +60,10 @@ def lira(
     MembershipResult
         ROC curves of the attack and of a single threshold for all records.
     """
-    rows, labels = records("X, y", X, y)
+    rows, labels = checked_records("X, y", X, y)
     kind = Adjacency.of(adjacency)
     mask = paired_coins(len(rows), models, adjacency=kind, seed=seed)
-    scores = _trained(make, rows, labels, mask, progress=progress)
+    scores = _train_models(make, rows, labels, mask, progress=progress)
     return lira_on_scores(scores, mask, adjacency=kind)
 
 
@@ -98,7 +96,7 @@ def lira_logistic(
     MembershipResult
         ROC curves of the attack and of a single threshold for all records.
     """
-    rows, labels = records("X, y", X, y)
+    rows, labels = checked_records("X, y", X, y)
     signs, mask = signs_of(labels), paired_coins(len(rows), models, seed=seed)
     scores = signs[:, np.newaxis] * (rows.astype(dtype) @ shadow_logistic(rows, signs, mask, C=C, dtype=dtype))
     return lira_on_scores(scores, mask)
@@ -174,14 +172,16 @@ def lira_against(
     MembershipResult
         ROC curves of the attack and of a single threshold for all records.
     """
-    rows, labels = records("X, y", X, y)
+    rows, labels = checked_records("X, y", X, y)
     bits = truths("member", member)
     if bits.shape != labels.shape:
-        raise ParameterError(f"member must be True or False for each of {len(labels)} records, got {len(bits)}.")
-    kind = Trials.ONE_RUN if truth("independent_coins", independent_coins) else Trials.DEPENDENT
+        raise ParameterError(
+            argument="member", rule=f"must be True or False for each of {len(labels)} records", got=str(len(bits))
+        )
+    kind = TrialDependence.ONE_RUN if truth("independent_coins", independent_coins) else TrialDependence.DEPENDENT
     own = scores_of(target, rows, labels)
-    mask = paired_coins(len(rows), even("models", models), seed=seed)
-    scores = _trained(make, rows, labels, mask, progress=progress)
+    mask = paired_coins(len(rows), even_model_count("models", models), seed=seed)
+    scores = _train_models(make, rows, labels, mask, progress=progress)
     return MembershipResult(
         "LiRA",
         Roc.of(ratios_against(own, scores, mask), bits, trials=kind),
@@ -191,12 +191,16 @@ def lira_against(
     )
 
 
-def _trained(make: Make, X: Floats, y: Labels, mask: Mask, *, progress: Progress | None) -> Floats:
+def _train_models(make: Make, X: Floats, y: Labels, mask: Mask, *, progress: Progress | None) -> Floats:
     """Train a model on each column of ``mask``, and return the scores of all records under each model."""
     if not callable(make) or (hasattr(make, "fit") and not isinstance(make, type)):
         raise ParameterError(
-            f"make must be a function that makes a new model, such as LogisticRegression or lambda: "
-            f"LogisticRegression(C=0.1), got {shown(make)}."
+            argument="make",
+            rule=(
+                "must be a function that returns a new model, such as LogisticRegression or lambda: "
+                "LogisticRegression(C=0.1)"
+            ),
+            got=shown(make),
         )
     scores = np.empty(mask.shape)
     for place, member in enumerate(mask.T):
@@ -208,5 +212,5 @@ def _trained(make: Make, X: Floats, y: Labels, mask: Mask, *, progress: Progress
     return scores
 
 
-def _trials(adjacency: Adjacency) -> Trials:
-    return Trials.ONE_RUN if adjacency is Adjacency.ADD_REMOVE else Trials.DEPENDENT
+def _trials(adjacency: Adjacency) -> TrialDependence:
+    return TrialDependence.ONE_RUN if adjacency is Adjacency.ADD_REMOVE else TrialDependence.DEPENDENT

@@ -4,10 +4,9 @@
 
 import numpy as np
 
-from dperm.audit.membership.records import Pair, pair
 from dperm.audit.membership.result import MembershipResult
 from dperm.audit.membership.roc import Roc
-from dperm.audit.membership.scoring import scores_of
+from dperm.audit.membership.scoring import Pair, checked_pair, scores_of
 
 
 def loss_threshold(model: object, members: Pair, non_members: Pair) -> MembershipResult:
@@ -30,7 +29,7 @@ def loss_threshold(model: object, members: Pair, non_members: Pair) -> Membershi
     MembershipResult
         ROC curve of the attack.
     """
-    inside, outside = pair("members", members), pair("non_members", non_members)
+    inside, outside = checked_pair("members", members), checked_pair("non_members", non_members)
     found = [scores_of(model, *inside), scores_of(model, *outside)]
     bits = np.repeat([True, False], [len(found[0]), len(found[1])])
     return MembershipResult("loss threshold", Roc.of(np.concatenate(found), bits))

@@ -42,31 +42,39 @@ def paired_coins(
     Mask
         Booleans of shape (records, models).
     """
-    records, models = checks.count("records", records, least=2), even("models", models)
+    records, models = checks.count("records", records, least=2), even_model_count("models", models)
     coins = generator(seed, "halves of shadow models, in pairs")
     if Adjacency.of(adjacency) is Adjacency.ADD_REMOVE:
         first = coins.random((records, models // 2)) < 0.5
     else:
         if records % 2:
-            raise ParameterError(f'records must be even for adjacency="replace_one", got {records}. Leave one out.')
+            raise ParameterError(
+                argument="records",
+                rule='must be even for adjacency="replace_one"',
+                got=str(records),
+                remedy="Leave one record out.",
+            )
         halves = np.repeat([[True], [False]], records // 2, axis=0)
         first = coins.permuted(np.broadcast_to(halves, (records, models // 2)), axis=0)
     return np.stack([first, ~first], axis=2).reshape(records, models)
 
 
-def even(name: str, models: int) -> int:
+def even_model_count(name: str, models: int) -> int:
     """Return ``models``; raise ``ParameterError`` unless it is even and at least 6."""
     models = checks.count(name, models, least=LEAST_MODELS)
     if models % 2:
-        raise ParameterError(f"{name} must be even, got {models}: models are trained in complementary pairs.")
+        raise ParameterError(
+            argument=name, rule="must be even", got=str(models), remedy="Models are trained in complementary pairs."
+        )
     return models
 
 
 def check_pairs(mask: Mask) -> None:
     """Raise ``ParameterError`` unless columns 2j and 2j + 1 of the mask are complements."""
-    even("the number of columns of mask", mask.shape[1])
+    even_model_count("the number of columns of mask", mask.shape[1])
     if not np.array_equal(mask[:, ::2], ~mask[:, 1::2]):
         raise ParameterError(
-            "mask must have complementary columns 2j and 2j + 1, so that each record is in half of the models. Use "
-            "paired_coins."
+            argument="mask",
+            rule="must have complementary columns 2j and 2j + 1, so that each record is in half of the models",
+            remedy="Use paired_coins.",
         )

@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from dperm.audit.claim import checked_claim
 from dperm.audit.finding import Finding
-from dperm.audit.membership.roc import PRIVATE, RATES, Roc, named
-from dperm.audit.membership.trials import claim, comparable
-from dperm.audit.membership.verdict import finding_of
+from dperm.audit.membership.roc import PRIVATE, RATES, Roc, rate_name
+from dperm.audit.membership.verdict import membership_finding, require_same_adjacency
+from dperm.presentation.facts import Fact
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict
 
-NOT_COVERED = "not covered by the guarantee: computed from the private records"
+NOT_COVERED = Fact("membership.not-covered", "not covered by the guarantee: computed from the private records")
 
 
 @dataclass(frozen=True, repr=False)
@@ -66,9 +67,11 @@ class MembershipResult:
         Finding
             Lower bounds on epsilon and the verdict.
         """
-        comparable(self.adjacency, claim(claimed))
+        require_same_adjacency(self.adjacency, checked_claim(claimed))
         roc = self.roc if self.one_run is None else self.one_run
-        return finding_of(roc, claimed, delta=delta, confidence=confidence, subject=f"membership, {self.attack}")
+        return membership_finding(
+            roc, claimed, delta=delta, confidence=confidence, subject=f"membership, {self.attack}"
+        )
 
     def ceilings(self, claimed: AnyGuarantee) -> dict[str, float]:
         """Return the largest area and true-positive rates allowed by the claim.
@@ -86,7 +89,7 @@ class MembershipResult:
         dict
             Limits under names such as "AUC" and "TPR at FPR 1 %".
         """
-        comparable(self.adjacency, claim(claimed))
+        require_same_adjacency(self.adjacency, checked_claim(claimed))
         return self.roc.ceilings(claimed)
 
     def as_dict(self, claimed: AnyGuarantee | None = None, *, confidence: float = 0.95) -> dict[str, object]:
@@ -104,7 +107,7 @@ class MembershipResult:
         dict
             Attack, facts, rates with intervals, and limits.
         """
-        found: dict[str, object] = {"attack": self.attack, "label": NOT_COVERED, **self.facts}
+        found: dict[str, object] = {"attack": self.attack, "label": str(NOT_COVERED), **self.facts}
         if self.adjacency is not None:
             found["adjacency"] = self.adjacency.value
         found["roc"] = self.roc.as_dict(confidence)
@@ -117,4 +120,4 @@ class MembershipResult:
 
 
 def _rates(roc: Roc) -> dict[str, float]:
-    return {named(rate): roc.tpr_at(rate) for rate in RATES}
+    return {rate_name(rate): roc.tpr_at(rate) for rate in RATES}

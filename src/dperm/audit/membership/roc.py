@@ -2,38 +2,100 @@
 # SPDX-License-Identifier: Apache-2.0
 """ROC curves of membership attacks: rates and areas with intervals, compared with the limits of a guarantee."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit, ndtri
 
 from dperm import checks
 from dperm.audit.arrays import as_array, numbers
 from dperm.audit.finding import Finding
 from dperm.audit.intervals import clopper_pearson_lower, clopper_pearson_upper
-from dperm.audit.membership.auc import area, area_interval
 from dperm.audit.membership.ceiling import area_ceiling, profile_of, rate_ceiling
-from dperm.audit.membership.trials import Trials, comparable
-from dperm.audit.membership.verdict import finding_of
+from dperm.audit.membership.verdict import TrialDependence, membership_finding, require_same_adjacency
 from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
+from dperm.presentation.facts import Fact
+from dperm.presentation.spelling import arg
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, Guarantee
 from dperm.privacy.profile import PrivacyProfile
 
+_BISECTIONS = 60
 RATES = (0.001, 0.01, 0.1)
 """Reported false-positive rates; attacks matter most at low false-positive rates (Carlini et al. 2022)."""
 PRIVATE = "not for publication."
-EXPLANATION = (
+GUESSING = Fact(
+    "membership.guessing",
     "By guessing, the AUC is 0.5 and the true-positive rate equals the false-positive rate; an attack learns something "
-    "only as far as it exceeds these values."
+    "only as far as it exceeds these values.",
 )
-TURNED = 0.999
+EXPLANATION = str(GUESSING)
+"""Explanation of a ROC curve, relative to guessing."""
+REVERSED_SCORES = Fact(
+    "membership.reversed-scores",
+    "The AUC is below 0.5, but larger scores must indicate members. Check the sign of the scores.",
+)
+REVERSAL_CONFIDENCE = 0.999
 """Confidence level for reporting an area below 1/2."""
 LEAST_OF_EACH = 10
 """Fewest members, and fewest non-members, for a curve."""
+
+
+def placements(members: Floats, non_members: Floats) -> tuple[Floats, Floats]:
+    """Return the share of non-members below each member, and the share of members above each non-member.
+
+    A tie counts one half. The mean of either is the area (Mann & Whitney), and their variances are DeLong's.
+    """
+    low, high = np.sort(non_members), np.sort(members)
+    below = np.searchsorted(low, members, "left") + np.searchsorted(low, members, "right")
+    beneath = np.searchsorted(high, non_members, "left") + np.searchsorted(high, non_members, "right")
+    return below / (2 * len(low)), 1 - beneath / (2 * len(high))
+
+
+def area(members: Floats, non_members: Floats) -> float:
+    """Return P(member's score > non-member's) + P(equal)/2 for the given scores."""
+    return float(placements(members, non_members)[0].mean())
+
+
+def area_interval(members: Floats, non_members: Floats, confidence: float) -> tuple[float, float]:
+    """Return an approximate two-sided interval for the area, for independent scores: DeLong, on the logit scale.
+
+    DeLong, DeLong & Clarke-Pearson 1988: var = var(placements of members)/n_1 + var(placements of non-members)/n_0. The
+    logit keeps the ends within (0, 1) and the coverage near the edges. For completely separated or tied scores
+    (variance 0), the function inverts Hanley & McNeil's variance instead (Newcombe 2006, method 5).
+    """
+    above, beneath = placements(members, non_members)
+    found, z = float(above.mean()), float(ndtri(0.5 + confidence / 2))
+    variance = above.var(ddof=1) / len(above) + beneath.var(ddof=1) / len(beneath)
+    if not 0 < found < 1 or variance <= 0:
+        return _inverted(found, z, len(above), len(beneath))
+    half = z * math.sqrt(variance) / (found * (1 - found))
+    return float(expit(logit(found) - half)), float(expit(logit(found) + half))
+
+
+def _inverted(found: float, z: float, members: int, non_members: int) -> tuple[float, float]:
+    """Return the two areas at a distance of z of their own standard deviations from ``found``."""
+
+    def deviation(a: float) -> float:
+        middle = (members + non_members) / 2 - 1
+        inner = 1 + middle * (1 - a) / (2 - a) + middle * a / (1 + a)
+        return math.sqrt(a * (1 - a) * inner / (members * non_members))
+
+    def end(inside: float, outside: float) -> float:
+        for _ in range(_BISECTIONS):
+            middle = (inside + outside) / 2
+            if abs(found - middle) <= z * deviation(middle):
+                inside = middle
+            else:
+                outside = middle
+        return outside
+
+    return end(found, 0.0), end(found, 1.0)
 
 
 @dataclass(frozen=True)
@@ -68,12 +130,12 @@ class Roc:
 
     scores: Floats
     member: Mask
-    trials: Trials = Trials.DEPENDENT
+    trials: TrialDependence = TrialDependence.DEPENDENT
     adjacency: Adjacency | None = None
 
     def __post_init__(self) -> None:
         """Set the adjacency of one-run and independent trials to add_remove by default."""
-        if self.adjacency is None and self.trials is not Trials.DEPENDENT:
+        if self.adjacency is None and self.trials is not TrialDependence.DEPENDENT:
             object.__setattr__(self, "adjacency", Adjacency.ADD_REMOVE)
 
     @classmethod
@@ -82,7 +144,7 @@ class Roc:
         scores: ArrayLike,
         member: ArrayLike,
         *,
-        trials: Trials | str = Trials.DEPENDENT,
+        trials: TrialDependence | str = TrialDependence.DEPENDENT,
         adjacency: Adjacency | str | None = None,
     ) -> "Roc":
         """Build a curve from scores and membership bits of any shape.
@@ -94,7 +156,7 @@ class Roc:
         member
             Membership bit of each trial.
         trials
-            Dependence between trials, as `Trials` or its name.
+            Dependence between trials, as `TrialDependence` or its name.
         adjacency
             Neighbouring relation; by default add_remove, and unknown for dependent trials.
 
@@ -111,7 +173,7 @@ class Roc:
         values = numbers("scores", scores, dims=None, finite=False).ravel()
         bits = _bits(as_array("member", member).ravel())
         _check(values, bits)
-        return cls(values, bits, Trials.of(trials), None if adjacency is None else Adjacency.of(adjacency))
+        return cls(values, bits, TrialDependence.of(trials), None if adjacency is None else Adjacency.of(adjacency))
 
     @cached_property
     def members(self) -> Floats:
@@ -195,42 +257,97 @@ class Roc:
         return self.at(false_positive_rate).true_positive_rate
 
     def ceilings(self, guarantee: Guarantee | PrivacyProfile, rates: Sequence[float] = RATES) -> dict[str, float]:
-        """Return the largest area and true-positive rates allowed by the guarantee, keyed by names as in `as_dict`."""
-        comparable(self.adjacency, profile_of(guarantee))
-        found = {named(rate): rate_ceiling(guarantee, rate) for rate in rates}
+        """Return the largest area and true-positive rates allowed by the guarantee.
+
+        Parameters
+        ----------
+        guarantee
+            Guarantee or privacy profile, under the adjacency of the trials.
+        rates
+            False-positive rates of the limits.
+
+        Returns
+        -------
+        dict
+            Limits, under the names of `as_dict`.
+        """
+        require_same_adjacency(self.adjacency, profile_of(guarantee))
+        found = {rate_name(rate): rate_ceiling(guarantee, rate) for rate in rates}
         return {"AUC": area_ceiling(guarantee), **found}
 
     def finding(self, claimed: AnyGuarantee, *, delta: float | None = None, confidence: float = 0.95) -> Finding:
-        """Compare lower bounds on epsilon with the claim; see `dperm.audit.membership.verdict.finding_of`."""
-        return finding_of(self, claimed, delta=delta, confidence=confidence)
+        """Compare lower bounds on epsilon with the claim; see `dperm.audit.membership.verdict.membership_finding`.
+
+        Parameters
+        ----------
+        claimed
+            The claimed guarantee.
+        delta
+            The delta of the bounds; None takes the claim's own.
+        confidence
+            Simultaneous confidence level of all bounds.
+
+        Returns
+        -------
+        Finding
+            Lower bounds on epsilon and the verdict.
+        """
+        return membership_finding(self, claimed, delta=delta, confidence=confidence)
 
     def exceeds(self, claimed: AnyGuarantee, *, delta: float | None = None, confidence: float = 0.95) -> bool:
         """Test whether the attack refutes the guarantee; the error probability is at most 1 - confidence.
 
         A curve crossing the limit at some point proves nothing: every tested point costs confidence (A5).
+
+        Parameters
+        ----------
+        claimed, delta, confidence
+            As for `finding`.
+
+        Returns
+        -------
+        bool
+            True if a lower bound exceeds the claimed epsilon.
         """
         return self.finding(claimed, delta=delta, confidence=confidence).violation
 
     @property
     def hint(self) -> str:
         """Advice for scores clearly lower for members than for non-members; "" otherwise."""
-        if self.auc_interval(TURNED)[1] >= 0.5:
-            return ""
-        return "The AUC is below 0.5: larger scores must mean members. Are they turned round?"
+        return "" if self.auc_interval(REVERSAL_CONFIDENCE)[1] >= 0.5 else str(REVERSED_SCORES)
 
     @property
-    def summary(self) -> str:
+    def summary(self) -> Fact:
         """One-line summary of the area and the true-positive rates."""
-        rates = ", ".join(f"{100 * self.tpr_at(rate):.3g} % at FPR {100 * rate:g} %" for rate in RATES[:2])
-        return f"{len(self.scores)} trials, AUC {self.auc:.3f} (guessing: 0.5), TPR {rates} (guessing: TPR = FPR)"
+        template = (
+            "{trials} trials, AUC {auc:.3f} (guessing: 0.5), TPR {low_percent:.3g} % at FPR {low_rate:g} %, "
+            "{high_percent:.3g} % at FPR {high_rate:g} % (guessing: TPR = FPR)"
+        )
+        low, high = RATES[:2]
+        values = {"trials": len(self.scores), "auc": self.auc, "low_rate": 100 * low, "high_rate": 100 * high}
+        percents = {"low_percent": 100 * self.tpr_at(low), "high_percent": 100 * self.tpr_at(high)}
+        return Fact("membership.summary", template, {**values, **percents})
 
     def __repr__(self) -> str:
         """One-line summary without the private scores and bits."""
         return f"<Roc: {self.summary}; {PRIVATE}{' ' * bool(self.hint)}{self.hint}>"
 
     def as_dict(self, confidence: float = 0.95, *, rates: Sequence[float] = RATES) -> dict[str, object]:
-        """Return JSON-serialisable data: area and rates with intervals, and the interpretation of the intervals."""
-        points = {named(rate): self.at(rate, confidence) for rate in rates}
+        """Return JSON-serialisable data: area and rates with intervals, and the interpretation of the intervals.
+
+        Parameters
+        ----------
+        confidence
+            Confidence level of the intervals.
+        rates
+            False-positive rates to report.
+
+        Returns
+        -------
+        dict
+            Counts, area, rates, intervals, the baseline of guessing, and an explanation.
+        """
+        points = {rate_name(rate): self.at(rate, confidence) for rate in rates}
         return {
             "members": len(self.members),
             "non_members": len(self.non_members),
@@ -239,7 +356,7 @@ class Roc:
             **{name: point.true_positive_rate for name, point in points.items()},
             **{f"{name}, interval": list(point.true_positive_interval) for name, point in points.items()},
             "confidence": confidence,
-            "intervals": self.trials.words,
+            "intervals": str(self.trials.interval_meaning),
             "by guessing": guessing(rates),
             "explanation": EXPLANATION,
         }
@@ -247,10 +364,10 @@ class Roc:
 
 def guessing(rates: Sequence[float] = RATES) -> dict[str, float]:
     """Return the area and true-positive rates of random guessing, under the names of `Roc.as_dict`."""
-    return {"AUC": 0.5, **{named(rate): rate for rate in rates}}
+    return {"AUC": 0.5, **{rate_name(rate): rate for rate in rates}}
 
 
-def named(rate: float) -> str:
+def rate_name(rate: float) -> str:
     """Return a name such as "TPR at FPR 0.1 %"."""
     return f"TPR at FPR {100 * rate:g} %"
 
@@ -263,16 +380,21 @@ def _interval(successes: int, trials: int, confidence: float) -> tuple[float, fl
 
 def _bits(member: NDArray[np.generic]) -> Mask:
     if member.dtype.kind not in "biuf" or not np.isin(member, (0, 1)).all():
-        raise ParameterError("member must be True or False (1 or 0) for each score.")
+        raise ParameterError(argument="member", rule="must be True or False (1 or 0) for each score")
     return member.astype(np.bool_)
 
 
 def _check(scores: Floats, member: Mask) -> None:
     if scores.shape != member.shape:
-        raise ParameterError(f"scores and member must have the same length, got {len(scores)} and {len(member)}.")
+        raise ParameterError(
+            argument="scores", rule=f"must have the length of {arg('member')}", got=f"{len(scores)} and {len(member)}"
+        )
     members = int(member.sum())
     if min(members, len(member) - members) < LEAST_OF_EACH:
         raise ParameterError(
-            f"a ROC curve needs at least {LEAST_OF_EACH} members and as many non-members, got {members} and "
-            f"{len(member) - members}. Attack more records."
+            (
+                f"a ROC curve requires at least {LEAST_OF_EACH} members and {LEAST_OF_EACH} non-members, got "
+                f"{members} and {len(member) - members}."
+            ),
+            remedy="Attack more records.",
         )

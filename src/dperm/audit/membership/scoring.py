@@ -1,22 +1,30 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Membership scores from a model's fit to a record: logit scores of classifiers, residuals of regressions."""
+"""Membership scores from a model's fit to a record, and validation of the attacked records.
+
+Classifiers have logit scores, regressions residuals.
+"""
 
 from collections.abc import Callable
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logsumexp
 
+from dperm.audit.arrays import as_array, numbers
 from dperm.data.arrays import Floats
 from dperm.errors import ParameterError
+from dperm.presentation.spelling import arg
 
 _LEAST = 1e-15
 """Smallest distance of probabilities from 0 and 1; a probability rounded to 1 has no finite logit."""
+Pair = tuple[ArrayLike, ArrayLike]
+"""Records as a pair (X, y)."""
+Labels = NDArray[np.generic]
 
 
-class Model(Protocol):
+class FittableModel(Protocol):
     """Model with a ``fit`` method, such as estimators of scikit-learn and dperm."""
 
     def fit(self, X: Any, y: Any) -> Any:
@@ -24,7 +32,7 @@ class Model(Protocol):
 
 
 @runtime_checkable
-class Probabilistic(Protocol):
+class ProbabilityClassifier(Protocol):
     """Classifier with class probabilities (``predict_proba``)."""
 
     classes_: Any
@@ -34,7 +42,7 @@ class Probabilistic(Protocol):
 
 
 @runtime_checkable
-class Deciding(Protocol):
+class DecisionClassifier(Protocol):
     """Classifier with scores on its own scale (``decision_function``)."""
 
     classes_: Any
@@ -44,14 +52,14 @@ class Deciding(Protocol):
 
 
 @runtime_checkable
-class Predicting(Protocol):
+class Predictor(Protocol):
     """Regression model with a ``predict`` method."""
 
     def predict(self, X: Any) -> Any:
         """Return one predicted number per record."""
 
 
-Make = Callable[[], Model]
+Make = Callable[[], FittableModel]
 """Function returning a fresh, unfitted model; the attacker trains shadow models with it."""
 
 
@@ -80,38 +88,44 @@ def scores_of(model: object, X: ArrayLike, y: ArrayLike) -> Floats:
     ParameterError
         If the model has none of the methods, returns NaN, or has not seen a label of ``y``.
     """
-    if isinstance(model, Deciding) and len(model.classes_) == 2:
+    if isinstance(model, DecisionClassifier) and len(model.classes_) == 2:
         margins = np.asarray(model.decision_function(X), dtype=np.float64)
         return _checked(np.where(labels_of(model, y) == 1, margins, -margins), y)
-    if isinstance(model, Probabilistic):
+    if isinstance(model, ProbabilityClassifier):
         chosen = np.take_along_axis(confidences(model, X), labels_of(model, y)[:, np.newaxis], axis=1)[:, 0]
         return _checked(np.log(chosen) - np.log1p(-chosen), y)
-    if isinstance(model, Deciding):
+    if isinstance(model, DecisionClassifier):
         return _checked(_against_the_others(np.asarray(model.decision_function(X)), labels_of(model, y)), y)
-    if isinstance(model, Predicting):
+    if isinstance(model, Predictor):
         return _checked(-((np.asarray(y, dtype=np.float64) - np.asarray(model.predict(X))) ** 2), y)
     raise ParameterError(
-        f"model must have predict_proba, decision_function or predict; {type(model).__name__} has none."
+        argument="model",
+        rule="must have predict_proba, decision_function or predict",
+        got=f"an object of type {type(model).__name__}",
     )
 
 
 def confidences(model: object, X: ArrayLike) -> Floats:
     """Return class probabilities, one column per class, clipped away from 0 and 1."""
-    if isinstance(model, Probabilistic):
+    if isinstance(model, ProbabilityClassifier):
         given = np.asarray(model.predict_proba(X), dtype=np.float64)
-    elif isinstance(model, Deciding):
+    elif isinstance(model, DecisionClassifier):
         given = _softmax(np.asarray(model.decision_function(X), dtype=np.float64))
     else:
-        raise ParameterError("a shadow-model attack needs a classifier with predict_proba or decision_function.")
+        raise ParameterError("a shadow-model attack requires a classifier with predict_proba or decision_function.")
     return np.clip(given, _LEAST, 1 - _LEAST)
 
 
-def labels_of(model: Probabilistic | Deciding, y: ArrayLike) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
+def labels_of(
+    model: ProbabilityClassifier | DecisionClassifier, y: ArrayLike
+) -> np.ndarray[tuple[int], np.dtype[np.intp]]:
     """Return the index of each label among the model's classes; raise ``ParameterError`` for unknown labels."""
     classes, labels = np.asarray(model.classes_), np.asarray(y)
     places = np.minimum(np.searchsorted(classes, labels), len(classes) - 1)
     if not (classes[places] == labels).all():
-        raise ParameterError("y has labels that the model has not seen. Train on all classes, or leave them out.")
+        raise ParameterError(
+            f"{arg('y')} has labels unknown to the model.", remedy="Train on all classes, or leave these records out."
+        )
     return places
 
 
@@ -133,5 +147,53 @@ def _softmax(decisions: Floats) -> Floats:
 
 def _checked(scores: Floats, y: ArrayLike) -> Floats:
     if scores.shape != np.shape(y) or np.isnan(scores).any():
-        raise ParameterError("model must give one score for each record, and none that is NaN.")
+        raise ParameterError(argument="model", rule="must return one score for each record, and no NaN")
     return scores
+
+
+def checked_records(name: str, X: ArrayLike, y: ArrayLike) -> tuple[Floats, Labels]:
+    """Return X and y as arrays; raise ``ParameterError`` unless X is finite and has as many rows as labels."""
+    first, second = ("X", "y") if name == "X, y" else (f"X of {name}", f"y of {name}")
+    rows, labels = numbers(first, X, dims=None), as_array(second, y)
+    if rows.ndim != 2 or labels.shape != rows.shape[:1]:
+        raise ParameterError(
+            argument=name, rule="must be X of shape (n, d) and y of shape (n,)", got=f"{rows.shape} and {labels.shape}"
+        )
+    if not labels.size:
+        raise ParameterError(argument=name, rule="must contain at least one record", got="none")
+    if not _sortable(labels):
+        raise ParameterError(
+            argument=second, rule="must be labels of one type, numbers or text, without missing values"
+        )
+    return rows, labels
+
+
+def _sortable(labels: Labels) -> bool:
+    try:
+        np.unique(labels)
+    except TypeError:  # of objects of several types, None among them
+        return False
+    return True
+
+
+def checked_pair(name: str, given: Pair) -> tuple[Floats, Labels]:
+    """Return X and y of a pair as `checked_records` does; raise ``ParameterError`` unless it is a pair."""
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        raise ParameterError(
+            argument=name, rule="must be a pair (X, y)", got=f"an object of type {type(given).__name__}"
+        )
+    return checked_records(name, *given)
+
+
+def signs_of(y: Labels) -> Floats:
+    """Map two classes, in sorted order, to -1 and +1; raise ``ParameterError`` for any other number of classes."""
+    kinds = np.unique(y)
+    if len(kinds) != 2:
+        raise ParameterError(
+            argument="y",
+            rule="must have two classes for logistic regression",
+            got=str(len(kinds)),
+            remedy="Use lira with a factory.",
+        )
+    signs: Floats = np.where(y == kinds[1], 1.0, -1.0)
+    return signs

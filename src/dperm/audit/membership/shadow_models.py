@@ -9,14 +9,14 @@ import numpy as np
 from scipy.special import logit
 
 from dperm import checks
-from dperm.audit.membership.batched_newton import newton
-from dperm.audit.membership.records import Labels, Pair, pair
 from dperm.audit.membership.result import MembershipResult
 from dperm.audit.membership.roc import Roc
-from dperm.audit.membership.scoring import Make, confidences
+from dperm.audit.membership.scoring import Labels, Make, Pair, checked_pair, confidences
+from dperm.audit.membership.shadow_glm import newton
 from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
 from dperm.noise.simulation import generator
+from dperm.presentation.spelling import arg
 
 STRENGTH = 1.0
 """Strength of the attack model's regularisation, for the sum of losses."""
@@ -62,8 +62,12 @@ def shadow_models(
     MembershipResult
         ROC curve of the attack.
     """
-    inside, outside, own = pair("members", members), pair("non_members", non_members), pair("population", population)
-    attack = _learned(make, own, checks.count("shadows", shadows), seed=seed, progress=progress)
+    inside, outside, own = (
+        checked_pair("members", members),
+        checked_pair("non_members", non_members),
+        checked_pair("population", population),
+    )
+    attack = _learn_attack(make, own, checks.count("shadows", shadows), seed=seed, progress=progress)
     scores = [attack.scores(target, *some) for some in (inside, outside)]
     bits = np.repeat([True, False], [len(scores[0]), len(scores[1])])
     return MembershipResult("shadow models", Roc.of(np.concatenate(scores), bits), facts={"shadows": shadows})
@@ -78,7 +82,7 @@ class _ClassAttack:
     weights: Floats
 
     @classmethod
-    def learned(cls, features: Floats, member: Mask) -> "_ClassAttack":
+    def fit(cls, features: Floats, member: Mask) -> "_ClassAttack":
         """Fit a logistic regression of the membership bits by Newton's method."""
         mean, deviation = features.mean(axis=0), features.std(axis=0) + 1e-12
         design = _design((features - mean) / deviation)
@@ -101,12 +105,14 @@ class _Attack:
         features, found = _features(model, X), np.empty(len(y))
         for label in np.unique(y):
             if label.item() not in self.by_label:
-                raise ParameterError("members and non_members must have labels of the population, got another one.")
+                raise ParameterError(
+                    f"{arg('members')} and {arg('non_members')} must have labels of {arg('population')} only."
+                )
             found[y == label] = self.by_label[label.item()].scores(features[y == label])
         return found
 
 
-def _learned(
+def _learn_attack(
     make: Make,
     population: tuple[Floats, Labels],
     shadows: int,
@@ -117,10 +123,12 @@ def _learned(
     """Train shadow models, and fit one attack per class to their confidences."""
     X, y = population
     if not callable(make):
-        raise ParameterError(f"make must be a function that gives a fresh model, got {checks.shown(make)}.")
+        raise ParameterError(
+            argument="make", rule="must be a function that returns a new model", got=checks.shown(make)
+        )
     kinds, counts = np.unique(y, return_counts=True)
     if counts.min() < LEAST_OF_A_CLASS:
-        raise ParameterError(f"population must have at least {LEAST_OF_A_CLASS} records of each class.")
+        raise ParameterError(argument="population", rule=f"must have at least {LEAST_OF_A_CLASS} records of each class")
     coins, features, bits = generator(seed, "halves of a population"), [], []
     for place in range(shadows):
         member = coins.permutation(len(y)) < len(y) // 2
@@ -131,7 +139,7 @@ def _learned(
         if progress is not None:
             progress((place + 1) / shadows)
     every, member, labels = np.concatenate(features), np.concatenate(bits), np.tile(y, shadows)
-    return _Attack({kind.item(): _ClassAttack.learned(every[labels == kind], member[labels == kind]) for kind in kinds})
+    return _Attack({kind.item(): _ClassAttack.fit(every[labels == kind], member[labels == kind]) for kind in kinds})
 
 
 def _features(model: object, X: Floats) -> Floats:

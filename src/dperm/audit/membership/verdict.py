@@ -2,41 +2,89 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of a guarantee by membership attacks: simultaneous lower bounds on epsilon (A5).
 
-The valid conclusions depend on the independence of the trials (`Trials`). For independent trials, true positives at a
-few false-positive rates fixed in advance give bounds by A2. The threshold of such a rate is an order statistic of the
-non-members' scores: given it, the true positives are binomial. The false-positive rate above the j-th largest of n_0
-scores is Beta(j, n_0 - j + 1); its quantile is Clopper-Pearson's upper end for j - 1 of n_0. Random tie-breaking makes
-the scores continuous. For one run with independent coins, the highest and lowest scores, in numbers fixed in advance,
-give bounds by A6. All other designs are descriptive.
+The valid conclusions depend on the independence of the trials (`TrialDependence`). For independent trials, true
+positives at a few false-positive rates fixed in advance give bounds by A2. The threshold of such a rate is an order
+statistic of the non-members' scores: given it, the true positives are binomial. The false-positive rate above the j-th
+largest of n_0 scores is Beta(j, n_0 - j + 1); its quantile is Clopper-Pearson's upper end for j - 1 of n_0. Random
+tie-breaking makes the scores continuous. For one run with independent coins, the highest and lowest scores, in numbers
+fixed in advance, give bounds by A6. All other designs are descriptive.
 """
 
+from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from dperm import checks
-from dperm.audit.claim import delta_of
+from dperm.audit.claim import audit_delta, checked_claim
 from dperm.audit.coins import fair_coins
 from dperm.audit.finding import Finding
 from dperm.audit.lower_bound import LowerBound
-from dperm.audit.membership.trials import Trials, claim, comparable
 from dperm.audit.one_run import one_run
+from dperm.audit.ranking import ascending_order
 from dperm.audit.rates import from_rates
-from dperm.audit.ties import in_order
+from dperm.checks import shown
 from dperm.data.arrays import Floats
-from dperm.errors import AssumptionError
-from dperm.privacy.guarantee import AnyGuarantee
+from dperm.errors import AdjacencyError, AssumptionError, ParameterError
+from dperm.presentation.facts import Fact
+from dperm.presentation.spelling import arg
+from dperm.privacy.adjacency import Adjacency
+from dperm.privacy.guarantee import AnyGuarantee, Guarantee
+from dperm.privacy.profile import PrivacyProfile
 
 if TYPE_CHECKING:
     from dperm.audit.membership.roc import Roc
 
+
+CONFIDENCE_INTERVALS = Fact(
+    "membership.confidence-intervals", "confidence intervals (rates: Clopper-Pearson; AUC: DeLong, approximate)"
+)
+DESCRIPTIVE_INTERVALS = Fact(
+    "membership.descriptive-intervals",
+    "descriptive only: scores of records of the same model depend on each other",
+)
 RATES = (0.001, 0.01, 0.1, 0.5)
 """False-positive rates used to test independent trials."""
 SHARES = (0.02, 0.1, 0.5)
 """Shares of the records guessed in one run: half of each share for the highest scores, half for the lowest."""
 
 
-def finding_of(
+class TrialDependence(Enum):
+    """Sampling design of scores and membership bits."""
+
+    INDEPENDENT = "independent"
+    """Each trial had its own training run and its own coin: rates are binomial (A2)."""
+    ONE_RUN = "one_run"
+    """One training run; an independent fair coin, unknown to the scoring, decided each record's inclusion (A6)."""
+    DEPENDENT = "dependent"
+    """Any other design, such as records of several models: descriptive only."""
+
+    @classmethod
+    def of(cls, trials: "TrialDependence | str") -> "TrialDependence":
+        """Return the member with this name; raise ``ParameterError`` for unknown names."""
+        try:
+            return cls(trials)
+        except ValueError:
+            names = ", ".join(f'"{kind.value}"' for kind in cls)
+            raise ParameterError(argument="trials", rule=f"must be one of {names}", got=shown(trials)) from None
+
+    @property
+    def interval_meaning(self) -> Fact:
+        """Interpretation of the intervals of rates and areas, as a phrase."""
+        return CONFIDENCE_INTERVALS if self is TrialDependence.INDEPENDENT else DESCRIPTIVE_INTERVALS
+
+
+def require_same_adjacency(adjacency: Adjacency | None, claimed: Guarantee | PrivacyProfile) -> None:
+    """Raise ``AdjacencyError`` if attack and claim have different adjacencies; None, an unknown adjacency, passes."""
+    if adjacency not in (None, claimed.adjacency):
+        own, other = (arg("adjacency", f'"{one.value}"') for one in (adjacency, claimed.adjacency))
+        raise AdjacencyError(
+            f"the attack has coins under {own}, but the guarantee holds under {claimed.adjacency.value}.",
+            remedy=f"Attack with {other}, or compare with a guarantee under {adjacency.value}.",
+        )
+
+
+def membership_finding(
     roc: "Roc",
     claimed: AnyGuarantee,
     *,
@@ -71,16 +119,19 @@ def finding_of(
     AdjacencyError
         If the claim has another adjacency than the trials: an included or excluded record is added or removed.
     """
-    comparable(roc.adjacency, claim(claimed))
-    delta = delta_of(claimed, delta)
+    require_same_adjacency(roc.adjacency, checked_claim(claimed))
+    delta = audit_delta(claimed, delta)
     alpha = 1 - checks.positive_delta("confidence", confidence)
-    if roc.trials is Trials.DEPENDENT:
+    if roc.trials is TrialDependence.DEPENDENT:
+        one_run_trials, independent_trials = (arg("trials", f'"{name}"') for name in ("one_run", "independent"))
         raise AssumptionError(
-            "these scores depend on each other (records of one model, or of several), and no bound on epsilon follows "
-            'from them. Give trials="one_run" if each record was in ONE model by a fair coin of its own, "independent" '
-            "if each had a training run of its own."
+            "these scores are dependent (records of one model, or of several), so no bound on epsilon follows.",
+            remedy=(
+                f"Set {one_run_trials} if an independent fair coin included each record in ONE model, or "
+                f"{independent_trials} if each record had its own training run."
+            ),
         )
-    judge = _independent if roc.trials is Trials.INDEPENDENT else _one_run
+    judge = _independent if roc.trials is TrialDependence.INDEPENDENT else _one_run
     return Finding(subject, claimed, judge(roc, delta, alpha), confidence, facts={"trials": roc.trials.value})
 
 
@@ -99,7 +150,7 @@ def _independent(roc: "Roc", delta: float, alpha: float) -> dict[str, LowerBound
 
 def _one_run(roc: "Roc", delta: float, alpha: float) -> dict[str, LowerBound]:
     """Return the A6 bound for each share of guesses, each with an equal share of alpha."""
-    ordered = fair_coins(roc.member, len(roc.member))[in_order(roc.scores)]
+    ordered = fair_coins(roc.member, len(roc.member))[ascending_order(roc.scores)]
     paid, m = 1 - alpha / len(SHARES), len(ordered)
     found = {}
     for share in SHARES:
@@ -112,5 +163,5 @@ def _one_run(roc: "Roc", delta: float, alpha: float) -> dict[str, LowerBound]:
 def _ranks(scores: Floats) -> Floats:
     """Return ranks in increasing order of score; ties are broken independently of the bits."""
     ranks = np.empty(len(scores))
-    ranks[in_order(scores)] = np.arange(len(scores))
+    ranks[ascending_order(scores)] = np.arange(len(scores))
     return ranks

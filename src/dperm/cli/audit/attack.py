@@ -44,7 +44,7 @@ class Attack:
     def findings(self, plan: "Plan", progress: Callable[[float], None]) -> "list[Finding]":
         """Of every attack that applies."""
         from dperm.audit.black_box import audit, of_plan
-        from dperm.audit.black_box.repeated import Repeated
+        from dperm.audit.black_box.repeated_training import RepeatedTraining
         from dperm.cli.audit.power import with_power
         from dperm.cli.running import note
 
@@ -54,7 +54,7 @@ class Attack:
             raise ParameterError("--seed needs --workers 1: processes would draw the same numbers.")
         subject = of_plan(plan, bits=self._bits(), workers=self.workers)
         runs = self._runs(subject)
-        if isinstance(subject, Repeated):
+        if isinstance(subject, RepeatedTraining):
             note(_patience(subject, runs, self.workers))
         found = audit(
             subject,
@@ -74,11 +74,11 @@ class Attack:
         return None if self.seed is None else NotPrivateBits(2 * self.seed)
 
     def _runs(self, subject: Any) -> int:
-        from dperm.audit.black_box.repeated import Repeated
+        from dperm.audit.black_box.repeated_training import RepeatedTraining
 
         if self.runs is not None:
             return self.runs
-        return ONE_BY_ONE if isinstance(subject, Repeated) else AT_ONCE
+        return ONE_BY_ONE if isinstance(subject, RepeatedTraining) else AT_ONCE
 
 
 def _patience(subject: Any, runs: int, workers: int) -> str:

@@ -36,7 +36,7 @@ def _baseline_disagreement(audit: Mapping[str, Any], finding: "Finding") -> str:
     """The baseline that is not the one of the finding; audits written before version 0.9.0 have none."""
     from dperm.audit.lower_bound import NO_LEAK
 
-    if audit.get("explanation", finding.explanation) != finding.explanation:
+    if not finding.matches_explanation(audit.get("explanation", finding.explanation)):
         return "explanation"
     for name, data in audit["bounds"].items():
         claimed = finding.claimed_epsilon(finding.bounds[name].delta)
@@ -79,10 +79,10 @@ def _bound(data: Mapping[str, Any]) -> Any:
 def _exact(plan: "Plan") -> "tuple[Any, PrivacyProfile | None]":
     """Claim and curve of the exact audit of a plan."""
     from dperm.accounting import account
-    from dperm.audit.exact.perturbed import of_plan
+    from dperm.audit.exact.objective import objective_of_plan
     from dperm.methods.objective import ObjectivePlan
 
     if isinstance(plan, ObjectivePlan):
-        found = of_plan(plan)
+        found = objective_of_plan(plan)
         return found.claimed, found.profile
     return plan.goal, account(plan.event, plan.adjacency)

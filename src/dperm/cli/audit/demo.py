@@ -12,7 +12,7 @@ from dperm.cli.options import AsJson
 from dperm.cli.running import progress_bar, reported_errors
 
 if TYPE_CHECKING:
-    from dperm.audit.demo import Part, Result
+    from dperm.audit.demo import DemoAttack, DemoResult
     from dperm.audit.demo.result import Cell
 
 HELP = """What attackers find in models without differential privacy, and no longer find with it. About half a minute.
@@ -70,8 +70,8 @@ def _require_folder(folder: Path, force: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True)
 
 
-def _drawn(result: "Result", folder: Path) -> list[Path]:
-    from dperm.audit.demo.whole import DELTA, EPSILON
+def _drawn(result: "DemoResult", folder: Path) -> list[Path]:
+    from dperm.audit.demo.demonstration import DELTA, EPSILON
     from dperm.privacy import ApproxDP, PureDP
     from dperm.report.audit_plots import DEMO_FILES, DEMO_ROC, plot_part
 
@@ -82,13 +82,13 @@ def _drawn(result: "Result", folder: Path) -> list[Path]:
     return [file for _, file in files]
 
 
-def _print(result: "Result") -> None:
+def _print(result: "DemoResult") -> None:
     for part in result.parts:
         _print_part(part)
     typer.echo(f"Guarantee of the models with DP: {result.guarantee}.")
 
 
-def _print_part(part: "Part") -> None:
+def _print_part(part: "DemoAttack") -> None:
     from dperm.cli.output import print_paragraphs, print_table
 
     typer.echo(f"{part.title}\n")

@@ -51,10 +51,10 @@ def _refutes(finding: "Finding", subject: Any, runs: int, without: Collection[st
 
 
 def _most(finding: "Finding", guesses: int, alpha: float, gaussian: bool) -> bool:
-    from dperm.audit.black_box.guessing import Counts, bounded, gaussian_bounded
+    from dperm.audit.black_box.guess_bounds import GuessCounts, bound_from_counts, gaussian_bound_from_counts
 
-    delta, counts = finding.bound.delta, Counts(guesses, guesses, guesses)
-    bound = (gaussian_bounded if gaussian else bounded)(counts, delta=delta, alpha=alpha)
+    delta, counts = finding.bound.delta, GuessCounts(guesses, guesses, guesses)
+    bound = (gaussian_bound_from_counts if gaussian else bound_from_counts)(counts, delta=delta, alpha=alpha)
     return bound.epsilon > finding.claimed_epsilon(delta)
 
 

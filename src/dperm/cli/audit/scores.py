@@ -48,18 +48,18 @@ def scores(
 ) -> None:
     """Judge the scores of an attack."""
     with reported_errors():
-        from dperm.audit.membership import Roc, Trials
+        from dperm.audit.membership import Roc, TrialDependence
         from dperm.cli.audit.printing import require_none
         from dperm.cli.audit.score_file import read_scores
         from dperm.cli.audit.told_roc import tell_roc
         from dperm.cli.drawing import require_picture
 
         require_picture("--plot", plot, force=force, inputs=(file,))
-        kind, claim = Trials.of(trials), _claim(epsilon, delta, adjacency)
+        kind, claim = TrialDependence.of(trials), _claim(epsilon, delta, adjacency)
         roc = Roc.of(*read_scores(file), trials=kind)
-        judged = claim is not None and kind is not Trials.DEPENDENT
+        judged = claim is not None and kind is not TrialDependence.DEPENDENT
         findings: list[Finding] = [roc.finding(claim, confidence=confidence)] if judged and claim else []
-        bounds = {} if claim is not None or kind is Trials.DEPENDENT else _bounds(roc, confidence)
+        bounds = {} if claim is not None or kind is TrialDependence.DEPENDENT else _bounds(roc, confidence)
         tell_roc(roc, claim, findings, bounds=bounds, confidence=confidence, plot=plot, as_json=json)
         require_none(findings)
 

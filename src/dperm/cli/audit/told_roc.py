@@ -56,10 +56,10 @@ def tell_roc(
 
 
 def _print(roc: "Roc", ceilings: dict[str, float], confidence: float) -> None:
-    from dperm.audit.membership.roc import EXPLANATION, RATES, guessing, named
+    from dperm.audit.membership.roc import EXPLANATION, RATES, guessing, rate_name
     from dperm.cli.output import print_facts, print_paragraphs, print_table, up
 
-    points = {named(rate): roc.at(rate, confidence) for rate in RATES}
+    points = {rate_name(rate): roc.at(rate, confidence) for rate in RATES}
     measured = {"AUC": (roc.auc, roc.auc_interval(confidence))}
     measured |= {name: (one.true_positive_rate, one.true_positive_interval) for name, one in points.items()}
     head = ("", "measured", f"{100 * confidence:g} % interval", "by guessing", *(["at most"] if ceilings else []))
@@ -71,7 +71,10 @@ def _print(roc: "Roc", ceilings: dict[str, float], confidence: float) -> None:
     ]
     print_table(head, rows)
     print_facts(
-        [("records", f"{len(roc.members)} members, {len(roc.non_members)} others"), ("intervals", roc.trials.words)]
+        [
+            ("records", f"{len(roc.members)} members, {len(roc.non_members)} others"),
+            ("intervals", str(roc.trials.interval_meaning)),
+        ]
     )
     print_paragraphs([EXPLANATION])
 

@@ -18,7 +18,7 @@ from dperm.audit.membership.lira import lira_on_scores
 from dperm.audit.membership.pairs import paired_coins
 from dperm.audit.membership.result import MembershipResult
 from dperm.audit.membership.roc import Roc
-from dperm.audit.membership.trials import Trials
+from dperm.audit.membership.verdict import TrialDependence
 from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
 from dperm.privacy.adjacency import Adjacency
@@ -178,8 +178,10 @@ def _shadow_scores(
     return scores
 
 
-def _trials(independent_coins: bool) -> Trials:
-    return Trials.ONE_RUN if checks.truth("independent_coins", independent_coins) else Trials.DEPENDENT
+def _trials(independent_coins: bool) -> TrialDependence:
+    return (
+        TrialDependence.ONE_RUN if checks.truth("independent_coins", independent_coins) else TrialDependence.DEPENDENT
+    )
 
 
 def _scored(model: nn.Module, inputs: Tensor, labels: Tensor) -> Tensor:

@@ -16,9 +16,8 @@ import numpy as np
 from dperm.accounting import account
 from dperm.accounting.events import Gaussian
 from dperm.accounting.sampled import Poisson
-from dperm.audit.levels import alpha_of
-from dperm.audit.lower_bound import LowerBound
-from dperm.audit.one_run_tradeoff import refuted
+from dperm.audit.lower_bound import LowerBound, alpha_of
+from dperm.audit.one_run_tradeoff import refutes_curve
 from dperm.privacy.profile import PrivacyProfile
 from dperm.torch.audit.evidence import Floats
 from dperm.torch.plan import DPSGDPlan
@@ -59,7 +58,7 @@ class Curve:
 
 def curve_refuted(curve: Curve, sizes: Sizes, alpha: float) -> bool:
     """Whether v of r right guesses on m canaries refute, at level alpha, that the training has this curve (A7)."""
-    return refuted(lambda right: curve(1 - right), sizes, alpha)
+    return refutes_curve(lambda right: curve(1 - right), sizes, alpha)
 
 
 def sampled_one_run(plan: DPSGDPlan, sizes: Sizes, *, confidence: float) -> LowerBound:

@@ -10,7 +10,7 @@ from dperm import checks
 from dperm.audit.finding import Finding
 from dperm.audit.lower_bound import LowerBound
 from dperm.audit.one_run_tradeoff import gaussian_one_run, gaussian_one_run_mu
-from dperm.audit.ranked import ranked_guesses, too_few
+from dperm.audit.ranking import ranked_guesses, too_few_guesses
 from dperm.checks import shown
 from dperm.errors import ParameterError
 from dperm.torch.audit.arguments import of_type
@@ -58,7 +58,7 @@ def check_enough(guesses: Guesses, canaries: int, *, delta: float, confidence: f
     """Refuse an audit that could not show anything, if all guesses were right."""
     right = sum(guesses)
     if gaussian_one_run_mu(right, right, canaries, confidence=confidence) == 0:
-        raise too_few(right, canaries, delta=delta, confidence=confidence)
+        raise too_few_guesses(right, canaries, delta=delta, confidence=confidence)
 
 
 def finding_of(

@@ -1,8 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""DP-SGD with a switch for each bug: Poisson samples, T = 50, every noisy gradient is seen (T46).
+"""DP-SGD with a switch for each bug: Poisson samples, T = 50, all noisy gradients visible (T46).
 
-The record's gradient is 1, that of the others 0: they are there to be counted.
+The record has gradient 1. The other records have gradient 0; only their number matters.
 """
 
 from dataclasses import dataclass
@@ -12,45 +12,45 @@ import numpy as np
 
 from dperm.accounting import Gaussian, Poisson, account, calibrate
 from dperm.accounting.event import Event
-from dperm.audit.black_box import Drawn, Selected, Statistic
-from dperm.audit.black_box.looks import projection, step_differences
-from dperm.audit.black_box.sample import Sample, Truths
+from dperm.audit.black_box import BatchSubject, SelectedThreshold, Statistic
+from dperm.audit.black_box.output_statistics import projection, step_differences
+from dperm.audit.black_box.sample import RunSample, Truths
 from dperm.audit.black_box.statistics import Score
-from dperm.audit.bugs.bug import Simulated
+from dperm.audit.bugs.bug import SimulatedBug
 from dperm.noise.arrays import Floats
 from dperm.noise.simulation import generator
 from dperm.privacy import Adjacency, ApproxDP
 
 STEPS, EPSILON, DELTA, DECLARED = 50, 1.0, 1e-5, 20
-"""DECLARED is the public n, by which sums are divided: q n."""
+"""Constants of the training. ``DECLARED`` is the public n; noisy sums are divided by q n."""
 CLAIMED = ApproxDP(EPSILON, DELTA, Adjacency.ADD_REMOVE)
 
 
 @lru_cache(maxsize=8)
 def noise_multiplier(rate: float) -> float:
-    """What T steps on Poisson samples need for the claim, by dperm's accountant."""
+    """Return the noise multiplier of T steps on Poisson samples for the claim, by dperm's accountant."""
     return calibrate(lambda sigma: event(rate, sigma), EPSILON, DELTA, Adjacency.ADD_REMOVE)
 
 
 def event(rate: float, sigma: float) -> Event:
-    """What is claimed to have happened."""
+    """Return the claimed event: T Gaussian releases, each on a Poisson sample."""
     return Poisson(Gaussian(sigma), rate=rate) * STEPS
 
 
 @dataclass(frozen=True)
 class SampledDescent:
-    """DP-SGD, clipped at 1.
+    """DP-SGD with clipping norm 1.
 
     Attributes
     ----------
     rate
-        q.
+        Sampling rate q.
     others
-        Records with gradient 0.
+        Number of records with gradient 0.
     poisson
-        Whether the record is drawn anew in every step; else it is in the same batch of every pass.
+        Whether every step samples the record anew. Otherwise the record is in the same batch of every pass.
     expected_size
-        Whether noisy sums are divided by the expected size of a sample, or by the size it has.
+        Whether to divide noisy sums by the expected sample size, or by the actual size.
     """
 
     rate: float
@@ -59,7 +59,7 @@ class SampledDescent:
     expected_size: bool = True
 
     def outputs(self, included: Truths, seed: int) -> Floats:
-        """The noisy mean gradients of every step."""
+        """Return the noisy mean gradients of all steps."""
         rng, shape = generator(seed), (len(included), STEPS)
         drawn = included[:, None] & (rng.random(shape) < self.rate if self.poisson else self._batch())
         found = drawn + rng.normal(0.0, noise_multiplier(self.rate), shape)
@@ -68,29 +68,29 @@ class SampledDescent:
         return np.asarray(found / np.maximum(drawn + rng.binomial(self.others, self.rate, shape), 1))
 
     def _batch(self) -> Truths:
-        """The steps whose batch holds the record, if a pass cuts the data into 1/q batches once and for all."""
+        """Return a mask of the steps with the record, for data cut into 1/q fixed batches."""
         return np.asarray(np.arange(STEPS) % round(1 / self.rate) == 0)
 
-    def subject(self, seed: int) -> Drawn:
-        """With the claim of the correct version, its whole curve."""
+    def subject(self, seed: int) -> BatchSubject:
+        """Return the audit subject, with the claim and the privacy profile of the correct version."""
         sigma = noise_multiplier(self.rate)
-        return Drawn(
+        return BatchSubject(
             f"DP-SGD, {STEPS} steps at rate {self.rate:g}",
             CLAIMED,
-            lambda included: self.outputs(included, seed),
-            STATISTICS,
-            account(event(self.rate, sigma), Adjacency.ADD_REMOVE),
-            {"steps": STEPS, "rate": self.rate, "noise_multiplier": sigma, "others": self.others},
+            draw=lambda included: self.outputs(included, seed),
+            statistics=STATISTICS,
+            profile=account(event(self.rate, sigma), Adjacency.ADD_REMOVE),
+            facts={"steps": STEPS, "rate": self.rate, "noise_multiplier": sigma, "others": self.others},
         )
 
 
-def size_of_steps(*, share: float = 1.0) -> Selected:
-    """How long the steps are, whatever their direction: a divisor that depends on the data shows in the noise."""
-    return Selected("size of the steps", _size, share)
+def size_of_steps(*, share: float = 1.0) -> SelectedThreshold:
+    """Return the mean step length as a statistic: a data-dependent divisor changes the scale of the noise."""
+    return SelectedThreshold("size of the steps", _size, share)
 
 
-def _size(first: Sample) -> Score:
-    """Shorter with the record, or longer: the selecting runs tell."""
+def _size(first: RunSample) -> Score:
+    """Learn from the selecting runs whether steps with the record are shorter or longer."""
     found, ins = _lengths(first.outputs), first.included
     sign = -1.0 if ins.any() and not ins.all() and found[ins].mean() < found[~ins].mean() else 1.0
     return lambda outputs: sign * _lengths(outputs)
@@ -102,15 +102,15 @@ def _lengths(outputs: Floats) -> Floats:
 
 STATISTICS: tuple[Statistic, ...] = (projection(), step_differences(), size_of_steps())
 
-FIXED_BATCHES = Simulated(
+FIXED_BATCHES = SimulatedBug(
     "fixed batches claimed as Poisson",
-    "The data are cut into batches once; the noise is that of samples drawn anew in every step.",
+    "The data are split into batches once, but the noise is calibrated for new samples in every step.",
     lambda buggy, seed: SampledDescent(0.1, poisson=not buggy).subject(seed),
     effort=0.5,
 )
-REAL_BATCH_SIZE = Simulated(
+REAL_BATCH_SIZE = SimulatedBug(
     "dividing by the real batch size",
-    "Noisy sums are divided by the size of the sample, which tells who is in it, and not by its expectation.",
+    "Noisy sums are divided by the actual sample size, which reveals the record, instead of the expected size.",
     lambda buggy, seed: SampledDescent(0.5, others=2, expected_size=not buggy).subject(seed),
     effort=0.3,
 )

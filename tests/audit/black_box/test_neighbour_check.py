@@ -45,7 +45,7 @@ def test_neighbours_and_what_cannot_be_compared_are_taken(name):
 @pytest.mark.parametrize("name", STRANGERS)
 def test_others_are_refused_and_no_value_is_repeated(name):
     one, other, adjacency = STRANGERS[name]
-    with pytest.raises(ParameterError, match=f"neighbours under the claimed adjacency {adjacency}: ") as caught:
+    with pytest.raises(ParameterError, match=f"under the claimed adjacency {adjacency}: ") as caught:
         repeated(len, one, other, claimed=PureDP(1.0, adjacency))
     assert "9" not in str(caught.value)
 
@@ -57,7 +57,7 @@ def test_a_training_without_a_return_is_told_so():
 
 
 def test_a_model_is_no_subject_and_a_number_no_claim():
-    with pytest.raises(ParameterError, match=r"make one with repeated\("):
+    with pytest.raises(ParameterError, match=r"Build one with repeated\("):
         audit(object(), runs=100)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="claimed must be the guarantee"):
         repeated(len, [1], [], claimed=1.0)  # type: ignore[arg-type]

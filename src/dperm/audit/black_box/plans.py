@@ -5,9 +5,9 @@
 from dperm import checks
 from dperm.audit.black_box.additive import of_output
 from dperm.audit.black_box.gradient import of_gradient
-from dperm.audit.black_box.neighbours import opposite
+from dperm.audit.black_box.neighbours import opposite_records
 from dperm.audit.black_box.objective import of_objective
-from dperm.audit.black_box.repeated import MOST_WORKERS, USUAL, Repeated
+from dperm.audit.black_box.repeated_training import DEFAULT_STATISTICS, MOST_WORKERS, RepeatedTraining
 from dperm.audit.black_box.subject import Subject
 from dperm.audit.black_box.training import Trainings
 from dperm.data.bounded import BoundedData
@@ -18,6 +18,7 @@ from dperm.methods.output import OutputPlan
 from dperm.methods.plan import Plan
 from dperm.noise.arrays import Floats
 from dperm.noise.bits import Bits, SystemBits
+from dperm.presentation.spelling import arg
 
 
 def of_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Subject:
@@ -57,23 +58,38 @@ def of_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Subjec
         case GradientPlan():
             return of_gradient(plan, bits=bits)
         case Plan():
-            return run_by_run(plan, bits=bits, workers=workers)
+            return repeated_plan(plan, bits=bits, workers=workers)
     raise AssumptionError(
-        f"of_plan is for the plans of dperm.methods (output, objective, gradient, and run by run all others), got "
-        f"{checks.shown(plan)}. For anything else use repeated(train, with_record, without_record, claimed=...)."
+        argument="plan",
+        rule="must be a plan of dperm.methods",
+        got=checks.shown(plan),
+        remedy="For other trainings use repeated(train, with_record, without_record, claimed=...).",
     )
 
 
-def run_by_run(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> Repeated:
+def repeated_plan(plan: Plan, *, bits: Bits | None = None, workers: int = 1) -> RepeatedTraining:
     """Build a subject calling the plan's own ``learn`` once for each run."""
-    source, pair = bits or SystemBits(), opposite(plan.spec, plan.adjacency)
+    source, pair = bits or SystemBits(), opposite_records(plan.spec, plan.adjacency)
     workers = checks.count("workers", workers, "It is the number of processes.", most=MOST_WORKERS)
     if workers > 1 and not source.is_private:
-        raise ParameterError(f"workers must be 1 with bits={source}: every process would draw the same noise.")
+        raise ParameterError(
+            argument="workers",
+            rule=f"must be 1 with {arg('bits', source)}",
+            got=str(workers),
+            remedy="Every process would draw the same noise.",
+        )
 
     def train(data: BoundedData) -> Floats:
         return plan.learn(data, source.stream())
 
     trainings = Trainings(train, pair.data(True), pair.data(False))
-    name, facts = f"method {plan.method!r}", {"neighbours": pair.words, "dim": plan.spec.dim}
-    return Repeated(trainings, plan.goal, workers, name, USUAL, plan.facts.profile, facts)
+    name, facts = f"method {plan.method!r}", {"neighbours": pair.description, "dim": plan.spec.dim}
+    return RepeatedTraining(
+        trainings,
+        plan.goal,
+        workers=workers,
+        name=name,
+        statistics=DEFAULT_STATISTICS,
+        profile=plan.facts.profile,
+        facts=facts,
+    )

@@ -13,7 +13,7 @@ from dperm.audit.demo.membership import MODELS, RECORDS, made_up_records
 from dperm.audit.exposure.text import code_space
 from dperm.audit.membership import Roc, paired_coins
 from dperm.audit.one_run import from_scores
-from dperm.audit.ties import in_order
+from dperm.audit.ranking import ascending_order
 from dperm.noise.simulation import generator
 
 SEEDS = range(8)
@@ -46,10 +46,10 @@ def test_ties_of_canaries_go_by_a_lot_of_their_own(kind):
 
 def test_an_order_has_ties_by_lot_and_nothing_else():
     scores = np.repeat([2.0, 1.0, -np.inf, np.inf], 25)
-    order = in_order(scores)
+    order = ascending_order(scores)
     assert (np.diff(scores[order][25:75]) >= 0).all() and sorted(order) == list(range(100))
     assert (np.diff(order[:25]) < 0).any() and (np.diff(order[:25]) > 0).any()
-    assert (in_order(scores) == order).all()
+    assert (ascending_order(scores) == order).all()
 
 
 @pytest.mark.parametrize("seed", SEEDS)

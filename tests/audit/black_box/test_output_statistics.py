@@ -7,8 +7,8 @@ import pytest
 
 from dperm import GDP, ApproxDP, PureDP
 from dperm.audit.black_box import (
-    Drawn,
-    Fixed,
+    BatchSubject,
+    FixedThreshold,
     audit,
     low_bits,
     low_order_bits,
@@ -16,7 +16,7 @@ from dperm.audit.black_box import (
     projection,
     step_differences,
 )
-from dperm.audit.black_box.low_order_bits import lowest_bits
+from dperm.audit.black_box.output_statistics import lowest_bits
 from dperm.audit.guesses import pure_from_guesses
 from dperm.mechanisms import GammaNormMechanism, GaussianMechanism, LaplaceMechanism
 from dperm.noise import NotPrivateBits
@@ -37,8 +37,8 @@ def test_the_golden_number_of_raw_doubles():
 
 def test_raw_doubles_are_caught_by_their_low_order_bits_alone():
     """A fifth of the runs without the record cannot be 1 plus noise; none with it."""
-    ratio = Fixed("likelihood ratio", lambda w: np.abs(w[:, 0]) - np.abs(w[:, 0] - 1), 1 - 1e-9)
-    subject = Drawn("raw doubles", PURE, raw_laplace(1), (ratio, low_order_bits(0.0, 1.0), low_bits()))
+    ratio = FixedThreshold("likelihood ratio", lambda w: np.abs(w[:, 0]) - np.abs(w[:, 0] - 1), 1 - 1e-9)
+    subject = BatchSubject("raw doubles", PURE, raw_laplace(1), (ratio, low_order_bits(0.0, 1.0), low_bits()))
     found = audit(subject, runs=200_000, seed=1)
     assert found.violation and found.strongest == "low-order bits"
     assert found.bounds["low-order bits"].epsilon > 9  # of about 43,000 guesses none is wrong
@@ -64,7 +64,7 @@ def test_noise_on_a_grid_gives_nothing_away(mechanism):
 
 def test_the_rule_also_guesses_in():
     """The same with the record at 0."""
-    swapped = Drawn("raw", PURE, lambda included: raw_laplace(2)(~included), (low_order_bits(1.0, 0.0),))
+    swapped = BatchSubject("raw", PURE, lambda included: raw_laplace(2)(~included), (low_order_bits(1.0, 0.0),))
     assert audit(swapped, runs=50_000, seed=1).bound.epsilon > 7
 
 
@@ -85,9 +85,9 @@ def direction(seed):
 
 
 def test_the_projection_finds_the_direction():
-    found = audit(Drawn("correlated", PURE, direction(1), (projection(),)), runs=4000, seed=1)
-    coordinate = Fixed("first", lambda outputs: outputs[:, 0])
-    blind = audit(Drawn("correlated", PURE, direction(1), (coordinate,)), runs=4000, seed=1)
+    found = audit(BatchSubject("correlated", PURE, direction(1), (projection(),)), runs=4000, seed=1)
+    coordinate = FixedThreshold("first", lambda outputs: outputs[:, 0])
+    blind = audit(BatchSubject("correlated", PURE, direction(1), (coordinate,)), runs=4000, seed=1)
     assert found.violation and found.bound.epsilon > 3 and blind.bound.epsilon < 0.5
 
 
@@ -105,10 +105,10 @@ def steps(seed, *, reused):
 
 def test_noise_that_is_reused_is_missed_by_the_sum_and_seen_in_differences():
     claimed = GDP(np.sqrt(10) / 10, "add_remove")
-    total = Fixed("sum", lambda outputs: outputs.sum(axis=(1, 2)) - 0.0)
+    total = FixedThreshold("sum", lambda outputs: outputs.sum(axis=(1, 2)) - 0.0)
     statistics = (total, step_differences())
-    reused = audit(Drawn("reused", claimed, steps(1, reused=True), statistics), runs=2000, seed=1)
+    reused = audit(BatchSubject("reused", claimed, steps(1, reused=True), statistics), runs=2000, seed=1)
     assert reused.violation and reused.strongest == "differences between steps"
     assert reused.bounds["sum"].epsilon < reused.claimed_epsilon(1e-5)
-    fresh = audit(Drawn("fresh", claimed, steps(1, reused=False), statistics), runs=2000, seed=1)
+    fresh = audit(BatchSubject("fresh", claimed, steps(1, reused=False), statistics), runs=2000, seed=1)
     assert not fresh.violation

@@ -1,22 +1,51 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Likelihood ratios of additive noise, and their statistics."""
+"""Likelihood ratios of additive noise as statistics, with simulated noise for choosing their thresholds.
+
+Simulated coins and noise are never used as protective noise.
+"""
 
 import numpy as np
 
-from dperm.audit.black_box.foreseen import Foreseen
-from dperm.audit.black_box.rehearsed import REHEARSED, coins_ahead, laplace_ahead, lengths_ahead
-from dperm.audit.black_box.sample import Sample
-from dperm.audit.black_box.statistics import Fixed, Score, Statistic
+from dperm.audit.black_box.sample import RunSample, Truths
+from dperm.audit.black_box.statistics import FixedThreshold, Score, SimulatedThreshold, Statistic
 from dperm.errors import AssumptionError
 from dperm.mechanisms.additive import AdditiveMechanism
 from dperm.mechanisms.gamma_norm import GammaNormMechanism
 from dperm.mechanisms.gaussian import GaussianMechanism
 from dperm.mechanisms.laplace import DiscreteLaplaceMechanism, LaplaceMechanism
 from dperm.noise.arrays import Floats
+from dperm.noise.simulation import generator
+from dperm.presentation.spelling import arg
 
+SEED = 0
+SIMULATED_RUNS = 100_000
+"""Number of simulated runs."""
 SLACK = 1e-6
 """Relative margin below the largest ratio, for rounding; too small to be detected by any number of runs."""
+
+
+def simulated_coins(runs: int = SIMULATED_RUNS) -> Truths:
+    """Return alternating coins: simulated runs need no randomness here."""
+    return np.asarray(np.arange(runs) % 2 == 0)
+
+
+def simulated_normal(purpose: str, size: tuple[int, int]) -> Floats:
+    """Return standard normal numbers, always the same, so thresholds are a function of the plan alone."""
+    return generator(SEED, purpose).standard_normal(size)
+
+
+def simulated_laplace(purpose: str, size: tuple[int, int]) -> Floats:
+    """Return numbers with density proportional to e^-|x|, always the same."""
+    return generator(SEED, purpose).laplace(size=size)
+
+
+def simulated_gamma_norm(purpose: str, size: tuple[int, int]) -> Floats:
+    """Return rows with density proportional to e^-||x||: uniform directions, gamma-distributed lengths."""
+    drawn = generator(SEED, purpose)
+    directions = drawn.standard_normal(size)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    return np.asarray(directions * drawn.gamma(size[1], 1.0, (size[0], 1)))
 
 
 def log_ratio(mechanism: AdditiveMechanism, without: Floats, included: Floats) -> Score:
@@ -39,19 +68,19 @@ def additive_statistic(mechanism: AdditiveMechanism, without: Floats, included: 
     """
     score, name = log_ratio(mechanism, without, included), "likelihood ratio"
     if isinstance(mechanism, GaussianMechanism):
-        return Fixed(name, score, share=share, gaussian=True)
+        return FixedThreshold(name, score, share=share, gaussian=True)
     if mechanism.statistic.dim > 1:
-        return Foreseen(name, score, lambda: _rehearsal(mechanism, without, included), share)
+        return SimulatedThreshold(name, score, lambda: _simulated_runs(mechanism, without, included), share)
     largest = float(np.abs(included - without).sum()) / mechanism.scale
-    return Fixed(name, score, largest * (1 - SLACK), share)
+    return FixedThreshold(name, score, largest * (1 - SLACK), share)
 
 
-def _rehearsal(mechanism: AdditiveMechanism, without: Floats, included: Floats) -> Sample:
+def _simulated_runs(mechanism: AdditiveMechanism, without: Floats, included: Floats) -> RunSample:
     """Simulate runs with ideal noise around the two values."""
-    truths, size, purpose = coins_ahead(), (REHEARSED, len(without)), "a rehearsal of added noise"
-    ahead = lengths_ahead if isinstance(mechanism, GammaNormMechanism) else laplace_ahead
+    truths, size, purpose = simulated_coins(), (SIMULATED_RUNS, len(without)), "a rehearsal of added noise"
+    ahead = simulated_gamma_norm if isinstance(mechanism, GammaNormMechanism) else simulated_laplace
     noise = mechanism.scale * ahead(purpose, size)
-    return Sample(np.where(truths[:, np.newaxis], included, without) + noise, truths)
+    return RunSample(np.where(truths[:, np.newaxis], included, without) + noise, truths)
 
 
 def _lengths(mechanism: AdditiveMechanism) -> Score:
@@ -64,6 +93,6 @@ def _lengths(mechanism: AdditiveMechanism) -> Score:
         case GammaNormMechanism():
             return lambda rows: np.asarray(np.sqrt((rows * rows).sum(axis=1)))
     raise AssumptionError(
-        f"the likelihood ratio is known for Gaussian, Laplace and gamma-norm noise, got {mechanism.name} noise. Give "
-        f"statistics of your own, such as projection()."
+        f"the likelihood ratio is known for Gaussian, Laplace and gamma-norm noise, got {mechanism.name} noise.",
+        remedy=f"Pass other {arg('statistics')}, such as projection().",
     )

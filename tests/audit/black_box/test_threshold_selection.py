@@ -7,7 +7,7 @@ import pytest
 
 from dperm import PureDP
 from dperm.audit.black_box import audit, of_mechanism, of_plan
-from dperm.audit.black_box.foreseen import Audience, foreseen
+from dperm.audit.black_box.threshold_selection import AuditSize, simulated_thresholds
 from dperm.mechanisms import GammaNormMechanism
 from dperm.noise import NotPrivateBits
 from dperm.noise.simulation import generator
@@ -36,7 +36,7 @@ def test_pure_noise_in_ten_dimensions_is_guessed():
 def test_more_runs_move_thresholds_outwards_and_enough_guesses_are_expected():
     scores, included = generator(0).normal(size=40_000), np.arange(40_000) % 2 == 0
     scores = np.tanh(scores + 0.5 * included - 0.25)
-    few, many = (foreseen(scores, included, Audience(runs, 0.0, 0.05)) for runs in (2000, 10**6))
+    few, many = (simulated_thresholds(scores, included, AuditSize(runs, 0.0, 0.05)) for runs in (2000, 10**6))
     assert few[0] < many[0]
     assert few[1][1] - few[1][0] < many[1][1] - many[1][0]
     for runs, (_, (low, high)) in ((2000, few), (10**6, many)):

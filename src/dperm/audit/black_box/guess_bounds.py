@@ -18,7 +18,7 @@ RATE_SHARE = 0.1
 
 
 @dataclass(frozen=True)
-class Counts:
+class GuessCounts:
     """Number of correct guesses, of all guesses, and of all runs."""
 
     correct: int
@@ -26,15 +26,15 @@ class Counts:
     runs: int
 
 
-def counted(scores: Floats, included: Truths, *, low: float, high: float) -> Counts:
+def count_guesses(scores: Floats, included: Truths, *, low: float, high: float) -> GuessCounts:
     """Guess "in" for scores of at least ``high``, "out" for at most ``low``; abstain in between and at NaN."""
     guessed_in, guessed_out = scores >= high, scores <= low
     guessed_out &= ~guessed_in
     correct = np.count_nonzero(guessed_in & included) + np.count_nonzero(guessed_out & ~included)
-    return Counts(int(correct), int(np.count_nonzero(guessed_in | guessed_out)), len(scores))
+    return GuessCounts(int(correct), int(np.count_nonzero(guessed_in | guessed_out)), len(scores))
 
 
-def bounded(counts: Counts, *, delta: float, alpha: float) -> LowerBound:
+def bound_from_counts(counts: GuessCounts, *, delta: float, alpha: float) -> LowerBound:
     """Return the lower bound on epsilon at ``delta`` for any mechanism, with a fair coin per run for the record.
 
     Theorem A4. Let g be the probability of a guess in a run, and q the probability of a guess being right. Under
@@ -60,11 +60,11 @@ def bounded(counts: Counts, *, delta: float, alpha: float) -> LowerBound:
     return replace(found, delta=delta, confidence=1 - alpha)
 
 
-def gaussian_bounded(counts: Counts, *, delta: float, alpha: float) -> LowerBound:
+def gaussian_bound_from_counts(counts: GuessCounts, *, delta: float, alpha: float) -> LowerBound:
     """Return the lower bound on epsilon for a Gaussian trade-off; every run must have a guess."""
     return gaussian_from_guesses(counts.correct, counts.guesses, delta=delta, confidence=1 - alpha)
 
 
-def fewest_runs(alpha: float) -> int:
+def fewest_guesses(alpha: float) -> int:
     """Return the least number of guesses able to show anything if all are right: alpha^(1/r) > 1/2."""
     return math.floor(math.log(alpha) / math.log(0.5)) + 1

@@ -1,0 +1,172 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Statistics for an unknown output distribution: a direction, differences between steps, and low bits.
+
+Most statistics are learnt on the runs reserved for choosing thresholds (`SelectedThreshold`). The sum of all steps
+misses noise reused in every step; their differences detect it. Raw floating-point noise is visible in the lowest bits
+only: low-order bits reveal the summands of a floating-point sum (Mironov 2012, A12).
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dperm.audit.arrays import numbers
+from dperm.audit.black_box.sample import RunSample
+from dperm.audit.black_box.statistics import SPLIT, FixedThreshold, Score, SelectedThreshold
+from dperm.errors import ParameterError
+from dperm.noise.arrays import Floats
+from dperm.presentation.spelling import arg
+
+NO_BIT = 1100.0
+"""Exponent representing the lowest bit of 0, above those of all doubles."""
+RIDGE = 1e-9
+"""Ridge relative to the mean variance; cancelling noise leaves a singular covariance."""
+
+
+def low_order_bits(without: ArrayLike, included: ArrayLike, *, share: float = 1.0) -> FixedThreshold:
+    """Return a test whether an output w can be a sum s + noise, s the noiseless output of either side (A12).
+
+    A sum of doubles often satisfies fl(fl(w - s) + s) = w; a sum with another s often does not. The guess is "out" if w
+    fails only for the s with the record, and "in" if w fails only for the s without it. Otherwise there is no guess.
+    The rule is fixed in advance. It also reacts to the size of the output: doubles near the farther s are coarser. A
+    correct mechanism may therefore show a bound above 0, but below its claim. Only a bound above the claim is a leak.
+    Raw Laplace noise at s = 0 and 1 fails in a fifth of the runs without the record, and in none with it. Noise on a
+    grid reveals nothing beyond its claim.
+
+    Parameters
+    ----------
+    without, included
+        Noiseless output without and with the record.
+    share
+        Weight in the division of alpha.
+
+    Returns
+    -------
+    Fixed
+        Statistic for `audit`.
+    """
+    values = [numbers(*given, dims=None).ravel() for given in (("without", without), ("included", included))]
+
+    def score(outputs: Floats) -> Floats:
+        flat = outputs.reshape(len(outputs), -1)
+        odd_out, odd_in = (is_no_sum(flat, value) for value in values)
+        return np.select([odd_in & ~odd_out, odd_out & ~odd_in], [-1.0, 1.0], np.nan)
+
+    return FixedThreshold("low-order bits", score, 1.0, share)
+
+
+def is_no_sum(outputs: Floats, value: Floats) -> "np.ndarray[tuple[int, ...], np.dtype[np.bool_]]":
+    """Return a mask of rows with an entry changed by subtracting and adding back ``value``."""
+    return np.asarray(((outputs - value) + value != outputs).any(axis=1))
+
+
+def lowest_bits(outputs: Floats) -> Floats:
+    """Return the exponent of the lowest set bit over the entries of each row."""
+    flat = outputs.reshape(len(outputs), -1)
+    fractions, exponents = np.frexp(flat)
+    whole = np.ldexp(np.abs(fractions), 53).astype(np.int64)
+    lowest = np.log2(np.where(whole == 0, 1, whole & -whole)) + exponents - 53
+    return np.asarray(np.where(whole == 0, NO_BIT, lowest).min(axis=1))
+
+
+def projection(*, share: float = 1.0, split: float = SPLIT, gaussian: bool = False) -> SelectedThreshold:
+    """Return the projection onto the best separating direction, found by Fisher's discriminant.
+
+    Parameters
+    ----------
+    share
+        Weight in the division of alpha.
+    split
+        Share of the runs for learning the direction and the threshold.
+    gaussian
+        Assume a Gaussian trade-off; the report states this assumption.
+
+    Returns
+    -------
+    Selected
+        Statistic for `audit`.
+    """
+    return SelectedThreshold("projection", _along_outputs, share, split, gaussian)
+
+
+def step_differences(*, share: float = 1.0, split: float = SPLIT) -> SelectedThreshold:
+    """Return the differences between consecutive steps, for outputs (runs, steps, ...): repeated noise cancels.
+
+    Parameters
+    ----------
+    share
+        Weight in the division of alpha.
+    split
+        Share of the runs for learning the direction and the threshold.
+
+    Returns
+    -------
+    Selected
+        Statistic for `audit`.
+    """
+    return SelectedThreshold("differences between steps", _along_differences, share, split)
+
+
+def low_bits(*, share: float = 1.0, split: float = SPLIT) -> SelectedThreshold:
+    """Return the exponent of the lowest bit set in any coordinate of an output, a measure of resolution (A12).
+
+    Parameters
+    ----------
+    share
+        Weight in the division of alpha.
+    split
+        Share of the runs for learning the sign and the threshold.
+
+    Returns
+    -------
+    Selected
+        Statistic for `audit`.
+    """
+    return SelectedThreshold("lowest bit", _lowest, share, split)
+
+
+def fisher(sample: RunSample) -> Floats:
+    """Return S^-1 (mean with the record - mean without), S the within-group covariance plus a small ridge."""
+    flat, included = sample.flat, sample.included
+    if included.all() or not included.any():
+        return np.ones(flat.shape[1])
+    means = [flat[included == side].mean(axis=0) for side in (False, True)]
+    centred = flat - np.where(included[:, None], means[1], means[0])
+    spread = centred.T @ centred / len(sample)
+    scale = float(np.trace(spread)) / len(spread)
+    gap: Floats = means[1] - means[0]
+    if scale == 0:
+        return gap
+    return np.asarray(np.linalg.solve(spread + RIDGE * scale * np.eye(len(spread)), gap))
+
+
+def _along_outputs(first: RunSample) -> Score:
+    direction = fisher(first)
+    return lambda outputs: outputs.reshape(len(outputs), -1) @ direction
+
+
+def _along_differences(first: RunSample) -> Score:
+    direction = fisher(RunSample(_differences(first.outputs), first.included))
+    return lambda outputs: _differences(outputs) @ direction
+
+
+def _differences(outputs: Floats) -> Floats:
+    """Return differences between steps; the axes of ``outputs`` are runs, steps, and coordinates."""
+    if outputs.ndim < 2 or outputs.shape[1] < 2:
+        raise ParameterError(
+            (
+                "step_differences() requires outputs of at least two steps, an array (runs, steps, ...), got shape "
+                f"{outputs.shape}."
+            ),
+            remedy=f"Remove it from {arg('statistics')}.",
+        )
+    steps = outputs.reshape(len(outputs), outputs.shape[1], -1)
+    return np.diff(steps, axis=1).reshape(len(outputs), -1)
+
+
+def _lowest(first: RunSample) -> Score:
+    """Learn from the selecting runs whether outputs with the record have lower or higher lowest bits."""
+    found = lowest_bits(first.outputs)
+    sides = [found[first.included == side] for side in (False, True)]
+    sign = -1.0 if all(map(len, sides)) and sides[1].mean() < sides[0].mean() else 1.0
+    return lambda outputs: sign * lowest_bits(outputs)
