@@ -9,7 +9,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.functional import binary_cross_entropy, cross_entropy, linear, scaled_dot_product_attention
+from torch.nn.functional import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    linear,
+    scaled_dot_product_attention,
+)
 from torch.utils.data import default_collate
 
 import dperm.torch.rehearsal as rehearsal_module
@@ -528,3 +534,37 @@ def test_a_misuse_that_the_loop_caught_hides_no_other_error(tmp_path):
                 if not x.isfinite().all():
                     raise ValueError
                 private.step(losses(model(x), y))
+
+
+ONE_ROW = {
+    "squeezed outputs": lambda m, x, y: binary_cross_entropy_with_logits(m(x).squeeze(), y, reduction="none"),
+    "squeezed losses": lambda m, x, y: ((m(x) - y[:, None]) ** 2).squeeze(),
+}
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+@pytest.mark.parametrize("name", ONE_ROW)
+def test_a_loop_that_fails_on_one_row_is_refused_before_the_charge(name, noisy):
+    """The last part of a sample of 513 rows, or an empty sample, is a batch of one row."""
+    budget = MemoryBudget(ApproxDP(5.0, 1e-4, "add_remove"), blocks=9)
+    inputs, labels = data()
+    loss = ONE_ROW[name]
+    with pytest.raises(AssumptionError, match=r"a batch of a single row.*write squeeze\(1\), flatten\(1\)"):
+        run(
+            lambda m, x, y: loss(m, x + noisy * torch.randn(x.shape) if noisy else x, y),
+            model=nn.Linear(6, 1),
+            dataset=(inputs, labels.float()),
+            budget=budget,
+        )
+    assert budget.spent == {"epsilon": 0.0, "delta": 0.0}
+
+
+def test_a_loop_that_skips_batches_of_one_row_is_refused_before_the_charge():
+    budget, model = MemoryBudget(ApproxDP(5.0, 1e-4, "add_remove"), blocks=9), nn.Linear(6, 2)
+    plan = DPSGD(1.0, rate=0.5, steps=3, grade="fast").plan(n=40, epsilon=2.0, delta=1e-5)
+    with pytest.raises(AssumptionError, match="a batch of a single row"):
+        with plan.attach(model, torch.optim.SGD(model.parameters(), lr=0.1), data(), budget) as private:
+            for x, y in private:
+                if len(x) > 1:
+                    private.step(losses(model(x), y))
+    assert budget.spent == {"epsilon": 0.0, "delta": 0.0}

@@ -12,6 +12,9 @@ copies of a real batch to the loop, and compares losses and per-example gradient
 - before the charge only: the same with one other row enlarged, or filled with a constant that the loop compares
   tensors with (infinity and NaN, if it asks for them).
 
+Before the charge the loop also gets a batch of a single row: samples of one record, and the last part of a large
+sample, may come later.
+
 The first rehearsal precedes the charge. Later ones run at secret random steps, and take at
 most 2 % of the rows and about 2 % of the CPU time of a training.
 Nothing of a rehearsal enters a sum. Differences are relative to the norm of an example's whole gradient: the true
@@ -124,6 +127,13 @@ STOPPED = (
     "whose gradients are not finite have no weight. If no record can hold such a value, attach with rehearsal=False."
 )
 
+ONE_ROW = (
+    "the loop raised an error, skipped a batch or gave losses of another shape when the rehearsal handed out a batch "
+    "of a single row. Samples of one record, empty samples and the last part of a large sample are such batches. A "
+    "usual cause is squeeze() without a dimension, which drops the dimension of the batch too: write squeeze(1), "
+    "flatten(1) or [:, 0]."
+)
+
 
 @dataclass(frozen=True)
 class Observation:
@@ -182,8 +192,8 @@ class Rehearsal:
         False switches rehearsals off.
     sees_steps
         Whether `compare` is called in ordinary steps. A later rehearsal then needs no run of the full batch.
-    foreign
-        Whether the batch handed out last holds values that no record has.
+    refusal
+        Message if the loop fails at the batch handed out last; empty for ordinary batches.
     """
 
     gradients: PerExampleGradients
@@ -192,7 +202,7 @@ class Rehearsal:
     steps: int = 1
     enabled: bool = True
     sees_steps: bool = True
-    foreign: bool = False
+    refusal: str = ""
     _secret: Stream = field(default_factory=lambda: SystemBits().stream())
     _later: list[int] | None = None
     _rows: list[int] = field(default_factory=list)
@@ -240,7 +250,7 @@ class Rehearsal:
         Before the charge the copies include foreign values. An error of the loop then costs nothing.
         """
         self._charged = charged
-        self.foreign, chosen, began, runs = False, self._selection(batch, rows), process_time(), 0
+        self.refusal, chosen, began, runs = "", self._selection(batch, rows), process_time(), 0
         if self._later is not None and self._compares_with_steps:
             found = self._alone_before_a_step(batch, chosen)
         else:
@@ -343,6 +353,7 @@ class Rehearsal:
         if self._later is None or self._is_random:
             yield from self._with_row_replaced(batch, chosen, base)
         if not charged:
+            yield from self._one_row(batch, chosen)
             yield from self._with_foreign_values(batch, chosen, base, compared)
 
     def _alone_with_shared_numbers(self, batch: Batch, rows: int, chosen: Selection) -> Iterator[tuple[Batch, int]]:
@@ -388,6 +399,12 @@ class Rehearsal:
             other = yield from self._random_run(replaced, chosen.alone, seed)
             self._judge_changed(base, other, chosen.changed)
 
+    def _one_row(self, batch: Batch, chosen: Selection) -> Iterator[tuple[Batch, int]]:
+        """Hand out a batch of one row. Its losses are not compared: only their shape is checked."""
+        self.refusal = ONE_ROW
+        yield from self._random_run(picked(batch, chosen.alone[:1]), [0])
+        self.refusal = ""
+
     def _with_foreign_values(
         self, batch: Batch, chosen: Selection, base: RandomRun, compared: ComparedConstants
     ) -> Iterator[tuple[Batch, int]]:
@@ -401,9 +418,9 @@ class Rehearsal:
             constants += [math.inf, math.nan]
         tried += [with_row_filled(batch, chosen.changed, value) for value in constants]
         for changed in tried:
-            self.foreign = True
+            self.refusal = STOPPED
             other = yield from self._random_run(changed, chosen.alone)
-            self.foreign = False
+            self.refusal = ""
             self._judge_changed(base, other, chosen.changed)
 
     def _run(self, batch: Batch, rows: list[int]) -> Generator[tuple[Batch, int], None, Observation]:

@@ -41,7 +41,7 @@ from dperm.torch.options import Options
 from dperm.torch.progress import check_progress, step_progress
 from dperm.torch.readiness import Ready, ready
 from dperm.torch.records import Batch
-from dperm.torch.rehearsal import FEWEST, STAND_IN, STOPPED, Rehearsal
+from dperm.torch.rehearsal import FEWEST, STAND_IN, Rehearsal
 from dperm.torch.sampling import MicroBatch, Sampler
 from dperm.torch.single_process import check_single_process
 from dperm.torch.update import Draw, Update, checked_optimizer
@@ -161,11 +161,11 @@ class PrivateTraining:
         with stack:
             if self._rehearsed is not None:
                 self._iterator.close()  # ends the rehearsal: dropout works again
-            failed = self._failed or self._rehearsal.foreign or error is not None
+            failed = self._failed or bool(self._rehearsal.refusal) or error is not None
             misused, self._misuse = error is not None and error is self._misuse, None
             self._checkpoint.settle(self.update.draws, failed=failed)
-            if self._rehearsal.foreign and (error is None or (isinstance(error, Exception) and not misused)):
-                raise AssumptionError(STOPPED) from error
+            if self._rehearsal.refusal and (error is None or (isinstance(error, Exception) and not misused)):
+                raise AssumptionError(self._rehearsal.refusal) from error
             if error is not None:
                 raise error
             if self._failed:
