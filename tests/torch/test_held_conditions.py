@@ -115,7 +115,7 @@ def test_a_step_that_failed_in_the_middle_ends_the_training(monkeypatch, budget)
 
 def test_a_fork_draws_no_noise():
     model = nn.Linear(3, 2)
-    with attached(model) as private:
+    with attached(model, rehearsal=False) as private:
         for x, y in private:
             child = os.fork()
             if child == 0:

@@ -568,3 +568,40 @@ def test_a_loop_that_skips_batches_of_one_row_is_refused_before_the_charge():
                 if len(x) > 1:
                     private.step(losses(model(x), y))
     assert budget.spent == {"epsilon": 0.0, "delta": 0.0}
+
+
+def counting(last: int, budget=None, **options):
+    """A training whose loop ends after the batch number ``last``."""
+    model, plan = nn.Linear(6, 2), DPSGD(1.0, rate=1.0, steps=400, grade="fast").plan(n=40, epsilon=5.0, delta=1e-5)
+    with plan.attach(model, torch.optim.SGD(model.parameters(), lr=0.1), large(40), budget, **options) as private:
+        for place, (x, y) in enumerate(private):
+            private.step(losses(model(x), y))
+            if place == last:
+                break
+    return private
+
+
+@pytest.mark.parametrize("last", range(5))
+def test_a_loop_that_ends_in_the_first_rehearsal_is_told_to_count_steps(last):
+    """Nothing was charged. The last batch holds an unusual value, which may be why the loop ended."""
+    budget = MemoryBudget(ApproxDP(5.0, 1e-4, "add_remove"), blocks=9)
+    refusal = ParameterError if last < 4 else AssumptionError
+    with pytest.raises(refusal, match=r"^the loop ended during a rehearsal.*count steps with private\.steps_taken"):
+        counting(last, budget)
+    assert budget.spent == {"epsilon": 0.0, "delta": 0.0}
+
+
+def test_a_loop_that_ends_in_a_later_rehearsal_is_released_with_a_warning(monkeypatch):
+    monkeypatch.setattr(rehearsal_module, "process_time", lambda: 0.0)  # no rehearsal waits for its share of the time
+    model, plan = nn.Linear(6, 2), DPSGD(1.0, rate=1.0, steps=400, grade="fast").plan(n=40, epsilon=5.0, delta=1e-5)
+    with pytest.warns(DpermWarning, match=r"ended during a rehearsal.*private\.steps_taken.*took \d+ steps"):
+        with plan.attach(model, torch.optim.SGD(model.parameters(), lr=0.1), large(40)) as private:
+            for x, y in private:
+                if not private.step(losses(model(x), y)) and private.steps_taken:
+                    break
+    assert private.release.guarantee.epsilon == 5.0
+
+
+def test_a_loop_that_ends_between_rehearsals_is_released():
+    assert counting(5).steps_taken == 1
+    assert counting(3, rehearsal=False).steps_taken == 4

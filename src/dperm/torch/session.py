@@ -23,7 +23,7 @@ from torch.optim import Optimizer
 
 from dperm.accounting.budget import Budget
 from dperm.checks import shown
-from dperm.errors import AssumptionError, DpermWarning, ParameterError
+from dperm.errors import AssumptionError, DpermError, DpermWarning, ParameterError
 from dperm.mechanisms.run import Prepared, Run, prepared
 from dperm.noise.bits import Bits, this_process
 from dperm.privacy import Release
@@ -41,7 +41,7 @@ from dperm.torch.options import Options
 from dperm.torch.progress import check_progress, step_progress
 from dperm.torch.readiness import Ready, ready
 from dperm.torch.records import Batch
-from dperm.torch.rehearsal import FEWEST, STAND_IN, Rehearsal
+from dperm.torch.rehearsal import FEWEST, STAND_IN, STOPPED, Rehearsal
 from dperm.torch.sampling import MicroBatch, Sampler
 from dperm.torch.single_process import check_single_process
 from dperm.torch.update import Draw, Update, checked_optimizer
@@ -56,6 +56,21 @@ FAILED = (
     "a step of this training failed in the middle, so that it cannot go on or be released. Leave the block; resume "
     "from a checkpoint, or attach anew."
 )
+
+ENDED = (
+    "the loop ended during a rehearsal. Rehearsals hand out additional batches: count steps with private.steps_taken, "
+    "not batches (enumerate(private))."
+)
+
+
+def _ended_refusal(refusal: str) -> DpermError:
+    """Error for a loop that ended during a rehearsal, before the charge.
+
+    ``refusal`` is the message for a loop that fails at this batch: the loop may have ended because of an unusual value.
+    """
+    if refusal == STOPPED:
+        return AssumptionError(f"{ENDED} If the loop does not count batches: {STOPPED}")
+    return ParameterError(f"{ENDED} Nothing was charged, and nothing learnt.")
 
 
 def _in_words(losses: object) -> str:
@@ -159,11 +174,15 @@ class PrivateTraining:
         """Take the hooks away, and commit the digest of the model."""
         stack, self._open = self._opened_stack(), None
         with stack:
-            if self._rehearsed is not None:
+            interrupted = self._rehearsed is not None
+            if interrupted:
                 self._iterator.close()  # ends the rehearsal: dropout works again
+            ended = interrupted and error is None  # by break or return
             failed = self._failed or bool(self._rehearsal.refusal) or error is not None
             misused, self._misuse = error is not None and error is self._misuse, None
             self._checkpoint.settle(self.update.draws, failed=failed)
+            if ended and self._run is None:
+                raise _ended_refusal(self._rehearsal.refusal)
             if self._rehearsal.refusal and (error is None or (isinstance(error, Exception) and not misused)):
                 raise AssumptionError(self._rehearsal.refusal) from error
             if error is not None:
@@ -172,6 +191,8 @@ class PrivateTraining:
                 raise ParameterError(FAILED)
             if self._run is not None:
                 self._release = self._run.released(self.model, model_digest)
+        if ended:
+            warnings.warn(f"{ENDED} The training took {self.steps_taken} steps.", DpermWarning, stacklevel=2)
         self._as_checked.warn_of_buffers()
         if self._release is not None:
             warn_of_divergence(self.model, self._ready.value.inputs)
