@@ -19,6 +19,7 @@ import torch
 import torch_checks as checks
 from torch_kernels import WAYS, take
 
+pytestmark = pytest.mark.filterwarnings("ignore:the resumed training has")
 torch.set_num_threads(1)
 ROOTS = ("dperm.torch", "dperm.mechanisms.run", "dperm.accounting")
 

@@ -79,6 +79,11 @@ class Checkpoint:
         return 0 if self._held is None else int(self._held["taken"])
 
     @property
+    def draws(self) -> int:
+        """Number of draws that the file counts; 0 in a run that begins."""
+        return 0 if self._held is None else int(self._held["draws"])
+
+    @property
     def can_go_on(self) -> bool:
         """Whether the run could be gone on with if it failed now."""
         return self._saved

@@ -160,6 +160,7 @@ class PrivateTraining:
             self.steps_taken = self._checkpoint.restore(self.model, self._optimizer, self.update)
             if self._checkpoint.resumes:  # take over now: draws that other runs leased are no steps of this one
                 self._charge(stack)
+                self._warn_of_lost_steps()
             self._as_checked = Condition(self.model)
             shown = step_progress(self.plan.steps, self._options.progress, done=self.update.draws)
             self._progress = stack.enter_context(shown)
@@ -449,6 +450,18 @@ class PrivateTraining:
             charged = self._ready.charged(request_id=self._request_id, resumable=self._checkpoint)
             self._run = stack.enter_context(charged)
             self.update.draws = self._checkpoint.hold(self._run.reservation, self.update.draws)
+
+    def _warn_of_lost_steps(self) -> None:
+        """Warn if draws count as made that are in no weights: they cannot be taken again."""
+        lost = self.update.draws - self._checkpoint.draws
+        if lost > 0:
+            warnings.warn(
+                f"the resumed training has {self.plan.steps - self.update.draws} of {self.plan.steps} planned steps "
+                f"left, and has lost {lost}: the earlier run took them after it wrote the checkpoint, or had leased "
+                f"them when it was killed. Save more often to lose fewer.",
+                DpermWarning,
+                stacklevel=3,
+            )
 
     def _sampled(self, data: Ready) -> Iterator[MicroBatch]:
         """The samples of all steps that are left."""
