@@ -2,15 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """From clipped sums to a step of the optimizer: accumulate, add noise once, divide by a public number, step (T46)."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from copy import deepcopy
 from functools import partial
+from inspect import Parameter, signature
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import torch
 from torch import Tensor, nn
-from torch.optim import LBFGS, Optimizer
+from torch.optim import LBFGS, SGD, Optimizer, SparseAdam
 
 from dperm.checks import shown
 from dperm.errors import AssumptionError, LeakError, ParameterError
@@ -25,6 +28,9 @@ if TYPE_CHECKING:
 
 
 Draw = Callable[[Stream, float], list[Tensor]]
+LARGEST_TRIAL = 1_000_000
+"""Largest number of parameters for which an optimizer is tried on a copy before the charge."""
+VARIADIC = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
 
 
 class Update:
@@ -191,7 +197,7 @@ def clear_others(optimizer: Optimizer, trained: Container[int]) -> None:
 
 
 def checked_optimizer(optimizer: object, model: nn.Module) -> Optimizer:
-    """``optimizer``, if it trains the trained parameters of the model and nothing else."""
+    """``optimizer``, if it trains the trained parameters of the model and nothing else, and is able to step."""
     if not isinstance(optimizer, Optimizer):
         raise ParameterError(
             f"optimizer must be one of torch.optim over model.parameters(), got {shown(type(optimizer).__name__)}."
@@ -205,4 +211,65 @@ def checked_optimizer(optimizer: object, model: nn.Module) -> Optimizer:
             "optimizer must hold the trained parameters of the model, all of them and no others. Make it from "
             "model.parameters(), and freeze what is not trained with requires_grad_(False)."
         )
+    _check_settings(optimizer)
+    if type(optimizer) is not SGD and sum(value.numel() for value in model.parameters()) <= LARGEST_TRIAL:
+        _try_step(optimizer)
     return optimizer
+
+
+def _check_settings(optimizer: Optimizer) -> None:
+    """Refuse optimizers and settings that are known to fail in a private training.
+
+    Raises
+    ------
+    ParameterError
+        For an optimizer of sparse gradients, a step that requires a closure, ``differentiable=True``, and
+        ``capturable=True`` with parameters on the CPU.
+    """
+    if isinstance(optimizer, SparseAdam):
+        raise ParameterError("optimizer must not be SparseAdam: private gradients are dense. Use torch.optim.Adam.")
+    _, *rest = signature(type(optimizer).step).parameters.values()
+    if any(value.default is value.empty and value.kind not in VARIADIC for value in rest):
+        raise ParameterError(
+            "optimizer must not need a closure in step(): it evaluates the loss again, and these evaluations are not "
+            "accounted for. Use an optimizer whose step() takes no arguments, such as torch.optim.SGD."
+        )
+    for group in optimizer.param_groups:
+        if group.get("differentiable"):
+            raise ParameterError("optimizer must not have differentiable=True: its steps fail on trained parameters.")
+        if group.get("capturable") and any(value.device.type == "cpu" for value in group["params"]):
+            raise ParameterError("optimizer must not have capturable=True with parameters on the CPU. Leave it out.")
+
+
+def _try_step(optimizer: Optimizer) -> None:
+    """Step with zero gradients on a deep copy of an optimizer and its parameters, to see that it can step.
+
+    Hooks, and functions that a scheduler put around ``step``, are not called. An optimizer that cannot be copied is not
+    tried.
+
+    Raises
+    ------
+    ParameterError
+        If the step raises an error.
+    """
+    kind, failure = type(optimizer), ""
+    own = {name: value for name, value in vars(optimizer).items() if name != "step" and not name.endswith("_hooks")}
+    hooks: dict[str, object] = {name: OrderedDict() for name in vars(optimizer) if name.endswith("_hooks")}
+    copied = kind.__new__(kind)
+    try:
+        copied.__dict__.update(deepcopy(own) | hooks)
+    except Exception:
+        return
+    for group in copied.param_groups:
+        for value in group["params"]:
+            value.grad = torch.zeros_like(value) if value.requires_grad else None
+    try:
+        with torch.random.fork_rng(devices=[]):
+            kind.step(copied)
+    except Exception as error:
+        failure = f"{type(error).__name__}: {error}"
+    if failure:
+        raise ParameterError(
+            f"optimizer must be able to step with dense gradients and without a closure. A trial step on a copy, with "
+            f"gradients of 0, raised {failure}."
+        )
