@@ -19,7 +19,7 @@ from dperm.accounting.memory_budget import MemoryBudget
 from dperm.errors import BudgetError, DpermWarning, ModelFormatError, NotPrivateWarning, ParameterError
 from dperm.ledger import Ledger
 from dperm.torch import QuantileClipping
-from dperm.torch.digest import model_digest
+from dperm.torch.released_model import model_digest
 
 pytestmark = pytest.mark.filterwarnings("ignore:all planned steps", "ignore:the resumed training has")
 
@@ -267,7 +267,7 @@ def test_a_file_without_the_noise_is_matched_within_a_few_units_in_the_last_plac
     torch.save(held, path)
     near, far = ([x + k * math.ulp(x) for x in began.noise.calibrated] for k in (3, 2000))
     with (
-        pytest.raises(ParameterError, match="plan that the run began with"),
+        pytest.raises(ParameterError, match="needs the plan of the run"),
         attached(replace(began, noise=began.noise.recalibrated(*far)), resume=path),
     ):
         pass
@@ -327,9 +327,9 @@ def test_all_checkpoints_of_a_run_are_in_one_folder(tmp_path):
     (tmp_path / "b").mkdir()
     with attached(plan_of()) as private:
         private.save(tmp_path / "a" / "run.pt")
-        with pytest.raises(ParameterError, match="one folder"):
+        with pytest.raises(ParameterError, match="must be in the folder of the run"):
             private.save(tmp_path / "b" / "run.pt")
-        with pytest.raises(ParameterError, match="one folder"):
+        with pytest.raises(ParameterError, match="must be in the folder of the run"):
             private.save(tmp_path / "run.pt")
 
 

@@ -9,7 +9,7 @@ from torch.optim.lr_scheduler import StepLR
 from torch_training import data_of, loss_of, model_of, plan_of, weights_of
 
 from dperm.errors import ParameterError
-from dperm.torch import AdamBC, update
+from dperm.torch import AdamBC, optimizers
 
 
 class NeedsClosure(torch.optim.SGD):
@@ -45,7 +45,7 @@ def test_an_optimizer_that_cannot_step_is_refused_in_attach(name):
 
 
 def test_large_models_are_checked_by_settings_alone(monkeypatch):
-    monkeypatch.setattr(update, "LARGEST_TRIAL", 0)
+    monkeypatch.setattr(optimizers, "LARGEST_TRIAL", 0)
     model = model_of()
     for name in ("sparse gradients", "capturable", "differentiable", "a closure by name"):
         with pytest.raises(ParameterError, match="optimizer must"):

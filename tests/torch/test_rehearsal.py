@@ -18,7 +18,7 @@ from torch.nn.functional import (
 )
 from torch.utils.data import default_collate
 
-import dperm.torch.rehearsal as rehearsal_module
+import dperm.torch.rehearsal.trial_runs as rehearsal_module
 from dperm import ApproxDP
 from dperm.accounting import MemoryBudget
 from dperm.errors import AssumptionError, DpermWarning, ParameterError
@@ -373,7 +373,7 @@ def test_rows_of_a_rehearsal_are_secret_and_move_to_places_of_the_other_parity()
     rehearsal = Rehearsal(None, [], 1.0)
     drawn = set()
     for rows in [2, 3, 4, 5, 9, 10, 11, 64] * 5:
-        chosen = rehearsal._selection((torch.randn(rows, 2),), rows)
+        chosen = rehearsal._secret_rows((torch.randn(rows, 2),), rows)
         assert 1 <= len(set(chosen.alone)) == len(chosen.alone) == min(5, rows // 2)
         assert all((place + row) % 2 for place, row in enumerate(chosen.alone))
         assert chosen.changed not in chosen.alone
