@@ -175,7 +175,7 @@ MUTANTS = [
     Mutant(
         "optimizers step by hand",
         "optimizers",
-        "if not permit.given:",
+        "if not permit.granted:",
         "if False:",
         checks.optimizers_do_not_step_by_hand,
     ),

@@ -47,7 +47,7 @@ class BatchLoop:
     records, size
         Source of the records, and the largest number of rows of a batch, for rehearsals before the charge.
     check
-        Function that raises if the training cannot go on.
+        Function that raises if the training cannot continue.
     was_charged
         Function that returns whether the training was charged.
 

@@ -101,11 +101,11 @@ class Checkpoint:
         """Whether the run could be resumed if it failed now."""
         return self._saved
 
-    def request_id(self, given: str | None) -> str:
+    def request_id(self, requested: str | None) -> str:
         """Return the identifier of the charge, the same in all parts of the run."""
         if self._held is None:
-            return given or self.run
-        if given is not None and given != self._held["request_id"]:
+            return requested or self.run
+        if requested is not None and requested != self._held["request_id"]:
             raise ParameterError(
                 argument="request_id", rule=f"must be left out, or that of the run: {self._held['request_id']!r}"
             )
@@ -182,7 +182,7 @@ class Checkpoint:
     def settle(self, draws: int, *, failed: bool = False) -> None:
         """Record the true number of draws at the end of a run; a ``failed`` run returns the rest of its lease."""
         if self._journal is not None and self._journal.covered != draws:
-            with suppress(SupersededError):  # the journal of another run stays as it is
+            with suppress(SupersededError):  # the journal of another run stays unchanged
                 self._journal.cover(draws)
         if failed and self._lease is not None:
             self._lease.give_back(draws)

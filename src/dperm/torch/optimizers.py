@@ -82,8 +82,7 @@ def _check_settings(optimizer: Optimizer) -> None:
             rule="must not be SparseAdam: private gradients are dense",
             remedy="Use torch.optim.Adam.",
         )
-    _, *rest = signature(type(optimizer).step).parameters.values()
-    if any(value.default is value.empty and value.kind not in VARIADIC for value in rest):
+    if _requires_closure(type(optimizer)):
         raise ParameterError(
             argument="optimizer",
             rule="must not need a closure, which re-evaluates the loss; those evaluations are not accounted for",
@@ -96,6 +95,15 @@ def _check_settings(optimizer: Optimizer) -> None:
             )
         if group.get("capturable") and any(value.device.type == "cpu" for value in group["params"]):
             raise ParameterError(argument="optimizer", rule="must not have capturable=True with parameters on the CPU")
+
+
+def _requires_closure(kind: type[Optimizer]) -> bool:
+    """Whether ``step`` has a required argument; False if its signature is unknown."""
+    try:
+        parameters = list(signature(kind.step).parameters.values())[1:]
+    except (TypeError, ValueError):
+        return False
+    return any(value.default is value.empty and value.kind not in VARIADIC for value in parameters)
 
 
 def _try_step(optimizer: Optimizer) -> None:
@@ -115,11 +123,11 @@ def _try_step(optimizer: Optimizer) -> None:
     copied = kind.__new__(kind)
     try:
         copied.__dict__.update(deepcopy(own) | unhooked)
+        for group in copied.param_groups:
+            for value in group["params"]:
+                value.grad = torch.zeros_like(value) if value.requires_grad else None
     except Exception:
         return
-    for group in copied.param_groups:
-        for value in group["params"]:
-            value.grad = torch.zeros_like(value) if value.requires_grad else None
     try:
         with torch.random.fork_rng(devices=[]):
             kind.step(copied)
@@ -137,7 +145,7 @@ class StepPermit:
     """Permission for the optimizer to step, granted inside of a ``with`` block; it costs next to nothing."""
 
     def __init__(self) -> None:
-        self.given = False
+        self.granted = False
 
     def __call__(self) -> Self:
         """Return the permit itself, to be entered."""
@@ -145,11 +153,11 @@ class StepPermit:
 
     def __enter__(self) -> None:
         """Grant the permission."""
-        self.given = True
+        self.granted = True
 
     def __exit__(self, *error: object) -> None:
         """Withdraw the permission."""
-        self.given = False
+        self.granted = False
 
 
 @contextmanager
@@ -158,7 +166,7 @@ def private_steps(optimizer: Optimizer) -> Iterator[StepPermit]:
     permit = StepPermit()
 
     def refuse(optimizer: Optimizer, arguments: object, keywords: object) -> None:
-        if not permit.given:
+        if not permit.granted:
             raise LeakError(
                 "optimizer.step() was called by hand in a private training: its gradients have no noise.",
                 remedy="Call private.step(losses) instead, which adds the noise and lets the optimizer step.",

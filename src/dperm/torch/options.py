@@ -15,7 +15,7 @@ from dperm.torch.records import Collate
 WORKERS = "It is the number of processes for reading records."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
     """Keyword arguments of `DPSGDPlan.attach`.
 

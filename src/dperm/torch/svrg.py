@@ -286,7 +286,13 @@ class DPSVRGPlan:
         example_inputs, collate_fn, num_workers, progress, request_id, bits
             As for `DPSGDPlan.attach`.
         """
-        options = Options(None, example_inputs, collate_fn, num_workers, progress, request_id)
+        options = Options(
+            example_inputs=example_inputs,
+            collate_fn=collate_fn,
+            num_workers=num_workers,
+            progress=progress,
+            request_id=request_id,
+        )
         return train(
             self, model, optimizer, dataset, loss, budget=ledger, options=options, after_step=after_step, bits=bits
         )

@@ -10,6 +10,7 @@ from torch_canaries import canaries_of, data_of, linear, margin_loss, plan_of, s
 
 from dperm.errors import ParameterError
 from dperm.noise.simulation import generator
+from dperm.torch import audit
 from dperm.torch.audit import (
     TrainingCanaries,
     Watch,
@@ -118,3 +119,12 @@ def test_canaries_do_not_follow_from_numbers_of_the_same_seed():
     found = random_canaries(50, 2, shape=(3,), seed=5)
     same = generator(5).standard_normal((50, 3), dtype=np.float32)
     assert not np.isin(found.records[0].numpy(), same).any()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("Canaries", "TrainingCanaries"), ("joined", "with_canaries"), ("mislabelled", "mislabelled_canaries")],
+)
+def test_old_names_work_with_a_warning(old, new):
+    with pytest.warns(DeprecationWarning, match=f"use dperm.torch.audit.{new}"):
+        assert getattr(audit, old) is getattr(audit, new)

@@ -112,8 +112,8 @@ def audit_training(
     check_plan(plan, canaries, dataset)
     trainable(model)
     check_progress_function(progress)
-    seen, asked = Access.of(access), guesses_of(guesses, len(canaries))
-    check_enough(asked, len(canaries), delta=plan.goal.delta, confidence=confidence)
+    seen, counts = Access.of(access), guesses_of(guesses, len(canaries))
+    check_enough(counts, len(canaries), delta=plan.goal.delta, confidence=confidence)
     data, each, made = with_canaries(dataset, canaries), per_example(loss), optimizer_of(optimizer, None, model)
     watch = Watch(plan, model, canaries=canaries, loss=loss)
     with plan.attach(model, made, data, ledger, progress=False, bits=bits) as private:
@@ -123,7 +123,7 @@ def audit_training(
                     watch.see(private)
                 if progress is not None:
                     progress(private.steps_taken / plan.steps)
-    return finding_of(plan, watch, access=seen, guesses=asked, confidence=confidence)
+    return finding_of(plan, watch, access=seen, guesses=counts, confidence=confidence)
 
 
 def guesses_of(guesses: object, canaries: int) -> Guesses:
@@ -172,16 +172,16 @@ def finding_of(
         raise ParameterError(
             argument="plan", rule="must be the plan of the watch: the claim of another plan was not audited"
         )
-    seen, asked = Access.of(access), guesses_of(guesses, len(watch.canaries))
-    check_enough(asked, len(watch.canaries), delta=plan.goal.delta, confidence=confidence)
+    seen, counts = Access.of(access), guesses_of(guesses, len(watch.canaries))
+    check_enough(counts, len(watch.canaries), delta=plan.goal.delta, confidence=confidence)
     if seen is Access.WHITE_BOX and watch.steps_seen != plan.steps:
         raise ParameterError(
             f"watch has seen {watch.steps_seen} of {plan.steps} steps.", remedy="Call watch.see after each step."
         )
     scores = _finite(watch.white_box if seen is Access.WHITE_BOX else watch.black_box)
-    right = ranked_guesses(scores, watch.canaries.coins, guesses_in=asked[0], guesses_out=asked[1])
-    bound = _bound(plan, (right, sum(asked), len(scores)), confidence)
-    facts = {"canaries": len(scores), "guesses": sum(asked), "access": seen.value, "steps": plan.steps}
+    right = ranked_guesses(scores, watch.canaries.coins, guesses_in=counts[0], guesses_out=counts[1])
+    bound = _bound(plan, (right, sum(counts), len(scores)), confidence)
+    facts = {"canaries": len(scores), "guesses": sum(counts), "access": seen.value, "steps": plan.steps}
     subject = "a training by DP-SGD, by the canaries in its data"
     # the bound assumes the law claimed by the plan
     return Finding(
