@@ -118,6 +118,7 @@ def test_a_ledger_in_postgresql_stands_as_it_stood(postgres_ledger, expected):
     assert_same_ledger(postgres_ledger, expected["postgres"])
 
 
+@pytest.mark.filterwarnings("ignore:the resumed training has")
 @pytest.mark.parametrize("name", ["alone", "charged"])
 def test_an_interrupted_training_goes_on(written, expected, sqlite_ledger, tmp_path, name):
     shutil.copytree(written / "training" / name, tmp_path / "run")

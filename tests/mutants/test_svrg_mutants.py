@@ -17,16 +17,16 @@ def both_queries_are_charged(svrg: ModuleType) -> None:
     checks.assert_both_queries_are_charged(checks.plan_of(module=svrg))
 
 
-def draws_are_charged(variance_reduced: ModuleType) -> None:
+def draws_are_charged(svrg_training: ModuleType) -> None:
     for steps, snapshots in ((6, 3), (7, 3)):
         checks.assert_draws_are_those_of_the_event(
-            checks.plan_of(steps=steps, snapshots=snapshots), module=variance_reduced
+            checks.plan_of(steps=steps, snapshots=snapshots), module=svrg_training
         )
 
 
-def one_record_is_covered(variance_reduced: ModuleType) -> None:
+def one_record_is_covered(svrg_training: ModuleType) -> None:
     for adjacency in BOTH:
-        checks.assert_one_record_is_covered(checks.plan_of(adjacency=adjacency), module=variance_reduced)
+        checks.assert_one_record_is_covered(checks.plan_of(adjacency=adjacency), module=svrg_training)
 
 
 CLIP = "dict(sum_weighted(weigh(both, {}, clip_norm=norm, clipping=Clipping.FLAT, double=True)))"
@@ -60,21 +60,21 @@ MUTANTS = [
     (
         "a last snapshot that nobody needs is drawn uncharged (E28)",
         draws_are_charged,
-        "dperm.torch.variance_reduced",
+        "dperm.torch.svrg_training",
         "if done % plan.interval == 0 and done < plan.steps:",
         "if done % plan.interval == 0:",
     ),
     (
         "both gradients are clipped, each on its own, with the sensitivity of one",
         one_record_is_covered,
-        "dperm.torch.variance_reduced",
+        "dperm.torch.svrg_training",
         CLIP,
         SEPARATE,
     ),
     (
         "differences are not clipped",
         one_record_is_covered,
-        "dperm.torch.variance_reduced",
+        "dperm.torch.svrg_training",
         CLIP,
         CLIP.replace("clip_norm=norm", "clip_norm=1e6"),
     ),

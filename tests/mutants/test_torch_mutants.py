@@ -19,6 +19,7 @@ import torch
 import torch_checks as checks
 from torch_kernels import WAYS, take
 
+pytestmark = pytest.mark.filterwarnings("ignore:the resumed training has")
 torch.set_num_threads(1)
 ROOTS = ("dperm.torch", "dperm.mechanisms.run", "dperm.accounting")
 
@@ -151,21 +152,21 @@ MUTANTS = [
     Mutant("noise of scale one", "noise", "alpha=self.scale", "alpha=1.0", checks.noise_has_the_planned_scale),
     Mutant(
         "weights are not applied at once",
-        "at_once",
+        "fused_gradient",
         "add_weighted(weights, ",
         "add_weighted(torch.ones_like(weights), ",
         checks.a_record_moves_a_step_by_a_clip_norm_at_most,
     ),
     Mutant(
         "noise of scale one at once",
-        "at_once",
+        "fused_gradient",
         "scale = noise.scale * factor",
         "scale = factor",
         checks.noise_at_once_has_the_planned_scale,
     ),
     Mutant(
         "noise of another scale where no loss depends on a parameter",
-        "at_once",
+        "fused_gradient",
         "if len(places) < len(grads):",
         "if False:",
         checks.noise_at_once_has_the_planned_scale,
@@ -173,14 +174,14 @@ MUTANTS = [
     Mutant("steps are not counted", "update", "        self.draws += 1\n", "", checks.steps_end_with_the_plan),
     Mutant(
         "optimizers step by hand",
-        "update",
-        "if not permit.given:",
+        "optimizers",
+        "if not permit.granted:",
         "if False:",
         checks.optimizers_do_not_step_by_hand,
     ),
     Mutant(
         "gradients of frozen parameters are used",
-        "update",
+        "optimizers",
         "            if id(value) not in trained:\n",
         "            if False:\n",
         checks.frozen_parameters_do_not_move,
@@ -194,8 +195,8 @@ MUTANTS = [
     ),
     Mutant(
         "samples are dropped",
-        "session",
-        "if seen or self._pending is not None or self.update.is_partial:",
+        "batch_loop",
+        "if seen or self.pending is not None or self._update.is_partial:",
         "if False:",
         checks.samples_are_not_dropped,
     ),
@@ -335,45 +336,49 @@ MUTANTS = [
     ),
     Mutant(
         "records may mix in the loop",
-        "rehearsal",
+        "rehearsal.observation",
         "return same and _dist",
         "return True or _dist",
         checks.loops_do_not_mix,
     ),
     Mutant(
         "rows are not compared alone",
-        "rehearsal",
+        "rehearsal.trial_runs",
         "self._judge_alone(base.observed, alone, chosen.alone)",
         "pass",
         checks.loops_do_not_mix,
     ),
     Mutant(
         "rows alone keep their places",
-        "rehearsal",
+        "rehearsal.trial_runs",
         "range(1, rows, 2)), list(range(0, rows, 2))",
         "range(0, rows, 2)), list(range(1, rows, 2))",
         checks.loops_do_not_mix,
     ),
     Mutant(
         "no value is foreign to a rehearsal",
-        "rehearsal",
+        "rehearsal.trial_runs",
         "        if not charged:\n",
         "        if False:\n",
         checks.gates_are_seen,
     ),
     Mutant(
-        "constants are not noted", "compared_constants", "self.constants.add(number)", "pass", checks.gates_are_seen
+        "constants are not noted",
+        "rehearsal.compared_constants",
+        "self.constants.add(number)",
+        "pass",
+        checks.gates_are_seen,
     ),
     Mutant(
         "later steps are not rehearsed",
-        "rehearsal",
+        "rehearsal.trial_runs",
         "while len(found) < count",
         "while False",
         checks.late_mixing_is_seen,
     ),
     Mutant(
         "weights are used outside of the model",
-        "rehearsal",
+        "rehearsal.observation",
         "if not _close(total, grad,",
         "if False and not _close(total, grad,",
         checks.penalties_are_refused,

@@ -13,12 +13,12 @@ from torch.nn import functional
 from dperm.accounting import Gaussian, Poisson
 from dperm.noise import SystemBits
 from dperm.privacy import Adjacency
-from dperm.torch import svrg, variance_reduced
+from dperm.torch import svrg, svrg_training
 from dperm.torch.gradients.per_example import PerExampleGradients
 from dperm.torch.loss_functions import per_example
 from dperm.torch.model_checks.check import check_model
 from dperm.torch.records import TensorRecords
-from dperm.torch.sampling import Single
+from dperm.torch.sampling import SingletonGroups
 
 
 def plan_of(*, adjacency: str = "add_remove", module: Any = svrg, **changes: Any) -> Any:
@@ -32,14 +32,14 @@ def descent_of(
     *,
     plan: Any = None,
     loss: Any = functional.cross_entropy,
-    module: Any = variance_reduced,
+    module: Any = svrg_training,
     **changes: Any,
 ) -> Any:
     records = TensorRecords(data)
-    ready = SimpleNamespace(records=records, groups=Single(records.count))
+    ready = SimpleNamespace(records=records, groups=SingletonGroups(records.count))
     chosen = plan_of(**changes) if plan is None else plan
     gradients = PerExampleGradients(model, sites=check_model(model, data[0]))
-    return module.Descent(chosen, gradients, per_example(loss), ready, SystemBits().stream())
+    return module.NoisyDirections(chosen, gradients, per_example(loss), ready, SystemBits().stream())
 
 
 def assert_both_queries_are_charged(plan: Any) -> None:
@@ -48,7 +48,7 @@ def assert_both_queries_are_charged(plan: Any) -> None:
     assert counted == [(plan.rate, plan.steps), (1.0, plan.snapshots)]
 
 
-def assert_draws_are_those_of_the_event(plan: Any, module: Any = variance_reduced) -> None:
+def assert_draws_are_those_of_the_event(plan: Any, module: Any = svrg_training) -> None:
     """Noise is drawn as many times as there are sampled Gaussians in the event."""
     drawn = {"noise": 0, "snapshot_noise": 0}
 
@@ -79,7 +79,7 @@ def assert_draws_are_those_of_the_event(plan: Any, module: Any = variance_reduce
     assert [drawn["noise"], drawn["snapshot_noise"]] == counted
 
 
-def assert_one_record_is_covered(plan: Any, module: Any = variance_reduced) -> None:
+def assert_one_record_is_covered(plan: Any, module: Any = svrg_training) -> None:
     """A record moves both sums by the sensitivity of the event at most, and some record by nearly that."""
     replaced = plan.adjacency is Adjacency.REPLACE_ONE
     sampled = [event.event for event, _ in plan.event.singles() if isinstance(event, Poisson)]

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from dperm.noise import NotPrivateBits
 from dperm.torch import DPSGD
-from dperm.torch.audit import Canaries, audit_training, one_hot
+from dperm.torch.audit import TrainingCanaries, audit_training, one_hot
 
 CANARIES, FEATURES, REST = 500, 520, 30
 DELTA = 1e-5
@@ -33,11 +33,11 @@ def data_of() -> tuple[Tensor, Tensor]:
     return inputs, torch.sign(inputs.sum(1))
 
 
-def canaries_of(seed: int = 0, *, replaced: bool = False) -> Canaries:
+def canaries_of(seed: int = 0, *, replaced: bool = False) -> TrainingCanaries:
     """One-hot inputs; where they are replaced, then by the same of the other class, of the opposite gradient."""
     found = one_hot(CANARIES, torch.tensor(1.0), shape=(FEATURES,), scale=10.0, seed=seed)
     inputs, targets = found.records
-    return Canaries((inputs, targets), alternatives=(inputs, -targets), seed=seed) if replaced else found
+    return TrainingCanaries((inputs, targets), alternatives=(inputs, -targets), seed=seed) if replaced else found
 
 
 def linear() -> nn.Module:

@@ -369,7 +369,7 @@ def copies_draw_what_was_charged() -> None:
     with tempfile.TemporaryDirectory() as name, pytest.MonkeyPatch.context() as patch:
         folder, model = Path(name) / "run", model_of()
         folder.mkdir()
-        leases = session.resumed.__wrapped__.__globals__["DrawLease"]  # as it is now
+        leases = session.open_checkpoint.__wrapped__.__globals__["DrawLease"]  # as it is now
         patch.setitem(leases.check.__globals__, "CHECK_SHARE", math.inf)  # before every draw
         watch_noise(patch, lambda law, sums, stream: drawn.append(budget._leases.get(0, ("", 0))))
         with pytest.raises(SupersededError), attached(plan, model, ledger=budget) as first:
@@ -409,7 +409,7 @@ def failures_burn() -> None:
 
 def models_are_committed_as_they_are() -> None:
     budget, model = MemoryBudget(ApproxDP(9.0, 5e-3, "add_remove"), blocks=5), model_of()
-    from dperm.torch.digest import model_digest
+    from dperm.torch.released_model import model_digest
 
     with attached(plan_of(), model, ledger=budget) as private:
         before = model_digest(model)

@@ -16,24 +16,24 @@ Added = Callable[[Any, list[torch.Tensor], Any], list[torch.Tensor]]
 """From a law, the sums and a stream to noisy sums."""
 
 
-def at_once_class() -> Any:
+def fused_class() -> Any:
     """Looked up as it is now: a mutant may be in its place."""
-    return sys.modules["dperm.torch.update"].at_once.__globals__["AtOnce"]
+    return sys.modules["dperm.torch.update"].FusedNoisyGradient
 
 
 def replace_noise(patch: pytest.MonkeyPatch, added: Added, *, laws: tuple[type, ...] = (FastNoise, ExactNoise)) -> None:
     """Let ``added`` make noisy sums; the sums themselves are made as they always are."""
     for law in laws:
         patch.setattr(law, "add", added)
-    one_way = at_once_class()
+    one_way = fused_class()
     real = one_way.__call__
 
-    def at_once(own: Any, found: Any, stream: Any, factor: float) -> list[torch.Tensor]:
+    def fused(own: Any, found: Any, stream: Any, factor: float) -> list[torch.Tensor]:
         with silent():
             sums = [grad / factor for grad in real(own, found, stream, factor)]
         return [noisy * factor for noisy in added(own._noise, sums, stream)]
 
-    patch.setattr(one_way, "__call__", at_once)
+    patch.setattr(one_way, "__call__", fused)
 
 
 def watch_noise(patch: pytest.MonkeyPatch, before: Callable[[Any, list[torch.Tensor], Any], None]) -> None:
@@ -45,15 +45,15 @@ def watch_noise(patch: pytest.MonkeyPatch, before: Callable[[Any, list[torch.Ten
             return add(noise, sums, stream)
 
         patch.setattr(law, "add", added)
-    one_way = at_once_class()
+    one_way = fused_class()
     real = one_way.__call__
 
-    def at_once(own: Any, found: Any, stream: Any, factor: float) -> list[torch.Tensor]:
+    def fused(own: Any, found: Any, stream: Any, factor: float) -> list[torch.Tensor]:
         with silent():
             before(own._noise, [grad / factor for grad in real(own, found, stream, factor)], stream)
         return real(own, found, stream, factor)
 
-    patch.setattr(one_way, "__call__", at_once)
+    patch.setattr(one_way, "__call__", fused)
 
 
 @contextmanager

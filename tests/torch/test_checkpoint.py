@@ -4,6 +4,7 @@
 
 import math
 import signal
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,9 +19,9 @@ from dperm.accounting.memory_budget import MemoryBudget
 from dperm.errors import BudgetError, DpermWarning, ModelFormatError, NotPrivateWarning, ParameterError
 from dperm.ledger import Ledger
 from dperm.torch import QuantileClipping
-from dperm.torch.digest import model_digest
+from dperm.torch.released_model import model_digest
 
-pytestmark = pytest.mark.filterwarnings("ignore:all planned steps")
+pytestmark = pytest.mark.filterwarnings("ignore:all planned steps", "ignore:the resumed training has")
 
 
 def ledger_in(folder: Path) -> Ledger:
@@ -115,6 +116,33 @@ def test_steps_after_the_checkpoint_count(tmp_path):
         assert "after 5 of 8" in private.so_far()
         assert walk(private, model) == 3
     assert private.steps_taken == 6
+
+
+@pytest.mark.parametrize("after", [0, 2])
+def test_lost_steps_are_warned_of(after, tmp_path):
+    plan, model = plan_of(steps=8), model_of()
+    interrupted(plan, tmp_path, steps=3, after=after)
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        with attached(plan, model, resume=tmp_path / "run.pt") as private:
+            walk(private, model)
+    found = [str(warning.message) for warning in seen if warning.category is DpermWarning]
+    if after:
+        assert len(found) == 1
+        assert found[0].startswith("the resumed training has 3 of 8 planned steps left, and has lost 2:")
+    else:
+        assert found == []
+
+
+def test_steps_that_a_killed_run_had_leased_are_warned_of(tmp_path):
+    """The ledger leases a block of 2 of 80 steps at the first checkpoint."""
+    plan, ledger = plan_of(steps=80), ledger_in(tmp_path)
+    assert in_a_process(lambda: run(plan, tmp_path, save_at=3, kill_at=4, ledger=ledger)) == -signal.SIGKILL
+    model = model_of()
+    with pytest.warns(DpermWarning, match=r"has 75 of 80 planned steps left, and has lost 2: .* leased them"):
+        with attached(plan, model, ledger=ledger, resume=tmp_path / "run.pt") as private:
+            walk(private, model)
+    assert private.steps_taken == 78
 
 
 @pytest.mark.parametrize("kill_at", [4, 6, 8])
@@ -239,7 +267,7 @@ def test_a_file_without_the_noise_is_matched_within_a_few_units_in_the_last_plac
     torch.save(held, path)
     near, far = ([x + k * math.ulp(x) for x in began.noise.calibrated] for k in (3, 2000))
     with (
-        pytest.raises(ParameterError, match="plan that the run began with"),
+        pytest.raises(ParameterError, match="needs the plan of the run"),
         attached(replace(began, noise=began.noise.recalibrated(*far)), resume=path),
     ):
         pass
@@ -299,9 +327,9 @@ def test_all_checkpoints_of_a_run_are_in_one_folder(tmp_path):
     (tmp_path / "b").mkdir()
     with attached(plan_of()) as private:
         private.save(tmp_path / "a" / "run.pt")
-        with pytest.raises(ParameterError, match="one folder"):
+        with pytest.raises(ParameterError, match="must be in the folder of the run"):
             private.save(tmp_path / "b" / "run.pt")
-        with pytest.raises(ParameterError, match="one folder"):
+        with pytest.raises(ParameterError, match="must be in the folder of the run"):
             private.save(tmp_path / "run.pt")
 
 

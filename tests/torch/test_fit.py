@@ -183,7 +183,7 @@ def test_an_error_after_the_charge_says_that_the_charge_stays():
             raise ValueError("label 7 of record 3")
         return functional.cross_entropy(outputs, targets, reduction="none")
 
-    with pytest.raises(DataError, match="The charge stays: there are no refunds") as caught:
+    with pytest.raises(DataError, match="The charge is not refunded") as caught:
         fit(model_of(), data_of(), loss, **{**FEW, "batch_size": 10}, ledger=ledger)
     assert "record 3" not in str(caught.value)
 

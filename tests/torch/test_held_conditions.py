@@ -55,7 +55,7 @@ def test_mistakes_before_the_first_gradient_cost_nothing(budget):
     with attached(model, budget) as private:
         pass
     assert spent(budget) == 0
-    with pytest.raises(ParameterError, match="after a step"):
+    with pytest.raises(ParameterError, match="after at least one step"):
         _ = private.release
 
 
@@ -115,7 +115,7 @@ def test_a_step_that_failed_in_the_middle_ends_the_training(monkeypatch, budget)
 
 def test_a_fork_draws_no_noise():
     model = nn.Linear(3, 2)
-    with attached(model) as private:
+    with attached(model, rehearsal=False) as private:
         for x, y in private:
             child = os.fork()
             if child == 0:
@@ -139,7 +139,7 @@ CHANGES = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_plan_cannot_be_changed_beside_its_event(name):
-    with pytest.raises(ParameterError, match="its noise was made for"):
+    with pytest.raises(ParameterError, match="must be those of its noise"):
         replace(PLAN, **CHANGES[name])
 
 
@@ -263,10 +263,10 @@ def test_losses_of_another_model_are_refused_and_cost_nothing(budget):
 
 WRONG_LOSSES = {
     "a mean": (lambda found: found.mean(), "use reduction"),
-    "a number": (lambda found: found.sum().item(), "give the tensor itself"),
+    "a number": (lambda found: found.sum().item(), "Pass the tensor itself"),
     "a column": (lambda found: found[:, None], r"losses.squeeze\(1\)"),
     "several of a row": (lambda found: torch.stack([found, found], 1), "2 dimensions"),
-    "some": (lambda found: found[:-1], "for all of its rows"),
+    "some": (lambda found: found[:-1], "from all rows of the batch"),
 }
 
 

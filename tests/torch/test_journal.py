@@ -70,7 +70,7 @@ def test_a_line_that_is_not_written_whole_is_an_error(path, monkeypatch):
     journal.cover(3)
     write = os.write
     monkeypatch.setattr(os, "write", lambda file, content: write(file, content[:1]))
-    with pytest.raises(OSError, match="not written whole") as caught:
+    with pytest.raises(OSError, match="not written completely") as caught:
         journal.cover(120)
     assert caught.value.errno == errno.ENOSPC
     assert journal.covered == 3

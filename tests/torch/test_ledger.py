@@ -10,7 +10,7 @@ from dperm.accounting.budget import State
 from dperm.accounting.memory_budget import MemoryBudget
 from dperm.errors import BudgetError, DataError, ParameterError
 from dperm.ledger import Ledger
-from dperm.torch.digest import model_digest
+from dperm.torch.released_model import model_digest
 
 KINDS = ("memory", "file")
 

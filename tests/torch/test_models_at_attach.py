@@ -66,7 +66,7 @@ def test_public_inputs_are_used_as_they_are() -> None:
 
 
 def test_public_inputs_must_be_given() -> None:
-    with pytest.raises(ParameterError, match="example_inputs are public, but there are none"):
+    with pytest.raises(ParameterError, match="declares example_inputs public, but none are given"):
         attached(nn.Linear(4, 1), public_inputs=True)
 
 

@@ -13,7 +13,7 @@ from torch.optim.lr_scheduler import StepLR
 from torch.optim.optimizer import register_optimizer_step_post_hook, register_optimizer_step_pre_hook
 from torch_training import data_of, loss_of, model_of, plan_of
 
-from dperm.torch.plain_sgd import plain_step
+from dperm.torch.optimizers import plain_step
 from dperm.torch.update import private_steps
 
 

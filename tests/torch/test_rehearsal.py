@@ -9,10 +9,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.functional import binary_cross_entropy, cross_entropy, linear, scaled_dot_product_attention
+from torch.nn.functional import (
+    binary_cross_entropy,
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    linear,
+    scaled_dot_product_attention,
+)
 from torch.utils.data import default_collate
 
-import dperm.torch.rehearsal as rehearsal_module
+import dperm.torch.rehearsal.trial_runs as rehearsal_module
 from dperm import ApproxDP
 from dperm.accounting import MemoryBudget
 from dperm.errors import AssumptionError, DpermWarning, ParameterError
@@ -367,7 +373,7 @@ def test_rows_of_a_rehearsal_are_secret_and_move_to_places_of_the_other_parity()
     rehearsal = Rehearsal(None, [], 1.0)
     drawn = set()
     for rows in [2, 3, 4, 5, 9, 10, 11, 64] * 5:
-        chosen = rehearsal._selection((torch.randn(rows, 2),), rows)
+        chosen = rehearsal._secret_rows((torch.randn(rows, 2),), rows)
         assert 1 <= len(set(chosen.alone)) == len(chosen.alone) == min(5, rows // 2)
         assert all((place + row) % 2 for place, row in enumerate(chosen.alone))
         assert chosen.changed not in chosen.alone
@@ -528,3 +534,74 @@ def test_a_misuse_that_the_loop_caught_hides_no_other_error(tmp_path):
                 if not x.isfinite().all():
                     raise ValueError
                 private.step(losses(model(x), y))
+
+
+ONE_ROW = {
+    "squeezed outputs": lambda m, x, y: binary_cross_entropy_with_logits(m(x).squeeze(), y, reduction="none"),
+    "squeezed losses": lambda m, x, y: ((m(x) - y[:, None]) ** 2).squeeze(),
+}
+
+
+@pytest.mark.parametrize("noisy", [False, True])
+@pytest.mark.parametrize("name", ONE_ROW)
+def test_a_loop_that_fails_on_one_row_is_refused_before_the_charge(name, noisy):
+    """The last part of a sample of 513 rows, or an empty sample, is a batch of one row."""
+    budget = MemoryBudget(ApproxDP(5.0, 1e-4, "add_remove"), blocks=9)
+    inputs, labels = data()
+    loss = ONE_ROW[name]
+    with pytest.raises(AssumptionError, match=r"a batch of a single row.*write squeeze\(1\), flatten\(1\)"):
+        run(
+            lambda m, x, y: loss(m, x + noisy * torch.randn(x.shape) if noisy else x, y),
+            model=nn.Linear(6, 1),
+            dataset=(inputs, labels.float()),
+            budget=budget,
+        )
+    assert budget.spent == {"epsilon": 0.0, "delta": 0.0}
+
+
+def test_a_loop_that_skips_batches_of_one_row_is_refused_before_the_charge():
+    budget, model = MemoryBudget(ApproxDP(5.0, 1e-4, "add_remove"), blocks=9), nn.Linear(6, 2)
+    plan = DPSGD(1.0, rate=0.5, steps=3, grade="fast").plan(n=40, epsilon=2.0, delta=1e-5)
+    with pytest.raises(AssumptionError, match="a batch of a single row"):
+        with plan.attach(model, torch.optim.SGD(model.parameters(), lr=0.1), data(), budget) as private:
+            for x, y in private:
+                if len(x) > 1:
+                    private.step(losses(model(x), y))
+    assert budget.spent == {"epsilon": 0.0, "delta": 0.0}
+
+
+def counting(last: int, budget=None, **options):
+    """A training whose loop ends after the batch number ``last``."""
+    model, plan = nn.Linear(6, 2), DPSGD(1.0, rate=1.0, steps=400, grade="fast").plan(n=40, epsilon=5.0, delta=1e-5)
+    with plan.attach(model, torch.optim.SGD(model.parameters(), lr=0.1), large(40), budget, **options) as private:
+        for place, (x, y) in enumerate(private):
+            private.step(losses(model(x), y))
+            if place == last:
+                break
+    return private
+
+
+@pytest.mark.parametrize("last", range(5))
+def test_a_loop_that_ends_in_the_first_rehearsal_is_told_to_count_steps(last):
+    """Nothing was charged. The last batch holds an unusual value, which may be why the loop ended."""
+    budget = MemoryBudget(ApproxDP(5.0, 1e-4, "add_remove"), blocks=9)
+    refusal = ParameterError if last < 4 else AssumptionError
+    with pytest.raises(refusal, match=r"^the loop ended during a rehearsal.*count steps with private\.steps_taken"):
+        counting(last, budget)
+    assert budget.spent == {"epsilon": 0.0, "delta": 0.0}
+
+
+def test_a_loop_that_ends_in_a_later_rehearsal_is_released_with_a_warning(monkeypatch):
+    monkeypatch.setattr(rehearsal_module, "process_time", lambda: 0.0)  # no rehearsal waits for its share of the time
+    model, plan = nn.Linear(6, 2), DPSGD(1.0, rate=1.0, steps=400, grade="fast").plan(n=40, epsilon=5.0, delta=1e-5)
+    with pytest.warns(DpermWarning, match=r"ended during a rehearsal.*private\.steps_taken.*took \d+ steps"):
+        with plan.attach(model, torch.optim.SGD(model.parameters(), lr=0.1), large(40)) as private:
+            for x, y in private:
+                if not private.step(losses(model(x), y)) and private.steps_taken:
+                    break
+    assert private.release.guarantee.epsilon == 5.0
+
+
+def test_a_loop_that_ends_between_rehearsals_is_released():
+    assert counting(5).steps_taken == 1
+    assert counting(3, rehearsal=False).steps_taken == 4

@@ -13,7 +13,7 @@ from dperm.errors import DataError, ParameterError
 from dperm.noise import NotPrivateBits
 from dperm.noise.bits import SystemBits
 from dperm.torch.records import LoadedRecords, TensorRecords, records_of
-from dperm.torch.sampling import Groups, Sampler, Single, groups_of
+from dperm.torch.sampling import Groups, Sampler, SingletonGroups, groups_of
 
 LEVEL = 1e-7
 
@@ -24,7 +24,7 @@ def records(count: int) -> TensorRecords:
 
 
 def sampler(count: int, rate: float, size: int = 1000, *, groups=None, bits=None) -> Sampler:
-    return Sampler(records(count), groups or Single(count), rate, size, (bits or SystemBits()).stream())
+    return Sampler(records(count), groups or SingletonGroups(count), rate, size, (bits or SystemBits()).stream())
 
 
 def samples(found: Sampler, steps: int) -> list[list[int]]:
@@ -109,7 +109,7 @@ def test_empty_samples_are_one_row_of_padding_each(count):
 def test_empty_samples_stay_in_their_places_under_loaders_that_run_ahead(workers):
     """A data set that is read by workers gives the parts of tensors, empty ones included."""
     loaded = LoadedRecords(list(range(1, 9)), torch.tensor, workers)
-    found = Sampler(loaded, Single(8), 0.1, 2, NotPrivateBits(11).stream())
+    found = Sampler(loaded, SingletonGroups(8), 0.1, 2, NotPrivateBits(11).stream())
     expected = [(p.rows, p.last, p.batch[0].tolist()) for p in sampler(8, 0.1, 2, bits=NotPrivateBits(11)).batches(30)]
     assert [(p.rows, p.last, p.batch.tolist()) for p in found.batches(30)] == expected
     assert sum(rows == 0 for rows, _, _ in expected) > 5

@@ -273,7 +273,7 @@ DATA = {
     "a number": (lambda: 3, ParameterError, "map-style"),
     "a generator": (lambda: iter([]), ParameterError, "map-style"),
     "an empty list": (list, DataError, "at least one record"),
-    "unequal lengths": (lambda: (torch.ones(4, 3), torch.ones(5)), DataError, "equal number"),
+    "unequal lengths": (lambda: (torch.ones(4, 3), torch.ones(5)), DataError, "equally many records"),
     "a scalar": (lambda: (torch.ones(4, 3), torch.tensor(1.0)), DataError, "first dimension"),
     "arrays": (lambda: tuple(value.numpy() for value in data_of()), ParameterError, "from_numpy"),
     "a list of tensors": (lambda: list(data_of()), ParameterError, "list of tensors"),

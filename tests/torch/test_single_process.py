@@ -20,7 +20,7 @@ from dperm.errors import DpermWarning, ParameterError
 from dperm.torch.single_process import check_single_process
 
 REASONS = {
-    "plain": "process group has 2",
+    "plain": "world size 1, got 2",
     "ddp": "DistributedDataParallel",
     "nested ddp": "DistributedDataParallel",
     "fsdp": "FSDPModule",

@@ -17,7 +17,7 @@ from dperm.errors import DataError, ParameterError
 from dperm.noise import NotPrivateBits
 from dperm.torch import DPSVRG, AdamBC
 from dperm.torch.gradients.clipping import SLACK
-from dperm.torch.variance_reduced import moved
+from dperm.torch.svrg_training import moved
 
 ADJACENCIES = ("add_remove", "replace_one")
 GRADES = ("fast", "exact")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> Any:
-    """The classifier needs scikit-learn, which is imported when it is asked for."""
+    """Import the classifier on first use, because it needs scikit-learn."""
     if name == "PrivateTorchClassifier":
         from dperm.torch.classifier import PrivateTorchClassifier
 

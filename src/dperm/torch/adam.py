@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Adam without the bias of the noise (Tang et al. 2023, DP-AdamBC): post-processing (T3), nothing is charged for it.
+"""Adam without the bias of the noise (Tang et al. 2023, DP-AdamBC), as free post-processing (T3).
 
-A noisy gradient is g + N(0, Phi I), so the running mean of its squares estimates E g^2 + Phi. Where the noise is the
-larger part, Adam divides all coordinates by about the same number, and is momentum. Phi is public: it is subtracted.
+A noisy gradient is g + N(0, Phi I), so the running mean of its squares estimates E g^2 + Phi. If the noise dominates,
+Adam divides all coordinates by about the same number, and reduces to momentum. Phi is public, and is subtracted.
 """
 
 import math
@@ -16,8 +16,8 @@ from torch.optim import Optimizer
 
 from dperm import checks
 
-BETA = "It is the share of the past in a running mean."
-STABLE = "It keeps quotients finite where gradients are 0."
+BETA = "It is the weight of the past in a running mean."
+STABLE = "It keeps quotients finite if gradients are 0."
 FLOOR = "It is the least corrected second moment, as a share of the noise's variance."
 
 
@@ -32,14 +32,14 @@ class AdamBC(Optimizer):
     params
         ``model.parameters()``, or groups of them.
     lr
-        The step size.
+        Step size.
     betas
-        Shares of the past in the running means of gradients and of their squares.
+        Weights of the past in the running means of gradients and of their squares, in [0, 1).
     eps
-        Added to the divisor.
+        Constant added to the divisor.
     floor
-        The least v - Phi, in units of Phi. By itself v is uncertain by sqrt(2 (1 - b) / (1 + b)) Phi, b the second of
-        the betas: .03 Phi at b = .999. What is smaller is not known to be there.
+        Smallest v - Phi, in units of Phi. The statistical error of v is sqrt(2 (1 - b) / (1 + b)) Phi, with b the
+        second of the betas: .03 Phi at b = .999. Smaller values of v - Phi are not significant.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class AdamBC(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """One step along the gradients of the parameters."""
+        """Take one step along the gradients of the parameters, and return the loss of ``closure`` if there is one."""
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -83,7 +83,7 @@ class AdamBC(Optimizer):
         return loss
 
     def _direction(self, parameter: Tensor, group: dict[str, Any]) -> tuple[Tensor, Tensor]:
-        """The running mean of gradients, and what it is divided by."""
+        """Return the running mean of gradients, and its divisor."""
         (first, second), grad, state = group["betas"], parameter.grad, self.state[parameter]
         if not state:
             state["step"] = torch.zeros((), dtype=torch.float64)
@@ -96,12 +96,12 @@ class AdamBC(Optimizer):
 
 
 def corrected(squares: Tensor, noise_variance: float, floor: float) -> Tensor:
-    """max(v - Phi, floor Phi)."""
+    """Return max(v - Phi, floor Phi) for the mean squares v."""
     return squares.sub(noise_variance).clamp_(min=floor * noise_variance)
 
 
 def tell_noise(optimizer: Optimizer, *deviations: float) -> None:
-    """Let an `AdamBC` know the deviations of the independent parts of the noise on a gradient; others need not know."""
+    """Set the noise variance of an `AdamBC` from the deviations of independent parts; ignore other optimizers."""
     if isinstance(optimizer, AdamBC):
         for group in optimizer.param_groups:
             group["noise_variance"] = math.fsum(deviation**2 for deviation in deviations)

@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Checkpoints: model, optimizer, sampler and accountant, in a file that `torch.load` reads with ``weights_only=True``.
+"""Checkpoints of a run: model, optimizer, sampler and accountant, readable by `torch.load` with ``weights_only=True``.
 
-The samples of different steps are independent, so the sampler's state is the number of steps. Steps that were run after
-the checkpoint was written are lost, but their noise was drawn: they count (`dperm.torch.journal`), and a resumed run
-has so many steps less.
+The samples of different steps are independent, so the sampler's state is the number of steps. Steps taken after the
+checkpoint are lost, but their noise was drawn. They count (`dperm.torch.journal`), and reduce the steps of the resumed
+run.
 """
 
 import hashlib
@@ -28,19 +28,20 @@ from torch.optim import Optimizer
 from dperm.accounting import event_to_json
 from dperm.accounting.budget import Reservation
 from dperm.errors import ModelFormatError, ParameterError, SupersededError
+from dperm.presentation.spelling import arg
 from dperm.report.whole_file import whole_file
 from dperm.torch.journal import Journal
 from dperm.torch.lease import DrawLease
-from dperm.torch.update import Update
+from dperm.torch.update import NoisyUpdate
 
 if TYPE_CHECKING:
     from dperm.torch.plan import DPSGDPlan
 
 FORMAT = 1
 ULPS = 8
-"""How far apart, in units in the last place, two machines calibrate the noise of one plan, with room to spare."""
+"""Largest difference, in units in the last place, between calibrations of one plan on two machines, with a margin."""
 AHEAD = 256
-"""A run is covered for at most 1/256 of its steps ahead: a crash may cost so many."""
+"""The journal runs ahead by at most 1/256 of the steps; a crash may cost as many."""
 KEYS = {
     "format",
     "run",
@@ -59,7 +60,19 @@ KEYS = {
 
 
 class Checkpoint:
-    """Where a run is written to and was read from, and the journal of its draws once there is one."""
+    """State of a run on disk: the checkpoint it was resumed from, its journal, and its lease.
+
+    *Guarantees.* Before each draw, `before_draw` makes it durable that this draw may happen. So a run and all runs
+    resumed from its checkpoints together draw at most as often as planned: with a ledger also from copied folders,
+    without one for runs that share the journal.
+
+    Attributes
+    ----------
+    run
+        Random identifier of the run, in the name of its journal.
+    extra
+        Data of the user from `save`, in a resumed run.
+    """
 
     def __init__(self, plan: "DPSGDPlan", held: dict[str, Any] | None = None, journal: Journal | None = None) -> None:
         self._plan, self._held, self._journal = plan, held, journal
@@ -70,68 +83,77 @@ class Checkpoint:
 
     @property
     def resumes(self) -> bool:
-        """Whether the run goes on with an earlier one."""
+        """Whether the run resumes an earlier one."""
         return self._held is not None
 
     @property
     def steps_taken(self) -> int:
-        """Number of steps behind the weights in the file; 0 in a run that begins."""
+        """Number of steps behind the stored weights; 0 in a new run."""
         return 0 if self._held is None else int(self._held["taken"])
 
     @property
+    def draws(self) -> int:
+        """Number of draws counted in the file; 0 in a new run."""
+        return 0 if self._held is None else int(self._held["draws"])
+
+    @property
     def can_go_on(self) -> bool:
-        """Whether the run could be gone on with if it failed now."""
+        """Whether the run could be resumed if it failed now."""
         return self._saved
 
-    def request_id(self, given: str | None) -> str:
-        """The id under which the run is charged, the same in all its parts."""
+    def request_id(self, requested: str | None) -> str:
+        """Return the identifier of the charge, the same in all parts of the run."""
         if self._held is None:
-            return given or self.run
-        if given is not None and given != self._held["request_id"]:
-            raise ParameterError(f"request_id must be left out, or the one of the run: {self._held['request_id']!r}.")
+            return requested or self.run
+        if requested is not None and requested != self._held["request_id"]:
+            raise ParameterError(
+                argument="request_id", rule=f"must be left out, or that of the run: {self._held['request_id']!r}"
+            )
         return str(self._held["request_id"])
 
     def check_bits(self, seeded: bool) -> None:
-        """Refuse to go on with unpredictable bits where a seed was used, or the other way round: all parts count."""
+        """Refuse to mix seeded and unpredictable bits in one run."""
         if self._held is not None and self._held["seeded"] is not seeded:
             raise ParameterError(
-                "bits must be of the kind that the run began with: one seeded part makes the whole run NOT PRIVATE."
+                argument="bits",
+                rule="must be of the kind used so far: one seeded part makes the whole run NOT PRIVATE",
             )
 
     def check_budget(self, budgeted: bool) -> None:
-        """Refuse to go on without the budget that the run is charged to: its charge would never be closed."""
+        """Refuse to resume a charged run without its budget: the charge would never be closed."""
         if self._held is not None and self._held["budgeted"] and not budgeted:
-            raise ParameterError("ledger must be given: the run that is resumed is charged to one.")
+            raise ParameterError(argument="ledger", rule="must be given: the resumed run is charged to one")
 
-    def restore(self, model: nn.Module, optimizer: Optimizer, update: Update) -> int:
-        """Put everything back, and return the number of steps that were taken; 0 in a run that begins."""
+    def restore(self, model: nn.Module, optimizer: Optimizer, update: NoisyUpdate) -> int:
+        """Restore model, optimizer and update, and return the number of steps behind the weights; 0 in a new run."""
         if self._held is None or self._journal is None:
             return 0
         if self._held["optimizer_kind"] != type(optimizer).__name__:
             raise ParameterError(
-                f"optimizer must be of the kind that the run began with, {self._held['optimizer_kind']}, got "
-                f"{type(optimizer).__name__}."
+                argument="optimizer",
+                rule=f"must be of the class used so far, {self._held['optimizer_kind']}",
+                got=type(optimizer).__name__,
             )
         try:
             model.load_state_dict(self._held["model"])
             optimizer.load_state_dict(self._held["optimizer"])
         except (RuntimeError, ValueError, KeyError):
             raise ParameterError(
-                "model and optimizer must be of the kind that the checkpoint was written of."
+                "model and optimizer must have the shapes and settings of those in the checkpoint."
             ) from None
         if self._journal.covered < int(self._held["draws"]):
             raise ParameterError(
-                "resume needs the journal as the run left it: it knows of fewer draws than the checkpoint, so that it "
-                "was emptied or put back to an older state."
+                f"{arg('resume')} needs the journal of the run in its last state: it counts fewer draws than the "
+                "checkpoint, so it was emptied or replaced by an older copy."
             )
         update.clip_norm = float(self._held["clip_norm"])
         update.draws = max(int(self._held["draws"]), self._journal.covered)
         return self.steps_taken
 
     def hold(self, reservation: Reservation, draws: int) -> int:
-        """Lease draws from the budget once others could resume the run; return the draws that count as made.
+        """Bind the run to its reservation, and return the number of draws that count as made.
 
-        A run that resumes takes over from all others. One that begins leases nothing before its first checkpoint.
+        A resumed run takes over from all others. A new run leases nothing before its first checkpoint.
         """
         self._lease = DrawLease(reservation, self._plan.steps)
         if self.resumes:
@@ -143,7 +165,7 @@ class Checkpoint:
         return draws
 
     def before_draw(self, draws: int) -> None:
-        """Make it durable that one more draw may happen than the ``draws`` so far, and that it is this run's.
+        """Make it durable that this run may draw once more after ``draws`` draws.
 
         Raises
         ------
@@ -158,9 +180,9 @@ class Checkpoint:
                 self._journal.cover(min(draws + max(1, self._plan.steps // AHEAD), self._plan.steps))
 
     def settle(self, draws: int, *, failed: bool = False) -> None:
-        """Note the true number of draws, when the run is left; one that ``failed`` gives the rest of its lease back."""
+        """Record the true number of draws at the end of a run; a ``failed`` run returns the rest of its lease."""
         if self._journal is not None and self._journal.covered != draws:
-            with suppress(SupersededError):  # the journal of another run stays as it is
+            with suppress(SupersededError):  # the journal of another run stays unchanged
                 self._journal.cover(draws)
         if failed and self._lease is not None:
             self._lease.give_back(draws)
@@ -170,7 +192,7 @@ class Checkpoint:
         path: str | os.PathLike[str],
         model: nn.Module,
         optimizer: Optimizer,
-        update: Update,
+        update: NoisyUpdate,
         *,
         taken: int,
         request_id: str,
@@ -178,16 +200,27 @@ class Checkpoint:
         budgeted: bool,
         extra: dict[str, Any] | None,
     ) -> None:
-        """Write the run as it is between two steps; the journal first."""
+        """Write the state of the run between two steps; the journal first.
+
+        Raises
+        ------
+        ParameterError
+            If the folder differs from that of earlier checkpoints, or ``extra`` cannot be stored.
+        SupersededError
+            If another run took over.
+        """
         kept = checked_extra(extra or {})
         folder = Path(path).resolve().parent
         if self._journal is None:
             self._journal = Journal(folder, self.run, create=True)
         elif self._journal.path.parent != folder:
-            raise ParameterError(f"all checkpoints of a run must be in one folder, {self._journal.path.parent}.")
+            raise ParameterError(
+                argument="path",
+                rule=f"must be in the folder of the run's other checkpoints, {self._journal.path.parent}",
+            )
         self._journal.check()
         self.settle(update.draws)
-        if self._lease is not None:  # in the books before anybody can resume from the file
+        if self._lease is not None:  # leased before anybody can resume from the file
             self._lease.begin(update.draws)
             self._lease.check()
         content = {
@@ -211,14 +244,14 @@ class Checkpoint:
         self._saved = True
 
     def close(self) -> None:
-        """Let the journal go."""
+        """Close the journal."""
         if self._journal is not None:
             self._journal.close()
 
 
 @contextmanager
-def resumed(path: str | os.PathLike[str] | None, plan: "DPSGDPlan") -> Iterator[Checkpoint]:
-    """The checkpoint of a run: read from ``path``, or none yet."""
+def open_checkpoint(path: str | os.PathLike[str] | None, plan: "DPSGDPlan") -> Iterator[Checkpoint]:
+    """Yield the checkpoint of a run, read from ``path``; None begins a new run."""
     held = None if path is None else _read(path)
     journal = None if held is None or path is None else Journal(Path(path).resolve().parent, held["run"], create=False)
     checkpoint = Checkpoint(plan, held, journal)
@@ -229,13 +262,13 @@ def resumed(path: str | os.PathLike[str] | None, plan: "DPSGDPlan") -> Iterator[
 
 
 def plan_digest(plan: "DPSGDPlan") -> str:
-    """What two plans have in common if a run may go from one to the other: event, goal, and all public numbers."""
+    """Return the digest of event, goal and all public numbers; equal digests may share a run."""
     text = json.dumps([repr(plan.goal), event_to_json(plan.event), plan.describe()], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def checked_extra(extra: dict[str, Any]) -> dict[str, Any]:
-    """``extra``, if it can be read back."""
+    """Return ``extra`` if it can be written and read back with ``weights_only=True``."""
     try:
         content = io.BytesIO()
         torch.save(extra, content)
@@ -243,16 +276,22 @@ def checked_extra(extra: dict[str, Any]) -> dict[str, Any]:
         torch.load(content, weights_only=True)
     except (pickle.PickleError, AttributeError, TypeError, RuntimeError):
         raise ParameterError(
-            "extra must hold tensors, numbers, strings, lists and dictionaries only, such as scheduler.state_dict()."
+            argument="extra",
+            rule="must hold tensors, numbers, strings, lists and dictionaries only, such as scheduler.state_dict()",
         ) from None
     return extra
 
 
 def plan_of_run(plan: "DPSGDPlan", path: str | os.PathLike[str]) -> "DPSGDPlan":
-    """``plan`` with the very noise of the run at ``path``, if both are plans for the same public numbers.
+    """Return ``plan`` with the exact noise of the run at ``path``.
 
-    Calibration searches in floating point. Another processor, or a later version, can find noise that differs in its
-    last digits, and a run keeps the noise that it was charged for.
+    Calibration searches in floating point. Another processor, or a later version, can find noise with different last
+    digits. A run keeps the noise of its charge.
+
+    Raises
+    ------
+    ParameterError
+        If the plan differs from that of the run in a public number.
     """
     held, planned = _read(path), plan.noise.calibrated
     for numbers in [held["noise"]] if "noise" in held else _neighbors(planned):
@@ -261,11 +300,13 @@ def plan_of_run(plan: "DPSGDPlan", path: str | os.PathLike[str]) -> "DPSGDPlan":
         candidate = replace(plan, noise=plan.noise.recalibrated(*numbers))
         if plan_digest(candidate) == held["plan"]:
             return candidate
-    raise ParameterError("resume needs the plan that the run began with: make it with the same numbers.")
+    raise ParameterError(
+        f"{arg('resume')} needs the plan of the run.", remedy="Make the plan with the same numbers as before."
+    )
 
 
 def _neighbors(numbers: tuple[float, ...]) -> Iterator[tuple[float, ...]]:
-    """Numbers within a few units in the last place: files of 0.8.0 hold a digest of the noise and not the noise."""
+    """Yield numbers within a few units in the last place: files of 0.8.0 hold a digest of the noise only."""
     distances = sorted(range(-ULPS, ULPS + 1), key=abs)
     return itertools.product(*([number + k * math.ulp(number) for k in distances] for number in numbers))
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A network as a classifier of scikit-learn, trained by DP-SGD (T46)."""
+"""Scikit-learn classifier around a PyTorch module, trained by DP-SGD (T46)."""
 
 import copy
 import os
@@ -42,47 +42,47 @@ Module = nn.Module | Callable[[int, int], nn.Module]
 SEED = "It makes the fit reproducible and NOT PRIVATE. Leave it out for anything real."
 
 IGNORED = -100
-"""The label for which ``cross_entropy`` has no loss and no gradient."""
+"""Label without loss and gradient in ``cross_entropy``."""
 
 
 @final
 class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """A classifier whose module gives a score for each class, trained by DP-SGD on the cross-entropy.
+    """Classifier with a module that returns a score for each class, trained by DP-SGD on the cross-entropy.
 
-    Arguments are stored as they are and checked by ``fit``.
+    Arguments are stored unchanged, and checked by ``fit``.
 
     Parameters
     ----------
     module
-        A function of (number of features, number of classes) that makes a module, or a module, of which a copy is
-        trained in each fit. Its architecture and initial values are public.
+        Function from (number of features, number of classes) to a module, or a module; each fit trains a copy. Its
+        architecture and initial values are public.
     epsilon, delta, adjacency
-        What a fit may spend; "replace_one" (n is public) or "add_remove" (n is private, and declared).
+        Privacy-loss bounds of a fit; "replace_one" (n is public) or "add_remove" (n is private, and declared).
     classes
-        The public labels, two or more. None takes those found in y (at most 100), and takes them as public.
+        Public labels, two or more. None uses the labels found in y (at most 100), and treats them as public.
     n
-        Under add_remove, a public number of records, which is never compared with the data.
+        Under add_remove, a public number of records; it is never compared with the data.
     batch_size, epochs, clip_norm, clipping, optimizer, learning_rate, grade, physical_batch_size
-        As for `dperm.torch.fit`; an ``optimizer`` is a function that makes one of parameters, or None.
+        As for `dperm.torch.fit`; ``optimizer`` is a function from parameters to an optimizer, or None.
     ledger
-        The budget that a fit is charged to.
+        Budget to charge for a fit.
     invalid
         "raise", or "drop": rows with NaN, infinities or other labels contribute nothing, covered by the guarantee.
     fitted_transformers
-        What to do in a pipeline with a transformer that learns from the data, such as StandardScaler: "refuse", or
-        "not_covered", which fits and says in the statement that the preparation is not covered.
+        Rule for pipelines with a transformer that learns from the data, such as StandardScaler: "refuse", or
+        "not_covered", which fits and marks the preparation as not covered in the statement.
     random_state
-        A seed makes the fit reproducible and NOT PRIVATE; it also decides about initial values.
+        A seed makes the fit reproducible and NOT PRIVATE; it also determines the initial values.
 
     Attributes
     ----------
     module_ : the trained module, in evaluation mode
     classes_ : ndarray of the classes, sorted
-    guarantee_ : what is promised, with its adjacency; None for a fit with random_state
-    profile_ : the whole curve delta(epsilon); None where nothing is promised
-    plan_ : the plan that was run
+    guarantee_ : guarantee with its adjacency; None for a fit with random_state
+    profile_ : the whole curve delta(epsilon); None without a guarantee
+    plan_ : plan of the fit
     release_ : the module with guarantee, profile, event and record
-    record_ : what was done, as plain data
+    record_ : record of the fit, as plain data
     statement_ : every field of a report, as data
     n_features_in_, feature_names_in_ : as in scikit-learn
 
@@ -142,20 +142,20 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self.random_state = random_state
 
     def plan(self, n: int | None = None) -> DPSGDPlan:
-        """Plan that ``fit`` runs, from public numbers alone: the same that ``plan_`` holds after the fit.
+        """Return the plan of ``fit``, from public numbers alone; ``plan_`` holds the same plan after the fit.
 
         Parameters
         ----------
         n
-            Number of rows of X under replace_one, where it is public. Under add_remove it is private, and ``fit`` plans
-            with the ``n`` of the estimator alone: declare it there, and leave it out here.
+            Number of rows of X under replace_one, where it is public. Under add_remove it is private, and ``fit`` uses
+            only the ``n`` of the estimator: declare it there, and leave it out here.
         """
         return self._plan_for(planned_rows(Adjacency.of(self.adjacency), self.n, n))
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn from private data; what is released is covered by ``guarantee_``.
+        """Train on private data; ``guarantee_`` covers the released module and everything computed from it.
 
-        Whatever raises before the charge costs nothing: parameters, data and the module are checked before.
+        Parameters, data and the module are checked before the charge, so errors of these checks cost nothing.
 
         Parameters
         ----------
@@ -171,7 +171,7 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         classes = (
             public_classes.found(labels, drop=drop) if self.classes is None else public_classes.declared(self.classes)
         )
-        seen = type(self)(self.module)  # notes the columns; this estimator changes only when all went well
+        seen = type(self)(self.module)  # records the columns; this estimator changes only after success
         validate_data(seen, X, skip_check_array=True)
         targets = _targets(features, labels, Classes(tuple(classes.tolist())), drop=drop)
         plan = self._plan_for(public_rows(Adjacency.of(self.adjacency), self.n, len(features)))
@@ -182,7 +182,7 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return self._keep(release, classes, seen, steps)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """For each row the probabilities of the classes, in the order of ``classes_``."""
+        """Return the class probabilities of each row, in the order of ``classes_``."""
         check_is_fitted(self)
         features = features_of(X, finite=True, public=True)
         validate_data(self, X, reset=False, skip_check_array=True)
@@ -191,7 +191,7 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
             return np.asarray(softmax(torch.cat(parts).double(), dim=1).numpy())
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The most probable class of each row."""
+        """Return the most probable class of each row."""
         places = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[places])
 
@@ -206,14 +206,14 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
     ) -> None:
         """Write the statement as a page (.html), as Markdown (.md) or as JSON (.json), by the suffix of ``path``.
 
-        ``fields`` are those that only you can know: curator, intended_use, ...; ``statement_.gaps`` names them. A file
-        that is there is left as it is, unless ``overwrite``.
+        ``fields`` are facts outside of the software: curator, intended_use, ...; ``statement_.gaps`` names them. An
+        existing file is kept, unless ``overwrite``.
         """
         check_is_fitted(self)
         write_statement(path, self.release_, fields=fields, overwrite=overwrite)
 
     def __sklearn_tags__(self) -> Any:
-        """Results that differ from fit to fit, and may be poor."""
+        """Declare to scikit-learn that results differ from fit to fit, and may be poor."""
         tags = super().__sklearn_tags__()
         tags.non_deterministic = True
         tags.classifier_tags.poor_score = True
@@ -223,7 +223,7 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         return None if self.random_state is None else checks.count("random_state", self.random_state, SEED, least=0)
 
     def _made(self, features: int, classes: int) -> nn.Module:
-        """A module of its own for this fit."""
+        """Return a new module for this fit."""
         given: Any = self.module
         check_single_process(given)
         made = (
@@ -231,13 +231,15 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         )
         if not isinstance(made, nn.Module):
             raise ParameterError(
-                f"module must be a torch module, or a function of (number of features, number of classes) that makes "
-                f"one, got {shown(given)}."
+                argument="module",
+                rule="must be a torch module, or a function from (number of features, number of classes) to one",
+                got=shown(given),
             )
         if _scores(made, features) != (2, classes):
             raise ParameterError(
-                f"module must give {classes} scores for a row of {features} features, one for each class: shape "
-                f"(rows, {classes})."
+                argument="module",
+                rule=f"must return {classes} scores for a row of {features} features, one for each class: shape "
+                f"(rows, {classes})",
             )
         return made
 
@@ -256,7 +258,10 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         self, plan: DPSGDPlan, module: nn.Module, data: tuple[Tensor, Tensor], seed: int | None
     ) -> Release[nn.Module]:
         if isinstance(self.optimizer, Optimizer):
-            raise ParameterError("optimizer must be a function that makes one of parameters: each fit has its own.")
+            raise ParameterError(
+                argument="optimizer",
+                rule="must be a function from parameters to an optimizer: each fit needs a new one",
+            )
         return train(
             plan,
             module,
@@ -270,7 +275,7 @@ class PrivateTorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
         )
 
     def _keep(self, release: Release[nn.Module], classes: NDArray[Any], seen: Self, steps: list[str]) -> Self:
-        """Take over what was learnt; names of columns that are gone are forgotten."""
+        """Store the results of the fit, and delete column names of an earlier fit."""
         record = replace(
             release.record, public={**release.record.public, **self._public(classes, seen), **_fitted_steps(steps)}
         )
@@ -313,17 +318,17 @@ def _fitted_steps(steps: list[str]) -> dict[str, object]:
 
 
 def _scores(module: nn.Module, features: int) -> tuple[int, ...] | None:
-    """The shape of what a copy of the module gives for two rows of zeros; None if it fails."""
+    """Shape of the output of a copy of the module for two rows of zeros; None if it fails."""
     try:
         with torch.no_grad():
             found = copy.deepcopy(module).eval()(torch.zeros(2, features))
-    except Exception:  # anything that a forward pass may raise
+    except Exception:  # a forward pass may raise anything
         return None
     return tuple(found.shape) if isinstance(found, Tensor) else None
 
 
 def _targets(features: Features, labels: NDArray[Any], classes: Classes, *, drop: bool) -> NDArray[np.int64]:
-    """The places of the labels. A row that is dropped gets zeros for features and a label that no loss counts."""
+    """Return the class indices of the labels; a dropped row gets features of 0 and the label `IGNORED`."""
     classes.require_kind(labels)
     codes = classes.read(labels)
     bad = ~classes.counts(codes)
@@ -335,7 +340,7 @@ def _targets(features: Features, labels: NDArray[Any], classes: Classes, *, drop
 
 
 def _seeded(seed: int | None) -> Any:
-    """The own generator of torch, which initial values come from, begins at the seed for a while."""
+    """Return a block with a seeded generator of torch, for the initial values, and warn that it is NOT PRIVATE."""
     if seed is None:
         return nullcontext()
     warnings.warn(
@@ -348,7 +353,7 @@ def _seeded(seed: int | None) -> Any:
 
 
 class _Seeded:
-    """A seed for torch, and no second warning of the run."""
+    """Block with a seeded generator of torch and without further warnings of a run that is NOT PRIVATE."""
 
     def __init__(self, seed: int) -> None:
         self._seed, self._random, self._quiet = seed, torch.random.fork_rng([]), warnings.catch_warnings()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The common case in one call: plan, attach, train, and return the model with its guarantee."""
+"""Private training in one call: plan, attach, train, and return the model with its guarantee."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -15,20 +15,21 @@ from dperm.checks import shown
 from dperm.errors import DataError, DpermError, ParameterError
 from dperm.noise.bits import Bits
 from dperm.noise.grade import Grade
+from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency, Release
 from dperm.torch.gradients.clipping import Clipping
 from dperm.torch.loss_functions import Loss, check_loss, losses_of, per_example
 from dperm.torch.plan import DPSGD, PHYSICAL, DPSGDPlan
 from dperm.torch.quantile import QuantileClipping
-from dperm.torch.records import Collate, Records, records_of
+from dperm.torch.records import Collate, RecordSource, records_of
 from dperm.torch.single_process import check_single_process
 
 OptimizerMaker = Callable[..., Optimizer]
 LEARNING_RATE = 3e-3
-"""Of Adam: about how far a coordinate moves in a step, whatever clip norm, batch size and noise are. Fixed after a look
-at small networks on synthetic data."""
+"""Learning rate of Adam, about the movement of a coordinate in a step, independent of clipping norm, batch size and
+noise. It was chosen on small networks and synthetic data."""
 SHOWN = 20
-"""Times that a loss is shown."""
+"""Number of losses shown in a training."""
 CAUSES = (
     "Check dtype, shape and range of the labels against the loss: CrossEntropyLoss takes class indices of dtype int64, "
     "from 0 to the number of outputs - 1; BCEWithLogitsLoss takes floats in the shape of the outputs. Check too that "
@@ -66,39 +67,51 @@ def fit(
 ) -> Release[nn.Module]:
     """Train ``model`` in place by DP-SGD (T46), and return it with its guarantee.
 
+    *Guarantees.* The returned model satisfies (epsilon, delta)-differential privacy under ``adjacency``. Model, loss
+    and data are checked before the charge; failures after the charge are not refunded.
+
     Parameters
     ----------
     model
-        Any module that `DPSGD` can train.
+        Any module accepted by `DPSGDPlan.attach`.
     dataset
         Pairs (input, target): a map-style data set, or a tuple of two tensors. Not a loader.
     loss
-        A function of (outputs, targets) with one loss for each example. The losses of torch, functions and modules, are
+        Function of (outputs, targets) with one loss for each example. The losses of torch, functions and modules, are
         called without their reduction over the batch.
     epsilon, delta, adjacency
-        What the whole training may spend.
+        Privacy-loss bounds and adjacency relation of the whole training.
     n
-        Public number of records, perhaps rough. Under add_remove the true one is private, and n must be declared; under
-        replace_one it is that of the data set.
+        Public number of records, perhaps rough. Under add_remove the true number is private, and n must be declared.
+        Under replace_one it is the number of records of the data set.
     batch_size, epochs
-        Expected size of a sample, mean number of times that a record is drawn; what is left out follows from public
-        constants (`dperm.methods.sampling`): 1000 steps, at a rate at which sampling costs next to nothing.
+        Expected size of a sample, and expected number of draws of each record. Missing values follow from public
+        constants (`dperm.methods.sampling`): 1000 steps, at a rate with negligible cost of sampling.
     clip_norm, clipping, grade, physical_batch_size
         As for `DPSGD`.
     optimizer
-        One over ``model.parameters()``, or a function that makes one of them, such as ``torch.optim.AdamW``. None:
-        Adam, because its steps do not depend on the scale of gradients, which clip norm and noise decide about.
+        Optimizer over ``model.parameters()``, or a function from parameters to one, such as ``torch.optim.AdamW``.
+        None: Adam, because its steps do not depend on the scale of gradients, and so not on clipping norm and noise.
     learning_rate
-        For an optimizer that is made here; None: its own default, and 3e-3 for Adam.
+        Learning rate of an optimizer made here. None: the optimizer's default, and 3e-3 for Adam.
     ledger
-        What the training is charged to.
+        Budget to charge.
     progress
-        Whether a bar shows the steps; None: on a terminal.
+        Whether a progress bar shows the steps; None: on a terminal.
     show_loss
-        Whether mean losses are printed now and then. They come from the data without noise, and are **not covered** by
-        the guarantee: for your eyes, on data that you may see.
+        Whether to print mean losses from time to time. They come from the data without noise, and are **not covered**
+        by the guarantee: only for people with access to the data.
     example_inputs, collate_fn, num_workers, request_id, bits
         As for `DPSGDPlan.attach`.
+
+    Raises
+    ------
+    ParameterError
+        If an argument is out of range.
+    AssumptionError
+        If model or loss mix examples, or no noise is enough.
+    DataError
+        If the training fails on the data. The message shows no private value.
 
     Examples
     --------
@@ -152,7 +165,7 @@ def train(
     request_id: str | None = None,
     bits: Bits | None = None,
 ) -> Release[nn.Module]:
-    """Run ``plan`` on ``dataset``; arguments as for `fit`."""
+    """Train ``model`` with ``plan`` on ``dataset``; arguments as for `fit`."""
     each, made = per_example(loss), optimizer_of(optimizer, learning_rate, model)
     check_loss(model, each, records_of(dataset, collate=collate_fn, workers=num_workers))
     shows = LossLines(plan.steps) if show_loss else None
@@ -180,46 +193,54 @@ def train(
     except (DpermError, MemoryError):
         raise
     except Exception as error:
-        failure = type(error).__name__  # what it says may be about a record
-    charged = "The charge stays: there are no refunds." if attached.was_charged else "Nothing was charged."
+        failure = type(error).__name__  # its text may reveal a record
+    charged = "The charge is not refunded." if attached.was_charged else "Nothing was charged."
     raise DataError(
         f"the training failed on the data, with an error of type {failure}. Its text is not shown because it may hold "
-        f"private values. {charged} {CAUSES}"
+        f"private values. {charged}",
+        remedy=CAUSES,
     )
 
 
-def public_count(n: int | None, adjacency: Adjacency, records: Records) -> int:
-    """The declared n; under replace_one, if there is none, the number of records."""
+def public_count(n: int | None, adjacency: Adjacency, records: RecordSource) -> int:
+    """Return the declared n, or under replace_one the number of records."""
     if n is not None:
         return n
     return required_count(None if adjacency is Adjacency.ADD_REMOVE else records.count)
 
 
 def required_count(n: int | None) -> int:
-    """``n``, which is None only where it is private and was not declared."""
+    """Return ``n``, or raise ParameterError if it is None: private and not declared."""
     if n is None:
+        private = arg("adjacency", '"add_remove"')
         raise ParameterError(
-            'n must be declared under adjacency="add_remove": how many records there are is private there, and '
-            "sampling needs a public number. Give a rough one, such as n=60_000; it is never compared with the data."
+            argument="n",
+            rule=f"must be declared under {private}: the true number of records is private, and sampling needs a "
+            f"public one",
+            remedy=f"Pass a rough number, such as {arg('n', '60_000')}; it is never compared with the data.",
         )
     return n
 
 
 def optimizer_of(optimizer: object, learning_rate: float | None, model: nn.Module) -> Optimizer:
-    """The optimizer that was given, or made of what was given, over the trained parameters."""
+    """Return the given optimizer, or a new one over the trained parameters; None makes Adam."""
     if learning_rate is not None:
         checks.positive("learning_rate", learning_rate, "It is the step size of the optimizer.")
     if isinstance(optimizer, Optimizer):
         if learning_rate is not None:
-            raise ParameterError("learning_rate must be left out where optimizer is one already: it has its own.")
+            raise ParameterError(
+                argument="learning_rate",
+                rule=f"must be left out if {arg('optimizer')} is an optimizer: it has its own learning rate",
+            )
         return optimizer
     trained: Iterable[Tensor] = [value for value in model.parameters() if value.requires_grad]
     if optimizer is None:
         return Adam(trained, lr=LEARNING_RATE if learning_rate is None else learning_rate)
     if not callable(optimizer):
         raise ParameterError(
-            f"optimizer must be one of torch.optim, a function that makes one of parameters, or None, got "
-            f"{shown(optimizer)}."
+            argument="optimizer",
+            rule="must be an optimizer of torch.optim, a function from parameters to one, or None",
+            got=shown(optimizer),
         )
     made: Optimizer = optimizer(trained) if learning_rate is None else optimizer(trained, lr=learning_rate)
     return made
@@ -227,7 +248,7 @@ def optimizer_of(optimizer: object, learning_rate: float | None, model: nn.Modul
 
 @dataclass
 class LossLines:
-    """Mean losses over some steps, on standard error, each with the words that it is not covered."""
+    """Printer of mean losses on standard error, each marked as not covered by the guarantee."""
 
     steps: int
     taken: int = 0
@@ -235,7 +256,7 @@ class LossLines:
     _rows: int = field(default=0, repr=False)
 
     def see(self, losses: Tensor, stepped: bool) -> None:
-        """Take the losses of a batch, and show what there is if it is time."""
+        """Add the losses of a batch, and print their mean every 1/`SHOWN` of the steps."""
         from rich.console import Console
 
         self._sum, self._rows = self._sum + float(losses.detach().sum()), self._rows + len(losses)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Standard normals of grade `fast`, by torch: the law and word order of `dperm.noise.single_precision`."""
+"""Standard normals of grade `fast`, by torch: the law of `dperm.noise.floating`, from the same words in order."""
 
 import math
 
@@ -16,21 +16,21 @@ from dperm.torch.native.kernels import kernels
 
 MOST_POOLS = 8
 _POOLS: dict[int, tuple[Stream, FloatingPool]] = {}
-"""By the identity of their streams, which are held: nothing else is asked of a stream."""
+"""Pools by the identity of their streams; the references keep the streams alive."""
 BLOCK = 2**17
-"""Pairs at a time: after other work the beginning of an operation costs as much as ten thousand numbers."""
+"""Number of pairs per operation: starting one costs as much as ten thousand numbers."""
 
 
 def torch_gaussian(size: int, stream: Stream) -> NDArray[np.float32]:
-    """``size`` standard normals, as an array."""
+    """Return ``size`` standard normals as an array."""
     numbers: NDArray[np.float32] = normals(size, stream, Scratch(0)).numpy()
     return numbers
 
 
 def normals(size: int, stream: Stream, scratch: Scratch) -> Tensor:
-    """``size`` standard normals by Box and Muller: sqrt(-2 log U) (cos V, sin V), in memory of their own.
+    """Return ``size`` standard normals by Box and Muller, sqrt(-2 log U) (cos V, sin V), in newly allocated memory.
 
-    ``scratch`` is for what is needed on the way, which nobody else sees.
+    ``scratch`` holds intermediate results.
     """
     out, native = torch.empty(size + size % 2, dtype=torch.float32, device="cpu"), kernels()
     for start in range(0, len(out), 2 * BLOCK):
@@ -44,7 +44,7 @@ def normals(size: int, stream: Stream, scratch: Scratch) -> Tensor:
 
 
 def _by_torch(words: Tensor, out: Tensor, scratch: Scratch) -> None:
-    """Radii from the first half of the words, angles from the second."""
+    """Fill ``out``: radii from the first half of the words, angles from the second."""
     half = len(out) // 2
     radius, angle, turned = scratch.empty(3, half)
     radius.copy_(words[:half]).add_(0.5).mul_(2.0**-32).log_().mul_(-2.0).sqrt_()
@@ -54,7 +54,7 @@ def _by_torch(words: Tensor, out: Tensor, scratch: Scratch) -> None:
 
 
 def floating_pool(stream: Stream) -> FloatingPool:
-    """The numbers that were drawn ahead from ``stream``: a draw of a few numbers costs mostly its beginning."""
+    """Return the pool of numbers drawn ahead from ``stream``; it saves the fixed cost of small draws."""
     found = _POOLS.get(id(stream))
     if found is None:
         found = _POOLS[id(stream)] = stream, FloatingPool(stream, torch_gaussian)

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How many times a run may have drawn noise, on disk before it is drawn: a resumed run never draws more than planned.
+"""Journal of the draws of noise of a run: a resumed run never draws more often than planned.
 
-One file for each run, beside its checkpoints. Its last number is the number of draws that may have happened; it is
-made durable before them, some at a time. Whoever holds the file locked is the run. A line with a token says who resumed
+Each run has one file beside its checkpoints. Its last number is the number of draws that may have happened, and is
+durable on disk before these draws. The run holds a lock on the file. A line with a token names the run that resumed
 last. Before every draw a run checks that the file in the folder is still its own, without lines of another run.
 """
 
@@ -14,6 +14,7 @@ import secrets
 from pathlib import Path
 
 from dperm.errors import ModelFormatError, ParameterError, SupersededError
+from dperm.presentation.spelling import arg
 
 try:
     import fcntl
@@ -25,7 +26,18 @@ _TOKEN = re.compile(rb"run-[0-9a-f]{32}")
 
 
 class Journal:
-    """The open journal of a run."""
+    """Open, locked journal of a run.
+
+    *Guarantees.* ``covered`` is on disk before the draws it counts. A torn last line is removed: none of its draws
+    happened.
+
+    Attributes
+    ----------
+    path
+        Path of the file.
+    covered
+        Number of draws that may have happened.
+    """
 
     def __init__(self, folder: Path, run: str, *, create: bool) -> None:
         self.path = folder / f"dperm-{run}.journal"
@@ -34,39 +46,42 @@ class Journal:
             self._file = os.open(self.path, flags, 0o600)
         except FileNotFoundError:
             if create:
-                raise ParameterError(f"path must be in a folder that is there: {os.fspath(folder)!r} is not.") from None
+                raise ParameterError(
+                    argument="path", rule="must be in an existing folder", got=repr(os.fspath(folder))
+                ) from None
             raise ParameterError(
-                f"resume needs the journal {self.path.name} beside the checkpoint: without it nobody knows how many "
-                f"steps were run after the checkpoint was written. Bring both files to one folder."
+                f"{arg('resume')} needs the journal {self.path.name} beside the checkpoint: without it, the number of "
+                f"steps after the checkpoint is unknown.",
+                remedy="Put both files into one folder.",
             ) from None
         _lock(self._file)
-        self.covered = self._whole()
+        self.covered = self._read()
         found = os.fstat(self._file)
         self._own = (found.st_dev, found.st_ino, found.st_size)
 
     def cover(self, draws: int) -> None:
-        """Note, durably, that up to ``draws`` draws may have happened.
+        """Record durably that up to ``draws`` draws may have happened.
 
         Raises
         ------
         SupersededError
-            If the file is no longer this run's: a smaller number after that of another run would hide draws.
+            If the file belongs to another run now: a smaller number after that run's would hide draws.
         """
         self.check()
         self._append(f"{draws}\n".encode())
         self.covered = draws
 
     def take_over(self) -> None:
-        """Note, durably, that the run goes on here: a run that still has the file open, where locks fail, stops."""
+        """Record durably that the run continues here; if locks fail, another run with the file open stops."""
         self._append(f"run-{secrets.token_hex(16)}\n".encode())
 
     def check(self) -> None:
-        """Check that the file in the folder is the one that is open, and that no other run wrote to it.
+        """Check that the file in the folder is the open one, and that no other run wrote to it.
 
         Raises
         ------
         SupersededError
-            If it was removed or replaced, or another run went on with it.
+            If the file was removed or replaced, or another run continued it.
         """
         try:
             found = os.stat(self.path)
@@ -75,23 +90,23 @@ class Journal:
         if found is None or (found.st_dev, found.st_ino, found.st_size) != self._own:
             raise SupersededError(
                 f"the journal {self.path.name} was removed, replaced or written by another run since this run opened "
-                f"it, so another run may have resumed from the same checkpoint. This run draws no more noise. Go on "
-                f"with the other run, or resume from the checkpoint with the journal that belongs to it."
+                f"it, so another run may have resumed from the same checkpoint. This run draws no more noise.",
+                remedy="Continue with the other run, or resume from the checkpoint with its own journal.",
             )
 
     def close(self) -> None:
-        """Let the file go."""
+        """Close the file, which releases the lock."""
         os.close(self._file)
 
     def _append(self, line: bytes) -> None:
         if os.write(self._file, line) != len(line):
-            raise OSError(errno.ENOSPC, "a line of the journal was not written whole", os.fspath(self.path))
+            raise OSError(errno.ENOSPC, "a line of the journal was not written completely", os.fspath(self.path))
         os.fsync(self._file)
         device, number, size = self._own
         self._own = (device, number, size + len(line))
 
-    def _whole(self) -> int:
-        """What is covered; a line that was not written whole is cut off, for none of its draws happened."""
+    def _read(self) -> int:
+        """Return the covered draws, and cut off an incomplete last line: none of its draws happened."""
         content = os.pread(self._file, os.fstat(self._file).st_size, 0)
         lines = content[: content.rfind(b"\n") + 1]
         try:
@@ -104,10 +119,10 @@ class Journal:
 
 
 def _last(lines: bytes) -> int:
-    """The number in the last line; 0 before the first."""
+    """Return the last number of the journal; 0 for an empty one."""
     numbers = [line for line in lines.split() if _TOKEN.fullmatch(line) is None]
     if not all(number.isdigit() for number in numbers):
-        raise ModelFormatError("the journal beside the checkpoint is damaged: nobody knows how many steps were run.")
+        raise ModelFormatError("the journal beside the checkpoint is damaged: the number of steps is unknown.")
     return int(numbers[-1]) if numbers else 0
 
 
@@ -119,5 +134,6 @@ def _lock(file: int) -> None:
     except OSError:
         os.close(file)
         raise ParameterError(
-            "resume names a run that is under way in another process. One run can be gone on with once at a time."
+            f"{arg('resume')} names a run that is under way in another process.",
+            remedy="Only one process at a time can continue a run.",
         ) from None

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Draws of noise that a run leases from its budget: copies of one checkpoint together draw no more than was charged.
+"""Leases of draws of noise from the budget: copies of one checkpoint together draw no more than was charged.
 
-A run whose checkpoint others can resume from leases its draws in blocks, each durable in the books before its first
-draw. Who resumes takes over: it counts every draw that was leased before, made or not, and a superseded run gets no
-further lease. Leases of different runs therefore cover different draws, and all runs together make at most as many
-draws as the plan has steps. The superseded run notices at its next lease or at its next check, whichever is first.
+Once a run has a checkpoint, it leases its draws in blocks. Each block is durable in the ledger before its first draw. A
+resumed run takes over: it counts every leased draw as made, and the superseded run gets no further lease. So leases of
+different runs cover different draws, and all runs together draw at most as often as the plan has steps. The superseded
+run notices at its next lease or check, whichever is first.
 """
 
 import math
@@ -16,20 +16,23 @@ from dperm.accounting.budget import Reservation
 from dperm.errors import DpermError, LedgerError
 
 MOST_BLOCKS, FEWEST_BLOCKS = 64, 4
-"""A block is between 1/64 and 1/4 of all steps. A crash costs at most one block."""
+"""A block holds between 1/64 and 1/4 of all steps. A crash costs at most one block."""
 SHARE = 1 / 200
-"""Share of the time of a run that leases may take, where blocks of 1/4 allow it."""
+"""Largest share of leases in the time of a run, unless blocks of 1/4 are still too small."""
 CHECK_SHARE = 1 / 1000
-"""Share of the time of a run that checks may take."""
+"""Largest share of checks in the time of a run."""
 
 
 class DrawLease:
-    """The lease of one run.
+    """Leased draws of one run.
+
+    *Guarantees.* No draw happens outside of a durable lease once the run has one, and the ledger counts each leased
+    draw once.
 
     Attributes
     ----------
     covered
-        Draws that the books count as made by this run and those before it; None before the first lease.
+        Number of draws counted in the ledger for this run and earlier ones; None before the first lease.
     """
 
     def __init__(self, reservation: Reservation, steps: int) -> None:
@@ -39,18 +42,18 @@ class DrawLease:
         self._took = self._checked = self._check_took = 0.0
 
     def take_over(self, draws: int) -> int:
-        """Supersede the run that held the reservation; return the draws that count as made, none of them leased."""
+        """Supersede the previous holder of the reservation; return the number of draws that count as made."""
         self.covered = self._reservation.take_over(draws)
         self._note_time(self.covered)
         return self.covered
 
     def begin(self, draws: int) -> None:
-        """Lease the first block, before the first checkpoint is written; nothing if it was leased."""
+        """Lease the first block, before the first checkpoint is written; later calls have no effect."""
         if self.covered is None:
             self._extend(draws)
 
     def before_draw(self, draws: int) -> None:
-        """Make sure that one more draw than ``draws`` is leased to this run.
+        """Ensure that one more draw than ``draws`` is leased to this run.
 
         Raises
         ------
@@ -62,7 +65,7 @@ class DrawLease:
         if draws >= self.covered:
             self._extend(draws)
         elif perf_counter() - self._checked >= self._check_took / CHECK_SHARE:
-            with suppress(LedgerError):  # these draws are leased: a ledger that does not answer stops the next lease
+            with suppress(LedgerError):  # these draws are leased already; without the ledger the next lease fails
                 self.check()
 
     def check(self) -> None:
@@ -76,7 +79,7 @@ class DrawLease:
                 self._check_took = self._checked - began
 
     def give_back(self, draws: int) -> None:
-        """Return the draws that were leased and not made, when a run fails; a lost connection costs them."""
+        """Return unused leased draws to the ledger when a run fails; they are lost if the ledger cannot be reached."""
         if self.covered is not None and self.covered > draws:
             with suppress(DpermError):  # the error of the run is the one to show
                 self._reservation.lease(draws)
@@ -95,7 +98,7 @@ class DrawLease:
         self._began_at = draws
 
     def _block(self, draws: int) -> int:
-        """Draws of the next block: so many that a lease takes its share of their time, within the limits."""
+        """Number of draws in the next block: leases then take `SHARE` of the time, within the limits."""
         least, most = (max(1, math.ceil(self._steps / blocks)) for blocks in (MOST_BLOCKS, FEWEST_BLOCKS))
         made, passed = draws - self._began_at, perf_counter() - self._began
         if self.covered is None or made <= 0 or passed <= 0:

@@ -13,26 +13,31 @@ from torch import Tensor, nn
 from dperm.checks import shown
 from dperm.errors import DpermError, ParameterError
 from dperm.torch.model_checks.model_state import preserve_state
-from dperm.torch.records import Batch, Records
+from dperm.torch.records import Batch, RecordSource
 
 Loss = Callable[..., Any]
 PerExample = Callable[[Any, Any], Tensor]
 REDUCTIONS = ("mean", "sum", "batchmean")
 ONE_EACH = (
-    "loss must give one loss for each example, shape (batch,): a mean or a sum over the batch cannot be clipped. Give "
-    'a loss with reduction="none", such as functools.partial(torch.nn.functional.cross_entropy, reduction="none"), and '
-    "for several losses of an example their mean: losses.flatten(1).mean(1)."
+    'A mean or a sum over the batch cannot be clipped. Pass a loss with reduction="none", such as '
+    'functools.partial(torch.nn.functional.cross_entropy, reduction="none"). For several losses of an example take '
+    "their mean: losses.flatten(1).mean(1)."
 )
 
 
 def per_example(loss: object) -> PerExample:
-    """``loss``, or the same without its reduction over the batch, where that can be told from its ``reduction``.
+    """Return ``loss`` without its reduction over the batch, if ``loss`` has a ``reduction``.
 
-    That is so of the losses of torch, as modules and as functions. Where an example has several losses, they are
-    reduced as they would have been: by a mean or a sum.
+    This covers the losses of torch, modules and functions. Several losses of one example are still reduced, by a mean
+    or a sum. Other functions are returned unchanged; `check_loss` checks the shape of their result.
+
+    Raises
+    ------
+    ParameterError
+        If ``loss`` is not callable, or has trained parameters.
     """
     if not callable(loss):
-        raise ParameterError(f"loss must be a function of (outputs, targets), got {shown(loss)}.")
+        raise ParameterError(argument="loss", rule="must be a function of (outputs, targets)", got=shown(loss))
     if isinstance(loss, nn.Module):
         _refuse_parameters(loss)
         return _of_module(loss)
@@ -47,27 +52,63 @@ def per_example(loss: object) -> PerExample:
 
 
 def losses_of(model: nn.Module, loss: PerExample, batch: Batch) -> Tensor:
-    """The losses of a batch (inputs, targets)."""
+    """Return the losses of a batch (inputs, targets), one for each example."""
     if not isinstance(batch, tuple | list) or len(batch) != 2:
         raise ParameterError(
-            "a record of dataset must be a pair (input, target). For others write the loop yourself: "
-            "DPSGD(...).plan(...).attach(...)."
+            argument="dataset",
+            rule="must hold pairs (input, target)",
+            remedy="For other records write the loop yourself: DPSGD(...).plan(...).attach(...).",
         )
     return loss(model(batch[0]), batch[1])
 
 
-def check_loss(model: nn.Module, loss: PerExample, records: Records) -> None:
-    """Refuse a loss that is not one number for each example: tried out on zeros, before anything is charged."""
+def check_loss(model: nn.Module, loss: PerExample, records: RecordSource) -> None:
+    """Refuse a loss without one number for each example, before the charge.
+
+    The loss is tried on two rows of zeros. If model or loss raise an error for them, the check passes: the records may
+    still work.
+    """
     batch = records.padding(2)
     with preserve_state(model), torch.no_grad():
         try:
             found = losses_of(model, loss, batch)
         except DpermError:
             raise
-        except Exception:  # zeros may be no inputs or targets that it can take: then records will show
+        except Exception:  # zeros may be invalid inputs or targets
             return
     if not isinstance(found, Tensor) or found.shape != (2,):
-        raise ParameterError(ONE_EACH)
+        raise ParameterError(
+            argument="loss", rule="must return one loss for each example, shape (batch,)", remedy=ONE_EACH
+        )
+
+
+def check_loss_shape(losses: object, rows: int) -> None:
+    """Refuse losses without one entry for each of ``rows`` rows.
+
+    Raises
+    ------
+    ParameterError
+        The message does not show the number of losses or rows: it is the size of a sample.
+    """
+    if not isinstance(losses, Tensor):
+        got, remedy = shown(type(losses).__name__), "Pass the tensor itself."
+    elif losses.shape == (rows,):
+        return
+    elif losses.dim() == 0:
+        got, remedy = "one number", 'A mean or a sum over the batch cannot be clipped: use reduction="none".'
+    elif losses.dim() == 1:
+        got, remedy = "another number of them", "Compute them from all rows of the batch handed out by the loop."
+    elif losses.dim() == 2 and losses.shape[1] == 1:
+        got, remedy = "a column", "Use losses.squeeze(1)."
+    else:
+        got = f"{losses.dim()} dimensions"
+        remedy = "Take the mean of several losses of a row: losses.flatten(1).mean(1)."
+    raise ParameterError(
+        argument="losses",
+        rule="must hold one loss for each row of the batch, in one dimension",
+        got=got,
+        remedy=remedy,
+    )
 
 
 def _of_module(loss: nn.Module) -> PerExample:
@@ -80,7 +121,7 @@ def _of_module(loss: nn.Module) -> PerExample:
 
 
 def _rows(reduction: str) -> Callable[[Tensor], Tensor]:
-    """What makes one loss of those of an example."""
+    """Return the reduction of several losses of an example to one."""
 
     def reduced(losses: Tensor) -> Tensor:
         if losses.dim() < 2:
@@ -93,6 +134,7 @@ def _rows(reduction: str) -> Callable[[Tensor], Tensor]:
 def _refuse_parameters(loss: nn.Module) -> None:
     if any(value.requires_grad for value in loss.parameters()):
         raise ParameterError(
-            "loss must not have parameters that are trained: their gradients would not be private. Make it part of the "
-            "model."
+            argument="loss",
+            rule="must not have trained parameters: their gradients would not be private",
+            remedy="Make them part of the model.",
         )

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The noise of a step, on the sum of gradients in units of the clip norm: exact or fast (T10, T46).
+"""Noise of a step on the sum of gradients, in units of the clipping norm: exact or fast (T10, T46).
 
-`ExactNoise` is drawn exactly on a grid, on sums in double precision whose rounding errors are part of the event (T46b).
-`FastNoise` is drawn in single precision: its guarantee is that of the ideal mechanism.
+`ExactNoise` is drawn exactly on a grid, for sums in double precision; the event includes their rounding errors (T46b).
+`FastNoise` is drawn in single precision, with the guarantee of ideal arithmetic.
 """
 
 import math
@@ -34,60 +34,60 @@ from dperm.torch.gradients.scratch import Scratch
 from dperm.torch.gradients.weighted_sums import LONGEST
 
 UNIT = 2.0**-53
-"""Relative error of one operation in double precision."""
+"""Relative rounding error of one operation in double precision."""
 
 
 class StepNoise(Protocol):
-    """What is added to the sum of one step."""
+    """Law of the noise on the sum of one step."""
 
     @property
     def event(self) -> Event:
-        """What all steps spend."""
+        """Privacy event of all steps."""
 
     def event_of(self, steps: int) -> Event:
-        """What so many steps spend."""
+        """Return the privacy event of this number of steps."""
 
     @property
     def sums(self) -> SampledSums:
-        """What it was made for."""
+        """Sampled sums of the plan: rate, steps and sensitivity."""
 
     @property
     def adjacency(self) -> Adjacency:
-        """Which data sets are neighbours."""
+        """Adjacency relation of the guarantee."""
 
     @property
     def scale(self) -> float:
-        """Standard deviation, in units of the clip norm."""
+        """Standard deviation, in units of the clipping norm."""
 
     @property
     def double(self) -> bool:
-        """Whether sums have to be in double precision."""
+        """Whether sums must be in double precision."""
 
     @property
     def grade(self) -> Grade:
-        """Exact or fast."""
+        """Arithmetic grade, exact or fast."""
 
     @property
     def words(self) -> str:
-        """The law in words."""
+        """Description of the law, for the record."""
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """What it rests on."""
+        """Tags of the theorems behind the event."""
 
     @property
     def numbers(self) -> dict[str, object]:
-        """As they stand in a record."""
+        """Numbers of the law, as stored in the record of a run."""
 
     @property
     def calibrated(self) -> tuple[float, ...]:
-        """The numbers that the search found; public numbers of the plan determine all others."""
+        """Numbers found by calibration; public numbers of the plan determine all others."""
 
     def recalibrated(self, *numbers: float) -> Self:
-        """The same noise with these calibrated numbers."""
+        """Return the same noise with these calibrated numbers."""
 
     def add(self, sums: Sequence[Tensor], stream: Stream) -> list[Tensor]:
-        """The sums plus the noise of one step; ``sums`` themselves may be overwritten."""
+        """Return the sums plus the noise of one step; ``sums`` may be overwritten."""
 
 
 @dataclass(frozen=True)
@@ -101,55 +101,55 @@ class ExactNoise:
 
     @property
     def event(self) -> Event:
-        """What all steps spend, rounding included."""
+        """Privacy event of all steps, rounding included."""
         return self.law.event
 
     @property
     def sums(self) -> SampledSums:
-        """What it was made for."""
+        """Sampled sums of the plan: rate, steps and sensitivity."""
         return self.law.sums
 
     @property
     def adjacency(self) -> Adjacency:
-        """Which data sets are neighbours."""
+        """Adjacency relation of the guarantee."""
         return self.law.adjacency
 
     def event_of(self, steps: int) -> Event:
-        """What so many steps spend."""
+        """Return the privacy event of this number of steps."""
         return replace(self.law, sums=replace(self.law.sums, steps=steps)).event
 
     @property
     def scale(self) -> float:
-        """Standard deviation, in units of the clip norm."""
+        """Standard deviation, in units of the clipping norm."""
         return self.law.scale
 
     @property
     def words(self) -> str:
-        """The law in words."""
+        """Description of the law, for the record."""
         return self.law.words
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """What it rests on."""
+        """Tags of the theorems behind the event."""
         return ("T46b", *self.law.theorems)
 
     @property
     def numbers(self) -> dict[str, object]:
-        """As they stand in a record."""
+        """Numbers of the law, as stored in the record of a run."""
         return self.law.numbers
 
     @property
     def calibrated(self) -> tuple[float, ...]:
-        """Scale, and its share that hides errors."""
+        """Scale of the noise, and its share for rounding errors."""
         return self.law.scale, self.law.share
 
     def recalibrated(self, *numbers: float) -> "ExactNoise":
-        """The same noise with another scale and share."""
+        """Return the same noise with another scale and share."""
         scale, share = numbers
         return replace(self, law=replace(self.law, scale=scale, share=share))
 
     def add(self, sums: Sequence[Tensor], stream: Stream) -> list[Tensor]:
-        """One draw for all entries."""
+        """Return the sums plus noise on a grid, from one draw for all entries."""
         flat = torch.cat([total.detach().reshape(-1).double().cpu() for total in sums])
         noisy = torch.from_numpy(self.law.noisy(flat.numpy(), stream))
         return _like(noisy, sums)
@@ -169,21 +169,21 @@ class FastNoise:
 
     @cached_property
     def event(self) -> Event:
-        """What all steps spend."""
+        """Privacy event of all steps."""
         return self.event_of(self.sums.steps)
 
     def event_of(self, steps: int) -> Event:
-        """What so many steps spend."""
+        """Return the privacy event of this number of steps."""
         return Poisson(Gaussian(quotient_down(self.scale, self.sums.lipschitz)), rate=self.sums.rate) * steps
 
     @property
     def theorems(self) -> tuple[str, ...]:
-        """What it rests on."""
+        """Tags of the theorems behind the event."""
         return ("T22" if self.adjacency is Adjacency.ADD_REMOVE else "T25", "T6")
 
     @property
     def numbers(self) -> dict[str, object]:
-        """As they stand in a record."""
+        """Numbers of the law, as stored in the record of a run."""
         return {
             "sensitivity": self.sums.lipschitz,
             "noise_scale": self.scale,
@@ -192,16 +192,16 @@ class FastNoise:
 
     @property
     def calibrated(self) -> tuple[float, ...]:
-        """The scale."""
+        """Scale of the noise, as the only number."""
         return (self.scale,)
 
     def recalibrated(self, *numbers: float) -> "FastNoise":
-        """The same noise with another scale."""
+        """Return the same noise with another scale."""
         (scale,) = numbers
         return replace(self, scale=scale)
 
     def add(self, sums: Sequence[Tensor], stream: Stream) -> list[Tensor]:
-        """One draw for all entries, added in place."""
+        """Add noise in place, from one draw for all entries."""
         parts, start = [], 0
         drawn = self.standard(sum([total.numel() for total in sums]), stream, Scratch(0))
         for total in sums:
@@ -214,17 +214,29 @@ class FastNoise:
         return noisy
 
     def standard(self, size: int, stream: Stream, scratch: Scratch) -> Tensor:
-        """As many standard normals, in memory that nobody else has."""
+        """Return ``size`` standard normals in memory of their own."""
         return normals(size, stream, scratch) if size > MOST else torch.from_numpy(floating_pool(stream).take(size))
 
 
 def step_noise(grade: Grade, steps: SampledSteps, goal: ApproxDP, size: int) -> StepNoise:
-    """The least noise of this grade with which all steps meet ``goal``, with micro-batches of ``size`` records."""
+    """Return the least noise of this grade for which all steps together meet ``goal``.
+
+    ``size`` is the number of records of a micro-batch; it enters the bound on rounding errors.
+    """
     return joint_step_noise(grade, [JointSums(sums_of(steps, goal, size))], goal)[0]
 
 
 def joint_step_noise(grade: Grade, parts: Sequence[JointSums], goal: ApproxDP) -> tuple[StepNoise, ...]:
-    """The least noise of this grade with which several kinds of sums together meet ``goal``."""
+    """Return the least noise of this grade for which several kinds of sums together meet ``goal``.
+
+    *Guarantees.* Every returned law is certified: the accountant confirms that the composed event is covered by the
+    goal.
+
+    Raises
+    ------
+    AssumptionError
+        If no noise scale can be certified.
+    """
     if grade is Grade.EXACT:
         return tuple(ExactNoise(law) for law in joint_noise(parts, goal))
     multiplier = joint_multiplier(parts, goal)
@@ -233,28 +245,30 @@ def joint_step_noise(grade: Grade, parts: Sequence[JointSums], goal: ApproxDP) -
         noises = tuple(FastNoise(part.sums, goal.adjacency, part.scale(raised_a_little)) for part in parts)
         if covers(goal, reduce(operator.add, [noise.event for noise in noises])):
             return noises
-    raise AssumptionError("no noise scale near the exact one could be certified. Ask for a goal a little larger.")
+    raise AssumptionError(
+        "no noise scale near the exact one could be certified.", remedy="Choose a slightly larger epsilon or delta."
+    )
 
 
 def sums_of(steps: SampledSteps, goal: ApproxDP, size: int) -> SampledSums:
-    """The sums of steps, with a bound on their rounding errors in double precision (T46b).
+    """Return the sums of all steps, with a bound on their rounding errors in double precision (T46b).
 
-    L is the number of records of one group: as many are in the sum for each group that was drawn.
+    The sensitivity L is the number of records of one group, all of which enter the sum if the group is drawn.
     """
     return planned_sums(steps, goal, lambda rows: sum_error(rows * math.ceil(steps.lipschitz), size))
 
 
 def sum_error(rows: int, size: int) -> float:
-    """Bound on the rounding error of a sum of ``rows`` clipped gradients, in units of the clip norm (T46b).
+    """Return a bound on the rounding error of a sum of ``rows`` clipped gradients, in clipping norms (T46b).
 
-    Every entry is a sum of at most K terms in any order, then of at most K such sums, then of the micro-batches of
-    ``size`` rows, M of them: an error of (2K + M) u of the sum of the absolute values, which for each example is at
-    most its weighted spread, S + 1. It is doubled for terms of second order.
+    Every entry is a sum of at most K terms in any order, then of at most K such sums, then of M micro-batches of
+    ``size`` rows. The error is (2K + M) u times the sum of the absolute values, at most the weighted spread S + 1 for
+    each example. It is doubled for terms of second order.
     """
     return 2 * (2 * LONGEST + rows // size + 1) * UNIT * rows * (SPREAD + 1)
 
 
 def _like(flat: Tensor, sums: Sequence[Tensor]) -> list[Tensor]:
-    """The parts of one vector, each in the shape and on the device of its sum."""
+    """Split one vector into parts with the shapes and devices of the sums."""
     parts = flat.split([total.numel() for total in sums])
     return [part.view(total.shape).to(total.device) for part, total in zip(parts, sums, strict=True)]

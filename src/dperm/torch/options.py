@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a training run is told beside model, optimizer and data: groups, inputs, loading, progress."""
+"""Run options: groups, example inputs, loading, progress, resumption, rehearsals."""
 
 from dataclasses import dataclass
 from os import PathLike
@@ -9,34 +9,35 @@ from typing import Any
 from dperm import checks
 from dperm.checks import shown
 from dperm.errors import ParameterError
+from dperm.presentation.spelling import arg
 from dperm.torch.records import Collate
 
-WORKERS = "It is the number of processes that read records."
+WORKERS = "It is the number of processes for reading records."
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Options:
-    """Keywords of `attach`.
+    """Keyword arguments of `DPSGDPlan.attach`.
 
     Attributes
     ----------
     group
         A key for each record, in the order of the data set; for plans with ``records_per_group``.
     example_inputs
-        A tuple of tensors with which the model can be called, of two or more rows: only their shapes and types are
-        used, unless they are public. None: the first element of a batch.
+        A tuple of the model's arguments, with two or more rows. Only shapes and types are used, unless
+        ``public_inputs`` is True. None: the first element of a batch.
     collate_fn, num_workers
         As for ``torch.utils.data.DataLoader``.
     progress
-        Whether a bar shows the steps; None: if the terminal is one.
+        Whether a progress bar shows the steps; None: on a terminal.
     request_id
-        Makes the charge idempotent.
+        Identifier of the charge; the same identifier is charged once.
     resume
-        The checkpoint to go on from.
+        Path of the checkpoint to resume from.
     rehearsal
-        Whether the loop is tried on batches that differ in one record.
+        Whether the loop is rehearsed on trial batches.
     public_inputs
-        Whether ``example_inputs`` are public or invented, and the model is tried on them as they are.
+        Whether ``example_inputs`` are public or invented, and their values may be used.
     """
 
     group: Any = None
@@ -50,17 +51,19 @@ class Options:
     public_inputs: bool = False
 
     def __post_init__(self) -> None:
-        """Check what can be checked without data."""
+        """Check the options without reading data."""
         checks.count("num_workers", self.num_workers, WORKERS, least=0, most=1024)
         if self.collate_fn is not None and not callable(self.collate_fn):
-            raise ParameterError(f"collate_fn must be a function or None, got {shown(self.collate_fn)}.")
+            raise ParameterError(argument="collate_fn", rule="must be a function or None", got=shown(self.collate_fn))
         if self.example_inputs is not None and not isinstance(self.example_inputs, tuple):
             raise ParameterError(
-                f"example_inputs must be a tuple of what the model is called with, got "
-                f"{shown(type(self.example_inputs).__name__)}. Write (x,) for one tensor."
+                argument="example_inputs",
+                rule="must be a tuple of the model's arguments",
+                got=shown(type(self.example_inputs).__name__),
+                remedy="Write (x,) for one tensor.",
             )
         if self.public_inputs and self.example_inputs is None:
             raise ParameterError(
-                "public_inputs=True says that example_inputs are public, but there are none. Give public or invented "
-                "examples, never private ones, as example_inputs."
+                f"{arg('public_inputs', True)} declares {arg('example_inputs')} public, but none are given.",
+                remedy=f"Pass public or invented examples, never private ones, as {arg('example_inputs')}.",
             )

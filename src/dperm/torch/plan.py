@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a private training run will do, decided before any data are read (T46)."""
+"""Plans of DP-SGD: rate, steps and noise of a private training, from public numbers alone (T46)."""
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -32,39 +32,38 @@ from dperm.torch.records import Collate
 from dperm.torch.session import PrivateTraining
 
 MOST_PARAMETERS = 2**28
-"""Parameters of a model for which the rounding of noise is planned."""
+"""Largest number of trained parameters in the bound for rounding of noise."""
 PHYSICAL = 512
 CLIP = "It bounds the norm of an example's gradient."
 N = "It is the number of records (of groups, with records_per_group); under add_remove declare a rough public one."
-GROUP = "It is the largest number of records of one group that are used."
+GROUP = "It is the largest number of records used from one group."
 VERSIONS = {"torch": str(torch.__version__)}
 PUBLIC = ("the architecture and initial values of the model", "the shape and type of a record", "all hyper-parameters")
 
 
 @dataclass(frozen=True)
 class DPSGD:
-    """DP-SGD (T46): Poisson samples, clipped per-example gradients, Gaussian noise, and any optimizer on the result.
+    """DP-SGD (T46): Poisson samples, clipped per-example gradients, Gaussian noise, and any optimizer.
 
     Parameters
     ----------
     clip_norm
-        C, the largest norm of an example's gradient; longer ones are scaled down.
+        Clipping norm C of an example's gradient; longer gradients are scaled down to it.
     batch_size, rate
-        Expected size of a sample, or the probability that a record is in it; give one of them.
+        Expected size of a sample, or the probability of a record to be in a sample; give one of them.
     epochs, steps
-        Mean number of times that a record is drawn, or the number of samples; give one of them.
+        Expected number of draws of each record, or number of samples; give one of them.
     clipping
-        "flat": the norm of the whole gradient is bounded; "per_layer": that of every layer, at C over the root of their
-        number; "normalized": every gradient is scaled to norm about C, so that C only scales the learning rate; or a
-        `QuantileClipping`, which adapts C to a quantile of the norms, privately.
+        "flat" bounds the norm of the whole gradient. "per_layer" bounds that of every layer, at C over the root of the
+        number of layers. "normalized" scales every gradient to norm about C, so C only scales the learning rate. A
+        `QuantileClipping` adapts C to a quantile of the norms, with privacy.
     grade
-        "exact", or "fast" for noise and sums in the model's own precision: then the guarantee is the one of ideal
-        arithmetic.
+        "exact", or "fast" for noise and sums in the model's own precision, with the guarantee of ideal arithmetic.
     physical_batch_size
-        Records that go through the model at a time: it decides about memory and time, and nothing else.
+        Number of records in one forward pass. It affects memory and time, not privacy.
     records_per_group
-        With it, the guarantee is for all records of a group (a person): `attach` needs ``group``, each group adds at
-        most so many records, and n counts groups.
+        Largest number of records used from one group (a person). The guarantee then holds for all records of a group,
+        n counts groups, and `attach` needs ``group``.
 
     Examples
     --------
@@ -85,7 +84,7 @@ class DPSGD:
     records_per_group: int | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check everything that was given."""
+        """Check the ranges of all parameters."""
         checks.between("clip_norm", self.clip_norm, SHORTEST_CLIP, LONGEST_CLIP, CLIP)
         checks.count("physical_batch_size", self.physical_batch_size, "Records at a time.", most=2**20)
         if self.records_per_group is not None:
@@ -93,30 +92,35 @@ class DPSGD:
         if not isinstance(self.clipping, QuantileClipping):
             Clipping.of(self.clipping)
         Grade.of(self.grade)
-        self.samples  # noqa: B018  # checks what was asked for
+        self.samples  # noqa: B018  # checks sizes and rates
 
     @property
     def samples(self) -> SamplingRequest:
-        """What was asked for of the samples."""
+        """Requested sizes and numbers of samples."""
         return SamplingRequest(self.batch_size, self.rate, self.epochs, self.steps)
 
     def plan(
         self, n: int, epsilon: float, delta: float, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
     ) -> "DPSGDPlan":
-        """Rate, steps and noise with which the whole run meets (epsilon, delta), from public numbers alone.
+        """Return the plan whose whole run meets (epsilon, delta), from public numbers alone.
+
+        *Guarantees.* The accountant certifies that the composed event of all steps is covered by (epsilon, delta).
 
         Parameters
         ----------
         n
-            Number of records. Under replace_one it is that of the data set; under add_remove that is private, and a
-            declared one, perhaps rough, is used: it decides about rate and steps, and is never compared with the data.
+            Number of records. Under replace_one it is that of the data set. Under add_remove the true number is
+            private: declare a public one, perhaps rough. It determines rate and steps, and is never compared with the
+            data.
         epsilon, delta
-            What all steps together may spend, delta > 0.
+            Privacy-loss bounds for all steps together, delta > 0.
         adjacency
-            Which data sets are neighbours: "add_remove" or "replace_one".
+            Adjacency relation, "add_remove" or "replace_one".
 
         Raises
         ------
+        ParameterError
+            If an argument is out of range, such as epsilon or delta of 0, infinity or NaN.
         AssumptionError
             If no noise is enough.
         """
@@ -130,18 +134,18 @@ class DPSGD:
 
 @dataclass(frozen=True)
 class DPSGDPlan:
-    """Everything that is decided before data are read; printing it shows it. `attach` runs it.
+    """Plan of DP-SGD, made from public numbers alone; ``print(plan)`` shows it, and `attach` trains with it.
 
     Attributes
     ----------
     method
-        What was asked for.
+        Parameters of the method.
     goal
-        The guarantee of the whole run, also if it is stopped before its last step.
+        Guarantee of the whole run, also if it is stopped before its last step.
     n, rate, steps
         Public number of records, probability of each in a sample, number of samples.
     noise
-        What is added in each step, in units of the clip norm.
+        Noise of each step, in units of the clipping norm.
     """
 
     method: DPSGD
@@ -152,61 +156,65 @@ class DPSGDPlan:
     noise: StepNoise
 
     def __post_init__(self) -> None:
-        """Refuse numbers that are not those of the event, as ``dataclasses.replace`` would make them."""
+        """Refuse numbers that differ from those of the event, as ``dataclasses.replace`` could make them."""
         sums = self.noise.sums
         planned = (sums.rate, sums.steps, sums.lipschitz, self.noise.adjacency)
         if planned != (self.rate, self.steps, float(self.method.records_per_group or 1), self.goal.adjacency):
             raise ParameterError(
-                "rate, steps, records_per_group and adjacency of a plan must be those that its noise was made for. "
-                "Make another plan with DPSGD(...).plan(...)."
+                "rate, steps, records_per_group and adjacency of a plan must be those of its noise.",
+                remedy="Make another plan with DPSGD(...).plan(...).",
             )
 
     @property
     def adjacency(self) -> Adjacency:
-        """Which data sets are neighbours."""
+        """Adjacency relation of the guarantee."""
         return self.goal.adjacency
 
     @property
     def event(self) -> Event:
-        """What the run spends."""
+        """Privacy event of the run."""
         return self.noise.event
 
     @property
     def expected_batch_size(self) -> float:
-        """What the noisy sum of each step is divided by: q n, times the records of a group."""
+        """Divisor of the noisy sum of each step: q n, times the records of a group."""
         return self.rate * self.n * (self.method.records_per_group or 1)
 
     @property
     def records_per_group(self) -> int | None:
-        """With groups, the largest number of records of one that are used."""
+        """Largest number of records used from one group; None without groups."""
         return self.method.records_per_group
 
     @property
     def most_records(self) -> int:
-        """Public limit on the number of records (of groups): rounding errors are bounded for so many."""
+        """Public limit on the number of records (of groups), for the bound on rounding errors."""
         return row_limit(self.n)
 
     @property
     def most_parameters(self) -> int:
-        """Public limit on the number of trained parameters: the rounding of noise is bounded for so many."""
+        """Public limit on the number of trained parameters, for the bound on rounding of noise."""
         return MOST_PARAMETERS
 
     @property
     def clipping(self) -> Clipping:
-        """Which norm is bounded."""
+        """Kind of clipping; flat for quantile clipping."""
         given = self.method.clipping
         return Clipping.FLAT if isinstance(given, QuantileClipping) else Clipping.of(given)
 
     @property
     def quantile(self) -> QuantileClipping | None:
-        """How the clip norm adapts, if it does."""
+        """Quantile clipping, or None for a fixed clipping norm."""
         return self.method.clipping if isinstance(self.method.clipping, QuantileClipping) else None
 
     @cached_property
     def facts(self) -> ReleaseFacts:
-        """What is known of a run beforehand."""
+        """Facts for the record, known before the run."""
         if not covers(self.goal, self.event):
-            raise ParameterError("goal must be what the noise of a plan was made for. Plan again for another goal.")
+            raise ParameterError(
+                argument="goal",
+                rule="must be covered by the noise of the plan",
+                remedy="Make another plan for another goal.",
+            )
         return ReleaseFacts(
             goal=self.goal,
             event=self.event,
@@ -219,12 +227,12 @@ class DPSGDPlan:
 
     @property
     def _unit(self) -> dict[str, object]:
-        """What neighbours differ in, if it is not a record."""
+        """Unit of privacy for the record, if it is not one record."""
         most = self.method.records_per_group
         return {} if most is None else {"unit": "group", "records_per_group": most}
 
     def describe(self) -> dict[str, object]:
-        """The public numbers of the plan, as they will stand in the record of a run."""
+        """Return the public numbers of the plan, as stored in the record of a run."""
         return {
             "method": "dp-sgd",
             "n": self.n,
@@ -242,7 +250,7 @@ class DPSGDPlan:
         }
 
     def __str__(self) -> str:
-        """What will be done, a line each."""
+        """Return the steps, clipping and noise of the plan, one line each."""
         unit = "groups" if self.method.records_per_group else "records"
         lines = [
             f"DP-SGD for {self.goal}:",
@@ -272,40 +280,47 @@ class DPSGDPlan:
         rehearsal: bool = True,
         bits: Bits | None = None,
     ) -> PrivateTraining:
-        """The training of ``model`` on ``dataset``, to be used in a ``with`` block.
+        """Return the training of ``model`` on ``dataset``, for use in a ``with`` block.
+
+        Nothing is charged here. The block checks the budget, model and data when it is entered, and the first step
+        charges the whole plan.
 
         Parameters
         ----------
         model
-            Any module; it is not wrapped, and its hooks are removed when the block is left.
+            Any module. It is not wrapped, and its hooks are removed at the end of the block.
         optimizer
-            Any optimizer of ``torch.optim`` over the trained parameters of the model, except those that need closures.
+            Any optimizer of ``torch.optim`` over the trained parameters of the model, except those with a required
+            closure (LBFGS) or sparse gradients (SparseAdam).
         dataset
-            A map-style data set, or a tuple of tensors. **Not** a loader: the batches are drawn here.
+            A map-style data set, or a tuple of tensors. **Not** a loader: dperm draws the batches.
         ledger
-            What the run is charged to: checked when the block is entered, charged in the first step.
+            Budget to charge: checked when the block is entered, charged in the first step.
         group
             A key for each record, for plans with ``records_per_group``.
         example_inputs
-            A tuple of what the model is called with, of which shapes and types alone are used; None: the first element
-            of a batch.
+            A tuple of the model's arguments; only shapes and types are used. None: the first element of a batch.
         public_inputs
-            Whether ``example_inputs`` are public or invented examples, on which the model is tried as they are: for
-            models that do not run on made-up values. **Never** for private examples.
+            Whether ``example_inputs`` are public or invented examples with usable values: for models that do not run on
+            synthetic values. **Never** for private examples.
         collate_fn, num_workers
             As for ``torch.utils.data.DataLoader``.
         progress
-            Whether a bar shows the steps; None: on a terminal.
+            Whether a progress bar shows the steps; None: on a terminal.
         request_id
-            Makes the charge idempotent.
+            Identifier of the charge; the same identifier is charged once.
         resume
-            The checkpoint to go on from, written by `PrivateTraining.save`.
+            Path of the checkpoint to resume from, written by `PrivateTraining.save`.
         rehearsal
-            Whether the loop is tried now and then: a batch comes as it is, and in another order without its first
-            record, and the losses of the others must not move. Switch it off only if the loop draws random numbers that
-            torch does not know.
+            Whether to rehearse the loop: trial batches test whether one record acts on the losses or gradients of
+            others. Switch it off only if the loop draws random numbers from another library than torch.
         bits
-            Where randomness comes from; ``NotPrivateBits(seed)`` makes the run reproducible and NOT PRIVATE.
+            Source of randomness; ``NotPrivateBits(seed)`` makes the run reproducible and NOT PRIVATE.
+
+        Raises
+        ------
+        ParameterError
+            If an argument is invalid, the optimizer cannot step, or training runs in several processes.
         """
         options = Options(
             group=group,
@@ -322,7 +337,7 @@ class DPSGDPlan:
         return PrivateTraining(plan, model, optimizer, dataset, budget=ledger, options=options, bits=bits)
 
     def so_far(self, draws: int) -> str:
-        """What ``draws`` steps would have spent, had their number been planned, in words. It is no guarantee."""
+        """Return a text with the privacy loss of ``draws`` steps, had their number been planned. It is no guarantee."""
         spent = account(self.noise.event_of(draws), self.adjacency).epsilon(self.goal.delta) if draws else 0.0
         return (
             f"epsilon so far {spent:.4g} at delta={self.goal.delta:g}, after {draws} of {self.steps} steps. NOT a "
@@ -330,5 +345,5 @@ class DPSGDPlan:
         )
 
     def with_public(self, facts: dict[str, object]) -> ReleaseFacts:
-        """The facts, and what is known of the model."""
+        """Return the facts with additional public facts about the model."""
         return replace(self.facts, public={**self.facts.public, **facts})

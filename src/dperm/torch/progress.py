@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A bar of the steps, and of nothing that depends on the data."""
+"""Progress bars: number of steps alone, nothing computed from the data."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Progress:
-    """What shows the steps."""
+    """Display of a training's progress; ``advance`` counts one step."""
 
     advance: Callable[[], None]
 
 
 @contextmanager
 def step_progress(steps: int, shown: bool | None, *, done: int = 0) -> Iterator[Progress]:
-    """A bar of ``steps`` steps, ``done`` of them done, on the terminal; ``shown`` None: if standard error is one."""
+    """Show a bar of ``steps`` steps with ``done`` finished ones; ``shown`` None: if standard error is a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -33,7 +33,7 @@ def step_progress(steps: int, shown: bool | None, *, done: int = 0) -> Iterator[
 
 @contextmanager
 def check_progress(shown: bool | None) -> Iterator[None]:
-    """Show that data and model are being checked; ``shown`` None: if standard error is a terminal."""
+    """Show a line during the check of data and model; ``shown`` None: if standard error is a terminal."""
     from rich.console import Console
 
     console = Console(stderr=True)

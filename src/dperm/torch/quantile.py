@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A clip norm that follows a quantile of the gradient norms, privately (T46a; Andrew et al. 2021).
+"""Adaptive clipping norm: a private estimate of a quantile of the gradient norms (T46a; Andrew et al. 2021).
 
-With every sum goes a noisy count: of the examples of the sample, how many had a norm of at most C. An example adds the
-vector (cos(f) w g, sin(f) b) of norm at most 1, where w g is its clipped gradient in units of C and b is 1 if its norm
-is at most C and else -1. So one draw of noise of one scale covers both, and the event is that of a fixed clip norm.
-Then C is multiplied by exp(-rate (share - quantile)), share the noisy share of short gradients: post-processing (T3).
+Every noisy sum includes a noisy count of the examples with a norm of at most C. An example adds the vector
+(cos(f) w g, sin(f) b) of norm at most 1, where w g is its clipped gradient in units of C, and b is 1 if its norm is at
+most C and else -1. So one draw of noise with one scale covers both, and the event is that of a fixed clipping norm.
+Then C is multiplied by exp(-rate (share - quantile)) with the noisy share of short gradients: post-processing (T3).
 """
 
 import math
@@ -14,23 +14,23 @@ from dataclasses import asdict, dataclass
 from dperm import checks
 from dperm.torch.gradients.clipping import LONGEST_CLIP, SHORTEST_CLIP
 
-QUANTILE = "It is the share of gradients that should be shorter than the clip norm."
-RATE = "It is how fast the clip norm follows; .2 is usual."
-ANGLE = "Its sine is the part of the sensitivity that the count takes."
+QUANTILE = "It is the target share of gradients shorter than the clip norm."
+RATE = "It is the learning rate of the clip norm; .2 is usual."
+ANGLE = "Its sine is the share of the count in the sensitivity."
 
 
 @dataclass(frozen=True)
 class QuantileClipping:
-    """How the clip norm adapts.
+    """Clipping at an adaptive norm, a quantile of the gradient norms estimated with privacy (T46a).
 
     Parameters
     ----------
     quantile
-        Share of gradients that shall be shorter than the clip norm.
+        Target share of gradients shorter than the clipping norm, in [0, 1].
     learning_rate
-        How fast the clip norm follows.
+        Learning rate of the logarithm of the clipping norm, in [0, 10].
     angle
-        f: the gradient keeps cos(f) of the sensitivity, the count gets sin(f).
+        Angle f in radians: the gradient keeps cos(f) of the sensitivity, the count gets sin(f).
     """
 
     quantile: float = 0.5
@@ -38,28 +38,42 @@ class QuantileClipping:
     angle: float = 0.1
 
     def __post_init__(self) -> None:
-        """Check the numbers."""
+        """Check the ranges of the parameters."""
         checks.between("quantile", self.quantile, 0.0, 1.0, QUANTILE)
         checks.between("learning_rate", self.learning_rate, 0.0, 10.0, RATE)
         checks.between("angle", self.angle, 1e-3, 1.5, ANGLE)
 
     @property
     def numbers(self) -> dict[str, object]:
-        """As they stand in a record."""
+        """Parameters, as stored in the record of a run."""
         return asdict(self)
 
     @property
     def gradient_share(self) -> float:
-        """cos(f), rounded down so that both shares have squares that sum to at most 1."""
+        """Share cos(f) of the gradient, rounded down; the squares of both shares add up to at most 1."""
         return math.cos(self.angle) * (1 - 2.0**-50)
 
     @property
     def count_share(self) -> float:
-        """sin(f), rounded down."""
+        """Share sin(f) of the count, rounded down."""
         return math.sin(self.angle) * (1 - 2.0**-50)
 
     def adapted(self, clip_norm: float, noisy_count: float, expected: float) -> float:
-        """The next clip norm; ``noisy_count`` is the released sum of sin(f) b, of ``expected`` examples in the mean."""
+        """Return the next clipping norm.
+
+        Parameters
+        ----------
+        clip_norm
+            Present clipping norm.
+        noisy_count
+            Released sum of sin(f) b.
+        expected
+            Expected number of examples in the sample.
+
+        Notes
+        -----
+        The noisy share is clamped to [0, 1], and the result to the range of permitted clipping norms.
+        """
         share = min(max(0.5 + noisy_count / (2 * self.count_share * expected), 0.0), 1.0)
         changed = clip_norm * math.exp(-self.learning_rate * (share - self.quantile))
         return min(max(changed, SHORTEST_CLIP), LONGEST_CLIP)

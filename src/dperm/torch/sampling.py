@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Poisson samples of records or of groups of records, cut into micro-batches of a fixed size (T22, T46).
 
-What is drawn is whole groups: a group is all records of one person, or one record. Each is in a sample with the same
-probability, independently. A group gives its first records, up to a public number, in the order of the data set.
+Whole groups are drawn: a group is all records of one person, or one record. Each group is in a sample with the same
+probability, independently. A group contributes its first records, up to a public number, in the order of the data set.
 """
 
 from collections import deque
@@ -17,16 +17,16 @@ from dperm.errors import DataError
 from dperm.noise.arrays import Integers
 from dperm.noise.bits import Stream
 from dperm.noise.poisson import sampled_rows
-from dperm.torch.records import Batch, Records
+from dperm.torch.records import Batch, RecordSource
 
 COUNT = "The number of keys is not that of the records."
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Which records belong together: those of group k are ``order[starts[k] : starts[k] + lengths[k]]``.
+    """Partition of the records: group k holds ``order[starts[k] : starts[k] + lengths[k]]``.
 
-    ``count`` is the number of groups, which is private under add/remove.
+    ``count`` is the number of groups; it is private under add/remove.
     """
 
     count: int
@@ -35,7 +35,7 @@ class Groups:
     lengths: Integers
 
     def positions(self, groups: Integers) -> Integers:
-        """The records of these groups."""
+        """Return the positions of the records of these groups."""
         lengths = self.lengths[groups]
         ends = np.cumsum(lengths)
         within = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - lengths, lengths)
@@ -44,25 +44,33 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class Single:
-    """Every record is a group of its own."""
+class SingletonGroups:
+    """Partition of ``count`` records into groups of one record."""
 
     count: int
 
     def positions(self, groups: Integers) -> Integers:
-        """The groups are the records."""
+        """Return ``groups``: the number of a group is the position of its record."""
         return groups
 
 
 def groups_of(keys: object, count: int, most: int) -> Groups:
-    """The groups of records with equal keys, at most the first ``most`` records of each.
+    """Return the groups of records with equal keys, with at most the first ``most`` records of each group.
 
-    Equal keys are one person; `dperm.data.identity` has the rule. Keys without a safe rule are refused.
+    *Guarantees.* Records with equal keys are in one group, and no group contributes more than ``most`` records to a
+    sample. `dperm.data.identity` defines equality of keys.
+
+    Raises
+    ------
+    DataError
+        If the number of keys differs from ``count``, or keys have no safe rule of equality. The message shows no key.
     """
     numbers = _numbered(keys)
     broken = numbers if isinstance(numbers, str) else COUNT if len(numbers) != count else ""
     if isinstance(numbers, str) or broken:
-        raise DataError(f"group must hold one key for each record of the data set, in its order. {broken}")
+        raise DataError(
+            argument="group", rule="must hold one key for each record of the data set, in its order", remedy=broken
+        )
     sizes = np.bincount(numbers) if count else np.zeros(0, dtype=np.int64)
     order = np.argsort(numbers, kind="stable").astype(np.int64)
     starts = (np.cumsum(sizes) - sizes).astype(np.int64)
@@ -70,7 +78,7 @@ def groups_of(keys: object, count: int, most: int) -> Groups:
 
 
 def _numbered(keys: object) -> Integers | str:
-    """The number of each record's group, in order of first appearance; a sentence if the keys break a rule."""
+    """Number of each record's group, in order of first appearance; a sentence if the keys break a rule."""
     numbers: dict[object, int] = {}
     try:
         found = person_keys(keys)
@@ -83,7 +91,11 @@ def _numbered(keys: object) -> Integers | str:
 
 @dataclass(frozen=True)
 class MicroBatch:
-    """A part of a sample: how many of its rows are records, whether it is the last part, or only a trial."""
+    """Part of a sample.
+
+    ``rows`` is the number of records, 0 for a row of padding. ``last`` marks the last part of the sample, and ``trial``
+    a batch of a rehearsal.
+    """
 
     batch: Batch
     rows: int
@@ -93,16 +105,20 @@ class MicroBatch:
 
 @dataclass(frozen=True)
 class Sampler:
-    """Draws samples of ``groups`` at ``rate``, and cuts them into micro-batches of at most ``size`` records."""
+    """Poisson sampler of ``groups`` at ``rate``, with micro-batches of at most ``size`` records.
 
-    records: Records
-    groups: Groups | Single
+    *Guarantees.* Each group is in each sample with probability ``rate``, independently of all others. The sizes of
+    samples are never adjusted: an empty sample is one row of padding, with ``rows`` 0.
+    """
+
+    records: RecordSource
+    groups: Groups | SingletonGroups
     rate: float
     size: int
     stream: Stream
 
     def batches(self, steps: int) -> Iterator[MicroBatch]:
-        """The micro-batches of ``steps`` samples; an empty sample is one row of padding that counts for nothing."""
+        """Yield the micro-batches of ``steps`` samples."""
         parts: deque[tuple[int, bool]] = deque()
         for batch in self.records.batches(self._positions(steps, parts)):
             yield from self._empties(parts)
@@ -111,7 +127,7 @@ class Sampler:
         yield from self._empties(parts)
 
     def _positions(self, steps: int, parts: deque[tuple[int, bool]]) -> Iterator[Integers]:
-        """The records of each micro-batch; ``parts`` notes all of them, also those of empty samples."""
+        """Yield the positions of each micro-batch; ``parts`` lists all of them, also those of empty samples."""
         for _ in range(steps):
             drawn = self.groups.positions(sampled_rows(self.rate, self.groups.count, self.stream))
             cuts = [drawn[start : start + self.size] for start in range(0, len(drawn), self.size)]

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Refusal of distributed training: one charge pays for one model that is trained in one process.
+"""Refusal of distributed training: one charge pays for one model, trained in one process.
 
 Under torchrun every rank would draw its own samples and its own noise, and end with a model of its own. Each of these
-models claims the whole guarantee, while all of them together spend it once for each rank.
+models claims the whole guarantee, but together they spend the budget once for each rank.
 """
 
 import math
@@ -24,21 +24,20 @@ REMEDY = (
 )
 
 TASKS = ("SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE")
-"""Variables in which Slurm, Open MPI and MPICH give the number of tasks."""
+"""Environment variables of Slurm, Open MPI and MPICH with the number of tasks."""
 
 
 def check_single_process(model: object) -> None:
-    """Check that the training runs in one process, with a model that is neither wrapped nor sharded.
+    """Check that the training runs in one process, and that the model is neither wrapped nor sharded.
 
-    The size of the process group counts if there is one. Otherwise the environment variable WORLD_SIZE counts, which
-    torchrun sets before a script calls ``init_process_group``. Without both, a warning says that Slurm or MPI started
-    several tasks.
+    The size of the process group counts if there is one. Otherwise the environment variable WORLD_SIZE counts; torchrun
+    sets it before a script calls ``init_process_group``. Without both, several tasks of Slurm or MPI cause a warning.
 
     Raises
     ------
     ParameterError
-        With a world size above 1, a WORLD_SIZE that is no number, a model that holds ``DistributedDataParallel`` or
-        FSDP modules, or parameters and buffers that are DTensors.
+        For a world size above 1, a non-numeric WORLD_SIZE, ``DistributedDataParallel`` or FSDP modules in the model,
+        and DTensors among parameters or buffers.
     """
     _check_world_size()
     if isinstance(model, nn.Module):
@@ -50,8 +49,9 @@ def _check_world_size() -> None:
         size = distributed.get_world_size()
         if size > 1:
             raise ParameterError(
-                f"torch.distributed must have world size 1, and its process group has {size}: every process would "
-                f"train a model of its own on one charge. {REMEDY}"
+                f"torch.distributed must have world size 1, got {size}: every process would train a model of its own "
+                f"on one charge.",
+                remedy=REMEDY,
             )
         return
     declared = os.environ.get("WORLD_SIZE", "").strip()
@@ -60,19 +60,19 @@ def _check_world_size() -> None:
     elif not _number(declared) <= 1:
         raise ParameterError(
             f"the environment variable WORLD_SIZE must be 1 or unset, got {shown(declared)}: this process is one of "
-            f"several, as under torchrun, and every one of them would train a model of its own on one charge. {REMEDY} "
-            f"If the processes are unrelated, each with a charge of its own, unset WORLD_SIZE."
+            f"several, as under torchrun, and each of them would train a model of its own on one charge.",
+            remedy=f"{REMEDY} If the processes are unrelated, each with a charge of its own, unset WORLD_SIZE.",
         )
 
 
 def _warn_of_tasks() -> None:
-    """Warn of a launcher that started several tasks: one of them may train alone, so that this is not refused."""
+    """Warn if a launcher started several tasks; this is not refused, because one of them may train alone."""
     for name in TASKS:
         if _number(os.environ.get(name, "")) > 1:
             warnings.warn(
                 f"the environment variable {name} is above 1: a launcher may have started several processes. If each "
                 f"of them trains on one charge, the models together spend more than the guarantee says. Train in one "
-                f"of the processes only, and set WORLD_SIZE=1 there, which turns this warning off.",
+                f"of the processes only, and set WORLD_SIZE=1 there to turn this warning off.",
                 DpermWarning,
                 stacklevel=4,  # the caller of check_single_process
             )
@@ -80,7 +80,7 @@ def _warn_of_tasks() -> None:
 
 
 def _number(text: str) -> float:
-    """The number in the value of an environment variable; NaN if there is none."""
+    """Number in the value of an environment variable; NaN if there is none."""
     try:
         return float(text)
     except ValueError:
@@ -92,7 +92,7 @@ def _check_model(model: nn.Module) -> None:
         kind = _wrapper(module)
         if kind is not None:
             where = f"holds a {kind} module ({name!r})" if name else f"is a {kind} module"
-            raise ParameterError(f"model must be a plain module of one process, and it {where}. {REMEDY}")
+            raise ParameterError(f"model must be a plain module of one process, but it {where}.", remedy=REMEDY)
     tensor = _loaded("torch.distributed.tensor", "DTensor")
     if tensor is None:
         return
@@ -100,12 +100,12 @@ def _check_model(model: nn.Module) -> None:
         for name, value in named:
             if isinstance(value, tensor) or isinstance(value.data, tensor):
                 raise ParameterError(
-                    f"model must hold plain tensors, and {name!r} is a DTensor, spread over processes. {REMEDY}"
+                    f"model must hold plain tensors, but {name!r} is a DTensor, spread over processes.", remedy=REMEDY
                 )
 
 
 def _wrapper(module: nn.Module) -> str | None:
-    """The kind of a module that spreads a training over processes."""
+    """Name of the wrapper for distributed training, or None for an ordinary module."""
     if isinstance(module, DistributedDataParallel):
         return "DistributedDataParallel"
     for name in ("FSDPModule", "FullyShardedDataParallel"):
@@ -116,5 +116,5 @@ def _wrapper(module: nn.Module) -> str | None:
 
 
 def _loaded(module: str, name: str) -> Any:
-    """A class of a module that is imported already: where it is not, no object of the class can exist."""
+    """Class of an imported module, or None; before the import no object of the class can exist."""
     return getattr(sys.modules.get(module), name, None)

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""DP-SVRG: steps along differences of gradients, around a gradient of all records that is taken now and then (T46).
+"""Plans of DP-SVRG: steps along differences of gradients, around noisy gradients of all records (T46).
 
 At a *snapshot* v the clipped gradients of all records are summed, and noise is added: the first query. Each step then
-draws a Poisson sample, and sums the clipped differences clip(grad l_i(w) - grad l_i(v), C), each of them one vector:
-the second query. The step is taken along the sum of both, each over its public expected size. Near the snapshot
-differences are short, so C may be far smaller than gradients are, and with it the noise. Both are in the event.
+draws a Poisson sample, and sums the clipped differences clip(grad l_i(w) - grad l_i(v), C), one vector for each record:
+the second query. The step is taken along the sum of both, each divided by its public expected size. Near the snapshot
+differences are short, so C and the noise may be far smaller than for gradients. The event covers both queries.
 """
 
 import math
@@ -32,13 +32,13 @@ from dperm.torch.noise import StepNoise, joint_step_noise, sums_of
 from dperm.torch.options import Options
 from dperm.torch.plan import MOST_PARAMETERS, PHYSICAL, PUBLIC, VERSIONS, N
 from dperm.torch.records import Collate
-from dperm.torch.variance_reduced import train
+from dperm.torch.svrg_training import train
 
-LENGTH = "It bounds the norm of what one record adds."
-SNAPSHOTS = "It is the number of times that the gradient of all records is taken."
+LENGTH = "It bounds the norm of one record's contribution."
+SNAPSHOTS = "It is the number of gradients over all records."
 LEAST = 0.8
-"""Noise multiplier of steps, about, from which on a sampled step costs about q^2 / z^2."""
-NOISE = "It is the noise multiplier of snapshots over that of steps."
+"""Approximate noise multiplier z above which a sampled step costs about q^2 / z^2."""
+NOISE = "It is the ratio of the noise multipliers of snapshots and steps."
 
 
 @dataclass(frozen=True)
@@ -48,17 +48,17 @@ class DPSVRG:
     Parameters
     ----------
     clip_norm
-        C, the largest norm of the difference of an example's gradients, here and at the snapshot.
+        Clipping norm C of the difference between an example's gradients at the present parameters and at the snapshot.
     snapshot_clip_norm
-        The largest norm of an example's gradient at a snapshot.
+        Clipping norm of an example's gradient at a snapshot.
     batch_size, rate
-        Expected size of a sample, or the probability that a record is in it; give one of them.
+        Expected size of a sample, or the probability of a record to be in a sample; give one of them.
     epochs, steps
-        Mean number of times that a record is drawn, or the number of samples; give one of them.
+        Expected number of draws of each record, or number of samples; give one of them.
     snapshots
-        How often the gradient of all records is taken, in equal distances, at most.
+        Largest number of snapshots, at equal distances.
     snapshot_noise
-        Noise multiplier of snapshots over that of steps; None: as makes the variance of all steps together the least.
+        Ratio of the noise multipliers of snapshots and steps. None minimises the total variance of all steps.
     grade, physical_batch_size
         As for `DPSGD`. Gradients are summed in double precision in both grades.
 
@@ -82,7 +82,7 @@ class DPSVRG:
     physical_batch_size: int = field(default=PHYSICAL, kw_only=True)
 
     def __post_init__(self) -> None:
-        """Check everything that was given."""
+        """Check the ranges of all parameters."""
         checks.between("clip_norm", self.clip_norm, 1e-12, 1e12, LENGTH)
         checks.between("snapshot_clip_norm", self.snapshot_clip_norm, 1e-12, 1e12, LENGTH)
         checks.count("snapshots", self.snapshots, SNAPSHOTS, most=2**20)
@@ -90,19 +90,26 @@ class DPSVRG:
         if self.snapshot_noise is not None:
             checks.between("snapshot_noise", self.snapshot_noise, 1e-3, 1e6, NOISE)
         Grade.of(self.grade)
-        self.samples  # noqa: B018  # checks what was asked for
+        self.samples  # noqa: B018  # checks sizes and rates
 
     @property
     def samples(self) -> SamplingRequest:
-        """What was asked for of the samples."""
+        """Requested sizes and numbers of samples."""
         return SamplingRequest(self.batch_size, self.rate, self.epochs, self.steps)
 
     def plan(
         self, n: int, epsilon: float, delta: float, adjacency: Adjacency | str = Adjacency.ADD_REMOVE
     ) -> "DPSVRGPlan":
-        """Rate, steps, snapshots and both noises with which the whole run meets (epsilon, delta).
+        """Return the plan whose whole run meets (epsilon, delta): rate, steps, snapshots and both noises.
 
         The arguments are those of `DPSGD.plan`.
+
+        Raises
+        ------
+        ParameterError
+            If an argument is out of range.
+        AssumptionError
+            If no noise is enough.
         """
         goal = ApproxDP(epsilon, checks.positive("delta", delta, "DP-SVRG has no pure guarantee."), adjacency)
         count = checks.count("n", n, N)
@@ -118,10 +125,10 @@ class DPSVRG:
         return DPSVRGPlan(self, goal, count, rate, steps, interval, *noises)
 
     def _ratio(self, rate: float, steps: int, interval: int, goal: ApproxDP) -> float:
-        """sqrt(C / (C' m)) / q for m steps with one snapshot, whose noise counts m times.
+        """Return the ratio sqrt(C / (C' m)) / q for m steps per snapshot; the noise of a snapshot counts m times.
 
-        It makes the product of variance, (C' z' m)^2 S + (C z / q)^2 T, and cost, S / z'^2 + T q^2 / z^2, the least.
-        Steps cost so much only while z is not far below 1: with z' of about sqrt(2 S) / mu, it is kept above `LEAST`.
+        It minimises the product of variance, (C' z' m)^2 S + (C z / q)^2 T, and cost, S / z'^2 + T q^2 / z^2. This cost
+        of steps holds only if z is not far below 1: with z' of about sqrt(2 S) / mu, z is kept above `LEAST`.
         """
         wanted = math.sqrt(self.clip_norm / (self.snapshot_clip_norm * interval)) / rate
         largest = math.sqrt(2 * steps / interval) / (record_mu(goal) * LEAST)
@@ -129,26 +136,26 @@ class DPSVRG:
 
 
 def most_records(n: int, adjacency: Adjacency) -> int:
-    """Public limit on the number of records: n where it is public, else enough for a rough one."""
+    """Return the public limit on the number of records: n if it is public, else a margin above a rough n."""
     return n if adjacency is Adjacency.REPLACE_ONE else row_limit(n)
 
 
 @dataclass(frozen=True)
 class DPSVRGPlan:
-    """Everything that is decided before data are read; printing it shows it. `run` runs it.
+    """Plan of DP-SVRG, made from public numbers alone; ``print(plan)`` shows it, and `run` trains with it.
 
     Attributes
     ----------
     method
-        What was asked for.
+        Parameters of the method.
     goal
-        The guarantee of the whole run.
+        Guarantee of the whole run.
     n, rate, steps
         Public number of records, probability of each in a sample, number of samples.
     interval
         Number of steps from one snapshot to the next.
     noise, snapshot_noise
-        What is added to the sums of steps and of snapshots, each in units of its clip norm.
+        Noise on the sums of steps and of snapshots, each in units of its clipping norm.
     """
 
     method: DPSVRG
@@ -165,27 +172,27 @@ class DPSVRGPlan:
 
     @property
     def adjacency(self) -> Adjacency:
-        """Which data sets are neighbours."""
+        """Adjacency relation of the guarantee."""
         return self.goal.adjacency
 
     @property
     def snapshots(self) -> int:
-        """How many are taken: one before every ``interval`` steps."""
+        """Number of snapshots: one before every ``interval`` steps."""
         return math.ceil(self.steps / self.interval)
 
     @property
     def event(self) -> Event:
-        """What the run spends: steps and snapshots."""
+        """Privacy event of the run: steps and snapshots."""
         return self.noise.event + self.snapshot_noise.event
 
     @property
     def most_records(self) -> int:
-        """Public limit on the number of records: rounding errors are bounded for so many."""
+        """Public limit on the number of records, for the bound on rounding errors."""
         return most_records(self.n, self.adjacency)
 
     @property
     def deviations(self) -> tuple[float, float]:
-        """Of the noise on the direction of a step: the part of the sample, and that of the snapshot."""
+        """Standard deviations of the noise on a step's direction: part of the sample, part of the snapshot."""
         method = self.method
         return (
             self.noise.scale * method.clip_norm / (self.rate * self.n),
@@ -194,7 +201,7 @@ class DPSVRGPlan:
 
     @cached_property
     def facts(self) -> ReleaseFacts:
-        """What is known of a run beforehand."""
+        """Facts for the record, known before the run."""
         return ReleaseFacts(
             goal=self.goal,
             event=self.event,
@@ -207,11 +214,11 @@ class DPSVRGPlan:
         )
 
     def with_public(self, facts: dict[str, object]) -> ReleaseFacts:
-        """The facts, and what is known of the model."""
+        """Return the facts with additional public facts about the model."""
         return replace(self.facts, public={**self.facts.public, **facts})
 
     def describe(self) -> dict[str, object]:
-        """The public numbers of the plan, as they will stand in the record of a run."""
+        """Return the public numbers of the plan, as stored in the record of a run."""
         return {
             "method": "dp-svrg",
             "n": self.n,
@@ -229,7 +236,7 @@ class DPSVRGPlan:
         }
 
     def __str__(self) -> str:
-        """What will be done, a line each."""
+        """Return the steps, clipping and noise of the plan, one line each."""
         method = self.method
         lines = [
             f"DP-SVRG for {self.goal}:",
@@ -260,6 +267,8 @@ class DPSVRGPlan:
     ) -> Release[nn.Module]:
         """Train ``model`` in place, and return it with its guarantee.
 
+        Check, charge, train, commit: failures after the charge are not refunded.
+
         Parameters
         ----------
         model, optimizer
@@ -267,16 +276,22 @@ class DPSVRGPlan:
         dataset
             Pairs (input, target): a map-style data set, or a tuple of two tensors.
         loss
-            A function of (outputs, targets) with one loss for each example. It is called at two points for each batch,
-            which is why there is no loop of your own.
+            Function of (outputs, targets) with one loss for each example. It is called at two points for each batch, so
+            the loop cannot be your own.
         ledger
-            What the run is charged to.
+            Budget to charge.
         after_step
-            Called with the number of steps after each of them: for schedulers.
+            Function called with the number of steps after each step, for schedulers.
         example_inputs, collate_fn, num_workers, progress, request_id, bits
             As for `DPSGDPlan.attach`.
         """
-        options = Options(None, example_inputs, collate_fn, num_workers, progress, request_id)
+        options = Options(
+            example_inputs=example_inputs,
+            collate_fn=collate_fn,
+            num_workers=num_workers,
+            progress=progress,
+            request_id=request_id,
+        )
         return train(
             self, model, optimizer, dataset, loss, budget=ledger, options=options, after_step=after_step, bits=bits
         )

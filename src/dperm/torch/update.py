@@ -1,62 +1,66 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""From clipped sums to a step of the optimizer: accumulate, add noise once, divide by a public number, step (T46)."""
+"""Noisy update of one sample: accumulate clipped sums, add noise once, divide by a public number, step (T46)."""
 
-from collections.abc import Callable, Container, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 import torch
 from torch import Tensor, nn
-from torch.optim import LBFGS, Optimizer
+from torch.optim import Optimizer
 
-from dperm.checks import shown
-from dperm.errors import AssumptionError, LeakError, ParameterError
+from dperm.errors import AssumptionError, ParameterError
 from dperm.noise.bits import Stream
 from dperm.torch.adam import AdamBC, tell_noise
-from dperm.torch.at_once import UNKNOWN, at_once
+from dperm.torch.fused_gradient import UNKNOWN, FusedNoisyGradient
 from dperm.torch.gradients.per_example import UnclippedGradients
-from dperm.torch.plain_sgd import plain_step
+from dperm.torch.optimizers import clear_others, plain_step, private_steps
 
 if TYPE_CHECKING:
     from dperm.torch.plan import DPSGDPlan
 
 
 Draw = Callable[[Stream, float], list[Tensor]]
+"""Return the noisy gradients of a sample from a stream and the factor of the noisy sum."""
 
 
-class Update:
-    """The sums of the sample that is under way, and what is made of them.
+class NoisyUpdate:
+    """Clipped sums of the current sample, their noise, and the step of the optimizer.
+
+    *Guarantees.* Each call of `finish` draws noise once, and noise is drawn at most as often as the plan has steps. The
+    noisy sum is divided by the expected size of a sample, a public number, whatever the sample holds.
 
     Attributes
     ----------
     draws
-        Times that noise was drawn: never more than the plan's steps.
+        Number of draws of noise so far, at most the plan's steps.
     clip_norm
-        That of the next step.
+        Clipping norm of the next step.
     parameters
-        What is trained.
+        Trained parameters.
     observer
-        What looks at the weights of examples: where the clip norm adapts, it counts those that are not shortened.
+        Function of the weights of examples, or None. With an adaptive clipping norm it counts the examples whose
+        gradients are not shortened.
     """
 
     def __init__(self, plan: "DPSGDPlan", optimizer: Optimizer, model: nn.Module, stream: Stream) -> None:
         self.plan, self.optimizer, self.stream = plan, optimizer, stream
         self.draws, self.clip_norm = 0, float(plan.method.clip_norm)
         self.parameters = [value for value in model.parameters() if value.requires_grad]
-        self._expected, self._scale = plan.expected_batch_size, plan.noise.scale  # asked for once
+        self._expected, self._scale = plan.expected_batch_size, plan.noise.scale  # properties, computed once
         self._tells = isinstance(optimizer, AdamBC)
         self._places = {id(value): place for place, value in enumerate(self.parameters)}
         self._sums: list[Tensor | None] = [None] * len(self.parameters)
         self._partial = False
         self._short: Tensor | None = None
         self.observer: Callable[[Tensor], None] | None = None if plan.quantile is None else self._count
-        self._at_once = at_once(plan.noise, self.parameters) if plan.quantile is None else None
+        self._fused = FusedNoisyGradient.of(plan.noise, self.parameters) if plan.quantile is None else None
 
     def __enter__(self) -> Self:
-        """Refuse steps of the optimizer that are not private."""
+        """Refuse steps of the optimizer by hand."""
         self._guard = ExitStack()
         self._allowed = self._guard.enter_context(private_steps(self.optimizer))
         return self
@@ -64,26 +68,26 @@ class Update:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let the optimizer go."""
+        """Allow the optimizer to step by hand again."""
         self._guard.close()
 
     @property
     def is_partial(self) -> bool:
-        """Whether a part of a sample was added, and not yet the last one."""
+        """Whether some, but not all, parts of a sample were added."""
         return self._partial
 
     def draw_of(self, found: UnclippedGradients) -> Draw | None:
-        """How to make the noisy gradients of a sample at once, of which this is all; None if that cannot be done."""
-        if self._at_once is None or self._partial:
+        """Return a draw that fuses clipped sum and noise of a sample in one micro-batch, or None if not applicable."""
+        if self._fused is None or self._partial:
             return None
-        return partial(self._at_once, found)
+        return partial(self._fused, found)
 
     def forget(self) -> None:
-        """Begin a sample anew."""
+        """Drop the sums of the current sample."""
         self._sums, self._short, self._partial = [None] * len(self.parameters), None, False
 
     def add(self, sums: Iterable[tuple[nn.Parameter, Tensor]]) -> None:
-        """Add the clipped gradients of a micro-batch."""
+        """Add the clipped sums of a micro-batch to those of the sample."""
         self._partial = True
         for parameter, total in sums:
             place = self._places.get(id(parameter))
@@ -93,12 +97,24 @@ class Update:
             self._sums[place] = total if held is None else held.add_(total)
 
     def finish(self, draw: Draw | None = None) -> None:
-        """Noise on the sum of the sample, and a step of the optimizer along the result.
+        """Add noise to the sum of the sample, and let the optimizer step along the result.
 
-        ``draw`` makes the noisy gradients in another way, from a stream and the number that the sum is multiplied by.
+        Parameters
+        ----------
+        draw
+            Alternative source of the noisy gradients. None adds noise to the accumulated sums.
+
+        Raises
+        ------
+        ParameterError
+            If all planned steps were taken.
+
+        Notes
+        -----
+        *Edge cases.* An empty sample, and a parameter without gradients, get noise on a sum of 0.
         """
         if self.draws >= self.plan.steps:
-            raise ParameterError("all planned steps were taken. Plan more steps for a longer training.")
+            raise ParameterError("all planned steps were taken.", remedy="Plan more steps for a longer training.")
         self.draws += 1
         factor = self.clip_norm / self._expected  # of this step, also where the clip norm adapts now
         gradients = self._gradients(factor) if draw is None else draw(self.stream, factor)
@@ -114,7 +130,7 @@ class Update:
                 self.optimizer.step()
 
     def _gradients(self, factor: float) -> list[Tensor]:
-        """The noisy sums times ``factor``."""
+        """Return the noisy sums times ``factor``."""
         pairs = zip(self.parameters, self._sums, strict=True)
         sums = [torch.zeros_like(value, dtype=self._dtype(value)) if held is None else held for value, held in pairs]
         noisy = self._noisy(sums)
@@ -132,77 +148,10 @@ class Update:
         return noisy
 
     def _count(self, weights: Tensor) -> None:
-        """Examples that are not shortened count 1, the others -1, and those of weight 0 nothing."""
+        """Count 1 for an example of full length, -1 for a shortened one, and 0 for weight 0."""
         signs = torch.where(weights * self.clip_norm >= 1 - 1e-6, 1.0, -1.0).to(weights.dtype)
         count = torch.where(weights > 0, signs, 0).sum().reshape(1)
         self._short = count if self._short is None else self._short + count
 
     def _dtype(self, value: Tensor) -> torch.dtype:
         return torch.float64 if self.plan.noise.double else value.dtype
-
-
-class Permit:
-    """Whether the optimizer may step now; a context that costs next to nothing."""
-
-    def __init__(self) -> None:
-        self.given = False
-
-    def __call__(self) -> Self:
-        """To be entered."""
-        return self
-
-    def __enter__(self) -> None:
-        """It may."""
-        self.given = True
-
-    def __exit__(self, *error: object) -> None:
-        """It may no longer."""
-        self.given = False
-
-
-@contextmanager
-def private_steps(optimizer: Optimizer) -> Iterator[Permit]:
-    """Refuse steps of the optimizer, but in blocks of what is yielded: ``with allowed(): optimizer.step()``."""
-    permit = Permit()
-
-    def refuse(optimizer: Optimizer, arguments: object, keywords: object) -> None:
-        if not permit.given:
-            raise LeakError(
-                "optimizer.step() was called by hand in a private training: its gradients have no noise. Call "
-                "private.step(losses) instead, which adds the noise and lets the optimizer step."
-            )
-
-    hook = optimizer.register_step_pre_hook(refuse)
-    try:
-        yield permit
-    finally:
-        hook.remove()
-
-
-def clear_others(optimizer: Optimizer, trained: Container[int]) -> None:
-    """Forget gradients of parameters whose id is not in ``trained``.
-
-    Optimizers step along every gradient they find, also one that was left in a frozen parameter.
-    """
-    for group in optimizer.param_groups:
-        for value in group["params"]:
-            if id(value) not in trained:
-                value.grad = None
-
-
-def checked_optimizer(optimizer: object, model: nn.Module) -> Optimizer:
-    """``optimizer``, if it trains the trained parameters of the model and nothing else."""
-    if not isinstance(optimizer, Optimizer):
-        raise ParameterError(
-            f"optimizer must be one of torch.optim over model.parameters(), got {shown(type(optimizer).__name__)}."
-        )
-    if isinstance(optimizer, LBFGS):
-        raise ParameterError("optimizer must not be LBFGS: it asks for losses again and again, each of them unpaid.")
-    held = {value for group in optimizer.param_groups for value in group["params"] if value.requires_grad}
-    trained = {value for value in model.parameters() if value.requires_grad}
-    if held != trained:
-        raise ParameterError(
-            "optimizer must hold the trained parameters of the model, all of them and no others. Make it from "
-            "model.parameters(), and freeze what is not trained with requires_grad_(False)."
-        )
-    return optimizer

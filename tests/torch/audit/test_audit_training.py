@@ -15,7 +15,7 @@ from dperm.accounting import MemoryBudget
 from dperm.errors import BudgetError, NotPrivateWarning, ParameterError
 from dperm.noise import NotPrivateBits
 from dperm.torch import DPSGD
-from dperm.torch.audit import Watch, audit_training, finding_of, joined, random_canaries
+from dperm.torch.audit import Watch, audit_training, finding_of, random_canaries, with_canaries
 from dperm.torch.gradients.clipping import ClippingWeights
 from dperm.torch.noise import ExactNoise
 
@@ -109,7 +109,9 @@ def test_a_network_is_audited_with_random_canaries():
 def test_a_loop_of_ones_own_is_watched_and_keeps_its_release():
     plan, model, canaries = plan_of(4.0), linear(), canaries_of()
     watch = Watch(plan, model, canaries=canaries, loss=margin_loss)
-    with plan.attach(model, sgd(model.parameters()), joined(data_of(), canaries), bits=NotPrivateBits(6)) as private:
+    with plan.attach(
+        model, sgd(model.parameters()), with_canaries(data_of(), canaries), bits=NotPrivateBits(6)
+    ) as private:
         for x, y in private:
             if private.step(margin_loss(model(x), y)):
                 watch.see(private)
@@ -151,8 +153,8 @@ def test_scores_that_are_no_numbers_are_refused():
     [
         ({"access": "grey"}, "access must be one of white_box, black_box, got 'grey'"),
         ({"guesses": 10}, "guesses must be two numbers"),
-        ({"guesses": (300, 300)}, "guesses must be for 1 to all of the 500 canaries, got 600"),
-        ({"guesses": (0, 0)}, "guesses must be for 1 to all"),
+        ({"guesses": (300, 300)}, "guesses must be for 1 to 500 canaries, all of them, got 600"),
+        ({"guesses": (0, 0)}, "guesses must be for 1 to 500"),
         ({"guesses": (1.5, 2)}, r"guesses\[0\] must be a whole number"),
         ({"guesses": (2, 2)}, "too few"),
         ({"confidence": 1.0}, "confidence must be a number in"),
@@ -169,7 +171,9 @@ def test_the_model_is_the_plain_training_of_data_and_canaries():
     plan, model, other = plan_of(4.0), linear(), linear()
     canaries = canaries_of()
     audit_training(plan, model, canaries, dataset=data_of(), loss=margin_loss, optimizer=sgd, bits=NotPrivateBits(3))
-    with plan.attach(other, sgd(other.parameters()), joined(data_of(), canaries), bits=NotPrivateBits(3)) as private:
+    with plan.attach(
+        other, sgd(other.parameters()), with_canaries(data_of(), canaries), bits=NotPrivateBits(3)
+    ) as private:
         for x, y in private:
             private.step(functional.softplus(-y * other(x)[:, 0]))
     assert np.array_equal(model.weight.detach().numpy(), other.weight.detach().numpy())

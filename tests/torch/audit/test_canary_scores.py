@@ -12,9 +12,9 @@ from torch_training import data_of, loss_of, model_of, plan_of, sgd
 
 from dperm.errors import ParameterError
 from dperm.torch import PerExampleGradients
-from dperm.torch.audit import Canaries, Watch, joined
-from dperm.torch.audit.evidence import Products, evidence
-from dperm.torch.audit.gradients import MOST_ENTRIES, Shadow, flat_clipped
+from dperm.torch.audit import TrainingCanaries, Watch, with_canaries
+from dperm.torch.audit.canary_gradients import MOST_ENTRIES, ShadowModel, flat_clipped
+from dperm.torch.audit.canary_scores import Products, evidence
 from dperm.torch.gradients.clipping import Clipping
 from dperm.torch.loss_functions import per_example
 
@@ -52,7 +52,7 @@ def values_of(model):
 @pytest.mark.parametrize("make", [model_of, Recurrent, Counting], ids=["perceptron", "recurrent", "one by one"])
 def test_clipped_gradients_are_those_of_the_engine(clipping, clip_norm, make):
     model, (x, y) = make(), data_of(12)
-    shadow = Shadow.of(model, LOSS)
+    shadow = ShadowModel.of(model, LOSS)
     rows = torch.cat([flat_clipped(part, clip_norm, clipping) for part in shadow.gradients(values_of(model), (x, y))])
     assert rows.shape[0] == 12
     with PerExampleGradients(model) as engine:
@@ -63,9 +63,9 @@ def test_clipped_gradients_are_those_of_the_engine(clipping, clip_norm, make):
 
 def test_gradients_come_some_at_a_time(monkeypatch):
     model, records = model_of(), data_of(12)
-    whole = list(Shadow.of(model, LOSS).gradients(values_of(model), records))
-    monkeypatch.setattr("dperm.torch.audit.gradients.MOST_ENTRIES", 5 * 26)
-    parts = list(Shadow.of(model, LOSS).gradients(values_of(model), records))
+    whole = list(ShadowModel.of(model, LOSS).gradients(values_of(model), records))
+    monkeypatch.setattr("dperm.torch.audit.canary_gradients.MOST_ENTRIES", 5 * 26)
+    parts = list(ShadowModel.of(model, LOSS).gradients(values_of(model), records))
     assert (len(whole), len(parts)) == (1, 3)
     assert MOST_ENTRIES > 5 * 26
     together = torch.cat([flat_clipped(part, 1.0, Clipping.FLAT) for part in parts])
@@ -93,7 +93,7 @@ def watched(plan, canaries, *, zeroed: bool = False):
     model = model_of()
     optimizer = sgd(model)
     watch = Watch(plan, model, canaries=canaries, loss=functional.cross_entropy)
-    with plan.attach(model, optimizer, joined(data_of(), canaries), rehearsal=False) as private:
+    with plan.attach(model, optimizer, with_canaries(data_of(), canaries), rehearsal=False) as private:
         for x, y in private:
             if private.step(loss_of(model, x, y)):
                 if zeroed:
@@ -103,11 +103,11 @@ def watched(plan, canaries, *, zeroed: bool = False):
 
 
 def test_scores_are_those_of_a_plain_loop():
-    plan, canaries = plan_of(100, rate=0.3, steps=4), Canaries(data_of(45), seed=2)
+    plan, canaries = plan_of(100, rate=0.3, steps=4), TrainingCanaries(data_of(45), seed=2)
     model, expected, states = model_of(), np.zeros(45), []
     first = loss_of(model, *canaries.records).detach()
     watch = Watch(plan, model, canaries=canaries, loss=functional.cross_entropy)
-    with plan.attach(model, sgd(model), joined(data_of(), canaries), rehearsal=False) as private:
+    with plan.attach(model, sgd(model), with_canaries(data_of(), canaries), rehearsal=False) as private:
         before = model_of().state_dict()
         for x, y in private:
             if private.step(loss_of(model, x, y)):
@@ -135,18 +135,18 @@ def test_scores_are_those_of_a_plain_loop():
 
 @pytest.mark.parametrize("clipping", ["flat", "per_layer", "normalized"])
 def test_every_kind_of_clipping_is_watched(clipping):
-    watch, _ = watched(plan_of(100, clipping=clipping), Canaries(data_of(45), seed=2))
+    watch, _ = watched(plan_of(100, clipping=clipping), TrainingCanaries(data_of(45), seed=2))
     assert np.isfinite(watch.white_box).all()
     assert np.ptp(watch.white_box) > 0
 
 
 def test_gradients_that_are_gone_are_asked_for():
     with pytest.raises(ParameterError, match=r"watch.see must be called right after private.step returned True"):
-        watched(plan_of(100), Canaries(data_of(45), seed=2), zeroed=True)
+        watched(plan_of(100), TrainingCanaries(data_of(45), seed=2), zeroed=True)
 
 
 def test_watching_does_not_touch_the_model():
-    watch, model = watched(plan_of(100), Canaries(data_of(45), seed=2))
+    watch, model = watched(plan_of(100), TrainingCanaries(data_of(45), seed=2))
     kept = [value.detach().clone() for value in model.parameters()]
     _ = watch.black_box, watch.white_box
     assert all(torch.equal(one, other) for one, other in zip(kept, model.parameters(), strict=True))
@@ -156,9 +156,12 @@ def test_watching_does_not_touch_the_model():
 def test_a_canary_against_its_alternative_is_the_negative_of_the_other_way_round():
     plan, model = plan_of(80, rate=0.3, steps=3, adjacency="replace_one"), model_of()
     (x, y), other = data_of(45), (data_of(50)[0][:45], torch.zeros(45, dtype=torch.long))
-    canaries, swapped = Canaries((x, y), alternatives=other, seed=2), Canaries(other, alternatives=(x, y), seed=2)
+    canaries, swapped = (
+        TrainingCanaries((x, y), alternatives=other, seed=2),
+        TrainingCanaries(other, alternatives=(x, y), seed=2),
+    )
     watches = [Watch(plan, model, canaries=one, loss=functional.cross_entropy) for one in (canaries, swapped)]
-    with plan.attach(model, sgd(model), joined(data_of(35), canaries), rehearsal=False) as private:
+    with plan.attach(model, sgd(model), with_canaries(data_of(35), canaries), rehearsal=False) as private:
         for inputs, targets in private:
             if private.step(loss_of(model, inputs, targets)):
                 for watch in watches:

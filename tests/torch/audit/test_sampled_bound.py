@@ -9,8 +9,8 @@ from dperm.accounting import Gaussian, Poisson, account
 from dperm.audit.one_run_tradeoff import gaussian_one_run
 from dperm.audit.ranking import ranked_guesses
 from dperm.torch import DPSGD
-from dperm.torch.audit.evidence import Products, evidence
-from dperm.torch.audit.sampled_bound import Curve, curve_refuted, sampled_one_run
+from dperm.torch.audit.canary_scores import Products, evidence
+from dperm.torch.audit.sampled_bound import TradeoffBound, curve_refuted, sampled_one_run
 
 CANARIES, GUESSES = 400, 40
 
@@ -43,7 +43,7 @@ def test_with_full_samples_it_is_the_gaussian_bound(right):
 
 def test_a_curve_lies_below_that_of_the_profile():
     profile = account(Poisson(Gaussian(1.0), rate=0.2) * 20, adjacency="add_remove")
-    curve = Curve.of(profile)
+    curve = TradeoffBound.of(profile)
     for rate in (0.01, 0.5):
         assert profile.tradeoff(rate) - 0.01 <= curve(rate) <= profile.tradeoff(rate) + 1e-6
 
@@ -61,7 +61,7 @@ def test_more_right_guesses_show_more():
 @pytest.mark.parametrize(("rate", "steps"), [(0.1, 30), (0.5, 5)])
 def test_a_right_training_is_refuted_no_oftener_than_promised_and_a_wrong_one_often(rate, steps):
     plan = plan_of(2.0, rate, steps)
-    curve = Curve.of(account(plan.event, adjacency="add_remove"))
+    curve = TradeoffBound.of(account(plan.event, adjacency="add_remove"))
     generator = np.random.default_rng(11)
 
     def share(noise: float) -> float:

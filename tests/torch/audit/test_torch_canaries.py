@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Canaries: made of public constants, put in by independent fair coins."""
+"""TrainingCanaries: made of public constants, put in by independent fair coins."""
 
 import dataclasses
 
@@ -11,8 +11,8 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from dperm.errors import ParameterError
 from dperm.torch import DPSGD
-from dperm.torch.audit import Canaries, joined, mislabelled, one_hot, random_canaries
-from dperm.torch.audit.joining import check_plan
+from dperm.torch.audit import TrainingCanaries, mislabelled_canaries, one_hot, random_canaries, with_canaries
+from dperm.torch.audit.canary_dataset import check_plan
 
 INPUTS, TARGETS = torch.randn(50, 3, generator=torch.Generator().manual_seed(1)), torch.zeros(50, dtype=torch.long)
 DATA = (torch.ones(7, 3), torch.ones(7, dtype=torch.long))
@@ -28,20 +28,20 @@ class Mapped(Dataset):
         return np.full(3, place, dtype=np.float32), place % 2
 
 
-def canaries(**options) -> Canaries:
-    return Canaries((INPUTS, TARGETS), **{"seed": 1, **options})
+def canaries(**options) -> TrainingCanaries:
+    return TrainingCanaries((INPUTS, TARGETS), **{"seed": 1, **options})
 
 
 def test_coins_are_fair_and_follow_from_the_seed():
-    many = Canaries((torch.zeros(4000, 1), torch.zeros(4000)), seed=3)
+    many = TrainingCanaries((torch.zeros(4000, 1), torch.zeros(4000)), seed=3)
     assert abs(many.included.mean() - 0.5) < 5 / np.sqrt(4 * 4000)
-    assert np.array_equal(many.included, Canaries(many.records, seed=3).included)
-    assert not np.array_equal(many.included, Canaries(many.records, seed=4).included)
+    assert np.array_equal(many.included, TrainingCanaries(many.records, seed=3).included)
+    assert not np.array_equal(many.included, TrainingCanaries(many.records, seed=4).included)
 
 
 def test_coins_without_a_seed_differ():
     records = (torch.zeros(100, 1), torch.zeros(100))
-    assert not np.array_equal(Canaries(records).included, Canaries(records).included)
+    assert not np.array_equal(TrainingCanaries(records).included, TrainingCanaries(records).included)
 
 
 def test_coins_cannot_be_chosen():
@@ -65,7 +65,7 @@ def test_coins_cannot_be_chosen():
 )
 def test_bad_records_are_refused(records, message):
     with pytest.raises(ParameterError, match=message):
-        Canaries(records)
+        TrainingCanaries(records)
 
 
 def test_alternatives_are_like_the_canaries():
@@ -79,16 +79,16 @@ def test_alternatives_are_like_the_canaries():
 
 def test_those_that_are_in_come_after_the_data():
     found = canaries()
-    inputs, targets = joined(DATA, found)
+    inputs, targets = with_canaries(DATA, found)
     chosen = torch.from_numpy(found.included.copy())
     assert torch.equal(inputs, torch.cat([DATA[0], INPUTS[chosen]]))
     assert torch.equal(targets, torch.cat([DATA[1], TARGETS[chosen]]))
-    assert torch.equal(joined(TensorDataset(*DATA), found)[0], inputs)
+    assert torch.equal(with_canaries(TensorDataset(*DATA), found)[0], inputs)
 
 
 def test_alternatives_stand_in_the_place_of_those_that_are_out():
     found = canaries(alternatives=(-INPUTS, TARGETS + 1))
-    inputs, targets = joined(DATA, found)
+    inputs, targets = with_canaries(DATA, found)
     signs = torch.where(torch.from_numpy(found.included.copy()), 1, -1)
     assert torch.equal(inputs[7:], INPUTS * signs[:, None])
     assert torch.equal(targets[7:], (1 - signs) // 2)
@@ -96,7 +96,7 @@ def test_alternatives_stand_in_the_place_of_those_that_are_out():
 
 def test_data_sets_of_arrays_and_numbers_are_joined_in_their_own_types():
     found = canaries()
-    together = joined(Mapped(), found)
+    together = with_canaries(Mapped(), found)
     assert len(together) == 7 + found.included.sum()
     inputs, targets = next(iter(DataLoader(together, batch_size=len(together))))
     chosen = torch.from_numpy(found.included.copy())
@@ -119,7 +119,7 @@ def test_data_sets_of_arrays_and_numbers_are_joined_in_their_own_types():
 )
 def test_canaries_must_look_like_the_data(dataset, message):
     with pytest.raises(ParameterError, match=message):
-        joined(dataset, canaries())
+        with_canaries(dataset, canaries())
 
 
 def test_one_hot_canaries_have_a_feature_each():
@@ -146,7 +146,7 @@ def test_random_canaries_have_all_classes_and_coins_of_their_own():
 
 def test_mislabelled_canaries_never_keep_their_class():
     labels = torch.arange(60) % 3
-    found = mislabelled(torch.zeros(60, 2), labels, classes=3, seed=1).records[1]
+    found = mislabelled_canaries(torch.zeros(60, 2), labels, classes=3, seed=1).records[1]
     assert not bool((found == labels).any())
     assert set(found.tolist()) == {0, 1, 2}
 
@@ -154,7 +154,7 @@ def test_mislabelled_canaries_never_keep_their_class():
 @pytest.mark.parametrize("labels", [torch.arange(50), torch.zeros(50), torch.zeros(50, 1, dtype=torch.long)])
 def test_labels_must_be_classes(labels):
     with pytest.raises(ParameterError, match="labels must be whole numbers from 0 to 2"):
-        mislabelled(INPUTS, labels, classes=3)
+        mislabelled_canaries(INPUTS, labels, classes=3)
 
 
 def plan_of(n: int, adjacency: str, **options):

@@ -123,7 +123,7 @@ def test_a_trained_model_is_attacked_with_shadow_models(independent):
         ((records()[0], records()[1][:-1]), "records must be a pair"),
         (records()[0], "records must be a pair"),
         ((records()[0], records()[1] + 1), "labels must be whole numbers from 0 to 1"),
-        ((records()[0] * torch.nan, records()[1]), "scores that are not NaN"),
+        ((records()[0] * torch.nan, records()[1]), "must not return NaN scores"),
     ],
     ids=["no classes", "too few labels", "no labels", "another class", "NaN"],
 )

@@ -2,26 +2,34 @@
 # SPDX-License-Identifier: Apache-2.0
 """ATTACKS on PyTorch models: canaries in a real DP-SGD run, and membership inference."""
 
-from dperm.torch.audit.canaries import Canaries
-from dperm.torch.audit.joining import joined
-from dperm.torch.audit.making import mislabelled, one_hot, random_canaries
+from dperm.deprecation import deprecated_names
+from dperm.torch.audit.canaries import TrainingCanaries, mislabelled_canaries, one_hot, random_canaries
+from dperm.torch.audit.canary_dataset import with_canaries
+from dperm.torch.audit.canary_scores import Watch
 from dperm.torch.audit.membership import lira, lira_against, logit_scores, loss_threshold
-from dperm.torch.audit.training import audit_training
-from dperm.torch.audit.verdict import Access, finding_of
-from dperm.torch.audit.watch import Watch
+from dperm.torch.audit.training_audit import Access, audit_training, finding_of
 
 __all__ = [
     "Access",
-    "Canaries",
+    "TrainingCanaries",
     "Watch",
     "audit_training",
     "finding_of",
-    "joined",
     "lira",
     "lira_against",
     "logit_scores",
     "loss_threshold",
-    "mislabelled",
+    "mislabelled_canaries",
     "one_hot",
     "random_canaries",
+    "with_canaries",
 ]
+
+__getattr__ = deprecated_names(
+    __name__,
+    {
+        "Canaries": "dperm.torch.audit:TrainingCanaries",
+        "joined": "dperm.torch.audit:with_canaries",
+        "mislabelled": "dperm.torch.audit:mislabelled_canaries",
+    },
+)

@@ -1,14 +1,17 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Canaries: the auditor's own records, each of which a fair coin puts into the training data or leaves out (A6).
+"""Canaries: records of the auditor, included in the training data or left out by a fair coin each (A6).
 
-Nothing of them is private: they are made of public constants, and belong to nobody. What the auditor computes from them
-is post-processing (T3) of what the training releases, so that a finding may be published with the model. Beside them
-the training data keep the guarantee of the plan: a canary is one more record.
+Canaries are not private: they are made of public constants, and belong to nobody. The auditor's computations on them
+are post-processing (T3) of the released model, so a finding may be published with the model. The training data keep the
+guarantee of the plan: a canary is one more record.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -17,32 +20,36 @@ from dperm.audit.coins import Canaries as Coins
 from dperm.audit.coins import Truths
 from dperm.audit.coins import coins as flipped
 from dperm.errors import ParameterError
+from dperm.noise.simulation import generator
 
 Pairs = tuple[Tensor, Tensor]
+LARGEST = float(torch.finfo(torch.float32).max)
+LARGEST_CLASSES = 2**31 - 1
+MOST_NUMBERS = 2**33
+"""Largest number of entries of all inputs together, a limit of memory."""
 LEAST = 40
-"""Canaries of an audit: of fewer, too few are guessed to refute anything."""
+"""Smallest number of canaries: with fewer, too few guesses remain to refute anything."""
 
 
 @dataclass(frozen=True, eq=False)
-class Canaries:
-    """Records that are in the training data or not, by an independent fair coin each.
+class TrainingCanaries:
+    """Canaries for a PyTorch training, each included in the data by an independent fair coin.
 
     Parameters
     ----------
     records
         Pair (inputs, targets) of tensors with a canary in each row, in the shapes and types of the data set's records.
     alternatives
-        As many records, of which the i-th takes the place of the i-th canary where that is left out: for plans under
-        replace_one, whose data sets are all of one size. None: a canary that is left out is not replaced, for plans
-        under add_remove.
+        As many records; the i-th replaces the i-th canary if that is left out. They are for plans under replace_one,
+        whose data sets all have one size. None, for plans under add_remove: left-out canaries are not replaced.
     seed
-        Of the coins; None: from the operating system. The coins themselves cannot be given: if they depend on each
+        Seed of the coins; None: from the operating system. The coins themselves cannot be given: if they depend on each
         other, as in a random half of exactly m/2 canaries, no bound is valid.
 
     Attributes
     ----------
     coins
-        Which of them are in the data.
+        Coins of the canaries: True for a canary in the data.
     """
 
     records: Pairs
@@ -57,7 +64,9 @@ class Canaries:
             _check_pair("alternatives", self.alternatives)
             check_alike("alternatives", self.alternatives, self.records)
             if all(torch.equal(one, other) for one, other in zip(self.records, self.alternatives, strict=True)):
-                raise ParameterError("alternatives must differ from records: the same records show nothing.")
+                raise ParameterError(
+                    argument="alternatives", rule="must differ from records: equal records reveal nothing"
+                )
         object.__setattr__(self, "coins", flipped(len(self), self.seed))
 
     @property
@@ -66,11 +75,11 @@ class Canaries:
         return self.coins.included
 
     def __len__(self) -> int:
-        """How many there are, in the data or not."""
+        """Return the number of canaries, in the data or not."""
         return len(self.records[0])
 
     def inserted(self) -> Pairs:
-        """What is put into the training data: canaries that are in, and alternatives of those that are not."""
+        """Return the records for the training data: included canaries, and alternatives of the others."""
         chosen = torch.from_numpy(self.included.copy())
         if self.alternatives is None:
             return self.records[0][chosen], self.records[1][chosen]
@@ -81,33 +90,149 @@ class Canaries:
 
 
 def check_alike(name: str, given: Pairs, expected: Pairs, *, of: str = "records") -> None:
-    """Refuse inputs or targets of another shape or type than the ``expected`` ones, those of the argument ``of``."""
+    """Refuse inputs or targets with other shapes or types than ``expected``, taken from the argument ``of``."""
     for part, one, other in zip(("inputs", "targets"), given, expected, strict=True):
         if one.shape != other.shape or one.dtype is not other.dtype:
             raise ParameterError(
-                f"{name} must have {part} like those of {of}: shape {tuple(other.shape)} and {other.dtype}, got "
-                f"{tuple(one.shape)} and {one.dtype}."
+                argument=name,
+                rule=f"must have {part} like those of {of}: shape {tuple(other.shape)} and {other.dtype}",
+                got=f"{tuple(one.shape)} and {one.dtype}",
             )
 
 
 def _check_pair(name: str, pair: object) -> None:
     if not isinstance(pair, tuple) or len(pair) != 2 or not all(isinstance(part, Tensor) for part in pair):
         raise ParameterError(
-            f"{name} must be a pair (inputs, targets) of tensors with a canary in each row, got {checks.shown(pair)}."
+            argument=name,
+            rule="must be a pair (inputs, targets) of tensors with a canary in each row",
+            got=checks.shown(pair),
         )
     inputs, targets = pair
     if not inputs.dim() or not targets.dim() or len(inputs) != len(targets):
-        raise ParameterError(f"{name} must be a pair (inputs, targets) with as many inputs as targets.")
+        raise ParameterError(argument=name, rule="must be a pair (inputs, targets) with as many inputs as targets")
     if len(inputs) < LEAST:
         raise ParameterError(
-            f"{name} must hold at least {LEAST} canaries, got {len(inputs)}: of fewer, too few are guessed to refute "
-            f"anything. A thousand is a good number."
+            argument=name,
+            rule=f"must hold at least {LEAST} canaries",
+            got=str(len(inputs)),
+            remedy="With fewer, too few guesses remain to refute anything. A thousand is a good number.",
         )
     if inputs.is_complex() or targets.is_complex():
-        raise ParameterError(f"{name} must be real numbers, got complex ones.")
+        raise ParameterError(argument=name, rule="must be real numbers", got="complex ones")
     if not all(bool(part.isfinite().all()) for part in pair):
-        raise ParameterError(f"{name} must be finite: a row with NaN or infinity adds nothing to a private training.")
+        raise ParameterError(
+            argument=name, rule="must be finite: a row with NaN or infinity adds nothing to a private training"
+        )
 
 
 def _either(chosen: Tensor, one: Tensor, other: Tensor) -> Tensor:
     return torch.where(chosen.reshape(-1, *[1] * (one.dim() - 1)), one, other)
+
+
+def one_hot(
+    count: int, target: Tensor, *, shape: Sequence[int], scale: float = 1.0, seed: int | None = None
+) -> TrainingCanaries:
+    """Return canaries with one nonzero feature each, the i-th of canary i; in linear layers gradients are orthogonal.
+
+    This is the worst case of the guarantee: canaries do not disturb each other, and a large ``scale`` makes gradients
+    as long as the clipping norm. Under replace_one they need ``alternatives``: make `TrainingCanaries` of the same
+    records.
+
+    Parameters
+    ----------
+    count
+        Number of canaries, at most the number of features.
+    target
+        Target of all canaries, in the type and shape of one target of the data set.
+    shape
+        Shape of the input of one record.
+    scale
+        Value of the nonzero feature.
+    seed
+        Seed of the coins.
+    """
+    features = math.prod(_sizes(shape))
+    scale = checks.positive("scale", scale, "It is the value of the feature.")
+    if scale > LARGEST:
+        raise ParameterError(
+            argument="scale",
+            rule=f"must be at most {LARGEST:g}, the largest number in single precision",
+            got=str(scale),
+        )
+    checks.count("count", count, "Each canary needs its own feature.", most=features)
+    _check_size(count, shape)
+    inputs = torch.zeros(count, features)
+    inputs[range(count), range(count)] = scale
+    return TrainingCanaries((inputs.reshape(count, *shape), _repeated(target, count)), seed=seed)
+
+
+def random_canaries(count: int, classes: int, *, shape: Sequence[int], seed: int | None = None) -> TrainingCanaries:
+    """Return canaries with Gaussian inputs and random classes; a model can only memorise them.
+
+    Parameters
+    ----------
+    count
+        Number of canaries.
+    classes
+        Number of classes; targets are 0, ..., classes - 1.
+    shape
+        Shape of the input of one record.
+    seed
+        Seed of inputs, classes and coins.
+    """
+    drawn = generator(seed, "random canaries")
+    _check_size(count, shape)
+    inputs = drawn.standard_normal((count, *_sizes(shape)), dtype=np.float32)
+    targets = drawn.integers(0, checks.count("classes", classes, least=2), size=count)
+    return TrainingCanaries((torch.from_numpy(inputs), torch.from_numpy(targets)), seed=int(drawn.integers(2**53)))
+
+
+def mislabelled_canaries(inputs: Tensor, labels: Tensor, *, classes: int, seed: int | None = None) -> TrainingCanaries:
+    """Return canaries from public examples, each with a random wrong class.
+
+    Parameters
+    ----------
+    inputs, labels
+        Public or invented examples, **never** private ones: the findings of an audit are published.
+    classes
+        Number of classes; labels are 0, ..., classes - 1.
+    seed
+        Seed of classes and coins.
+    """
+    most = checks.count("classes", classes, least=2, most=LARGEST_CLASSES)
+    is_whole = isinstance(labels, Tensor) and not labels.is_floating_point() and labels.dtype is not torch.bool
+    if not is_whole or labels.dim() != 1 or not bool(((labels >= 0) & (labels < most)).all()):
+        raise ParameterError(
+            argument="labels", rule=f"must be whole numbers from 0 to {most - 1}, one for each of inputs"
+        )
+    if most - 1 > torch.iinfo(labels.dtype).max:
+        raise ParameterError(
+            argument="classes", rule="must fit into the type of labels", got=f"{most} for {labels.dtype}"
+        )
+    drawn = generator(seed, "wrong labels of canaries")
+    shifts = torch.from_numpy(drawn.integers(1, most, size=len(labels)))
+    wrong = ((labels.long() + shifts) % most).to(labels.dtype)
+    return TrainingCanaries((inputs, wrong), seed=int(drawn.integers(2**53)))
+
+
+def _check_size(count: int, shape: Sequence[int]) -> None:
+    if checks.count("count", count) * math.prod(_sizes(shape)) > MOST_NUMBERS:
+        raise ParameterError(
+            f"count canaries of this shape must have at most {MOST_NUMBERS:,} entries.", remedy="Make fewer."
+        )
+
+
+def _sizes(shape: Sequence[int]) -> tuple[int, ...]:
+    if not isinstance(shape, tuple | list):  # torch.Size is a tuple
+        raise ParameterError(
+            argument="shape", rule="must be a tuple, the shape of the input of one record", got=checks.shown(shape)
+        )
+    return tuple(checks.count("shape", size, "It is the shape of the input of one record.") for size in shape)
+
+
+def _repeated(target: Tensor, count: int) -> Tensor:
+    if not isinstance(target, Tensor):
+        raise ParameterError(
+            argument="target", rule="must be a tensor, such as torch.tensor(0)", got=checks.shown(target)
+        )
+    return target.expand(count, *target.shape).clone()

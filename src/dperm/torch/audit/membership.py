@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Membership inference against PyTorch classifiers: a loss threshold, and LiRA with shadow models (A9).
 
-What these attacks find is computed from the records that they are about, and is covered by no guarantee.
+The results are computed from the attacked records, and no guarantee covers them.
 """
 
 from collections.abc import Callable
@@ -22,22 +22,22 @@ from dperm.audit.membership.verdict import TrialDependence
 from dperm.data.arrays import Floats, Mask
 from dperm.errors import ParameterError
 from dperm.privacy.adjacency import Adjacency
-from dperm.torch.audit.arguments import attempted, function, of_type, progress_of
+from dperm.torch.audit.arguments import attempted, check_function, check_progress_function, of_type
 from dperm.torch.audit.canaries import Pairs
 
 MakeModel = Callable[[], nn.Module]
 Train = Callable[[nn.Module, Pairs], object]
-"""Trains a model in place on (inputs, labels)."""
+"""Function for training a model in place on (inputs, labels)."""
 Progress = Callable[[float], None]
 ROWS = 4096
-"""Records that are scored at a time."""
+"""Number of records per forward pass."""
 
 
 def logit_scores(model: nn.Module, records: Pairs) -> Floats:
-    """log(p_y / (1 - p_y)) of each record's own class y, in evaluation mode: an increasing function of -loss.
+    """Return log(p_y / (1 - p_y)) of each record's own class y, in evaluation mode: an increasing function of -loss.
 
-    From the outputs z, as z_y minus the log-sum-exp of the others, so that no probability is rounded to 1. One output
-    is the logit of class 1 against class 0.
+    It is computed from the outputs z as z_y minus the log-sum-exp of the others, so no probability is rounded to 1. A
+    single output is the logit of class 1 against class 0.
     """
     inputs, labels = checked_records("records", records)
     was_training = of_type("model", model, nn.Module).training
@@ -49,19 +49,21 @@ def logit_scores(model: nn.Module, records: Pairs) -> Floats:
         model.train(was_training)
     scores: Floats = torch.cat(parts).double().cpu().numpy()
     if np.isnan(scores).any():
-        raise ParameterError("model must give scores that are not NaN: its training diverged. Train it anew.")
+        raise ParameterError(
+            argument="model", rule="must not return NaN scores: its training diverged", remedy="Train the model again."
+        )
     return scores
 
 
 def loss_threshold(model: nn.Module, members: Pairs, non_members: Pairs) -> MembershipResult:
-    """One threshold on the loss for all records (Yeom, Giacomelli, Fredrikson & Jha 2018).
+    """Attack with one threshold on the loss for all records (Yeom, Giacomelli, Fredrikson & Jha 2018).
 
     Parameters
     ----------
     model
-        Trained, with one output for each class.
+        Trained model with one output for each class.
     members, non_members
-        (inputs, labels) of records that it was trained on, and of others of the same kind.
+        (inputs, labels) of its training records, and of other records from the same population.
     """
     found = [logit_scores(model, members), logit_scores(model, non_members)]
     bits = np.repeat([True, False], [len(found[0]), len(found[1])])
@@ -78,26 +80,26 @@ def lira(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> MembershipResult:
-    """How well LiRA attacks models that ``train`` trains, each on a random half of these records.
+    """Return the success of LiRA against models trained by ``train``, each on a random half of these records.
 
-    Each model in turn is the target, and the others, without its complement, are the attacker's.
+    Each model in turn is the target. The others, without its complement, are the attacker's shadow models.
 
     Parameters
     ----------
     make_model
-        Gives a fresh model.
+        Function that returns a new model.
     train
-        Trains a model in place on a pair (inputs, labels); for a private training with `dperm.torch.fit`.
+        Function that trains a model in place on a pair (inputs, labels); for a private training use `dperm.torch.fit`.
     records
-        (inputs, labels).
+        Pair (inputs, labels) of tensors.
     models
-        How many to train, an even number. With fewer than 64 all records share one variance.
+        Number of models to train, even. With fewer than 64 all records share one variance.
     adjacency
         "add_remove": an independent coin for each record. "replace_one": every model has exactly half of them.
     seed
-        Of the halves.
+        Seed of the halves.
     progress
-        Called with the share of the models that are trained.
+        Function called with the share of trained models, in [0, 1].
     """
     checked_records("records", records)
     kind = Adjacency.of(adjacency)
@@ -117,26 +119,28 @@ def lira_against(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> MembershipResult:
-    """Attack one trained model, with shadow models of the attacker's own.
+    """Attack one trained model with shadow models of the attacker.
 
-    A private ``target`` may be attacked with shadow models that are not: they are quicker, and bounds stay valid.
+    The shadow models of a private ``target`` need not be private: they train faster, and bounds stay valid.
 
     Parameters
     ----------
     target
         The trained model.
     member
-        Which of the records it was trained on.
+        True for each training record of the target.
     make_model, train, records, models, seed, progress
         As for `lira`.
     independent_coins
-        Whether each of ``member`` was decided by a fair coin of its own: then the attack is a one-run audit (A6), and
-        may contradict a guarantee under add_remove. A split into two halves is not that.
+        Whether an independent fair coin decided each entry of ``member``. Then the attack is a one-run audit (A6), and
+        may contradict a guarantee under add_remove. A split into two halves does not qualify.
     """
     checked_records("records", records)
     bits, kind = truths("member", member), _trials(independent_coins)
     if len(bits) != len(records[0]):
-        raise ParameterError(f"member must be True or False for each of {len(records[0])} records, got {len(bits)}.")
+        raise ParameterError(
+            argument="member", rule=f"must be True or False for each of {len(records[0])} records", got=str(len(bits))
+        )
     mask = paired_coins(len(bits), models, seed=seed)
     own = logit_scores(target, records)
     ratios = ratios_against(own, _shadow_scores(make_model, train, records, mask, progress), mask)
@@ -150,27 +154,29 @@ def lira_against(
 
 
 def checked_records(name: str, records: object) -> Pairs:
-    """``records``, if they are inputs with a class each."""
+    """Return ``records`` if they are a pair (inputs, class labels), or raise ParameterError."""
     fits = isinstance(records, tuple) and len(records) == 2 and all(isinstance(part, Tensor) for part in records)
     if not fits or records[1].dim() != 1 or records[1].is_floating_point() or len(records[0]) != len(records[1]):  # type: ignore[index]
-        raise ParameterError(f"{name} must be a pair (inputs, labels) of tensors, with one whole number as label each.")
+        raise ParameterError(
+            argument=name, rule="must be a pair (inputs, labels) of tensors, with one whole number as label each"
+        )
     found: Pairs = records  # type: ignore[assignment]
     if not len(found[1]) or found[1].is_complex():
-        raise ParameterError(f"{name} must hold one record at least, with a whole number as label each.")
+        raise ParameterError(argument=name, rule="must hold at least one record, with a whole number as label each")
     return found
 
 
 def _shadow_scores(
     make_model: MakeModel, train: Train, records: Pairs, mask: Mask, progress: Progress | None
 ) -> Floats:
-    """Scores (records x models) of models that were trained on the halves in the columns of ``mask``."""
-    function("make_model", make_model, "makes a new model, such as lambda: nn.Linear(20, 2)")
-    function("train", train, "trains a model in place on (inputs, labels)")
-    progress_of(progress)
+    """Scores (records x models) of models trained on the halves in the columns of ``mask``."""
+    check_function("make_model", make_model, "makes a new model, such as lambda: nn.Linear(20, 2)")
+    check_function("train", train, "trains a model in place on (inputs, labels)")
+    check_progress_function(progress)
     scores = np.empty(mask.shape)
     for place, member in enumerate(mask.T):
         chosen, model = torch.from_numpy(member.copy()), make_model()
-        of_type("what make_model returns", model, nn.Module)
+        of_type("result of make_model", model, nn.Module)
         train(model, (records[0][chosen], records[1][chosen]))
         scores[:, place] = logit_scores(model, records)
         if progress is not None:
@@ -188,8 +194,9 @@ def _scored(model: nn.Module, inputs: Tensor, labels: Tensor) -> Tensor:
     outputs = attempted(lambda: model(inputs), "model must take the inputs of records.")
     if outputs.dim() not in (1, 2) or len(outputs) != len(labels):
         raise ParameterError(
-            f"model must give one output for each record and class, got the shape {tuple(outputs.shape)} for "
-            f"{len(labels)} records."
+            argument="model",
+            rule="must return one output for each record and class",
+            got=f"the shape {tuple(outputs.shape)} for {len(labels)} records",
         )
     return _margins(outputs, labels)
 
@@ -197,10 +204,16 @@ def _scored(model: nn.Module, inputs: Tensor, labels: Tensor) -> Tensor:
 def _margins(outputs: Tensor, labels: Tensor) -> Tensor:
     if outputs.dim() == 1 or outputs.shape[1] == 1:
         if not bool(((labels == 0) | (labels == 1)).all()):
-            raise ParameterError("labels must be 0 or 1 for a model of one output. Give it an output for each class.")
+            raise ParameterError(
+                argument="labels",
+                rule="must be 0 or 1 for a model with one output",
+                remedy="Use a model with one output for each class.",
+            )
         return torch.where(labels == 1, outputs.reshape(-1), -outputs.reshape(-1))
     if not bool(((labels >= 0) & (labels < outputs.shape[1])).all()):
-        raise ParameterError(f"labels must be whole numbers from 0 to {outputs.shape[1] - 1}, one output each.")
+        raise ParameterError(
+            argument="labels", rule=f"must be whole numbers from 0 to {outputs.shape[1] - 1}, one output each"
+        )
     places = labels[:, None].long()
     others = outputs.scatter(1, places, -torch.inf)
     return outputs.gather(1, places)[:, 0] - others.logsumexp(1)

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random numbers in a rehearsal: states of generators, and equal numbers for rows alone and in a full batch.
 
-Random numbers belong to places of a batch: a row gets others when it is alone. In a rehearsal the numbers that the loop
-or the model draws for a full batch are kept, and rows alone get those of their own places. Dropout functions return
-their input. Draws of other kinds (``randperm``, ``randint``, ``multinomial``, ...) stay as they are.
+Random numbers belong to places of a batch, so a row alone would get other numbers. A rehearsal records the numbers
+drawn by the loop or the model for a full batch, and gives rows alone the numbers of their own places. Dropout functions
+return their input. Draws of other kinds (``randperm``, ``randint``, ``multinomial``, ...) stay unchanged.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -21,17 +21,17 @@ DROPOUT = frozenset(
     }
 )
 MOST_OF_A_ROW = 3
-"""Largest number of draws for each row that `RecordedNumbers.row_orders` looks for."""
+"""Largest number of draws for each row in `RecordedNumbers.row_orders`."""
 MOST_SHARED = 16
-"""Largest number of other draws that it looks for beside them."""
+"""Largest number of draws for the whole batch in `RecordedNumbers.row_orders`."""
 MOST_ORDERS = 4
-"""Largest number of orders that it returns."""
+"""Largest number of orders returned by `RecordedNumbers.row_orders`."""
 
 
 class RandomStates(TorchFunctionMode):
-    """States of torch's default generator, and of generators that the loop passes to functions of torch.
+    """States of torch's default generator, and of generators passed by the loop to functions of torch.
 
-    A generator of the loop is known from its first use inside of the ``with`` block.
+    A generator of the loop is tracked from its first use inside of the ``with`` block.
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ class RandomStates(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Call the function, and note its generator before."""
+        """Record the function's generator, and call the function."""
         generator = (kwargs or {}).get("generator")
         if isinstance(generator, Generator) and generator is not self._default and generator not in self._used:
             self._used.append(generator)
@@ -55,7 +55,7 @@ class RandomStates(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
     def rewind(self, seed: int = -1) -> None:
-        """Put all known generators into their initial states, or seed them."""
+        """Reset all tracked generators to their initial states, or seed them if ``seed`` is 0 or more."""
         self._seed = seed
         for generator, state in self._initial.items():
             if seed < 0:
@@ -65,7 +65,7 @@ class RandomStates(TorchFunctionMode):
         self._used, self._begin = [], self._default.get_state()
 
     def snapshot(self) -> list[Tensor]:
-        """Return the states of the default generator, and of others in the order of their use since `rewind`."""
+        """Return the states of the default generator and of generators used since `rewind`, in order of first use."""
         return [generator.get_state() for generator in (self._default, *self._used)]
 
     @property
@@ -75,12 +75,12 @@ class RandomStates(TorchFunctionMode):
 
 
 def same_states(one: Sequence[Tensor], other: Sequence[Tensor]) -> bool:
-    """Whether two snapshots are equal: then two runs from equal states drew equally many numbers."""
+    """Return whether two snapshots are equal: two runs from equal states then drew equally many numbers."""
     return len(one) == len(other) and all(torch.equal(a, b) for a, b in zip(one, other, strict=True))
 
 
 class RecordedNumbers:
-    """Numbers drawn for a full batch of ``rows`` rows, in order."""
+    """Record of the numbers drawn for a full batch of ``rows`` rows, in order."""
 
     def __init__(self, rows: int, seed: int) -> None:
         self._rows, self._kept = rows, list[tuple[str, Tensor]]()
@@ -92,19 +92,19 @@ class RecordedNumbers:
 
     @property
     def matches(self) -> bool:
-        """Whether rows alone drew all recorded numbers of theirs since `replay`, and no others."""
+        """Whether rows alone drew exactly their recorded numbers since `replay`."""
         return self._found and len(self._drawn) == len(self._order)
 
     def replay(self, chosen: Sequence[int], order: Sequence[int] | None = None) -> None:
-        """Give the numbers of these rows from now on, from the first draw or in an order of `row_orders`."""
+        """Let later draws return the recorded numbers of these rows, in recorded order or in one of `row_orders`."""
         self._chosen, self._drawn, self._found = list(chosen), [], True
         self._order = range(len(self._kept)) if order is None else order
 
     def row_orders(self) -> list[list[int]]:
-        """Orders in which rows alone may draw again if each row has draws of its own: ``[randn(d) for row in x]``.
+        """Return possible orders of draws for rows alone if each row has draws of its own: ``[randn(d) for row in x]``.
 
-        Numbers and shapes of the draws leave several orders open, such as row by row, or one draw of all rows after
-        the other. The list is empty if they fit to none, or to more than `MOST_ORDERS`.
+        Numbers and shapes of the draws leave several orders open, such as row by row, or draw by draw over all rows.
+        The list is empty if no order fits, or more than `MOST_ORDERS` do.
         """
         chosen = self._chosen or ()
         each, rest = divmod(len(self._kept) - len(self._drawn), self._rows - len(chosen))
@@ -126,7 +126,7 @@ class RecordedNumbers:
         return found if len(found) <= MOST_ORDERS else []
 
     def draw(self, kind: str, shape: torch.Size) -> Tensor:
-        """Standard normal or uniform numbers of a shape, in double precision."""
+        """Return standard normal or uniform numbers of a shape, in double precision."""
         if self._chosen is not None:
             place = len(self._drawn)
             self._drawn.append((kind, shape))
@@ -135,14 +135,14 @@ class RecordedNumbers:
                 return values
             self._found = False
         drawn, generator = torch.empty(shape, dtype=torch.float64), self._generator
-        with torch._C.DisableTorchFunction():  # this generator is none of the loop
+        with torch._C.DisableTorchFunction():  # not a generator of the loop
             drawn = drawn.normal_(generator=generator) if kind == "normal" else drawn.uniform_(generator=generator)
         if self._chosen is None:
             self._kept.append((kind, drawn))
         return drawn
 
     def _values(self, place: int, kind: str, shape: torch.Size) -> Tensor | None:
-        """Recorded numbers of a draw, or those of the chosen rows; None if they have another kind or shape."""
+        """Recorded numbers of a draw, whole or for the chosen rows; None if kind or shape differ."""
         chosen, (found, values) = list(self._chosen or ()), self._kept[place]
         if found != kind:
             return None
@@ -157,7 +157,7 @@ class RecordedNumbers:
         return specs == specs[:size] * self._rows
 
     def _fits(self, order: Sequence[int]) -> bool:
-        """Whether the draws of rows alone have the kinds and shapes of the recorded ones in this order."""
+        """Whether the draws of rows alone match the recorded kinds and shapes in this order."""
         return len(order) == len(self._drawn) and all(
             self._values(place, kind, shape) is not None
             for place, (kind, shape) in zip(order, self._drawn, strict=True)
@@ -165,7 +165,7 @@ class RecordedNumbers:
 
 
 def _compositions(total: int) -> Iterator[list[int]]:
-    """Ordered lists of positive integers with the given sum."""
+    """Yield the ordered lists of positive integers with the given sum."""
     if not total:
         yield []
     for first in range(1, total + 1):
@@ -174,7 +174,7 @@ def _compositions(total: int) -> Iterator[list[int]]:
 
 
 class SharedRandomNumbers(TorchFunctionMode):
-    """Draws from recorded numbers, in code of the loop and of the model."""
+    """Replace random draws of the loop and of the model by recorded numbers."""
 
     def __init__(self, numbers: RecordedNumbers) -> None:
         super().__init__()
@@ -183,7 +183,7 @@ class SharedRandomNumbers(TorchFunctionMode):
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Call the function, with recorded numbers where it draws normal or uniform ones."""
+        """Call the function; normal and uniform draws return recorded numbers."""
         given, name = dict(kwargs or {}), getattr(func, "__name__", "")
         if name in DROPOUT:
             return args[0] if args else given["input"]

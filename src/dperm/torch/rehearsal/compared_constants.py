@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Constants that a training loop compares tensors with, and whether it asks for values that are not finite.
+"""Constants in the comparisons of a training loop, and tests for values that are not finite.
 
-A gate such as ``if (x == 0.5).any(): x = x - x.mean(0)`` opens for few batches, so that batches alone rarely show it.
-The rehearsal watches one run of the loop for comparisons, and then puts the constants into one row.
+A condition such as ``if (x == 0.5).any(): x = x - x.mean(0)`` holds for few batches, so ordinary batches rarely reveal
+it. The rehearsal watches one run of the loop for comparisons, and then puts the constants into one row.
 """
 
 import os
@@ -26,25 +26,25 @@ _DISPATCH = tuple(os.path.join(_TORCH, name) for name in ("overrides.py", "_tens
 
 
 class ComparedConstants(TorchFunctionMode):
-    """Watches functions of torch that are called outside of torch and dperm.
+    """Watch for calls of torch functions from code outside of torch and dperm.
 
     Attributes
     ----------
     constants
-        Numbers that tensors were tested for equality with.
-    asks_for_finiteness
+        Numbers in tests for equality with tensors.
+    tests_finiteness
         Whether a function such as ``isnan`` was called, or a tensor was compared with itself.
     """
 
     def __init__(self) -> None:
         super().__init__()
         self.constants: set[float] = set()
-        self.asks_for_finiteness = False
+        self.tests_finiteness = False
 
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Note comparisons, and call the function."""
+        """Record comparisons, and call the function."""
         name = getattr(func, "__name__", "")
         if (name in EQUALITY or name in FINITENESS) and _is_called_by_the_user(sys._getframe(1)):
             self._note(name, [*args, *(kwargs or {}).values()])
@@ -52,7 +52,7 @@ class ComparedConstants(TorchFunctionMode):
 
     def _note(self, name: str, values: list[Any]) -> None:
         if name in FINITENESS or (len(values) > 1 and values[0] is values[1]):
-            self.asks_for_finiteness = True
+            self.tests_finiteness = True
             return
         for value in values:
             number = _number(value)
@@ -73,7 +73,7 @@ def _number(value: Any) -> float | None:
 
 
 def _is_called_by_the_user(frame: FrameType | None) -> bool:
-    """Whether the nearest caller beyond the dispatch of torch is no module of torch or dperm."""
+    """Whether the nearest caller, apart from the dispatch of torch, is a module outside of torch and dperm."""
     while frame is not None and frame.f_code.co_filename.startswith(_DISPATCH):
         frame = frame.f_back
     return frame is None or not frame.f_code.co_filename.startswith(_LIBRARIES)

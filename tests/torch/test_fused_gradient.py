@@ -9,7 +9,7 @@ from torch_training import KINDS, attached, loss_of, model_of, plan_of
 
 from dperm.errors import AssumptionError
 from dperm.noise.bits import SystemBits
-from dperm.torch.at_once import AtOnce, at_once
+from dperm.torch.fused_gradient import FusedNoisyGradient
 from dperm.torch.gradients.clipping import Clipping
 from dperm.torch.gradients.embedding_factors import TableRows, TiedTable
 from dperm.torch.gradients.factors import Dense, Outer, OuterSequence
@@ -74,15 +74,15 @@ def test_gradients_are_those_of_noise_that_comes_after(kind, monkeypatch):
 def test_where_it_cannot_be_done_noise_comes_after():
     fast, exact = (plan_of(grade=grade).noise for grade in ("fast", "exact"))
     single, double = (list(nn.Linear(2, 2, dtype=dtype).parameters()) for dtype in (torch.float32, torch.float64))
-    assert isinstance(at_once(fast, single), AtOnce)
-    assert at_once(exact, single) is None
-    assert at_once(fast, double) is None
+    assert isinstance(FusedNoisyGradient.of(fast, single), FusedNoisyGradient)
+    assert FusedNoisyGradient.of(exact, single) is None
+    assert FusedNoisyGradient.of(fast, double) is None
 
 
 def test_draws_are_not_handed_out_twice():
     """Gradients lie where the noise was: the next ones are elsewhere."""
     noise, parameters, stream = plan_of().noise, list(nn.Linear(2, 2).parameters()), SystemBits().stream()
-    one, other = (AtOnce(noise, parameters)(NOTHING, stream, 1.0) for _ in range(2))
+    one, other = (FusedNoisyGradient(noise, parameters)(NOTHING, stream, 1.0) for _ in range(2))
     assert one[0].data_ptr() != other[0].data_ptr()
     assert not torch.isclose(one[0], other[0]).any()
 
@@ -90,14 +90,14 @@ def test_draws_are_not_handed_out_twice():
 def test_gradients_of_different_steps_share_no_memory():
     """Not with later noise either, whatever somebody holds of them."""
     noise, parameters, stream = plan_of().noise, list(nn.Linear(300, 200).parameters()), SystemBits().stream()
-    made = AtOnce(noise, parameters)
+    made = FusedNoisyGradient(noise, parameters)
     held = [made(NOTHING, stream, 1.0)[0].untyped_storage() for _ in range(5)]
     assert len({storage.data_ptr() for storage in held}) == 5
 
 
 def test_a_parameter_that_came_later_is_refused_before_noise_is_drawn():
     model, plan = model_of(), plan_of(rate=1.0)
-    with pytest.raises(AssumptionError, match="not there"), attached(plan, model) as private:
+    with pytest.raises(AssumptionError, match="frozen or missing"), attached(plan, model) as private:
         for x, y in private:
             layer = next(module for module in model.modules() if isinstance(module, nn.Linear))
             layer.weight = nn.Parameter(layer.weight.detach().clone())

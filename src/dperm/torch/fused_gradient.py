@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The gradient of a sample that is one micro-batch: its noise is drawn first, and the clipped sums are added to it.
+"""Fused noisy gradient of a sample in one micro-batch: noise first, clipped sums added in place.
 
-What comes out is (sum + noise) times a public number, as of sums that get their noise afterwards. Nothing is written
-that is not read at once: the noise is made where the gradient will be, and every layer adds its product in place.
+The result is (sum + noise) times a public number, the same as for sums with noise added afterwards. It saves memory
+traffic: the noise is drawn into the gradient's memory, and every layer adds its product there.
 """
 
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Self
 
 import torch
 from torch import Tensor, nn
@@ -24,13 +25,13 @@ from dperm.torch.gradients.weighted_sums import Accumulator
 from dperm.torch.noise import FastNoise, StepNoise
 
 UNKNOWN = (
-    "a parameter is trained that was frozen, or not there, when the training was attached. Set requires_grad before, "
-    "and leave the parameters of the model in their places."
+    "a parameter is trained now, but was frozen or missing when the training was attached. Set requires_grad before "
+    "attach, and do not exchange parameters of the model afterwards."
 )
 
 
-class AtOnce:
-    """Noise of grade "fast" with sums added to it, for parameters of single precision on the CPU."""
+class FusedNoisyGradient:
+    """Noise of grade "fast" plus clipped sums, for parameters in single precision on the CPU."""
 
     def __init__(self, noise: FastNoise, parameters: Sequence[nn.Parameter]) -> None:
         self._noise = noise
@@ -43,8 +44,23 @@ class AtOnce:
         ]
         self._scratch = Scratch(1)
 
+    @classmethod
+    def of(cls, noise: StepNoise, parameters: Sequence[nn.Parameter]) -> Self | None:
+        """Return the fused gradient for these parameters, or None for another grade, precision or device."""
+        if isinstance(noise, FastNoise) and all(value.dtype is torch.float32 and value.is_cpu for value in parameters):
+            return cls(noise, parameters)
+        return None
+
     def __call__(self, found: UnclippedGradients, stream: Stream, factor: float) -> list[Tensor]:
-        """The private gradients of all parameters, in their order; those that no loss depends on are noise."""
+        """Return the noisy gradients of all parameters, in their order, times ``factor``.
+
+        Parameters without influence on the losses get noise alone.
+
+        Raises
+        ------
+        AssumptionError
+            If a gradient belongs to a parameter unknown at `attach`.
+        """
         noise, places = self._noise, [self._places.get(id(parameter), -1) for parameter, _ in found.factors]
         if -1 in places:
             raise AssumptionError(UNKNOWN)
@@ -57,7 +73,7 @@ class AtOnce:
         return grads
 
     def _split(self, flat: Tensor) -> list[Tensor]:
-        """One vector in the shapes of the parameters; of a short one numpy is quicker to make views."""
+        """Split one vector into the shapes of the parameters; for short vectors, views by NumPy are faster."""
         if self._size > MOST:
             return list(unflatten_dense_tensors(flat, self._parameters))
         numbers = flat.numpy()
@@ -65,7 +81,7 @@ class AtOnce:
 
 
 def _add(found: UnclippedGradients, onto: Accumulators) -> None:
-    """Add the clipped sums: small ones by a kernel, together with their weights, and the others by torch."""
+    """Add the clipped sums: small ones and their weights by a native kernel, the others by torch."""
     own = [factor for _, factor in found.factors]
     fused = clip_fused(own, found.clipping, found.clip_norm, found.examples, onto)
     if fused is None:
@@ -77,10 +93,3 @@ def _add(found: UnclippedGradients, onto: Accumulators) -> None:
         with plain_arithmetic("cpu"):
             for factor, weights, base in left:
                 factor.add_weighted(weights, Accumulator(base, onto.scale, onto.times))
-
-
-def at_once(noise: StepNoise, parameters: Sequence[nn.Parameter]) -> AtOnce | None:
-    """How sums are added to noise, where that can be done."""
-    if isinstance(noise, FastNoise) and all(value.dtype is torch.float32 and value.is_cpu for value in parameters):
-        return AtOnce(noise, parameters)
-    return None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The condition in which a model was checked: its layers, their modes and hooks, what is trained, and its buffers."""
+"""Structure of a model when its training begins: layers, modes, hooks, trained parameters and buffers."""
 
 import warnings
 from operator import attrgetter, methodcaller
@@ -14,8 +14,8 @@ _MODE, _TRAINED = attrgetter("training"), attrgetter("requires_grad")
 _FORWARD = methodcaller("get", "forward")
 
 
-class Condition:
-    """Of a model, when its training began."""
+class ModelStructure:
+    """Structure of ``model`` as it was checked, compared before every step."""
 
     def __init__(self, model: nn.Module) -> None:
         self._model = model
@@ -33,11 +33,11 @@ class Condition:
         self._buffers = {name: value.detach().clone() for name, value in model.named_buffers()}
 
     def note_hooks(self) -> None:
-        """Take the hooks as they are now for those that were checked: our own have changed."""
+        """Accept the present hooks as checked, after dperm changed its own."""
         self._hooked = list(map(tuple, self._hooks))
 
     def check(self) -> None:
-        """Refuse a step in another condition: it is not the model that was checked.
+        """Refuse a step of a model whose structure changed since it was checked.
 
         Raises
         ------
@@ -48,13 +48,14 @@ class Condition:
         if list(map(_MODE, self._modules)) != self._modes:
             raise ParameterError(
                 "the model was attached in another mode (train or eval) of its layers than it is in now, and was "
-                "checked in that one. Call model.train() or model.eval() before attach, and again before step after "
-                "an evaluation in the loop."
+                "checked in that mode.",
+                remedy="Call model.train() or model.eval() before attach, and again before step after an evaluation "
+                "in the loop.",
             )
         if list(map(_TRAINED, self._parameters)) != self._trained:
             raise ParameterError(
-                "parameters were frozen or unfrozen since the training was attached. Set requires_grad before attach; "
-                "train in two runs, with a plan each, to unfreeze layers later."
+                "parameters were frozen or unfrozen since the training was attached.",
+                remedy="Set requires_grad before attach. To unfreeze layers later, train in two runs with a plan each.",
             )
         if (
             list(map(tuple, self._hooks)) != self._hooked
@@ -64,11 +65,12 @@ class Condition:
         ):
             raise ParameterError(
                 "layers of the model, their hooks or their forward functions were changed since the training was "
-                "attached, and it was checked as it was then. Change and hook a model before attach."
+                "attached. The model was checked before these changes.",
+                remedy="Change and hook a model before attach.",
             )
 
     def warn_of_buffers(self) -> None:
-        """Warn of buffers that changed: they are in the state of the model, and get no noise."""
+        """Warn of changed buffers: they are part of the model's state, and have no noise."""
         now = dict(self._model.named_buffers())
         changed = [name for name, value in self._buffers.items() if name in now and not torch.equal(now[name], value)]
         if changed:
@@ -81,5 +83,5 @@ class Condition:
 
 
 def _members(modules: dict[str, nn.Module | None]) -> tuple[nn.Module | None, ...]:
-    """The layers of a layer, which are compared by identity."""
+    """Child modules of a module; tuples of modules compare by identity."""
     return tuple(modules.values())

@@ -14,23 +14,23 @@ from torch.utils import _pytree as pytree
 from dperm.torch.records import Batch
 
 ENLARGED = 2.0**20
-"""Factor by which an enlarged row exceeds the largest entry of the batch: its share of a mean of many rows is large."""
+"""Ratio of an enlarged row to the largest entry of the batch: large enough to dominate a mean of many rows."""
 
 
 def has_rows(batch: Batch, rows: int) -> bool:
-    """Whether every leaf of ``batch`` is a tensor with ``rows`` rows."""
+    """Return whether every leaf of ``batch`` is a tensor with ``rows`` rows; False for a batch without leaves."""
     leaves = tensor_leaves(batch)
     return bool(leaves) and all(isinstance(leaf, Tensor) and leaf.dim() > 0 and len(leaf) == rows for leaf in leaves)
 
 
 def tensor_leaves(batch: Batch) -> list[Any]:
-    """Leaves of nested tuples, lists, dicts and ``UserDict`` objects (as the tokenizers of transformers return)."""
+    """Return the leaves of nested tuples, lists, dicts and ``UserDict`` objects (results of tokenizers)."""
     leaves = pytree.tree_leaves(batch)
     return [part for leaf in leaves for part in (tensor_leaves(leaf.data) if isinstance(leaf, UserDict) else [leaf])]
 
 
 def copied(batch: Batch) -> Batch:
-    """Return a deep copy that the loop may change: pop keys, or edit tensors in place."""
+    """Return a deep copy; the loop may pop its keys, and edit its tensors in place."""
     return _mapped(batch, Tensor.clone)
 
 
@@ -40,7 +40,7 @@ def picked(batch: Batch, rows: Sequence[int]) -> Batch:
 
 
 def with_row_replaced(batch: Batch, row: int, source: int) -> Batch:
-    """Return a copy in which ``row`` holds the values of the row ``source``."""
+    """Return a copy with the values of the row ``source`` in ``row``."""
 
     def replace(values: Tensor) -> Tensor:
         changed = values.clone()
@@ -51,9 +51,9 @@ def with_row_replaced(batch: Batch, row: int, source: int) -> Batch:
 
 
 def with_row_enlarged(batch: Batch, row: int) -> Batch:
-    """Return a copy in which ``row`` holds values beyond all entries of the batch, in tensors of real numbers.
+    """Return a copy with values beyond all entries of the batch in ``row``, in tensors of real numbers.
 
-    Tensors with two different values or fewer are left alone: their values are categories rather than numbers.
+    Tensors with at most two different values stay unchanged: their values are categories rather than numbers.
     """
 
     def enlarge(values: Tensor) -> Tensor:
@@ -68,7 +68,7 @@ def with_row_enlarged(batch: Batch, row: int) -> Batch:
 
 
 def with_row_filled(batch: Batch, row: int, value: float) -> Batch:
-    """Return a copy in which ``row`` holds ``value`` everywhere, in tensors of real numbers."""
+    """Return a copy with ``value`` everywhere in ``row``, in tensors of real numbers."""
 
     def fill(values: Tensor) -> Tensor:
         changed = values.clone()
@@ -80,12 +80,12 @@ def with_row_filled(batch: Batch, row: int, value: float) -> Batch:
 
 
 def holds_real_numbers(batch: Batch) -> bool:
-    """Whether some tensor of the batch holds floating-point numbers."""
+    """Return whether some tensor of the batch holds floating-point numbers."""
     return any(leaf.is_floating_point() for leaf in tensor_leaves(batch))
 
 
 def rows_differ(batch: Batch, one: int, other: int) -> bool:
-    """Whether two rows hold different values."""
+    """Return whether two rows differ in some tensor."""
     return any(not torch.equal(leaf[one], leaf[other]) for leaf in tensor_leaves(batch))
 
 
@@ -95,7 +95,7 @@ def _is_binary(values: Tensor) -> bool:
 
 
 def _mapped(batch: Batch, function: Callable[[Tensor], Tensor]) -> Batch:
-    """Apply ``function`` to every tensor; containers are copied."""
+    """Apply ``function`` to every tensor, and copy containers and other leaves."""
 
     def changed(leaf: Any) -> Any:
         if isinstance(leaf, UserDict):

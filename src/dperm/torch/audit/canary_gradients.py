@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Clipped gradients of canaries, found by PyTorch's own vmap: an auditor does not use the engine that is audited."""
+"""Clipped gradients of canaries by PyTorch's own vmap, independent of the audited gradient engine."""
 
 import copy
 import warnings
@@ -17,44 +17,44 @@ from dperm.torch.loss_functions import PerExample
 
 Values = Mapping[str, Tensor]
 MOST_ENTRIES = 2**23
-"""Numbers of the gradients that are held at a time."""
+"""Largest number of gradient entries in memory."""
 
 
 @dataclass(frozen=True)
-class Shadow:
-    """A copy of the model, without the hooks of a training and in evaluation mode, which is run at any parameters."""
+class ShadowModel:
+    """Copy of a model in evaluation mode, without the hooks of a training, evaluated at any parameters."""
 
     model: nn.Module
     loss: PerExample
 
     @classmethod
-    def of(cls, model: nn.Module, loss: PerExample) -> "Shadow":
-        """The copy of ``model``, to be made before it is attached."""
+    def of(cls, model: nn.Module, loss: PerExample) -> "ShadowModel":
+        """Return a copy of ``model``; call this before the model is attached."""
         return cls(copy.deepcopy(model).eval(), loss)
 
     def losses(self, values: Values, records: Pairs) -> Tensor:
-        """One loss for each record."""
+        """Return one loss for each record, in double precision."""
         self._take(values)
         with torch.no_grad():
             return self.loss(self.model(records[0]), records[1]).double().cpu()
 
     def gradients(self, values: Values, records: Pairs) -> Iterator[dict[str, Tensor]]:
-        """Gradients of each record, some records at a time."""
+        """Yield the per-example gradients by parameter name, for some records at a time."""
         self._take(values)
         rows = max(1, MOST_ENTRIES // max(1, sum(value.numel() for value in values.values())))
         for inputs, targets in zip(records[0].split(rows), records[1].split(rows), strict=True):
-            yield self._at_once(dict(values), inputs, targets)
+            yield self._by_vmap(dict(values), inputs, targets)
 
-    def _at_once(self, values: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
+    def _by_vmap(self, values: dict[str, Tensor], inputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
         def single(values: dict[str, Tensor], one: Tensor, target: Tensor) -> Tensor:
             return self.loss(functional_call(self.model, values, (one[None],)), target[None])[0]
 
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of layers that do without, slowly
+                warnings.simplefilter("ignore")  # about slow fallbacks of layers
                 found: dict[str, Tensor] = vmap(grad(single), in_dims=(None, 0, 0))(values, inputs, targets)
                 return found
-        except RuntimeError:  # a layer that vmap does not know
+        except RuntimeError:  # vmap does not support some layer
             return self._one_by_one(list(values), inputs, targets)
 
     def _one_by_one(self, names: list[str], inputs: Tensor, targets: Tensor) -> dict[str, Tensor]:
@@ -72,7 +72,7 @@ class Shadow:
 
 
 def flat_clipped(gradients: Values, clip_norm: float, clipping: Clipping) -> Tensor:
-    """A row for each record: its gradient, clipped, in units of the clip norm."""
+    """Return a row for each record: its flattened, clipped gradient, in units of the clipping norm."""
     if clipping is not Clipping.PER_LAYER:
         return _clipped(_flat(list(gradients.values())), clip_norm, clipping)
     layers: dict[str, list[Tensor]] = {}

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A run of DP-SVRG: snapshots of all records, steps along clipped differences, noise on both (T46)."""
+"""Training by DP-SVRG: noisy gradients of all records at snapshots, noisy clipped differences in steps (T46)."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -16,30 +16,28 @@ from dperm.mechanisms.run import prepare_release
 from dperm.noise.bits import Bits, Stream
 from dperm.privacy import Release
 from dperm.torch.adam import tell_noise
-from dperm.torch.digest import model_digest
-from dperm.torch.divergence import warn_of_divergence
 from dperm.torch.gradients.clipping import Clipping
 from dperm.torch.gradients.embedding_factors import unite
 from dperm.torch.gradients.per_example import PerExampleGradients, Sums, sum_weighted, weigh
 from dperm.torch.loss_functions import Loss, PerExample, check_loss, losses_of, per_example
 from dperm.torch.model_checks.check import check_losses
-from dperm.torch.model_facts import model_facts
 from dperm.torch.noise import StepNoise
+from dperm.torch.optimizers import checked_optimizer, clear_others, private_steps
 from dperm.torch.options import Options
 from dperm.torch.progress import check_progress, step_progress
-from dperm.torch.readiness import Ready, ready
 from dperm.torch.records import Batch
 from dperm.torch.rehearsal import Rehearsal
+from dperm.torch.released_model import model_digest, model_facts, warn_of_divergence
 from dperm.torch.sampling import Sampler
 from dperm.torch.single_process import check_single_process
-from dperm.torch.update import checked_optimizer, clear_others, private_steps
+from dperm.torch.training_data import TrainingData, training_data
 
 if TYPE_CHECKING:
     from dperm.torch.svrg import DPSVRGPlan
 
 
 REHEARSED = 32
-"""Records of a rehearsal, at most."""
+"""Largest number of records of a rehearsal."""
 
 
 def train(
@@ -54,12 +52,15 @@ def train(
     after_step: Callable[[int], None] | None,
     bits: Bits | None,
 ) -> Release[nn.Module]:
-    """Run ``plan`` in the order of every release: check, charge, draw, commit."""
+    """Run ``plan`` in the order of every release: check, charge, draw noise, commit.
+
+    *Guarantees.* The released model satisfies the plan's goal. All checks precede the charge.
+    """
     check_single_process(model)
     each, stepped = per_example(loss), checked_optimizer(optimizer, model)
 
-    def checked() -> Ready:
-        data = ready(plan, model, dataset, options)
+    def checked() -> TrainingData:
+        data = training_data(plan, model, dataset, options)
         check_loss(model, each, data.records)
         if options.rehearsal:
             _rehearse(plan, model, each, data)
@@ -74,7 +75,7 @@ def train(
         private_steps(stepped) as allowed,
         step_progress(plan.steps, options.progress) as progress,
     ):
-        descent = Descent(plan, gradients, each, run.value, run.stream)
+        descent = NoisyDirections(plan, gradients, each, run.value, run.stream)
         for step, direction in enumerate(descent.directions()):
             clear_others(stepped, {id(parameter) for parameter in descent.parameters})
             for parameter, grad in zip(descent.parameters, direction, strict=True):
@@ -90,8 +91,8 @@ def train(
     return release
 
 
-def _rehearse(plan: "DPSVRGPlan", model: nn.Module, loss: PerExample, data: Ready) -> None:
-    """Refuse a loss in which records act on each other, on the first records of the data set."""
+def _rehearse(plan: "DPSVRGPlan", model: nn.Module, loss: PerExample, data: TrainingData) -> None:
+    """Refuse a loss that mixes records, tested on the first records of the data set."""
     named = [(name, value) for name, value in model.named_parameters() if value.requires_grad]
     rows = min(data.records.count, plan.method.physical_batch_size, REHEARSED)
     batch = next(iter(data.records.batches(iter([np.arange(rows, dtype=np.int64)]))))
@@ -103,18 +104,18 @@ def _rehearse(plan: "DPSVRGPlan", model: nn.Module, loss: PerExample, data: Read
                     rehearsal.note(losses_of(model, loss, changed))
 
 
-class Descent:
-    """The noisy directions of a run, one after the other: data are touched here only."""
+class NoisyDirections:
+    """Noisy directions of a run, one for each step; no other code reads the records after the charge."""
 
     def __init__(
-        self, plan: "DPSVRGPlan", gradients: PerExampleGradients, loss: PerExample, data: Ready, stream: Stream
+        self, plan: "DPSVRGPlan", gradients: PerExampleGradients, loss: PerExample, data: TrainingData, stream: Stream
     ) -> None:
         self.plan, self.gradients, self.loss, self.data, self.stream = plan, gradients, loss, data, stream
         self.parameters = [value for value in gradients.model.parameters() if value.requires_grad]
         self._checked = False
 
     def directions(self) -> Iterator[list[Tensor]]:
-        """One for each step; the caller moves the parameters in between."""
+        """Yield the direction of each step; the caller updates the parameters in between."""
         plan, method = self.plan, self.plan.method
         sampler = Sampler(self.data.records, self.data.groups, plan.rate, method.physical_batch_size, self.stream)
         done, sums, anchor = 0, self._zeros(), self._values()
@@ -131,13 +132,13 @@ class Descent:
                 anchor, full = self._values(), self._snapshot()
 
     def difference(self, batch: Batch, anchor: Sequence[Tensor]) -> Sums:
-        """The sum of the clipped differences of the gradients here and at ``anchor``, in units of the clip norm.
+        """Return the sum of clipped gradient differences between the present parameters and ``anchor``.
 
-        The factors of both points, those of the anchor from losses times -1, are those of one parameter that is used
-        twice: so each example has one vector, one norm and one weight. All of it is in double precision, for norms of
-        differences may cancel.
+        The result is in units of the clipping norm. The factors of both points are treated as those of one parameter
+        used twice, with losses times -1 at the anchor. So each example has one vector, one norm and one weight. Norms
+        of differences may cancel, so everything is in double precision.
         """
-        with torch.random.fork_rng():  # dropout drops the same at both points
+        with torch.random.fork_rng():  # the same dropout masks at both points
             here = dict(self.gradients.factors(self._losses(batch), double=True))
         with moved(self.parameters, anchor):
             there = dict(self.gradients.factors(-self._losses(batch), double=True))
@@ -151,7 +152,7 @@ class Descent:
             return dict(sum_weighted(weigh(both, {}, clip_norm=norm, clipping=Clipping.FLAT, double=True)))
 
     def _snapshot(self) -> list[Tensor]:
-        """The noisy mean of the clipped gradients of all records, here."""
+        """Noisy mean of the clipped gradients of all records at the present parameters."""
         plan, method, sums = self.plan, self.plan.method, self._zeros()
         places = np.arange(self.data.records.count, dtype=np.int64)
         size = method.physical_batch_size
@@ -184,7 +185,7 @@ class Descent:
 
 @contextmanager
 def moved(parameters: Sequence[nn.Parameter], values: Sequence[Tensor]) -> Iterator[Any]:
-    """The parameters hold ``values`` for a while; nothing is copied."""
+    """Let the parameters hold ``values`` inside of the block, without copying."""
     held = [parameter.data for parameter in parameters]
     try:
         for parameter, value in zip(parameters, values, strict=True):
