@@ -265,7 +265,7 @@ EDITS = [
     (lower_epsilon, "another guarantee"),
     (lower_epsilon_of_the_record, "another guarantee"),
     (higher_epsilon, "another guarantee"),
-    (other_coefficients, "do not follow from what was released"),
+    (other_coefficients, "do not follow from the released values"),
     (other_release, "the digest in the receipt is that of another release"),
     (other_digest_too, "another digest than line"),
     (other_noise, "another noise than line"),

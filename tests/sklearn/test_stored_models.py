@@ -63,7 +63,7 @@ def test_a_model_with_a_schema_is_a_pipeline_that_predicts_raw_tables(model, tmp
 def test_a_class_refuses_a_model_with_a_schema_and_says_what_reads_it(model, tmp_path):
     save(model, tmp_path / "m", schema=SCHEMA)
     for kind in (PrivateLogisticRegression, PrivateLinearRegression):
-        with pytest.raises(ModelFormatError, match=r"encoded by a schema.*Use dperm\.sklearn\.load_model\(path\)"):
+        with pytest.raises(ModelFormatError, match=r"through a schema.*Use dperm\.sklearn\.load_model\(path\)"):
             kind.load(tmp_path / "m")
 
 

@@ -20,7 +20,9 @@ from dperm.data.arrays import Floats, Mask
 from dperm.data.identity import same_text
 from dperm.data.tables import Column
 from dperm.errors import DataError, ParameterError
-from dperm.presentation.spelling import arg
+
+MISSING_VALUE, UNDECLARED_CATEGORY = "data-missing-value", "data-undeclared-category"
+"""Codes of two errors whose remedy depends on the front end: it names a schema file, or a model that has one."""
 
 Places = NDArray[np.intp]
 """For each record, the place of the nonzero feature among those of the column."""
@@ -172,7 +174,8 @@ class Categorical:
         if not self.other:
             raise DataError(
                 f"column {shown(name)} has a value outside its declared categories (text and numbers differ).",
-                remedy=f"Declare the category, or give {arg('other', True)}: all others then share one feature.",
+                remedy="Declare the category, or give other=True: all others then share one feature.",
+                code=UNDECLARED_CATEGORY,
             )
         if not kinds <= {type(_key(category)) for category in self.categories}:
             raise DataError(f"column {shown(name)} must be of the kind of its declared categories: text, or numbers.")
@@ -189,6 +192,7 @@ def _without_gaps(name: str, gaps: Mask, values: Any, impute: float | None) -> A
         raise DataError(
             f"column {shown(name)} has a missing value.",
             remedy="Declare impute=, a public value that stands for missing ones.",
+            code=MISSING_VALUE,
         )
     return np.where(gaps, impute, values)
 

@@ -6,7 +6,7 @@ import copy
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -71,6 +71,8 @@ class PrivateLinearModel(BaseEstimator, ABC):
     fitted_transformers: str = "refuse"
     random_state: Any = None
 
+    _ahead: "tuple[ProblemSpec, Any, Any, Plan] | None" = field(default=None, init=False)
+
     @abstractmethod
     def _loss_function(self, target: Target) -> Loss:
         """Return the loss for these labels, with checked parameters."""
@@ -118,10 +120,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
         ParameterError
             If ``n`` differs from the number that ``fit`` would plan with.
         """
-        dim = parameters.dim_of(self.bounds) if dim is None else dim
-        public = planned_rows(Adjacency.of(self.adjacency), self.n, n)
-        space, labels = self._space(dim, None), self._planned_labels()
-        return self._plan_in_units(self._spec(space, labels.target, public), space, labels)
+        return self._plan_in_units(*self._public_problem(n, dim))
 
     def fit(self, X: Any, y: Any) -> Self:
         """Fit the model to private data. The fitted attributes are covered by ``guarantee_``.
@@ -340,6 +339,23 @@ class PrivateLinearModel(BaseEstimator, ABC):
         require_finite_units(plan.longest, space, labels)
         return plan
 
+    def _public_problem(self, n: int | None, dim: int | None) -> tuple[ProblemSpec, FeatureSpace, PublicLabels]:
+        """Return the problem of ``plan``: its public constants, and the public facts about features and labels."""
+        dim = parameters.dim_of(self.bounds) if dim is None else dim
+        public = planned_rows(Adjacency.of(self.adjacency), self.n, n)
+        space, labels = self._space(dim, None), self._planned_labels()
+        return self._spec(space, labels.target, public), space, labels
+
+    def _plan_ahead(self, n: int | None = None, dim: int | None = None) -> "Plan":
+        """Return the plan of `plan`, and let ``fit`` run it instead of planning again.
+
+        ``fit`` makes its own plan if its public constants, the guarantee or the method differ.
+        """
+        spec, space, labels = self._public_problem(n, dim)
+        plan = self._plan_in_units(spec, space, labels)
+        self._ahead = spec, self._goal(), self.method, plan
+        return plan
+
     def _plan_for(self, spec: ProblemSpec) -> "Plan":
         from dperm.methods.choose import choose  # noise and cryptography, which predicting does without
         from dperm.methods.plan import extreme_arguments
@@ -347,6 +363,8 @@ class PrivateLinearModel(BaseEstimator, ABC):
         goal = self._goal()
         if goal is None:
             raise ParameterError(f"{arg('epsilon', 'inf')} has no plan: nothing is added, and nothing is promised.")
+        if self._ahead is not None and self._ahead[:3] == (spec, goal, self.method):
+            return self._ahead[3]
         try:
             return choose(spec, goal, self.method)
         except ArithmeticError:  # public numbers that doubles do not hold together

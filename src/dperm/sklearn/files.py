@@ -110,7 +110,7 @@ def load(kind: type[Estimator], path: str | os.PathLike[str]) -> Estimator:
     if file.data.get("schema") is not None:
         raise _refusal(
             path,
-            f"it was fitted to a table encoded by a schema, and {kind.__name__} would predict raw features wrongly",
+            f"it was fitted to a table through a schema, and {kind.__name__} would predict raw features wrongly",
             "Use dperm.sklearn.load_model(path), which encodes raw tables.",
         )
     if file.kind != kind.__name__:

@@ -216,7 +216,7 @@ def fit_without_noise(spec: ProblemSpec, data: PrivateData, *, name: str) -> Fit
         )
     _require_convex(spec)
     warnings.warn(
-        "this fit is NOT PRIVATE: epsilon=inf adds no noise, and there is no guarantee.",
+        f"this fit is NOT PRIVATE: {arg('epsilon', 'inf')} adds no noise, and there is no guarantee.",
         NotPrivateWarning,
         stacklevel=3,
     )
@@ -281,8 +281,8 @@ def _run_seeded(plan: "Plan", data: PrivateData, budget: "Budget | None", seed: 
 
 def _warn_seeded() -> None:
     warnings.warn(
-        "this fit is NOT PRIVATE: its noise follows from random_state, and whoever knows the seed can subtract it. "
-        "Leave out random_state for anything real.",
+        f"this fit is NOT PRIVATE: its noise follows from {arg('random_state')}, and whoever knows the seed can "
+        f"subtract it. Leave out {arg('random_state')} for anything real.",
         NotPrivateWarning,
         stacklevel=4,  # the line that called fit
     )
