@@ -154,7 +154,7 @@ def test_an_explicit_choice_is_in_the_statement_and_the_protection_is_not_rated(
     with pytest.warns(DpermWarning, match="StandardScaler learnt from the private data before this fit"):
         fitted = make_pipeline(StandardScaler(), model(fitted_transformers="not_covered")).fit(X, Y)[-1]
     known = fitted.statement_["preprocessing"]["known"]
-    assert known.startswith("NOT COVERED: before the fit a pipeline fitted StandardScaler to the private data")
+    assert known.startswith("NOT COVERED: before the fit, a pipeline fitted StandardScaler to the private data")
     assert fitted.statement_["limits"][0].startswith("NOT COVERED")
     filled = fitted.statement_.filled({name: "stated" for name in fitted.statement_.required_gaps})
     assert filled.required_gaps == () and filled.headline.level == "not rated"
