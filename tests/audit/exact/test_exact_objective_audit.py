@@ -166,7 +166,7 @@ def test_less_noise_than_planned_is_refuted():
         honest = objective_of_plan(plan_of("Huber hinge", goal, strength=1000.0))
         term = type(honest.term)(0.99 * honest.term.scale, 1)
         finding = exact.objective(
-            exact.PerturbedObjective("too little", honest.spec, term, honest.claimed, honest.profile), among=ALONE
+            exact.ObjectiveMinimiser("too little", honest.spec, term, honest.claimed, honest.profile), among=ALONE
         )
         assert finding.violation
         assert "VIOLATION" in str(finding)
@@ -176,7 +176,7 @@ def test_the_determinant_that_is_not_charged_is_refuted():
     """The plan's own noise with all of epsilon spent on b."""
     plan = plan_of("clipped logistic", PureDP(1.0, "add_remove"), strength=1.0)
     free = GammaNormTerm(plan.spec.lipschitz / 1.0, 1)
-    finding = exact.objective(exact.PerturbedObjective("no charge", plan.spec, free, plan.goal))
+    finding = exact.objective(exact.ObjectiveMinimiser("no charge", plan.spec, free, plan.goal))
     assert finding.violation
     assert finding.bound.epsilon == pytest.approx(1 + math.log(2), rel=1e-6)  # beta = Lambda
 
@@ -197,7 +197,7 @@ def test_a_claim_that_is_a_curve_is_refuted_where_it_is_finite(kind):
     spec = ProblemSpec(Logistic(), 1.0, 1, regularization=50.0)
     claim = CURVES[kind]
     for sigma, wrong in ((10.0, False), (0.5, True)):
-        finding = exact.objective(exact.PerturbedObjective("x", spec, GaussianTerm(sigma, 1), claim), among=ALONE)
+        finding = exact.objective(exact.ObjectiveMinimiser("x", spec, GaussianTerm(sigma, 1), claim), among=ALONE)
         assert finding.violation == wrong
         assert 0 < finding.bound.delta < 0.1
         assert len(finding.bounds) == 5
@@ -312,7 +312,9 @@ def test_progress_is_told():
 
 
 def test_other_subjects_are_refused():
-    with pytest.raises(ParameterError, match="subject must be a plan of ObjectivePerturbation or a Perturbed"):
+    with pytest.raises(
+        ParameterError, match="subject must be a plan of ObjectivePerturbation or an ObjectiveMinimiser"
+    ):
         exact.objective(1.0)  # type: ignore[arg-type]
     softmax = ProblemSpec(Softmax(3), 1.0, 3, regularization=10.0)
     plan = ObjectivePerturbation().plan(softmax, PureDP(1.0, "add_remove"))
@@ -322,7 +324,7 @@ def test_other_subjects_are_refused():
         exact.nips08(0.0, 1.0)
     printed = exact.nips08(0.1, 0.1)
     with pytest.raises(ParameterError, match="claimed must be"):
-        exact.objective(exact.PerturbedObjective("x", printed.spec, printed.term, None))  # type: ignore[arg-type]
+        exact.objective(exact.ObjectiveMinimiser("x", printed.spec, printed.term, None))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

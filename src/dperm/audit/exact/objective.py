@@ -35,7 +35,7 @@ Bounds = tuple[Mapping[str, LowerBound], Mapping[str, object]]
 
 
 @dataclass(frozen=True)
-class PerturbedObjective:
+class ObjectiveMinimiser:
     """Exact minimiser of J(theta) + b'theta with its claimed guarantee.
 
     Attributes
@@ -62,7 +62,7 @@ class PerturbedObjective:
     notes: tuple[Fact, ...] = field(default=(), compare=False)
 
 
-def objective_of_plan(plan: ObjectivePlan) -> PerturbedObjective:
+def objective_of_plan(plan: ObjectivePlan) -> ObjectiveMinimiser:
     """Return the perturbed objective of a plan: its exact minimiser, before the noise on the coefficients (T43).
 
     The claimed epsilon is the plan's epsilon minus the share of that noise. With Gaussian b, the claim includes the
@@ -77,12 +77,12 @@ def objective_of_plan(plan: ObjectivePlan) -> PerturbedObjective:
         assert isinstance(goal, ApproxDP)  # nothing else is planned with Gaussian noise
         claimed = ApproxDP(*objective_share(goal.epsilon, goal.delta), adjacency)
         profile = account(found.exact, adjacency)
-        return PerturbedObjective(
+        return ObjectiveMinimiser(
             name, plan.spec, term=term, claimed=claimed, profile=profile, notes=(_audited_part(claimed, goal),)
         )
     spent = plan.goal.epsilon - found.share.epsilon  # type: ignore[union-attr]  # pure noise: both are epsilons
     pure = PureDP(spent, adjacency)
-    return PerturbedObjective(name, plan.spec, term, pure, notes=(_audited_part(pure, plan.goal),))
+    return ObjectiveMinimiser(name, plan.spec, term, pure, notes=(_audited_part(pure, plan.goal),))
 
 
 def _audited_part(claimed: PureDP | ApproxDP, goal: AnyGuarantee) -> Fact:
@@ -100,7 +100,7 @@ def _audited_part(claimed: PureDP | ApproxDP, goal: AnyGuarantee) -> Fact:
     )
 
 
-def nips08(epsilon: float, strength: float) -> PerturbedObjective:
+def nips08(epsilon: float, strength: float) -> ObjectiveMinimiser:
     """Return Algorithm 2 of Chaudhuri & Monteleoni 2008 as printed (T35).
 
     The loss is logistic, and b has density ``e^{-epsilon |b|/2}``. The algorithm ignores the determinant. The sign
@@ -115,14 +115,14 @@ def nips08(epsilon: float, strength: float) -> PerturbedObjective:
 
     Returns
     -------
-    PerturbedObjective
+    ObjectiveMinimiser
         Subject for `objective`.
     """
     epsilon = checks.positive("epsilon", epsilon)
     return _published("Algorithm 2 of NIPS 2008 as printed", epsilon, strength, 2 / epsilon)
 
 
-def jmlr_2011(epsilon: float, strength: float) -> PerturbedObjective:
+def jmlr_2011(epsilon: float, strength: float) -> ObjectiveMinimiser:
     """Return Algorithm 2 of Chaudhuri, Monteleoni & Sarwate 2011, with the determinant charged twice (T36).
 
     Parameters
@@ -134,21 +134,21 @@ def jmlr_2011(epsilon: float, strength: float) -> PerturbedObjective:
 
     Returns
     -------
-    PerturbedObjective
+    ObjectiveMinimiser
         Subject for `objective`.
     """
     left, extra = jmlr11(1, strength, epsilon, 0.25)
     return _published("Algorithm 2 of JMLR 2011", epsilon, strength + extra, 2 / left)
 
 
-def _published(name: str, epsilon: float, strength: float, scale: float) -> PerturbedObjective:
+def _published(name: str, epsilon: float, strength: float, scale: float) -> ObjectiveMinimiser:
     """Return logistic regression on the unit ball, with a claim under replace_one."""
     spec = ProblemSpec(Logistic(), radius=1.0, dim=1, regularization=strength)
-    return PerturbedObjective(name, spec, GammaNormTerm(scale, 1), PureDP(epsilon, Adjacency.REPLACE_ONE))
+    return ObjectiveMinimiser(name, spec, GammaNormTerm(scale, 1), PureDP(epsilon, Adjacency.REPLACE_ONE))
 
 
 def objective(
-    subject: ObjectivePlan | PerturbedObjective, *, among: tuple[Rows, ...] | None = None, progress: Progress = None
+    subject: ObjectivePlan | ObjectiveMinimiser, *, among: tuple[Rows, ...] | None = None, progress: Progress = None
 ) -> Finding:
     """Return a lower bound on the epsilon of objective perturbation, in one dimension, without sampling (A8; T35-T41).
 
@@ -200,19 +200,19 @@ def objective(
     )
 
 
-def _checked(subject: object) -> PerturbedObjective:
+def _checked(subject: object) -> ObjectiveMinimiser:
     if isinstance(subject, ObjectivePlan):
         return objective_of_plan(subject)
-    if isinstance(subject, PerturbedObjective):
+    if isinstance(subject, ObjectiveMinimiser):
         return subject
     raise ParameterError(
         argument="subject",
-        rule="must be a plan of ObjectivePerturbation or a PerturbedObjective, such as nips08(0.1, 0.1)",
+        rule="must be a plan of ObjectivePerturbation or an ObjectiveMinimiser, such as nips08(0.1, 0.1)",
         got=shown(subject),
     )
 
 
-def _by_loss(found: PerturbedObjective, density: Density, stay: tuple[Rows, ...], progress: Progress) -> Bounds:
+def _by_loss(found: ObjectiveMinimiser, density: Density, stay: tuple[Rows, ...], progress: Progress) -> Bounds:
     """Return the bound of one attained privacy loss."""
     adjacency = found.claimed.adjacency
     loss = largest_loss(density, stay, candidate_records(found.spec), adjacency=adjacency, progress=progress)
@@ -220,7 +220,7 @@ def _by_loss(found: PerturbedObjective, density: Density, stay: tuple[Rows, ...]
     return {"largest loss": bound}, {"at": loss.theta, **_neighbour_facts(loss.rest, loss.record, loss.other)}
 
 
-def _by_delta(found: PerturbedObjective, density: Density, stay: tuple[Rows, ...], progress: Progress) -> Bounds:
+def _by_delta(found: ObjectiveMinimiser, density: Density, stay: tuple[Rows, ...], progress: Progress) -> Bounds:
     """Return epsilon at every tested delta, and the exact delta at the claimed epsilon for the worst delta."""
     few, at = candidate_records(found.spec, FEW), exact_audit_deltas(found.claimed)
     every = worst_cells(density, stay, few, adjacency=found.claimed.adjacency, deltas=at, progress=progress)

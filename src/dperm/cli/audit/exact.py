@@ -11,7 +11,7 @@ from dperm.cli.running import progress_bar, reported_errors
 from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
-    from dperm.audit.exact import PerturbedObjective
+    from dperm.audit.exact import ObjectiveMinimiser
     from dperm.methods.objective import ObjectivePlan
 
 HELP = """The largest privacy loss of objective perturbation for logistic regression, found without sampling (A8).
@@ -61,7 +61,7 @@ def exact(
         require_none([finding])
 
 
-def _published(epsilon: float, strength: float, jmlr: bool) -> "PerturbedObjective":
+def _published(epsilon: float, strength: float, jmlr: bool) -> "ObjectiveMinimiser":
     from dperm.audit.exact import jmlr_2011, nips08
 
     return jmlr_2011(epsilon, strength) if jmlr else nips08(epsilon, strength)
