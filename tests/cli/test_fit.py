@@ -193,7 +193,7 @@ BAD = [
     (f"{FIT} --C 0", ["C must be"]),
     (f"{FIT} --clip 2", ["clip must be"]),
     (f"{FIT} --n 0", ["n must be"]),
-    (f"{FIT} --n 7", ["--n is 7", "leave --n out", "replace_one"]),
+    (f"{FIT} --n 7", ["--n must be the number of records", "got 7. Leave --n out", "replace_one"]),
     (f"{FIT} --account census", ["--account", "--ledger"]),
     (f"{FIT} --request-id a", ["--request-id", "--ledger"]),
     (f"{FIT} --out data.csv --force", ["--out", "data.csv", "read"]),

@@ -112,7 +112,7 @@ def test_a_ledger_that_is_not_there_is_refused(opened, ends, line, words):
 def test_the_account_is_named_where_there_are_several(opened, ends):
     opened()
     opened(account="survey", dataset="survey 2026")
-    assert "--account is missing: the ledger has 'census', 'survey'" in ends(3, FIT).stderr
+    assert "--account must be given: the ledger has 'census', 'survey'" in ends(3, FIT).stderr
     ends(0, f"{FIT} --account survey")
     assert len(Ledger("census.ledger", "survey").bookings()) == 1
     assert Ledger("census.ledger", "census").bookings() == ()

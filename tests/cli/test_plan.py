@@ -101,7 +101,7 @@ def test_the_event_can_be_approved_as_it_is_printed_or_written(opened, answered,
 def test_a_request_that_was_not_approved_is_not_covered(opened, dperm):
     opened(approval=True)
     result = dperm(f"{PLAN} --ledger census.ledger --request-id c")
-    assert result.exit_code == 3 and "use --request-id with an id that was approved" in result.stdout
+    assert result.exit_code == 3 and "under a --request-id that was approved" in result.stdout
 
 
 def test_numbers_are_below_each_other(desk, ends):

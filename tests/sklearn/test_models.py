@@ -98,7 +98,7 @@ def test_under_add_remove_gradient_perturbation_asks_for_n(each):
 
 def test_under_replace_one_n_is_the_number_of_rows(each):
     assert each.make().fit(*each.data).plan_.spec.n == 2000
-    with pytest.raises(ParameterError, match="leave n out"):
+    with pytest.raises(ParameterError, match="Leave n out"):
         each.make(n=1999).fit(*each.data)
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from dperm.cli.charging import in_words
+from dperm.cli.option_names import describe_reason
 from dperm.cli.output import below, plain_down, plain_up, print_facts, print_json
-from dperm.cli.wording import as_typed
 from dperm.errors import DpermError
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def print_fitted(estimator: Any, out: Path, account: "Account | None", *, as_jso
 
     public, record = estimator._fitted.public, estimator._fitted.record
     promised = estimator.guarantee_
+    reasons = () if estimator.plan_ is None else estimator.plan_.why
     if as_json:
         print_json(
             {
@@ -49,7 +50,7 @@ def print_fitted(estimator: Any, out: Path, account: "Account | None", *, as_jso
         [
             ("estimator", type(estimator).__name__),
             ("method", str(public["method"])),
-            ("why", below(map(as_typed, public.get("why", []))) or "without noise there is nothing to choose"),
+            ("why", below(map(describe_reason, reasons)) or "without noise there is nothing to choose"),
             ("guarantee", NOTHING if promised is None else guarantee_in_words(promised)),
             *_budget(account, {} if record is None else dict(record.ledger)),
         ]

@@ -12,8 +12,7 @@ import typer
 from dperm.cli.model_options import Data, Force, Model
 from dperm.cli.options import AsJson
 from dperm.cli.running import progress_bar, reported_errors, spinner
-from dperm.cli.wording import for_stored_schema
-from dperm.errors import DataError, ParameterError
+from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
     from dperm.data.schema import Schema
@@ -85,16 +84,13 @@ def _loaded(path: Path, probabilities: bool) -> "tuple[Any, Schema]":
 
 def _predicted(estimator: Any, schema: "Schema", data: Path, probabilities: bool) -> dict[str, list[Any]]:
     """Columns of predictions by name."""
-    from dperm.cli.encoding import features_of
+    from dperm.cli.encoding import STORED_SCHEMA, features_of
     from dperm.data.files import read_table
 
     with progress_bar(f"Reading {data.name}") as progress:
         table = read_table(data, schema.encoder.columns, progress)
     with spinner("Predicting ..."):
-        try:
-            features = features_of(schema.encoder, table)
-        except DataError as error:
-            raise DataError(for_stored_schema(str(error))) from None
+        features = features_of(schema.encoder, table, STORED_SCHEMA)
         return _columns(estimator, schema, features, probabilities)
 
 

@@ -16,7 +16,6 @@ from typing import Any
 import typer
 
 from dperm.cli.option_names import spell_option
-from dperm.cli.wording import as_typed
 from dperm.errors import BudgetError, DpermError, DpermWarning, LeakError, LedgerError
 
 BUG = 1
@@ -55,7 +54,7 @@ def reported_errors() -> Iterator[None]:
         _say("Interrupted.", error)
         raise typer.Exit(error.exit_code if isinstance(error, Interruption) else INTERRUPTED) from None
     except DpermError as error:
-        _say(f"Error: {as_typed(error.describe(spell_option))}", error)
+        _say(f"Error: {error.describe(spell_option)}", error)
         raise typer.Exit(exit_code(error)) from None
     except OSError as error:
         _say(f"Error: {_in_words(error)}", error)
@@ -125,7 +124,7 @@ def _said_warnings() -> Iterator[None]:
         if str(message) not in said:
             said.add(str(message))
             text = message.describe(spell_option) if isinstance(message, DpermWarning) else str(message)
-            note(f"Warning: {as_typed(text)}")
+            note(f"Warning: {text}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

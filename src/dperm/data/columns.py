@@ -21,6 +21,9 @@ from dperm.data.identity import same_text
 from dperm.data.reading import Column
 from dperm.errors import DataError, ParameterError
 
+MISSING_VALUE, UNDECLARED_CATEGORY = "data-missing-value", "data-undeclared-category"
+"""Codes of two errors whose remedy depends on the front end: it names a schema file, or a model that has one."""
+
 Places = NDArray[np.intp]
 """For each record, which of a column's features is not zero."""
 Category = str | bool | int | float
@@ -153,8 +156,9 @@ class Categorical:
         """Refuse values outside the categories, unless all others have an indicator and they are of their kind."""
         if not self.other:
             raise DataError(
-                f"column {shown(name)} has a value outside its declared categories (text and numbers differ). Declare "
-                "the category, or give other=True: all others then share one feature."
+                f"column {shown(name)} has a value outside its declared categories (text and numbers differ).",
+                remedy="Declare the category, or give other=True: all others then share one feature.",
+                code=UNDECLARED_CATEGORY,
             )
         if not kinds <= {type(_key(category)) for category in self.categories}:
             raise DataError(f"column {shown(name)} must be of the kind of its declared categories: text, or numbers.")
@@ -169,7 +173,9 @@ def _without_gaps(name: str, gaps: Mask, values: Any, impute: float | None) -> A
         return values
     if impute is None:
         raise DataError(
-            f"column {shown(name)} has a missing value. Declare impute=, a public value that stands for missing ones."
+            f"column {shown(name)} has a missing value.",
+            remedy="Declare impute=, a public value that stands for missing ones.",
+            code=MISSING_VALUE,
         )
     return np.where(gaps, impute, values)
 

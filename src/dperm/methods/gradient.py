@@ -22,6 +22,7 @@ from dperm.methods.constants import gradient_sensitivity, is_pure
 from dperm.methods.descent import Descent, default_descent, descend
 from dperm.methods.plan import Plan, noise_norm, row_limit
 from dperm.noise.bits import Stream
+from dperm.presentation.spelling import arg
 from dperm.privacy import GDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import lowered
@@ -204,7 +205,8 @@ def default_projection(spec: ProblemSpec) -> float:
 
 def _refuse_pure(goal: AnyGuarantee) -> None:
     if is_pure(goal):
+        gradient, objective, output = (arg("method", f'"{name}"') for name in ("gradient", "objective", "output"))
         raise ConversionError(
-            f'method="gradient" adds Gaussian noise, which never has a pure guarantee (T6), got goal={goal!r}. Give '
-            f'delta > 0, or use method="objective" or method="output" with a smooth loss.'
+            f"{gradient} adds Gaussian noise, which never has a pure guarantee (T6), got goal={goal!r}. Give "
+            f"{arg('delta')} > 0, or use {objective} or {output} with a smooth loss."
         )

@@ -36,6 +36,7 @@ from dperm.noise.arrays import Floats
 from dperm.noise.bits import Stream
 from dperm.noise.grid import Grid, Norm, grid_for, sensitivity_on_grid
 from dperm.noise.rounded import LARGEST_SCALE, rounded_gaussian
+from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency, ApproxDP
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.privacy.rounding import lowered, raised
@@ -310,8 +311,10 @@ def approximate_goal(goal: AnyGuarantee) -> ApproxDP:
     goal = checked_goal(goal)
     if isinstance(goal, ApproxDP) and goal.delta > 0:
         return goal
+    names = ("sgd", "objective", "output", "gradient")
+    sgd, objective, output, gradient = (arg("method", f'"{name}"') for name in names)
     raise ConversionError(
-        f'method="sgd" needs delta > 0: noise on Poisson samples is calibrated by its privacy profile (T22, T25), to '
-        f"ApproxDP(epsilon, delta, adjacency), got goal={shown(goal)}. Give delta > 0. For a pure guarantee use "
-        f'method="objective" or method="output" with a smooth loss; for GDP, ZCDP and RDP method="gradient".'
+        f"{sgd} needs {arg('delta')} > 0: noise on Poisson samples is calibrated by its privacy profile (T22, T25), to "
+        f"ApproxDP(epsilon, delta, adjacency), got goal={shown(goal)}. Give {arg('delta')} > 0. For a pure guarantee "
+        f"use {objective} or {output} with a smooth loss; for GDP, ZCDP and RDP {gradient}."
     )

@@ -8,13 +8,14 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
 from dperm import checks
-from dperm.errors import AdjacencyError, AssumptionError, ConversionError
+from dperm.errors import AdjacencyError, AssumptionError, ConversionError, DpermError
 from dperm.planner.expectation import Expected, expected_accuracy
 from dperm.planner.models import checked_goal, checked_method, noise_of, plan_of
-from dperm.planner.sentences import outlook_sentences
+from dperm.planner.sentences import outlook_facts
 from dperm.planner.shape import Shape
 from dperm.planner.sizes import Goal, require_trials
 from dperm.planner.trials import Trials
+from dperm.presentation.facts import Fact
 from dperm.privacy import ApproxDP
 from dperm.privacy.guarantee import guarantee_as_dict
 from dperm.theory import MethodBound, compare_methods
@@ -39,8 +40,8 @@ class MethodOutlook:
         regularisation, or number of steps, that makes the bound least, and not about the defaults.
     expected
         What trials had; None where none were made.
-    refused
-        Why the method does not apply; empty if it does.
+    refusal
+        Error of the plan where the method does not apply; None where it does.
     """
 
     method: str
@@ -49,7 +50,12 @@ class MethodOutlook:
     noise_kind: str = ""
     proved: MethodBound | None = None
     expected: Expected | None = None
-    refused: str = ""
+    refusal: DpermError | None = None
+
+    @property
+    def refused(self) -> str:
+        """Message of ``refusal``; empty without one."""
+        return "" if self.refusal is None else str(self.refusal)
 
     def as_dict(self) -> dict[str, object]:
         """Plain data."""
@@ -81,9 +87,14 @@ class Outlook:
     reference_norm: float
 
     @property
+    def facts(self) -> tuple[Fact, ...]:
+        """Results, then assumptions, as facts."""
+        return outlook_facts(self)
+
+    @property
     def sentences(self) -> tuple[str, ...]:
-        """The same in words."""
-        return outlook_sentences(self)
+        """The facts as sentences for Python users."""
+        return tuple(map(str, self.facts))
 
     def row(self, method: str) -> MethodOutlook:
         """That of one method."""
@@ -162,7 +173,7 @@ class _Asked:
         try:
             plan = plan_of(self.shape, self.goal, method)
         except (AssumptionError, AdjacencyError, ConversionError) as error:
-            return MethodOutlook(method, refused=str(error))
+            return MethodOutlook(method, refusal=error)
         return MethodOutlook(method, plan.method, noise_of(plan), plan.noise, self.bounds.get(plan.method))
 
     def expected(self, row: MethodOutlook, known: dict[str, MethodOutlook], trials: Trials) -> Expected:

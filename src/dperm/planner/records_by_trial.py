@@ -19,6 +19,7 @@ from dperm.planner.shape import MOST_ROWS, Shape
 from dperm.planner.signal import Signal
 from dperm.planner.sizes import LARGEST_EPSILON, Goal, replaced
 from dperm.planner.trials import Trials
+from dperm.presentation.facts import Fact
 
 _FEWEST = 20
 _PER_COLUMN = 10
@@ -56,20 +57,32 @@ class RecordsByTrial:
         return self.floor is not None and abs(self.floor.loss) > self.loss / 2
 
     @property
-    def sentence(self) -> str:
-        """In words."""
+    def fact(self) -> Fact:
+        """Number of rows, or the reason why trials cannot tell it."""
         if self.cannot_tell and self.floor is not None:
-            return (
-                f"Trials cannot tell how many rows are needed for a cost of at most {self.loss:g}: tables of "
-                f"{self.floor.simulated_at:,} rows, which stand for larger ones, differ by {abs(self.floor.loss):.2g} "
-                f"from a model without privacy even with next to no noise. Ask for a larger loss, or for what is "
-                f"proved (target_excess)."
+            return Fact(
+                "records.cannot-tell",
+                "Trials cannot tell how many rows are needed for a cost of at most {loss:g}: tables of {rows:,} rows, "
+                "which stand for larger ones, differ by {difference:.2g} from a model without privacy even with next "
+                "to no noise. Ask for a larger loss, or for a proved number ({@target_excess}).",
+                {"loss": self.loss, "rows": self.floor.simulated_at, "difference": abs(self.floor.loss)},
             )
-        many = f"{self._about} {self.n:,} rows" if self.n is not None else f"More than {MOST_ROWS:,} rows"
-        return (
-            f"{many} with {columns_in_words(self.shape)} are needed for {guarantee_in_words(self.goal)} to cost at "
-            f"most {self.loss:g} of accuracy, by trials on made-up tables."
+        return Fact(
+            "records.by-trial",
+            "{rows} rows with {columns} are needed for {guarantee} to cost at most {loss:g} of accuracy, by trials on "
+            "made-up tables.",
+            {
+                "rows": f"{self._about} {self.n:,}" if self.n is not None else f"More than {MOST_ROWS:,}",
+                "columns": columns_in_words(self.shape),
+                "guarantee": guarantee_in_words(self.goal),
+                "loss": self.loss,
+            },
         )
+
+    @property
+    def sentence(self) -> str:
+        """The fact as a sentence for Python users."""
+        return str(self.fact)
 
     @property
     def _about(self) -> str:

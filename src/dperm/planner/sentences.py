@@ -5,6 +5,7 @@
 from typing import TYPE_CHECKING
 
 from dperm.planner.signal import REMOVED
+from dperm.presentation.facts import Fact
 from dperm.privacy import ApproxDP
 from dperm.report.numbers import rounded_up
 
@@ -22,14 +23,14 @@ ONE_SIDED = (
 MADE_UP = "Expected accuracies are of made-up tables: no data were read, and the noise of the trials is not private."
 
 
-def outlook_sentences(found: "Outlook") -> tuple[str, ...]:
-    """What was found, then what it rests on."""
+def outlook_facts(found: "Outlook") -> tuple[Fact, ...]:
+    """Return the results as facts, then their assumptions."""
     tried = [row for row in found.rows if row.expected is not None]
     said = [_tried(found, tried[0])] if tried else []
     said += _ranked(tried) if len(tried) > 1 else []
     said += [_easy(found.shape)] if tried else []
-    said += [_proved(found), ONE_SIDED]
-    return tuple([*said, MADE_UP] if tried else said)
+    said += [Fact("outlook.proved", "{sentence}", {"sentence": _proved(found)}), Fact("outlook.one-sided", ONE_SIDED)]
+    return tuple([*said, Fact("outlook.made-up-tables", MADE_UP)] if tried else said)
 
 
 def guarantee_in_words(goal: "Goal") -> str:
@@ -47,13 +48,21 @@ def _asked(shape: "Shape", goal: "Goal") -> str:
     return f"With {shape.n:,} rows, {columns_in_words(shape)} and {guarantee_in_words(goal)}"
 
 
-def _tried(found: "Outlook", row: "MethodOutlook") -> str:
+def _tried(found: "Outlook", row: "MethodOutlook") -> Fact:
     expected = row.expected
     assert expected is not None
-    how = f'method="{row.method}"' + (f" ({row.used} perturbation)" if row.used != row.method else "")
-    return (
-        f"{_asked(found.shape, found.goal)}, expect an accuracy of about {expected.mean:.3f} with {how}: "
-        f"{_against(expected)}.{_smaller(found.shape, expected)}"
+    values = {
+        "request": _asked(found.shape, found.goal),
+        "accuracy": expected.mean,
+        "method": row.method,
+        "used": f" ({row.used} perturbation)" if row.used != row.method else "",
+        "comparison": _against(expected),
+        "smaller": _smaller(found.shape, expected),
+    }
+    return Fact(
+        "outlook.expected-accuracy",
+        '{request}, expect an accuracy of about {accuracy:.3f} with {@method:"{method}"}{used}: {comparison}.{smaller}',
+        values,
     )
 
 
@@ -77,20 +86,25 @@ def shown_loss(expected: "Expected") -> float:
     return round(round(expected.without_privacy, 3) - round(expected.mean, 3), 3)
 
 
-def _ranked(rows: "list[MethodOutlook]") -> list[str]:
+def _ranked(rows: "list[MethodOutlook]") -> list[Fact]:
     """Methods by what privacy costs them: they may have been tried on tables of different sizes."""
     tried = {row.method: row.expected for row in rows if row.expected is not None}
     named = sorted((name for name in tried if name != "auto"), key=lambda name: tried[name].loss)
     costs = ", ".join(f"{name} {shown_loss(tried[name]):.3f}" for name in named)
     first, last = (tried[name] for name in (named[0], named[-1]))
     alike = " These trials do not tell them apart." if _least(last) <= _most(first) else ""
-    said = [f"What privacy costs in accuracy, by method: {costs}.{alike}"]
+    values = {"costs": costs, "alike": alike}
+    said = [Fact("outlook.cost-by-method", "What privacy costs in accuracy, by method: {costs}.{alike}", values)]
     chosen = tried.get("auto")
     if chosen is not None and _least(chosen) > _most(first):
         better = chosen.loss - first.loss
         said.append(
-            f'method="{named[0]}" is expected to be better by about {better:.2g} here than what "auto" takes: an '
-            "expectation of trials on made-up tables, not a proof."
+            Fact(
+                "outlook.better-method",
+                '{@method:"{method}"} is expected to be better by about {better:.2g} here than what "auto" takes: an '
+                "expectation of trials on made-up tables, not a proof.",
+                {"method": named[0], "better": better},
+            )
         )
     return said
 
@@ -103,12 +117,15 @@ def _most(expected: "Expected") -> float:
     return expected.without_privacy - expected.low
 
 
-def _easy(shape: "Shape") -> str:
+def _easy(shape: "Shape") -> Fact:
     if shape.baseline is not None:
-        return f"The classes are made as easy as the declared baseline of {shape.baseline:g} says."
-    return (
-        f"Nothing was said about how easy the classes are: the best model is assumed to avoid {REMOVED:.0%} of the "
-        f"errors of guessing the larger class. Give a baseline if the accuracy without privacy is known."
+        template = "The classes are made as easy as the declared baseline of {baseline:g} says."
+        return Fact("outlook.declared-baseline", template, {"baseline": shape.baseline})
+    return Fact(
+        "outlook.assumed-baseline",
+        "Nothing was said about how easy the classes are: the best model is assumed to avoid {removed:.0%} of the "
+        "errors of guessing the larger class. Give {@baseline} if the accuracy without privacy is known.",
+        {"removed": REMOVED},
     )
 
 

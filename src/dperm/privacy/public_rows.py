@@ -5,6 +5,7 @@
 from dperm import checks
 from dperm.checks import shown
 from dperm.errors import ParameterError
+from dperm.presentation.spelling import arg
 from dperm.privacy.adjacency import Adjacency
 
 N = "It is the public number of records."
@@ -40,11 +41,14 @@ def public_rows(adjacency: Adjacency, declared: object, rows: object) -> int | N
     if adjacency is Adjacency.ADD_REMOVE:
         return n
     if rows is None:
-        raise ParameterError('n must be given: under adjacency="replace_one" it is public, and the plan uses it.')
+        relation = arg("adjacency", '"replace_one"')
+        raise ParameterError(argument="n", rule=f"must be given: under {relation} it is public, and the plan uses it")
     found = checks.count("n", rows, N)
     if n is not None and n != found:
         raise ParameterError(
-            f"n={n} was declared, and X has another number of rows. Under replace_one n is the number of rows of X: "
-            f"leave n out."
+            argument="n",
+            rule="must be the number of records that are read, which is public under replace_one",
+            got=str(n),
+            remedy=f"Leave {arg('n')} out.",
         )
     return found

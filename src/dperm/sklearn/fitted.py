@@ -17,6 +17,7 @@ from dperm.data.space import FeatureSpace
 from dperm.data.targets import Kind
 from dperm.erm.spec import ProblemSpec
 from dperm.errors import AssumptionError, NotPrivateWarning
+from dperm.presentation.spelling import arg
 from dperm.privacy import PrivacyProfile, Record, Release
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.report import Statement, seeded, statement, unprotected
@@ -142,7 +143,7 @@ def fit_without_noise(spec: ProblemSpec, reader: Reader, *, name: str) -> Fitted
         )
     _require_convex(spec)
     warnings.warn(
-        "this fit is NOT PRIVATE: epsilon=inf adds no noise, and there is no guarantee.",
+        f"this fit is NOT PRIVATE: {arg('epsilon', 'inf')} adds no noise, and there is no guarantee.",
         NotPrivateWarning,
         stacklevel=3,
     )
@@ -204,8 +205,8 @@ def _run_seeded(plan: "Plan", reader: Reader, budget: "Budget | None", seed: int
 
 def _warn_seeded() -> None:
     warnings.warn(
-        "this fit is NOT PRIVATE: its noise follows from random_state, and whoever knows the seed can subtract it. "
-        "Leave out random_state for anything real.",
+        f"this fit is NOT PRIVATE: its noise follows from {arg('random_state')}, and whoever knows the seed can "
+        f"subtract it. Leave out {arg('random_state')} for anything real.",
         NotPrivateWarning,
         stacklevel=4,  # the line that called fit
     )

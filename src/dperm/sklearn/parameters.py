@@ -12,6 +12,7 @@ from dperm.accounting.events import LARGEST_EPSILON
 from dperm.checks import shown
 from dperm.erm.loss import Loss
 from dperm.errors import ParameterError
+from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency, ApproxDP, PureDP
 from dperm.privacy.guarantee import AnyGuarantee
 
@@ -109,5 +110,6 @@ def uncharged(budget: Budget | None) -> None:
     """Refuse a budget for a fit that has no privacy to spend."""
     if budget is not None:
         raise ParameterError(
-            "a fit without privacy (epsilon=inf) cannot be charged: no budget covers what it shows. Leave out ledger."
+            f"a fit without privacy ({arg('epsilon', 'inf')}) cannot be charged: no budget covers it.",
+            remedy=f"Leave out {arg('ledger')}.",
         )

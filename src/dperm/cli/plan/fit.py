@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from dperm.cli.option_names import describe_reason
 from dperm.cli.plan.given import Given
 from dperm.cli.running import REFUSED
-from dperm.cli.wording import as_typed
 from dperm.errors import BudgetError, ParameterError
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class _Planned:
         try:
             self.account.ledger.check(self.plan.event)
         except BudgetError as error:
-            return {"cost": cost, "covered": False, "why": as_typed(str(error))}
+            return {"cost": cost, "covered": False, "why": describe_reason(error)}
         return {"cost": cost, "covered": True, "why": ""}
 
     @property
@@ -116,7 +116,7 @@ def _print_json(planned: _Planned) -> None:
         {
             "estimator": planned.kind,
             "method": found.method,
-            "why": list(found.why),
+            "why": list(map(str, found.why)),
             "guarantee": guarantee_as_dict(found.goal),
             "noise": found.noise,
             "theorems": list(found.facts.known["theorems"]),
@@ -141,7 +141,7 @@ def _print_facts(planned: _Planned) -> None:
     print_facts(
         [
             ("method", found.method),
-            ("why", below(map(as_typed, found.why))),
+            ("why", below(map(describe_reason, found.why))),
             ("guarantee", guarantee_in_words(found.goal)),
             ("noise", found.noise),
             ("theorems", ", ".join(found.facts.known["theorems"])),

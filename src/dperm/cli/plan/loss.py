@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from dperm.cli.option_names import describe_reason
 from dperm.cli.plan.asked import goal_of, methods_of, shape_of, trials_of, warn_as_a_fit
 from dperm.cli.plan.columns import Columns
 from dperm.cli.plan.given import Given
@@ -77,7 +78,6 @@ def _print(tried: _Tried) -> None:
     from dperm.cli.fit_report import guarantee_in_words
     from dperm.cli.output import below, print_facts, print_paragraphs, print_table
     from dperm.cli.plan.outlook_text import assumed, interval
-    from dperm.cli.wording import as_typed
     from dperm.planner.sentences import MADE_UP, shown_loss
 
     records = tried.records
@@ -95,7 +95,7 @@ def _print(tried: _Tried) -> None:
     public = below(assumed(tried.shape, tried.columns, tried=True))
     facts = [("guarantee", guarantee_in_words(tried.goal)), ("assumed", public), ("trials", _trials(records))]
     print_facts(facts)
-    print_paragraphs([*_verdict(tried), as_typed(records.sentence), MADE_UP])
+    print_paragraphs([*_verdict(tried), describe_reason(records.fact), MADE_UP])
 
 
 def _trials(records: "RecordsByTrial") -> str:

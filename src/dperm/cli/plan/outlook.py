@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dperm.cli.option_names import describe_reason
 from dperm.cli.plan.asked import goal_of, methods_of, shape_of, trials_of, warn_as_a_fit
 from dperm.cli.plan.columns import Columns
 from dperm.cli.plan.given import Given
@@ -39,10 +40,9 @@ def tell_outlook(given: Given) -> None:
 
 def _require_an_answer(found: "Outlook") -> None:
     """Refuse what every method refuses."""
-    from dperm.cli.plan.outlook_text import said
-
-    if all(row.refused for row in found.rows):
-        raise AssumptionError(said(" ".join(dict.fromkeys(row.refused for row in found.rows))))
+    refusals = [row.refusal for row in found.rows if row.refusal is not None]
+    if len(refusals) == len(found.rows):
+        raise AssumptionError(" ".join(dict.fromkeys(map(describe_reason, refusals))))
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from dperm.cli.wording import as_typed
+from dperm.cli.option_names import describe_reason
 
 if TYPE_CHECKING:
     from dperm.cli.plan.columns import Columns
@@ -33,19 +33,13 @@ def print_outlook(seen: "Seen") -> None:
     columns = len(_HEADERS) if _was_tried(found) else 3
     print_table(_HEADERS[:columns], [_row(row)[:columns] for row in found.rows])
     print_facts(_facts(found, seen.columns))
-    print_paragraphs(map(said, found.sentences))
+    print_paragraphs(map(describe_reason, found.facts))
     if seen.file is not None:
         typer.echo(f"\nWritten: {seen.file}")
 
 
 def _was_tried(found: "Outlook") -> bool:
     return any(row.expected is not None for row in found.rows)
-
-
-def said(sentence: str) -> str:
-    """With the options of the command line."""
-    options = re.sub(r'\bmethod="(\w+)"', r"--method \1", as_typed(sentence))
-    return re.sub(r"\bGive (?:a )?(?=(?:baseline|delta)\b)", "Give --", options)
 
 
 def _columns(shape: "Shape") -> str:
@@ -88,7 +82,7 @@ def _facts(found: "Outlook", columns: "Columns") -> list[tuple[str, str]]:
     from dperm.cli.fit_report import guarantee_in_words
     from dperm.cli.output import below
 
-    refused = [f"{row.method}: {said(row.refused)}" for row in found.rows if row.refused]
+    refused = [f"{row.method}: {describe_reason(row.refusal)}" for row in found.rows if row.refusal is not None]
     return [
         ("guarantee", guarantee_in_words(found.goal)),
         (
