@@ -59,7 +59,7 @@ def test_the_adjacency_is_that_of_the_account(opened, ends, answered):
 
 def test_a_note_says_that_the_data_set_is_declared_and_not_checked(opened, ends):
     opened()
-    assert "declared by this command, and not checked" in ends(0, FIT).stderr
+    assert "so it was not checked that the data belong to its data set" in ends(0, FIT).stderr
 
 
 def test_registered_files_are_checked_and_no_note_is_needed(opened, ends):
@@ -71,7 +71,7 @@ def test_a_ledger_of_another_data_set_is_refused(opened, ends):
     opened(files=["data.csv"])
     Path("data.csv").write_text(Path("data.csv").read_text() + "40,private,10,<=50K,50,SECRET\n")
     said = ends(3, FIT).stderr
-    assert "a ledger of another data set" in said and "Nothing was charged" in said
+    assert "the ledger is for another data set" in said and "Nothing was charged" in said
     assert bookings() == () and not Path("model.dperm").exists()
 
 
@@ -224,7 +224,7 @@ def test_what_was_charged_can_be_unknown(opened, monkeypatch):
         raise BudgetError("it is locked")
 
     monkeypatch.setattr(Ledger, "booking", unreadable)
-    said, booked = account.charged()
+    said, booked = account.charge()
     assert "cannot be read" in said and booked is None
 
 

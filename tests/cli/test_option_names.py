@@ -10,15 +10,15 @@ import pytest
 
 import dperm
 from dperm.cli import option_names
+from dperm.cli.fit_request import FitRequest
 from dperm.cli.option_names import describe_reason, option_name, spell_option
-from dperm.cli.problem import Problem
 from dperm.errors import ParameterError
 from dperm.presentation.facts import Fact
 from dperm.presentation.spelling import arg
 
-OUTLOOK = "plan --n 800 --dim 3 --epsilon 1 --quick"
+OUTLOOK = "plan expect --n 800 --dim 3 --epsilon 1 --quick"
 FIT = "fit data.csv --target income --epsilon 1 --schema schema.toml --seed 1 --not-private"
-PLAN = "plan --schema schema.toml --epsilon 1 --n 1500"
+PLAN = "plan fit --schema schema.toml --epsilon 1 --n 1500"
 
 
 def test_options_have_the_names_of_arguments_or_those_of_one_table():
@@ -43,8 +43,8 @@ def test_a_plan_reason_names_the_option_of_the_table(desk, dperm, monkeypatch):
     reason = Fact(
         "test", "Gradients are clipped at {clip:g}. Give {@clip:{share}} to avoid it.", {"clip": 2, "share": 1.0}
     )
-    planned = Problem.plan
-    monkeypatch.setattr(Problem, "plan", lambda self: replace(planned(self), why=(reason, "A plain string.")))
+    planned = FitRequest.plan
+    monkeypatch.setattr(FitRequest, "plan", lambda self: replace(planned(self), why=(reason, "A plain string.")))
     said = dperm(PLAN).stdout
     assert "clipped at 2. Give --clip 1.0 to avoid it." in said and "A plain string." in said
     monkeypatch.setitem(option_names.OPTIONS, "clip", "--C")
@@ -55,9 +55,9 @@ def test_an_outlook_sentence_names_the_option_of_the_table(dperm, monkeypatch):
     said = dperm(OUTLOOK).stdout
     assert "Give --baseline if" in said and "with --method auto" in said
     monkeypatch.setitem(option_names.OPTIONS, "baseline", "--reference-norm")
-    monkeypatch.setitem(option_names.OPTIONS, "method", "--estimator")
+    monkeypatch.setitem(option_names.OPTIONS, "method", "--account")
     renamed = dperm(OUTLOOK).stdout
-    assert "Give --reference-norm if" in renamed and "with --estimator auto" in renamed
+    assert "Give --reference-norm if" in renamed and "with --account auto" in renamed
 
 
 def test_arguments_that_are_no_options_of_the_command_are_spelled_as_in_python(refused):
@@ -84,4 +84,4 @@ def test_reasons_may_be_strings_facts_or_errors(monkeypatch):
 def test_no_module_of_the_command_line_rewrites_finished_sentences():
     sources = Path(dperm.__file__).parent.joinpath("cli").rglob("*.py")
     rewriting = {path.name for path in sources if re.search(r"re\.sub\(|\.sub\(", path.read_text(encoding="utf-8"))}
-    assert rewriting <= {"reading.py", "bugs.py", "outlook_text.py"}  # input of the user, and the law of the noise
+    assert rewriting <= {"reading.py", "bugs.py", "outlook.py"}  # input of the user, and the law of the noise

@@ -33,7 +33,7 @@ Exit codes (the message is on stderr):
 app = typer.Typer(name="dperm", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
 app.command(help=fit.HELP, short_help="Learn a private model from a file of data.")(fit.fit)
 app.command(help=predict.HELP, short_help="What a model predicts for the records of a file.")(predict.predict)
-app.command(help=plan.HELP, short_help="What a fit would do, promise and cost; no data.")(plan.plan)
+app.add_typer(plan.app, name="plan", short_help="Plan a fit: its cost, expected accuracy, and records; no data.")
 app.command(help=report.HELP, short_help="The privacy statement of a model, as a page, Markdown or JSON.")(
     report.report
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dperm.cli.model_options import Force, Model
+from dperm.cli.model_options import Force, ModelFile
 from dperm.cli.options import AsJson
 from dperm.cli.running import VIOLATION, reported_errors
 from dperm.errors import ParameterError
@@ -38,7 +38,7 @@ Examples:
 
 
 def report(
-    model: Model,
+    model: ModelFile,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="FILE", show_default=False, help="A .html, .md or .json.")
     ] = None,

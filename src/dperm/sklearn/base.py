@@ -63,6 +63,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
     fitted_transformers: Any
     random_state: Any
     feature_names_in_: Any
+    _ahead: "tuple[ProblemSpec, Any, Any, Plan] | None" = None
 
     @abstractmethod
     def _loss_function(self, target: Target) -> Loss:
@@ -288,6 +289,17 @@ class PrivateLinearModel(BaseEstimator, ABC):
         require_finite_units(plan.longest, space, labels)
         return plan
 
+    def _plan_ahead(self, n: int | None = None, dim: int | None = None) -> "Plan":
+        """Return the plan of `plan`, and let ``fit`` run it instead of planning again.
+
+        ``fit`` makes its own plan if its public constants, the guarantee or the method differ.
+        """
+        space, labels = self._space(geometry.dim_of(self.bounds) if dim is None else dim, None), self._planned_labels()
+        spec = self._spec(space, labels.target, planned_rows(Adjacency.of(self.adjacency), self.n, n))
+        plan = self._plan_in_units(spec, space, labels)
+        self._ahead = spec, self._goal(), self.method, plan
+        return plan
+
     def _plan_for(self, spec: ProblemSpec) -> "Plan":
         from dperm.methods.choose import choose  # the noise and its cryptography, which predicting does without
         from dperm.methods.plan import extreme_arguments
@@ -295,6 +307,8 @@ class PrivateLinearModel(BaseEstimator, ABC):
         goal = self._goal()
         if goal is None:
             raise ParameterError("epsilon=inf has no plan: nothing is added, and nothing is promised.")
+        if self._ahead is not None and self._ahead[:3] == (spec, goal, self.method):
+            return self._ahead[3]
         try:
             return choose(spec, goal, self.method)
         except ArithmeticError:  # public numbers that doubles do not hold together

@@ -50,7 +50,7 @@ def membership(
         from dperm.audit.membership import lira_logistic
         from dperm.cli.audit.told_roc import tell_roc
         from dperm.cli.drawing import require_picture
-        from dperm.cli.problem import read_schema
+        from dperm.cli.fit_request import read_schema
 
         if not not_private:
             raise LeakError(

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from dperm.cli.audit import options
-from dperm.cli.model_options import Model
+from dperm.cli.model_options import ModelFile
 from dperm.cli.options import AsJson
 from dperm.cli.running import progress_bar, reported_errors
 from dperm.errors import ParameterError
@@ -27,7 +27,7 @@ Examples:
 
 
 def model(
-    model: Model,
+    model: ModelFile,
     out: Annotated[
         Path | None,
         typer.Option("-o", "--out", metavar="FILE", show_default=False, help="A .json for dperm report --audit."),
