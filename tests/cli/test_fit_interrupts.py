@@ -66,7 +66,7 @@ def assert_interrupted(done, code=130):
     [
         "dperm.cli.fit_request.read_schema",
         "dperm.ledger.Ledger.check",
-        "dperm.cli.paths.require_free",
+        "dperm.cli.output_files.require_free",
         "dperm.data.files.read_table",
         "dperm.cli.encoding.features_of",
         "dperm.data.bounded.enforce",

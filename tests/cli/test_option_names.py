@@ -84,4 +84,4 @@ def test_reasons_may_be_strings_facts_or_errors(monkeypatch):
 def test_no_module_of_the_command_line_rewrites_finished_sentences():
     sources = Path(dperm.__file__).parent.joinpath("cli").rglob("*.py")
     rewriting = {path.name for path in sources if re.search(r"re\.sub\(|\.sub\(", path.read_text(encoding="utf-8"))}
-    assert rewriting <= {"reading.py", "bugs.py", "outlook.py"}  # input of the user, and the law of the noise
+    assert rewriting <= {"event_parser.py", "bugs.py", "outlook.py"}  # input of the user, and the law of the noise

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from dperm.accounting.serialize import event_from_json
+from dperm.cli.event_input import event_data, event_of, read_events, substitution
 from dperm.cli.output import plain_up
-from dperm.cli.subject import event_data, event_of, filling, read_subject
 from dperm.ledger import Ledger
 from dperm.privacy import GDP, RDP, ZCDP
 from dperm.sklearn.files import load_stored
@@ -83,7 +83,7 @@ def test_the_ledger_prices_the_plan_and_is_charged_nothing(opened, answered, dpe
 def test_the_event_is_an_event(desk, answered):
     found = answered(PLAN)
     assert event_data(event_from_json(json.dumps(found["event"]))) == found["event"]
-    again = event_of(read_subject([found["event_text"]], None), filling("replace_one"))
+    again = event_of(read_events([found["event_text"]], None), substitution("replace_one"))
     assert event_data(again) == found["event"]
 
 

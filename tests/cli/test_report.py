@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from dperm.cli.fields_draft import HINTS
+from dperm.cli.report import HINTS
 from dperm.report.fields import STATED_BY_THE_USER
 from dperm.sklearn.files import load_stored
 

@@ -10,7 +10,7 @@ import pytest
 from statements import RECEIPT, STATED, booked, fitted, kinds
 
 from dperm import GDP, ApproxDP, PureDP, Record, Release, explain
-from dperm.cli.fields_draft import fields_draft
+from dperm.cli.report import fields_draft
 from dperm.errors import EventFormatError
 from dperm.mechanisms import GaussianMechanism
 from dperm.privacy.protection import MODERATE_SUCCESS, STRONG_SUCCESS, Protection, protection

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Accounts that a fit is charged to: choice of the account, check of the data file, and the amount charged."""
+"""Accounts for the charge of a fit: choice of the account, check of the data file, and the amount charged."""
 
 import uuid
 from collections.abc import Callable, Mapping
@@ -24,12 +24,12 @@ DEFAULT_DELTA = 1e-6
 
 @dataclass(frozen=True)
 class Account:
-    """An account that a fit is charged to.
+    """Account for the charge of a fit.
 
     Attributes
     ----------
     ledger
-        Ledger with the request id of this fit. A random id is used unless the account needs approvals, which name one.
+        Ledger with the request id of this fit; by default a random id, unless the account needs approvals.
     facts
         Declarations of the account.
     shown
@@ -63,7 +63,7 @@ class Account:
         return f"account {self.facts.name!r} of {self.shown} ({self.facts.dataset}, unit: {self.facts.unit})"
 
     def require_file(self, path: Path, fingerprint: object) -> None:
-        """Refuse a file that is not registered, if the account has registered files."""
+        """Refuse an unregistered file, if the account has registered files."""
         if self.facts.fingerprints and fingerprint not in self.facts.fingerprints:
             raise LedgerError(
                 f"{path} is not one of the files registered for {self.described}: the ledger is for another data set, "
@@ -82,7 +82,7 @@ class Account:
         )
 
     def booked_above(self) -> "list[tuple[str, Booking]]":
-        """Return description and booking of each ancestor that was charged for this request."""
+        """Return description and booking of each ancestor charged for this request."""
         from dperm.ledger import Ledger
 
         waiting = list(self.facts.parents)
@@ -127,7 +127,7 @@ class Account:
 
 
 def require_unchanged(path: Path, checked: object, read: str) -> None:
-    """Refuse a file that changed between the check and the reading; compares the two fingerprints."""
+    """Refuse a file with different fingerprints before and after reading."""
     if read != checked:
         raise DataError(
             f"{path} changed while the command ran: its content is not the one that was checked. Try again."
@@ -241,7 +241,7 @@ class WatchedReservation:
 
     @property
     def state(self) -> "State":
-        """Reserved, committed or burned."""
+        """State of the charge: reserved, committed or burned."""
         return self.reservation.state
 
     @property

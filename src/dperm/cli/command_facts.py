@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Public facts of a command that the ledger stores: a request id belongs to exactly one command."""
+"""Public facts of a command, stored in the ledger: a request id belongs to exactly one command."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -36,9 +36,9 @@ def facts_of(request: "FitRequest", account: "Account", data: Path) -> dict[str,
 
 
 def require_same(booked: "Booking", now: Mapping[str, Any]) -> None:
-    """Refuse a request id that was used for another command.
+    """Refuse a request id of another command.
 
-    Bookings that ``dperm fit`` did not write have no such facts, and are not compared.
+    Bookings by other means than ``dperm fit`` have no such facts, and are not compared.
 
     Raises
     ------

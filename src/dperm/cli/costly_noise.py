@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Cost of pure noise on accounts of zCDP, Gaussian DP or Renyi DP, which charge the worst event of its epsilon."""
+"""Cost of pure noise on accounts of zCDP, Gaussian DP or Renyi DP: that of the worst event of its epsilon."""
 
 from contextlib import suppress
 from dataclasses import replace
@@ -19,7 +19,7 @@ GAUSSIAN = "gradient"
 
 
 def costly_noise_note(event: "Event", account: "Account", request: "FitRequest") -> str:
-    """Return a note on pure noise that such an account is charged a high price for; empty for other events."""
+    """Return a note on the high price of pure noise for such an account; empty for other events."""
     from dperm.privacy.guarantee import ApproxDP, PureDP
 
     if isinstance(account.facts.limit, PureDP | ApproxDP) or not _is_pure(event, account):

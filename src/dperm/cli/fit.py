@@ -130,7 +130,7 @@ def _fit(request: "FitRequest", files: _FitFiles, interrupts: "Interrupts") -> N
     """Plan, check the budget, read, fit and write; every outcome is reported with its cost."""
     from dperm.cli.charging import RepeatedRequestError
     from dperm.cli.fit_report import print_fitted
-    from dperm.cli.paths import allocated
+    from dperm.cli.output_files import allocated
     from dperm.sklearn.files import largest_size
 
     saved, interrupts.started = False, True
@@ -155,8 +155,8 @@ def _fit(request: "FitRequest", files: _FitFiles, interrupts: "Interrupts") -> N
 
 
 def _ledger_room(files: _FitFiles) -> AbstractContextManager[Path | None]:
-    """Allocate a file beside the ledger; it is removed before the commit, so that the entry has room."""
-    from dperm.cli.paths import allocated
+    """Allocate a file beside the ledger; its removal before the commit makes room for the entry."""
+    from dperm.cli.output_files import allocated
     from dperm.ledger.stores import is_file
 
     if files.account is None or not is_file(files.account.ledger.location):
@@ -203,9 +203,9 @@ def _other_name(folder: Path, out: Path) -> Path:
 
 
 def _prepare(request: "FitRequest", files: _FitFiles) -> dict[str, object]:
-    """Make all checks that need no data, and return the facts of the command for the ledger."""
+    """Make all checks without data, and return the facts of the command for the ledger."""
     from dperm.cli.command_facts import FILE, facts_of
-    from dperm.cli.paths import require_free
+    from dperm.cli.output_files import require_free
     from dperm.data.files import table_file
 
     table_file(files.data)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Model and guarantee that a command line requests, from its options and a schema; all of it is public."""
+"""Model and guarantee of a fit, from the options and a schema; all of it is public."""
 
 import math
 import warnings
@@ -51,7 +51,7 @@ class FitRequest:
 
     @cached_property
     def model(self) -> Any:
-        """The unfitted estimator, always the same object: a fit runs the plan that was made and checked before."""
+        """The unfitted estimator, always the same object: the fit runs its plan, checked before."""
         return self._new_model()
 
     def _new_model(self) -> Any:
@@ -93,7 +93,7 @@ class FitRequest:
 
     @property
     def is_planned(self) -> bool:
-        """Whether the plan needs no data; False for an infinite epsilon, which has no plan."""
+        """Whether the plan needs no data; False for an infinite epsilon."""
         return math.isfinite(self.epsilon) and (self.n is not None or self.adjacency == "add_remove")
 
     def _kind(self) -> Any:
@@ -126,7 +126,7 @@ def read_schema(path: Path | None, target: str | None, data: Path | None) -> "Sc
     Raises
     ------
     LeakError
-        If the schema or its target is missing. A note shows the command that drafts a schema of ``data``.
+        If the schema or its target is missing. A note shows the command for a draft.
     ParameterError
         If the schema declares another target.
     """
@@ -175,7 +175,7 @@ def _undeclared_target() -> LeakError:
 
 
 def _draft_command(data: Path | None, target: str | None, out: str) -> str:
-    """Return the command that drafts a schema; ``out`` must not be a file of the user."""
+    """Return the command for a draft of the schema; ``out`` must not be a file of the user."""
     from shlex import quote
 
     chosen = f" --target {quote(target)}" if target else ""

@@ -15,7 +15,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """Signal handler that raises `Interruption` on arrival, or at the end of a delay.
+    """Signal handler; raises `Interruption` on arrival, or at the end of a delay.
 
     A second signal is never delayed.
     """

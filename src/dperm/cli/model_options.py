@@ -11,13 +11,13 @@ from dperm.cli.options import number
 
 ESTIMATORS = "logistic|svc|linear|huber|quantile"
 TABLE_HELP = "Table in a .csv, .parquet, .arrow or .feather file."
-EPSILON_HELP = "Privacy-loss bound epsilon; smaller is more private. [required]"
+EPSILON_HELP = "Privacy-loss bound epsilon; smaller is more private."
 ADJACENCY_HELP = "Neighbouring data sets: one record added or removed, or one record replaced (n is public)."
 Data = Annotated[Path, typer.Argument(metavar="DATA", show_default=False, help=TABLE_HELP)]
 ModelFile = Annotated[
     Path, typer.Argument(metavar="MODEL", show_default=False, help="Model file written by dperm fit.")
 ]
-Epsilon = Annotated[float | None, number("--epsilon", EPSILON_HELP)]
+Epsilon = Annotated[float | None, number("--epsilon", f"{EPSILON_HELP} [required]")]
 Delta = Annotated[
     float | None,
     number(

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Options that several verbs share."""
+"""Options shared by several verbs."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +9,7 @@ import typer
 
 
 def number(option: str, help: str, **more: Any) -> Any:
-    """Return an option that takes a number; other text is refused and repeated in the message."""
+    """Return an option with a number as its value; other text is refused and repeated in the message."""
     return typer.Option(option, parser=_read_number, metavar="NUMBER", help=help, **{"show_default": False, **more})
 
 
@@ -44,7 +44,7 @@ AdjacencyName = Annotated[
         help="Neighbouring data sets: one record added or removed, or one replaced (n is public). [required]",
     ),
 ]
-"""The default "" lets `dperm.cli.subject.filling` explain the choice, instead of "missing option"."""
+"""The default "" lets `dperm.cli.event_input.filling` explain the choice, instead of "missing option"."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object; null stands for an infinite number.")]
 

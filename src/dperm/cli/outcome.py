@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Outcome of a fit: its cost and its model file, also after failures, and for requests that were fitted before."""
+"""Outcome of a fit: its cost and its model file, also after failures, and for repeated requests."""
 
 import time
 from collections.abc import Iterator

@@ -51,7 +51,7 @@ def predict(
     """Predict the records of a file."""
     with reported_errors():
         from dperm.cli.output import print_json
-        from dperm.cli.paths import require_free
+        from dperm.cli.output_files import require_free
         from dperm.data.files import require_writable
 
         if output is not None:

@@ -111,7 +111,7 @@ def fit(
     C: models.RegularizationC = None,
     clip: models.Clip = None,
     quantile: models.Quantile = None,
-    ledger: models.LedgerPlace = None,
+    ledger: options.PricingLedger = None,
     account: models.AccountName = None,
     request_id: options.RequestId = None,
     write_event: options.WriteEvent = None,
@@ -156,13 +156,13 @@ def expect(
     no_trials: options.NoTrials = False,
     quick: options.Quick = False,
     seed: options.Seed = None,
-    ledger: models.LedgerPlace = None,
+    ledger: options.DefaultsLedger = None,
     account: models.AccountName = None,
     plot: options.Plot = None,
     force: options.Force = False,
     json: AsJson = False,
 ) -> None:
-    """Compare the methods."""
+    """Print noise, bounds and expected accuracy of each method."""
     with reported_errors():
         from dperm.cli.charging import Account, delta_of, relation_of
         from dperm.cli.plan.outlook import OutlookOptions, show_outlook
@@ -195,7 +195,7 @@ def records(
     reference_norm: options.ReferenceNorm = None,
     json: AsJson = False,
 ) -> None:
-    """Count records by proof."""
+    """Print the number of records by proof."""
     with reported_errors():
         from dperm.cli.plan.records import show_records
 
@@ -221,7 +221,7 @@ def records_by_trial(
     seed: options.Seed = None,
     json: AsJson = False,
 ) -> None:
-    """Count records by trials."""
+    """Print the number of records by trials."""
     with reported_errors():
         from dperm.cli.plan.records import show_records_by_trial
 

@@ -75,17 +75,17 @@ def show_fit_plan(
 
     Exits with code 3 if the account does not cover the plan.
     """
-    from dperm.cli import subject
+    from dperm.cli import event_input
     from dperm.cli.charging import Account
 
-    subject.require_free(options.write_event, options.force)
+    event_input.require_free(options.write_event, options.force)
     account = Account.of(options.ledger, options.account, options.request_id)
     request = options.request(privacy, account)
     wanted = None if outlook is None else _outlook_request(outlook, request)
     found = request.plan()
     assert found is not None
     if options.write_event is not None:
-        subject.write_event(options.write_event, found.event, force=options.force)
+        event_input.write_event(options.write_event, found.event, force=options.force)
     planned = _PricedPlan(found, request, account, None if wanted is None else wanted.result())
     (_print_json if as_json else _print_facts)(planned)
     if not planned.price.get("covered", True):
@@ -133,9 +133,9 @@ class _PricedPlan:
     @property
     def event_text(self) -> str | None:
         """The event in the grammar of the command line; None if it cannot be written in it."""
-        from dperm.cli.subject import typed
+        from dperm.cli.event_input import event_text
 
-        return typed(self.plan.event, self.request.adjacency)
+        return event_text(self.plan.event, self.request.adjacency)
 
     @property
     def cost_note(self) -> str:
@@ -146,8 +146,8 @@ class _PricedPlan:
 
 
 def _print_json(planned: _PricedPlan) -> None:
+    from dperm.cli.event_input import event_data
     from dperm.cli.output import print_json
-    from dperm.cli.subject import event_data
     from dperm.privacy.guarantee import guarantee_as_dict
 
     found, account = planned.plan, planned.account

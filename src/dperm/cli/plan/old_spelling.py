@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Old spelling of ``dperm plan``: options without a subcommand, deprecated until 1.0.
 
-Five questions share one list of options here. The options that are given decide which question is asked.
+Five questions share one list of options here. The given options decide between them.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ DEPRECATED = "Note: dperm plan without a subcommand is deprecated and will be re
 
 
 class PlanQuestion(Enum):
-    """Questions of the old spelling, by the options that ask them."""
+    """Questions of the old spelling, by their options."""
 
     FIT = "--schema"
     EXPECT = "--schema and --expect"
@@ -135,7 +135,7 @@ class OldOptions:
 
     @property
     def typed(self) -> tuple[str, ...]:
-        """Names of the options that are given, such as "--n"."""
+        """Names of the given options, such as "--n"."""
         given = (name for name, value in vars(self).items() if value is not None and value is not False)
         return tuple(map(option_name, given))
 
@@ -189,7 +189,7 @@ def _answer(given: OldOptions, *, force: bool, as_json: bool) -> None:
 
 
 def question_of(given: OldOptions) -> PlanQuestion:
-    """Return the question that the options ask.
+    """Return the question behind the options.
 
     Raises
     ------
@@ -212,7 +212,7 @@ def question_of(given: OldOptions) -> PlanQuestion:
 
 
 def _belonging(typed: str) -> str:
-    """Return the questions that an option belongs to, as text."""
+    """Return the questions of an option, as text."""
     known = _QUESTIONS[typed]
     questions = [one for one in known if one is not PlanQuestion.EXPECT or PlanQuestion.FIT not in known]
     return ", or ".join(one.value for one in questions)

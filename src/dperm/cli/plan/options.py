@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Options that only ``dperm plan`` has."""
+"""Options of ``dperm plan`` alone."""
 
 import re
 from pathlib import Path
@@ -23,6 +23,24 @@ RequiredEpsilon = Annotated[float, number("--epsilon", EPSILON_HELP)]
 RequiredSchema = Annotated[
     Path,
     typer.Option("--schema", metavar="FILE", show_default=False, help="TOML file with bounds, categories and classes."),
+]
+PricingLedger = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        metavar="PATH|URL",
+        show_default=False,
+        help="Ledger that prices the plan: a file, or postgresql://... Nothing is charged.",
+    ),
+]
+DefaultsLedger = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        metavar="PATH|URL",
+        show_default=False,
+        help="Take delta and adjacency from an account of this ledger.",
+    ),
 ]
 RequestId = Annotated[
     str | None,

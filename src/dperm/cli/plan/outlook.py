@@ -44,7 +44,7 @@ class OutlookOptions:
 
     def request(self, shape: "Shape", goal: "PureDP | ApproxDP", columns: TableColumns) -> "OutlookRequest":
         """Return the request after all checks; nothing is computed yet."""
-        from dperm.cli.drawing import require_picture
+        from dperm.cli.output_files import require_picture
 
         trial_options = {"--plot": self.plot, "--quick": self.tables.quick, "--seed": self.tables.seed is not None}
         for option, value in trial_options.items():

@@ -28,7 +28,7 @@ class PrivacyOptions:
 
     @property
     def size(self) -> float:
-        """Epsilon, which is required and must be finite."""
+        """Epsilon; a required option with a finite number."""
         if self.epsilon is None:
             raise ParameterError("--epsilon is missing: the privacy-loss bound, such as --epsilon 1.")
         if self.epsilon == float("inf"):
@@ -103,7 +103,7 @@ class TableColumns:
 
     @classmethod
     def of_schema(cls, schema: "Schema", option: str) -> "TableColumns":
-        """Return the columns that a schema encodes, if its target has two classes."""
+        """Return the encoded columns of a schema, if its target has two classes."""
         require_two_classes(schema, option)
         return cls(len(schema.encoder.feature_names), schema.encoder.norm, encoded=True)
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm plan records`` and ``dperm plan records-by-trial``: numbers of records that are enough."""
+"""``dperm plan records`` and ``dperm plan records-by-trial``: sufficient numbers of records."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -47,7 +47,7 @@ def show_records(
     n: int | None,
     as_json: bool,
 ) -> None:
-    """Print the number of records that is proved to be enough; with ``n``, also whether n are."""
+    """Print the sufficient number of records by proof; with ``n``, also whether n are enough."""
     from dperm import checks
     from dperm.cli.output import print_json
     from dperm.planner import Shape, records_for
@@ -161,7 +161,7 @@ def _methods_without_number(proof: _RecordsByProof) -> list[str]:
 
 @dataclass(frozen=True)
 class SampleOrder:
-    """A theorem on the number of records that is known up to a constant (T58)."""
+    """A theorem on the number of records, known up to a constant (T58)."""
 
     source: str
     order: "OrderOnly"
@@ -220,7 +220,7 @@ def show_records_by_trial(
     n: int | None,
     as_json: bool,
 ) -> None:
-    """Print the number of records that is enough by trials on made-up tables; with ``n``, also whether n are."""
+    """Print the sufficient number of records by trials on made-up tables; with ``n``, also whether n are enough."""
     from dperm.cli.output import print_json
     from dperm.planner import records_for_accuracy
 
