@@ -82,7 +82,7 @@ def test_what_a_larger_limit_means_is_said(dperm, census):
     assert "before  epsilon 3, replace_one" in out
     assert "after   epsilon 4, replace_one" in out
     assert "The guarantee of the old limit no longer holds" in out
-    assert "What was promised still holds" in dperm(f"{APPROVE} --epsilon 3.5 --yes").stdout
+    assert "The guarantee of the old limit still holds" in dperm(f"{APPROVE} --epsilon 3.5 --yes").stdout
 
 
 def test_with_json_the_words_are_on_stderr(dperm, census):
