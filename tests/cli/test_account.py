@@ -11,7 +11,7 @@ import pytest
 from dperm import Approximate, Gaussian, Laplace, Poisson, Pure, WithoutReplacement, account
 from dperm.accounting import ReplaceOneOnly
 from dperm.accounting.serialize import event_from_json, event_to_json
-from dperm.cli import subject
+from dperm.cli import event_input
 from dperm.errors import ParameterError
 
 TRAINING = '"poisson(gaussian(1.0), rate=0.01) * 1000" "laplace(10) * 50" "pure(0.1)"'
@@ -111,10 +111,10 @@ def test_a_file_that_exists_is_not_overwritten(refused, tmp_path):
 
 def test_a_file_that_appears_in_the_meantime_is_not_overwritten(tmp_path):
     file = tmp_path / "event.json"
-    subject.require_free(file, force=False)
+    event_input.require_free(file, force=False)
     file.write_text("precious")
     with pytest.raises(ParameterError, match="exists and is left as it is"):
-        subject.write_event(file, Gaussian(1.0), force=False)
+        event_input.write_event(file, Gaussian(1.0), force=False)
     assert file.read_text() == "precious"
 
 
@@ -174,8 +174,8 @@ def test_a_file_may_hold_an_event_that_the_grammar_does_not_spell(answered, refu
             ["--adjacency add_remove", "--adjacency replace_one", "There is no default"],
         ),
         ("account --adjacency add_remove 'gaussian(1)'", ["--delta", "--epsilon"]),
-        ("account --adjacency add_remove --delta 0.1 --epsilon 1 'gaussian(1)'", ["both --delta and --epsilon"]),
-        ("account --adjacency add_remove --delta 1e-5", ["no event", "--event-file"]),
+        ("account --adjacency add_remove --delta 0.1 --epsilon 1 'gaussian(1)'", ["--delta and --epsilon exclude"]),
+        ("account --adjacency add_remove --delta 1e-5", ["an event is missing", "--event-file"]),
         ("account --adjacency replace --delta 1e-5 'pure(1)'", ["adjacency must be", "'replace'"]),
         ("account --adjacency add_remove --delta 1 'gaussian(1)'", ["--delta", "1.0"]),
         ("account --adjacency add_remove --delta -1 'gaussian(1)'", ["--delta", "-1.0"]),

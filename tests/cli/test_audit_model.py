@@ -90,7 +90,7 @@ def test_what_is_no_audit_is_refused(fitted, ends):
     bad = ("nothing", "[]", json.dumps({**good, "audits": []}), json.dumps({**good, "more": 1}))
     for text in bad:
         Path("bad.json").write_text(text)
-        assert "is not a file that dperm audit model" in ends(2, "report model.dperm -o s.md --audit bad.json").stderr
+        assert "is not a file of dperm audit model" in ends(2, "report model.dperm -o s.md --audit bad.json").stderr
     Path("bad.json").write_text(json.dumps({**good, "dperm_audit": 2}))
     assert "format 2" in ends(2, "report model.dperm -o s.md --audit bad.json").stderr
     assert "missing.json" in ends(2, "report model.dperm -o s.md --audit missing.json").stderr
@@ -105,13 +105,13 @@ def changed(name, **changes):
 
 def refuted():
     """The file of an audit whose strongest bound is 3, as the audit would have written it."""
-    from dperm.cli.audit.checked import _again
+    from dperm.cli.audit.audit_files import _rebuilt
     from dperm.sklearn.files import load_stored
     from dperm.sklearn.replan import replan
 
     box = json.loads(Path("audit.json").read_text())["audits"][0]
     box["bounds"]["likelihood ratio"]["epsilon"] = 3.0
-    _, finding = _again(box, replan(load_stored("model.dperm").estimator))
+    _, finding = _rebuilt(box, replan(load_stored("model.dperm").estimator))
     changed("refuted.json", bounds=box["bounds"], violation=True, result=str(finding), explanation=finding.explanation)
 
 
@@ -257,5 +257,5 @@ def test_what_cannot_be_attacked_is_refused(refused, line, word):
 
 def test_trainings_one_by_one_say_before_how_long_they_take(dperm):
     result = dperm("audit method bolt_on --epsilon 1 --adjacency replace_one --n 50 --runs 60 --seed 1")
-    assert result.stderr.startswith("60 trainings, one by one: about") and "are weak" in result.stderr
+    assert result.stderr.startswith("60 trainings, one at a time: about") and "are weak" in result.stderr
     assert "audit_training" in result.stderr

@@ -98,7 +98,7 @@ def test_bounds_are_respected(answered):
     ("more", "words"),
     [
         (["gaussian(1)"], ["?"]),
-        ([], ["no event"]),
+        ([], ["an event is missing"]),
         (["poisson(gaussian(?), rate=?)"], ["noise_multiplier and rate"]),
         (["gaussian(?) * ?"], ["count and noise_multiplier"]),
         (["pure(?) + randomized_response(1, ?)"], ["epsilon and values"]),

@@ -38,6 +38,7 @@ HELPS = {
     "fit": fit.HELP,
     "ledger": ledger.HELP,
     "plan": plan.HELP,
+    **plan.HELPS,
     "predict": predict.HELP,
     "report": report.HELP,
     "reproduce": reproduce.HELP,

@@ -4,13 +4,14 @@
 
 import json
 import math
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from dperm import ApproxDP, PureDP
-from dperm.cli import problem
+from dperm.cli.fit_request import FitRequest
 from dperm.sklearn.files import load_stored
 
 FIT = "fit data.csv --target income --epsilon 1 --schema schema.toml"
@@ -193,7 +194,7 @@ BAD = [
     (f"{FIT} --C 0", ["C must be"]),
     (f"{FIT} --clip 2", ["clip must be"]),
     (f"{FIT} --n 0", ["n must be"]),
-    (f"{FIT} --n 7", ["--n is 7", "leave --n out", "replace_one"]),
+    (f"{FIT} --n 7", ["--n must be the number of records", "got 7. Leave --n out", "replace_one"]),
     (f"{FIT} --account census", ["--account", "--ledger"]),
     (f"{FIT} --request-id a", ["--request-id", "--ledger"]),
     (f"{FIT} --out data.csv --force", ["--out", "data.csv", "read"]),
@@ -237,16 +238,49 @@ def test_wrong_options_are_found_before_the_data_are_read(desk, ends, monkeypatc
 def test_a_plan_is_not_needed_to_know_that_nothing_is_planned_without_noise(desk):
     from dperm.data.schema import Schema
 
-    asked = problem.Problem(
-        Schema.load(Path("schema.toml")),
-        math.inf,
-        1e-6,
-        "add_remove",
-        "auto",
-        None,
+    request = FitRequest(
+        schema=Schema.load(Path("schema.toml")),
+        epsilon=math.inf,
+        delta=1e-6,
+        adjacency="add_remove",
+        method="auto",
+        estimator=None,
         C=None,
         clip=None,
         n=10,
         quantile=None,
     )
-    assert not asked.is_planned and asked.plan() is None
+    assert not request.is_planned and request.plan() is None
+
+
+@pytest.mark.parametrize(("line", "plans"), [(f"{FIT} --n 1500", 1), (f"{FIT} --adjacency add_remove", 1), (FIT, 2)])
+@pytest.mark.parametrize("charged", [False, True])
+def test_a_fit_plans_once(opened, ends, monkeypatch, line, plans, charged):
+    """Without a public n, the options are checked before the data are read, on a plan for a stand-in number."""
+    import dperm.methods.choose  # noqa: F401  # the package has a function of the same name
+
+    choose = sys.modules["dperm.methods.choose"]
+    numbers, chosen = [], choose.choose
+
+    def counted(spec, goal, method):
+        numbers.append(spec.n)
+        return chosen(spec, goal, method)
+
+    monkeypatch.setattr(choose, "choose", counted)
+    opened(adjacency="add_remove" if "add_remove" in line else "replace_one")
+    ends(0, f"{line} {'--ledger census.ledger' if charged else ''}")
+    assert len(numbers) == plans and numbers[-1] == (None if "add_remove" in line else 1500)
+
+
+def test_a_plan_that_was_made_ahead_is_run_only_for_the_same_public_constants():
+    import numpy as np
+
+    from dperm.sklearn import PrivateLogisticRegression
+
+    model = PrivateLogisticRegression(epsilon=1.0, feature_norm=1.0, classes=(0, 1))
+    ahead = model._plan_ahead(200, 2)
+    X, y = np.zeros((200, 2)), np.arange(200) % 2
+    assert model.fit(X, y).plan_ is ahead
+    assert model.fit(X[:100], y[:100]).plan_.spec.n == 100
+    assert model.set_params(epsilon=2.0).fit(X, y).plan_.goal.epsilon == 2.0
+    assert model.set_params(epsilon=1.0, method="output").fit(X, y).plan_.method == "output"

@@ -30,7 +30,7 @@ def test_a_file_that_is_swapped_after_its_check_is_not_charged(opened, ends, mon
 
     monkeypatch.setattr(Ledger, "fingerprint", swapped)
     said = ends(2, FIT).stderr
-    assert "was changed while the command ran" in said and "Nothing was charged" in said
+    assert "changed while the command ran" in said and "Nothing was charged" in said
     assert ledger.bookings() == () and not Path("model.dperm").exists()
 
 
@@ -48,7 +48,7 @@ def test_a_model_that_was_edited_is_not_taken_for_the_one_that_was_fitted_before
     ends(0, f"{FIT} --request-id one")
     file = read_model("model.dperm")
     write_model("model.dperm", replace(file, arrays={**file.arrays, name: -file.arrays[name]}))
-    assert "is not the model that was learnt then" in ends(3, f"{FIT} --request-id one").stderr
+    assert "is not its model" in ends(3, f"{FIT} --request-id one").stderr
 
 
 def test_a_model_without_what_was_released_is_not_taken_for_it_either(opened, ends):
@@ -57,7 +57,7 @@ def test_a_model_without_what_was_released_is_not_taken_for_it_either(opened, en
     file = read_model("model.dperm")
     arrays = {name: array for name, array in file.arrays.items() if name != "released"}
     write_model("model.dperm", replace(file, arrays=arrays))
-    assert "is not the model that was learnt then" in ends(3, f"{FIT} --request-id one").stderr
+    assert "is not its model" in ends(3, f"{FIT} --request-id one").stderr
 
 
 def test_a_file_that_appeared_meanwhile_is_left_and_the_paid_model_is_written_beside_it(opened, ends, monkeypatch):
@@ -75,7 +75,7 @@ def test_a_file_that_appeared_meanwhile_is_left_and_the_paid_model_is_written_be
     said = ends(0, FIT)
     assert Path("model.dperm").read_bytes() == b""
     (beside,) = Path().glob("model-*.dperm")
-    assert beside.name in said.stdout and "somebody else" in said.stderr
+    assert beside.name in said.stdout and "another process" in said.stderr
     assert load_model(beside).predict is not None
 
 

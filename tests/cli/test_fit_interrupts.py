@@ -64,9 +64,9 @@ def assert_interrupted(done, code=130):
 @pytest.mark.parametrize(
     "place",
     [
-        "dperm.cli.problem.read_schema",
+        "dperm.cli.fit_request.read_schema",
         "dperm.ledger.Ledger.check",
-        "dperm.cli.paths.require_free",
+        "dperm.cli.output_files.require_free",
         "dperm.data.files.read_table",
         "dperm.cli.encoding.features_of",
         "dperm.data.bounded.enforce",
@@ -190,8 +190,8 @@ def test_before_a_verb_begins_it_ends_quietly():
 
 def test_a_signal_waits_while_it_is_held_and_comes_afterwards():
     with Interrupts() as interrupts, pytest.raises(Interruption):
-        with interrupts.held():
-            with interrupts.held():
+        with interrupts.delayed():
+            with interrupts.delayed():
                 os.kill(os.getpid(), signal.SIGINT)
             reached = interrupts.arrived
         pytest.fail("it did not come")
@@ -200,6 +200,6 @@ def test_a_signal_waits_while_it_is_held_and_comes_afterwards():
 
 
 def test_an_error_inside_is_not_replaced_by_the_signal_that_waits():
-    with Interrupts() as interrupts, pytest.raises(ZeroDivisionError), interrupts.held():
+    with Interrupts() as interrupts, pytest.raises(ZeroDivisionError), interrupts.delayed():
         os.kill(os.getpid(), signal.SIGINT)
         raise ZeroDivisionError

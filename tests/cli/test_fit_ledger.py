@@ -59,7 +59,7 @@ def test_the_adjacency_is_that_of_the_account(opened, ends, answered):
 
 def test_a_note_says_that_the_data_set_is_declared_and_not_checked(opened, ends):
     opened()
-    assert "declared by this command, and not checked" in ends(0, FIT).stderr
+    assert "so it was not checked that the data belong to its data set" in ends(0, FIT).stderr
 
 
 def test_registered_files_are_checked_and_no_note_is_needed(opened, ends):
@@ -71,7 +71,7 @@ def test_a_ledger_of_another_data_set_is_refused(opened, ends):
     opened(files=["data.csv"])
     Path("data.csv").write_text(Path("data.csv").read_text() + "40,private,10,<=50K,50,SECRET\n")
     said = ends(3, FIT).stderr
-    assert "a ledger of another data set" in said and "Nothing was charged" in said
+    assert "the ledger is for another data set" in said and "Nothing was charged" in said
     assert bookings() == () and not Path("model.dperm").exists()
 
 
@@ -112,7 +112,7 @@ def test_a_ledger_that_is_not_there_is_refused(opened, ends, line, words):
 def test_the_account_is_named_where_there_are_several(opened, ends):
     opened()
     opened(account="survey", dataset="survey 2026")
-    assert "--account is missing: the ledger has 'census', 'survey'" in ends(3, FIT).stderr
+    assert "--account must be given: the ledger has 'census', 'survey'" in ends(3, FIT).stderr
     ends(0, f"{FIT} --account survey")
     assert len(Ledger("census.ledger", "survey").bookings()) == 1
     assert Ledger("census.ledger", "census").bookings() == ()
@@ -224,7 +224,7 @@ def test_what_was_charged_can_be_unknown(opened, monkeypatch):
         raise BudgetError("it is locked")
 
     monkeypatch.setattr(Ledger, "booking", unreadable)
-    said, booked = account.charged()
+    said, booked = account.charge()
     assert "cannot be read" in said and booked is None
 
 

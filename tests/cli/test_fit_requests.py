@@ -13,17 +13,17 @@ from dperm.privacy import ZCDP, ApproxDP, PureDP
 
 FIT = "fit data.csv --epsilon 1 --schema schema.toml --ledger census.ledger --request-id a"
 OTHERS = {
-    "epsilon": (FIT.replace("epsilon 1", "epsilon 0.5"), "--epsilon was 1.0, and is 0.5"),
-    "delta": (f"{FIT} --delta 1e-9", "--delta was 1e-06, and is 1e-09"),
-    "estimator": (f"{FIT} --estimator svc", "--estimator was PrivateLogisticRegression, and is PrivateLinearSVC"),
-    "method": (f"{FIT} --method output", "--method was auto, and is output"),
-    "C": (f"{FIT} --C 2", "--C was left out, and is 2.0"),
-    "clip": (f"{FIT} --clip 1", "--clip was left out, and is 1.0"),
-    "n": (f"{FIT} --n 1500", "--n was left out, and is 1500"),
-    "seed": (f"{FIT} --seed 3 --not-private", "--seed was left out, and is 3"),
-    "target": (FIT.replace("schema.toml", "pay.toml"), "the target was 'income', and is 'pay'"),
-    "schema": (FIT.replace("schema.toml", "wider.toml"), "--schema is another one"),
-    "data": (FIT.replace("data.csv", "less.csv"), "the data file has another content"),
+    "epsilon": (FIT.replace("epsilon 1", "epsilon 0.5"), "--epsilon was 1.0, and is now 0.5"),
+    "delta": (f"{FIT} --delta 1e-9", "--delta was 1e-06, and is now 1e-09"),
+    "estimator": (f"{FIT} --estimator svc", "--estimator was PrivateLogisticRegression, and is now PrivateLinearSVC"),
+    "method": (f"{FIT} --method output", "--method was auto, and is now output"),
+    "C": (f"{FIT} --C 2", "--C was left out, and is now 2.0"),
+    "clip": (f"{FIT} --clip 1", "--clip was left out, and is now 1.0"),
+    "n": (f"{FIT} --n 1500", "--n was left out, and is now 1500"),
+    "seed": (f"{FIT} --seed 3 --not-private", "--seed was left out, and is now 3"),
+    "target": (FIT.replace("schema.toml", "pay.toml"), "the target was 'income', and is now 'pay'"),
+    "schema": (FIT.replace("schema.toml", "wider.toml"), "--schema differs"),
+    "data": (FIT.replace("data.csv", "less.csv"), "the content of the data file differs"),
 }
 
 
@@ -64,7 +64,7 @@ def test_what_was_booked_by_other_means_is_not_compared(fitted, ends, monkeypatc
     assert "fitted before" in ends(0, FIT.replace("epsilon 1", "epsilon 0.5")).stdout
 
 
-@pytest.mark.parametrize("verb", [FIT, "plan --schema schema.toml --epsilon 1 --n 1500 --ledger census.ledger"])
+@pytest.mark.parametrize("verb", [FIT, "plan fit --schema schema.toml --epsilon 1 --n 1500 --ledger census.ledger"])
 def test_a_delta_above_the_share_is_refused_before_the_data_are_read(opened, ends, monkeypatch, verb):
     from dperm.data import files
 
@@ -97,7 +97,7 @@ def test_of_a_burned_request_it_is_said_that_nothing_was_released(opened, ends, 
 
 def test_of_a_request_that_was_killed_nothing_is_known(opened, ends):
     opened().reserve(Pure(0.5, "replace_one"), request_id="a")
-    assert "still under way, or was killed" in ends(3, FIT).stderr
+    assert "still in progress or was killed" in ends(3, FIT).stderr
 
 
 def test_parents_are_charged_too_and_that_is_said(desk, ends):
@@ -132,7 +132,7 @@ def test_when_all_releases_are_used_nothing_is_left(desk, ends):
 def test_pure_noise_on_an_account_in_rho_is_noted_before_it_is_charged(desk, ends):
     Ledger.open("census.ledger", ZCDP(1.0, "replace_one"), dataset="d")
     said = ends(0, f"{FIT} --method output --delta 0 --n 1500").stderr
-    assert "charged dearly for: rho 0.5" in said and said.count("Note:") == 2
+    assert "charged a high price: rho 0.5" in said and said.count("Note:") == 2
     assert "dearly" not in ends(0, f"{FIT.replace('id a', 'id b')} --method gradient --out b.dperm").stderr
 
 

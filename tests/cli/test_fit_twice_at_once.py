@@ -51,7 +51,7 @@ def first(location, *more):
 def test_the_second_reports_the_model_of_the_first(location, ends, monkeypatch):
     before_the_charge(monkeypatch, lambda ledger, event: first(location))
     result = ends(0, f"{FIT} '{location}'")
-    assert "model.dperm is its model" in result.stdout and "another run" in result.stderr
+    assert "model.dperm is its model" in result.stdout and "Another run" in result.stderr
     assert "lost" not in result.stdout + result.stderr
     (booked,) = Ledger(location).bookings()
     assert load_stored("model.dperm").estimator.record_.ledger["digest"] == booked.digest
@@ -62,7 +62,7 @@ def test_the_second_says_that_the_first_wrote_its_model_elsewhere(location, ends
     monkeypatch.setattr(outcome, "WRITING", 0.2)
     before_the_charge(monkeypatch, lambda ledger, event: first(location, "--out", "first.dperm"))
     said = ends(3, f"{FIT} '{location}'").stderr
-    assert "it was written elsewhere" in said and "The model was not written, and is lost" not in said
+    assert "the model was written elsewhere" in said and "The model was not written, and is lost" not in said
     assert len(Ledger(location).bookings()) == 1
 
 

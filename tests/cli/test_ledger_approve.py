@@ -60,7 +60,7 @@ def test_an_approval_that_nothing_asks_for_is_warned_about(dperm, census):
     Ledger.open("census.ledger", PureDP(1.0, "replace_one"), dataset="x", account="free")
     result = dperm(f"{APPROVE} --account free --request fit-7")
     assert result.exit_code == 0
-    assert "Warning: account 'free' asks for no approval" in result.stderr
+    assert "Warning: account 'free' needs no approvals" in result.stderr
 
 
 @pytest.mark.parametrize("line", LIMITS)
@@ -81,8 +81,8 @@ def test_what_a_larger_limit_means_is_said(dperm, census):
     out = dperm(f"{APPROVE} --epsilon 4 --yes").stdout
     assert "before  epsilon 3, replace_one" in out
     assert "after   epsilon 4, replace_one" in out
-    assert "What was promised under the old limit no longer holds" in out
-    assert "What was promised still holds" in dperm(f"{APPROVE} --epsilon 3.5 --yes").stdout
+    assert "The guarantee of the old limit no longer holds" in out
+    assert "The guarantee of the old limit still holds" in dperm(f"{APPROVE} --epsilon 3.5 --yes").stdout
 
 
 def test_with_json_the_words_are_on_stderr(dperm, census):
@@ -149,7 +149,7 @@ def test_several_accounts_and_none_named_is_a_refusal(dperm, census):
     Ledger.open("census.ledger", PureDP(1.0, "replace_one"), dataset="x", account="other")
     result = dperm(f"{APPROVE} --request fit-7")
     assert result.exit_code == 3
-    assert "--account is missing" in result.stderr
+    assert "--account must be given" in result.stderr
     assert "'main', 'other'" in result.stderr
 
 

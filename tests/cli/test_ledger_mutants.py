@@ -9,9 +9,9 @@ import pytest
 
 from dperm import ApproxDP, Pure, PureDP
 from dperm.accounting.serialize import event_to_json
-from dperm.cli.grammar import Filling
-from dperm.cli.ledger.standing import standings
-from dperm.cli.reading import read_expression
+from dperm.cli.event_grammar import Substitution
+from dperm.cli.event_parser import read_expression
+from dperm.cli.ledger.account_status import account_statuses
 from dperm.errors import DpermWarning, LedgerError, ParameterError
 from dperm.ledger import Ledger
 from dperm.ledger.stores import store_of
@@ -78,10 +78,10 @@ WORDS = {
     "spent is rounded down": ("up(round_up(spent))", "down(float(spent))"),
     "left is rounded up": ("plain_down(round_down(one))", "plain_up(round_up(one))"),
     "the ancestors are forgotten": (
-        "standing.own.left(name), most)",
-        "standing.own.left(name), standing.own.left(name))",
+        "status.own.left(name), most)",
+        "status.own.left(name), status.own.left(name))",
     ),
-    "equal releases are too large": ("plain(each)", "plain(1.01 * each)"),
+    "equal releases are too large": ("format_constant(each)", "format_constant(1.01 * each)"),
     "the blocks are forgotten": (" // (facts.blocks or 1)", ""),
 }
 
@@ -92,7 +92,7 @@ def test_words_that_say_too_much_are_found(assert_killed, census, mutant):
         census.reserve(Pure(0.1, "replace_one"))
     with pytest.warns(DpermWarning, match="its ancestors do not cover that"):
         child = Ledger.open(census.location, PureDP(5.0, "replace_one"), account="a", dataset="y", parents=["main"])
-    standing, below = standings(census.location)
+    standing, below = account_statuses(census.location)
 
     def check(module):
         ((_, _, _, _, most, _),) = module.meter_rows(below)
@@ -100,11 +100,11 @@ def test_words_that_say_too_much_are_found(assert_killed, census, mutant):
         (_, _, spent, left, _, _), _ = module.meter_rows(standing)
         assert float(spent) >= census.spent["epsilon"]
         assert float(left) <= census.remaining.epsilon
-        equal = module.charged(standing.facts).split(" each if")[0].rpartition(" ")[2]
+        equal = module.describe_charges(standing.facts).split(" each if")[0].rpartition(" ")[2]
         each = cost_units(standing.facts.rule, (float(equal), 0.0))["epsilon"]
         assert 10 * each <= standing.meters["epsilon"].capacity
 
-    assert_killed(check, "dperm.cli.ledger.words", *WORDS[mutant])
+    assert_killed(check, "dperm.cli.ledger.formatting", *WORDS[mutant])
 
 
 LIMITS = {
@@ -125,11 +125,11 @@ def test_a_limit_that_is_read_otherwise_is_found(assert_killed, mutant):
         return False
 
     def check(module):
-        pair = module.Sizes(epsilon=3.0, delta=1e-6)
+        pair = module.LimitOptions(epsilon=3.0, delta=1e-6)
         assert module.new_limit(pair, "replace_one", 10) == ApproxDP(3.0, 1e-6, "replace_one")
         assert refused(module.new_limit, pair, "replace_one", None)
-        assert refused(module.new_limit, module.Sizes(epsilon=3.0, rho=1.0), "replace_one", None)
-        assert refused(module.changed_limit, PureDP(1.0, "replace_one"), module.Sizes(rho=2.0))
+        assert refused(module.new_limit, module.LimitOptions(epsilon=3.0, rho=1.0), "replace_one", None)
+        assert refused(module.changed_limit, PureDP(1.0, "replace_one"), module.LimitOptions(rho=2.0))
 
     assert_killed(check, "dperm.cli.ledger.limits", *LIMITS[mutant])
 
@@ -138,7 +138,7 @@ def test_a_spelling_that_loses_digits_is_found(assert_killed):
     def check(module):
         event = Pure(0.1 + 0.2, "replace_one") * 3
         text = module.spelled(json.loads(event_to_json(event)), "replace_one")
-        assert read_expression(text).event(Filling("replace_one")) == event
+        assert read_expression(text).event(Substitution("replace_one")) == event
 
     old, new = 'else str(value).removesuffix(".0")', 'else f"{value:g}"'
     assert_killed(check, "dperm.accounting.spelling", old, new)

@@ -222,4 +222,4 @@ def test_beside_a_file_of_something_else_nothing_is_left(dperm, tmp_path):
 def test_how_an_account_that_exists_is_used_is_said_in_options(dperm):
     dperm(f"{OPEN} --epsilon 3")
     said = dperm(f"{OPEN} --epsilon 3").stderr
-    assert "--account 'main'" in said and "Ledger(" not in said
+    assert "--account main" in said and "Ledger(" not in said

@@ -16,9 +16,9 @@ from dperm import ZCDP, ApproxDP, Approximate, Gaussian, Laplace, Poisson, Pure,
 from dperm.accounting import PerturbedObjective, RandomizedResponse, ReplaceOneOnly, WithoutReplacement
 from dperm.accounting.serialize import event_to_json
 from dperm.accounting.spelling import spelled
-from dperm.cli.grammar import Filling
+from dperm.cli.event_grammar import Substitution
+from dperm.cli.event_parser import read_expression
 from dperm.cli.output import up
-from dperm.cli.reading import read_expression
 from dperm.errors import DpermWarning
 from dperm.ledger import Anchor, Ledger, verify
 from dperm.ledger.entry import row_of
@@ -96,7 +96,7 @@ def test_the_table_rounds_what_is_spent_up_and_what_is_left_down(dperm, census):
 
 def test_the_table_says_what_is_open_and_what_is_not_private(dperm, census):
     out = dperm("ledger show census.ledger").stdout
-    assert "main: 1 open. A run is under way, or it has crashed" in out
+    assert "main: 1 open. A run is in progress, or it crashed" in out
     assert "main: 1 NOT PRIVATE" in out
     assert "part: " in out
     assert "Every release needs an approval." in out
@@ -183,14 +183,14 @@ EVENTS = [
 @pytest.mark.parametrize("event", EVENTS, ids=str)
 def test_an_event_is_spelled_as_it_would_be_typed(event):
     text = spelled(json.loads(event_to_json(event)), "replace_one")
-    assert read_expression(text).event(Filling("replace_one")) == event
+    assert read_expression(text).event(Substitution("replace_one")) == event
 
 
 @given(st.floats(min_value=1e-2, max_value=1e9), st.integers(min_value=1, max_value=10**6))
 def test_a_spelled_number_loses_no_digit(noise, count):
     event = Gaussian(noise) * count
     text = spelled(json.loads(event_to_json(event)), "replace_one")
-    assert read_expression(text).event(Filling("replace_one")) == event
+    assert read_expression(text).event(Substitution("replace_one")) == event
 
 
 def test_an_event_that_is_not_known_is_named_by_its_type():

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm plan``: what a fit would do and cost, without data."""
+"""``dperm plan fit``: method, guarantee, noise and cost of a fit, without data."""
 
 import json
 from pathlib import Path
@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from dperm.accounting.serialize import event_from_json
+from dperm.cli.event_input import event_data, event_of, read_events, substitution
 from dperm.cli.output import plain_up
-from dperm.cli.subject import event_data, event_of, filling, read_subject
 from dperm.ledger import Ledger
 from dperm.privacy import GDP, RDP, ZCDP
 from dperm.sklearn.files import load_stored
 
-PLAN = "plan --schema schema.toml --epsilon 1 --n 1500"
+PLAN = "plan fit --schema schema.toml --epsilon 1 --n 1500"
 
 
 def test_the_plan_is_the_one_that_a_fit_runs(desk, answered, ends):
@@ -30,12 +30,12 @@ def test_the_plan_is_the_one_that_a_fit_runs(desk, answered, ends):
 @pytest.mark.parametrize("method", ["auto", "objective", "output", "gradient", "sgd"])
 def test_expect_shows_the_noise_of_the_plan_and_of_the_fit(desk, answered, ends, method, adjacency):
     common = f"--schema schema.toml --epsilon 1 --adjacency {adjacency} --method {method}"
-    found = answered(f"plan {common} --n 1500 --expect --no-trials")
-    (row,) = found["outlook"]["methods"]
+    found = answered(f"plan fit {common} --n 1500")
+    (row,) = answered(f"plan expect {common} --n 1500 --no-trials")["outlook"]["methods"]
     assert row["used"] == found["method"] and row["noise_kind"] == found["noise"]
     assert row["noise"] in [*found["numbers"].values(), *_nested(found["numbers"])]
     if adjacency == "add_remove":
-        assert "give --n 1500 to dperm fit" in ends(0, f"plan {common} --n 1500").stdout
+        assert "give --n 1500 to dperm fit" in ends(0, f"plan fit {common} --n 1500").stdout
     if method != "sgd":
         answered(f"fit data.csv {common} {'--n 1500' if adjacency == 'add_remove' else ''} --force")
         record = load_stored("model.dperm").estimator._fitted.record
@@ -62,7 +62,7 @@ def test_the_table_says_the_same(desk, ends):
 
 def test_no_data_are_there_at_all(desk, answered):
     Path("data.csv").unlink()
-    found = answered("plan --schema schema.toml --epsilon 1 --adjacency add_remove --method output --delta 0")
+    found = answered("plan fit --schema schema.toml --epsilon 1 --adjacency add_remove --method output --delta 0")
     assert (found["method"], found["guarantee"]["kind"]) == ("output", "PureDP")
 
 
@@ -83,7 +83,7 @@ def test_the_ledger_prices_the_plan_and_is_charged_nothing(opened, answered, dpe
 def test_the_event_is_an_event(desk, answered):
     found = answered(PLAN)
     assert event_data(event_from_json(json.dumps(found["event"]))) == found["event"]
-    again = event_of(read_subject([found["event_text"]], None), filling("replace_one"))
+    again = event_of(read_events([found["event_text"]], None), substitution("replace_one"))
     assert event_data(again) == found["event"]
 
 
@@ -101,7 +101,7 @@ def test_the_event_can_be_approved_as_it_is_printed_or_written(opened, answered,
 def test_a_request_that_was_not_approved_is_not_covered(opened, dperm):
     opened(approval=True)
     result = dperm(f"{PLAN} --ledger census.ledger --request-id c")
-    assert result.exit_code == 3 and "use --request-id with an id that was approved" in result.stdout
+    assert result.exit_code == 3 and "under a --request-id that was approved" in result.stdout
 
 
 def test_numbers_are_below_each_other(desk, ends):
@@ -109,33 +109,32 @@ def test_numbers_are_below_each_other(desk, ends):
 
 
 @pytest.mark.parametrize("limit", [ZCDP(1.0, "replace_one"), GDP(2.0, "replace_one"), RDP([(8.0, 5.0)], "replace_one")])
-def test_pure_noise_is_dear_on_accounts_of_squares_and_that_is_said(desk, ends, limit):
+def test_pure_noise_is_costly_on_accounts_of_squares_and_that_is_said(desk, ends, limit):
     Ledger.open("rho.ledger", limit, dataset="d")
-    dear = ends(0, f"{PLAN} --method output --delta 0 --ledger rho.ledger").stdout
-    assert "charged dearly" in dear and "--method gradient with a --delta > 0" in dear
-    assert "charged dearly" not in ends(0, f"{PLAN} --method gradient --ledger rho.ledger").stdout
+    costly = ends(0, f"{PLAN} --method output --delta 0 --ledger rho.ledger").stdout
+    assert "charged a high price" in costly and "--method gradient with a --delta > 0" in costly
+    assert "charged a high price" not in ends(0, f"{PLAN} --method gradient --ledger rho.ledger").stdout
 
 
 def test_what_gaussian_noise_would_cost_is_said(desk, ends, answered):
     Ledger.open("rho.ledger", ZCDP(1.0, "replace_one"), dataset="d")
     said = ends(0, f"{PLAN} --method output --ledger rho.ledger").stdout
     cost = answered(f"{PLAN} --method gradient --ledger rho.ledger")["ledger"]["cost"]["rho"]
-    assert "charged dearly for: rho 0.5." in said and cost < 0.05
+    assert "charged a high price: rho 0.5." in said and cost < 0.05
     assert f"--method gradient, which costs rho {plain_up(cost)}" in said
 
 
 @pytest.mark.parametrize(
     ("code", "line", "words"),
     [
-        (2, "plan --schema schema.toml --epsilon 1", ["--n is missing", "replace_one"]),
-        (2, "plan --schema schema.toml --n 10", ["--epsilon is missing"]),
-        (2, "plan --schema schema.toml --epsilon inf --n 10", ["--epsilon"]),
+        (2, "plan fit --schema schema.toml --epsilon 1", ["--n is missing", "replace_one"]),
+        (2, "plan fit --schema schema.toml --n 10", ["Missing option '--epsilon'"]),
+        (2, "plan fit --schema schema.toml --epsilon inf --n 10", ["--epsilon"]),
         (2, f"{PLAN} --estimator linear", ["--estimator linear"]),
         (2, f"{PLAN} --method magic", ["method must be"]),
-        (2, "plan --schema missing.toml --epsilon 1 --n 10", ["missing.toml"]),
+        (2, "plan fit --schema missing.toml --epsilon 1 --n 10", ["missing.toml"]),
         (3, f"{PLAN} --ledger missing.ledger", ["missing.ledger"]),
-        (2, "plan --epsilon 1 --n 10", ["--dim or --schema is missing"]),
-        (2, "plan --epsilon 1 --ledger census.ledger", ["--dim or --schema is missing"]),
+        (2, "plan fit --epsilon 1 --n 10", ["Missing option '--schema'"]),
     ],
 )
 def test_what_cannot_be_planned_is_refused(desk, ends, code, line, words):

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm plan --target-excess`` and ``--target-loss``: how many rows are enough."""
+"""``dperm plan records`` and ``dperm plan records-by-trial``: numbers of rows that are enough."""
 
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from dperm.data.schema import Schema
 from dperm.planner import Shape
 from dperm.theory import compare_methods, objective_sample_order, output_sample_order, smallest_sample
 
-EXCESS = "plan --target-excess 0.05 --dim 10 --epsilon 1"
-LOSS = "plan --target-loss 0.03 --dim 3 --epsilon 0.5 --method objective --quick"
+EXCESS = "plan records --target-excess 0.05 --dim 10 --epsilon 1"
+LOSS = "plan records-by-trial --target-loss 0.03 --dim 3 --epsilon 0.5 --method objective --quick"
 PROBLEM = Shape(2, 10).problem()
 
 
@@ -82,7 +82,10 @@ def test_trials_say_from_how_many_records_on_privacy_costs_little(answered, ends
 def test_columns_and_norm_may_be_those_of_a_schema(desk, answered, ends):
     encoder = Schema.load(Path("schema.toml")).encoder
     columns, norm = len(encoder.feature_names), encoder.norm
-    excess, loss = "plan --target-excess 0.05 --epsilon 1", "plan --target-loss 0.05 --epsilon 1 --quick --n 1000"
+    excess, loss = (
+        "plan records --target-excess 0.05 --epsilon 1",
+        "plan records-by-trial --target-loss 0.05 --epsilon 1 --quick --n 1000",
+    )
     for line in (excess, loss):
         by_number = answered(f"{line} --dim {columns} --feature-norm {norm!r}")
         assert answered(f"{line} --schema schema.toml") == by_number
@@ -99,28 +102,35 @@ def test_letters_of_the_orders_are_explained(ends):
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("plan --target-excess 0.05 --epsilon 1", ["--target-excess needs --dim", "or --schema"]),
-        ("plan --target-loss 0.05 --epsilon 1", ["--target-loss needs --dim", "or --schema"]),
-        ("plan --target-excess 0.1 --epsilon 1 --schema pay.toml", ["two classes", "a range", "--target-excess"]),
-        ("plan --target-loss 0.1 --epsilon 1 --schema schema.toml --feature-norm 2", ["--feature-norm belongs"]),
-        ("plan --target-excess 0.1 --epsilon 1 --schema schema.toml --ledger a.ledger", ["--ledger belongs to"]),
-        ("plan --target-excess 0.05 --dim 10", ["--epsilon is missing"]),
-        ("plan --target-excess 0 --dim 10 --epsilon 1", ["--target-excess must be"]),
-        ("plan --target-excess 1e-9 --dim 10 --epsilon 1", ["--target-excess must be reachable"]),
-        ("plan --target-excess x --dim 10 --epsilon 1", ["--target-excess", "not a number"]),
-        (f"{EXCESS} --target-loss 0.1", ["one at a time"]),
+        ("plan records --target-excess 0.05 --epsilon 1", ["--dim or --schema is missing"]),
+        ("plan records-by-trial --target-loss 0.05 --epsilon 1", ["--dim or --schema is missing"]),
+        (
+            "plan records --target-excess 0.1 --epsilon 1 --schema pay.toml",
+            ["two classes", "a range", "--target-excess"],
+        ),
+        (
+            "plan records-by-trial --target-loss 0.1 --epsilon 1 --schema schema.toml --feature-norm 2",
+            ["--feature-norm belongs"],
+        ),
+        (
+            "plan records --target-excess 0.1 --epsilon 1 --schema schema.toml --ledger a.ledger",
+            ["No such option: --ledger"],
+        ),
+        ("plan records --target-excess 0.05 --dim 10", ["Missing option '--epsilon'"]),
+        ("plan records --target-excess 0 --dim 10 --epsilon 1", ["--target-excess must be"]),
+        ("plan records --target-excess 1e-9 --dim 10 --epsilon 1", ["--target-excess must be reachable"]),
+        ("plan records --target-excess x --dim 10 --epsilon 1", ["--target-excess", "not a number"]),
         (f"{EXCESS} --n 0", ["--n must be"]),
-        (f"{EXCESS} --quick", ["--quick belongs to"]),
-        (f"{EXCESS} --balance 0.3", ["--balance belongs to"]),
-        (f"{EXCESS} --method output", ["--method belongs to"]),
-        (f"{EXCESS} --plot a.png", ["--plot belongs to"]),
-        (f"{EXCESS} --account x", ["--account belongs to --schema."]),
+        (f"{EXCESS} --quick", ["No such option: --quick"]),
+        (f"{EXCESS} --balance 0.3", ["No such option: --balance"]),
+        (f"{EXCESS} --method output", ["No such option: --method"]),
+        (f"{EXCESS} --plot a.png", ["No such option: --plot"]),
         (f"{EXCESS} --schema schema.toml", ["--schema and --dim"]),
-        (f"{LOSS} --no-trials", ["--no-trials belongs to"]),
-        (f"{LOSS} --reference-norm 2", ["--reference-norm belongs to"]),
+        (f"{LOSS} --no-trials", ["No such option: --no-trials"]),
+        (f"{LOSS} --reference-norm 2", ["No such option: --reference-norm"]),
         (f"{LOSS} --n 0", ["--n must be"]),
-        ("plan --target-loss 1.5 --dim 2 --epsilon 1", ["--target-loss must be"]),
-        ("plan --target-loss 0.1 --dim 2 --epsilon 1 --method magic", ["--method must be one of"]),
+        ("plan records-by-trial --target-loss 1.5 --dim 2 --epsilon 1", ["--target-loss must be"]),
+        ("plan records-by-trial --target-loss 0.1 --dim 2 --epsilon 1 --method magic", ["--method must be one of"]),
     ],
 )
 def test_what_is_wrong_is_said(desk, refused, line, words):

@@ -95,7 +95,7 @@ def test_all_runs_every_lesson_and_a_check_that_fails_ends_with_5(lessons, dperm
     assert result.exit_code == 5
     assert [name for name in ("falls:", "rises:", "fails:") if f"\n{name}" not in f"\n{result.stdout}"] == []
     assert "DOES NOT HOLD: it falls." in result.stdout
-    assert result.stderr == "A check does not hold in: fails.\n"
+    assert result.stderr == "A check failed in: fails.\n"
 
 
 def test_a_check_that_fails_is_told_in_json_too(lessons, dperm):

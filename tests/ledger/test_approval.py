@@ -60,7 +60,7 @@ def test_an_approval_is_no_budget(ledger):
 
 def test_an_id_is_approved_once(ledger):
     ledger.approve("a", **WHO)
-    with pytest.raises(BudgetError, match="request_id='a' is approved already"):
+    with pytest.raises(BudgetError, match="request id 'a' is approved already"):
         ledger.approve("a", event=QUARTER, **WHO)
 
 

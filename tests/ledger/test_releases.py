@@ -183,9 +183,9 @@ def test_a_fit_without_privacy_cannot_be_charged(ledger):
 def test_a_fit_under_a_request_id_happens_once(ledger):
     once = Ledger(ledger.location, request_id="fit-7")
     first = regression(once).fit(FEATURES, LABELS)
-    with pytest.raises(BudgetError, match="request_id='fit-7' was charged before and is committed"):
+    with pytest.raises(BudgetError, match="request id 'fit-7' was charged before and is committed"):
         regression(once).fit(FEATURES, LABELS)
-    with pytest.raises(BudgetError, match="request_id='fit-7' was used for"):
+    with pytest.raises(BudgetError, match="request id 'fit-7' was used for"):
         regression(once, epsilon=1.0).fit(FEATURES, LABELS)
     assert record_of(first).ledger["request_id"] == "fit-7"
     assert len(ledger.bookings()) == 1

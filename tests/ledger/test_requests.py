@@ -53,7 +53,7 @@ def test_a_request_id_stands_for_one_event(ledger):
     ledger.reserve(QUARTER, request_id="a")
     for ask in (ledger.reserve, lambda event, **_: Ledger(ledger.location, request_id="a").check(event)):
         with pytest.raises(
-            BudgetError, match=r"request_id='a' was used for .*0.25.* asked for .*0.5.* Nothing was charged"
+            BudgetError, match=r"request id 'a' was used for .*0.25.* asked for .*0.5.* Nothing was charged"
         ):
             ask(Pure(0.5, ADD), request_id="a")
     assert ledger.spent == {"epsilon": 0.25}
@@ -71,7 +71,7 @@ def test_the_id_of_the_ledger_object_makes_its_release_idempotent(ledger):
     with charged(once, QUARTER) as reservation:
         draws.append(1)
         reservation.commit("sha256:1")
-    with pytest.raises(BudgetError, match="request_id='fit-7' was charged before and is committed"):
+    with pytest.raises(BudgetError, match="request id 'fit-7' was charged before and is committed"):
         with charged(once, QUARTER):
             draws.append(2)
     assert (draws, ledger.spent) == ([1], {"epsilon": 0.25})

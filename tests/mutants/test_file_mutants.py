@@ -38,7 +38,7 @@ def reads_numbers_one_by_one(module):
 def holds_signals(module):
     with module.Interrupts() as interrupts:
         try:
-            interrupts.hold()
+            interrupts.delay()
             os.kill(os.getpid(), signal.SIGINT)
         except Interruption:
             raise AssertionError("a signal that was held came through") from None
@@ -141,7 +141,7 @@ def test_a_reader_that_reads_a_column_as_a_whole_dies(assert_killed):
 
 
 def test_signals_that_do_not_wait_die(assert_killed):
-    assert_killed(holds_signals, "dperm.cli.interrupts", "(again or not self._holders)", "True")
+    assert_killed(holds_signals, "dperm.cli.interrupts", "(again or not self._delays)", "True")
 
 
 def test_a_message_that_repeats_the_header_dies(assert_killed, tmp_path):

@@ -88,7 +88,7 @@ def test_a_plan_for_an_n_that_fit_does_not_know_is_refused():
         classifier(adjacency="add_remove").plan(n=60)
     with pytest.raises(ParameterError, match="n must be declared"):
         classifier(adjacency="add_remove").plan()
-    with pytest.raises(ParameterError, match="leave n out"):
+    with pytest.raises(ParameterError, match="Leave n out"):
         classifier(n=61).fit(*data(60))
 
 

@@ -25,6 +25,7 @@ from typing import Protocol, runtime_checkable
 from dperm.accounting.event import Event
 from dperm.checks import shown
 from dperm.errors import BudgetError, DpermWarning, ParameterError, SupersededError
+from dperm.presentation.spelling import arg
 
 
 class State(StrEnum):
@@ -245,7 +246,7 @@ def charged(
 def superseded(request_id: object) -> SupersededError:
     """Return the error for a run whose charge was taken over by another run."""
     return SupersededError(
-        f"the run with request_id={request_id!r} was superseded: another run resumed from a checkpoint of it, or from "
+        f"the run with request id {request_id!r} was superseded: another run resumed from a checkpoint of it, or from "
         f"a copy of one, and took over its charge. This run draws no more noise and releases nothing. Go on with the "
         f"run that resumed last, or begin another training, which is charged anew."
     )
@@ -305,13 +306,14 @@ def _refuse_second_use(reservation: Reservation, request_id: str | None) -> None
         asked = reservation.receipt.get("request_id", request_id)
         if reservation.state == State.RESERVED:
             raise BudgetError(
-                f"request_id={asked!r} is reserved by another run, which is in progress or was killed: one charge pays "
+                f"request id {asked!r} is reserved by another run, which is in progress or was killed: one charge pays "
                 "for one release. This run charged nothing. Wait for the other run. If it is gone, it stays charged; "
-                "charge a new run under a new request_id."
+                f"charge a new run under a new {arg('request_id')}."
             )
         raise BudgetError(
-            f"request_id={asked!r} was charged before and is {reservation.state.value}: a second run would draw "
-            "noise twice for one charge. Use what the first run released, or charge a new run under a new request_id."
+            f"request id {asked!r} was charged before and is {reservation.state.value}: a second run would draw "
+            f"noise twice for one charge. Use what the first run released, or charge a new run under a new "
+            f"{arg('request_id')}."
         )
 
 

@@ -200,7 +200,7 @@ class MemoryBudget:
         entry = self._entries[self._numbers[request_id]]
         if entry.event != event:
             raise BudgetError(
-                f"request_id={request_id!r} was used for {entry.event}, and is asked for {event}. Nothing was charged. "
+                f"request id {request_id!r} was used for {entry.event}, and is asked for {event}. Nothing was charged. "
                 "Give every release an id of its own."
             )
         return entry.number

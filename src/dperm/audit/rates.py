@@ -9,6 +9,7 @@ intervals at alpha/2 hold together with probability 1 - alpha: TPR >= TPR_lo and
 from dperm import checks
 from dperm.audit.intervals import MOST_TRIALS, clopper_pearson_lower, clopper_pearson_upper
 from dperm.audit.lower_bound import LowerBound, alpha_of, gaussian_bound, gaussian_delta, gaussian_separation, log_ratio
+from dperm.presentation.spelling import arg
 
 
 def from_rates(
@@ -111,6 +112,6 @@ def gaussian_mu_from_rates(
 
 def _counts(tp: int, n1: int, fp: int, n0: int) -> tuple[int, int, int, int]:
     n1, n0 = checks.count("members", n1, most=MOST_TRIALS), checks.count("non_members", n0, most=MOST_TRIALS)
-    tp = checks.count("true_positives", tp, f"It cannot exceed members={n1}.", least=0, most=n1)
-    fp = checks.count("false_positives", fp, f"It cannot exceed non_members={n0}.", least=0, most=n0)
+    tp = checks.count("true_positives", tp, f"It cannot exceed {arg('members', n1)}.", least=0, most=n1)
+    fp = checks.count("false_positives", fp, f"It cannot exceed {arg('non_members', n0)}.", least=0, most=n0)
     return tp, fp, n1, n0

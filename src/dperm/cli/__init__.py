@@ -1,13 +1,13 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The command line: ``dperm fit``, ``predict``, ``plan``, ``account`` and others; one file per verb.
+"""Command line: ``dperm fit``, ``predict``, ``plan``, ``account`` and others; one module or package per verb.
 
-Nothing heavy is imported before a verb runs, so that ``dperm --help`` answers at once.
+``dperm --help`` is fast: verbs import NumPy and the library only when they run.
 """
 
 
 def main() -> None:
-    """Entry point of the ``dperm`` command."""
+    """Run the ``dperm`` command; its entry point."""
     try:
         from dperm.cli.app import app
 

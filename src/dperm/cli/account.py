@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm account``: what a sequence of events has spent."""
+"""``dperm account``: epsilon or delta of a sequence of events."""
 
 import math
 from pathlib import Path
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
     Rows = list[tuple[float, Answer]]
 
-HELP = f"""The epsilon at each --delta, or the delta at each --epsilon, that EVENTs in sequence have spent.
+HELP = f"""Compute the epsilon at each --delta, or the delta at each --epsilon, of EVENTs in sequence.
 
-Both ends of a bracket are certified, of the dominating pair that is evaluated. The upper end bounds the mechanism and
-is the claim; every digit shown is rounded to the safe side.
+Both ends of a bracket are certified for the dominating pair that is evaluated. The upper end bounds the mechanism and
+is the claim. All digits are rounded to the safe side.
 
 {EVENTS_HELP}
 \b
@@ -34,53 +34,68 @@ Examples:
 def account(
     adjacency: AdjacencyName = "",
     events: Events = None,
-    delta: Annotated[list[float] | None, number("--delta", "Ask for epsilon here; may be repeated.")] = None,
-    epsilon: Annotated[list[float] | None, number("--epsilon", "Ask for delta here; may be repeated.")] = None,
+    delta: Annotated[list[float] | None, number("--delta", "Compute epsilon at this delta; may be repeated.")] = None,
+    epsilon: Annotated[
+        list[float] | None, number("--epsilon", "Compute delta at this epsilon; may be repeated.")
+    ] = None,
     event_file: EventFiles = None,
     write_event: Annotated[
         Path | None,
-        typer.Option("--write-event", metavar="FILE", show_default=False, help="Store the whole event as JSON."),
+        typer.Option(
+            "--write-event", metavar="FILE", show_default=False, help="Store the composed event as JSON in this file."
+        ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Let --write-event overwrite an existing file.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Account for the events of a command line."""
+    """Print epsilon or delta of the events, and store them if requested."""
     with reported_errors():
         from dperm.accounting import account as account_for
-        from dperm.cli import subject
+        from dperm.cli import event_input
 
-        filling = subject.filling(adjacency)
-        quantity, points = _asked(delta or [], epsilon or [])
-        subject.require_free(write_event, force)
-        event = subject.event_of(subject.read_subject(events, event_file), filling)
+        substitution = event_input.substitution(adjacency)
+        quantity, points = _quantity(delta or [], epsilon or [])
+        event_input.require_free(write_event, force)
+        event = event_input.event_of(event_input.read_events(events, event_file), substitution)
         profile = account_for(event, adjacency)
         with spinner("Accounting ..."):
             rows = [(point, _answer(profile, quantity, point)) for point in points]
         if write_event is not None:
-            subject.write_event(write_event, event, force=force)
+            event_input.write_event(write_event, event, force=force)
         if json:
-            _print_json(subject.event_data(event), profile, quantity, rows)
+            _print_json(event_input.event_data(event), profile, quantity, rows)
         else:
             _print_table(profile, quantity, rows)
 
 
-def _asked(deltas: list[float], epsilons: list[float]) -> tuple[str, list[float]]:
-    """What is asked for, and where."""
+def answer_data(found: "Answer", quantity: str) -> dict[str, object]:
+    """Return an answer and its derivation as JSON-ready data; ``quantity`` is "epsilon" or "delta"."""
+    return {
+        quantity: found.upper,
+        f"{quantity}_bracket": [found.lower, found.upper],
+        "relative_width": found.width,
+        "engine": found.engine,
+        "why": found.why,
+    }
+
+
+def _quantity(deltas: list[float], epsilons: list[float]) -> tuple[str, list[float]]:
+    """Return "epsilon" or "delta", and the points at which to compute it."""
     from dperm import checks
     from dperm.errors import ParameterError
 
     if deltas and epsilons:
         raise ParameterError(
-            "both --delta and --epsilon were given. Give --delta to get epsilon, or --epsilon to get delta."
+            "--delta and --epsilon exclude each other. Give --delta to get epsilon, or --epsilon to get delta."
         )
     if not deltas and not epsilons:
-        raise ParameterError("give --delta (to get epsilon) or --epsilon (to get delta).")
+        raise ParameterError("--delta or --epsilon is missing. Give --delta to get epsilon, or --epsilon to get delta.")
     if deltas:
         return "epsilon", [checks.small_delta("--delta", delta) for delta in deltas]
     return "delta", [checks.nonnegative("--epsilon", epsilon) for epsilon in epsilons]
 
 
-def _given(quantity: str) -> str:
+def _other(quantity: str) -> str:
     return "delta" if quantity == "epsilon" else "epsilon"
 
 
@@ -89,13 +104,12 @@ def _answer(profile: "AccountedProfile", quantity: str, point: float) -> "Answer
 
 
 def _print_json(event: object, profile: "AccountedProfile", quantity: str, rows: "Rows") -> None:
-    from dperm.cli.answers import answer_data
     from dperm.cli.output import print_json
 
     print_json(
         {
             "adjacency": profile.adjacency.value,
-            "answers": [{_given(quantity): point, **answer_data(found, quantity)} for point, found in rows],
+            "answers": [{_other(quantity): point, **answer_data(found, quantity)} for point, found in rows],
             "theorems": list(profile.tags),
             "event": event,
         }
@@ -105,7 +119,7 @@ def _print_json(event: object, profile: "AccountedProfile", quantity: str, rows:
 def _print_table(profile: "AccountedProfile", quantity: str, rows: "Rows") -> None:
     from dperm.cli.output import bracket, print_facts, print_table, up
 
-    headers = (_given(quantity), f"{quantity} at most", "bracket", "relative width", "engine")
+    headers = (_other(quantity), f"{quantity} at most", "bracket", "relative width", "engine")
     print_table(
         headers,
         [
@@ -125,8 +139,8 @@ def _print_table(profile: "AccountedProfile", quantity: str, rows: "Rows") -> No
 
 
 def _advice(quantity: str, rows: "Rows") -> list[tuple[str, str]]:
-    """What to do about an epsilon that is infinite because no delta was allowed."""
-    from dperm.cli.output import INFINITE
+    """Return advice on an epsilon of infinity at delta 0."""
+    from dperm.presentation.numbers import INFINITE
 
     lost = quantity == "epsilon" and any(delta == 0 and math.isinf(found.upper) for delta, found in rows)
     return [(INFINITE, "Give a delta > 0, or use Laplace noise.")] if lost else []

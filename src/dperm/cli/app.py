@@ -8,10 +8,10 @@ import typer
 
 from dperm.cli import account, audit, calibrate, explain, fit, ledger, plan, predict, report, reproduce, schema
 
-HELP = """Models learnt from data about people, with a guarantee: planned, charged to a budget, and accounted for.
+HELP = """Fit models to personal data with differential privacy: plan them, charge them to a budget, account for them.
 
-What is known of the data without looking at them stands in a schema (dperm schema), what may be spent in a ledger
-(dperm ledger). account, calibrate and explain read no data at all: events are made of public constants.
+A schema (dperm schema) declares the public bounds of the data, a ledger (dperm ledger) keeps the budget. account,
+calibrate and explain read no data: events are made of public constants.
 
 \b
 Examples:
@@ -22,36 +22,32 @@ Examples:
 \b
 Exit codes (the message is on stderr):
   0    done
-  2    something in the request, in a file or in the data is wrong
-  3    the budget does not cover it, or the ledger cannot be trusted
-  4    it would let private data out without cover
-  5    an audit, a check of a ledger, or a lesson found something
-  130  interrupted; what was charged is said
+  2    an option, a file or the data are invalid
+  3    the budget does not cover the request, or the ledger cannot be trusted
+  4    the request would release private data without a guarantee
+  5    an audit, ledger verify or a lesson found a problem
+  130  interrupted; the amount charged is printed
 """
 
 # Plain help and plain errors: they keep the line breaks of the examples, in every version of typer, and start faster.
 app = typer.Typer(name="dperm", add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-app.command(help=fit.HELP, short_help="Learn a private model from a file of data.")(fit.fit)
-app.command(help=predict.HELP, short_help="What a model predicts for the records of a file.")(predict.predict)
-app.command(help=plan.HELP, short_help="What a fit would do, promise and cost; no data.")(plan.plan)
-app.command(help=report.HELP, short_help="The privacy statement of a model, as a page, Markdown or JSON.")(
-    report.report
-)
+app.command(help=fit.HELP, short_help="Fit a private model to a file of data.")(fit.fit)
+app.command(help=predict.HELP, short_help="Predict the records of a file with a model.")(predict.predict)
+app.add_typer(plan.app, name="plan", short_help="Plan a fit: its cost, expected accuracy, and records; no data.")
+app.command(help=report.HELP, short_help="Write the privacy statement of a model.")(report.report)
 app.add_typer(schema.app, name="schema", short_help="Draft and check the public schema of a table.")
-app.add_typer(
-    ledger.app, name="ledger", short_help="Open, show, verify and approve the budgets that fits are charged to."
-)
-app.add_typer(audit.app, name="audit", short_help="Attack models and methods, and try to falsify what is claimed.")
-app.command(help=account.HELP, short_help="What events have spent: epsilon at a delta, or delta at an epsilon.")(
+app.add_typer(ledger.app, name="ledger", short_help="Open, show, verify and approve privacy budgets.")
+app.add_typer(audit.app, name="audit", short_help="Attack models and methods to test their claims.")
+app.command(help=account.HELP, short_help="Compute epsilon at a delta, or delta at an epsilon, of events.")(
     account.account
 )
-app.command(help=calibrate.HELP, short_help="The noise, rate or number of steps that reaches a target.")(
+app.command(help=calibrate.HELP, short_help="Find the noise, rate or number of steps for a target.")(
     calibrate.calibrate
 )
-app.command(help=explain.HELP, short_help="What an attacker can do against a guarantee or against events.")(
+app.command(help=explain.HELP, short_help="Bound the success of an attacker against a guarantee or events.")(
     explain.explain
 )
-app.command(help=reproduce.HELP, short_help="Run the claims and figures of the lectures, with pictures.")(
+app.command(help=reproduce.HELP, short_help="Run the claims and figures of the lectures, with plots.")(
     reproduce.reproduce
 )
 

@@ -1,11 +1,11 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm calibrate``: the parameter of a family of events that reaches a target."""
+"""``dperm calibrate``: noise, rate or count of events for a target guarantee."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
-from dperm.cli.grammar import COUNT, Filling, Node
+from dperm.cli.event_grammar import COUNT, EventNode, Substitution
 from dperm.cli.options import EVENTS_HELP, AdjacencyName, AsJson, EventFiles, Events, number
 from dperm.cli.running import reported_errors, spinner
 from dperm.errors import AssumptionError, ParameterError
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from dperm.accounting.engines import Answer
     from dperm.accounting.event import Event
 
-HELP = f"""The value of ? at which EVENTs in sequence are (epsilon, delta)-DP: the least noise, or the most steps.
+HELP = f"""Find the value of ? at which EVENTs in sequence are (epsilon, delta)-DP: the least noise, or the most steps.
 
 Write ? for one number of the events: a noise multiplier, a rate, a count, or the epsilon or delta of a declared
-guarantee. If there are several ? they are the same number. The value is rounded to the safe side, and the epsilon
-beside it is certified at the very value that is shown.
+guarantee. Several ? are the same number. The value is rounded to the safe side, and the epsilon beside it is certified
+at the value shown.
 
 {EVENTS_HELP}
 \b
@@ -30,30 +30,30 @@ Examples:
 
 _NOISE = "noise_multiplier"
 _BOUNDS = {_NOISE: (1e-2, 1e8), "rate": (1e-9, 1.0), "epsilon": (1e-6, 500.0), "delta": (1e-18, 0.999), COUNT: (1, 1e9)}
-"""Where ? is searched unless --low and --high say otherwise; the most steps depend on the other events."""
+"""Default search interval of ?; the largest count also depends on the other events."""
 
 _DIGITS = (8, 12)
 
 
 def calibrate(
-    epsilon: Annotated[float, number("--epsilon", "The epsilon to reach.")],
-    delta: Annotated[float, number("--delta", "The delta at which to reach it.")],
+    epsilon: Annotated[float, number("--epsilon", "Target epsilon.")],
+    delta: Annotated[float, number("--delta", "Delta of the target.")],
     adjacency: AdjacencyName = "",
     events: Events = None,
     event_file: EventFiles = None,
-    low: Annotated[float | None, number("--low", "Least value of ? to try.")] = None,
-    high: Annotated[float | None, number("--high", "Largest value to try.")] = None,
+    low: Annotated[float | None, number("--low", "Smallest value of ?.")] = None,
+    high: Annotated[float | None, number("--high", "Largest value of ?.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Calibrate the one open number of a command line."""
+    """Calibrate the value of ?."""
     with reported_errors():
         from dperm import checks
-        from dperm.cli.subject import filling, read_subject
+        from dperm.cli.event_input import read_events, substitution
 
-        relation = filling(adjacency).adjacency
-        subject = read_subject(events, event_file)
+        relation = substitution(adjacency).adjacency
+        expression = read_events(events, event_file)
         target = checks.positive("--epsilon", epsilon), checks.small_delta("--delta", delta)
-        family = _Family(subject, _role(subject), *target, relation)
+        family = _Family(expression, _role(expression), *target, relation)
         with spinner("Calibrating ..."):
             value = family.calibrated(*family.bounds(low, high))
             shown = repr(value) if json else family.shown(value)
@@ -64,11 +64,11 @@ def calibrate(
             _print_table(family, shown, found)
 
 
-def _role(subject: Node) -> str:
-    """The name of the parameter that every ? stands for."""
-    roles = subject.roles()
+def _role(expression: EventNode) -> str:
+    """Return the name of the parameter in place of ?."""
+    roles = expression.roles()
     if len(roles) != 1:
-        found = f"they stand for {' and '.join(sorted(roles))}" if roles else "there is none"
+        found = f"there are ? for {' and '.join(sorted(roles))}" if roles else "there is no ?"
         raise ParameterError(f"write ? for one number of the events, or for equal ones of the same kind; {found}.")
     (role,) = roles
     if role not in _BOUNDS:
@@ -78,28 +78,28 @@ def _role(subject: Node) -> str:
 
 @dataclass(frozen=True)
 class _Family:
-    """The events as a function of ``?``, and the target."""
+    """Events as a function of ``?``, and the target."""
 
-    subject: Node
+    expression: EventNode
     role: str
     epsilon: float
     delta: float
     adjacency: str
 
     def event(self, value: float) -> "Event":
-        """The events with ``value`` for ``?``."""
-        return self.subject.event(Filling(self.adjacency, value))
+        """Return the events with ``value`` for ``?``."""
+        return self.expression.event(Substitution(self.adjacency, value))
 
     def answer(self, value: float) -> "Answer":
-        """The certified epsilon at ``value``."""
+        """Return the certified epsilon at ``value``."""
         from dperm.accounting import account
 
         return account(self.event(value), self.adjacency).epsilon_answer(self.delta)
 
     def bounds(self, low: float | None, high: float | None) -> tuple[float, float]:
-        """Where to search: as asked for, or everywhere that makes sense."""
+        """Return the search interval: --low and --high, or the default."""
         from dperm.accounting.event import MOST_STEPS
-        from dperm.cli.subject import event_of, steps
+        from dperm.cli.event_input import event_of, steps
 
         least, most = _BOUNDS[self.role]
         if self.role == COUNT:
@@ -107,7 +107,7 @@ class _Family:
         chosen = {"--low": least if low is None else low, "--high": most if high is None else high}
         for option, value in chosen.items():
             self._check(option, value)
-            event_of(self.subject, Filling(self.adjacency, value))
+            event_of(self.expression, Substitution(self.adjacency, value))
         if not chosen["--low"] < chosen["--high"]:
             raise ParameterError(f"--low must be below --high, got {chosen['--low']:g} and {chosen['--high']:g}.")
         return chosen["--low"], chosen["--high"]
@@ -122,17 +122,17 @@ class _Family:
             raise ParameterError(f"{option} is {value:g}, and {error}") from None
 
     def calibrated(self, low: float, high: float) -> float:
-        """The value that reaches the target; whole if it is a count."""
+        """Return the calibrated value; a whole number if it is a count."""
         from dperm.accounting import calibrate as calibrated
 
         try:
             value = calibrated(self.event, self.epsilon, self.delta, self.adjacency, bounds=(low, high))
         except AssumptionError as error:
-            raise AssumptionError(f"{error} (--low and --high are the bounds of ?.)") from None
+            raise AssumptionError(f"{error} (--low and --high bound the search for ?.)") from None
         return int(value) if self.role == COUNT else value
 
     def shown(self, value: float) -> str:
-        """``value`` with few digits, rounded to the side on which the target is still certified."""
+        """Return ``value`` with few digits, rounded to the side on which the target is still certified."""
         from dperm.cli.output import down, up
 
         if self.role == COUNT:
@@ -143,9 +143,9 @@ class _Family:
 
 
 def _print_json(family: _Family, value: float, found: "Answer") -> None:
-    from dperm.cli.answers import answer_data
+    from dperm.cli.account import answer_data
+    from dperm.cli.event_input import event_data
     from dperm.cli.output import print_json
-    from dperm.cli.subject import event_data
 
     print_json(
         {

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The ledger behind a fit: which account, whether it is one of these data, and what was charged, whatever happens."""
+"""Accounts for the charge of a fit: choice of the account, check of the data file, and the amount charged."""
 
 import uuid
 from collections.abc import Callable, Mapping
@@ -24,16 +24,16 @@ DEFAULT_DELTA = 1e-6
 
 @dataclass(frozen=True)
 class Account:
-    """An account that a fit is charged to.
+    """Account for the charge of a fit.
 
     Attributes
     ----------
     ledger
-        With the request id of this fit; one is made up unless the account asks for approvals, which name it.
+        Ledger with the request id of this fit; by default a random id, unless the account needs approvals.
     facts
-        What was declared of the account.
+        Declarations of the account.
     shown
-        The ledger as messages call it, without a password.
+        Location of the ledger for messages, without a password.
     """
 
     ledger: "Ledger"
@@ -42,47 +42,47 @@ class Account:
 
     @classmethod
     def of(cls, location: str | None, name: str | None, request_id: str | None) -> "Account | None":
-        """The account that the options name; None without a ledger."""
+        """Return the account of the options; None without a ledger."""
         if location is None:
             for option, value in {"--account": name, "--request-id": request_id}.items():
                 if value is not None:
                     raise ParameterError(f"{option} belongs to --ledger, which is missing.")
             return None
         if request_id is not None and not request_id.strip():
-            raise ParameterError("--request-id must not be empty. Leave it out, or give every release a name.")
+            raise ParameterError("--request-id must not be empty. Leave it out, or give every release an id.")
         from dperm.ledger import Ledger
         from dperm.ledger.stores import without_secret
 
         facts = Ledger(location, name).account_facts
-        asked = request_id or (None if facts.approval else f"fit-{uuid.uuid4().hex}")
-        return cls(Ledger(location, facts.name, asked), facts, without_secret(location))
+        chosen = request_id or (None if facts.approval else f"fit-{uuid.uuid4().hex}")
+        return cls(Ledger(location, facts.name, chosen), facts, without_secret(location))
 
     @property
     def described(self) -> str:
-        """Which account of which ledger, of which data."""
+        """Account, ledger, data set and unit, for messages."""
         return f"account {self.facts.name!r} of {self.shown} ({self.facts.dataset}, unit: {self.facts.unit})"
 
     def require_file(self, path: Path, fingerprint: object) -> None:
-        """Refuse a file of another data set, where files were registered."""
+        """Refuse an unregistered file, if the account has registered files."""
         if self.facts.fingerprints and fingerprint not in self.facts.fingerprints:
             raise LedgerError(
-                f"{path} is not one of the files registered for {self.described}: this is a ledger of another data "
-                "set, or the file was changed. Nothing was charged. Use the ledger of these data, or open an account "
-                "for them."
+                f"{path} is not one of the files registered for {self.described}: the ledger is for another data set, "
+                "or the file was changed. Nothing was charged. Use the ledger of these data, or open an account for "
+                "them."
             )
 
     @property
     def unchecked(self) -> str:
-        """What to note where no file was registered; nothing otherwise."""
+        """Note on an account without registered files; empty otherwise."""
         if self.facts.fingerprints:
             return ""
         return (
-            f"Note: {self.described} has no registered files: that the data belong to its data set was declared by "
-            "this command, and not checked."
+            f"Note: {self.described} has no registered files, so it was not checked that the data belong to its data "
+            "set."
         )
 
     def booked_above(self) -> "list[tuple[str, Booking]]":
-        """What the parents and theirs were charged for this request, each with what the account is called."""
+        """Return description and booking of each ancestor charged for this request."""
         from dperm.ledger import Ledger
 
         waiting = list(self.facts.parents)
@@ -97,21 +97,21 @@ class Account:
         return [(described, booked) for described, booked in found.values() if booked is not None]
 
     def price(self, event: "Event") -> dict[str, float]:
-        """What an event costs here, by currency."""
+        """Return the cost of an event by currency."""
         from dperm.accounting.filters import price
 
         return dict(zip(self.facts.rule.names, price(self.facts.rule, event), strict=True))
 
     def booking(self) -> "Booking | None":
-        """What was booked under the request id, if anything was."""
+        """Return the booking of the request id; None if there is none."""
         return self.ledger.booking(self.ledger.request_id) if self.ledger.request_id else None
 
-    def charged(self) -> "tuple[str, Booking | None]":
-        """What this request was charged, in a sentence, and as it is booked."""
+    def charge(self) -> "tuple[str, Booking | None]":
+        """Return a sentence on the charge of this request, and its booking."""
         try:
             found = self.booking()
         except DpermError as error:
-            return f"Whether something was charged cannot be read from {self.shown}: {error}", None
+            return f"The charge cannot be read from {self.shown}: {error}", None
         if found is None:
             return f"Nothing was charged to {self.described}.", None
         ends = {
@@ -120,24 +120,32 @@ class Account:
             "committed": "and the release is booked",
         }
         sentence = (
-            f"Charged to {self.described}: {in_words(found.cost)}, under request id {found.request_id}, "
+            f"Charged to {self.described}: {format_costs(found.cost)}, under request id {found.request_id}, "
             f"{ends[found.state.value]}. There are no refunds."
         )
         return sentence, found
 
 
 def require_unchanged(path: Path, checked: object, read: str) -> None:
-    """Refuse data that were read from another content than the one that was checked: both fingerprints are given."""
+    """Refuse a file with different fingerprints before and after reading."""
     if read != checked:
-        raise DataError(f"{path} was changed while the command ran: what was read is not what was checked. Try again.")
+        raise DataError(
+            f"{path} changed while the command ran: its content is not the one that was checked. Try again."
+        )
 
 
-def relation_of(account: Account | None, asked: str | None) -> str:
-    """The adjacency: that of the account, which must be the one that is asked for."""
+def relation_of(account: Account | None, adjacency: str | None) -> str:
+    """Return the adjacency of the account, or --adjacency without an account.
+
+    Raises
+    ------
+    AdjacencyError
+        If --adjacency is not that of the account.
+    """
     from dperm.privacy import Adjacency
 
     own = DEFAULT_ADJACENCY if account is None else account.facts.adjacency.value
-    found = own if asked is None else Adjacency.of(asked).value
+    found = own if adjacency is None else Adjacency.of(adjacency).value
     if account is not None and found != own:
         raise AdjacencyError(
             f"--adjacency is {found}, and {account.described} is charged under {own}. Leave --adjacency out."
@@ -145,68 +153,76 @@ def relation_of(account: Account | None, asked: str | None) -> str:
     return found
 
 
-def delta_of(account: Account | None, asked: float | None) -> float:
-    """The delta that is asked for; if none is, what the account charges a release for: its share, or nothing."""
+def delta_of(account: Account | None, delta: float | None) -> float:
+    """Return --delta; by default the share of a release in the account, 0 for a pure limit, or 1e-6."""
     from dperm.privacy import PureDP
 
     if account is None:
-        return DEFAULT_DELTA if asked is None else asked
-    if asked is not None:
-        return _within_share(account, asked)
+        return DEFAULT_DELTA if delta is None else delta
+    if delta is not None:
+        return _within_share(account, delta)
     if isinstance(account.facts.limit, PureDP):
         return 0.0
     share = account.facts.share
     return DEFAULT_DELTA if share is None else share
 
 
-def _within_share(account: Account, asked: float) -> float:
-    """``asked``, if the account does not promise less."""
+def _within_share(account: Account, delta: float) -> float:
+    """Return ``delta`` if it is at most the share of a release in the account."""
     share = account.facts.share
-    if share is not None and asked > share:
+    if share is not None and delta > share:
         raise ParameterError(
-            f"--delta is {asked!r}, and each release from {account.described} is charged at its share of the limit's "
-            f"delta, {share!r}: a larger one would promise less than the account does. Leave --delta out."
+            f"--delta is {delta!r}, and each release from {account.described} is charged at its share of the limit's "
+            f"delta, {share!r}: a larger delta would promise less than the account does. Leave --delta out."
         )
-    return asked
+    return delta
 
 
 class RepeatedRequestError(BudgetError):
-    """Another run has charged the same request since this one began: this one charges nothing and draws no noise."""
+    """Another run charged the same request after this one began. This run charges nothing and draws no noise."""
 
 
 @dataclass
 class WatchedBudget:
-    """A ledger (a `Budget`) that holds signals where they would do harm.
+    """A ledger (a `Budget`) that delays signals while it reserves, and from the commit until the model is written.
 
-    While it reserves, and from the commit on: what was paid for is written before the command ends. The books keep
-    ``known``, public facts of the command, beside those of the run. What ``said`` has to say about an event is said
-    before it is charged.
+    Attributes
+    ----------
+    ledger
+        Ledger with the account.
+    interrupts
+        Handler of Ctrl-C and SIGTERM.
+    known
+        Public facts of the command, stored with those of the run.
+    cost_note
+        Note on an event, printed before the charge; empty for none.
+    ballast
+        File that keeps space on the ledger's disk until the commit.
     """
 
     ledger: "Ledger"
     interrupts: "Interrupts"
     known: Mapping[str, object]
-    said: Callable[["Event"], str]
+    cost_note: Callable[["Event"], str]
     ballast: Path | None = None
-    """A file that keeps space on the ledger's disk until the commit."""
 
     def check(self, event: "Event") -> None:
-        """As the ledger."""
+        """Raise BudgetError if the account does not cover the event."""
         self.ledger.check(event)
 
     def reserve(
         self, event: "Event", *, request_id: str | None = None, facts: Mapping[str, object] | None = None
     ) -> "WatchedReservation":
-        """As the ledger; nobody interrupts it in between.
+        """Charge the event, without an interruption by signals.
 
         Raises
         ------
         RepeatedRequestError
-            If another run has charged the same request: nothing was charged now.
+            If another run charged the same request; this call charges nothing.
         """
-        if words := self.said(event):
-            note(words)
-        with self.interrupts.held():
+        if text := self.cost_note(event):
+            note(text)
+        with self.interrupts.delayed():
             reservation = self.ledger.reserve(event, request_id=request_id, facts={**(facts or {}), **self.known})
             if self.interrupts.arrived is not None and not reservation.repeated:
                 reservation.burn("interrupted before anything was learnt")
@@ -217,7 +233,7 @@ class WatchedBudget:
 
 @dataclass(frozen=True)
 class WatchedReservation:
-    """A reservation of a `WatchedBudget`."""
+    """A reservation of a `WatchedBudget`: passes every call on to that of the ledger."""
 
     reservation: "Reservation"
     interrupts: "Interrupts"
@@ -225,43 +241,43 @@ class WatchedReservation:
 
     @property
     def state(self) -> "State":
-        """As of the ledger."""
+        """State of the charge: reserved, committed or burned."""
         return self.reservation.state
 
     @property
     def repeated(self) -> bool:
-        """As of the ledger."""
+        """Whether the request was charged before."""
         return self.reservation.repeated
 
     @property
     def receipt(self) -> Mapping[str, object]:
-        """As of the ledger."""
+        """The signed receipt of the charge."""
         return self.reservation.receipt
 
     def commit(self, digest: str) -> None:
-        """As the ledger; from here on signals wait until the model is written."""
-        self.interrupts.hold()
+        """Commit the release; signals are delayed from here on until the model is written."""
+        self.interrupts.delay()
         if self.ballast is not None:
             self.ballast.unlink(missing_ok=True)
         self.reservation.commit(digest)
 
     def burn(self, reason: str) -> None:
-        """As the ledger."""
+        """Close the reservation without a release; it stays charged."""
         self.reservation.burn(reason)
 
     def take_over(self, draws: int) -> int:
-        """As the ledger."""
+        """Take over a reservation for further draws; returns the number of earlier draws."""
         return self.reservation.take_over(draws)
 
     def lease(self, draws: int) -> None:
-        """As the ledger."""
+        """Announce further draws of noise."""
         self.reservation.lease(draws)
 
     def check_holder(self) -> None:
-        """As the ledger."""
+        """Raise SupersededError if another run has taken the reservation over."""
         self.reservation.check_holder()
 
 
-def in_words(amounts: Mapping[str, float]) -> str:
-    """Costs, such as "epsilon 0.5, delta 1e-07", rounded up; those that are nothing are left out."""
+def format_costs(amounts: Mapping[str, float]) -> str:
+    """Return costs as text, such as "epsilon 0.5, delta 1e-07", rounded up and without zeros."""
     return ", ".join(f"{name} {plain_up(value)}" for name, value in amounts.items() if value) or "nothing"

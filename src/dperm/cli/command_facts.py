@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What a fit asks for, as public facts that the books keep: a request id stands for one command, and no other."""
+"""Public facts of a command, stored in the ledger: a request id belongs to exactly one command."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -10,45 +10,46 @@ from dperm.errors import BudgetError
 
 if TYPE_CHECKING:
     from dperm.cli.charging import Account
-    from dperm.cli.problem import Problem
+    from dperm.cli.fit_request import FitRequest
     from dperm.ledger import Booking
 
 COMMAND, FILE = "command", "data_file"
 
 
-def facts_of(asked: "Problem", account: "Account", data: Path) -> dict[str, object]:
-    """The options of a command, the digest of its schema, and the keyed fingerprint of its data."""
+def facts_of(request: "FitRequest", account: "Account", data: Path) -> dict[str, object]:
+    """Return the options of a command, the digest of its schema, and the keyed fingerprint of its data."""
     options = {
-        "schema": asked.schema.digest,
-        "target": asked.target.name,
-        "epsilon": asked.epsilon,
-        "delta": asked.delta,
-        "adjacency": asked.adjacency,
-        "estimator": type(asked.made()).__name__,
-        "method": asked.method,
-        "C": asked.C,
-        "clip": asked.clip,
-        "n": asked.n,
-        "quantile": asked.quantile,
-        "seed": asked.seed,
+        "schema": request.schema.digest,
+        "target": request.target.name,
+        "epsilon": request.epsilon,
+        "delta": request.delta,
+        "adjacency": request.adjacency,
+        "estimator": type(request.model).__name__,
+        "method": request.method,
+        "C": request.C,
+        "clip": request.clip,
+        "n": request.n,
+        "quantile": request.quantile,
+        "seed": request.seed,
     }
     return {COMMAND: options, FILE: account.ledger.fingerprint(data)}
 
 
 def require_same(booked: "Booking", now: Mapping[str, Any]) -> None:
-    """Refuse a request id that was used for another command, with what differs.
+    """Refuse a request id of another command.
+
+    Bookings by other means than ``dperm fit`` have no such facts, and are not compared.
 
     Raises
     ------
     BudgetError
-        If an option, the schema or the data differ. Of what was booked otherwise than by ``dperm fit`` nothing is
-        known, and nothing compared.
+        If an option, the schema or the data differ. The message lists the differences.
     """
     if COMMAND not in booked.facts or FILE not in booked.facts:
         return
     found = [*_differences(booked.facts[COMMAND], now[COMMAND])]
     if booked.facts[FILE] != now[FILE]:
-        found.append("the data file has another content")
+        found.append("the content of the data file differs")
     if found:
         raise BudgetError(
             f"request id {booked.request_id!r} was used for another command: {'; '.join(found)}. Nothing was charged "
@@ -62,11 +63,11 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[
         if old == value:
             continue
         if name == "schema":
-            yield "--schema is another one"
+            yield "--schema differs"
         elif name == "target":
-            yield f"the target was {old!r}, and is {value!r}"
+            yield f"the target was {old!r}, and is now {value!r}"
         else:
-            yield f"--{name} was {_shown(old)}, and is {_shown(value)}"
+            yield f"--{name} was {_shown(old)}, and is now {_shown(value)}"
 
 
 def _shown(value: object) -> str:

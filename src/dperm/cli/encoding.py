@@ -1,17 +1,46 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The features of a table, the same for fitting and predicting."""
+"""Features of a table, the same for fitting and predicting."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
+
+from dperm.data.columns import MISSING_VALUE, UNDECLARED_CATEGORY
+from dperm.errors import DataError
 
 if TYPE_CHECKING:
     from dperm.data import PublicEncoder
     from dperm.data.tables import Column
 
+SCHEMA_FILE = {
+    MISSING_VALUE: "Declare impute = ... for it in the schema, a public value that stands for missing ones.",
+    UNDECLARED_CATEGORY: (
+        "Declare the category, or declare other = true for it in the schema: all others then share one feature."
+    ),
+}
+"""Remedies by error code where the schema is a file that the user can change."""
+STORED_SCHEMA = {
+    MISSING_VALUE: "Fill the gap in the file: the model was fitted without impute for this column.",
+    UNDECLARED_CATEGORY: "Correct it in the file: the model was fitted without other = true for this column.",
+}
+"""Remedies by error code where the schema is stored in a model and cannot be changed."""
 
-def features_of(encoder: "PublicEncoder", table: "Mapping[str, Column]") -> Any:
-    """A row of features for each record, as the pipeline of a stored model makes them."""
+
+def features_of(
+    encoder: "PublicEncoder", table: "Mapping[str, Column]", remedies: Mapping[str, str] = SCHEMA_FILE
+) -> Any:
+    """Return a row of features for each record, encoded as in the pipeline of a stored model.
+
+    Raises
+    ------
+    DataError
+        If a value breaks the schema; ``remedies`` replaces the remedy of the errors that it lists by code.
+    """
     from dperm.sklearn.files import prefers_sparse
 
-    return encoder.transform(table, sparse=prefers_sparse(encoder))
+    try:
+        return encoder.transform(table, sparse=prefers_sparse(encoder))
+    except DataError as error:
+        if error.code not in remedies:
+            raise
+        raise type(error)(error.problem, remedy=remedies[error.code], code=error.code) from None

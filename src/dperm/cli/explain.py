@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm explain``: what a promise, or a sequence of events, lets an attacker do."""
+"""``dperm explain``: success of the best attacker against a guarantee or a sequence of events."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,10 +14,10 @@ if TYPE_CHECKING:
 
     Promise = ApproxDP | GDP | ZCDP
 
-HELP = f"""What an attacker who knows every other record can do against a guarantee, or against EVENTs in sequence.
+HELP = f"""Bound the success of an attacker who knows all other records, against a guarantee or EVENTs in sequence.
 
-Give one of: --epsilon with --delta, --mu (Gaussian DP), --rho (zero-concentrated DP), or events. Every number is a
-ceiling, rounded up. Events say more than their (epsilon, delta), for which the worst mechanism has to be assumed.
+Give one of: --epsilon with --delta, --mu (Gaussian DP), --rho (zero-concentrated DP), or events. All numbers are upper
+bounds, rounded up. Events give tighter bounds than their (epsilon, delta), which stands for the worst mechanism.
 
 {EVENTS_HELP}
 \b
@@ -33,24 +33,26 @@ _ONE_SUBJECT = "one subject: --epsilon with --delta, or --mu, or --rho, or event
 def explain(
     adjacency: AdjacencyName = "",
     events: Events = None,
-    epsilon: Annotated[float | None, number("--epsilon", "Of an (epsilon, delta) guarantee.")] = None,
-    delta: Annotated[float | None, number("--delta", "Of it; 0 if it is pure.")] = None,
-    mu: Annotated[float | None, number("--mu", "Of a mu-GDP guarantee.")] = None,
-    rho: Annotated[float | None, number("--rho", "Of a rho-zCDP guarantee.")] = None,
+    epsilon: Annotated[float | None, number("--epsilon", "Epsilon of an (epsilon, delta) guarantee.")] = None,
+    delta: Annotated[float | None, number("--delta", "Delta of the guarantee; 0 if it is pure.")] = None,
+    mu: Annotated[float | None, number("--mu", "Parameter of a mu-GDP guarantee.")] = None,
+    rho: Annotated[float | None, number("--rho", "Parameter of a rho-zCDP guarantee.")] = None,
     event_file: EventFiles = None,
     surprise: Annotated[
         float | None,
-        number("--surprise", "How rarely the posterior is exceeded.", show_default="1e-6, or more if need be"),
+        number(
+            "--surprise", "Probability that the posterior bound is exceeded.", show_default="1e-6, or more if necessary"
+        ),
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Explain the guarantee or the events of a command line."""
+    """Explain a guarantee or events."""
     with reported_errors():
         from dperm import checks
-        from dperm.cli.subject import filling
+        from dperm.cli.event_input import substitution
         from dperm.privacy import explain as explained
 
-        relation = filling(adjacency).adjacency
+        relation = substitution(adjacency).adjacency
         if surprise is not None:
             checks.positive_delta("--surprise", surprise)
         options = {"epsilon": epsilon, "delta": delta, "mu": mu, "rho": rho}
@@ -59,9 +61,11 @@ def explain(
         promise = _promise(relation, **options)
         if promise is None and not events and not event_file:
             raise ParameterError(f"give {_ONE_SUBJECT}.")
-        subject, data = _spent(events, event_file, relation) if promise is None else _promised(promise)
+        profile, data = (
+            _profile_of_events(events, event_file, relation) if promise is None else _profile_of_guarantee(promise)
+        )
         with spinner("Explaining ..."):
-            explanation = explained(subject, surprise=surprise)
+            explanation = explained(profile, surprise=surprise)
         if json:
             _print_json(data, explanation)
         else:
@@ -73,14 +77,14 @@ def _refuse_beside_events(options: dict[str, float | None]) -> None:
     if given:
         raise ParameterError(
             f"events take no {' and no '.join(given)}: give {_ONE_SUBJECT}. "
-            "The epsilon of events at a delta of your own is what dperm account tells."
+            "For the epsilon of events at a delta, use dperm account."
         )
 
 
 def _promise(
     adjacency: str, *, epsilon: float | None, delta: float | None, mu: float | None, rho: float | None
 ) -> "Promise | None":
-    """The guarantee that the options name, if they name one."""
+    """Return the guarantee of the options; None without one."""
     from dperm import checks
     from dperm.privacy import GDP, ZCDP, ApproxDP
 
@@ -99,19 +103,19 @@ def _promise(
     return named[0] if named else None
 
 
-def _promised(promise: "Promise") -> "tuple[PrivacyProfile, dict[str, object]]":
+def _profile_of_guarantee(promise: "Promise") -> "tuple[PrivacyProfile, dict[str, object]]":
     from dperm.privacy.guarantee import guarantee_as_dict
 
     return promise.profile(), {"guarantee": guarantee_as_dict(promise)}
 
 
-def _spent(
+def _profile_of_events(
     events: list[str] | None, files: list[Path] | None, adjacency: str
 ) -> "tuple[PrivacyProfile, dict[str, object]]":
     from dperm.accounting import account
-    from dperm.cli.subject import event_data, event_of, filling, read_subject
+    from dperm.cli.event_input import event_data, event_of, read_events, substitution
 
-    event = event_of(read_subject(events, files), filling(adjacency))
+    event = event_of(read_events(events, files), substitution(adjacency))
     return account(event, adjacency), {"event": event_data(event)}
 
 

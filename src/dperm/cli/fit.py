@@ -13,26 +13,25 @@ import typer
 
 from dperm.cli import model_options as options
 from dperm.cli.options import AsJson
-from dperm.cli.outcome import done_before, done_meanwhile, nothing_charged, told
+from dperm.cli.outcome import note_nothing_charged, report_earlier_run, wait_for_other_run, with_outcome
 from dperm.cli.running import Interruption, note, open_output, progress_bar, reported_errors, spinner
 
 if TYPE_CHECKING:
     from dperm.cli.charging import Account
+    from dperm.cli.fit_request import FitRequest
     from dperm.cli.interrupts import Interrupts
-    from dperm.cli.problem import Problem
 
 LEDGER_ROOM = 2**18
-"""Bytes that are kept free beside a ledger's file for the entry that commits a release."""
+"""Bytes that are kept free beside a ledger file for the entry that commits a release."""
 
-HELP = """Learn a model from DATA with a guarantee, charge it to a ledger, and write it to a file.
+HELP = """Fit a model to DATA with a privacy guarantee, charge it to a ledger, and write it to a file.
 
-Bounds, categories and classes are declared in a schema, from what is known without the data: "dperm schema draft"
-writes one to fill in. Nothing is taken from the data but the model itself.
+Bounds, categories and classes are declared in a schema without looking at the data; "dperm schema draft" writes one to
+fill in. Only the model is computed from the data.
 
-The order: options and schema are checked and the plan is made; the budget is checked; space for the model is allocated
-on the disk; the data are read and brought within their bounds; the budget is charged; the model is learnt, booked, and
-written. Failures before the charge cost nothing. Failures after the charge are not refunded; the message states the
-amount charged.
+Steps: check options and schema, and plan; check the budget; allocate disk space for the model; read the data and
+enforce their bounds; charge the budget; learn, book and write the model. Failures before the charge cost nothing.
+Failures after the charge are not refunded; the message states the amount charged.
 
 \b
 Examples:
@@ -43,8 +42,8 @@ Examples:
 
 
 @dataclass(frozen=True)
-class _Request:
-    """Where things are read from, charged and written to."""
+class _FitFiles:
+    """Files and account of a fit."""
 
     data: Path
     out: Path
@@ -57,7 +56,8 @@ class _Request:
 def fit(
     data: options.Data,
     target: Annotated[
-        str | None, typer.Option("--target", metavar="COLUMN", show_default="that of the schema", help="To predict.")
+        str | None,
+        typer.Option("--target", metavar="COLUMN", show_default="the target of the schema", help="Column to predict."),
     ] = None,
     epsilon: options.Epsilon = None,
     delta: options.Delta = None,
@@ -69,43 +69,44 @@ def fit(
     account: options.AccountName = None,
     request_id: Annotated[
         str | None,
-        typer.Option("--request-id", metavar="ID", show_default=False, help="Charge and fit once under this name."),
+        typer.Option("--request-id", metavar="ID", show_default=False, help="Charge and fit only once under this id."),
     ] = None,
-    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="Where the model is written.")] = Path(
-        "model.dperm"
-    ),
+    out: Annotated[Path, typer.Option("-o", "--out", metavar="FILE", help="File for the model.")] = Path("model.dperm"),
     C: options.RegularizationC = None,
     clip: options.Clip = None,
     n: options.Rows = None,
     quantile: options.Quantile = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", metavar="S", show_default=False, help="Reproducible, and NOT PRIVATE.")
+        int | None,
+        typer.Option(
+            "--seed", metavar="S", show_default=False, help="Seed of the noise: reproducible, and NOT PRIVATE."
+        ),
     ] = None,
     not_private: Annotated[
-        bool, typer.Option("--not-private", help="Allow --epsilon inf and --seed, which promise nothing.")
+        bool, typer.Option("--not-private", help="Allow --epsilon inf and --seed, which give no guarantee.")
     ] = False,
     force: options.Force = False,
     json: AsJson = False,
 ) -> None:
-    """Fit the model of a command line."""
+    """Fit a model, charge it and write it."""
     with reported_errors():
         from dperm.cli.interrupts import Interrupts
 
-        with Interrupts() as interrupts, nothing_charged(interrupts):
-            from dperm.cli import problem
+        with Interrupts() as interrupts, note_nothing_charged(interrupts):
             from dperm.cli.charging import Account, RepeatedRequestError, delta_of, relation_of
+            from dperm.cli.fit_request import FitRequest, checked_privacy, read_schema
 
-            size = problem.checked_privacy(epsilon, seed, not_private=not_private)
-            declared = problem.read_schema(schema, target, data)
+            size = checked_privacy(epsilon, seed, not_private=not_private)
+            declared = read_schema(schema, target, data)
             charged = Account.of(ledger, account, request_id)
             relation = relation_of(charged, adjacency)
-            asked = problem.Problem(
-                declared,
-                size,
-                delta_of(charged, delta),
-                relation,
-                method,
-                estimator,
+            request = FitRequest(
+                schema=declared,
+                epsilon=size,
+                delta=delta_of(charged, delta),
+                adjacency=relation,
+                method=method,
+                estimator=estimator,
                 C=C,
                 clip=clip,
                 n=n,
@@ -113,80 +114,84 @@ def fit(
                 seed=seed,
             )
             inputs = (data, *([schema] if schema else []), *([Path(ledger)] if ledger else []))
-            request = _Request(data, out, charged, force, json, inputs)
-            if request_id is None or charged is None or not done_before(asked, charged, data, out, as_json=json):
+            files = _FitFiles(data, out, charged, force, json, inputs)
+            if (
+                request_id is None
+                or charged is None
+                or not report_earlier_run(request, charged, data, out, as_json=json)
+            ):
                 try:
-                    _fit(asked, request, interrupts)
+                    _fit(request, files, interrupts)
                 except RepeatedRequestError:
-                    done_meanwhile(asked, charged, data, out, as_json=json)
+                    wait_for_other_run(request, charged, data, out, as_json=json)
 
 
-def _fit(asked: "Problem", request: _Request, interrupts: "Interrupts") -> None:
-    """Plan, check the budget, read, and run; every outcome is reported with its cost."""
+def _fit(request: "FitRequest", files: _FitFiles, interrupts: "Interrupts") -> None:
+    """Plan, check the budget, read, fit and write; every outcome is reported with its cost."""
     from dperm.cli.charging import RepeatedRequestError
     from dperm.cli.fit_report import print_fitted
-    from dperm.cli.paths import allocated
+    from dperm.cli.output_files import allocated
     from dperm.sklearn.files import largest_size
 
     saved, interrupts.started = False, True
     try:
-        known = _prepare(asked, request)
-        with allocated("--out", request.out, largest_size(asked.schema)) as room, _ledger_room(request) as ballast:
-            learnt = _learnt(asked, request, interrupts, known, ballast)
-            interrupts.hold()  # it is paid for: what is left takes a moment, and is finished first
-            out = _saved(learnt, request, asked, room)
+        known = _prepare(request, files)
+        with allocated("--out", files.out, largest_size(request.schema)) as room, _ledger_room(files) as ballast:
+            fitted = _fitted(request, files, interrupts, known, ballast)
+            interrupts.delay()  # the model is charged: it is written before a signal ends the command
+            out = _save(fitted, request, files, room)
         saved = True
         with open_output(f"Written: {out}."):
-            print_fitted(learnt, out, request.account, as_json=request.json)
-        if request.account is not None and request.account.unchecked:
-            note(request.account.unchecked)
+            print_fitted(fitted, out, files.account, as_json=files.json)
+        if files.account is not None and files.account.unchecked:
+            note(files.account.unchecked)
         if interrupts.arrived is not None:
             raise Interruption(interrupts.arrived)
     except RepeatedRequestError:
         raise
     except BaseException as error:
         interrupts.silence()
-        raise told(error, request.account, interrupts, saved=saved) from None
+        raise with_outcome(error, files.account, interrupts, saved=saved) from None
 
 
-def _ledger_room(request: _Request) -> AbstractContextManager[Path | None]:
-    """A file beside the ledger's that is removed before the release is committed: its entry then has room."""
-    from dperm.cli.paths import allocated
+def _ledger_room(files: _FitFiles) -> AbstractContextManager[Path | None]:
+    """Allocate a file beside the ledger; its removal before the commit makes room for the entry."""
+    from dperm.cli.output_files import allocated
     from dperm.ledger.stores import is_file
 
-    if request.account is None or not is_file(request.account.ledger.location):
+    if files.account is None or not is_file(files.account.ledger.location):
         return nullcontext()
-    return allocated("--ledger", Path(request.account.ledger.location), LEDGER_ROOM)
+    return allocated("--ledger", Path(files.account.ledger.location), LEDGER_ROOM)
 
 
-def _saved(learnt: Any, request: _Request, asked: "Problem", room: Path) -> Path:
-    """Write the model; at another place if that fails, for it is paid for."""
-    from dperm.sklearn import files
+def _save(fitted: Any, request: "FitRequest", files: _FitFiles, room: Path) -> Path:
+    """Write the model, if necessary to another file, and return its path: a charged model must not be lost."""
+    from dperm.sklearn.files import save
 
     try:
-        files.save(learnt, request.out, schema=asked.schema, overwrite=request.force, allocated=room)
-        return request.out
+        save(fitted, files.out, schema=request.schema, overwrite=files.force, allocated=room)
+        return files.out
     except FileExistsError:
-        out = _other_name(request.out.parent, request.out)
-        files.save(learnt, out, schema=asked.schema, overwrite=False, allocated=room if room.exists() else None)
+        out = _other_name(files.out.parent, files.out)
+        save(fitted, out, schema=request.schema, overwrite=False, allocated=room if room.exists() else None)
         note(
-            f"Note: {request.out} was written by somebody else meanwhile, and is left as it is: this model is in {out}."
+            f"Note: another process has written {files.out} meanwhile, which is left as it is. This model is in {out}."
         )
         return out
     except OSError as error:
-        return _rescued(learnt, request, asked, error)
+        return _save_elsewhere(fitted, request, files, error)
 
 
-def _rescued(learnt: Any, request: _Request, asked: "Problem", error: OSError) -> Path:
-    """Write a model that is paid for into the working directory, or else into the one for temporary files."""
-    from dperm.sklearn import files
+def _save_elsewhere(fitted: Any, request: "FitRequest", files: _FitFiles, error: OSError) -> Path:
+    """Write the model to the working directory, or else to the directory for temporary files."""
+    from dperm.sklearn.files import save
 
     for folder in (Path.cwd(), Path(tempfile.gettempdir())):
-        out = _other_name(folder, request.out)
+        out = _other_name(folder, files.out)
         with suppress(OSError):
-            files.save(learnt, out, schema=asked.schema, overwrite=False)
+            save(fitted, out, schema=request.schema, overwrite=False)
             note(
-                f"Warning: {request.out} could not be written ({error.strerror or type(error).__name__}). The model is "
+                f"Warning: {files.out} could not be written ({error.strerror or type(error).__name__}). The model is "
                 f"complete, and is in {out}. Move it from there."
             )
             return out
@@ -197,62 +202,62 @@ def _other_name(folder: Path, out: Path) -> Path:
     return folder / f"{out.stem[:200]}-{uuid.uuid4().hex[:8]}{out.suffix}"
 
 
-def _prepare(asked: "Problem", request: _Request) -> dict[str, object]:
-    """Everything that can be refused before the data are read; what the books will keep of the command."""
+def _prepare(request: "FitRequest", files: _FitFiles) -> dict[str, object]:
+    """Make all checks without data, and return the facts of the command for the ledger."""
     from dperm.cli.command_facts import FILE, facts_of
-    from dperm.cli.paths import require_free
+    from dperm.cli.output_files import require_free
     from dperm.data.files import table_file
 
-    table_file(request.data)
-    _require_chargeable(asked, request.account)
-    require_free("--out", request.out, force=request.force, inputs=request.inputs)
-    plan = asked.plan()
-    account = request.account
+    table_file(files.data)
+    _require_chargeable(request, files.account)
+    require_free("--out", files.out, force=files.force, inputs=files.inputs)
+    plan = request.plan()
+    account = files.account
     if account is None:
         return {}
     if plan is not None:
         account.ledger.check(plan.event)
-    known = facts_of(asked, account, request.data)
-    account.require_file(request.data, known[FILE])
+    known = facts_of(request, account, files.data)
+    account.require_file(files.data, known[FILE])
     return known
 
 
-def _require_chargeable(asked: "Problem", account: "Account | None") -> None:
-    """Refuse a seed that is none, and a charge for a fit without noise."""
+def _require_chargeable(request: "FitRequest", account: "Account | None") -> None:
+    """Refuse an invalid seed, and a ledger for a fit without noise."""
     import math
 
     from dperm.sklearn import parameters
 
-    parameters.seed_of(asked.seed)
-    if account is not None and math.isinf(asked.epsilon):
+    parameters.seed_of(request.seed)
+    if account is not None and math.isinf(request.epsilon):
         parameters.require_no_budget(account.ledger)
 
 
-def _learnt(
-    asked: "Problem", request: _Request, interrupts: "Interrupts", known: dict[str, object], ballast: Path | None
+def _fitted(
+    request: "FitRequest", files: _FitFiles, interrupts: "Interrupts", known: dict[str, object], ballast: Path | None
 ) -> Any:
-    """The fitted estimator: charged to the account, if there is one."""
+    """Read the data, charge the account, and return the fitted estimator."""
     from dperm.cli.charging import WatchedBudget, require_unchanged
     from dperm.cli.command_facts import FILE
-    from dperm.cli.dear_noise import on_dear_noise
+    from dperm.cli.costly_noise import costly_noise_note
     from dperm.cli.encoding import features_of
     from dperm.data.files import read_table
 
-    account, target = request.account, asked.target
+    account, target = files.account, request.target
     budget = content = None
     if account is not None:
         content = account.ledger.fingerprinting()
         budget = WatchedBudget(
-            account.ledger, interrupts, known, lambda event: on_dear_noise(event, account, asked), ballast
+            account.ledger, interrupts, known, lambda event: costly_noise_note(event, account, request), ballast
         )
-    estimator = asked.made(budget)
-    with progress_bar(f"Reading {request.data.name}") as progress:
-        columns = {**asked.schema.encoder.columns, target.name: target}
-        table = read_table(request.data, columns, progress, None if content is None else content.update)
+    estimator = request.model.set_params(ledger=budget)
+    with progress_bar(f"Reading {files.data.name}") as progress:
+        columns = {**request.schema.encoder.columns, target.name: target}
+        table = read_table(files.data, columns, progress, None if content is None else content.update)
     if content is not None:
-        require_unchanged(request.data, known[FILE], content.text)
+        require_unchanged(files.data, known[FILE], content.text)
     labels = table.pop(target.name)
     with spinner("Encoding ..."):
-        features = features_of(asked.schema.encoder, table)
+        features = features_of(request.schema.encoder, table)
     with spinner("Learning ..."):
         return estimator.fit(features, labels)

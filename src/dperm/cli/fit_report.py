@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""What ``dperm fit`` says it did: what was planned, promised and charged; nothing else about the data."""
+"""Output of ``dperm fit``: plan, guarantee and charge, and nothing else about the data."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from dperm.cli.charging import in_words
+from dperm.cli.charging import format_costs
+from dperm.cli.option_names import describe_reason
 from dperm.cli.output import below, plain_down, plain_up, print_facts, print_json
-from dperm.cli.wording import as_typed
 from dperm.errors import DpermError
 
 if TYPE_CHECKING:
@@ -18,15 +18,16 @@ if TYPE_CHECKING:
     from dperm.privacy.guarantee import AnyGuarantee
 
 NOTHING = "none: the model is NOT PRIVATE"
-NO_LEDGER = "no --ledger: this release is booked nowhere, and adds to whatever else is released from these data"
+NO_LEDGER = "no --ledger: this release is not booked, and adds to all other releases from these data"
 
 
 def print_fitted(estimator: Any, out: Path, account: "Account | None", *, as_json: bool) -> None:
-    """The facts of a fit."""
+    """Print the facts of a fit."""
     from dperm.privacy.guarantee import guarantee_as_dict
 
     public, record = estimator._fitted.public, estimator._fitted.record
     promised = estimator.guarantee_
+    reasons = () if estimator.plan_ is None else estimator.plan_.why
     if as_json:
         print_json(
             {
@@ -49,34 +50,34 @@ def print_fitted(estimator: Any, out: Path, account: "Account | None", *, as_jso
         [
             ("estimator", type(estimator).__name__),
             ("method", str(public["method"])),
-            ("why", below(map(as_typed, public.get("why", []))) or "without noise there is nothing to choose"),
-            ("guarantee", NOTHING if promised is None else guarantee_in_words(promised)),
+            ("why", below(map(describe_reason, reasons)) or "without noise there is nothing to choose"),
+            ("guarantee", NOTHING if promised is None else format_guarantee(promised)),
             *_budget(account, {} if record is None else dict(record.ledger)),
         ]
     )
 
 
 def print_repeated(out: Path, account: "Account", *, as_json: bool) -> None:
-    """That a request was fitted before."""
+    """Print that a request was fitted before."""
     if as_json:
         print_json({"file": str(out), "repeated": True, "request_id": account.ledger.request_id})
         return
     typer.echo(
         f"Request id {account.ledger.request_id} was fitted before: {out} is its model, booked in {account.described}. "
-        "Nothing was learnt or charged now."
+        "Nothing was fitted or charged now."
     )
 
 
-def guarantee_in_words(
-    promised: "AnyGuarantee", written: Callable[[str, Any], str] = lambda name, value: repr(value)
+def format_guarantee(
+    promised: "AnyGuarantee", format_value: Callable[[str, Any], str] = lambda name, value: repr(value)
 ) -> str:
-    """A guarantee with its numbers, each as ``written``, and its adjacency."""
+    """Return a guarantee as text: kind, numbers formatted by ``format_value``, and adjacency."""
     from dperm.privacy.guarantee import guarantee_as_dict
 
     numbers = guarantee_as_dict(promised)
     kind, adjacency = numbers.pop("kind"), numbers.pop("adjacency")
     unit = {"replace_one": "one record replaced by another", "add_remove": "one record added or removed"}
-    given = ", ".join(f"{name} = {written(name, value)}" for name, value in numbers.items())
+    given = ", ".join(f"{name} = {format_value(name, value)}" for name, value in numbers.items())
     return f"{kind}: {given}, adjacency {adjacency} ({unit[str(adjacency)]})"
 
 
@@ -85,7 +86,7 @@ def _budget(account: "Account | None", receipt: dict[str, Any]) -> list[tuple[st
         return [("budget", NO_LEDGER)]
     spent, capacity = receipt["spent"], receipt["capacity"]
     return [
-        ("charged", f"{in_words(_cost(account))}, to {account.described}"),
+        ("charged", f"{format_costs(_cost(account))}, to {account.described}"),
         ("spent", "; ".join(_meter(account, name, spent[name], capacity[name]) for name in spent if capacity[name])),
         *_parents(account),
         *_left(account),
@@ -94,7 +95,7 @@ def _budget(account: "Account | None", receipt: dict[str, Any]) -> list[tuple[st
 
 
 def _meter(account: "Account", name: str, spent: float, capacity: float) -> str:
-    """What is spent of a currency, rounded up; of delta, how many of the equal shares."""
+    """Return the spending in a currency, rounded up; for delta, the number of equal shares."""
     share = account.facts.share
     if name == "delta" and share:
         return f"{round(spent / share)} of {account.facts.blocks} releases"
@@ -107,16 +108,16 @@ def _cost(account: "Account") -> dict[str, float]:
 
 
 def _parents(account: "Account") -> list[tuple[str, str]]:
-    """What the accounts above were charged; reading it must not make a failure of a fit that succeeded."""
+    """Return the charges of the ancestors; an error while reading them does not fail the fit."""
     try:
-        costs = [f"{in_words(booked.cost)}, to {described}" for described, booked in account.booked_above()]
+        costs = [f"{format_costs(booked.cost)}, to {described}" for described, booked in account.booked_above()]
     except DpermError as error:
-        return [("also", f"what the parents were charged cannot be read: {error}")]
+        return [("also", f"the charges of the parents cannot be read: {error}")]
     return [("also", below(costs))] if costs else []
 
 
 def _left(account: "Account") -> list[tuple[str, str]]:
-    """The unspent part of the limit, and what can really be spent if the ancestors have less; rounded down."""
+    """Return the remaining budget, and the spendable part if the ancestors have less; rounded down."""
     from dperm.ledger.balance import spendable
 
     try:
@@ -127,14 +128,14 @@ def _left(account: "Account") -> list[tuple[str, str]]:
     if chain[0].releases_left == 0:
         blocks = account.facts.blocks
         return [("left", f"nothing: {blocks} of {blocks} releases are used")]
-    left = ("left", guarantee_in_words(chain[0].remaining, _down))
+    left = ("left", format_guarantee(chain[0].remaining, _down))
     if most.limited_by is None:
         return [left]
-    return [left, ("spendable", f"{guarantee_in_words(most.guarantee, _down)}, limited by account {most.limited_by!r}")]
+    return [left, ("spendable", f"{format_guarantee(most.guarantee, _down)}, limited by account {most.limited_by!r}")]
 
 
 def _left_data(account: "Account") -> dict[str, object]:
-    """The same as JSON-ready data; null if the ledger cannot be read."""
+    """Return the remaining budget as JSON-ready data; null if the ledger cannot be read."""
     from dperm.ledger.balance import spendable
     from dperm.privacy.guarantee import guarantee_as_dict
 
@@ -148,7 +149,7 @@ def _left_data(account: "Account") -> dict[str, object]:
 
 
 def _down(name: str, number: Any) -> str:
-    """A number rounded down; of delta, which is left in equal shares, nothing has to be rounded."""
+    """Return a number rounded down; delta remains in equal shares and needs no rounding."""
     if not isinstance(number, float):  # a Renyi curve
         return repr(number)
     return f"{number:.7g}" if name == "delta" else plain_down(number)

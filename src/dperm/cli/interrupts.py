@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Ctrl-C and SIGTERM: at once where nothing is lost, after the last step where something was already charged for."""
+"""Ctrl-C and SIGTERM: handled at once, or after the model is written once it has been charged for."""
 
 import signal
 import threading
@@ -15,13 +15,16 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interrupts:
-    """Signals as an `Interruption`, raised when they arrive, or once nothing holds them; a second one never waits."""
+    """Signal handler; raises `Interruption` on arrival, or at the end of a delay.
+
+    A second signal is never delayed.
+    """
 
     def __init__(self) -> None:
         self.arrived: int | None = None
         self.started = False
         """Whether something may have been charged."""
-        self._holders = 0
+        self._delays = 0
         self._silent = False
         self._before: dict[int, Any] = {}
 
@@ -35,31 +38,31 @@ class Interrupts:
             signal.signal(number, handler)
 
     def silence(self) -> None:
-        """From here on signals are noted, and nothing else: what is left is to say what happened."""
+        """Only record further signals: the command is reporting its outcome."""
         self._silent = True
 
-    def hold(self) -> None:
-        """From here on a signal waits."""
-        self._holders += 1
+    def delay(self) -> None:
+        """Delay signals from here on."""
+        self._delays += 1
 
-    def let_go(self) -> None:
-        """Raise what has waited, if nothing else holds it."""
-        self._holders -= 1
-        if self._holders == 0 and self.arrived is not None:
+    def end_delay(self) -> None:
+        """Raise a delayed signal, unless another delay is active."""
+        self._delays -= 1
+        if self._delays == 0 and self.arrived is not None:
             raise Interruption(self.arrived)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold signals for a block, unless it raises something itself."""
-        self.hold()
+    def delayed(self) -> Iterator[None]:
+        """Delay signals for a block; an exception of the block ends the delay and replaces the signal."""
+        self.delay()
         try:
             yield
         except BaseException:
-            self._holders -= 1
+            self._delays -= 1
             raise
-        self.let_go()
+        self.end_delay()
 
     def _arrive(self, number: int, frame: FrameType | None) -> None:
         again, self.arrived = self.arrived is not None, number
-        if not self._silent and (again or not self._holders):
+        if not self._silent and (again or not self._delays):
             raise Interruption(number)

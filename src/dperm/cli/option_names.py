@@ -1,12 +1,18 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Names of the library's arguments on the command line."""
+"""Option names of the library's arguments, for messages on the command line."""
 
+import ast
 import importlib
-from typing import Any
+import shlex
+from typing import TYPE_CHECKING, Any
 
-OPTIONS = {"random_state": "--seed", "excess": "--target-excess", "loss": "--target-loss"}
-"""Options with another name than their argument; all others have the argument's name, with hyphens."""
+if TYPE_CHECKING:
+    from dperm.errors import Message
+    from dperm.presentation.facts import Fact
+
+OPTIONS = {"random_state": "--seed", "excess": "--target-excess", "loss": "--target-loss", "parents": "--parent"}
+"""Options that differ from their argument's name; all others have the argument's name, with hyphens."""
 
 
 def option_name(argument: str) -> str:
@@ -17,12 +23,28 @@ def option_name(argument: str) -> str:
 def spell_option(argument: str, value: str | None) -> str:
     """Spell a reference to an argument as an option, if the running command has it; otherwise as in Python.
 
-    A `dperm.presentation.spelling.Spelling`.
+    A `dperm.presentation.spelling.Spelling`. Strings and lists lose their Python quotes: ``method="sgd"`` is
+    ``--method sgd``, and ``parents=['main']`` is ``--parent main``.
     """
     option = option_name(argument)
     if option not in _options_of_the_command():
         return argument if value is None else f"{argument}={value}"
-    return option if value is None else f"{option} {value}"
+    return option if value is None else f"{option} {_without_quotes(value)}"
+
+
+def describe_reason(reason: "str | Fact | Message") -> str:
+    """Return a plan reason, an outlook or an error as text with option names; plain strings are returned unchanged."""
+    return reason if isinstance(reason, str) else reason.describe(spell_option)
+
+
+def _without_quotes(value: str) -> str:
+    try:
+        text = ast.literal_eval(value)
+    except (ValueError, SyntaxError):
+        return value
+    if isinstance(text, list | tuple):
+        return " ".join(shlex.quote(str(one)) for one in text)
+    return shlex.quote(text) if isinstance(text, str) else value
 
 
 def _options_of_the_command() -> set[str]:

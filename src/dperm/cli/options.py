@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The options that several verbs share."""
+"""Options shared by several verbs."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,7 +9,7 @@ import typer
 
 
 def number(option: str, help: str, **more: Any) -> Any:
-    """An option that takes a number; what is none is refused with the text that was given."""
+    """Return an option with a number as its value; other text is refused and repeated in the message."""
     return typer.Option(option, parser=_read_number, metavar="NUMBER", help=help, **{"show_default": False, **more})
 
 
@@ -22,7 +22,7 @@ def _read_number(text: str) -> float:
 
 Events = Annotated[
     list[str] | None,
-    typer.Argument(metavar="EVENT", show_default=False, help="What was done, in sequence; see the events above."),
+    typer.Argument(metavar="EVENT", show_default=False, help="Events in sequence; see the list above."),
 ]
 EventFiles = Annotated[
     list[Path] | None,
@@ -32,7 +32,7 @@ EventFiles = Annotated[
         exists=True,
         dir_okay=False,
         show_default=False,
-        help="Read a further event from this JSON file; may be repeated.",
+        help="JSON file with a further event; may be repeated.",
     ),
 ]
 AdjacencyName = Annotated[
@@ -41,10 +41,10 @@ AdjacencyName = Annotated[
         "--adjacency",
         metavar="add_remove|replace_one",
         show_default=False,
-        help="Which data sets are neighbours: one record added or removed, or one replaced (n is public). [required]",
+        help="Neighbouring data sets: one record added or removed, or one replaced (n is public). [required]",
     ),
 ]
-"""Its default is "", for which `dperm.cli.subject.filling` has a better message than "missing option"."""
+"""The default "" lets `dperm.cli.event_input.filling` explain the choice, instead of "missing option"."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object; null stands for an infinite number.")]
 
@@ -59,6 +59,6 @@ Events:
   EVENT * 1000 repeats              EVENT + EVENT composes, as several EVENTs do
   rate=256/60000: a number may be a quotient of two
 
-The noise multiplier is the noise's standard deviation (laplace: its scale) divided by the sensitivity to one record
-added or removed. pure and approximate are taken under --adjacency unless given as pure(0.1, adjacency=add_remove).
+The noise multiplier is the standard deviation of the noise (laplace: its scale) divided by the sensitivity to one
+record added or removed. pure and approximate hold under --adjacency unless written as pure(0.1, adjacency=add_remove).
 """

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How a fit ended: what it cost and what was written, also where it failed or had been done before."""
+"""Outcome of a fit: its cost and its model file, also after failures, and for repeated requests."""
 
 import time
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ from dperm.errors import BudgetError, ModelFormatError
 
 if TYPE_CHECKING:
     from dperm.cli.charging import Account
+    from dperm.cli.fit_request import FitRequest
     from dperm.cli.interrupts import Interrupts
-    from dperm.cli.problem import Problem
     from dperm.ledger import Booking
 
 NOTHING = "Nothing was charged"
@@ -23,12 +23,12 @@ PATIENCE = 60.0
 WRITING = 5.0
 """Seconds to wait for the model of a run that has committed its release."""
 PAUSE = 0.1
-UNKNOWN = "Whether something was charged stands in the ledger: dperm ledger show LEDGER --entries."
+UNKNOWN = "The ledger shows whether something was charged: dperm ledger show LEDGER --entries."
 
 
 @contextmanager
-def nothing_charged(interrupts: "Interrupts") -> Iterator[None]:
-    """Say of an interruption that nothing was charged, if the fit had not begun; else the books know."""
+def note_nothing_charged(interrupts: "Interrupts") -> Iterator[None]:
+    """Note on an interruption that nothing was charged, if the fit had not begun; otherwise refer to the ledger."""
     try:
         yield
     except KeyboardInterrupt as error:
@@ -37,12 +37,14 @@ def nothing_charged(interrupts: "Interrupts") -> Iterator[None]:
         raise
 
 
-def told(error: BaseException, account: "Account | None", interrupts: "Interrupts", *, saved: bool) -> BaseException:
-    """The error, or the signal that it stems from, with what was charged and written noted on it."""
+def with_outcome(
+    error: BaseException, account: "Account | None", interrupts: "Interrupts", *, saved: bool
+) -> BaseException:
+    """Return the error, or the signal that caused it, with notes on the charge and on the model file."""
     if interrupts.arrived is not None and not isinstance(error, Interruption):
         error = Interruption(interrupts.arrived)
-    error.__notes__ = []  # those of the run say less than what follows
-    charged, booked = (f"{NOTHING}: there is no --ledger.", None) if account is None else account.charged()
+    error.__notes__ = []  # replaces the notes of the run
+    charged, booked = (f"{NOTHING}: there is no --ledger.", None) if account is None else account.charge()
     if booked is not None or isinstance(error, Interruption):
         error.add_note(charged)
         error.add_note(_written(booked, saved=saved))
@@ -58,15 +60,21 @@ def _written(booked: "Booking | None", *, saved: bool) -> str:
     return "The model was not written, and is lost." if released else "No model was written."
 
 
-def done_before(asked: "Problem", account: "Account", data: Path, out: Path, *, as_json: bool) -> bool:
-    """Whether this very command was run before and its model is there: said if so, refused if anything differs."""
+def report_earlier_run(request: "FitRequest", account: "Account", data: Path, out: Path, *, as_json: bool) -> bool:
+    """Print the result of an earlier run of the same command, and return whether there was one.
+
+    Raises
+    ------
+    BudgetError
+        If the request id belongs to another command, or its model is not at ``out``.
+    """
     from dperm.cli.command_facts import facts_of, require_same
     from dperm.cli.fit_report import print_repeated
 
     booked = account.booking()
     if booked is None:
         return False
-    require_same(booked, facts_of(asked, account, data))
+    require_same(booked, facts_of(request, account, data))
     if booked.digest is not None and _entry(out) == (booked.request_id, booked.digest):
         print_repeated(out, account, as_json=as_json)
         return True
@@ -76,8 +84,10 @@ def done_before(asked: "Problem", account: "Account", data: Path, out: Path, *, 
     )
 
 
-def done_meanwhile(asked: "Problem", account: "Account | None", data: Path, out: Path, *, as_json: bool) -> None:
-    """Wait for another run of the same request, which charged it first, and report its result.
+def wait_for_other_run(
+    request: "FitRequest", account: "Account | None", data: Path, out: Path, *, as_json: bool
+) -> None:
+    """Wait for another run of the same request, which charged it first, and print its result.
 
     Raises
     ------
@@ -85,17 +95,17 @@ def done_meanwhile(asked: "Problem", account: "Account | None", data: Path, out:
         If the other run is still in progress after `PATIENCE` seconds, failed, or wrote its model elsewhere.
     """
     assert account is not None  # only a request of an account is repeated
-    note(f"Request id {account.ledger.request_id} is fitted by another run at the moment; waiting for it.")
+    note(f"Another run is fitting request id {account.ledger.request_id}; waiting for it.")
     with spinner("Waiting for the other run ..."):
         _wait_for(account, out)
     booked = account.booking()
     if booked is None or booked.state.value == "reserved":
         raise BudgetError(
-            f"request id {account.ledger.request_id!r} is fitted by another run, which is still in progress, or was "
-            "killed. This run charged nothing and learnt nothing. Repeat this command later: it reports the model as "
-            "soon as that run has written it."
+            f"request id {account.ledger.request_id!r} is fitted by another run, which is still in progress or was "
+            "killed. This run charged nothing. Repeat this command later: it reports the model as soon as the other "
+            "run has written it."
         )
-    done_before(asked, account, data, out, as_json=as_json)
+    report_earlier_run(request, account, data, out, as_json=as_json)
 
 
 def _wait_for(account: "Account", out: Path) -> None:
@@ -111,11 +121,11 @@ def _wait_for(account: "Account", out: Path) -> None:
 
 
 def _remedy(booked: "Booking", out: Path) -> str:
-    """What is true of a request that was charged, and what can be done: there is one release for one charge."""
+    """Return the rest of a refusal: the state of the first run, and the remedy."""
     if booked.state.value == "committed":
         return (
-            f", and {out} is not the model that was learnt then: it was written elsewhere, or is lost. A second run "
-            "would draw noise twice for one charge. Use what the first run wrote, or pay for a new run under"
+            f", and {out} is not its model: the model was written elsewhere, or is lost. A second run would draw noise "
+            "twice for one charge. Use the model of the first run, or charge a new run under"
         )
     if booked.state.value == "burned":
         return (
@@ -123,13 +133,13 @@ def _remedy(booked: "Booking", out: Path) -> str:
             "again under"
         )
     return (
-        ": that run is still under way, or was killed. Wait for it; if it is gone, nothing is known to be released, it "
-        "stays charged, and you can run again under"
+        ": that run is still in progress or was killed. Wait for it. If it is gone, it stays charged, no release is "
+        "known, and you can run again under"
     )
 
 
 def _entry(path: Path) -> tuple[object, object]:
-    """The request id and the digest in the ledger entry that a model carries."""
+    """Return the request id and the digest in the ledger entry of a model file; None without one."""
     from dperm.sklearn.files import stored_record
 
     try:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm predict``: what a model says about the records of a file."""
+"""``dperm predict``: predictions of a model for the records of a file."""
 
 import csv
 import io
@@ -9,21 +9,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dperm.cli.model_options import Data, Force, Model
+from dperm.cli.model_options import Data, Force, ModelFile
 from dperm.cli.options import AsJson
 from dperm.cli.running import progress_bar, reported_errors, spinner
-from dperm.cli.wording import for_stored_schema
-from dperm.errors import DataError, ParameterError
+from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
     from dperm.data.schema import Schema
 
-HELP = """What MODEL predicts for each record of DATA, in their order.
+HELP = """Predict each record of DATA with MODEL, in the order of the records.
 
-They are CSV on stdout; with -o the end of the name says whether they are written as CSV, Parquet or Arrow.
+Predictions are printed as CSV; -o writes them to a CSV, Parquet or Arrow file, depending on its suffix.
 
-The columns that the model was learnt from are read by the schema that is stored in it; all others are ignored. The
-target needs not be there.
+The schema stored in the model says how the columns are read. Other columns are ignored, and the target may be missing.
 
 \b
 Examples:
@@ -34,22 +32,26 @@ Examples:
 
 
 def predict(
-    model: Model,
+    model: ModelFile,
     data: Data,
     output: Annotated[
         Path | None,
         typer.Option(
-            "-o", "--output", metavar="FILE", show_default="stdout", help="A .csv, .parquet, .arrow or .feather."
+            "-o",
+            "--output",
+            metavar="FILE",
+            show_default="stdout",
+            help="File for the predictions: .csv, .parquet, .arrow or .feather.",
         ),
     ] = None,
-    probabilities: Annotated[bool, typer.Option("--probabilities", help="Those of the classes, too.")] = False,
+    probabilities: Annotated[bool, typer.Option("--probabilities", help="Add the probability of each class.")] = False,
     force: Force = False,
     json: AsJson = False,
 ) -> None:
     """Predict the records of a file."""
     with reported_errors():
         from dperm.cli.output import print_json
-        from dperm.cli.paths import require_free
+        from dperm.cli.output_files import require_free
         from dperm.data.files import require_writable
 
         if output is not None:
@@ -70,36 +72,35 @@ def predict(
 
 
 def _loaded(path: Path, probabilities: bool) -> "tuple[Any, Schema]":
-    """The model and its schema, if it can predict what is asked for."""
+    """Return model and schema, if the model can predict the request."""
     from dperm.sklearn.files import load_stored
 
     stored = load_stored(path)
     if stored.schema is None or stored.schema.target is None:
         raise ParameterError(
-            f"{path} has no schema: it was saved in Python, for arrays, and predicts there. dperm fit stores one."
+            f"{path} has no schema: it was saved in Python for arrays of features. Use it there, or run dperm fit."
         )
     if probabilities and not hasattr(stored.estimator, "predict_proba"):
-        raise ParameterError(f"--probabilities: {type(stored.estimator).__name__} has none. Leave it out.")
+        raise ParameterError(
+            f"--probabilities: {type(stored.estimator).__name__} predicts no probabilities. Leave it out."
+        )
     return stored.estimator, stored.schema
 
 
 def _predicted(estimator: Any, schema: "Schema", data: Path, probabilities: bool) -> dict[str, list[Any]]:
-    """Columns of predictions by name."""
-    from dperm.cli.encoding import features_of
+    """Read the data and return the columns of predictions by name."""
+    from dperm.cli.encoding import STORED_SCHEMA, features_of
     from dperm.data.files import read_table
 
     with progress_bar(f"Reading {data.name}") as progress:
         table = read_table(data, schema.encoder.columns, progress)
     with spinner("Predicting ..."):
-        try:
-            features = features_of(schema.encoder, table)
-        except DataError as error:
-            raise DataError(for_stored_schema(str(error))) from None
+        features = features_of(schema.encoder, table, STORED_SCHEMA)
         return _columns(estimator, schema, features, probabilities)
 
 
 def _columns(estimator: Any, schema: "Schema", features: Any, probabilities: bool) -> dict[str, list[Any]]:
-    assert schema.target is not None  # _loaded has asked
+    assert schema.target is not None  # _loaded has checked it
     name = schema.target.name
     found = {name: estimator.predict(features).tolist()}
     if probabilities:
@@ -109,7 +110,7 @@ def _columns(estimator: Any, schema: "Schema", features: Any, probabilities: boo
 
 
 def _write(path: Path, columns: dict[str, list[Any]]) -> None:
-    """Whole or not at all, in the form that the name asks for."""
+    """Write the file atomically, in the format of its suffix."""
     from dperm.data.files import ARROW
     from dperm.report.whole_file import whole_file, write_text
 

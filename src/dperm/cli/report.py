@@ -1,15 +1,15 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm report``: one page that says what a model's guarantee is."""
+"""``dperm report``: privacy statement of a model, and a draft of its fields."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dperm.cli.model_options import Force, Model
+from dperm.cli.model_options import Force, ModelFile
 from dperm.cli.options import AsJson
 from dperm.cli.running import VIOLATION, reported_errors
 from dperm.errors import ParameterError
@@ -20,14 +20,19 @@ if TYPE_CHECKING:
     from dperm.report import Statement
 
 SUFFIXES = (".html", ".md", ".json")
-HELP = """The privacy statement of MODEL: what is promised, to whom, from what, and what is not.
+DRAFT_HEAD = """\
+# Fields that only you can state about this model, for: dperm report MODEL -o statement.html --fields FILE
+# Remove the "# " before a line and complete it. Lines that stay commented out are marked as gaps in the statement.
+# The statement rates the protection only when every line marked REQUIRED is filled in.
+"""
+HELP = """Write the privacy statement of MODEL: guarantee, mechanism, data, attack success, and limits of the claim.
 
-A page (.html, without any outside request), Markdown (.md) or data (.json), by the end of the name. What only you can
-know, such as the curator and the reason for epsilon, comes from --fields, a TOML file with a line for each; what is
-missing is marked as a gap. --draft-fields writes such a file to be filled in, with a hint for every gap. The statement
-rates the protection as strong, moderate or weak by the success of the best attacker, once every required field is
-stated. --audit puts what dperm audit model has found into the statement, whatever it is; audits of other models are
-refused. If an audit has refuted the claim, the statement says so first, and the exit code is 5.
+The suffix of -o sets the format: a self-contained page (.html), Markdown (.md) or data (.json). --fields is a TOML file
+with the fields that only you can state, such as the curator and the reason for epsilon; missing fields are marked as
+gaps. --draft-fields writes such a file to fill in, with a hint for every gap. Once all required fields are stated, the
+statement rates the protection as strong, moderate or weak by the success of the best attacker. --audit adds the results
+of dperm audit model; audits of other models are refused. If an audit has refuted the claim, the statement says so
+first, and the exit code is 5.
 
 \b
 Examples:
@@ -38,21 +43,25 @@ Examples:
 
 
 def report(
-    model: Model,
+    model: ModelFile,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", show_default=False, help="A .html, .md or .json.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", metavar="FILE", show_default=False, help="File for the statement: .html, .md or .json."
+        ),
     ] = None,
     fields: Annotated[
-        Path | None, typer.Option("--fields", metavar="FILE", show_default=False, help="Your own fields, as TOML.")
+        Path | None,
+        typer.Option("--fields", metavar="FILE", show_default=False, help="TOML file with your own fields."),
     ] = None,
     draft_fields: Annotated[
         Path | None,
-        typer.Option("--draft-fields", metavar="FILE", show_default=False, help="Write a draft for --fields."),
+        typer.Option("--draft-fields", metavar="FILE", show_default=False, help="File for a draft of --fields."),
     ] = None,
     audit: Annotated[
         list[Path] | None,
         typer.Option(
-            "--audit", metavar="FILE", show_default=False, help="What dperm audit model --out wrote; may be repeated."
+            "--audit", metavar="FILE", show_default=False, help="File of dperm audit model --out; may be repeated."
         ),
     ] = None,
     force: Force = False,
@@ -60,9 +69,8 @@ def report(
 ) -> None:
     """Write the statement of a model."""
     with reported_errors():
-        from dperm.cli.fields_draft import fields_draft as drafted
         from dperm.cli.output import print_json
-        from dperm.cli.paths import require_free
+        from dperm.cli.output_files import require_free
         from dperm.report import write_statement
         from dperm.report.whole_file import write_text
 
@@ -73,29 +81,37 @@ def report(
         _require_outputs(output, draft_fields)
         statement, profile = _statement(model, {} if fields is None else _stated(fields), audit or ())
         if draft_fields is not None:
-            write_text(draft_fields, drafted(statement.gaps))
+            write_text(draft_fields, draft_of_fields(statement.gaps))
         if output is not None:
-            write_statement(output, statement, profile, overwrite=True)  # require_free has asked
+            write_statement(output, statement, profile, overwrite=True)  # require_free has checked it
         if json:
             print_json(_as_data(output, draft_fields, statement))
         else:
-            _say(output, draft_fields, statement)
+            _print_result(output, draft_fields, statement)
         if statement.is_refuted:
             raise typer.Exit(VIOLATION)
 
 
+def draft_of_fields(gaps: Iterable[str]) -> str:
+    """Return a TOML draft with a commented line for each gap; it is valid and empty as it is."""
+    from dperm.report.fields import FIELDS, HINTS, REQUIRED
+
+    hints = {name: f"{'REQUIRED: ' if name in REQUIRED else ''}{HINTS.get(name, FIELDS[name])}" for name in gaps}
+    return "\n".join([DRAFT_HEAD, *(f'# {hint}\n# {name} = ""\n' for name, hint in hints.items())])
+
+
 def _require_outputs(output: Path | None, draft: Path | None) -> None:
     if output is None and draft is None:
-        raise ParameterError("-o is missing: the statement to write, such as -o statement.html; or --draft-fields.")
+        raise ParameterError("-o is missing: the file for the statement, such as -o statement.html; or --draft-fields.")
     if output is not None and output.suffix.lower() not in SUFFIXES:
-        raise ParameterError(f"-o: {output} must end in {', '.join(SUFFIXES)}: that says what is written.")
+        raise ParameterError(f"-o: {output} must end in {', '.join(SUFFIXES)}, which sets the format.")
 
 
 def _statement(
     model: Path, stated: Mapping[str, object], audits: Sequence[Path]
 ) -> "tuple[Statement, PrivacyProfile | None]":
-    """The statement of a model, with what was declared in its schema, what the user states, and audits of it."""
-    from dperm.cli.audit.files import read_audits
+    """Return the statement of a model, completed with its schema, the fields of the user, and audits."""
+    from dperm.cli.audit.audit_files import read_audits
     from dperm.sklearn.files import load_stored
 
     stored = load_stored(model)
@@ -112,12 +128,12 @@ def _as_data(output: Path | None, draft: Path | None, statement: "Statement") ->
     return {"file": file, **drafted, **verdict, **rating, "gaps": list(statement.gaps)}
 
 
-def _say(output: Path | None, draft: Path | None, statement: "Statement") -> None:
-    """What was written, and what is left to state."""
+def _print_result(output: Path | None, draft: Path | None, statement: "Statement") -> None:
+    """Print the files and the gaps of the statement."""
     from dperm.report.audits import refutation
 
     if draft is not None:
-        typer.echo(f"Written: {draft}. Fill it in, then give it to --fields.")
+        typer.echo(f"Written: {draft}. Fill it in, then pass it to --fields.")
     if output is None:
         return
     typer.echo(f"Written: {output}. {_headline(statement)}")
@@ -130,7 +146,7 @@ def _say(output: Path | None, draft: Path | None, statement: "Statement") -> Non
 
 
 def _headline(statement: "Statement") -> str:
-    """Protection level with the attacker's success; of other statements, the status."""
+    """Return the protection level with the attacker's success; the status of a statement without a guarantee."""
     from dperm.report.headline import headline_sentences, headline_title
 
     if not statement.is_private:
@@ -148,7 +164,7 @@ def _stated(path: Path) -> Mapping[str, object]:
 
 
 def _domain(schema: "Schema") -> str:
-    """The domain of the data, as it was declared."""
+    """Return the declared domain of the data as text."""
     from dperm.data.columns import Numeric
 
     def of(name: str) -> str:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm reproduce``: the claims and figures of the lectures, run."""
+"""``dperm reproduce``: claims and figures of the lectures, run as lessons."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,12 +17,11 @@ if TYPE_CHECKING:
 
     Result = tuple[Lesson, Outcome]
 
-HELP = """Run the claims and figures of the lectures: a table, what it shows, and with --folder a picture of each.
+HELP = """Run the claims and figures of the lectures as lessons: a table, its result, and with --folder a plot of each.
 
-Without a NAME the lessons are listed; the author of a lecture stands for all its lessons, and all for every one of
-them, in a minute or two. Each says what a lecture claims,
-what is true where that is wrong, and checks it by numbers: exit code 5 if a check does not hold. Data are made up and
-noise is simulated from a seed: reproducible, and NOT PRIVATE.
+Without a NAME the lessons are listed. The author of a lecture selects all its lessons, and "all" selects every lesson
+(a minute or two). Each lesson states a claim of a lecture, corrects it where it is wrong, and checks it numerically;
+the exit code is 5 if a check fails. Data are made up and noise is simulated from a seed: reproducible, and NOT PRIVATE.
 
 \b
 Examples:
@@ -36,20 +35,27 @@ ALL = "all"
 def reproduce(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...|all", show_default=False, help="Lessons or lectures; none: list them."),
+        typer.Argument(
+            metavar="[NAME]...|all", show_default=False, help="Lessons or lectures; lists the lessons if left out."
+        ),
     ] = None,
     folder: Annotated[
         Path | None,
         typer.Option(
-            "--folder", metavar="FOLDER", show_default=False, help="Write NAME.png, NAME.md and NAME.json into it."
+            "--folder",
+            metavar="FOLDER",
+            show_default=False,
+            help="Write NAME.png, NAME.md and NAME.json to this folder.",
         ),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer settings and repetitions, in a second or two.")] = False,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Of made-up data and simulated noise.")] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer settings and repetitions: a second or two.")] = False,
+    seed: Annotated[
+        int, typer.Option("--seed", metavar="S", help="Seed of the made-up data and the simulated noise.")
+    ] = 0,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
     json: AsJson = False,
 ) -> None:
-    """List lessons, or run them."""
+    """List the lessons, or run and write them."""
     with reported_errors():
         if not names:
             _list(folder, json)
@@ -75,21 +81,21 @@ def _list(folder: Path | None, json: bool) -> None:
     from dperm.reproduce.writing import about
 
     if folder is not None:
-        raise ParameterError("--folder: no lesson is run, so nothing would be written. Name lessons, or give all.")
+        raise ParameterError("--folder: without a lesson nothing is written. Name lessons, or give all.")
     if json:
         print_json({"lessons": [about(lesson) for lesson in LESSONS]})
     else:
-        print_table(("name", "lecture", "what"), [(one.name, one.source, one.title) for one in LESSONS])
+        print_table(("name", "lecture", "title"), [(one.name, one.source, one.title) for one in LESSONS])
 
 
 def _chosen(names: Sequence[str]) -> "tuple[Lesson, ...]":
-    """Each once, in the order in which they were named."""
+    """Return the named lessons in their order, each once."""
     found = [lesson for name in names for lesson in _named(name)]
     return tuple({lesson.name: lesson for lesson in found}.values())
 
 
 def _named(name: str) -> "tuple[Lesson, ...]":
-    """What a word stands for, in whatever case: a lesson, all lessons of a lecture by its author, or all."""
+    """Return the lessons of a name: a lesson, the author of a lecture, or "all", in any case."""
     from dperm.reproduce.catalogue import LESSONS
 
     wanted = name.lower().replace("-", "_")
@@ -106,7 +112,7 @@ def _authors(lesson: "Lesson") -> list[str]:
 
 
 def _unknown(name: str, lessons: "Sequence[Lesson]") -> ParameterError:
-    """What comes near, or else the lectures: a list of all lessons is a command of its own."""
+    """Return an error with similar names and the lectures."""
     from difflib import get_close_matches
 
     from dperm.checks import shown
@@ -122,15 +128,16 @@ def _unknown(name: str, lessons: "Sequence[Lesson]") -> ParameterError:
 
 
 def _require_folder(lessons: "Sequence[Lesson]", folder: Path | None, force: bool) -> None:
-    from dperm.cli.drawing import require_matplotlib
-    from dperm.cli.paths import require_free
+    from dperm.cli.output_files import require_free, require_matplotlib
     from dperm.reproduce.writing import files_of
 
     if folder is None:
         return
     require_matplotlib("--folder")
     if folder.exists() and not folder.is_dir():
-        raise ParameterError(f"--folder: {folder} is a file. Give the name of a folder; it is made if it is not there.")
+        raise ParameterError(
+            f"--folder: {folder} is a file. Give the name of a folder; it is created if it does not exist."
+        )
     folder.mkdir(parents=True, exist_ok=True)
     for lesson in lessons:
         for file in files_of(lesson, folder):
@@ -181,8 +188,8 @@ def _print_json(results: "Sequence[Result]", folder: Path | None) -> None:
 
 
 def _require_all(results: "Sequence[Result]") -> None:
-    """Exit code 5 if a check does not hold."""
+    """Exit with code 5 if a check failed."""
     failed = [lesson.name for lesson, outcome in results if not all(check.holds for check in outcome.checks)]
     if failed:
-        note(f"A check does not hold in: {', '.join(failed)}.")
+        note(f"A check failed in: {', '.join(failed)}.")
         raise typer.Exit(VIOLATION)

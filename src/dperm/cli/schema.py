@@ -1,20 +1,20 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm schema draft`` and ``dperm schema check``: what is declared of a table, and never taken from its values."""
+"""``dperm schema draft`` and ``dperm schema check``: public declarations of a table, never taken from its values."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dperm.cli.model_options import Data, Force
+from dperm.cli.model_options import TABLE_HELP, Data, Force
 from dperm.cli.options import AsJson
 from dperm.cli.running import reported_errors
 
 if TYPE_CHECKING:
     from dperm.data.schema import Schema
 
-HELP = """The public schema of a table: bounds, categories and classes, declared in a TOML file.
+HELP = """Draft or check the public schema of a table: bounds, categories and classes in a TOML file.
 
 \b
 Examples:
@@ -22,10 +22,10 @@ Examples:
   dperm schema check schema.toml
   dperm schema check schema.toml data.csv
 """
-DRAFT_HELP = """Write a schema to be filled in, from the names and types of the columns of DATA, and from no value.
+DRAFT_HELP = """Write a schema to fill in, from the names and types of the columns of DATA. No value is read.
 
-Of a CSV file only the header line is read, so every column may be a number or a category, and both are offered. Of
-Parquet and Arrow files only their own schema is read. A draft is refused as a schema until it is filled in.
+For CSV files only the header line is read; the draft offers each column as a number and as a category. For Parquet and
+Arrow files only the stored schema is read. A draft is refused as a schema until it is filled in.
 
 \b
 Examples:
@@ -33,7 +33,7 @@ Examples:
   dperm schema draft data.csv --target income -o draft.toml
   dperm schema draft data.csv --json
 """
-CHECK_HELP = """Check a schema, and that DATA, if it is given, has its columns: names are compared, no value is read.
+CHECK_HELP = """Check a schema, and with DATA that the file has its columns. Only names are compared; no value is read.
 
 \b
 Examples:
@@ -52,14 +52,14 @@ def start(context: typer.Context) -> None:
         typer.echo(context.get_help())
 
 
-@app.command(help=DRAFT_HELP, short_help="Write a schema to be filled in, from column names and types only.")
+@app.command(help=DRAFT_HELP, short_help="Write a schema to fill in, from column names and types.")
 def draft(
     data: Data,
     target: Annotated[
-        str | None, typer.Option("--target", metavar="COLUMN", show_default=False, help="The column to predict.")
+        str | None, typer.Option("--target", metavar="COLUMN", show_default=False, help="Column to predict.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="FILE", show_default="stdout", help="Where it is written.")
+        Path | None, typer.Option("-o", "--output", metavar="FILE", show_default="stdout", help="File for the draft.")
     ] = None,
     force: Force = False,
     json: AsJson = False,
@@ -67,7 +67,7 @@ def draft(
     """Draft the schema of a file."""
     with reported_errors():
         from dperm.cli.output import print_json
-        from dperm.cli.paths import require_free
+        from dperm.cli.output_files import require_free
         from dperm.data.files import table_file
         from dperm.data.schema_draft import draft as drafted
         from dperm.report.whole_file import write_text
@@ -83,18 +83,16 @@ def draft(
         elif output is None:
             typer.echo(text, nl=False)
         else:
-            typer.echo(f"Written: {output}. Fill it in, then: dperm schema check {output}")
+            typer.echo(f"Written: {output}. Fill it in, then run: dperm schema check {output}")
 
 
 @app.command(help=CHECK_HELP, short_help="Check a schema, and that a file has its columns.")
 def check(
-    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", show_default=False, help="A TOML file.")],
-    data: Annotated[
-        Path | None, typer.Argument(metavar="DATA", show_default=False, help="A .csv, .parquet, .arrow or .feather.")
-    ] = None,
+    schema: Annotated[Path, typer.Argument(metavar="SCHEMA", show_default=False, help="Schema file (TOML).")],
+    data: Annotated[Path | None, typer.Argument(metavar="DATA", show_default=False, help=TABLE_HELP)] = None,
     json: AsJson = False,
 ) -> None:
-    """Check a schema."""
+    """Check a schema, and the columns of a file."""
     with reported_errors():
         from dperm.cli.output import print_json
         from dperm.data.schema import Schema
@@ -108,7 +106,7 @@ def check(
 
 
 def _compared(schema: "Schema", data: Path) -> list[str]:
-    """The columns of a file that are not used; refused if one that is declared is not there."""
+    """Return the unused columns of a file; refuses a file without a declared column."""
     from dperm.data.files import require_columns, table_file
 
     names = list(table_file(data).types())
@@ -139,15 +137,15 @@ def _print_facts(path: Path, schema: "Schema", data: Path | None, unused: list[s
     print_facts(
         [
             ("columns", ", ".join(encoder.columns)),
-            ("target", "not declared, and needed to fit" if target is None else _target_in_words(schema)),
+            ("target", "not declared; a fit needs one" if target is None else _format_target(schema)),
             ("features", str(len(encoder.feature_names))),
-            ("norm", f"{encoder.norm:.6g}, of every row at most"),
+            ("norm", f"{encoder.norm:.6g} at most for every row"),
             *([] if data is None else [(data.name, "has these columns"), ("not used", ", ".join(unused) or "none")]),
         ]
     )
 
 
-def _target_in_words(schema: "Schema") -> str:
+def _format_target(schema: "Schema") -> str:
     target = schema.target
     assert target is not None
     if target.range is not None:

@@ -15,6 +15,7 @@ from dperm.ledger.books import Books, Meter
 from dperm.ledger.charges import Charge, meters_of, require, require_same_meters
 from dperm.ledger.entry import Entry, EntryKind, next_entry
 from dperm.ledger.units import amount, capacity_units
+from dperm.presentation.spelling import arg
 from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict, guarantee_from_dict
 from dperm.privacy.rounding import round_up
 
@@ -47,9 +48,10 @@ def the_account(books: Books, name: str | None) -> str:
     if name is None and len(known) == 1:
         return known[0]
     if name is None or name not in known:
-        asked = "account must be given" if name is None else f"there is no account {shown(name)}"
         rest = f"the ledger has {', '.join(map(repr, known))}" if known else "the ledger has none yet: open one"
-        raise LedgerError(f"{asked}: {rest}.")
+        if name is None:
+            raise LedgerError(argument="account", rule=f"must be given: {rest}")
+        raise LedgerError(f"there is no account {shown(name)}: {rest}.")
     return name
 
 
@@ -101,7 +103,8 @@ def open_account(books: Books, facts: AccountFacts) -> None:
     if facts.name in known:
         raise LedgerError(
             f"account {shown(facts.name)} exists already, and an account is opened once: a second opening would give "
-            f"its budget back. Use Ledger(location, account={facts.name!r})."
+            f"its budget back.",
+            remedy=f"Charge to it with {arg('account', repr(facts.name))}, or open an account with another name.",
         )
     missing = [parent for parent in facts.parents if parent not in known]
     if missing:
@@ -149,7 +152,7 @@ def change_limit(books: Books, account: str, limit: AnyGuarantee, *, reason: str
 def approve(books: Books, account: str, request_id: str, body: Mapping[str, object]) -> None:
     """Write the approval of a request."""
     if books.named(account, EntryKind.APPROVE, request_id) is not None:
-        raise BudgetError(f"request_id={request_id!r} is approved already. Give every release an id of its own.")
+        raise BudgetError(f"request id {request_id!r} is approved already. Give every release an id of its own.")
     _append(books, account, EntryKind.APPROVE, request_id=request_id, body=body)
 
 
@@ -262,8 +265,8 @@ def _require_open(books: Books, place: EntryReference) -> None:
     line, closed = reservation_entry(books, place), books.closing(place.account, place.seq)
     if closed is not None:
         raise BudgetError(
-            f"request_id={line.request_id!r} is {CLOSED[closed.kind].value}: noise is drawn under an open reservation "
-            "only. Charge another training under a new request_id."
+            f"request id {line.request_id!r} is {CLOSED[closed.kind].value}: noise is drawn under an open reservation "
+            f"only. Charge another training under a new {arg('request_id')}."
         )
 
 

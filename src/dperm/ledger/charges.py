@@ -15,6 +15,7 @@ from dperm.ledger.account_facts import AccountFacts
 from dperm.ledger.books import Books, Meter
 from dperm.ledger.entry import Entry, EntryKind
 from dperm.ledger.units import Units, amount, capacity_units, cost_units, limits
+from dperm.presentation.spelling import arg
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,9 @@ def require_approval(books: Books, charge: Charge, event: object) -> None:
         about = "for another event" if given is not None else "not given"
         raise BudgetError(
             f"account {charge.facts.name!r} asks for an approval of every release, and that of the request id "
-            f"{charge.request_id!r} is {about}. Nothing was charged. Ask its owner for one, and use "
-            "Ledger(..., request_id=...) with an id that was approved."
+            f"{charge.request_id!r} is {about}. Nothing was charged.",
+            remedy=f"Ask the owner of the account for an approval, and charge under a {arg('request_id')} that was "
+            "approved.",
         )
 
 

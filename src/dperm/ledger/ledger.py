@@ -29,6 +29,7 @@ from dperm.ledger.reservation import Booking, LedgerReservation, bookings
 from dperm.ledger.stores import location_of, store_of, without_secret
 from dperm.ledger.transactions import checked_write, consult, transact
 from dperm.ledger.units import limits
+from dperm.presentation.spelling import arg
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee
 
@@ -148,8 +149,8 @@ class Ledger:
         if same:
             warnings.warn(
                 f"account {same[0]!r} is about the same data set, {dataset!r}, and is no parent of {account!r}: what "
-                f"holds for both together is the sum of their limits. With parents=[{same[0]!r}] one would be charged "
-                "for the other.",
+                f"holds for both together is the sum of their limits. With {arg('parents', same[:1])} it is "
+                f"charged for the releases of {account!r} too.",
                 DpermWarning,
                 stacklevel=2,
             )
@@ -416,7 +417,7 @@ def _known_places(books: Books, line: list[AccountFacts], known: Entry, event: o
     """Return the lines of an earlier booking of a request; raise if its event differs."""
     if known.body["event"] != event:
         raise BudgetError(
-            f"request_id={known.request_id!r} was used for {json.dumps(known.body['event'])}, and is asked for "
+            f"request id {known.request_id!r} was used for {json.dumps(known.body['event'])}, and is asked for "
             f"{json.dumps(event)}. Nothing was charged. Give every release an id of its own."
         )
     above = (books.named(facts.name, EntryKind.RESERVE, f"{line[0].name}/{known.request_id}") for facts in line[1:])

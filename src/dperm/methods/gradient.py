@@ -230,5 +230,5 @@ def _refuse_pure(goal: AnyGuarantee) -> None:
     if is_pure(goal):
         raise ConversionError(
             f'{{@method:"gradient"}} adds Gaussian noise, which never has a pure guarantee (T6), got goal={goal!r}.',
-            remedy='Set delta > 0, or use {@method:"objective"} or {@method:"output"} with a smooth loss.',
+            remedy='Set {@delta} > 0, or use {@method:"objective"} or {@method:"output"} with a smooth loss.',
         )

@@ -339,6 +339,6 @@ def approximate_goal(goal: AnyGuarantee) -> ApproxDP:
     raise ConversionError(
         f'{{@method:"sgd"}} needs delta > 0, as in ApproxDP(epsilon, delta, adjacency): noise on Poisson samples is '
         f"calibrated by its privacy profile (T22, T25), got goal={shown(goal)}.",
-        remedy='Set delta > 0. For a pure guarantee use {@method:"objective"} or {@method:"output"} with a smooth '
+        remedy='Set {@delta} > 0. For a pure guarantee use {@method:"objective"} or {@method:"output"} with a smooth '
         'loss; for GDP, ZCDP and RDP {@method:"gradient"}.',
     )

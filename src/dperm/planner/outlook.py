@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 
 from dperm import checks
-from dperm.errors import AdjacencyError, AssumptionError, ConversionError
+from dperm.errors import AdjacencyError, AssumptionError, ConversionError, DpermError
 from dperm.planner.expectation import (
     ExpectedAccuracy,
     checked_goal,
@@ -57,8 +57,8 @@ class MethodOutlook:
         regularization or number of steps with the smallest bound, and not to the defaults.
     expected
         Result of the trials; None without trials.
-    refused
-        Reason why the method does not apply; empty if it does.
+    refusal
+        Error of the plan if the method does not apply; None if it does.
     """
 
     method: str
@@ -67,7 +67,12 @@ class MethodOutlook:
     noise_kind: str = ""
     proved: MethodBound | None = None
     expected: ExpectedAccuracy | None = None
-    refused: str = ""
+    refusal: DpermError | None = None
+
+    @property
+    def refused(self) -> str:
+        """Message of ``refusal``; empty without one."""
+        return "" if self.refusal is None else str(self.refusal)
 
     def as_dict(self) -> dict[str, object]:
         """Return all attributes as plain data; infinite numbers are None."""
@@ -195,7 +200,7 @@ class _Request:
         try:
             plan = plan_of(self.shape, self.goal, method)
         except (AssumptionError, AdjacencyError, ConversionError) as error:
-            return MethodOutlook(method, refused=str(error))
+            return MethodOutlook(method, refusal=error)
         return MethodOutlook(method, plan.method, noise_of(plan), plan.noise, self.bounds.get(plan.method))
 
     def expected(self, row: MethodOutlook, known: dict[str, MethodOutlook], trials: Trials) -> ExpectedAccuracy:

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm audit``: attack what was released, and try to falsify what is claimed; one file per verb."""
+"""``dperm audit``: attacks on models and methods, and lower bounds on epsilon; one module per verb."""
 
 from dperm.cli.audit.verbs import HELP, app
 

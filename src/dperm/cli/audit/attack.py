@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The attacks on a plan of dperm: black box, and exact where the law is known."""
+"""Attacks on a plan of dperm: black box, and exact where the law of the output is known."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,25 +15,25 @@ if TYPE_CHECKING:
     from dperm.noise.bits import Bits
 
 AT_ONCE, ONE_BY_ONE = 100_000, 200
-"""Usual numbers of runs: drawn all at once, or each a training."""
+"""Default numbers of runs: drawn all at once, or each a training."""
 BLACK_BOX = 0.8
-"""Share of the time after which the black box is done."""
+"""Share of the progress bar for the black box."""
 
 
 @dataclass(frozen=True)
 class Attack:
-    """How hard to try.
+    """Effort and randomness of an attack.
 
     Attributes
     ----------
     runs
-        Of the black box; None for the usual number.
+        Number of runs of the black box; None for the default.
     confidence
-        Of its bounds; exact ones hold for certain.
+        Confidence level of the black-box bounds; exact bounds are certain.
     seed
-        Of coins and noise; None takes both from the operating system.
+        Seed of coins and noise; None takes both from the operating system.
     workers
-        Processes for plans that are run one by one.
+        Number of processes for plans with one training per run.
     """
 
     runs: int | None
@@ -42,7 +42,7 @@ class Attack:
     workers: int
 
     def findings(self, plan: "Plan", progress: Callable[[float], None]) -> "list[Finding]":
-        """Of every attack that applies."""
+        """Run all applicable attacks on the plan."""
         from dperm.audit.black_box import audit, of_plan
         from dperm.audit.black_box.repeated_training import RepeatedTraining
         from dperm.cli.audit.power import with_power
@@ -51,11 +51,11 @@ class Attack:
         if self.seed is not None:
             checks.count("seed", self.seed, least=0)
         if self.seed is not None and self.workers > 1:
-            raise ParameterError("--seed needs --workers 1: processes would draw the same numbers.")
+            raise ParameterError("--seed needs --workers 1: the processes would draw the same numbers.")
         subject = of_plan(plan, bits=self._bits(), workers=self.workers)
         runs = self._runs(subject)
         if isinstance(subject, RepeatedTraining):
-            note(_patience(subject, runs, self.workers))
+            note(_duration_note(subject, runs, self.workers))
         found = audit(
             subject,
             runs=runs,
@@ -68,7 +68,7 @@ class Attack:
         return [found] if exactly is None else [found, exactly]
 
     def _bits(self) -> "Bits | None":
-        """For the noise: another seed than that of the coins."""
+        """Return the source of the noise, with another seed than the coins; None without a seed."""
         from dperm.noise.simulation import NotPrivateBits
 
         return None if self.seed is None else NotPrivateBits(2 * self.seed)
@@ -81,8 +81,8 @@ class Attack:
         return ONE_BY_ONE if isinstance(subject, RepeatedTraining) else AT_ONCE
 
 
-def _patience(subject: Any, runs: int, workers: int) -> str:
-    """What to expect, by the time that a first run takes."""
+def _duration_note(subject: Any, runs: int, workers: int) -> str:
+    """Return a note on the expected duration, estimated from one run."""
     import time
 
     import numpy as np
@@ -92,14 +92,14 @@ def _patience(subject: Any, runs: int, workers: int) -> str:
     seconds = runs * (time.monotonic() - began) / workers
     long = f"{seconds / 60:.0f} minutes" if seconds > 100 else f"{max(1, np.ceil(seconds)):.0f} s"
     return (
-        f"{runs} trainings, one by one: about {long}. Bounds from so few are weak. For networks, "
+        f"{runs} trainings, one at a time: about {long}. Bounds from so few runs are weak. For networks, "
         "dperm.torch.audit.audit_training audits one training with many canaries; output and objective perturbation "
         "are audited exactly."
     )
 
 
 def _exact(plan: "Plan", progress: Callable[[float], None]) -> "Finding | None":
-    """Where it applies: output and objective perturbation."""
+    """Return the exact finding for output and objective perturbation; None for other plans."""
     from dperm.audit import exact
     from dperm.methods.objective import ObjectivePlan
     from dperm.methods.output import OutputPlan
@@ -109,6 +109,6 @@ def _exact(plan: "Plan", progress: Callable[[float], None]) -> "Finding | None":
             return exact.output(plan, progress=progress)
         if isinstance(plan, ObjectivePlan):
             return exact.objective(plan, progress=progress)
-    except AssumptionError:  # a loss without a known law: the black box has spoken
+    except AssumptionError:  # a loss without a known law
         return None
     return None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm audit bugs``: known mistakes of private learning, and what catches them."""
+"""``dperm audit bugs``: known bugs of private learning, each audited beside its correct version."""
 
 import re
 from collections.abc import Sequence
@@ -18,10 +18,10 @@ from dperm.errors import ParameterError
 if TYPE_CHECKING:
     from dperm.audit.bugs import Bug, Row
 
-HELP = """Plant each of the mistakes that private learning is known for, and see whether an audit catches it.
+HELP = """Audit known bugs of private learning, and check that each one is caught.
 
-The correct version of each is audited, too, --repeats times: it should raise no alarm. Exit code 5 if a bug is missed,
-or a correct version is accused. All of them at the usual effort take about a minute.
+The correct version of each is audited --repeats times and should raise no alarm. The exit code is 5 if a bug is missed
+or a correct version raises an alarm. All bugs take about a minute with the default effort.
 
 \b
 Examples:
@@ -32,27 +32,27 @@ Examples:
 
 EXPLANATION = "Measured values are lower bounds on epsilon: no leak is 0, only a value above the claim is a violation."
 WRONG = "what is wrong"
-"""The column that is too wide for a table."""
+"""Column that is too wide for the terminal."""
 
 
 def bugs(
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", metavar="NAME", show_default="all", help="One of the bugs; may be repeated."),
+        typer.Option("--only", metavar="NAME", show_default="all", help="Name of a bug; may be repeated."),
     ] = None,
-    runs: Annotated[int, typer.Option("--runs", metavar="N", help="Of each training in one audit.")] = 100_000,
+    runs: Annotated[int, typer.Option("--runs", metavar="N", help="Runs per audit.")] = 100_000,
     repeats: Annotated[int, typer.Option("--repeats", metavar="N", help="Audits of each correct version.")] = 20,
     seed: options.Seed = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Say what is wrong with each.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Describe each bug.")] = False,
     plot: options.Plot = None,
     force: options.Force = False,
     json: AsJson = False,
 ) -> None:
-    """Run the bug matrix."""
+    """Audit bugs and their correct versions."""
     with reported_errors():
         from dperm.audit.bugs import matrix, table
-        from dperm.cli.drawing import require_picture
         from dperm.cli.output import print_json, print_table
+        from dperm.cli.output_files import require_picture
 
         require_picture("--plot", plot, force=force)
         chosen = _chosen(only)
@@ -65,7 +65,7 @@ def bugs(
         else:
             cells = [{name: text for name, text in row.items() if name != WRONG} for row in table(rows)]
             print_table(list(cells[0]), [list(row.values()) for row in cells])
-            _say(rows, verbose)
+            _print_summary(rows, verbose)
             if plot is not None:
                 typer.echo(f"Written: {plot}")
         if not all(row.caught for row in rows) or any(row.alarms for row in rows):
@@ -75,8 +75,8 @@ def bugs(
 def _chosen(only: list[str] | None) -> "Sequence[Bug]":
     from dperm.audit.bugs import BUGS
 
-    by_name = {_typed(bug.name): bug for bug in BUGS}
-    asked = list(dict.fromkeys(map(_typed, only or ())))
+    by_name = {_normalized(bug.name): bug for bug in BUGS}
+    asked = list(dict.fromkeys(map(_normalized, only or ())))
     for name in asked:
         if name not in by_name:
             names = [bug.name for bug in BUGS]
@@ -86,19 +86,19 @@ def _chosen(only: list[str] | None) -> "Sequence[Bug]":
     return tuple(by_name[name] for name in asked) or BUGS
 
 
-def _typed(name: str) -> str:
-    """As a keyboard writes it: small letters, one kind of minus and of space."""
+def _normalized(name: str) -> str:
+    """Return a name in lower case, with plain hyphens and single spaces."""
     return " ".join(re.sub("[\u2010-\u2015\u2212]", "-", name).lower().split())
 
 
 def _as_data(row: "Row") -> dict[str, object]:
-    from dperm.cli.audit.printing import plain
+    from dperm.cli.audit.findings_output import plain
 
     found = {"name": row.name, "wrong": row.wrong, "caught": row.caught, "caught_by": row.statistic}
     return {**found, "alarms": row.alarms, "repeats": row.repeats, "finding": plain(row.finding.as_dict())}
 
 
-def _say(rows: "Sequence[Row]", verbose: bool) -> None:
+def _print_summary(rows: "Sequence[Row]", verbose: bool) -> None:
     if verbose:
         typer.echo()
         for row in rows:

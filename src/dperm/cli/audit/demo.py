@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from dperm.audit.demo import DemoAttack, DemoResult
     from dperm.audit.demo.result import Cell
 
-HELP = """What attackers find in models without differential privacy, and no longer find with it. About half a minute.
+HELP = """Run three attacks on models without and with differential privacy. Takes about half a minute.
 
-Patients are reconstructed from two releases, a planted secret is read out of a model of text, and members are told from
-others. Data are made up; methods and noise are those that users get.
+The attacks reconstruct patients from two releases, extract a planted secret from a text model, and infer membership.
+The data are made up; the methods and their noise are those of dperm.
 
 \b
 Examples:
@@ -31,16 +31,16 @@ Examples:
 def demo(
     plot_folder: Annotated[
         Path | None,
-        typer.Option("--plot-folder", metavar="FOLDER", show_default=False, help="Draw each attack into it."),
+        typer.Option("--plot-folder", metavar="FOLDER", show_default=False, help="Folder for a plot of each attack."),
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option("--seed", metavar="S", show_default=False, help="Of the made-up data, never of the noise."),
+        typer.Option("--seed", metavar="S", show_default=False, help="Seed of the made-up data, never of the noise."),
     ] = None,
     force: options.Force = False,
     json: AsJson = False,
 ) -> None:
-    """Run the demonstration."""
+    """Run the three attacks, with plots if requested."""
     with reported_errors():
         from dperm.audit.demo import run
         from dperm.cli.output import print_json
@@ -59,7 +59,7 @@ def demo(
 
 
 def _require_folder(folder: Path, force: bool) -> None:
-    from dperm.cli.drawing import require_matplotlib
+    from dperm.cli.output_files import require_matplotlib
     from dperm.errors import ParameterError
     from dperm.report.audit_plots import DEMO_FILES
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm audit exact``: objective perturbation without sampling (A8)."""
+"""``dperm audit exact``: privacy loss of objective perturbation, without sampling (A8)."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from dperm.audit.exact import ObjectiveMinimiser
     from dperm.methods.objective import ObjectivePlan
 
-HELP = """The largest privacy loss of objective perturbation for logistic regression, found without sampling (A8).
+HELP = """Find the largest privacy loss of objective perturbation for logistic regression, without sampling (A8).
 
-What is found is attained by a pair of neighbours: a lower bound on epsilon that holds for certain. Rows have norm 1,
-and one record is replaced. --printed takes Algorithm 2 of NIPS 2008 as printed, which forgets a determinant, and is
-refuted (exit code 5); --jmlr that of 2011, which is not. LAMBDA is the regularisation in sum scale, n lambda.
+A pair of neighbours attains the loss, so it is a certain lower bound on epsilon. Rows have norm 1, and one record is
+replaced. --printed audits Algorithm 2 of NIPS 2008 as printed, which omits a determinant and is refuted (exit code 5);
+--jmlr audits that of JMLR 2011, which is not. --lambda is the regularisation in sum scale, n lambda.
 
 \b
 Examples:
@@ -27,24 +27,28 @@ Examples:
   dperm audit exact --epsilon 0.1 --jmlr --lambda 0.1
 """
 PUBLISHED = 0.1
-"""The lambda that published algorithms are shown at: small, where the determinant matters."""
+"""Default lambda of the published algorithms; the determinant matters where lambda is small."""
 
 
 def exact(
-    epsilon: Annotated[float, number("--epsilon", "What is claimed.", show_default="1")] = 1.0,
+    epsilon: Annotated[float, number("--epsilon", "Claimed epsilon.", show_default="1")] = 1.0,
     strength: Annotated[
         float | None,
-        number("--lambda", "In sum scale.", show_default="the plan chooses; 0.1 for published algorithms"),
+        number(
+            "--lambda",
+            "Regularisation in sum scale.",
+            show_default="chosen by the plan; 0.1 for published algorithms",
+        ),
     ] = None,
-    printed: Annotated[bool, typer.Option("--printed", help="Algorithm 2 of NIPS 2008 as printed.")] = False,
-    jmlr: Annotated[bool, typer.Option("--jmlr", help="Algorithm 2 of JMLR 2011.")] = False,
+    printed: Annotated[bool, typer.Option("--printed", help="Audit Algorithm 2 of NIPS 2008 as printed.")] = False,
+    jmlr: Annotated[bool, typer.Option("--jmlr", help="Audit Algorithm 2 of JMLR 2011.")] = False,
     json: AsJson = False,
 ) -> None:
-    """Audit objective perturbation exactly."""
+    """Audit objective perturbation exactly; exits with code 5 on a violation."""
     with reported_errors():
         from dperm import checks
         from dperm.audit.exact import objective
-        from dperm.cli.audit.printing import plain, print_findings, require_none
+        from dperm.cli.audit.findings_output import exit_on_violation, plain, print_findings
         from dperm.cli.output import print_json
 
         if printed and jmlr:
@@ -58,7 +62,7 @@ def exact(
             print_json(plain(finding.as_dict()))
         else:
             print_findings([finding])
-        require_none([finding])
+        exit_on_violation([finding])
 
 
 def _published(epsilon: float, strength: float, jmlr: bool) -> "ObjectiveMinimiser":

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm audit guesses``: epsilon from right guesses of fair coins."""
+"""``dperm audit guesses``: lower bound on epsilon from correct guesses of fair coins."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,10 +11,10 @@ from dperm.cli.running import reported_errors
 if TYPE_CHECKING:
     from dperm.audit import LowerBound
 
-HELP = """A lower bound on epsilon from guesses of coins, one coin and one training for each run: A4.
+HELP = """Lower bound on epsilon from guesses of fair coins, one coin and one training per run (A4).
 
-A fair coin says whether the record is in. At --delta 0 the attacker may pass: GUESSES are the runs that were guessed.
-With a --delta above 0, and with --gaussian, every run has to be guessed.
+A fair coin decides whether the record is in the data. At --delta 0 the attacker may abstain: --guesses counts the runs
+with a guess. With --delta above 0, and with --gaussian, every run needs a guess.
 
 \b
 Examples:
@@ -25,8 +25,8 @@ Examples:
 
 
 def guesses(
-    correct: Annotated[int, options.count("--correct", "Guesses that were right.")],
-    guesses: Annotated[int, options.count("--guesses", "Guesses that were made.")],
+    correct: Annotated[int, options.count("--correct", "Number of correct guesses.")],
+    guesses: Annotated[int, options.count("--guesses", "Number of guesses.")],
     delta: options.Delta = 0.0,
     confidence: options.Confidence = 0.95,
     gaussian: options.Gaussian = False,
@@ -34,16 +34,16 @@ def guesses(
     adjacency: options.ClaimedAdjacency = None,
     json: AsJson = False,
 ) -> None:
-    """Bound epsilon by guesses."""
+    """Print the lower bound on epsilon from guesses."""
     with reported_errors():
-        from dperm.cli.audit.claims import claimed
-        from dperm.cli.audit.printing import tell_bound
+        from dperm.cli.audit.findings_output import report_bound
+        from dperm.cli.audit.options import claimed
 
         options.require_delta(gaussian, delta)
         claim = claimed(claimed_epsilon, delta, adjacency)
         bound = _bound(correct, guesses, delta=delta, confidence=confidence, gaussian=gaussian)
         baseline = f"{correct} of {guesses} guesses right; {guesses / 2:g} expected from guessing"
-        tell_bound(bound, claim, subject="an attack, by its guesses", baseline=baseline, as_json=json)
+        report_bound(bound, claim, subject="an attack, by its guesses", baseline=baseline, as_json=json)
 
 
 def _bound(correct: int, guesses: int, *, delta: float, confidence: float, gaussian: bool) -> "LowerBound":

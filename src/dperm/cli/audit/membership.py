@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm audit membership``: LiRA on a table of one's own. NOT PRIVATE."""
+"""``dperm audit membership``: LiRA, a membership attack, on the user's table. NOT PRIVATE."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,10 +16,10 @@ from dperm.errors import LeakError, ParameterError
 if TYPE_CHECKING:
     from dperm.data.schema import Schema
 
-HELP = """How well LiRA tells who was in the training data, if a logistic regression WITHOUT noise is learnt from DATA.
+HELP = """Run the membership attack LiRA on logistic regression WITHOUT noise, fitted to DATA.
 
-Many shadow models are trained, each on a random half of the records. What comes out is computed from the private
-records: no guarantee covers it, and it must not be published. So it has to be asked for with --not-private.
+The attack trains shadow models, each on a random half of the records. Its results are computed from the private
+records: no guarantee covers them, and they must not be published. Confirm this with --not-private.
 
 \b
 Examples:
@@ -33,14 +33,17 @@ LABEL = "Computed from the private records: not covered by any guarantee. Do not
 def membership(
     data: model_options.Data,
     target: Annotated[
-        str | None, typer.Option("--target", metavar="COLUMN", show_default="that of the schema", help="The label.")
+        str | None,
+        typer.Option("--target", metavar="COLUMN", show_default="the target of the schema", help="Label column."),
     ] = None,
     schema: model_options.SchemaFile = None,
-    models: Annotated[int, typer.Option("--models", metavar="N", help="Shadow models; an even number.")] = 256,
-    C: Annotated[float, number("--C", "1/Lambda in sum scale, as in scikit-learn.", show_default="1")] = 1.0,
+    models: Annotated[int, typer.Option("--models", metavar="N", help="Number of shadow models; even.")] = 256,
+    C: Annotated[float, number("--C", "Inverse regularization strength, as in scikit-learn.", show_default="1")] = 1.0,
     confidence: options.Confidence = 0.95,
     seed: options.Seed = None,
-    not_private: Annotated[bool, typer.Option("--not-private", help="Yes, only I will see this.")] = False,
+    not_private: Annotated[
+        bool, typer.Option("--not-private", help="Confirm that nobody else will see the results.")
+    ] = False,
     plot: options.Plot = None,
     force: options.Force = False,
     json: AsJson = False,
@@ -48,24 +51,24 @@ def membership(
     """Attack logistic regression on a table."""
     with reported_errors():
         from dperm.audit.membership import lira_logistic
-        from dperm.cli.audit.told_roc import tell_roc
-        from dperm.cli.drawing import require_picture
-        from dperm.cli.problem import read_schema
+        from dperm.cli.audit.roc_output import report_roc
+        from dperm.cli.fit_request import read_schema
+        from dperm.cli.output_files import require_picture
 
         if not not_private:
             raise LeakError(
-                "what this prints is computed from the private records, and no guarantee covers it. Say --not-private "
-                "if nobody else will see it."
+                "the results are computed from the private records, and no guarantee covers them. Add --not-private if "
+                "nobody else will see them."
             )
         require_picture("--plot", plot, force=force, inputs=(data,))
         X, y = _records(data, read_schema(schema, target, data))
         with spinner("Attacking ..."):
             found = lira_logistic(X, y, C=C, models=models, seed=seed)
-        tell_roc(found.roc, None, (), confidence=confidence, plot=plot, as_json=json, label=LABEL)
+        report_roc(found.roc, None, (), confidence=confidence, plot=plot, as_json=json, label=LABEL)
 
 
 def _records(data: Path, schema: "Schema") -> tuple[Any, Any]:
-    """Features, with a constant for the intercept, and labels."""
+    """Return features, with a constant for the intercept, and labels."""
     import numpy as np
 
     from dperm.cli.encoding import features_of

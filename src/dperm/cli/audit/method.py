@@ -14,13 +14,13 @@ from dperm.errors import ParameterError
 if TYPE_CHECKING:
     from dperm.methods.plan import Plan
 
-HELP = """Attack METHOD of dperm, as users get it, on the neighbours that are worst for it.
+HELP = """Attack METHOD of dperm on worst-case neighbouring data sets.
 
-METHOD is output, objective, gradient, sgd, bolt_on, sufficient or posterior. The black box runs it many times and
-guesses by the likelihood ratio, where that is known, and by the lowest bits; output and objective perturbation are
-looked at exactly, too. The first three take seconds; the others are trained run by run, 200 times, and bounds are weak.
+METHOD is output, objective, gradient, sgd, bolt_on, sufficient or posterior. The black box runs the method many times
+and guesses by the likelihood ratio, where it is known, and by the lowest bits. Output and objective perturbation are
+also audited exactly. The first three methods take seconds; the others are trained 200 times, and their bounds are weak.
 
-Bounds at 95 % are wrong once in 20 times: an alarm near the claim is worth a second audit with more --confidence.
+Bounds at 95 % confidence are wrong once in 20 times: repeat an alarm near the claim with a higher --confidence.
 
 \b
 Examples:
@@ -30,23 +30,28 @@ Examples:
 """
 LOSSES = "logistic|huber_hinge|smoothed_hinge|hinge|squared|huber|pinball"
 NOISY = ("output", "objective", "bolt_on")
-"""Methods with a choice of noise."""
+"""Methods with a choice of the noise distribution."""
 
 
 def method(
-    name: Annotated[str, typer.Argument(metavar="METHOD", show_default=False, help="Its name.")],
-    epsilon: Annotated[float, number("--epsilon", "What it claims.", show_default="1")] = 1.0,
-    delta: Annotated[float, number("--delta", "Of the claim; 0 is pure.", show_default="0")] = 0.0,
+    name: Annotated[str, typer.Argument(metavar="METHOD", show_default=False, help="Name of the method.")],
+    epsilon: Annotated[float, number("--epsilon", "Claimed epsilon.", show_default="1")] = 1.0,
+    delta: Annotated[float, number("--delta", "Delta of the claim; 0 for a pure one.", show_default="0")] = 0.0,
     adjacency: AdjacencyName = "",
-    loss: Annotated[str, typer.Option("--loss", metavar=LOSSES, help="What is minimised.")] = "logistic",
+    loss: Annotated[str, typer.Option("--loss", metavar=LOSSES, help="Loss function.")] = "logistic",
     noise: Annotated[
         str | None,
-        typer.Option("--noise", metavar="gaussian|gamma_norm|laplace", show_default="the method chooses", help="Law."),
+        typer.Option(
+            "--noise",
+            metavar="gaussian|gamma_norm|laplace",
+            show_default="chosen by the method",
+            help="Noise distribution.",
+        ),
     ] = None,
-    dim: Annotated[int, typer.Option("--dim", metavar="D", help="Coefficients; 1 is the worst case.")] = 1,
+    dim: Annotated[int, typer.Option("--dim", metavar="D", help="Number of coefficients; 1 is the worst case.")] = 1,
     n: Annotated[int, typer.Option("--n", metavar="N", help="Public number of records.")] = 1000,
     strength: Annotated[
-        float | None, number("--lambda", "Regularisation, in sum scale.", show_default="the plan chooses")
+        float | None, number("--lambda", "Regularisation in sum scale.", show_default="chosen by the plan")
     ] = None,
     runs: options.Runs = None,
     confidence: options.Confidence = 0.95,
@@ -56,12 +61,12 @@ def method(
     force: options.Force = False,
     json: AsJson = False,
 ) -> None:
-    """Audit a method."""
+    """Audit a method of dperm; exits with code 5 on a violation."""
     with reported_errors():
         from dperm.cli.audit.attack import Attack
-        from dperm.cli.audit.claims import guarantee
-        from dperm.cli.audit.told import tell
-        from dperm.cli.drawing import require_picture
+        from dperm.cli.audit.findings_output import report_findings
+        from dperm.cli.audit.options import guarantee
+        from dperm.cli.output_files import require_picture
         from dperm.erm.spec import ProblemSpec
 
         goal = guarantee(epsilon, delta, adjacency)
@@ -70,7 +75,7 @@ def method(
         plan = _plan(spec, goal, _method(name, noise))
         with progress_bar("Attacking") as progress:
             findings = Attack(runs, confidence, seed, workers).findings(plan, progress)
-        tell(findings, {"method": plan.method, "numbers": plan.describe()}, plot=plot, as_json=json)
+        report_findings(findings, {"method": plan.method, "numbers": plan.describe()}, plot=plot, as_json=json)
 
 
 def _loss(name: str) -> Any:
@@ -91,7 +96,7 @@ def _loss(name: str) -> Any:
 
 
 def _method(name: str, noise: str | None) -> Any:
-    """The method of a name, with its noise."""
+    """Return the method, with its noise distribution if one is given."""
     from dperm.methods.choose import BY_NAME
 
     if name not in BY_NAME:
@@ -99,13 +104,13 @@ def _method(name: str, noise: str | None) -> Any:
     if noise is None:
         return name
     if name not in NOISY:
-        raise ParameterError(f"--noise belongs to {', '.join(NOISY)}: {name} has one law. Leave it out.")
+        raise ParameterError(f"--noise belongs to {', '.join(NOISY)}: {name} has one noise distribution. Leave it out.")
     made: Any = BY_NAME[name]
     return made(noise=noise)
 
 
 def _plan(spec: Any, goal: Any, chosen: Any) -> "Plan":
-    """As users get it; that little could be learnt from so few records does not matter here."""
+    """Return the plan without its warnings: the utility of the model does not matter here."""
     import warnings
 
     from dperm.methods.choose import choose

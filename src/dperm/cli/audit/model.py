@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm audit model``: attack the plan of a stored model; no data."""
+"""``dperm audit model``: attack on the plan of a stored model, without data."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,15 +8,15 @@ from typing import Annotated
 import typer
 
 from dperm.cli.audit import options
-from dperm.cli.model_options import Model
+from dperm.cli.model_options import ModelFile
 from dperm.cli.options import AsJson
 from dperm.cli.running import progress_bar, reported_errors
 from dperm.errors import ParameterError
 
-HELP = """Attack what MODEL was learnt by: its plan is made again, and run on the neighbours that are worst for it.
+HELP = """Attack the plan of MODEL: the plan is made again and run on worst-case neighbouring data sets.
 
-No data are read, and nothing is charged: whoever has the model can do this. It tests the method with the constants of
-this model, not the one draw of noise in it. --out is for the statement: dperm report MODEL --audit FILE.
+No data are read and nothing is charged: anyone with the model file can run this audit. It tests the method with the
+constants of this model, not its single draw of noise. --out is for the statement: dperm report MODEL --audit FILE.
 
 \b
 Examples:
@@ -27,10 +27,10 @@ Examples:
 
 
 def model(
-    model: Model,
+    model: ModelFile,
     out: Annotated[
         Path | None,
-        typer.Option("-o", "--out", metavar="FILE", show_default=False, help="A .json for dperm report --audit."),
+        typer.Option("-o", "--out", metavar="FILE", show_default=False, help="JSON file for dperm report --audit."),
     ] = None,
     runs: options.Runs = None,
     confidence: options.Confidence = 0.95,
@@ -40,20 +40,19 @@ def model(
     force: options.Force = False,
     json: AsJson = False,
 ) -> None:
-    """Audit a stored model."""
+    """Audit the plan of a stored model; exits with code 5 on a violation."""
     with reported_errors():
         from dperm.cli.audit.attack import Attack
-        from dperm.cli.audit.files import write_audit
-        from dperm.cli.audit.told import tell
-        from dperm.cli.drawing import require_picture
-        from dperm.cli.paths import require_free
+        from dperm.cli.audit.audit_files import write_audit
+        from dperm.cli.audit.findings_output import report_findings
+        from dperm.cli.output_files import require_free, require_picture
         from dperm.sklearn.files import load_stored
         from dperm.sklearn.replan import replan
 
         if out is not None:
             require_free("--out", out, force=force, inputs=(model,))
             if out.suffix.lower() != ".json":
-                raise ParameterError(f"--out: {out} must end in .json: it is for dperm report --audit.")
+                raise ParameterError(f"--out: {out} must end in .json, for dperm report --audit.")
         require_picture("--plot", plot, force=force, inputs=(model,))
         plan = replan(load_stored(model).estimator)
         with progress_bar("Attacking") as progress:
@@ -63,4 +62,4 @@ def model(
             if not json:
                 typer.echo(f"Written: {out}, for dperm report {model} --audit {out}\n")
         about = {"model": str(model), "method": plan.method, "file": None if out is None else str(out)}
-        tell(findings, about, plot=plot, as_json=json)
+        report_findings(findings, about, plot=plot, as_json=json)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm audit one-run``: epsilon from one training with many canaries."""
+"""``dperm audit one-run``: lower bound on epsilon from one training with many canaries."""
 
 from typing import Annotated
 
@@ -8,10 +8,10 @@ from dperm.cli.audit import options
 from dperm.cli.options import AsJson
 from dperm.cli.running import reported_errors
 
-HELP = """A lower bound on epsilon from ONE training with many canaries: A6, with --gaussian A7.
+HELP = """Lower bound on epsilon from one training with many canaries: A6, with --gaussian A7.
 
-Each canary was in the training data by an independent fair coin of its own: a split into two halves is not that. The
-number of guesses was fixed in advance; the canaries that were not guessed count, too.
+An independent fair coin decides for each canary whether it is in the training data; a split into two halves is not
+enough. The number of guesses must be fixed in advance. --canaries also counts the canaries without a guess.
 
 \b
 Examples:
@@ -22,9 +22,9 @@ Examples:
 
 
 def one_run(
-    correct: Annotated[int, options.count("--correct", "Guesses that were right.")],
-    guesses: Annotated[int, options.count("--guesses", "Guesses that were made.")],
-    canaries: Annotated[int, options.count("--canaries", "Coins that were flipped.")],
+    correct: Annotated[int, options.count("--correct", "Number of correct guesses.")],
+    guesses: Annotated[int, options.count("--guesses", "Number of guesses.")],
+    canaries: Annotated[int, options.count("--canaries", "Number of canaries.")],
     delta: options.Delta = 0.0,
     confidence: options.Confidence = 0.95,
     gaussian: options.Gaussian = False,
@@ -36,12 +36,12 @@ def one_run(
     with reported_errors():
         from dperm.audit.one_run import one_run as bounded
         from dperm.audit.one_run_tradeoff import gaussian_one_run
-        from dperm.cli.audit.claims import claimed
-        from dperm.cli.audit.printing import tell_bound
+        from dperm.cli.audit.findings_output import report_bound
+        from dperm.cli.audit.options import claimed
 
         options.require_delta(gaussian, delta)
         claim = claimed(claimed_epsilon, delta, adjacency)
         chosen = gaussian_one_run if gaussian else bounded
         bound = chosen(correct, guesses, canaries, delta=delta, confidence=confidence)
         baseline = f"{correct} of {guesses} guesses right; {guesses / 2:g} expected from guessing"
-        tell_bound(bound, claim, subject="one training, by its canaries", baseline=baseline, as_json=json)
+        report_bound(bound, claim, subject="one training, by its canaries", baseline=baseline, as_json=json)

@@ -1,57 +1,61 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The options that the verbs of an audit share."""
+"""Options shared by the verbs of ``dperm audit``, and the guarantee of a claim."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from dperm.cli.options import number
 from dperm.errors import ParameterError
 
-Confidence = Annotated[
-    float, number("--confidence", "The probability with which a bound is true.", show_default="0.95")
-]
-Delta = Annotated[float, number("--delta", "At which epsilon is bounded.", show_default="0")]
+if TYPE_CHECKING:
+    from dperm.privacy import ApproxDP, PureDP
+
+Confidence = Annotated[float, number("--confidence", "Confidence level of the bound.", show_default="0.95")]
+Delta = Annotated[float, number("--delta", "Delta at which epsilon is bounded.", show_default="0")]
 Gaussian = Annotated[
     bool,
     typer.Option(
         "--gaussian",
         help=(
-            "Tighter, and no bound unless the trade-off is Gaussian, which an epsilon alone does not claim: refutes "
-            "nothing. Needs --delta."
+            "Assume a Gaussian trade-off: tighter, but an epsilon alone does not claim it, so nothing is refuted. "
+            "Needs --delta."
         ),
     ),
 ]
 ClaimedEpsilon = Annotated[
-    float | None, number("--claimed-epsilon", "What is claimed at --delta: gives a verdict. Needs --adjacency.")
+    float | None, number("--claimed-epsilon", "Claimed epsilon at --delta; adds a verdict. Needs --adjacency.")
 ]
 ClaimedAdjacency = Annotated[
     str | None,
     typer.Option(
-        "--adjacency", metavar="add_remove|replace_one", show_default=False, help="Of the claim, and of the attack."
+        "--adjacency",
+        metavar="add_remove|replace_one",
+        show_default=False,
+        help="Adjacency of the claim and of the attack.",
     ),
 ]
 Seed = Annotated[
     int | None,
-    typer.Option("--seed", metavar="S", show_default="from the system", help="Makes the audit repeatable."),
+    typer.Option("--seed", metavar="S", show_default="from the system", help="Seed, for a reproducible audit."),
 ]
-Workers = Annotated[int, typer.Option("--workers", metavar="W", help="Processes, for methods that are run one by one.")]
+Workers = Annotated[
+    int, typer.Option("--workers", metavar="W", help="Processes for methods that are trained one run at a time.")
+]
 Runs = Annotated[
     int | None,
-    typer.Option(
-        "--runs", metavar="N", show_default="100000, or 200 where each is a training", help="How often to run it."
-    ),
+    typer.Option("--runs", metavar="N", show_default="100000, or 200 where each is a training", help="Number of runs."),
 ]
 Plot = Annotated[
-    Path | None, typer.Option("--plot", metavar="FILE", show_default=False, help="Draw it: a .png, .svg or .pdf.")
+    Path | None, typer.Option("--plot", metavar="FILE", show_default=False, help="File for a plot: .png, .svg or .pdf.")
 ]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]
 
 
 def count(option: str, help: str) -> object:
-    """A required whole number."""
+    """Return a required option with a whole number."""
     return typer.Option(option, metavar="N", show_default=False, help=help, parser=_whole)
 
 
@@ -63,6 +67,26 @@ def _whole(text: str | int) -> int:
 
 
 def require_delta(gaussian: bool, delta: float) -> None:
-    """A Gaussian trade-off has a finite epsilon only at a positive delta."""
+    """Refuse --gaussian at delta 0, where epsilon is infinite."""
     if gaussian and delta == 0:
         raise ParameterError("--gaussian needs --delta, such as --delta 1e-5: at delta 0 its epsilon is infinite.")
+
+
+def guarantee(epsilon: float, delta: float, adjacency: str | None) -> "PureDP | ApproxDP":
+    """Return the guarantee, checked; it is pure if delta is 0."""
+    from dperm import checks
+    from dperm.cli.event_input import substitution
+    from dperm.privacy import ApproxDP, PureDP
+
+    relation = substitution(adjacency or "").adjacency
+    size, small = checks.nonnegative("--epsilon", epsilon), checks.small_delta("--delta", delta)
+    return ApproxDP(size, small, relation) if small > 0 else PureDP(size, relation)
+
+
+def claimed(epsilon: float | None, delta: float, adjacency: str | None) -> "PureDP | ApproxDP | None":
+    """Return the claimed guarantee; None without an epsilon."""
+    if epsilon is not None:
+        return guarantee(epsilon, delta, adjacency)
+    if adjacency is not None:
+        raise ParameterError("--adjacency belongs to a claim: give --claimed-epsilon, or leave it out.")
+    return None

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Whether an audit could refute a claim at all: with too few runs not even an attacker who is always right does."""
+"""Power of an audit: with too few runs, not even correct guesses only can refute a claim."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
@@ -9,27 +9,27 @@ if TYPE_CHECKING:
     from dperm.audit import Finding
 
 NO_GUESS = "no guess was made"
-"""The method of a bound by a statistic that has always passed."""
+"""Method of a bound whose statistic made no guess."""
 IDLE = (
     "this audit could not have refuted anything: in {} runs no guess was made by those statistics that could have. "
     "Take more runs."
 )
 MOST = 10**9
-"""More runs are not looked for."""
+"""Largest number of runs that is considered."""
 
 
 def with_power(finding: "Finding", subject: Any) -> "Finding":
-    """The finding; if it could not have refuted anything, a fact says so."""
+    """Return the finding, with a fact if it could not have refuted the claim."""
     from dataclasses import replace
 
     from dperm.report.audits import POWERLESS
 
-    words = powerless(finding, subject)
-    return replace(finding, facts={**finding.facts, POWERLESS: words}) if words else finding
+    reason = powerless(finding, subject)
+    return replace(finding, facts={**finding.facts, POWERLESS: reason}) if reason else finding
 
 
 def powerless(finding: "Finding", subject: Any) -> str:
-    """Why the audit could not have refuted the claim; nothing if it could."""
+    """Return the reason why the audit could not have refuted the claim; empty if it could."""
     runs = int(finding.facts["runs"])  # type: ignore[call-overload]  # of every black box
     if _refutes(finding, subject, runs):
         idle = {name for name, bound in finding.bounds.items() if bound.method.startswith(NO_GUESS)}
@@ -43,7 +43,7 @@ def powerless(finding: "Finding", subject: Any) -> str:
 
 
 def _refutes(finding: "Finding", subject: Any, runs: int, without: Collection[str] = ()) -> bool:
-    """Whether so many guesses, all right, would refute the claim (A4), by any of the statistics."""
+    """Return whether ``runs`` correct guesses would refute the claim by any statistic (A4)."""
     shares = {one.name: one.share for one in subject.statistics}
     parts = [(one, (1 - finding.confidence) * one.share / sum(shares.values())) for one in subject.statistics]
     kept = [(one, alpha) for one, alpha in parts if one.name not in without]
@@ -59,7 +59,7 @@ def _most(finding: "Finding", guesses: int, alpha: float, gaussian: bool) -> boo
 
 
 def _fewest(finding: "Finding", subject: Any, runs: int) -> int:
-    """The least number of runs that is enough, by halving; 0 if there is none up to a thousand million."""
+    """Return the least sufficient number of runs, by bisection; 0 if 10^9 are not enough."""
     low, high = runs, runs
     while not _refutes(finding, subject, high):
         low, high = high, 2 * high

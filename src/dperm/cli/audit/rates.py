@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm audit rates``: epsilon from true and false positives."""
+"""``dperm audit rates``: lower bound on epsilon from true and false positives."""
 
 from typing import Annotated
 
@@ -8,10 +8,10 @@ from dperm.cli.audit import options
 from dperm.cli.options import AsJson
 from dperm.cli.running import reported_errors
 
-HELP = """A lower bound on epsilon from an attack with a rule that was fixed in advance: A2, with --gaussian A3.
+HELP = """Lower bound on epsilon from an attack whose rule was fixed in advance: A2, with --gaussian A3.
 
-Runs with the record are members, runs without it non-members; every run is a training of its own. A rule or threshold
-that was chosen on the same runs makes the bound void.
+Runs with the record are members, runs without it are non-members; every run is a separate training. The bound is void
+if the rule or its threshold was chosen on the same runs.
 
 \b
 Examples:
@@ -23,10 +23,10 @@ Examples:
 
 
 def rates(
-    true_positives: Annotated[int, options.count("--true-positives", "Members that the attack called members.")],
-    members: Annotated[int, options.count("--members", "Runs with the record.")],
-    false_positives: Annotated[int, options.count("--false-positives", "Non-members that it called members.")],
-    non_members: Annotated[int, options.count("--non-members", "Runs without it.")],
+    true_positives: Annotated[int, options.count("--true-positives", "Members that the attack identified as members.")],
+    members: Annotated[int, options.count("--members", "Number of runs with the record.")],
+    false_positives: Annotated[int, options.count("--false-positives", "Non-members that it identified as members.")],
+    non_members: Annotated[int, options.count("--non-members", "Number of runs without the record.")],
     delta: options.Delta = 0.0,
     confidence: options.Confidence = 0.95,
     gaussian: options.Gaussian = False,
@@ -37,8 +37,8 @@ def rates(
     """Bound epsilon by the rates of an attack."""
     with reported_errors():
         from dperm.audit.rates import from_rates, gaussian_from_rates
-        from dperm.cli.audit.claims import claimed
-        from dperm.cli.audit.printing import tell_bound
+        from dperm.cli.audit.findings_output import report_bound
+        from dperm.cli.audit.options import claimed
 
         options.require_delta(gaussian, delta)
         claim = claimed(claimed_epsilon, delta, adjacency)
@@ -46,4 +46,4 @@ def rates(
         bound = bounded(true_positives, members, false_positives, non_members, delta=delta, confidence=confidence)
         found, alarms = (f"{100 * a / b:.3g} %" for a, b in ((true_positives, members), (false_positives, non_members)))
         baseline = f"true-positive rate {found}; by guessing it equals the false-positive rate, {alarms}"
-        tell_bound(bound, claim, subject="an attack, by its rates", baseline=baseline, as_json=json)
+        report_bound(bound, claim, subject="an attack, by its rates", baseline=baseline, as_json=json)

@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """``dperm audit scores``: the ROC curve of a membership attack."""
 
-from collections.abc import Mapping
+import csv
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,12 +20,12 @@ if TYPE_CHECKING:
     from dperm.audit.membership import Roc
     from dperm.privacy import ApproxDP, PureDP
 
-HELP = """Rates, area and ROC curve of a membership attack, from FILE with the columns score and member.
+HELP = """Show rates, area and ROC curve of a membership attack, from FILE with the columns score and member.
 
-Attacks matter where they rarely accuse falsely: true positives are told at false-positive rates of 0.1 %, 1 % and 10 %,
-and --plot has logarithmic axes. With --epsilon the most that the guarantee allows stands beside them. Only with
---trials independent (a training of its own for each record) or one_run (one training, a fair coin for each) do scores
-bound epsilon, and can refute a claim; scores of one model depend on each other.
+The true-positive rate is shown at false-positive rates of 0.1 %, 1 % and 10 %, and --plot has logarithmic axes. With
+--epsilon, the largest rates that the guarantee allows are added. Scores bound epsilon, and can refute a claim, only
+with --trials independent (one training per record) or one_run (one training, a fair coin per record); scores of one
+model depend on each other.
 
 \b
 Examples:
@@ -32,27 +34,29 @@ Examples:
   dperm audit scores scores.csv --trials independent --epsilon 4 --adjacency add_remove --json
 """
 
+SCORE, MEMBER = "score", "member"
+_BITS = {"1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+
 
 def scores(
-    file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="A .csv.")],
-    epsilon: Annotated[float | None, number("--epsilon", "What is claimed.")] = None,
-    delta: Annotated[float, number("--delta", "Of the claim.", show_default="0")] = 0.0,
+    file: Annotated[Path, typer.Argument(metavar="FILE", show_default=False, help="CSV file with the scores.")],
+    epsilon: Annotated[float | None, number("--epsilon", "Claimed epsilon.")] = None,
+    delta: Annotated[float, number("--delta", "Delta of the claim.", show_default="0")] = 0.0,
     adjacency: options.ClaimedAdjacency = None,
     trials: Annotated[
-        str, typer.Option("--trials", metavar="dependent|one_run|independent", help="How the scores came about.")
+        str, typer.Option("--trials", metavar="dependent|one_run|independent", help="How the scores were obtained.")
     ] = "dependent",
     confidence: options.Confidence = 0.95,
     plot: options.Plot = None,
     force: options.Force = False,
     json: AsJson = False,
 ) -> None:
-    """Judge the scores of an attack."""
+    """Evaluate the scores of an attack."""
     with reported_errors():
         from dperm.audit.membership import Roc, TrialDependence
-        from dperm.cli.audit.printing import require_none
-        from dperm.cli.audit.score_file import read_scores
-        from dperm.cli.audit.told_roc import tell_roc
-        from dperm.cli.drawing import require_picture
+        from dperm.cli.audit.findings_output import exit_on_violation
+        from dperm.cli.audit.roc_output import report_roc
+        from dperm.cli.output_files import require_picture
 
         require_picture("--plot", plot, force=force, inputs=(file,))
         kind, claim = TrialDependence.of(trials), _claim(epsilon, delta, adjacency)
@@ -60,22 +64,70 @@ def scores(
         judged = claim is not None and kind is not TrialDependence.DEPENDENT
         findings: list[Finding] = [roc.finding(claim, confidence=confidence)] if judged and claim else []
         bounds = {} if claim is not None or kind is TrialDependence.DEPENDENT else _bounds(roc, confidence)
-        tell_roc(roc, claim, findings, bounds=bounds, confidence=confidence, plot=plot, as_json=json)
-        require_none(findings)
+        report_roc(roc, claim, findings, bounds=bounds, confidence=confidence, plot=plot, as_json=json)
+        exit_on_violation(findings)
 
 
 def _bounds(roc: "Roc", confidence: float) -> "Mapping[str, LowerBound]":
-    """What the scores show of epsilon at delta 0, whatever is claimed."""
+    """Return the lower bounds on epsilon at delta 0 without a claim."""
     from dperm.privacy import PureDP
 
     return roc.finding(PureDP(1.0, roc.adjacency or ""), confidence=confidence).bounds  # the claim changes no bound
 
 
 def _claim(epsilon: float | None, delta: float, adjacency: str | None) -> "PureDP | ApproxDP | None":
-    from dperm.cli.audit.claims import guarantee
+    from dperm.cli.audit.options import guarantee
 
     if epsilon is not None:
         return guarantee(epsilon, delta, adjacency)
     if adjacency is not None or delta:
         raise ParameterError("--delta and --adjacency belong to a claim: give --epsilon, or leave them out.")
     return None
+
+
+def read_scores(path: Path) -> tuple[list[float], list[bool]]:
+    """Read the columns "score" and "member" of a CSV file."""
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            rows = csv.DictReader(file)
+            rows.fieldnames = _columns(path, rows.fieldnames)
+            found = [(_score(path, rows.line_num, row[SCORE]), _bit(path, rows.line_num, row[MEMBER])) for row in rows]
+    except (UnicodeDecodeError, csv.Error):
+        raise ParameterError(f"{path} must be a CSV file in UTF-8.") from None
+    scores, members = [score for score, _ in found], [member for _, member in found]
+    if len(set(members)) < 2:
+        kind = "members" if any(members) else "non-members" if members else "nobody"
+        raise ParameterError(f"{path} must have members and non-members, and has {kind} only. Attack both.")
+    return scores, members
+
+
+def _columns(path: Path, names: Sequence[str] | None) -> list[str]:
+    """Return the column names in lower case; refuses a file without one score and one member column."""
+    found = [name.strip().lower() for name in names or ()]
+    missing = [name for name in (SCORE, MEMBER) if found.count(name) != 1]
+    if not missing:
+        return found
+    has = f"It has {', '.join(map(repr, names))}. " if names else "It is empty. "
+    split = len(found) == 1 and next((mark for mark in ";\t|" if mark in found[0]), "")
+    separator = f"Columns are separated by commas, not by {split!r}. " if split else ""
+    raise ParameterError(
+        f"{path} must have the columns score and member, and has no {' and no '.join(missing)}. {has}{separator}A "
+        "score is a number, larger for members; member is 1 or 0."
+    )
+
+
+def _score(path: Path, line: int, text: str | None) -> float:
+    try:
+        score = float(text or "")
+    except ValueError:
+        raise ParameterError(f"{path}, line {line}: the score is not a number.") from None
+    if math.isnan(score):
+        raise ParameterError(f"{path}, line {line}: the score is NaN. Leave out records without a score.")
+    return score
+
+
+def _bit(path: Path, line: int, text: str | None) -> bool:
+    found = _BITS.get((text or "").strip().lower())
+    if found is None:
+        raise ParameterError(f"{path}, line {line}: member must be 1 or 0, true or false, yes or no.")
+    return found

@@ -9,10 +9,10 @@ from typer.core import TyperGroup
 
 from dperm.cli.audit import bugs, demo, exact, guesses, membership, method, model, one_run, rates, scores
 
-HELP = """Attack a model or a method, and bound its epsilon from below: a claim below that is refuted.
+HELP = """Attack a model or a method, and compute a lower bound on epsilon. A smaller claim is refuted.
 
-An audit can refute a claim; it cannot prove one. "No violation found" says how much of the claim an attack has reached.
-model and method attack dperm itself; rates, guesses, one-run and scores turn attacks of your own into bounds.
+An audit can refute a claim but not prove one. "No violation found" states how close the attack came to the claim.
+model and method attack dperm itself; rates, guesses, one-run and scores turn the results of your attacks into bounds.
 
 \b
 Examples:
@@ -20,15 +20,15 @@ Examples:
   dperm audit exact --epsilon 1
   dperm audit rates --true-positives 900 --members 1000 --false-positives 100 --non-members 1000
 
-Exit codes: 0 nothing was refuted, 2 something in the request is wrong, 4 it would show private data, 5 a VIOLATION.
+Exit codes: 0 no claim refuted, 2 invalid request, 4 private data would be released, 5 VIOLATION.
 """
 
 
 class _Verbs(TyperGroup):
-    """The verbs; a file in the place of one gets a hint."""
+    """Verbs of ``dperm audit``; a model file instead of a verb gets a hint."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The verb that is named first."""
+        """Return the verb, with a hint for a model file."""
         if args and self.get_command(ctx, args[0]) is None and args[0].endswith(".dperm"):
             ctx.fail(f"{args[0]!r} is no verb. Did you mean: dperm audit model {args[0]}")
         return super().resolve_command(ctx, args)
@@ -37,19 +37,19 @@ class _Verbs(TyperGroup):
 app = typer.Typer(
     name="audit", cls=_Verbs, help=HELP, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
 )
-app.command("model", help=model.HELP, short_help="Attack the plan of a stored model; for its statement.")(model.model)
+app.command("model", help=model.HELP, short_help="Attack the plan of a stored model.")(model.model)
 app.command("method", help=method.HELP, short_help="Attack a method of dperm on worst-case neighbours.")(method.method)
-app.command("exact", help=exact.HELP, short_help="Objective perturbation without sampling: ours, and as published.")(
-    exact.exact
+app.command("exact", help=exact.HELP, short_help="Objective perturbation without sampling.")(exact.exact)
+app.command("rates", help=rates.HELP, short_help="Bound epsilon by true and false positives.")(rates.rates)
+app.command("guesses", help=guesses.HELP, short_help="Bound epsilon by correct guesses of fair coins.")(guesses.guesses)
+app.command("one-run", help=one_run.HELP, short_help="Bound epsilon by one training with many canaries.")(
+    one_run.one_run
 )
-app.command("rates", help=rates.HELP, short_help="Epsilon from true and false positives.")(rates.rates)
-app.command("guesses", help=guesses.HELP, short_help="Epsilon from right guesses of fair coins.")(guesses.guesses)
-app.command("one-run", help=one_run.HELP, short_help="Epsilon from one training with many canaries.")(one_run.one_run)
 app.command("scores", help=scores.HELP, short_help="ROC curve, rates and area of a membership attack.")(scores.scores)
 app.command("membership", help=membership.HELP, short_help="LiRA on your own table. NOT PRIVATE.")(
     membership.membership
 )
-app.command("bugs", help=bugs.HELP, short_help="Known mistakes of private learning, and what catches them.")(bugs.bugs)
+app.command("bugs", help=bugs.HELP, short_help="Check that known bugs are caught.")(bugs.bugs)
 app.command("demo", help=demo.HELP, short_help="Three attacks, without and with differential privacy.")(demo.demo)
 
 

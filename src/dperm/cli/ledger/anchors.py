@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Anchors in files."""
+"""Anchor files: the last entry of an account, kept apart from the ledger to detect a rollback."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,15 +14,15 @@ from dperm.report.whole_file import write_text
 
 
 def write_anchors(path: Path, anchors: Sequence[Anchor]) -> None:
-    """One anchor as an object, several as a list."""
+    """Write one anchor as a JSON object, several as a list."""
     data = [asdict(anchor) for anchor in anchors]
     write_text(path, json.dumps(data[0] if len(data) == 1 else data, indent=2) + "\n")
 
 
 def read_anchors(path: Path) -> list[Anchor]:
-    """The anchors in a file of JSON: as ``write_anchors`` wrote it, or what a verb printed with --json."""
+    """Read the anchors in a file of `write_anchors`, or in the --json output of a verb."""
     if is_archive(path):
-        raise ParameterError(f"--anchor: {path} is a model, which carries its anchor with it. Use --model {path}.")
+        raise ParameterError(f"--anchor: {path} is a model, which contains its anchor. Use --model {path}.")
     data = read_json(path)
     try:
         found = list(_anchors(data))
@@ -30,8 +30,8 @@ def read_anchors(path: Path) -> list[Anchor]:
         found = []
     if not found:
         raise ParameterError(
-            f"--anchor: there is no anchor in {path}. Give a file that dperm ledger show --write-anchor wrote; for a "
-            "model or a statement use --model."
+            f"--anchor: there is no anchor in {path}. Give a file of dperm ledger show --write-anchor; for a model "
+            "or a statement use --model."
         )
     return found
 
@@ -47,13 +47,13 @@ def _anchors(data: Any) -> Iterator[Anchor]:
 
 
 def is_archive(path: Path) -> bool:
-    """Whether the file begins as models do."""
+    """Return whether the file is a zip archive, as models are."""
     with path.open("rb") as file:
         return file.read(2) == b"PK"
 
 
 def read_json(path: Path) -> Any:
-    """The content of a file of JSON."""
+    """Return the content of a JSON file."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError):

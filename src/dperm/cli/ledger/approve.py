@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm ledger approve``: a request, or another limit."""
+"""``dperm ledger approve``: approval of a release, or change of a limit."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -15,14 +15,14 @@ from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
     from dperm.accounting.event import Event
-    from dperm.cli.ledger.limits import Sizes
+    from dperm.cli.ledger.limits import LimitOptions
     from dperm.ledger import AccountFacts, Ledger
     from dperm.ledger.books import Books
 
-HELP = """Approve one release by its request id, or change the limit of an account. Either is a line of the books.
+HELP = """Approve one release by its request id, or change the limit of an account. Both are entered in the ledger.
 
-An account that was opened with --approval takes a release only under a request id that was approved before; with
---event only that event may be charged. A limit keeps its kind, adjacency, delta and order: only its size changes.
+An account opened with --approval accepts a release only under an approved request id; with --event, only that event may
+be charged. A limit keeps its kind, adjacency, delta and order: only its size changes.
 
 \b
 Examples:
@@ -35,14 +35,14 @@ Examples:
 
 def approve(
     location: Location,
-    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Who decides; kept in the books.")],
-    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; kept in the books.")],
+    by: Annotated[str, typer.Option("--by", metavar="NAME", help="Person who decides; stored in the ledger.")],
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Reason; stored in the ledger.")],
     request: Annotated[
-        str | None, typer.Option("--request", metavar="ID", show_default=False, help="The request to approve.")
+        str | None, typer.Option("--request", metavar="ID", show_default=False, help="Request id to approve.")
     ] = None,
     event: Annotated[
         str | None,
-        typer.Option("--event", metavar="EVENT", show_default=False, help="With --request: approve this event only."),
+        typer.Option("--event", metavar="EVENT", show_default=False, help="With --request: approve only this event."),
     ] = None,
     event_file: Annotated[
         Path | None,
@@ -52,22 +52,21 @@ def approve(
             exists=True,
             dir_okay=False,
             show_default=False,
-            help="The same, read from a JSON file.",
+            help="With --request: approve only the event in this JSON file.",
         ),
     ] = None,
-    epsilon: Annotated[float | None, number("--epsilon", "The new limit.")] = None,
-    delta: Annotated[float | None, number("--delta", "It never changes.", hidden=True)] = None,
-    rho: Annotated[float | None, number("--rho", "The new limit of an account in zCDP.")] = None,
-    mu: Annotated[float | None, number("--mu", "The new limit of an account in Gaussian DP.")] = None,
-    tau: Annotated[float | None, number("--tau", "The new limit of an account in Renyi DP.")] = None,
+    epsilon: Annotated[float | None, number("--epsilon", "New limit.")] = None,
+    delta: Annotated[float | None, number("--delta", "Never changes.", hidden=True)] = None,
+    rho: Annotated[float | None, number("--rho", "New limit of a zCDP account.")] = None,
+    mu: Annotated[float | None, number("--mu", "New limit of a Gaussian DP account.")] = None,
+    tau: Annotated[float | None, number("--tau", "New limit of a Renyi DP account.")] = None,
     account: AccountName = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Change the limit without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Change the limit without confirmation.")] = False,
     json: AsJson = False,
 ) -> None:
     """Approve a request, or change a limit."""
     with reported_errors():
-        from dperm.cli.ledger.limit_change import change_limit
-        from dperm.cli.ledger.limits import Sizes
+        from dperm.cli.ledger.limits import LimitOptions, change_limit
         from dperm.ledger import Ledger
 
         if delta is not None:
@@ -75,7 +74,7 @@ def approve(
                 "--delta: the delta of an account never changes, since every release was charged at its share of it. "
                 "Leave --delta out, or open another account."
             )
-        sizes = Sizes(epsilon=epsilon, rho=rho, mu=mu, tau=tau)
+        sizes = LimitOptions(epsilon=epsilon, rho=rho, mu=mu, tau=tau)
         _require_one_subject(request, sizes, event, event_file)
         ledger = Ledger(location, account)
         if request is None:
@@ -89,7 +88,9 @@ def approve(
             _print_approval(ledger, facts, request, approved, json)
 
 
-def _require_one_subject(request: str | None, sizes: "Sizes", event: str | None, event_file: Path | None) -> None:
+def _require_one_subject(
+    request: str | None, sizes: "LimitOptions", event: str | None, event_file: Path | None
+) -> None:
     if (request is None) == (not sizes.given):
         found = "both were given" if sizes.given else "neither was given"
         raise ParameterError(f"give --request, or a new limit (--epsilon, --rho, --mu or --tau); {found}.")
@@ -100,20 +101,20 @@ def _require_one_subject(request: str | None, sizes: "Sizes", event: str | None,
 
 
 def _event(event: str | None, event_file: Path | None, facts: "AccountFacts") -> "Event | None":
-    """The event that alone may be charged; None for any."""
-    from dperm.cli.subject import event_of, filling, read_subject
+    """Return the only permitted event; None for any event."""
+    from dperm.cli.event_input import event_of, read_events, substitution
 
     texts, files = [event] if event is not None else [], [event_file] if event_file is not None else []
     if not texts and not files:
         return None
-    return event_of(read_subject(texts, files), filling(facts.adjacency.value))
+    return event_of(read_events(texts, files), substitution(facts.adjacency.value))
 
 
 def _require_chargeable(event: "Event", facts: "AccountFacts") -> None:
-    """Refuse an event that has no cost in the account's currency: its approval could never be used."""
+    """Refuse an event without a cost in the account's currency, whose approval could never be used."""
     from dperm.accounting.filters import price
     from dperm.accounting.spelling import in_grammar
-    from dperm.cli.ledger.words import in_words
+    from dperm.cli.ledger.formatting import format_limit
     from dperm.errors import DpermError
 
     try:
@@ -121,12 +122,12 @@ def _require_chargeable(event: "Event", facts: "AccountFacts") -> None:
     except DpermError as error:
         raise ParameterError(
             f"--event: {in_grammar(event, facts.adjacency.value)} can never be charged to account {facts.name!r}, "
-            f"whose limit is {in_words(facts.limit)}: {error}"
+            f"whose limit is {format_limit(facts.limit)}: {error}"
         ) from None
 
 
 def _children(ledger: "Ledger", name: str) -> list[str]:
-    """Accounts whose charges are charged to this one too."""
+    """Return the accounts whose releases are also charged to this one."""
     from dperm.ledger.bookkeeping import family
     from dperm.ledger.stores import store_of
     from dperm.ledger.transactions import consult
@@ -140,13 +141,13 @@ def _children(ledger: "Ledger", name: str) -> list[str]:
 
 def _print_approval(ledger: "Ledger", facts: "AccountFacts", request: str, event: "Event | None", json: bool) -> None:
     from dperm.accounting.spelling import spelled
+    from dperm.cli.event_input import event_data
     from dperm.cli.ledger.layout import print_folded
     from dperm.cli.output import print_json
-    from dperm.cli.subject import event_data
 
     data: Any = None if event is None else event_data(event)
     if not facts.approval:
-        note(f"Warning: account {facts.name!r} asks for no approval: releases go through without one.")
+        note(f"Warning: account {facts.name!r} needs no approvals: releases are charged without one.")
     below = _children(ledger, facts.name)
     if below and not request.startswith(tuple(f"{name}/" for name in below)):
         note(

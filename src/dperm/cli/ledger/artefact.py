@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Models, statements and records that were charged to a ledger, compared with their entries."""
+"""Comparison of models, statements and records with their ledger entries."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from dperm.privacy.guarantee import guarantee_as_dict
 
 GUARANTEE = "guarantee"
 _DESCRIBED = ("noise", "grade", "theorems", "versions", "seeded")
-"""Facts of a record that the reservation repeats."""
+"""Facts of a record that are also in the reservation."""
 _HEADER_UNBOUND = (
     "the ledger entry does not bind the parameters, classes and bounds in this model file: it was written by an "
     "earlier version of dperm, or not by an estimator. Compared: the released coefficients, guarantee, event and noise."
@@ -36,7 +36,7 @@ _NO_RELEASED = (
 
 @dataclass(frozen=True)
 class Artefact:
-    """A file that claims to be a release of a ledger.
+    """A file with a claim to be a release of a ledger.
 
     Attributes
     ----------
@@ -45,9 +45,9 @@ class Artefact:
     receipt
         The receipt in it; empty if there is none.
     event
-        The accounting event that it names; None if it names none.
+        The accounting event in it; None without one.
     facts
-        The guarantee and the description of the noise, as far as the file has them.
+        Guarantee and description of the noise, if the file has them.
     header
         Digest of the parameters and public facts of a model; None for other files.
     schema
@@ -71,14 +71,14 @@ class Artefact:
     statement: Mapping[str, Any] = field(default_factory=dict)
 
     def anchor(self) -> Anchor | None:
-        """The anchor in the receipt, if there is one."""
+        """Return the anchor in the receipt; None without one."""
         try:
             return Anchor.from_receipt(self.receipt)
         except DpermError:
             return None
 
     def problems(self, books: Books) -> Iterator[str]:
-        """Contradictions with the ledger; whether the line exists is checked by the anchor."""
+        """Yield contradictions with the ledger; the anchor checks that the entry exists."""
         if self.damage:
             yield f"{self.source} was edited or is damaged: {self.damage}."
         anchor = self.anchor()
@@ -100,12 +100,12 @@ class Artefact:
             yield from self._rebuilt_differences(reserved)
 
     def notes(self, books: Books) -> Iterator[str]:
-        """Parts of the file that the ledger entry does not bind."""
+        """Yield notes on parts of the file without a counterpart in the ledger entry."""
         reserved = self._reservation(books)
         if reserved is None:
             return
         if self.released is None:
-            yield f"{self.source}: {self._compared_in_words(reserved)}"
+            yield f"{self.source}: {self._describe_comparison(reserved)}"
         elif not self.released:
             yield f"{self.source}: {_NO_RELEASED}"
         elif _booked_header(reserved) is None:
@@ -117,12 +117,16 @@ class Artefact:
         return None if line is None or line.about is None else books.entry(line.account, line.about)
 
     def _differences(self, reserved: Entry) -> Iterator[str]:
-        """Facts of the file that are not those of the reservation; a fact that only one of them has is not compared."""
+        """Yield facts that differ from the reservation; facts that only one of them has are not compared."""
         where = f"line {reserved.seq} of account {reserved.account!r}"
         booked = _facts(reserved)
         for name, value in self.facts.items():
             if name in booked and booked[name] != value:
-                said = f" ({_in_brief(value)} instead of {_in_brief(booked[name])})" if name == GUARANTEE else ""
+                said = (
+                    f" ({_short_guarantee(value)} instead of {_short_guarantee(booked[name])})"
+                    if name == GUARANTEE
+                    else ""
+                )
                 yield f"{self.source} states another {name} than {where}{said}: it was edited."
         header = _booked_header(reserved)
         if header is not None and self.released is not None and self.header != header:
@@ -135,7 +139,7 @@ class Artefact:
             yield f"{self.source} has another schema than {where}: it was edited."
 
     def _rebuilt_differences(self, reserved: Entry) -> Iterator[str]:
-        """Fields of a statement that do not follow from the guarantee and the event of the reservation."""
+        """Yield fields of a statement in conflict with guarantee and event of the reservation."""
         from dperm.report.headline import agrees
 
         if not _can_be_rebuilt(self.statement, reserved):
@@ -148,8 +152,8 @@ class Artefact:
                     f"{reserved.account!r}: it was edited."
                 )
 
-    def _compared_in_words(self, reserved: Entry) -> str:
-        """The parts of a statement or record that were compared, and those that were not."""
+    def _describe_comparison(self, reserved: Entry) -> str:
+        """Return a sentence on the compared parts of a statement or record."""
         names = [name for name in self.facts if name in _facts(reserved)]
         names += [] if self.event is None else ["event"]
         if _can_be_rebuilt(self.statement, reserved):
@@ -158,7 +162,7 @@ class Artefact:
 
 
 def read_artefact(path: Path) -> Artefact:
-    """The receipt and the facts in a model file, or in a statement or record of JSON."""
+    """Read receipt and facts from a model file, or from a statement or record in JSON."""
     return _of_model(path) if is_archive(path) else _of_json(path)
 
 
@@ -203,7 +207,7 @@ def _of_model(path: Path) -> Artefact:
 
 
 def _of_json(path: Path) -> Artefact:
-    """A statement has its fields, and the receipt in "ledger_entry"; a record has it in "ledger"."""
+    """Read a statement, with its receipt in "ledger_entry", or a record, with its receipt in "ledger"."""
     data = read_json(path)
     fields = data.get("fields", data) if isinstance(data, Mapping) else {}
     receipt = fields.get("ledger_entry", fields.get("ledger")) if isinstance(fields, Mapping) else None
@@ -227,7 +231,7 @@ def _of_json(path: Path) -> Artefact:
 
 
 def _statement_facts(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The facts of a statement that the reservation repeats, by the names that records have for them."""
+    """Return the facts of a statement that are also in the reservation, by their names in records."""
     from dperm.report.fields import SEEDED
 
     noise, accountant = _mapping(fields.get("noise_source")), _mapping(fields.get("accountant"))
@@ -242,9 +246,9 @@ def _statement_facts(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _can_be_rebuilt(fields: Mapping[str, Any], reserved: Entry) -> bool:
-    """Whether the statement promises something, and this version of dperm ran the release.
+    """Return whether the statement has a guarantee, and this version of dperm ran the release.
 
-    The words and bounds of another version may be others.
+    Other versions may have other texts and bounds.
     """
     from dperm import __version__
     from dperm.report.fields import PROMISING
@@ -269,7 +273,7 @@ def _rebuilt(fields: Mapping[str, Any], reserved: Entry) -> dict[str, Any]:
 
 
 def _statement_damage(path: Path) -> str:
-    """The contradiction between the fields of a statement; "" if there is none."""
+    """Return the contradiction between the fields of a statement; "" if there is none."""
     from dperm.report import Statement
 
     try:
@@ -280,22 +284,22 @@ def _statement_damage(path: Path) -> str:
 
 
 def _numbers(sentences: object) -> list[str]:
-    """The numbers in sentences, in their order: the words around them may be those of another version."""
+    """Return the numbers in sentences, in order; the text around them may be from another version."""
     return [found.rstrip(".,") for found in re.findall(r"\d[\d.,e+-]*", json.dumps(sentences))]
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
-    """``value`` if it is a mapping, otherwise an empty one."""
+    """Return ``value`` if it is a mapping, otherwise an empty one."""
     return value if isinstance(value, Mapping) else {}
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON reads it back."""
+    """Return the value after a round trip through JSON."""
     return json.loads(json.dumps(value))
 
 
-def _in_brief(value: Any) -> str:
-    """The numbers of a guarantee."""
+def _short_guarantee(value: Any) -> str:
+    """Return kind and numbers of a guarantee as text."""
     if not isinstance(value, Mapping):
         return "something else"
     numbers = (f"{name} {number}" for name, number in value.items() if name not in ("kind", "adjacency"))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Text that is folded to the width of a terminal; in a pipe each sentence stays on its line."""
+"""Text layout: folded to the width of a terminal, one line per paragraph in a pipe."""
 
 import math
 import shutil
@@ -15,12 +15,12 @@ _BAR = 16
 
 
 def is_terminal() -> bool:
-    """Whether somebody is looking at stdout."""
+    """Return whether stdout is a terminal."""
     return sys.stdout.isatty()
 
 
 def print_folded(text: str, *, first: str = "", rest: str = "", err: bool = False) -> None:
-    """A paragraph after ``first``, its other lines after ``rest``."""
+    """Print a paragraph; its first line starts with ``first``, the others with ``rest``."""
     if not (sys.stderr if err else sys.stdout).isatty():
         typer.echo(first + text, err=err)
         return
@@ -32,15 +32,15 @@ def print_folded(text: str, *, first: str = "", rest: str = "", err: bool = Fals
 
 
 def print_named(rows: Iterable[tuple[str, str]]) -> None:
-    """Lines "name: value", the values in one column."""
+    """Print lines "name: value" with the values in one column."""
     rows = list(rows)
     width = max(len(name) for name, _ in rows) + 3
     for name, value in rows:
         print_folded(value, first=f"{name + ':':<{width}}", rest=" " * width)
 
 
-def used(share: float) -> str:
-    """How much of a limit is used, rounded up; on a terminal with a bar."""
+def format_share(share: float) -> str:
+    """Return the used share of a limit in percent, rounded up; on a terminal with a bar."""
     percent = f"{math.ceil(100 * share):>3} %"
     if not is_terminal():
         return percent.strip()

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The lines of an account, for a reader: what closes a reservation stands beside it."""
+"""Entries of an account for people: each reservation with its closing entry."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -10,9 +10,9 @@ import typer
 
 from dperm.accounting.budget import State
 from dperm.accounting.spelling import spelled
+from dperm.cli.ledger.account_status import AccountStatus
+from dperm.cli.ledger.formatting import SHARES, format_currency, format_limit
 from dperm.cli.ledger.layout import print_folded
-from dperm.cli.ledger.standing import Standing
-from dperm.cli.ledger.words import SHARES, currency, in_words
 from dperm.cli.output import plain_up
 from dperm.ledger import Booking, Entry, EntryKind
 from dperm.ledger.reservation import bookings
@@ -23,9 +23,9 @@ _SHORT = 12
 _LONGEST_ID = 40
 
 
-def data_of(one: Standing) -> list[dict[str, object]]:
-    """Every line as JSON-ready data; a reservation has its closing in it."""
-    return [_data(line) for line in _lines(one)]
+def data_of(status: AccountStatus) -> list[dict[str, object]]:
+    """Return the entries as JSON-ready data; a reservation includes its closing entry."""
+    return [_data(line) for line in _lines(status)]
 
 
 def _data(line: Entry | Booking) -> dict[str, object]:
@@ -34,33 +34,33 @@ def _data(line: Entry | Booking) -> dict[str, object]:
     return {"kind": line.kind.value, "seq": line.seq, "at": line.at, "request_id": line.request_id, **line.body}
 
 
-def print_lines(one: Standing) -> None:
-    """Every line: number, time (UTC), what was done; below it, indented, cost, request and digest."""
+def print_lines(status: AccountStatus) -> None:
+    """Print the entries: number, time (UTC) and event; below, indented, cost, request and digest."""
     typer.echo()
-    width = len(str(one.anchor.seq))
-    closings = {entry.about: entry.seq for entry in one.entries if entry.kind in (EntryKind.COMMIT, EntryKind.BURN)}
-    for line in _lines(one):
+    width = len(str(status.anchor.seq))
+    closings = {entry.about: entry.seq for entry in status.entries if entry.kind in (EntryKind.COMMIT, EntryKind.BURN)}
+    for line in _lines(status):
         when = line.at[:19].replace("T", " ")
         if isinstance(line, Booking):
-            state, what, details = _booked(line, one, closings.get(line.seq))
+            state, what, details = _booked(line, status, closings.get(line.seq))
         else:
-            state, what, details = _noted(line, one)
+            state, what, details = _noted(line, status)
         indent = " " * (width + 2)
         print_folded(visible(what), first=f"{line.seq:>{width}}  {when}  {state:<8}  ", rest=indent + " " * 31)
         print_folded(visible(details), first=indent, rest=indent)
     typer.echo("Times are UTC.")
 
 
-def _lines(one: Standing) -> Iterator[Entry | Booking]:
-    """The lines in their order, a booking for every reservation."""
-    booked = {booking.seq: booking for booking in bookings(one.facts, one.entries)}
-    for entry in one.entries:
-        if entry.kind not in (EntryKind.COMMIT, EntryKind.BURN, EntryKind.LEASE):  # leases say nothing about the budget
+def _lines(status: AccountStatus) -> Iterator[Entry | Booking]:
+    """Yield the entries in order, with a booking for every reservation."""
+    booked = {booking.seq: booking for booking in bookings(status.facts, status.entries)}
+    for entry in status.entries:
+        if entry.kind not in (EntryKind.COMMIT, EntryKind.BURN, EntryKind.LEASE):  # leases do not change the budget
             yield booked.get(entry.seq, entry)
 
 
-def _booked(booking: Booking, one: Standing, closing: int | None) -> tuple[str, str, str]:
-    """How it ended, what it was, and the rest; receipts and statements have the number of the closing entry."""
+def _booked(booking: Booking, status: AccountStatus, closing: int | None) -> tuple[str, str, str]:
+    """Return state, event and details; receipts and statements have the number of the closing entry."""
     parts = [
         *(["NOT PRIVATE (seeded)"] if _is_seeded(booking) else []),
         ", ".join(_cost(name, cost) for name, cost in booking.cost.items() if cost),
@@ -69,20 +69,24 @@ def _booked(booking: Booking, one: Standing, closing: int | None) -> tuple[str, 
         *([f"burned: {booking.reason}"] if booking.reason else []),
         *([f"closed by entry {closing}"] if closing else []),
     ]
-    what = spelled(booking.event, one.facts.adjacency.value)
+    what = spelled(booking.event, status.facts.adjacency.value)
     return _STATES[booking.state], what, "; ".join(part for part in parts if part)
 
 
-def _noted(entry: Entry, one: Standing) -> tuple[str, str, str]:
+def _noted(entry: Entry, status: AccountStatus) -> tuple[str, str, str]:
     body: Any = entry.body
     signed = f"by {body.get('by')}: {body.get('reason')}"
     match entry.kind:
         case EntryKind.OPEN:
-            return "opened", in_words(guarantee_from_dict(body["limit"])), f"{body.get('dataset')}, {body.get('unit')}"
+            return (
+                "opened",
+                format_limit(guarantee_from_dict(body["limit"])),
+                f"{body.get('dataset')}, {body.get('unit')}",
+            )
         case EntryKind.LIMIT:
-            return "limit", f"now {in_words(guarantee_from_dict(body['limit']))}", signed
+            return "limit", f"now {format_limit(guarantee_from_dict(body['limit']))}", signed
     event = body.get("event")
-    only = f"only for {spelled(event, one.facts.adjacency.value)}; " if event else ""
+    only = f"only for {spelled(event, status.facts.adjacency.value)}; " if event else ""
     return "approved", f"request {_shortened(str(entry.request_id))}", only + signed
 
 
@@ -91,7 +95,7 @@ def _is_seeded(booking: Booking) -> bool:
 
 
 def _cost(name: str, cost: float) -> str:
-    return f"1 of the {SHARES}" if name == "delta" else f"{currency(name)} {plain_up(cost)}"
+    return f"1 of the {SHARES}" if name == "delta" else f"{format_currency(name)} {plain_up(cost)}"
 
 
 def _digest(digest: str) -> str:
@@ -104,5 +108,5 @@ def _shortened(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """The text on one line: what a writer put into the books must neither forge lines nor command a terminal."""
+    """Return the text on one line, escaped: stored text must neither forge lines nor control a terminal."""
     return "".join(one if one.isprintable() else ascii(one)[1:-1] for one in text)

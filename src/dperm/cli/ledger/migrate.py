@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm ledger migrate``: a ledger of an earlier version, brought to the present format."""
+"""``dperm ledger migrate``: conversion of a ledger to the current format."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,11 +11,11 @@ from dperm.cli.ledger.options import Location
 from dperm.cli.options import AsJson
 from dperm.cli.running import reported_errors, spinner
 
-HELP = """Bring a ledger that an earlier version of dperm wrote to the format of this version.
+HELP = """Convert a ledger of an earlier version of dperm to the current format.
 
-The ledger is verified, copied to a private backup (mode 0600, it holds the signing key), and changed in one
+The ledger is verified, copied to a private backup (mode 0600, it contains the signing key), and changed in one
 transaction. No entry, total or key changes: hash chains, anchors and receipts stay valid. After a crash, run it again.
-A ledger of the present format is left as it is. Earlier versions of dperm refuse the migrated ledger.
+A ledger in the current format is left unchanged. Earlier versions of dperm refuse the migrated ledger.
 
 \b
 Examples:
@@ -38,10 +38,10 @@ def migrate(
     ] = None,
     json: AsJson = False,
 ) -> None:
-    """Migrate a ledger."""
+    """Convert a ledger to the current format, with a backup."""
     with reported_errors():
         from dperm.cli.ledger.layout import print_folded
-        from dperm.cli.ledger.no_ledger import require_ledger
+        from dperm.cli.ledger.location_checks import require_ledger
         from dperm.cli.output import print_json
         from dperm.ledger import migrate as migrated
 
@@ -52,7 +52,7 @@ def migrate(
             written = None if done.backup is None else str(done.backup)
             print_json({"before": done.before, "after": done.after, "changed": done.changed, "backup": written})
         elif done.changed:
-            print_folded(f"Migrated from format {done.before} to {done.after}. Every entry is as it was.")
-            print_folded(f"Backup: {done.backup}. It holds the signing key: keep it private, or remove it.")
+            print_folded(f"Migrated from format {done.before} to {done.after}. No entry was changed.")
+            print_folded(f"Backup: {done.backup}. It contains the signing key: keep it private, or remove it.")
         else:
             print_folded(f"The ledger has format {done.after} already. Nothing was changed.")

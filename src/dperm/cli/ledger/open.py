@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm ledger open``: a new account."""
+"""``dperm ledger open``: new account with a limit."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,14 +12,14 @@ from dperm.cli.options import AdjacencyName, AsJson, number
 from dperm.cli.running import note, reported_errors
 
 if TYPE_CHECKING:
-    from dperm.cli.ledger.standing import Standing
+    from dperm.cli.ledger.account_status import AccountStatus
 
-HELP = """Open an account: whose data it protects, and how much of their privacy may be spent in all.
+HELP = """Open an account for a data set, with a limit on the total privacy loss of its releases.
 
 The limit is one of: --epsilon (pure), --epsilon with --delta and --blocks, --rho (zCDP), --mu (Gaussian DP), or --order
-with --tau (Renyi DP). It is fixed before the first release. The ledger is made if there is none.
+with --tau (Renyi DP). It is fixed before the first release. Creates the ledger if it does not exist.
 
-Keep the anchor that is printed where the ledger is not: only with it can be seen that an older copy was put back.
+Keep the printed anchor apart from the ledger: without it, a rollback to an older copy cannot be detected.
 
 \b
 Examples:
@@ -30,46 +30,54 @@ Examples:
   dperm ledger open pure.ledger --dataset "survey" --adjacency add_remove --epsilon 1 --write-anchor anchor.json
 """
 
-Words = typer.Option  # a line of text, free to choose
-
 
 def open(
     location: Location,
-    dataset: Annotated[str, Words("--dataset", metavar="TEXT", help="The data set, as its owner calls it.")],
+    dataset: Annotated[str, typer.Option("--dataset", metavar="TEXT", help="Name of the data set.")],
     unit: Annotated[
         str | None,
-        Words("--unit", metavar="TEXT", show_default="one record, or as --parent", help="What a record stands for."),
+        typer.Option(
+            "--unit",
+            metavar="TEXT",
+            show_default="one record, or as --parent",
+            help="Unit of privacy: meaning of one record.",
+        ),
     ] = None,
     adjacency: AdjacencyName = "",
-    epsilon: Annotated[float | None, number("--epsilon", "The most that may be spent.")] = None,
-    delta: Annotated[float | None, number("--delta", "With --epsilon: the delta in all.")] = None,
+    epsilon: Annotated[float | None, number("--epsilon", "Limit on the total epsilon.")] = None,
+    delta: Annotated[float | None, number("--delta", "With --epsilon: limit on the total delta.")] = None,
     blocks: Annotated[
         int | None,
-        typer.Option("--blocks", metavar="COUNT", show_default=False, help="Releases that share --delta, at most."),
+        typer.Option(
+            "--blocks",
+            metavar="COUNT",
+            show_default=False,
+            help="Largest number of releases, which share --delta equally.",
+        ),
     ] = None,
     composition: Annotated[
         str,
         typer.Option(
             "--composition",
             metavar="basic|advanced",
-            help="With --delta: add epsilons, or their squares, which is better for many small releases.",
+            help="With --delta: add epsilons, or their squares (better for many small releases).",
         ),
     ] = "basic",
-    rho: Annotated[float | None, number("--rho", "The most that may be spent in zCDP.")] = None,
-    mu: Annotated[float | None, number("--mu", "The most that may be spent in Gaussian DP.")] = None,
-    order: Annotated[float | None, number("--order", "With --tau: the order of Renyi DP.")] = None,
-    tau: Annotated[float | None, number("--tau", "The most that may be spent at --order.")] = None,
-    account: Annotated[str, Words("--account", metavar="NAME", help="How the account is called.")] = "main",
+    rho: Annotated[float | None, number("--rho", "Limit on the total rho (zCDP).")] = None,
+    mu: Annotated[float | None, number("--mu", "Limit on the total mu (Gaussian DP).")] = None,
+    order: Annotated[float | None, number("--order", "With --tau: order of Renyi DP.")] = None,
+    tau: Annotated[float | None, number("--tau", "Limit on the total Renyi divergence at --order.")] = None,
+    account: Annotated[str, typer.Option("--account", metavar="NAME", help="Account name.")] = "main",
     parent: Annotated[
         list[str] | None,
-        Words(
+        typer.Option(
             "--parent",
             metavar="NAME",
             show_default=False,
-            help="An account of data that these overlap or were made from: charged too. May be repeated.",
+            help="Account of overlapping or original data, which is charged too; may be repeated.",
         ),
     ] = None,
-    approval: Annotated[bool, typer.Option("--approval", help="Every release needs an approval beforehand.")] = False,
+    approval: Annotated[bool, typer.Option("--approval", help="Require an approval before each release.")] = False,
     data: Annotated[
         list[Path] | None,
         typer.Option(
@@ -79,25 +87,25 @@ def open(
             dir_okay=False,
             readable=True,
             show_default=False,
-            help="A file of these data, kept as a keyed fingerprint: dperm fit takes no other. May be repeated.",
+            help="Data file, registered by a keyed fingerprint: dperm fit accepts no other file. May be repeated.",
         ),
     ] = None,
     write_anchor: AnchorOut = None,
     force: Force = False,
     json: AsJson = False,
 ) -> None:
-    """Open an account."""
+    """Open an account, and print it with its anchor."""
     with reported_errors():
+        from dperm.cli.event_input import substitution
+        from dperm.cli.ledger.account_status import account_statuses
         from dperm.cli.ledger.anchors import write_anchors
-        from dperm.cli.ledger.limits import Sizes, new_limit
-        from dperm.cli.ledger.no_ledger import require_ledger_or_nothing
-        from dperm.cli.ledger.standing import standings
-        from dperm.cli.paths import require_free
-        from dperm.cli.subject import filling
+        from dperm.cli.ledger.limits import LimitOptions, new_limit
+        from dperm.cli.ledger.location_checks import require_ledger_or_nothing
+        from dperm.cli.output_files import require_free
         from dperm.ledger import Ledger
 
-        relation = filling(adjacency).adjacency
-        limit = new_limit(Sizes(epsilon, delta, rho, mu, order, tau), relation, blocks)
+        relation = substitution(adjacency).adjacency
+        limit = new_limit(LimitOptions(epsilon, delta, rho, mu, order, tau), relation, blocks)
         if write_anchor is not None:
             require_free("--write-anchor", write_anchor, force=force)
         require_ledger_or_nothing(location)
@@ -114,7 +122,7 @@ def open(
             approval=approval,
             files=data or (),
         )
-        (opened,) = standings(location, account)
+        (opened,) = account_statuses(location, account)
         if write_anchor is not None:
             write_anchors(write_anchor, [opened.anchor])
         _warn_of_any_file(opened)
@@ -125,7 +133,7 @@ def open(
 
 
 def _require_parents(location: str, parents: list[str]) -> None:
-    """Before the file of a new ledger is made: a parent that is not there would leave it empty."""
+    """Refuse a missing parent before the file of a new ledger is created."""
     from dperm.errors import LedgerError
     from dperm.ledger import Ledger
 
@@ -137,48 +145,51 @@ def _require_parents(location: str, parents: list[str]) -> None:
 
 
 def _unit(location: str, parents: list[str]) -> str:
-    """That of a parent: what is charged to both is about the same."""
+    """Return the unit of the first parent; "one record" without parents."""
     from dperm.ledger import Ledger
 
     return Ledger(location, parents[0]).account_facts.unit if parents else "one record"
 
 
-def _warn_of_any_file(opened: "Standing") -> None:
-    """Warn of a child without files under an account that has some: a fit on any file is charged through it."""
+def _warn_of_any_file(opened: "AccountStatus") -> None:
+    """Warn of an account without registered files under one that has some: it accepts a fit on any file."""
     above = [one.account for one in opened.balances[1:] if one.facts.fingerprints]
     if above and not opened.facts.fingerprints:
         note(
             f"Warning: account {above[0]!r} has registered files, and {opened.facts.name!r} has none: a fit on any "
             f"file can be charged to {above[0]!r} through {opened.facts.name!r}. Files are registered when an account "
-            "is opened: to prevent it, open the account that is used with --data FILE."
+            "is opened: to prevent this, open accounts with --data FILE."
         )
 
 
-def _print_json(opened: "Standing") -> None:
+def _print_json(opened: "AccountStatus") -> None:
     from dperm.cli.output import print_json
 
     print_json({"ledger": opened.anchor.ledger, **opened.data()})
 
 
-def _print_text(opened: "Standing", kept: Path | None) -> None:
+def _print_text(opened: "AccountStatus", kept: Path | None) -> None:
+    from dperm.cli.ledger.formatting import describe_charges, format_limit
     from dperm.cli.ledger.layout import print_folded, print_named
-    from dperm.cli.ledger.words import charged, in_words
 
     facts = opened.facts
     print_folded(f"Opened account {facts.name!r}: {facts.dataset}, {facts.unit}.")
     rows = [
-        ("limit", in_words(facts.limit)),
-        ("releases", charged(facts)),
+        ("limit", format_limit(facts.limit)),
+        ("releases", describe_charges(facts)),
         *([("parents", f"{', '.join(facts.parents)}: charged too, each release in all of them")] * bool(facts.parents)),
-        *([("approval", "every release needs one beforehand: dperm ledger approve")] * facts.approval),
-        *([("data", f"{len(facts.fingerprints)} registered: dperm fit takes no other")] * bool(facts.fingerprints)),
+        *([("approval", "required before every release: dperm ledger approve")] * facts.approval),
+        *(
+            [("data", f"{len(facts.fingerprints)} registered: dperm fit accepts no other file")]
+            * bool(facts.fingerprints)
+        ),
         ("ledger", opened.anchor.ledger),
     ]
     typer.echo()
     print_named(rows)
     typer.echo()
     if kept is not None:
-        print_folded(f"The anchor is in {kept}: keep it where the ledger is not.")
+        print_folded(f"The anchor is in {kept}: keep it apart from the ledger.")
         return
-    print_folded("Keep this anchor where the ledger is not; dperm ledger verify --anchor FILE reads it:")
+    print_folded("Keep this anchor apart from the ledger; dperm ledger verify --anchor FILE reads it:")
     typer.echo(opened.anchor.to_json())

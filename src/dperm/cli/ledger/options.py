@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The options that the verbs of the ledger share."""
+"""Options shared by the verbs of ``dperm ledger``."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,11 +9,11 @@ import typer
 
 Location = Annotated[
     str,
-    typer.Argument(metavar="LEDGER", show_default=False, help="A file, or a URL postgresql://USER@HOST/DATABASE."),
+    typer.Argument(metavar="LEDGER", show_default=False, help="Ledger file, or a URL postgresql://USER@HOST/DATABASE."),
 ]
 AccountName = Annotated[
     str | None,
-    typer.Option("--account", metavar="NAME", show_default=False, help="Which account, if the ledger has several."),
+    typer.Option("--account", metavar="NAME", show_default=False, help="Account, if the ledger has several."),
 ]
 AnchorOut = Annotated[
     Path | None,
@@ -21,7 +21,7 @@ AnchorOut = Annotated[
         "--write-anchor",
         metavar="FILE",
         show_default=False,
-        help="Store the anchor for dperm ledger verify --anchor; keep it where the ledger is not.",
+        help="Store the anchor for dperm ledger verify --anchor; keep it apart from the ledger.",
     ),
 ]
 Force = Annotated[bool, typer.Option("--force", help="Let --write-anchor overwrite an existing file.")]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm ledger show``: what is spent and left."""
+"""``dperm ledger show``: spent and remaining budget."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,14 +11,14 @@ from dperm.cli.options import AsJson
 from dperm.cli.running import reported_errors
 
 if TYPE_CHECKING:
-    from dperm.cli.ledger.standing import Standing
+    from dperm.cli.ledger.account_status import AccountStatus
 
-HELP = """What is spent of every account, and what is left; with --entries, every line of the books.
+HELP = """Show the spent and remaining budget of every account; with --entries, every entry of the ledger.
 
-Spent is rounded up and left is rounded down. What is spent is the reading of a meter: the promise is the limit. For an
-account with parents, a release of the size "spendable" is covered by the account and all its ancestors; releases of
-other kinds, such as pure ones, may be larger. The books are verified first; if an entry or a total was changed, nothing
-is shown.
+Spent amounts are rounded up and remaining ones down. The guarantee is the limit, not the amount spent. For an account
+with parents, "spendable" is the size of a release that the account and all its ancestors cover; releases of other
+kinds, such as pure ones, may be larger. The ledger is verified first; if an entry or a total was changed, nothing is
+shown.
 
 \b
 Examples:
@@ -31,20 +31,22 @@ Examples:
 def show(
     location: Location,
     account: AccountName = None,
-    entries: Annotated[bool, typer.Option("--entries", help="List every release, approval and change.")] = False,
+    entries: Annotated[
+        bool, typer.Option("--entries", help="List every release, approval and change of a limit.")
+    ] = False,
     write_anchor: AnchorOut = None,
     force: Force = False,
     json: AsJson = False,
 ) -> None:
     """Show the accounts of a ledger."""
     with reported_errors():
+        from dperm.cli.ledger.account_status import account_statuses
         from dperm.cli.ledger.anchors import write_anchors
-        from dperm.cli.ledger.standing import standings
-        from dperm.cli.paths import require_free
+        from dperm.cli.output_files import require_free
 
         if write_anchor is not None:
             require_free("--write-anchor", write_anchor, force=force)
-        found = standings(location, account, entries=entries)
+        found = account_statuses(location, account, entries=entries)
         if write_anchor is not None and found:
             write_anchors(write_anchor, [one.anchor for one in found])
         if json:
@@ -52,10 +54,10 @@ def show(
         else:
             _print_text(found, entries)
             if write_anchor is not None and found:
-                typer.echo(f"\nThe anchor is in {write_anchor}: keep it where the ledger is not.")
+                typer.echo(f"\nThe anchor is in {write_anchor}: keep it apart from the ledger.")
 
 
-def _print_json(found: "tuple[Standing, ...]", entries: bool) -> None:
+def _print_json(found: "tuple[AccountStatus, ...]", entries: bool) -> None:
     from dperm.cli.ledger.listing import data_of
     from dperm.cli.output import print_json
 
@@ -63,12 +65,12 @@ def _print_json(found: "tuple[Standing, ...]", entries: bool) -> None:
     print_json({"ledger": found[0].anchor.ledger if found else None, "accounts": accounts})
 
 
-def _print_text(found: "tuple[Standing, ...]", entries: bool) -> None:
+def _print_text(found: "tuple[AccountStatus, ...]", entries: bool) -> None:
     from dperm.cli.ledger.listing import print_lines
     from dperm.cli.output import print_table
 
     if not found:
-        typer.echo("The ledger has no account yet: dperm ledger open.")
+        typer.echo("The ledger has no account yet. Open one: dperm ledger open.")
         return
     tied = any(one.facts.parents for one in found)
     columns = ("account", "currency", "limit", "spent", "left", *(["spendable"] * tied), "used")
@@ -83,52 +85,52 @@ def _print_text(found: "tuple[Standing, ...]", entries: bool) -> None:
     _print_warnings(found)
 
 
-def _meters(found: "tuple[Standing, ...]", tied: bool) -> list[tuple[str, ...]]:
-    """The rows of the table; the spendable amounts are shown if an account has parents."""
-    from dperm.cli.ledger.layout import used
-    from dperm.cli.ledger.words import meter_rows
+def _meters(found: "tuple[AccountStatus, ...]", tied: bool) -> list[tuple[str, ...]]:
+    """Return the rows of the table; spendable amounts are included if an account has parents."""
+    from dperm.cli.ledger.formatting import meter_rows
+    from dperm.cli.ledger.layout import format_share
 
     return [
-        (one.facts.name if number == 0 else "", *texts, *([most] * tied), used(share))
+        (one.facts.name if number == 0 else "", *texts, *([most] * tied), format_share(share))
         for one in found
         for number, (*texts, most, share) in enumerate(meter_rows(one))
     ]
 
 
-def _counts(one: "Standing") -> tuple[str, ...]:
+def _counts(one: "AccountStatus") -> tuple[str, ...]:
     numbers = (one.counts.committed, one.counts.burned, one.open, one.counts.seeded)
     return one.facts.name, *map(str, numbers), f"{one.anchor.seq}, {one.anchor.hash[:12]}"
 
 
-def _print_declared(one: "Standing") -> None:
+def _print_declared(one: "AccountStatus") -> None:
+    from dperm.cli.ledger.formatting import describe_charges, format_limit
     from dperm.cli.ledger.layout import print_folded
-    from dperm.cli.ledger.words import charged, in_words
 
     facts, limit = one.facts, one.spendable.limited_by
     also = [
         *([f"Charges {', '.join(facts.parents)} too."] * bool(facts.parents)),
-        *([f"Spendable: {in_words(one.spendable.guarantee)}, limited by account {limit!r}."] * bool(limit)),
+        *([f"Spendable: {format_limit(one.spendable.guarantee)}, limited by account {limit!r}."] * bool(limit)),
         *(["Every release needs an approval."] * facts.approval),
         *([f"Files registered: {len(facts.fingerprints)}."] * bool(facts.fingerprints)),
     ]
-    text = f"{facts.dataset}, {facts.unit}. Limit: {in_words(facts.limit)}. Releases: {charged(facts)}"
+    text = f"{facts.dataset}, {facts.unit}. Limit: {format_limit(facts.limit)}. Releases: {describe_charges(facts)}"
     typer.echo()
     print_folded(" ".join([text, *also]), first=f"{facts.name}: ", rest="  ")
 
 
-def _print_warnings(found: "tuple[Standing, ...]") -> None:
+def _print_warnings(found: "tuple[AccountStatus, ...]") -> None:
     from dperm.cli.ledger.layout import print_folded
 
     for one in found:
         if one.open:
             typer.echo()
             print_folded(
-                f"{one.facts.name}: {one.open} open. A run is under way, or it has crashed and is never closed. It "
-                "stays charged either way."
+                f"{one.facts.name}: {one.open} open. A run is in progress, or it crashed and will not be closed. It "
+                "stays charged in both cases."
             )
         if one.counts.seeded:
             typer.echo()
             print_folded(
-                f"{one.facts.name}: {one.counts.seeded} NOT PRIVATE. The noise followed from a seed: whoever knows the "
-                "seed can subtract it, and the limit holds for the other releases alone."
+                f"{one.facts.name}: {one.counts.seeded} NOT PRIVATE. The noise came from a seed: whoever knows the "
+                "seed can subtract it. The limit holds for the other releases only."
             )

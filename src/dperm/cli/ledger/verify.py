@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm ledger verify``: the books read again."""
+"""``dperm ledger verify``: check of all entries, and of charged files."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from dperm.ledger import Verification
     from dperm.ledger.verify import VerifiedAccount
 
-HELP = """Read a ledger from its first line to its last: every hash, sum and limit. Exit code 5 if one is wrong.
+HELP = """Check every hash, sum and limit of a ledger. The exit code is 5 if one is wrong.
 
-Lines that are missing at the end, since an older copy was put back, are seen only against an anchor, or against the
-receipt in a model that was charged. A model must also agree with its entry: the released coefficients, the guarantee,
-the event, the noise, and the parameters and public facts in its header.
+A rollback to an older copy can only be detected with an anchor, or with the receipt in a model that was charged. A
+model must also agree with its entry: released coefficients, guarantee, event, noise, and the parameters and public
+facts in its header.
 
 \b
 Examples:
@@ -31,8 +31,8 @@ Examples:
 """
 
 NO_ANCHOR = (
-    "No anchor was given: an older copy of the ledger would look just the same. Keep one elsewhere: dperm ledger show "
-    "LEDGER --write-anchor FILE."
+    "No anchor was given: without one, a rollback to an older copy cannot be detected. Keep one elsewhere: dperm "
+    "ledger show LEDGER --write-anchor FILE."
 )
 
 
@@ -46,7 +46,7 @@ def verify(
             exists=True,
             dir_okay=False,
             show_default=False,
-            help="Anchors that --write-anchor or --json gave; may be repeated.",
+            help="File of --write-anchor or --json with anchors; may be repeated.",
         ),
     ] = None,
     model: Annotated[
@@ -57,19 +57,19 @@ def verify(
             exists=True,
             dir_okay=False,
             show_default=False,
-            help="A model or statement (JSON) that was charged to the ledger; may be repeated.",
+            help="Model or statement (JSON) that was charged to the ledger; may be repeated.",
         ),
     ] = None,
     prices: Annotated[
-        bool, typer.Option("--prices", help="Work out the cost of every release again, which takes longer.")
+        bool, typer.Option("--prices", help="Also compute the cost of every release again; slower.")
     ] = False,
     json: AsJson = False,
 ) -> None:
-    """Verify a ledger."""
+    """Check a ledger, and files against it; exits with code 5 on a problem."""
     with reported_errors():
         from dperm.cli.ledger.anchors import read_anchors
         from dperm.cli.ledger.artefact import read_artefact
-        from dperm.cli.ledger.no_ledger import require_ledger
+        from dperm.cli.ledger.location_checks import require_ledger
         from dperm.ledger import verify as verified
 
         anchors = [one for file in anchor or () for one in read_anchors(file)]
@@ -90,10 +90,10 @@ def verify(
 
 
 def _verdict(found: "Verification", contradictions: list[str], artefacts: "list[Artefact]") -> str:
-    """A sentence that tells problems of the ledger from those of the files that were compared with it."""
+    """Return a sentence that separates problems of the ledger from those of the compared files."""
     if found.problems:
         count = len({*found.problems, *contradictions})
-        return f"{count} found. Charge nothing to this ledger before it is explained."
+        return f"{count} found. Charge nothing to this ledger before the cause is known."
     uncharged = [str(one.source) for one in artefacts if one.anchor() is None]
     if len(contradictions) > len(uncharged):
         return "the ledger is in order. The files listed above disagree with it: do not rely on them."
@@ -102,7 +102,7 @@ def _verdict(found: "Verification", contradictions: list[str], artefacts: "list[
 
 
 def _compared(location: str, artefacts: "list[Artefact]", found: "Verification") -> tuple[list[str], list[str]]:
-    """Contradictions between the artefacts and the ledger, and notes on the parts that were not compared."""
+    """Return contradictions between artefacts and ledger, and notes on parts without a comparison."""
     from dperm.ledger.books import Books
     from dperm.ledger.stores import location_of, store_of
     from dperm.ledger.transactions import consult
@@ -131,7 +131,7 @@ def _print_text(found: "Verification", problems: list[str], notes: list[str], ca
     from dperm.cli.ledger.layout import print_folded
 
     for name, account in found.accounts.items():
-        print_folded(_in_words(account, in_order=not found.problems), first=f"{name}: ", rest="  ")
+        print_folded(_describe_account(account, in_order=not found.problems), first=f"{name}: ", rest="  ")
     for problem in problems:
         print_folded(problem, first="PROBLEM: ", rest="  ")
     for text in notes:
@@ -143,14 +143,14 @@ def _print_text(found: "Verification", problems: list[str], notes: list[str], ca
         print_folded(f"Anchors that hold: {found.anchors}{also}.")
 
 
-def _in_words(account: "VerifiedAccount", *, in_order: bool) -> str:
-    from dperm.cli.ledger.words import currency, plain
+def _describe_account(account: "VerifiedAccount", *, in_order: bool) -> str:
+    from dperm.cli.ledger.formatting import format_constant, format_currency
     from dperm.cli.output import up
 
-    shown = {"delta": plain}  # equal shares, nothing to round
+    shown = {"delta": format_constant}  # equal shares, nothing to round
     spent = ", ".join(
-        f"{currency(name)} {shown.get(name, up)(value)} of {plain(account.capacity[name])}"
+        f"{format_currency(name)} {shown.get(name, up)(value)} of {format_constant(account.capacity[name])}"
         for name, value in account.spent.items()
     )
     lines = f"{account.entries} line{'s' if account.entries != 1 else ''}"
-    return f"{lines}{', all in order' if in_order else ''}; spent {spent or 'cannot be told'}."
+    return f"{lines}{', all in order' if in_order else ''}; spent {spent or 'unknown'}."

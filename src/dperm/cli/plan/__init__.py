@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""``dperm plan``: what a fit would do, what to expect of it, and how many records it takes; no data."""
+"""``dperm plan``: the plan of a fit, expected accuracy, and numbers of records, from public numbers alone."""
 
-from dperm.cli.plan.command import HELP, plan
+from dperm.cli.plan.commands import HELP, HELPS, app
 
-__all__ = ["HELP", "plan"]
+__all__ = ["HELP", "HELPS", "app"]

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The options of ``dperm plan`` that no other verb has."""
+"""Options of ``dperm plan`` alone."""
 
 import re
 from pathlib import Path
@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from dperm.cli.model_options import EPSILON_HELP
 from dperm.cli.options import number
 
 
@@ -18,59 +19,89 @@ def _read_count(text: str) -> int:
     return int(text)
 
 
+RequiredEpsilon = Annotated[float, number("--epsilon", EPSILON_HELP)]
+RequiredSchema = Annotated[
+    Path,
+    typer.Option("--schema", metavar="FILE", show_default=False, help="TOML file with bounds, categories and classes."),
+]
+PricingLedger = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        metavar="PATH|URL",
+        show_default=False,
+        help="Ledger that prices the plan: a file, or postgresql://... Nothing is charged.",
+    ),
+]
+DefaultsLedger = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        metavar="PATH|URL",
+        show_default=False,
+        help="Take delta and adjacency from an account of this ledger.",
+    ),
+]
 RequestId = Annotated[
     str | None,
-    typer.Option("--request-id", metavar="ID", show_default=False, help="That of the fit, if it was approved."),
+    typer.Option("--request-id", metavar="ID", show_default=False, help="Request id of the fit, if it was approved."),
 ]
 WriteEvent = Annotated[
-    Path | None, typer.Option("--write-event", metavar="FILE", show_default=False, help="Store the event as JSON.")
+    Path | None,
+    typer.Option("--write-event", metavar="FILE", show_default=False, help="Store the event as JSON in this file."),
 ]
-Expect = Annotated[bool, typer.Option("--expect", help="With --schema: add what accuracy to expect.")]
+Expect = Annotated[bool, typer.Option("--expect", help="With --schema: add the expected accuracy.")]
 Rows = Annotated[
     int | None,
     typer.Option(
-        "--n", parser=_read_count, metavar="N", show_default=False, help="The public number of records, if known."
+        "--n", parser=_read_count, metavar="N", show_default=False, help="Public number of records, if it is known."
     ),
 ]
 Columns = Annotated[
     int | None,
     typer.Option(
-        "--dim", parser=_read_count, metavar="D", show_default=False, help="Number of columns, in place of a schema."
+        "--dim", parser=_read_count, metavar="D", show_default=False, help="Number of columns, instead of a schema."
     ),
 ]
 Balance = Annotated[float | None, number("--balance", "Share of the positive class.", show_default="0.5")]
 Baseline = Annotated[
     float | None,
-    number("--baseline", "Accuracy without privacy, if it is known elsewhere.", show_default="a rule of thumb"),
+    number("--baseline", "Accuracy without privacy, if known from elsewhere.", show_default="a rule of thumb"),
 ]
-FeatureNorm = Annotated[
-    float | None, number("--feature-norm", "The public bound on the norm of a row.", show_default="1")
-]
+FeatureNorm = Annotated[float | None, number("--feature-norm", "Public bound on the norm of a row.", show_default="1")]
 ReferenceNorm = Annotated[
-    float | None, number("--reference-norm", "Norm of the model that bounds compare with.", show_default="1")
+    float | None, number("--reference-norm", "Norm of the reference model in the bounds.", show_default="1")
 ]
 MethodName = Annotated[
     str | None,
     typer.Option(
         "--method",
         metavar="NAME",
-        show_default="auto; in a table all",
+        show_default="auto; all methods in a table",
         help="auto, objective, output, gradient, sgd, bolt_on, posterior; without --dim and trials also sufficient.",
     ),
 ]
-TargetExcess = Annotated[
-    float | None, number("--target-excess", "How many records for a proved excess risk of at most this?")
+TriedMethodName = Annotated[
+    str | None,
+    typer.Option(
+        "--method",
+        metavar="NAME",
+        show_default="all methods",
+        help="auto, objective, output, gradient, sgd, bolt_on or posterior.",
+    ),
 ]
-TargetLoss = Annotated[
-    float | None, number("--target-loss", "How many records for so much accuracy lost to privacy, by trials?")
-]
-NoTrials = Annotated[bool, typer.Option("--no-trials", help="Proved bounds and noise only, at once.")]
-Quick = Annotated[bool, typer.Option("--quick", help="Fewer trials, and wider intervals.")]
+TargetExcess = Annotated[float | None, number("--target-excess", "Proved bound on the expected excess risk.")]
+TargetLoss = Annotated[float | None, number("--target-loss", "Accuracy that privacy may cost.")]
+RequiredExcess = Annotated[float, number("--target-excess", "Proved bound on the expected excess risk.")]
+RequiredLoss = Annotated[float, number("--target-loss", "Accuracy that privacy may cost.")]
+NoTrials = Annotated[bool, typer.Option("--no-trials", help="Skip the trials: show bounds and noise only.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Run fewer trials; the intervals are wider.")]
 Seed = Annotated[
-    int | None, typer.Option("--seed", metavar="S", show_default="0", help="Of made-up data and simulated noise.")
+    int | None,
+    typer.Option("--seed", metavar="S", show_default="0", help="Seed of the made-up data and the simulated noise."),
 ]
 Plot = Annotated[
     Path | None,
     typer.Option("--plot", metavar="FILE", show_default=False, help="Draw accuracy over n and over epsilon."),
 ]
-Force = Annotated[bool, typer.Option("--force", help="Overwrite files that exist.")]
+Force = Annotated[bool, typer.Option("--force", help="Overwrite existing files.")]

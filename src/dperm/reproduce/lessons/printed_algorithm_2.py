@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from dperm.audit.exact import PerturbedObjective, jmlr_2011, nips08, objective
+from dperm.audit.exact import ObjectiveMinimiser, jmlr_2011, nips08, objective
 from dperm.audit.exact.density import Density, Rows
 from dperm.audit.exact.hockey_stick import worst_cells
 from dperm.audit.exact.neighbours import NOBODY, row
@@ -29,26 +29,26 @@ PAIR: tuple[Rows, Rows] = ((row(1.0), *NOBODY), (row(0.0), *NOBODY))
 """Data sets of T35: one record x = 1 with label 1, or x = 0 in its place."""
 
 
-def corrected(epsilon: float, strength: float) -> PerturbedObjective:
+def corrected(epsilon: float, strength: float) -> ObjectiveMinimiser:
     """Return dperm's plan of the same problem: T36b where it holds, otherwise T36a, with a larger Lambda if needed."""
     spec = ProblemSpec(Logistic(), radius=1.0, dim=1, regularization=max(strength, least_strength(epsilon)))
     return objective_of_plan(ObjectivePerturbation("gamma_norm").plan(spec, PureDP(epsilon, Adjacency.REPLACE_ONE)))
 
 
 @lru_cache(maxsize=64)
-def worst_loss(subject: PerturbedObjective, quick: bool) -> float:
+def worst_loss(subject: ObjectiveMinimiser, quick: bool) -> float:
     """Return the largest privacy loss over neighbours that the exact audit finds (A8)."""
     return objective(subject, among=(NOBODY,) if quick else None).bound.epsilon
 
 
-def pair_losses(subject: PerturbedObjective, theta: Floats) -> Floats:
+def pair_losses(subject: ObjectiveMinimiser, theta: Floats) -> Floats:
     """Return the privacy losses log p_D(theta) - log p_D'(theta) for the data sets of T35."""
     density = Density(subject.spec, subject.term)
     one, other = (density.log_density(theta[np.newaxis], rows) for rows in PAIR)
     return one - other
 
 
-def pair_loss(subject: PerturbedObjective) -> float:
+def pair_loss(subject: ObjectiveMinimiser) -> float:
     """Return the largest privacy loss for the data sets of T35, by a search on ever finer grids."""
     middle, width = 0.0, 12.0
     for _ in range(4):
@@ -58,7 +58,7 @@ def pair_loss(subject: PerturbedObjective) -> float:
     return float(losses.max())
 
 
-def pair_delta(subject: PerturbedObjective) -> float:
+def pair_delta(subject: ObjectiveMinimiser) -> float:
     """Return a lower bound on delta at the claimed epsilon for the data sets of T35, in either order."""
     density, records = Density(subject.spec, subject.term), (row(1.0), row(0.0))
     found = worst_cells(density, (NOBODY,), records, adjacency=Adjacency.REPLACE_ONE, deltas=(1e-4,))

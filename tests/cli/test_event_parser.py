@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 
 from dperm import Approximate, Gaussian, Laplace, Poisson, Pure, RandomizedResponse, WithoutReplacement
 from dperm.accounting import PerturbedObjective, PerturbedSoftmax
-from dperm.cli.grammar import Filling, parameters
+from dperm.cli.event_grammar import Substitution, parameters
+from dperm.cli.event_parser import DEEPEST, LONGEST, read_expression
 from dperm.cli.options import EVENTS_HELP
-from dperm.cli.reading import DEEPEST, LONGEST, read_expression
 from dperm.errors import AdjacencyError, DpermError, ParameterError
 
 ADD, REPLACE = "add_remove", "replace_one"
 
 
 def read(text, adjacency=ADD, value=None):
-    return read_expression(text).event(Filling(adjacency, value))
+    return read_expression(text).event(Substitution(adjacency, value))
 
 
 def place(error):
@@ -121,8 +121,8 @@ def test_the_roles_of_question_marks_are_known_before_they_are_filled(text, role
         ("gaussian(??)", 9, "must be a number, got ??"),
         ("gaussian(1) * 1.5", 14, "whole number"),
         ("gaussian(1) * 1e400", 14, "whole number"),
-        ("gaussian(1) * (60000/256)", 15, "round it up"),
-        ("60000/256 * gaussian(1)", 0, "round it up"),
+        ("gaussian(1) * (60000/256)", 15, "rounded up"),
+        ("60000/256 * gaussian(1)", 0, "rounded up"),
         ("gaussian(1) * 1000/10", 0, "is not an event"),
         ("gaussian(1/0)", 11, "divided by 0"),
         ("gaussian(1/0.0)", 11, "divided by 0"),

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A ROC curve, its area and its rates, on the screen, as JSON and as a picture."""
+"""Output of a ROC curve with its area and rates, as text, JSON and a plot."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -14,12 +14,11 @@ if TYPE_CHECKING:
     from dperm.privacy import ApproxDP, PureDP
 
 UNJUDGED = (
-    'No verdict: scores of one model depend on each other, and rates above "at most" refute nothing. --trials says how '
-    "scores came about."
+    'No verdict: scores of one model depend on each other, and rates above "at most" refute nothing. See --trials.'
 )
 
 
-def tell_roc(
+def report_roc(
     roc: "Roc",
     claim: "PureDP | ApproxDP | None",
     findings: Sequence["Finding"],
@@ -30,8 +29,8 @@ def tell_roc(
     bounds: "Mapping[str, LowerBound] | None" = None,
     label: str = "",
 ) -> None:
-    """What was measured, beside the most that the claim allows."""
-    from dperm.cli.audit.printing import plain, print_bounds
+    """Print the measured rates beside the largest that the claim allows."""
+    from dperm.cli.audit.findings_output import plain, print_bounds
     from dperm.cli.output import print_json
 
     ceilings = {} if claim is None else roc.ceilings(claim)

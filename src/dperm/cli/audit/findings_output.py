@@ -1,8 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Bounds and findings as tables, sentences and JSON; a violation ends the command with its code."""
+"""Output of bounds and findings as tables, sentences, JSON and plots; a violation has exit code 5."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -14,12 +15,12 @@ if TYPE_CHECKING:
     from dperm.privacy import ApproxDP, PureDP
 
 
-def tell_bound(
+def report_bound(
     bound: "LowerBound", claim: "PureDP | ApproxDP | None", *, subject: str, baseline: str, as_json: bool
 ) -> None:
-    """One bound of an attack on ``subject``, and the verdict if there was a claim.
+    """Print the bound of an attack on ``subject``, with the verdict if there is a claim.
 
-    ``baseline`` says what the counts of the attack are without a leak.
+    ``baseline`` states the counts of an attack without a leak. Exits with code 5 if the claim is refuted.
     """
     from dperm.audit import Finding
     from dperm.audit.lower_bound import EXPLANATION, NO_LEAK
@@ -34,19 +35,19 @@ def tell_bound(
     else:
         _print_bound(bound, baseline)
         typer.echo(f"\n{EXPLANATION}" if finding is None else f"\n{finding}\n{finding.explanation}")
-    require_none(() if finding is None else (finding,))
+    exit_on_violation(() if finding is None else (finding,))
 
 
 def _print_bound(bound: "LowerBound", baseline: str) -> None:
     from dperm.cli.output import down, print_facts
 
-    typer.echo(f"epsilon >= {down(bound.epsilon)} at delta {bound.delta:g}, {confidence_in_words(bound.confidence)}.")
+    typer.echo(f"epsilon >= {down(bound.epsilon)} at delta {bound.delta:g}, {format_confidence(bound.confidence)}.")
     assumes = [("assumes", bound.assumes)] if bound.assumes else []
     print_facts([("method", bound.method), *assumes, ("baseline", baseline)])
 
 
 def print_findings(findings: Sequence["Finding"]) -> None:
-    """Each with its statistics, and its verdict in a sentence."""
+    """Print each finding with its statistics and its verdict."""
     from dperm.cli.output import print_paragraphs, print_table
     from dperm.presentation.phrases import capitalize
     from dperm.report.audits import POWERLESS
@@ -62,16 +63,14 @@ def print_findings(findings: Sequence["Finding"]) -> None:
 
 
 def print_bounds(bounds: "Mapping[str, LowerBound]") -> None:
-    """Bounds that hold together, without a claim, and the largest in a sentence."""
+    """Print simultaneous bounds without a claim, and the largest in a sentence."""
     from dperm.audit.lower_bound import EXPLANATION
     from dperm.cli.output import down, print_table
 
     typer.echo()
     print_table(_COLUMNS, [_row(name, bound, None) for name, bound in bounds.items()])
     best = max(bounds.values(), key=lambda bound: bound.epsilon)
-    typer.echo(
-        f"\nepsilon >= {down(best.epsilon)} at delta {best.delta:g}; nothing was claimed, so nothing is refuted."
-    )
+    typer.echo(f"\nepsilon >= {down(best.epsilon)} at delta {best.delta:g}; there is no claim to refute.")
     typer.echo(EXPLANATION)
 
 
@@ -88,21 +87,56 @@ def _row(name: str, bound: "LowerBound", finding: "Finding | None") -> tuple[str
     return name, down(bound.epsilon), claimed, f"{bound.delta:g}", level, method
 
 
-def require_none(findings: Iterable["Finding"]) -> None:
-    """End with code 5 if a claim was refuted."""
+def exit_on_violation(findings: Iterable["Finding"]) -> None:
+    """Exit with code 5 if a claim is refuted."""
     if any(finding.violation for finding in findings):
         raise typer.Exit(VIOLATION)
 
 
-def confidence_in_words(confidence: float) -> str:
-    """Such as "with 95 % confidence"."""
+def format_confidence(confidence: float) -> str:
+    """Return a confidence as text, such as "with 95 % confidence"."""
     return "exactly" if confidence == 1 else f"with {100 * confidence:.6g} % confidence"
 
 
 def plain(value: Any) -> Any:
-    """Data that JSON has: arrays and numbers of numpy become Python's."""
+    """Return the data with lists and numbers of Python for those of NumPy."""
     if isinstance(value, Mapping):
         return {str(name): plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
     return value.tolist() if hasattr(value, "tolist") else value
+
+
+def report_findings(
+    findings: Sequence["Finding"], about: Mapping[str, object], *, plot: Path | None = None, as_json: bool
+) -> None:
+    """Print the findings of an audit, then plot them; exits with code 5 on a violation."""
+    from dperm.cli.output import print_json
+
+    if as_json:
+        violation = any(finding.violation for finding in findings)
+        print_json({**plain(about), "violation": violation, "findings": [plain(one.as_dict()) for one in findings]})
+    else:
+        print_findings(findings)
+    if plot is not None:
+        _draw(findings, plot)
+        if not as_json:
+            typer.echo(f"\nWritten: {plot}")
+    exit_on_violation(findings)
+
+
+def _draw(findings: Sequence["Finding"], path: Path) -> None:
+    """Plot the bound of each statistic beside the claim."""
+    from dperm.report.audit_plots import AuditDot, plot_dots
+
+    dots = [
+        AuditDot(
+            f"{'exact' if one.confidence == 1 else 'black box'}: {name}",
+            one.claimed_epsilon(bound.delta),
+            bound.epsilon,
+            one.violation and name == one.strongest,
+        )
+        for one in findings
+        for name, bound in one.bounds.items()
+    ]
+    plot_dots(dots, path=path)

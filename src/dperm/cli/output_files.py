@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Files that a verb writes: checked before anything is computed, and written whole or not at all."""
+"""Output files of a verb, checked before anything is computed."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -9,10 +9,12 @@ from pathlib import Path
 
 from dperm.errors import ParameterError
 
+PLOT_SUFFIXES = (".png", ".svg", ".pdf")
+
 
 def require_free(option: str, path: Path, *, force: bool, inputs: Iterable[Path] = ()) -> None:
-    """Refuse a path that cannot be written, or must not be."""
-    if any(_same(path, other) for other in inputs):
+    """Refuse a path that cannot or must not be written: an input, a directory, or an existing file without force."""
+    if any(_is_same(path, other) for other in inputs):
         raise ParameterError(f"{option}: {path} is one of the files that are read. Give another name.")
     if path.is_dir():
         raise ParameterError(f"{option}: {path} is a directory. Give the name of a file.")
@@ -25,9 +27,29 @@ def require_free(option: str, path: Path, *, force: bool, inputs: Iterable[Path]
         raise ParameterError(f"{option}: the directory {folder} cannot be written to.")
 
 
+def require_picture(option: str, path: Path | None, *, force: bool, inputs: Iterable[Path] = ()) -> None:
+    """Refuse a plot file like `require_free`, or with another suffix; None is accepted."""
+    if path is None:
+        return
+    if path.suffix.lower() not in PLOT_SUFFIXES:
+        raise ParameterError(f"{option}: {path} must end in {', '.join(PLOT_SUFFIXES)}, which sets the format.")
+    require_matplotlib(option)
+    require_free(option, path, force=force, inputs=inputs)
+
+
+def require_matplotlib(option: str) -> None:
+    """Refuse plots if matplotlib is not installed."""
+    from importlib.util import find_spec
+
+    from dperm.report.plot_style import INSTALL
+
+    if find_spec("matplotlib") is None:
+        raise ParameterError(f"{option} needs matplotlib, which is not installed: {INSTALL}.")
+
+
 @contextmanager
 def allocated(option: str, path: Path, size: int) -> Iterator[Path]:
-    """A file beside ``path`` with so many bytes on the disk, removed at the end unless it was used.
+    """Allocate a file of ``size`` bytes beside ``path``; at the end it is removed unless it was renamed.
 
     Raises
     ------
@@ -47,7 +69,7 @@ def allocated(option: str, path: Path, size: int) -> Iterator[Path]:
         yield room
 
 
-def _same(one: Path, other: Path) -> bool:
+def _is_same(one: Path, other: Path) -> bool:
     with suppress(OSError):
         return one.samefile(other)
     return False

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""From a text to an expression.
+"""Parser for events on the command line.
 
-Of Python's syntax only calls of the known events, numbers, quotients of two numbers, ``*``, ``+`` and parentheses are
-let through; everything else is refused, with a pointer to its place.
+It accepts calls of the known events, numbers, quotients of two numbers, ``*``, ``+`` and parentheses. Other Python
+syntax is refused with a caret under its position.
 """
 
 import ast
@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING, dataclass
 from typing import TYPE_CHECKING
 
-from dperm.cli.grammar import Call, Hole, Node, Place, Repeat, Sum, parameters
+from dperm.cli.event_grammar import EventCall, EventNode, EventRepeat, EventSum, Placeholder, TextPosition, parameters
 from dperm.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -31,47 +31,47 @@ _MEANT = {
     "rate": ("q", "p", "gamma", "sample_rate", "sampling_rate", "sampling_probability"),
     "epsilon": ("eps",),
 }
-"""Arguments, and what other programs call them."""
+"""Arguments and their names in other programs."""
 _WHOLE = "the number after * must be a whole number"
 
 
-def read_expression(text: str) -> Node:
-    """The expression that ``text`` spells.
+def read_expression(text: str) -> EventNode:
+    """Parse an expression.
 
     Raises
     ------
     ParameterError
-        If it spells none; the last line of the message points at the place.
+        If ``text`` is no expression; the last line of the message points at the position.
     """
     if not text.strip() or len(text) > LONGEST:
         raise ParameterError(f"an event needs 1 to {LONGEST} characters, got {len(text)}. {_EXAMPLE}")
     text = re.sub(r"\s", " ", text).strip()
     foreign = _FOREIGN.search(text)
     if foreign:
-        raise Place(text, foreign.start()).error(f"{foreign.group()!r} is not part of an event. {_EXAMPLE}")
+        raise TextPosition(text, foreign.start()).error(f"{foreign.group()!r} is not part of an event. {_EXAMPLE}")
     number = _LONG_NUMBER.search(text)
     if number:
-        raise Place(text, number.start()).error("this number has too many digits.")
+        raise TextPosition(text, number.start()).error("this number has too many digits.")
     return _Reader(text, _kinds()).node(_syntax(text))
 
 
 def _syntax(text: str) -> ast.expr:
     try:
-        with warnings.catch_warnings(action="ignore"):  # what Python finds odd is refused below
+        with warnings.catch_warnings(action="ignore"):  # Python's own warnings; such text is refused below
             return ast.parse(text.replace("?", _HOLE), mode="eval").body
     except SyntaxError as error:
         column = min(max((error.offset or 1) - 1, 0), len(text))
-        raise Place(text, column).error(f"this is not an event: {error.msg}. {_EXAMPLE}") from None
+        raise TextPosition(text, column).error(f"this is not an event: {error.msg}. {_EXAMPLE}") from None
     except (RecursionError, MemoryError, ValueError):
-        raise _too_deep(Place(text, 0)) from None
+        raise _too_deep(TextPosition(text, 0)) from None
 
 
-def _too_deep(place: Place) -> ParameterError:
-    return place.error(f"an event nests at most {DEEPEST} levels. Give the parts as several events.")
+def _too_deep(position: TextPosition) -> ParameterError:
+    return position.error(f"an event nests at most {DEEPEST} levels. Give the parts as several events.")
 
 
 def _kinds() -> "dict[str, type[SingleEvent]]":
-    """The events by their names in the grammar, which are those in JSON."""
+    """Return the events by their names in the grammar and in JSON."""
     from dperm import accounting
 
     kinds: tuple[type[SingleEvent], ...] = (
@@ -94,13 +94,13 @@ class _Reader:
     text: str
     kinds: "dict[str, type[SingleEvent]]"
 
-    def node(self, tree: ast.expr, depth: int = 0) -> Node:
-        """The event that a tree stands for."""
+    def node(self, tree: ast.expr, depth: int = 0) -> EventNode:
+        """Return the expression of a syntax tree."""
         if depth > DEEPEST:
-            raise _too_deep(self._place(tree))
+            raise _too_deep(self._position(tree))
         match tree:
             case ast.BinOp(op=ast.Add()):
-                return Sum(tuple(self.node(part, depth + 1) for part in _summands(tree)))
+                return EventSum(tuple(self.node(part, depth + 1) for part in _summands(tree)))
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 return self._repeat(left, right, depth)
             case ast.Call(func=ast.Name(id=name)) if name in self.kinds:
@@ -110,48 +110,48 @@ class _Reader:
         raise self._refusal(tree, f"is not an event; events are repeated with * and joined with +. {_EXAMPLE}")
 
     def _known(self, tree: ast.expr) -> str:
-        """The events there are, or what to do about one that there is not."""
+        """Return the known events with a suggestion, or the advice on shuffled batches."""
         name = tree.id.lower().replace("_", "") if isinstance(tree, ast.Name) else ""
         if "shuffl" in name:
             return (
                 "dperm has no amplified event for shuffled batches, and Poisson accounting does not hold for them "
-                "(T27). docs/sharp-edges.md says what to do instead."
+                "(T27). See docs/sharp-edges.md for alternatives."
             )
         squeezed = {kind.replace("_", ""): kind for kind in self.kinds}
         close = difflib.get_close_matches(name, squeezed, n=1)
         hint = f" Did you mean {squeezed[close[0]]}?" if close else ""
         return f"known are {', '.join(self.kinds)}.{hint}"
 
-    def _repeat(self, left: ast.expr, right: ast.expr, depth: int) -> Repeat:
-        """Event * count or count * event."""
+    def _repeat(self, left: ast.expr, right: ast.expr, depth: int) -> EventRepeat:
+        """Parse event * count or count * event."""
         part, count = (right, left) if self._is_number(left) else (left, right)
-        return Repeat(self.node(part, depth + 1), self._count(count), self._place(count))
+        return EventRepeat(self.node(part, depth + 1), self._count(count), self._position(count))
 
-    def _count(self, tree: ast.expr) -> "int | Hole":
-        """A whole number, which may be written like 1e3, or ``?``."""
+    def _count(self, tree: ast.expr) -> "int | Placeholder":
+        """Parse a whole number, also written like 1e3, or ``?``."""
         if _is_quotient(tree):
-            raise self._place(tree).error(f"{_WHOLE}, got {self._found(tree)}. Work it out, and round it up.")
+            raise self._position(tree).error(f"{_WHOLE}, got {self._found(tree)}. Give the result, rounded up.")
         times = self._number(tree, _WHOLE)
         if not isinstance(times, float):
             return times
         if not times.is_integer():
-            raise self._place(tree).error(f"{_WHOLE}, got {self._found(tree)}.")
+            raise self._position(tree).error(f"{_WHOLE}, got {self._found(tree)}.")
         return int(times)
 
-    def _call(self, tree: ast.Call, kind: "type[SingleEvent]", depth: int) -> Call:
+    def _call(self, tree: ast.Call, kind: "type[SingleEvent]", depth: int) -> EventCall:
         names = [field.name for field in parameters(kind)]
         signature = f"{kind.kind}({', '.join(names)})"
-        arguments: dict[str, float | str | Hole | Node] = {}
+        arguments: dict[str, float | str | Placeholder | EventNode] = {}
         for name, argument in self._named(tree, names, signature):
             arguments[name] = self._argument(name, argument, depth)
         needed = [one.name for one in parameters(kind) if one.default is MISSING and one.name != "adjacency"]
         missing = [name for name in needed if name not in arguments]
         if missing:
-            raise self._place(tree).error(f"{signature} needs {', '.join(missing)}.")
-        return Call(kind, arguments, self._place(tree))
+            raise self._position(tree).error(f"{signature} needs {', '.join(missing)}.")
+        return EventCall(kind, arguments, self._position(tree))
 
     def _named(self, tree: ast.Call, names: list[str], signature: str) -> Iterator[tuple[str, ast.expr]]:
-        """The arguments by name, in order; each at most once."""
+        """Yield the arguments by name, in order, each at most once."""
         if len(tree.args) > len(names):
             raise self._refusal(tree.args[len(names)], f"is one argument too many for {signature}.")
         yield from zip(names, tree.args, strict=False)
@@ -160,7 +160,7 @@ class _Reader:
             if keyword.arg in names and keyword.arg not in open_names:
                 raise self._refusal(keyword, f"is given twice; {signature} takes each argument once.")
             if keyword.arg not in open_names:
-                raise self._place(keyword).error(self._not_an_argument(keyword, names, signature))
+                raise self._position(keyword).error(self._not_an_argument(keyword, names, signature))
             open_names.remove(keyword.arg)
             yield keyword.arg, keyword.value
 
@@ -173,7 +173,7 @@ class _Reader:
             hint += " It is the noise divided by the sensitivity to one record added or removed."
         return f"{name} is not an argument of {signature}.{hint}"
 
-    def _argument(self, name: str, tree: ast.expr, depth: int) -> "float | str | Hole | Node":
+    def _argument(self, name: str, tree: ast.expr, depth: int) -> "float | str | Placeholder | EventNode":
         if name == "event":
             return self.node(tree, depth + 1)
         if name == "monotone":
@@ -186,7 +186,7 @@ class _Reader:
         raise self._refusal(tree, "is not an adjacency; write adjacency=add_remove or adjacency=replace_one.")
 
     def _truth(self, tree: ast.expr) -> bool:
-        """True or false, in either spelling."""
+        """Parse true or false, in either spelling."""
         words = {"true": True, "false": False}
         match tree:
             case ast.Constant(value=bool(value)):
@@ -198,12 +198,12 @@ class _Reader:
     def _is_number(self, tree: ast.expr) -> bool:
         return isinstance(tree, ast.Constant | ast.UnaryOp | ast.Name) or _is_quotient(tree)
 
-    def _number(self, tree: ast.expr, rule: str) -> "float | int | Hole":
-        """A number, its sign if it has one, or a quotient of two, or ``?``."""
-        place = self._place(tree)
+    def _number(self, tree: ast.expr, rule: str) -> "float | int | Placeholder":
+        """Parse a number with an optional sign, a quotient of two, or ``?``."""
+        position = self._position(tree)
         match tree:
-            case ast.Name(id="_") if self.text[place.column] == "?":
-                return Hole(place)
+            case ast.Name(id="_") if self.text[position.column] == "?":
+                return Placeholder(position)
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant() as size):
                 return -self._size(size, rule)
             case ast.BinOp(left=ast.Constant() as over, op=ast.Div(), right=ast.Constant() as under):
@@ -211,31 +211,33 @@ class _Reader:
         return self._size(tree, rule)
 
     def _size(self, tree: ast.expr, rule: str) -> "float | int":
-        """A number without a sign."""
+        """Parse a number without a sign."""
         match tree:
             case ast.Constant(value=int(size) | float(size)) if not isinstance(size, bool):
                 if isinstance(size, int) and size.bit_length() > 64:
-                    raise self._place(tree).error("this number is too large. Write it like 1e20, or make it smaller.")
+                    raise self._position(tree).error(
+                        "this number is too large. Write it like 1e20, or make it smaller."
+                    )
                 return size
-        raise self._place(tree).error(f"{rule}, got {self._found(tree)}.")
+        raise self._position(tree).error(f"{rule}, got {self._found(tree)}.")
 
     def _quotient(self, over: ast.Constant, under: ast.Constant, rule: str) -> float:
-        """Two numbers without a sign, divided as Python divides them."""
+        """Parse a quotient of two numbers without a sign."""
         numerator, denominator = self._size(over, rule), self._size(under, rule)
         if denominator == 0:
-            raise self._place(under).error(f"{rule}, and nothing can be divided by 0.")
+            raise self._position(under).error(f"{rule}, and nothing can be divided by 0.")
         return numerator / denominator
 
     def _refusal(self, tree: "ast.expr | ast.keyword", message: str) -> ParameterError:
-        return self._place(tree).error(f"{self._found(tree)} {message}")
+        return self._position(tree).error(f"{self._found(tree)} {message}")
 
     def _found(self, tree: "ast.expr | ast.keyword") -> str:
-        """The text of a tree, cut off if it is long."""
+        """Return the text of a tree, at most 40 characters."""
         found = self.text[tree.col_offset : tree.end_col_offset]
         return found if len(found) <= 40 else f"{found[:37]}..."
 
-    def _place(self, tree: "ast.expr | ast.keyword") -> Place:
-        return Place(self.text, tree.col_offset)
+    def _position(self, tree: "ast.expr | ast.keyword") -> TextPosition:
+        return TextPosition(self.text, tree.col_offset)
 
 
 def _is_quotient(tree: ast.expr) -> bool:
@@ -243,7 +245,7 @@ def _is_quotient(tree: ast.expr) -> bool:
 
 
 def _summands(tree: ast.expr) -> list[ast.expr]:
-    """The parts of a + b + c + ..., without recursion: the chain may be long."""
+    """Return the parts of a + b + c + ...; without recursion, as the chain may be long."""
     parts: list[ast.expr] = []
     while isinstance(tree, ast.BinOp) and isinstance(tree.op, ast.Add):
         parts.append(tree.right)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""How accounts stand, all read at one moment."""
+"""Status of accounts: balances, anchor and entries, read in one transaction."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -20,8 +20,8 @@ from dperm.privacy.rounding import round_down
 
 
 @dataclass(frozen=True)
-class Standing:
-    """An account: its balance and those of its ancestors, its anchor and its lines."""
+class AccountStatus:
+    """An account with its balance, those of its ancestors, its anchor and its entries."""
 
     balances: tuple[Balance, ...]
     counts: ReservationCounts
@@ -30,12 +30,12 @@ class Standing:
 
     @property
     def own(self) -> Balance:
-        """The balance of the account itself."""
+        """Balance of the account without its ancestors."""
         return self.balances[0]
 
     @property
     def facts(self) -> AccountFacts:
-        """The declarations of the account."""
+        """Declarations of the account: data set, unit, limit and others."""
         return self.own.facts
 
     @property
@@ -45,16 +45,16 @@ class Standing:
 
     @cached_property
     def spendable(self) -> Spendable:
-        """The size of a release that the account and its ancestors cover."""
+        """Largest release within the account and its ancestors."""
         return spendable(self.balances)
 
     @property
     def open(self) -> int:
-        """Reservations that are neither committed nor burned."""
+        """Number of open reservations, neither committed nor burned."""
         return self.counts.reserved - self.counts.committed - self.counts.burned
 
     def data(self) -> dict[str, object]:
-        """Everything but the lines, as JSON-ready data."""
+        """Return all fields but the entries as JSON-ready data."""
         rule = self.facts.rule
         return {
             "account": self.facts.name,
@@ -75,37 +75,36 @@ class Standing:
         }
 
 
-def standings(location: str, account: str | None = None, *, entries: bool = False) -> tuple[Standing, ...]:
-    """The named account of the ledger, or all of them, from books that verify.
+def account_statuses(location: str, account: str | None = None, *, entries: bool = False) -> tuple[AccountStatus, ...]:
+    """Return the status of the named account, or of all accounts, of a verified ledger.
 
     Raises
     ------
     LedgerError
-        If there is no such account, or the ledger cannot be read. If an entry or a stored total was changed: then no
-        number of the ledger can be trusted.
+        If there is no such account, the ledger cannot be read, or an entry or a stored total was changed.
     """
 
-    def read(books: Books) -> tuple[Standing, ...]:
+    def read(books: Books) -> tuple[AccountStatus, ...]:
         _require_verified(books)
         names = books.accounts() if account is None else (the_account(books, account),)
-        return tuple(_standing(books, name, entries) for name in names)
+        return tuple(_status(books, name, entries) for name in names)
 
     return consult(store_of(location_of(location)), read)
 
 
 def _require_verified(books: Books) -> None:
-    """Refuse books whose hashes, sums or stored totals are wrong."""
+    """Refuse a ledger with wrong hashes, sums or stored totals."""
     problems = problems_in(books)
     if problems:
         raise LedgerError(
-            f"the ledger was changed or is damaged: {problems[0]} Its totals cannot be trusted, and are not shown. Run "
+            f"the ledger was changed or is damaged: {problems[0]} Its totals cannot be trusted and are not shown. Run "
             "dperm ledger verify, and charge nothing to this ledger before the problem is explained."
         )
 
 
-def _standing(books: Books, name: str, entries: bool) -> Standing:
+def _status(books: Books, name: str, entries: bool) -> AccountStatus:
     head = books.head(name)
     if head is None:
         raise LedgerError(f"account {name!r} has no lines: the ledger is damaged. Verify it.")
     lines = tuple(books.entries(name)) if entries else ()
-    return Standing(balances(books, name), books.counts(name), books.identity().anchor(head), lines)
+    return AccountStatus(balances(books, name), books.counts(name), books.identity().anchor(head), lines)

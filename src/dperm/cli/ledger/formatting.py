@@ -1,10 +1,10 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Limits and charges in words."""
+"""Limits, charges and balances as text."""
 
 import math
 
-from dperm.cli.ledger.standing import Standing
+from dperm.cli.ledger.account_status import AccountStatus
 from dperm.cli.output import down, plain_down, plain_up
 from dperm.ledger import AccountFacts
 from dperm.ledger.units import amount, capacity_units, quantum
@@ -13,40 +13,45 @@ from dperm.privacy.rounding import round_down, round_up
 
 _CURRENCIES = {"epsilon_squared": "epsilon^2", "mu_squared": "mu^2"}
 SHARES = "blocks"
-"""What is counted of the delta: every release takes one equal share."""
+"""Unit of delta: every release takes one equal share."""
 
 
-def plain(number: float) -> str:
-    """A declared constant as one would write it: 3, 0.1, 1e-06."""
+def format_constant(number: float) -> str:
+    """Return a declared constant as typed, such as 3, 0.1 or 1e-06; never smaller than it is."""
     short = f"{number:.7g}"
     return (
         short if abs(float(short) - number) <= 1e-12 * abs(number) else repr(number)
     )  # a limit must not look smaller than it is
 
 
-def currency(name: str) -> str:
-    """What a number of the account is called in a table."""
-    return f"tau, order {plain(float(name[4:-1]))}" if name.startswith("tau(") else _CURRENCIES.get(name, name)
+def format_currency(name: str) -> str:
+    """Return the name of a currency for tables."""
+    return (
+        f"tau, order {format_constant(float(name[4:-1]))}" if name.startswith("tau(") else _CURRENCIES.get(name, name)
+    )
 
 
-def in_words(limit: AnyGuarantee) -> str:
-    """Such as "epsilon 3 at delta 1e-06, replace_one"."""
+def format_limit(limit: AnyGuarantee) -> str:
+    """Return a limit as text, such as "epsilon 3 at delta 1e-06, replace_one"."""
     match limit:
         case PureDP():
-            size = f"epsilon {plain(limit.epsilon)}"
+            size = f"epsilon {format_constant(limit.epsilon)}"
         case ApproxDP():
-            size = f"epsilon {plain(limit.epsilon)} at delta {plain(limit.delta)}"
+            size = f"epsilon {format_constant(limit.epsilon)} at delta {format_constant(limit.delta)}"
         case ZCDP():
-            size = f"rho {plain(limit.rho)} (zCDP)"
+            size = f"rho {format_constant(limit.rho)} (zCDP)"
         case GDP():
-            size = f"mu {plain(limit.mu)} (Gaussian DP)"
+            size = f"mu {format_constant(limit.mu)} (Gaussian DP)"
         case RDP():
-            size = ", ".join(f"tau {plain(tau)} at order {plain(order)}" for order, tau in limit.curve) + " (Renyi DP)"
+            size = (
+                ", ".join(f"tau {format_constant(tau)} at order {format_constant(order)}" for order, tau in limit.curve)
+                + " (Renyi DP)"
+            )
     return f"{size}, {limit.adjacency.value}"
 
 
-def charged(facts: AccountFacts) -> str:
-    """What a release costs, and how many there may be."""
+def describe_charges(facts: AccountFacts) -> str:
+    """Return the cost rule of releases, and their largest number."""
     match facts.limit:
         case ApproxDP():
             return _charged_at_share(facts)
@@ -62,14 +67,14 @@ def charged(facts: AccountFacts) -> str:
 
 
 def _charged_at_share(facts: AccountFacts) -> str:
-    """The rule of an ApproxDP limit: delta is divided in advance."""
-    name, share = facts.rule.names[0], plain(facts.share or 0.0)
+    """Return the cost rule of an ApproxDP limit, whose delta is divided in advance."""
+    name, share = facts.rule.names[0], format_constant(facts.share or 0.0)
     squares = name == "epsilon_squared"
     own = "the square of its epsilon" if squares else "its epsilon"
     less = ", or 2 rho if that is less" if squares else ""
     units = capacity_units(facts.rule)[name] // (facts.blocks or 1)
     each = round_down(amount(facts.rule, name, units))
-    equal = down(math.sqrt(each)) if squares else plain(each)
+    equal = down(math.sqrt(each)) if squares else format_constant(each)
     return (
         f"each costs {own} at delta {share}{less}; the sum stays within {_capacity(facts)}. At most {facts.blocks} "
         f"releases, of epsilon {equal} each if they are equal."
@@ -78,20 +83,22 @@ def _charged_at_share(facts: AccountFacts) -> str:
 
 def _capacity(facts: AccountFacts) -> str:
     name = facts.rule.names[0]
-    return plain(float(amount(facts.rule, name, capacity_units(facts.rule)[name])))
+    return format_constant(float(amount(facts.rule, name, capacity_units(facts.rule)[name])))
 
 
-def meter_rows(standing: Standing) -> list[tuple[str, str, str, str, str, float]]:
-    """Currency, limit, spent, left, spendable and the used share: spent rounded up, left and spendable down."""
+def meter_rows(status: AccountStatus) -> list[tuple[str, str, str, str, str, float]]:
+    """Return currency, limit, spent, left, spendable and used share; spent rounded up, left and spendable down."""
     rows: list[tuple[str, str, str, str, str, float]] = []
-    rule = standing.facts.rule
+    rule = status.facts.rule
     for name in rule.names:
-        meter, most = standing.meters[name], standing.spendable.amounts[name]
+        meter, most = status.meters[name], status.spendable.amounts[name]
         used = meter.spent / meter.capacity if meter.capacity else 1.0
         if name != "delta":
             size, spent = (amount(rule, name, units) for units in (meter.capacity, meter.spent))
-            left, spendable = (plain_down(round_down(one)) for one in (standing.own.left(name), most))
-            rows.append((currency(name), plain(float(size)), plain_up(round_up(spent)), left, spendable, used))
+            left, spendable = (plain_down(round_down(one)) for one in (status.own.left(name), most))
+            rows.append(
+                (format_currency(name), format_constant(float(size)), plain_up(round_up(spent)), left, spendable, used)
+            )
         elif meter.capacity:  # in whole shares
             left, spendable = str(meter.capacity - meter.spent), str(most // quantum(rule, name))
             rows.append((SHARES, str(meter.capacity), str(meter.spent), left, spendable, used))

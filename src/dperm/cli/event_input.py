@@ -1,45 +1,45 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The event that a command line describes: expressions and files, in sequence."""
+"""Events of a command line: expressions and files, composed in sequence."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dperm.cli.grammar import Filling, Given, Node, Sum
+from dperm.cli.event_grammar import EventNode, EventSum, StoredEvent, Substitution
 from dperm.errors import EventFormatError, ParameterError
 
 if TYPE_CHECKING:
     from dperm.accounting.event import Event
 
 
-def filling(adjacency: str, value: float | None = None) -> Filling:
-    """What completes the expressions, once the adjacency's name is known to be one."""
+def substitution(adjacency: str, value: float | None = None) -> Substitution:
+    """Return the values for the open parts of expressions; refuses an unknown adjacency."""
     from dperm.privacy.adjacency import Adjacency
 
     if not adjacency:
         raise ParameterError(
             "--adjacency is missing. Give --adjacency add_remove (one record added or removed; n is private) or "
-            "--adjacency replace_one (one record replaced by another; n is public). There is no default: the same "
-            "events have another epsilon under each, and a number without its adjacency promises nothing."
+            "--adjacency replace_one (one record replaced by another; n is public). There is no default: epsilon "
+            "depends on the adjacency, and a number without it promises nothing."
         )
-    return Filling(Adjacency.of(adjacency).value, value)
+    return Substitution(Adjacency.of(adjacency).value, value)
 
 
-def read_subject(texts: list[str] | None, files: list[Path] | None) -> Node:
-    """All expressions, then all files, as one expression."""
-    from dperm.cli.reading import read_expression
+def read_events(texts: list[str] | None, files: list[Path] | None) -> EventNode:
+    """Return all expressions, then all files, as one expression."""
+    from dperm.cli.event_parser import read_expression
 
-    parts = [*(read_expression(text) for text in texts or ()), *(Given(read_event(file)) for file in files or ())]
+    parts = [*(read_expression(text) for text in texts or ()), *(StoredEvent(read_event(file)) for file in files or ())]
     if not parts:
-        raise ParameterError('no event is given. Write one, for example "gaussian(1.0) * 10", or use --event-file.')
-    return Sum(tuple(parts))
+        raise ParameterError('an event is missing. Write one, such as "gaussian(1.0) * 10", or use --event-file.')
+    return EventSum(tuple(parts))
 
 
-def event_of(subject: Node, filling: Filling) -> "Event":
-    """The whole event, if its size is within reason."""
+def event_of(expression: EventNode, substitution: Substitution) -> "Event":
+    """Return the event of an expression, if its number of repetitions is within the limit."""
     from dperm.accounting.event import MOST_STEPS
 
-    event = subject.event(filling)
+    event = expression.event(substitution)
     count = steps(event)
     if not 0 < count <= MOST_STEPS:
         raise ParameterError(f"the events must add up to 1 to {MOST_STEPS} repetitions, got {count}.")
@@ -47,12 +47,12 @@ def event_of(subject: Node, filling: Filling) -> "Event":
 
 
 def steps(event: "Event") -> int:
-    """Number of elementary events."""
+    """Return the number of elementary events."""
     return sum(count for _, count in event.singles())
 
 
 def read_event(file: Path) -> "Event":
-    """The event stored in a file."""
+    """Read an event from a JSON file."""
     from dperm.accounting.serialize import event_from_json
 
     try:
@@ -64,13 +64,13 @@ def read_event(file: Path) -> "Event":
 
 
 def require_free(file: Path | None, force: bool) -> None:
-    """Refuse to overwrite a file, before anything is computed."""
+    """Refuse to overwrite an existing file without ``force``."""
     if file is not None and file.exists() and not force:
         raise _taken(file)
 
 
 def write_event(file: Path, event: "Event", *, force: bool) -> None:
-    """Store an event for ``--event-file``; an existing file is overwritten only by ``force``."""
+    """Store an event for ``--event-file``; an existing file is overwritten only with ``force``."""
     from dperm.accounting.serialize import event_to_json
 
     try:
@@ -85,7 +85,7 @@ def _taken(file: Path) -> ParameterError:
 
 
 def event_data(event: "Event") -> object:
-    """The event as JSON-ready data."""
+    """Return the event as JSON-ready data."""
     import json
 
     from dperm.accounting.serialize import event_to_json
@@ -93,15 +93,17 @@ def event_data(event: "Event") -> object:
     return json.loads(event_to_json(event))
 
 
-def typed(event: "Event", adjacency: str) -> str | None:
-    """The event in the grammar of the command line, if that reads back as the same; None if it does not."""
+def event_text(event: "Event", adjacency: str) -> str | None:
+    """Return the event in the grammar of the command line; None if it does not read back as the same event."""
     from dperm.accounting.spelling import in_grammar
     from dperm.errors import DpermError
 
     text = in_grammar(event, adjacency)
     try:
         return (
-            text if event_data(event_of(read_subject([text], None), filling(adjacency))) == event_data(event) else None
+            text
+            if event_data(event_of(read_events([text], None), substitution(adjacency))) == event_data(event)
+            else None
         )
     except DpermError:
         return None

@@ -1,11 +1,12 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""From the options of a command line and a schema to an estimator, all of it public."""
+"""Model and guarantee of a fit, from the options and a schema; all of it is public."""
 
 import math
 import warnings
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,21 +14,20 @@ from dperm.cli.model_options import ESTIMATORS
 from dperm.errors import AssumptionError, LeakError, ParameterError
 
 if TYPE_CHECKING:
-    from dperm.accounting.budget import Budget
     from dperm.data.schema import Schema, TargetSchema
     from dperm.methods.plan import Plan
 
-_STAND_IN = 10_000  # records: to find a wrong option before the data are read
+_STAND_IN = 10_000  # records, to check the options before the data are read
 
 
-@dataclass(frozen=True)
-class Problem:
-    """What is learnt and what is to be promised.
+@dataclass(frozen=True, kw_only=True)
+class FitRequest:
+    """A fit: schema, guarantee and model.
 
     Attributes
     ----------
     seed
-        Makes the fit reproducible and NOT PRIVATE; None for real randomness.
+        Makes the fit reproducible and NOT PRIVATE; None for noise from the operating system.
     """
 
     schema: "Schema"
@@ -44,13 +44,17 @@ class Problem:
 
     @property
     def target(self) -> "TargetSchema":
-        """The declared target."""
+        """The declared target; LeakError if the schema has none."""
         if self.schema.target is None:
             raise _undeclared_target()
         return self.schema.target
 
-    def made(self, budget: "Budget | None" = None) -> Any:
-        """The estimator, unfitted."""
+    @cached_property
+    def model(self) -> Any:
+        """The unfitted estimator, always the same object: the fit runs its plan, checked before."""
+        return self._new_model()
+
+    def _new_model(self) -> Any:
         kind = self._kind()
         given = {
             "epsilon": self.epsilon,
@@ -61,7 +65,6 @@ class Problem:
             "C": self.C,
             "clip": self.clip,
             "n": self.n,
-            "ledger": budget,
             "random_state": self.seed,
         }
         if self.quantile is not None:
@@ -70,27 +73,27 @@ class Problem:
         return kind(**given, **labels)
 
     def plan(self) -> "Plan | None":
-        """What a fit would do; None if that takes the number of records, which is not known yet.
+        """Return the plan of the fit; None if it needs the number of records, which is not known yet.
 
-        Then the options are tried on a number that stands in for it: whatever is wrong with them is found before the
-        data are read.
+        In that case the options are checked with a stand-in for the number, so that errors are found before the data
+        are read.
         """
         if self.is_planned:
-            found: Plan = self.made().plan(self.n, self.features)
+            found: Plan = self.model._plan_ahead(self.n, self.features)
             return found
         finite = 1.0 if self.epsilon == math.inf else self.epsilon
         with warnings.catch_warnings(action="ignore"), suppress(AssumptionError):  # may hold for the true number
-            self.made().set_params(n=_STAND_IN, epsilon=finite).plan(_STAND_IN, self.features)
+            self._new_model().set_params(n=_STAND_IN, epsilon=finite).plan(_STAND_IN, self.features)
         return None
 
     @property
     def features(self) -> int:
-        """Number of features."""
+        """Number of features after encoding."""
         return len(self.schema.encoder.feature_names)
 
     @property
     def is_planned(self) -> bool:
-        """Whether the plan needs no data: nothing is planned without noise."""
+        """Whether the plan needs no data; False for an infinite epsilon."""
         return math.isfinite(self.epsilon) and (self.n is not None or self.adjacency == "add_remove")
 
     def _kind(self) -> Any:
@@ -118,14 +121,22 @@ class Problem:
 
 
 def read_schema(path: Path | None, target: str | None, data: Path | None) -> "Schema":
-    """The schema in a file, with the target that is asked for; refusals show how a draft is made."""
+    """Return the schema in a file, if it declares the target ``target`` (any target if None).
+
+    Raises
+    ------
+    LeakError
+        If the schema or its target is missing. A note shows the command for a draft.
+    ParameterError
+        If the schema declares another target.
+    """
     from dperm.data.schema import PLACEHOLDER, Schema
 
     try:
         if path is None:
             raise LeakError(
-                "--schema is missing: the bounds of the columns, their categories and the classes of the target would "
-                "have to be taken from the data, and would show something about them before any noise is drawn."
+                "--schema is missing: bounds, categories and classes would have to be taken from the data, which would "
+                "release something about them without noise."
             )
         schema = Schema.load(path)
         if schema.target is None:
@@ -144,14 +155,14 @@ def read_schema(path: Path | None, target: str | None, data: Path | None) -> "Sc
 
 
 def checked_privacy(epsilon: float | None, seed: int | None, *, not_private: bool) -> float:
-    """The epsilon, if the request says so itself where nothing would be promised."""
+    """Return epsilon; a request without a guarantee is refused unless ``not_private`` allows it."""
     if epsilon is None:
-        raise ParameterError("--epsilon is missing: how much a record may show, such as --epsilon 1.")
+        raise ParameterError("--epsilon is missing: the privacy-loss bound, such as --epsilon 1.")
     without = "--epsilon inf adds no noise" if epsilon == math.inf else "" if seed is None else "--seed fixes the noise"
     if without and not not_private:
         raise LeakError(
-            f"{without}, so the model would not be private, and nothing would be promised. Leave it out, or say "
-            f"--not-private if the data may be shown."
+            f"{without}: the model would not be private, and there would be no guarantee. Leave it out, or add "
+            f"--not-private if the data may be disclosed."
         )
     return epsilon
 
@@ -159,16 +170,16 @@ def checked_privacy(epsilon: float | None, seed: int | None, *, not_private: boo
 def _undeclared_target() -> LeakError:
     return LeakError(
         'the schema declares no target, as in [target] name = "income" classes = ["<=50K", ">50K"]: its classes or its '
-        "range would have to be taken from the data, and would show something about them."
+        "range would have to be taken from the data, which would release something about them without noise."
     )
 
 
 def _draft_command(data: Path | None, target: str | None, out: str) -> str:
-    """The command that drafts a schema; ``out`` is never a file that the user has written."""
+    """Return the command for a draft of the schema; ``out`` must not be a file of the user."""
     from shlex import quote
 
-    asked = f" --target {quote(target)}" if target else ""
+    chosen = f" --target {quote(target)}" if target else ""
     return (
-        "A draft to fill in, made from the names of the columns alone:\n"
-        f"  dperm schema draft {quote(str(data or 'data.csv'))}{asked} -o {quote(out)}"
+        "To draft a schema from the names of the columns alone:\n"
+        f"  dperm schema draft {quote(str(data or 'data.csv'))}{chosen} -o {quote(out)}"
     )

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Files that are no ledgers: told from ledgers that are damaged, and left as they are."""
+"""Checks of a ledger's location: other files are left unchanged, damaged ledgers count as ledgers."""
 
 import os
 from pathlib import Path
@@ -9,21 +9,20 @@ from dperm.errors import LedgerError
 from dperm.ledger import Ledger
 from dperm.ledger.stores import location_of
 
-_SAID = "holds no ledger"
+_NO_LEDGER = "holds no ledger"
 
 
 def require_ledger_or_nothing(location: str) -> None:
-    """Refuse a file that holds something else: not even a lock is to be left beside it."""
+    """Refuse a file with other content, and leave no lock file beside it."""
     place = location_of(location)
     if "://" not in place and Path(place).is_file() and Path(place).stat().st_size:
-        _require_none_else(place)
+        _require_no_other_content(place)
 
 
 def require_ledger(location: str) -> None:
-    """Refuse what is no ledger, or cannot be reached: it was not looked at, and that is no finding about it.
+    """Refuse a location without a ledger, or one that cannot be reached: this is no finding about a ledger.
 
-    A ledger that is damaged, or was put back, is one. So is whatever stands where the mark beside it says that there
-    was one.
+    A damaged or rolled-back ledger is a ledger. So is any file at a path whose lock file shows that a ledger was there.
     """
     place = location_of(location)
     if "://" in place:
@@ -31,12 +30,12 @@ def require_ledger(location: str) -> None:
     elif not Path(place).exists():
         raise LedgerError(f"there is no ledger at {place!r}.")
     elif not os.path.exists(f"{os.path.realpath(place)}.lock"):
-        _require_none_else(place)
+        _require_no_other_content(place)
 
 
-def _require_none_else(place: str) -> None:
+def _require_no_other_content(place: str) -> None:
     try:
         Ledger(place).accounts()
     except LedgerError as error:
-        if _SAID in str(error):
+        if _NO_LEDGER in str(error):
             raise

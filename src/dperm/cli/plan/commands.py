@@ -1,0 +1,231 @@
+# SPDX-FileCopyrightText: 2026 The dperm developers
+# SPDX-License-Identifier: Apache-2.0
+"""Subcommands of ``dperm plan``, one for each question."""
+
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from dperm.cli import model_options as models
+from dperm.cli.options import AsJson
+from dperm.cli.plan import old_spelling, options
+from dperm.cli.plan.public_numbers import PrivacyOptions, TableColumns, TrialOptions
+from dperm.cli.running import reported_errors
+from dperm.errors import ParameterError
+
+HELP = """Plan a fit from public numbers: its cost, the expected accuracy, the number of records. No data are read.
+
+Bounds are proved; expected accuracies come from trials of the methods on made-up tables. Nothing is charged.
+
+\b
+Examples:
+  dperm plan fit --schema schema.toml --epsilon 1 --n 20000 --ledger census.ledger
+  dperm plan expect --n 20000 --dim 10 --epsilon 1 --balance 0.25 --method auto --quick
+  dperm plan records --target-excess 0.05 --dim 10 --epsilon 1
+"""
+FIT_HELP = """Show the method, guarantee, noise and cost of the fit that "dperm fit" would run with the same options.
+
+Under replace_one the number of records is public and has to be given: --n. With --ledger the plan is priced; the exit
+code is 3 if the account does not cover it. To have the event approved, pass it to "dperm ledger approve --event", or
+pass the file of --write-event to --event-file.
+
+\b
+Examples:
+  dperm plan fit --schema schema.toml --epsilon 1 --n 20000
+  dperm plan fit --schema schema.toml --epsilon 1 --n 20000 --ledger census.ledger
+  dperm plan fit --schema schema.toml --epsilon 1 --adjacency add_remove --method output --json
+"""
+EXPECT_HELP = """Compare methods: noise, proved bound on the excess risk, and expected accuracy.
+
+Columns are those of --schema, or --dim columns of norm --feature-norm. The accuracy is that of logistic regression on
+made-up tables of this shape; how much your data differ from them is not known. With --ledger, delta and adjacency are
+those of the account.
+
+\b
+Examples:
+  dperm plan expect --n 20000 --dim 10 --epsilon 1 --balance 0.25 --method auto --quick
+  dperm plan expect --n 20000 --schema schema.toml --epsilon 1 --no-trials
+  dperm plan expect --n 20000 --dim 10 --epsilon 1 --no-trials --json
+"""
+RECORDS_HELP = """Number of records that is proved to be enough for an expected excess risk of --target-excess.
+
+With --n, also whether that many are enough.
+
+\b
+Examples:
+  dperm plan records --target-excess 0.05 --dim 10 --epsilon 1
+  dperm plan records --target-excess 0.05 --schema schema.toml --epsilon 1 --n 5000
+  dperm plan records --target-excess 0.05 --dim 10 --epsilon 1 --delta 0 --json
+"""
+TRIAL_HELP = """Number of records from which privacy costs at most --target-loss of accuracy, by trials.
+
+The trials fit models to made-up tables. With --n, also whether that many records are enough.
+
+\b
+Examples:
+  dperm plan records-by-trial --target-loss 0.05 --dim 3 --epsilon 1 --quick
+  dperm plan records-by-trial --target-loss 0.05 --schema schema.toml --epsilon 1 --n 1000 --quick
+  dperm plan records-by-trial --target-loss 0.05 --dim 3 --epsilon 1 --method objective --quick --json
+"""
+HELPS = {
+    "plan fit": FIT_HELP,
+    "plan expect": EXPECT_HELP,
+    "plan records": RECORDS_HELP,
+    "plan records-by-trial": TRIAL_HELP,
+}
+_OLD = "options"
+
+
+class _PlanGroup(TyperGroup):
+    """Group whose old spelling, options without a subcommand, is passed to a hidden subcommand until 1.0."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Insert the hidden subcommand before options."""
+        old = bool(args) and args[0].startswith("-") and args[0] != "--help"
+        return super().parse_args(ctx, [_OLD, *args] if old else args)
+
+
+app = typer.Typer(
+    name="plan", cls=_PlanGroup, help=HELP, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+)
+app.command(_OLD, hidden=True)(old_spelling.plan)
+
+
+@app.callback(help=HELP, invoke_without_command=True)
+def start(context: typer.Context) -> None:
+    """Show the help if no subcommand is given."""
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+@app.command("fit", help=FIT_HELP, short_help="Method, guarantee, noise and cost of a fit.")
+def fit(
+    schema: options.RequiredSchema,
+    epsilon: options.RequiredEpsilon,
+    delta: models.Delta = None,
+    adjacency: models.Relation = None,
+    n: options.Rows = None,
+    method: models.MethodName = "auto",
+    estimator: models.EstimatorName = None,
+    C: models.RegularizationC = None,
+    clip: models.Clip = None,
+    quantile: models.Quantile = None,
+    ledger: options.PricingLedger = None,
+    account: models.AccountName = None,
+    request_id: options.RequestId = None,
+    write_event: options.WriteEvent = None,
+    force: options.Force = False,
+    json: AsJson = False,
+) -> None:
+    """Show the plan of a fit."""
+    with reported_errors():
+        from dperm.cli.plan.fit_plan import FitPlanOptions, show_fit_plan
+
+        privacy = PrivacyOptions(epsilon, delta, adjacency)
+        model = FitPlanOptions(
+            schema=schema,
+            n=n,
+            method=method,
+            estimator=estimator,
+            C=C,
+            clip=clip,
+            quantile=quantile,
+            ledger=ledger,
+            account=account,
+            request_id=request_id,
+            write_event=write_event,
+            force=force,
+        )
+        show_fit_plan(privacy, model, as_json=json)
+
+
+@app.command("expect", help=EXPECT_HELP, short_help="Methods side by side: noise, proved bound, expected accuracy.")
+def expect(
+    epsilon: options.RequiredEpsilon,
+    n: options.Rows = None,
+    dim: options.Columns = None,
+    schema: models.SchemaFile = None,
+    delta: models.Delta = None,
+    adjacency: models.Relation = None,
+    method: options.TriedMethodName = None,
+    feature_norm: options.FeatureNorm = None,
+    reference_norm: options.ReferenceNorm = None,
+    balance: options.Balance = None,
+    baseline: options.Baseline = None,
+    no_trials: options.NoTrials = False,
+    quick: options.Quick = False,
+    seed: options.Seed = None,
+    ledger: options.DefaultsLedger = None,
+    account: models.AccountName = None,
+    plot: options.Plot = None,
+    force: options.Force = False,
+    json: AsJson = False,
+) -> None:
+    """Print noise, bounds and expected accuracy of each method."""
+    with reported_errors():
+        from dperm.cli.charging import Account, delta_of, relation_of
+        from dperm.cli.plan.outlook import OutlookOptions, show_outlook
+        from dperm.cli.plan.public_numbers import guarantee
+
+        if n is None:
+            raise ParameterError(
+                "--n is missing: the number of records that there will be, such as --n 20000. To ask how many are "
+                "needed, use dperm plan records."
+            )
+        size = PrivacyOptions(epsilon, delta, adjacency).size
+        charged = Account.of(ledger, account, None)
+        goal = guarantee(size, delta_of(charged, delta), relation_of(charged, adjacency))
+        columns = TableColumns.of_options(schema, dim, feature_norm, option="dperm plan expect")
+        tables = TrialOptions(balance, baseline, quick, seed)
+        wanted = OutlookOptions(method, reference_norm, no_trials, tables, schema, plot, force)
+        show_outlook(wanted.request(tables.shape(n, columns), goal, columns), as_json=json)
+
+
+@app.command("records", help=RECORDS_HELP, short_help="Number of records that is enough by proof.")
+def records(
+    target_excess: options.RequiredExcess,
+    epsilon: options.RequiredEpsilon,
+    dim: options.Columns = None,
+    schema: models.SchemaFile = None,
+    delta: models.Delta = None,
+    adjacency: models.Relation = None,
+    n: options.Rows = None,
+    feature_norm: options.FeatureNorm = None,
+    reference_norm: options.ReferenceNorm = None,
+    json: AsJson = False,
+) -> None:
+    """Print the number of records by proof."""
+    with reported_errors():
+        from dperm.cli.plan.records import show_records
+
+        goal = PrivacyOptions(epsilon, delta, adjacency).goal
+        columns = TableColumns.of_options(schema, dim, feature_norm, option="--target-excess")
+        show_records(goal, columns, target_excess=target_excess, reference_norm=reference_norm, n=n, as_json=json)
+
+
+@app.command("records-by-trial", help=TRIAL_HELP, short_help="Number of records that is enough by trials.")
+def records_by_trial(
+    target_loss: options.RequiredLoss,
+    epsilon: options.RequiredEpsilon,
+    dim: options.Columns = None,
+    schema: models.SchemaFile = None,
+    delta: models.Delta = None,
+    adjacency: models.Relation = None,
+    n: options.Rows = None,
+    method: models.MethodName = "auto",
+    feature_norm: options.FeatureNorm = None,
+    balance: options.Balance = None,
+    baseline: options.Baseline = None,
+    quick: options.Quick = False,
+    seed: options.Seed = None,
+    json: AsJson = False,
+) -> None:
+    """Print the number of records by trials."""
+    with reported_errors():
+        from dperm.cli.plan.records import show_records_by_trial
+
+        goal = PrivacyOptions(epsilon, delta, adjacency).goal
+        columns = TableColumns.of_options(schema, dim, feature_norm, option="--target-loss")
+        tables = TrialOptions(balance, baseline, quick, seed)
+        show_records_by_trial(goal, columns, tables, target_loss=target_loss, method=method, n=n, as_json=json)
