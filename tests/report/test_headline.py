@@ -10,7 +10,7 @@ import pytest
 from statements import RECEIPT, STATED, booked, fitted, kinds
 
 from dperm import GDP, ApproxDP, PureDP, Record, Release, explain
-from dperm.cli.report import fields_draft
+from dperm.cli.report import draft_of_fields
 from dperm.errors import EventFormatError
 from dperm.mechanisms import GaussianMechanism
 from dperm.privacy.protection import MODERATE_SUCCESS, STRONG_SUCCESS, Protection, protection
@@ -119,7 +119,7 @@ def test_without_a_required_field_the_protection_is_not_rated(name):
 def test_the_reason_for_epsilon_is_asked_for_even_if_the_run_explains_its_method():
     found = fitted().statement_
     assert found["reasons"]["known"] and found["reasons"]["stated"] == "not stated"
-    assert "# REQUIRED: why this epsilon" in fields_draft(found.gaps)
+    assert "# REQUIRED: why this epsilon" in draft_of_fields(found.gaps)
     assert {"reasons"} < set(found.required_gaps)
 
 
