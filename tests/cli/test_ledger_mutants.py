@@ -108,7 +108,7 @@ def test_words_that_say_too_much_are_found(assert_killed, census, mutant):
 
 
 LIMITS = {
-    "two limits pass": ("len(sizes.given) != 1", "not sizes.given"),
+    "two limits pass": ("len(sizes.size_options) != 1", "not sizes.size_options"),
     "delta without blocks passes": ("if delta > 0 and blocks is None:", "if False:"),
     "the delta is dropped": ("    if delta > 0:\n        return ApproxDP", "    if False:\n        return ApproxDP"),
     "another kind passes": ("if option != own:", "if False:"),

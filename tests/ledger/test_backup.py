@@ -51,7 +51,7 @@ def test_only_the_owner_may_read_a_backup(ledger, location, tmp_path, open_umask
             ledger.backup(copy)
         else:
             result = CliRunner().invoke(app, ["ledger", "backup", str(location), str(copy)])
-            assert result.exit_code == 0 and "holds the signing key" in result.stdout, result.output
+            assert result.exit_code == 0 and "contains the signing key" in result.stdout, result.output
     finally:
         os.open = real
     assert watched == {0o600}

@@ -76,14 +76,14 @@ def _chosen(only: list[str] | None) -> "Sequence[Bug]":
     from dperm.audit.bugs import BUGS
 
     by_name = {_normalized(bug.name): bug for bug in BUGS}
-    asked = list(dict.fromkeys(map(_normalized, only or ())))
-    for name in asked:
+    chosen = list(dict.fromkeys(map(_normalized, only or ())))
+    for name in chosen:
         if name not in by_name:
             names = [bug.name for bug in BUGS]
             near = get_close_matches(name, by_name, 1)
             hint = f" Did you mean {by_name[near[0]].name!r}?" if near else ""
             raise ParameterError(f"--only must be one of {', '.join(map(repr, names))}, got {name!r}.{hint}")
-    return tuple(by_name[name] for name in asked) or BUGS
+    return tuple(by_name[name] for name in chosen) or BUGS
 
 
 def _normalized(name: str) -> str:

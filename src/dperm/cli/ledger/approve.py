@@ -91,8 +91,8 @@ def approve(
 def _require_one_subject(
     request: str | None, sizes: "LimitOptions", event: str | None, event_file: Path | None
 ) -> None:
-    if (request is None) == (not sizes.given):
-        found = "both were given" if sizes.given else "neither was given"
+    if (request is None) == (not sizes.size_options):
+        found = "both were given" if sizes.size_options else "neither was given"
         raise ParameterError(f"give --request, or a new limit (--epsilon, --rho, --mu or --tau); {found}.")
     if request is None and (event is not None or event_file is not None):
         raise ParameterError("--event and --event-file belong to --request. Leave them out to change the limit.")

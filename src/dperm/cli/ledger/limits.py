@@ -43,7 +43,7 @@ class LimitOptions:
     tau: float | None = None
 
     @property
-    def given(self) -> tuple[str, ...]:
+    def size_options(self) -> tuple[str, ...]:
         """Names of the given size options; --delta and --order only accompany one."""
         sizes = {"--epsilon": self.epsilon, "--rho": self.rho, "--mu": self.mu, "--tau": self.tau}
         return tuple(option for option, value in sizes.items() if value is not None)
@@ -101,10 +101,10 @@ def _of_kind(option: str, sizes: LimitOptions, adjacency: str) -> AnyGuarantee:
 
 
 def _only(sizes: LimitOptions) -> str:
-    if len(sizes.given) != 1:
-        found = f"got {' and '.join(sizes.given)}" if sizes.given else "none was given"
+    if len(sizes.size_options) != 1:
+        found = f"got {' and '.join(sizes.size_options)}" if sizes.size_options else "none was given"
         raise ParameterError(f"give one limit: {LIMITS}; {found}.")
-    return sizes.given[0]
+    return sizes.size_options[0]
 
 
 def _require_blocks(delta: float, blocks: int | None) -> None:

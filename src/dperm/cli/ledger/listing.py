@@ -42,11 +42,11 @@ def print_lines(status: AccountStatus) -> None:
     for line in _lines(status):
         when = line.at[:19].replace("T", " ")
         if isinstance(line, Booking):
-            state, what, details = _booked(line, status, closings.get(line.seq))
+            state, event, details = _booked(line, status, closings.get(line.seq))
         else:
-            state, what, details = _noted(line, status)
+            state, event, details = _noted(line, status)
         indent = " " * (width + 2)
-        print_folded(visible(what), first=f"{line.seq:>{width}}  {when}  {state:<8}  ", rest=indent + " " * 31)
+        print_folded(visible(event), first=f"{line.seq:>{width}}  {when}  {state:<8}  ", rest=indent + " " * 31)
         print_folded(visible(details), first=indent, rest=indent)
     typer.echo("Times are UTC.")
 
