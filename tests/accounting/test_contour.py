@@ -12,7 +12,7 @@ from dperm.accounting import Gaussian, Poisson, account
 from dperm.accounting.composition import Composition
 from dperm.accounting.contour import engine, plans
 from dperm.accounting.contour.closing import NotClosedError, Tolerance
-from dperm.accounting.contour.far import Far, Mark
+from dperm.accounting.contour.far import Far, FarEdge
 from dperm.accounting.contour.plans import Certified
 from dperm.accounting.laws.subsampled_gaussian import SubsampledGaussianLoss
 from dperm.privacy.adjacency import Direction
@@ -148,7 +148,7 @@ def test_three_cases_in_which_dp_accounting_reports_less_than_the_truth(
 def test_the_marked_part_of_one_step_is_bracketed(direction: Direction) -> None:
     """far.py: E_P[(1 - e^{eps-L})_+ chi] against a fine sum, with and without a useful remainder."""
     law = SubsampledGaussianLoss(0.01, 1.1, direction)
-    mark = Mark(law, 4.0, 0.05)
+    mark = FarEdge(law, 4.0, 0.05)
     x = np.linspace(-12, 20, 400_001)
     loss = law.loss(x)
     density = 0.99 * np.exp(-x * x / 2.42) + 0.01 * np.exp(-((x - 1) ** 2) / 2.42)

@@ -32,18 +32,18 @@ from dperm.accounting.composition import Composition
 from dperm.accounting.contour import engine as contour
 from dperm.accounting.contour import jumps
 from dperm.accounting.contour.closing import Tolerance
-from dperm.accounting.contour.far import Far, Mark
-from dperm.accounting.contour.problem import Problem
+from dperm.accounting.contour.far import Far, FarEdge
+from dperm.accounting.contour.problem import InversionProblem
 from dperm.accounting.engines import CROSSED
 from dperm.accounting.event import Event
 from dperm.accounting.lattice import engine as lattice
 from dperm.accounting.lattice.coarse import CoarseLaw
-from dperm.accounting.lattice.grid import Grid
+from dperm.accounting.lattice.grid import LossGrid
 from dperm.accounting.lattice.upper import raised
 from dperm.accounting.laws.gaussian import GaussianLoss
 from dperm.accounting.laws.laplace import LaplaceLoss
 from dperm.accounting.laws.law import LossLaw
-from dperm.accounting.laws.mixture import Kind, MixtureLoss
+from dperm.accounting.laws.mixture import MixtureKind, MixtureLoss
 from dperm.accounting.laws.sampling import base_loss, sampled_loss
 from dperm.accounting.laws.subsampled_gaussian import SubsampledGaussianLoss
 from dperm.privacy.adjacency import Direction
@@ -172,7 +172,7 @@ def test_more_noise_never_costs_more() -> None:
 def test_huge_epsilons_need_no_more_than_the_noise_there_is() -> None:
     """The split's margin was summed up to outputs a million standard deviations away, for minutes."""
     composition = Composition.of([(SubsampledGaussianLoss(1 - 1e-10, 0.07, Direction.REPLACE), 160_000)])
-    problem = Problem.of(composition, -14.0, Tolerance())
+    problem = InversionProblem.of(composition, -14.0, Tolerance())
     assert jumps._upper_tail(problem, 1e9, 0.9) < 1e-12
     assert jumps._upper_tail(problem, 2.5e6, 0.9) == 1.0  # each step's loss is about 200
 
@@ -198,8 +198,8 @@ def sampled_laws() -> Iterator[LossLaw]:
     for rate in RATES:
         for noise in NOISE:
             yield from (SubsampledGaussianLoss(rate, noise, direction) for direction in Direction)
-            yield from (MixtureLoss(LaplaceLoss(1 / noise), rate, kind) for kind in Kind)
-            yield MixtureLoss(GaussianLoss(2 / noise), rate, Kind.SPLICE)
+            yield from (MixtureLoss(LaplaceLoss(1 / noise), rate, kind) for kind in MixtureKind)
+            yield MixtureLoss(GaussianLoss(2 / noise), rate, MixtureKind.SPLICE)
 
 
 def test_a_support_leaves_out_no_more_than_its_tail_of_what_the_masses_show() -> None:
@@ -243,7 +243,10 @@ def test_sampled_and_base_losses_near_the_floor(rate: float) -> None:
 
 def test_a_log_moment_beyond_the_nodes_is_an_upper_bound() -> None:
     """`contour.chernoff` minimises over tilts at which no node reaches the top."""
-    for law in (MixtureLoss(GaussianLoss(1.0), 0.1, Kind.SPLICE), MixtureLoss(LaplaceLoss(50.0), 1e-3, Kind.REMOVE)):
+    for law in (
+        MixtureLoss(GaussianLoss(1.0), 0.1, MixtureKind.SPLICE),
+        MixtureLoss(LaplaceLoss(50.0), 1e-3, MixtureKind.REMOVE),
+    ):
         low, high = law.support(1e-40)
         borders = np.concatenate([np.linspace(low, high, 20_001), high - np.geomspace(1e-9, 1.0, 4001)[::-1]])
         borders = np.unique(borders)
@@ -257,7 +260,7 @@ def test_a_log_moment_beyond_the_nodes_is_an_upper_bound() -> None:
 def test_marked_mass_that_underflows_under_q_still_counts_in_full_above() -> None:
     """P - e^eps Q with Q = 0 in double precision; a floor under Q would take e^eps 1e-300 off the upper end."""
     law = SubsampledGaussianLoss(1e-3, 0.02, Direction.REMOVE)
-    far = Far(((Mark(law, 0.9, 1e-5), 10),), margin=1.0, slip=0.0)
+    far = Far(((FarEdge(law, 0.9, 1e-5), 10),), margin=1.0, slip=0.0)
     low, high = far.bracket(690.0)
     p = -math.expm1(10 * math.log1p(-1e-3 * math.exp(log_ndtr(5.0))))
     assert far.some(under_q=True) == 0.0
@@ -309,7 +312,7 @@ def test_mass_that_no_cell_holds_is_sent_to_infinity() -> None:
     law = SubsampledGaussianLoss(0.1, 1.0, Direction.REPLACE)
     below = float(law.masses(np.array([-math.inf, 0.0]))[0][0])
     assert math.isclose(CoarseLaw.of(Leaky(law), 1, 1e-20, math.inf).lost, below, rel_tol=1e-9)
-    masses, lost = raised(Leaky(law), Grid(0.0, 0.01, 1000, False), 1e-20)
+    masses, lost = raised(Leaky(law), LossGrid(0.0, 0.01, 1000, False), 1e-20)
     assert math.isclose(lost, below, rel_tol=1e-9) and math.isclose(float(masses.sum()), 1 - below, rel_tol=1e-9)
     assert CoarseLaw.of(law, 1, 1e-20, math.inf).lost <= 1e-20
 

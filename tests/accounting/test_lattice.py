@@ -16,7 +16,7 @@ from dperm.accounting.laws.atomic import AtomicLoss, randomized_response_loss, r
 from dperm.accounting.laws.gaussian import GaussianLoss
 from dperm.accounting.laws.laplace import LaplaceLoss
 from dperm.accounting.laws.law import LossLaw
-from dperm.accounting.laws.mixture import Kind, MixtureLoss
+from dperm.accounting.laws.mixture import MixtureKind, MixtureLoss
 from dperm.accounting.laws.subsampled_gaussian import SubsampledGaussianLoss
 from dperm.privacy.adjacency import Direction
 
@@ -25,11 +25,11 @@ LAWS = [
     pytest.param(GaussianLoss(0.8), id="gaussian"),
     pytest.param(response_loss(0.5), id="pure"),
     pytest.param(randomized_response_loss(1.0, 5), id="randomized response, 5 values"),
-    pytest.param(MixtureLoss(LaplaceLoss(1.0), 0.1, Kind.REMOVE), id="sampled laplace, remove"),
-    pytest.param(MixtureLoss(LaplaceLoss(1.0), 0.1, Kind.ADD), id="sampled laplace, add"),
-    pytest.param(MixtureLoss(LaplaceLoss(4.0), 0.003, Kind.REMOVE), id="rarely sampled laplace"),
-    pytest.param(MixtureLoss(LaplaceLoss(1.0), 0.2, Kind.SPLICE), id="spliced laplace"),
-    pytest.param(MixtureLoss(GaussianLoss(1.0), 0.1, Kind.SPLICE), id="spliced gaussian"),
+    pytest.param(MixtureLoss(LaplaceLoss(1.0), 0.1, MixtureKind.REMOVE), id="sampled laplace, remove"),
+    pytest.param(MixtureLoss(LaplaceLoss(1.0), 0.1, MixtureKind.ADD), id="sampled laplace, add"),
+    pytest.param(MixtureLoss(LaplaceLoss(4.0), 0.003, MixtureKind.REMOVE), id="rarely sampled laplace"),
+    pytest.param(MixtureLoss(LaplaceLoss(1.0), 0.2, MixtureKind.SPLICE), id="spliced laplace"),
+    pytest.param(MixtureLoss(GaussianLoss(1.0), 0.1, MixtureKind.SPLICE), id="spliced gaussian"),
     pytest.param(SubsampledGaussianLoss(0.05, 1.0, Direction.REMOVE), id="sampled gaussian, remove"),
     pytest.param(SubsampledGaussianLoss(0.05, 1.0, Direction.ADD), id="sampled gaussian, add"),
     pytest.param(SubsampledGaussianLoss(0.05, 1.0, Direction.REPLACE), id="sampled gaussian, replace"),
@@ -38,8 +38,8 @@ LAWS = [
 
 
 SAMPLED = SubsampledGaussianLoss(0.01, 1.0, Direction.REMOVE)
-SAMPLED_LAPLACE = MixtureLoss(LaplaceLoss(1.0), 0.1, Kind.REMOVE)
-SPLICE = MixtureLoss(GaussianLoss(1.0), 0.1, Kind.SPLICE)
+SAMPLED_LAPLACE = MixtureLoss(LaplaceLoss(1.0), 0.1, MixtureKind.REMOVE)
+SPLICE = MixtureLoss(GaussianLoss(1.0), 0.1, MixtureKind.SPLICE)
 
 
 def composed(*steps: tuple[LossLaw, int]) -> Composition:
@@ -79,7 +79,7 @@ def test_golden_brackets_are_met_and_narrow(
 
 def test_adding_a_record_is_the_smaller_direction_of_the_golden_sampled_laplace() -> None:
     """T22: x01 is the maximum over both directions."""
-    add = epsilon_bracket(composed((MixtureLoss(LaplaceLoss(1.0), 0.1, Kind.ADD), 100)), 1e-5)
+    add = epsilon_bracket(composed((MixtureLoss(LaplaceLoss(1.0), 0.1, MixtureKind.ADD), 100)), 1e-5)
     assert add[1] < 4.1523 and width(add) <= 1e-6
 
 
@@ -106,8 +106,10 @@ def test_one_step_is_the_closed_form(law: LossLaw) -> None:
 
 def other_order(law: LossLaw) -> LossLaw:
     """The pair (Q, P)."""
-    if isinstance(law, MixtureLoss) and law.kind is not Kind.SPLICE:
-        return MixtureLoss(law.base, law.rate, Kind.ADD if law.kind is Kind.REMOVE else Kind.REMOVE)
+    if isinstance(law, MixtureLoss) and law.kind is not MixtureKind.SPLICE:
+        return MixtureLoss(
+            law.base, law.rate, MixtureKind.ADD if law.kind is MixtureKind.REMOVE else MixtureKind.REMOVE
+        )
     if isinstance(law, SubsampledGaussianLoss) and law.direction is not Direction.REPLACE:
         opposite = Direction.ADD if law.direction is Direction.REMOVE else Direction.REMOVE
         return SubsampledGaussianLoss(law.rate, law.sigma, opposite)
@@ -204,7 +206,7 @@ def test_incommensurable_scales_share_a_lattice_or_are_moved_to_one() -> None:
         (SubsampledGaussianLoss(1e-4, 1.0, Direction.REMOVE), 2, 1e-12),
         (SubsampledGaussianLoss(2e-3, 0.7, Direction.REPLACE), 3, 8e-6),
         (SubsampledGaussianLoss(1e-4, 0.6, Direction.ADD), 6, 1e-16),
-        (MixtureLoss(GaussianLoss(3.0), 1e-4, Kind.SPLICE), 80, 4e-9),
+        (MixtureLoss(GaussianLoss(3.0), 1e-4, MixtureKind.SPLICE), 80, 4e-9),
     ],
 )
 def test_almost_surely_nothing_is_sampled(law: LossLaw, count: int, delta: float) -> None:
@@ -245,8 +247,8 @@ laws = st.one_of(
     st.builds(LaplaceLoss, scales),
     st.builds(response_loss, scales),
     st.builds(randomized_response_loss, scales, st.integers(3, 20)),
-    st.builds(MixtureLoss, st.builds(LaplaceLoss, scales), rates, st.sampled_from(Kind)),
-    st.builds(MixtureLoss, st.builds(GaussianLoss, scales), rates, st.just(Kind.SPLICE)),
+    st.builds(MixtureLoss, st.builds(LaplaceLoss, scales), rates, st.sampled_from(MixtureKind)),
+    st.builds(MixtureLoss, st.builds(GaussianLoss, scales), rates, st.just(MixtureKind.SPLICE)),
     st.builds(SubsampledGaussianLoss, rates, scales.map(lambda x: 1 / x), st.sampled_from(Direction)),
 )
 counts = st.floats(0, 2.5).map(lambda x: round(10**x))
@@ -284,7 +286,9 @@ def test_dp_accounting_agrees_up_to_its_grid(scale: float, rate: float, count: i
         )
         ends.append(one.self_compose(count).get_epsilon_for_delta(delta))
     base = LaplaceLoss(1 / scale)
-    directions = [base] if rate == 1 else [MixtureLoss(base, rate, kind) for kind in (Kind.REMOVE, Kind.ADD)]
+    directions = (
+        [base] if rate == 1 else [MixtureLoss(base, rate, kind) for kind in (MixtureKind.REMOVE, MixtureKind.ADD)]
+    )
     brackets = [epsilon_bracket(composed((law, count)), delta) for law in directions]
     low, high = max(b[0] for b in brackets), max(b[1] for b in brackets)
     assert ends[0] <= high and ends[1] >= low

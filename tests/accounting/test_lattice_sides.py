@@ -10,20 +10,19 @@ import numpy as np
 import pytest
 
 from dperm.accounting.lattice.coarse import Coarse, CoarseLaw
-from dperm.accounting.lattice.collapse import Collapsed, Window
+from dperm.accounting.lattice.collapse import Collapsed, CollapseWindow
 from dperm.accounting.lattice.grid import common_measure, shape_of
+from dperm.accounting.lattice.law_lattice import composed, merge_down, split_up, window
 from dperm.accounting.lattice.lower import merged
 from dperm.accounting.lattice.measure import Measure, tilt
-from dperm.accounting.lattice.own import composed, window
 from dperm.accounting.lattice.readout import Beyond, Readout
-from dperm.accounting.lattice.regrid import merge_down, split_up
 from dperm.accounting.lattice.spectrum import convolve
 from dperm.accounting.lattice.upper import raised
 from dperm.accounting.laws.atomic import AtomicLoss, response_loss
 from dperm.accounting.laws.gaussian import GaussianLoss, interval_mass
 from dperm.accounting.laws.laplace import LaplaceLoss
 from dperm.accounting.laws.law import Array, LossLaw
-from dperm.accounting.laws.mixture import Kind, MixtureLoss
+from dperm.accounting.laws.mixture import MixtureKind, MixtureLoss
 from dperm.accounting.laws.subsampled_gaussian import SubsampledGaussianLoss
 from dperm.privacy.adjacency import Direction
 
@@ -31,10 +30,10 @@ LAWS = [
     pytest.param(LaplaceLoss(1.0), id="laplace"),
     pytest.param(GaussianLoss(0.8), id="gaussian"),
     pytest.param(AtomicLoss((-0.7, -0.1, 1.0), (0.2, 0.4, 0.4)), id="irregular atoms"),
-    pytest.param(MixtureLoss(LaplaceLoss(1.0), 0.1, Kind.REMOVE), id="sampled laplace, remove"),
-    pytest.param(MixtureLoss(LaplaceLoss(4.0), 0.003, Kind.ADD), id="rarely sampled laplace, add"),
-    pytest.param(MixtureLoss(LaplaceLoss(1.0), 0.2, Kind.SPLICE), id="spliced laplace"),
-    pytest.param(MixtureLoss(GaussianLoss(1.0), 0.1, Kind.SPLICE), id="spliced gaussian"),
+    pytest.param(MixtureLoss(LaplaceLoss(1.0), 0.1, MixtureKind.REMOVE), id="sampled laplace, remove"),
+    pytest.param(MixtureLoss(LaplaceLoss(4.0), 0.003, MixtureKind.ADD), id="rarely sampled laplace, add"),
+    pytest.param(MixtureLoss(LaplaceLoss(1.0), 0.2, MixtureKind.SPLICE), id="spliced laplace"),
+    pytest.param(MixtureLoss(GaussianLoss(1.0), 0.1, MixtureKind.SPLICE), id="spliced gaussian"),
     pytest.param(SubsampledGaussianLoss(0.05, 1.0, Direction.REMOVE), id="sampled gaussian, remove"),
     pytest.param(SubsampledGaussianLoss(1e-3, 0.6, Direction.REPLACE), id="rarely sampled gaussian, replace"),
 ]
@@ -99,8 +98,8 @@ def test_both_sides_are_second_order(law: LossLaw) -> None:
 
 def test_steep_densities_are_fitted_by_collapsing_their_peak() -> None:
     """A rarely sampled Laplace: rounding its peak down costs first order, merging it into an atom does not."""
-    law = MixtureLoss(LaplaceLoss(4.0), 0.003, Kind.REMOVE)
-    spot = Window.of(law, law.support(0.1)[0], law.support(0.1)[0] + 5e-5)
+    law = MixtureLoss(LaplaceLoss(4.0), 0.003, MixtureKind.REMOVE)
+    spot = CollapseWindow.of(law, law.support(0.1)[0], law.support(0.1)[0] + 5e-5)
     collapsed = Collapsed(spot)
     mass = sum(m for _, m in collapsed.atoms()) + float(collapsed.masses(np.array(law.support(0.1)))[0][0])
     assert mass == pytest.approx(1, abs=1e-12)

@@ -17,7 +17,7 @@ from dperm.accounting.closed import SINGLE
 from dperm.accounting.laws.atomic import AtomicLoss, randomized_response_loss, response_loss
 from dperm.accounting.laws.gaussian import GaussianLoss
 from dperm.accounting.laws.laplace import LaplaceLoss
-from dperm.accounting.laws.mixture import Kind, MixtureLoss
+from dperm.accounting.laws.mixture import MixtureKind, MixtureLoss
 from dperm.accounting.laws.subsampled_gaussian import SubsampledGaussianLoss
 from dperm.privacy.adjacency import Direction
 
@@ -131,14 +131,18 @@ def sampled_cases(scale, rate):
     yield f"sampled-REPLACE-{name}", law, replaced.above, replaced.delta
     for noise, base in noises(scale):
         single, double = Mechanism(noise, 1, rate), Mechanism(noise, 2, rate)
-        for kind, add in ((Kind.REMOVE, False), (Kind.ADD, True)):
+        for kind, add in ((MixtureKind.REMOVE, False), (MixtureKind.ADD, True)):
             above, delta = both(single, add)
             yield f"{base.__name__}-{kind.name}-{name}", MixtureLoss(base(1 / scale), rate, kind), above, delta
             if base is GaussianLoss:
                 law = SubsampledGaussianLoss(rate, scale, Direction[kind.name])
                 yield f"sampled-{kind.name}-{name}", law, above, delta
         # T24: at eps >= 0 the splice has the profile of the mixture against its own base
-        yield f"{base.__name__}-SPLICE-{name}", MixtureLoss(base(2 / scale), rate, Kind.SPLICE), *both(double, False)
+        yield (
+            f"{base.__name__}-SPLICE-{name}",
+            MixtureLoss(base(2 / scale), rate, MixtureKind.SPLICE),
+            *both(double, False),
+        )
 
 
 def both(mechanism, add):
@@ -288,14 +292,16 @@ def outputs(law, base, above):
 
 def moments(law, s):
     """E_P e^{sL} summed over outputs, and the rounding of this sum."""
-    base, rate, kind = (law, 1.0, Kind.REMOVE) if isinstance(law, LaplaceLoss) else (law.base, law.rate, law.kind)
-    weight, ratio = outputs(law, base, above=kind is Kind.SPLICE)
+    base, rate, kind = (
+        (law, 1.0, MixtureKind.REMOVE) if isinstance(law, LaplaceLoss) else (law.base, law.rate, law.kind)
+    )
+    weight, ratio = outputs(law, base, above=kind is MixtureKind.SPLICE)
     loss = np.log1p(rate * np.expm1(ratio)) if rate < 1 else ratio
     up = np.exp(np.multiply.outer(s + 1, loss)) @ weight
     down = np.exp(np.multiply.outer(-s, loss)) @ weight
     middle = (1 - rate) * (1 - 2 * float(weight.sum()))  # T24's atom
     rounding = 4e-16 * (16 + float(np.abs(s + 1).max() * np.abs(loss).max()))
-    return {Kind.REMOVE: up, Kind.ADD: down, Kind.SPLICE: up + down + middle}[kind], rounding
+    return {MixtureKind.REMOVE: up, MixtureKind.ADD: down, MixtureKind.SPLICE: up + down + middle}[kind], rounding
 
 
 CLOSED = [
@@ -303,11 +309,11 @@ CLOSED = [
     *(
         (f"laplace-{top:g}-{kind.name}-{rate:g}", MixtureLoss(LaplaceLoss(top), rate, kind))
         for rate in (1e-3, 0.3, 0.99)
-        for kind in Kind
+        for kind in MixtureKind
         for top in (1e-4, 0.5, 5.0)
     ),
     *(
-        (f"gaussian-{mu:g}-SPLICE-{rate:g}", MixtureLoss(GaussianLoss(mu), rate, Kind.SPLICE))
+        (f"gaussian-{mu:g}-SPLICE-{rate:g}", MixtureLoss(GaussianLoss(mu), rate, MixtureKind.SPLICE))
         for mu, rate in ((1.0, 0.1), (0.2, 0.9), (4.0, 0.01), (1e-3, 0.5))
     ),
 ]

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Deltas below the smallest double: an upper end is 0 only where no loss exceeds epsilon.
 
-Single steps are compared with 60-digit arithmetic (T5, T6, T22, T24, T25) on both sides of underflow.
+SingleStep steps are compared with 60-digit arithmetic (T5, T6, T22, T24, T25) on both sides of underflow.
 """
 
 import math
@@ -23,7 +23,7 @@ from dperm.accounting import (
     WithoutReplacement,
     account,
 )
-from dperm.accounting.closed import Single
+from dperm.accounting.closed import SingleStep
 from dperm.accounting.event import Event
 from dperm.accounting.theorems import poisson_gaussian_delta, without_replacement_gaussian_delta
 from dperm.privacy import GDP, RDP, ZCDP, ApproxDP, PureDP
@@ -185,7 +185,7 @@ def test_epsilon_at_the_smallest_deltas_is_bracketed() -> None:
 
 def test_a_single_step_at_the_edge_of_doubles_is_not_rounded_down() -> None:
     """Around 5e-324 a relative margin is lost in rounding: the ends move by whole units."""
-    single = Single(account(Poisson(Gaussian(1.0), 0.6), "replace_one").directions[0].steps[0][0])
+    single = SingleStep(account(Poisson(Gaussian(1.0), 0.6), "replace_one").directions[0].steps[0][0])
     with mp.workdps(80):
         for step in range(40):
             epsilon = 38.0 + 0.02 * step

@@ -15,7 +15,7 @@ from dperm.accounting import Gaussian, Laplace, Poisson, WithoutReplacement, acc
 from dperm.accounting import engines as accounting_engines
 from dperm.accounting.contour import plans
 from dperm.accounting.event import Event
-from dperm.accounting.lattice import round as lattice_round
+from dperm.accounting.lattice import engine as lattice_engine
 from dperm.accounting.lattice import spectrum
 from dperm.errors import DpermWarning
 from dperm.privacy import ApproxDP, explain
@@ -42,7 +42,7 @@ class Work:
 @pytest.fixture
 def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[Work]:
     counted = Work()
-    make_contour, of, rfft = plans.make_contour, lattice_round.Round.of, spectrum.fft.rfft
+    make_contour, of, rfft = plans.make_contour, lattice_engine.Round.of, spectrum.fft.rfft
 
     def contour(*arguments: object) -> object:
         counted.contours += 1
@@ -57,7 +57,7 @@ def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[Work]:
         return rfft(values, *arguments, **options)
 
     monkeypatch.setattr(plans, "make_contour", contour)
-    monkeypatch.setattr(lattice_round.Round, "of", lattice)
+    monkeypatch.setattr(lattice_engine.Round, "of", lattice)
     monkeypatch.setattr(spectrum.fft, "rfft", transform)
     for solve in (accounting_engines.solve_epsilon, accounting_engines.solve_delta):
         getattr(solve, "cache_clear", lambda: None)()

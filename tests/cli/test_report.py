@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dperm.cli.fields_draft import HINTS
 from dperm.report.fields import STATED_BY_THE_USER
+from dperm.report.tiers import HINTS
 from dperm.sklearn.files import load_stored
 
 

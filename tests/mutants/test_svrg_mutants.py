@@ -29,7 +29,7 @@ def one_record_is_covered(svrg_training: ModuleType) -> None:
         checks.assert_one_record_is_covered(checks.plan_of(adjacency=adjacency), module=svrg_training)
 
 
-CLIP = "dict(summed(weighed(both, {}, clip_norm=norm, clipping=Clipping.FLAT, double=True)))"
+CLIP = "dict(sum_weighted(weigh(both, {}, clip_norm=norm, clipping=Clipping.FLAT, double=True)))"
 ALONE = CLIP.replace("both", "list(found.items())")
 SEPARATE = (
     f"(lambda parts: {{value: sum(part[value] for part in parts) for value in parts[0]}})"

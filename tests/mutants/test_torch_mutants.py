@@ -88,14 +88,14 @@ MUTANTS = [
     ),
     Mutant(
         "weights are not applied",
-        "engine.gradients",
+        "gradients.per_example",
         "(parameter, factor.weighted(weight))",
         "(parameter, factor.weighted(torch.ones_like(weight)))",
         checks.a_record_moves_a_step_by_a_clip_norm_at_most,
     ),
     Mutant(
         "long gradients are left long",
-        "engine.clipping",
+        "gradients.clipping",
         "found = squares.clamp(min=float(clip_norm) ** 2).rsqrt_()",
         "found = squares.clamp(max=float(clip_norm) ** 2).rsqrt_()",
         checks.a_record_moves_a_step_by_a_clip_norm_at_most,
@@ -116,7 +116,7 @@ MUTANTS = [
     ),
     Mutant(
         "rows that are no numbers count",
-        "engine.gradients",
+        "gradients.per_example",
         "if found.finite is not None:",
         "if False:",
         checks.rows_that_are_no_numbers_count_for_nothing,
@@ -209,7 +209,7 @@ MUTANTS = [
     ),
     Mutant(
         "batch norm is trained",
-        "engine.refusals",
+        "gradients.unsupported_layers",
         "(module.training or module.running_mean is None)",
         "(module.running_mean is None)",
         checks.batch_norm_stays_in_its_mode,

@@ -76,14 +76,39 @@ def test_success_alone_does_not_hide_a_mechanism_that_publishes_some_records_in_
     assert "Detection rate at one false alarm in 1,000: at most 2.94 %; guessing alone: 0.1 %." in said
 
 
-@pytest.mark.parametrize("text", ["TODO", "todo:", "TODO: ask Bob", "N/A", "<FILL IN>", "-", "?", "None", "tbd", "..."])
+NO_STATEMENTS = [
+    *(
+        "TODO",
+        "todo:",
+        "TODO: ask Bob",
+        "TODO(ann)",
+        "TODO-ask Ann",
+        "TO-DO: ask",
+        "// TODO",
+        "\u201cTODO\u201d",
+        "T.B.D.",
+    ),
+    *("N/A", "n.a.", "N / A", "<FILL IN>", "fill in later", "not stated yet", "to be determined", "unknown"),
+    *("-", "?", "None", "tbd", "...", "\xa0", "\u200b", "___"),
+    *(["TODO"], [""], [None], [[]], {"a": "TODO"}, {"name": "Ann", "office": ""}, False, 0),
+]
+
+
+@pytest.mark.parametrize("text", NO_STATEMENTS, ids=repr)
 def test_a_placeholder_in_a_required_field_states_nothing(text):
     for name in REQUIRED:
         found = fitted().statement_.filled({**STATED, name: text})
         is_answer = text == "None" and name in ("tuning", "preprocessing", "nonprivate_statistics")
         assert found.required_gaps == (() if is_answer else (name,)) and (name in found.gaps) is not is_answer
         assert Statement.from_json(found.to_json()) == found
-    assert "links" not in fitted().statement_.filled({**STATED, "links": text}).gaps
+    is_blank = isinstance(text, str) and not text.strip()
+    assert ("links" in fitted().statement_.filled({**STATED, "links": text}).gaps) is is_blank
+
+
+def test_one_open_part_of_an_answer_leaves_it_open():
+    whole = {"name": "Ann", "office": "Vienna"}
+    assert fitted().statement_.filled({**STATED, "curator": whole}).required_gaps == ()
+    assert fitted().statement_.filled({**STATED, "curator": {**whole, "office": ""}}).required_gaps == ("curator",)
 
 
 @pytest.mark.parametrize(("epsilon", "level"), [(0.5, "strong"), (3.0, "moderate"), (50.0, "weak")])
@@ -103,7 +128,8 @@ def test_without_a_ledger_the_banner_is_about_this_release_alone():
     assert all(f"protection {alone}" in text for text in (banner(found), found.to_markdown(), str(found)))
     assert "protection for this release alone" in banner(fitted().statement_.filled(STATED))
     assert "not recorded" not in banner(fitted().statement_.filled(STATED))
-    assert "this release alone" not in banner(booked().filled(stated))
+    covering = banner(booked().filled(stated))
+    assert "protection for everything charged to the account 'census'; strong for this release alone" in covering
 
 
 @pytest.mark.parametrize("name", REQUIRED)

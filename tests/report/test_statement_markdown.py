@@ -69,7 +69,8 @@ def test_the_head_says_what_the_page_says():
     head = found.to_markdown().partition("## The release")[0]
     assert head.startswith("# Privacy statement: Coefficients of a logistic regression\n")
     limits = limits_of(found["parameters"])
-    assert f"**Private: moderate protection. {limits}, for one record. An attacker who sees this release" in head
+    level = "moderate protection for everything charged to the account 'census'; strong for this release alone"
+    assert f"**Private: {level}. {limits}, for one record. An attacker who sees this release" in head
     for sentence in (*promised(found.fields), *not_covered(found.fields)):
         assert escaped(sentence) in head
     assert "Replace any one record by any other" in head and "- Method: noisy gradient descent" in head

@@ -144,8 +144,22 @@ MUTANTS = [
         "the reasons of the program are taken for those of a person",
         "stated.py",
         "stated = stated_part(name, value) if name in words.BESIDE else value",
-        "stated = value",
+        "stated = known_part(name, value) or value",
         f"{HEADLINE}::test_without_a_required_field_the_protection_is_not_rated",
+    ),
+    Mutant(
+        "one answer in a table stands for all of them",
+        "stated.py",
+        "any(_says_nothing(name, part) for part in value.values())",
+        "all(_says_nothing(name, part) for part in value.values())",
+        f"{HEADLINE}::test_one_open_part_of_an_answer_leaves_it_open",
+    ),
+    Mutant(
+        "a preparation that is not covered is rated",
+        "headline.py",
+        "if uncovered and status != words.REFUTED:",
+        "if False:",
+        "tests/sklearn/test_pipelines.py::test_an_explicit_choice_is_in_the_statement_and_the_protection_is_not_rated",
     ),
 ]
 

@@ -34,6 +34,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from dperm.data import Numeric
 from dperm.errors import DataError, DpermWarning, LeakError, ParameterError
+from dperm.report.statement import Statement
 from dperm.sklearn import PrivateLinearRegression, PrivateLogisticRegression, PublicTableEncoder
 
 X = np.random.default_rng(0).uniform(-1, 1, (200, 2))
@@ -112,7 +113,8 @@ def test_the_refusal_of_a_target_transformer_advises_a_label_range():
     with pytest.raises(LeakError, match="the pipeline fits PCA to"):
         both.fit(X, X[:, 0])
     regression.set_params(fitted_transformers="not_covered")
-    stated = str(both.fit(X, X[:, 0])[-1].regressor_.statement_)
+    with pytest.warns(DpermWarning, match="PCA, StandardScaler learnt from"):
+        stated = str(both.fit(X, X[:, 0])[-1].regressor_.statement_)
     assert "PCA" in stated and "StandardScaler" in stated
 
 
@@ -138,6 +140,8 @@ def test_searches_nested_pipelines_and_targets_are_seen():
 def test_the_final_model_of_a_stack_is_given_predictions_that_no_guarantee_covers():
     with pytest.raises(LeakError, match="fits DecisionTreeClassifier to the private data"):
         StackingClassifier([("tree", DecisionTreeClassifier())], final_estimator=model()).fit(X, Y)
+    with pytest.raises(LeakError, match="fits PrivateLogisticRegression to the private data"):
+        StackingClassifier([("private", model())], final_estimator=model()).fit(X, Y)
     StackingClassifier([("private", model())], final_estimator=LogisticRegression(), cv=2).fit(X, Y)
 
 
@@ -147,13 +151,18 @@ def test_a_model_that_is_itself_a_step_is_not_blamed_for_later_ones():
 
 
 def test_an_explicit_choice_is_in_the_statement_and_the_protection_is_not_rated():
-    fitted = make_pipeline(StandardScaler(), model(fitted_transformers="not_covered")).fit(X, Y)[-1]
+    with pytest.warns(DpermWarning, match="StandardScaler learnt from the private data before this fit"):
+        fitted = make_pipeline(StandardScaler(), model(fitted_transformers="not_covered")).fit(X, Y)[-1]
     known = fitted.statement_["preprocessing"]["known"]
     assert known.startswith("NOT COVERED: before the fit a pipeline fitted StandardScaler to the private data")
     assert fitted.statement_["limits"][0].startswith("NOT COVERED")
     filled = fitted.statement_.filled({name: "stated" for name in fitted.statement_.required_gaps})
-    assert filled.required_gaps == ("preprocessing",) and filled.headline.level == "not rated"
-    assert "NOT COVERED" in filled.to_markdown()
+    assert filled.required_gaps == () and filled.headline.level == "not rated"
+    assert filled.headline.release is None and filled.headline.missing == ()
+    shown = filled.to_markdown()
+    assert "NOT COVERED" in shown and "Not rated: the guarantee does not cover the preparation" in shown
+    assert "right at most" not in shown + filled.to_json() and "rated strong" not in shown
+    assert Statement.from_json(filled.to_json()).headline == filled.headline
     with pytest.raises(ParameterError, match="fitted_transformers must be"):
         model(fitted_transformers="yes").fit(X, Y)
 
@@ -180,7 +189,7 @@ def test_a_pipeline_that_a_joblib_worker_cannot_see_is_not_covered(backend):
     stated = scaled[-1].estimators_[0].statement_
     assert stated["preprocessing"]["known"].startswith("NOT COVERED: the model was fitted in a joblib worker")
     filled = stated.filled({name: "stated" for name in stated.required_gaps})
-    assert filled.required_gaps == ("preprocessing",) and filled.headline.level == "not rated"
+    assert filled.required_gaps == () and filled.headline.level == "not rated"
 
 
 def test_a_pipeline_is_seen_where_joblib_stays_in_the_calling_thread_or_forks_it():

@@ -14,9 +14,9 @@ from dperm.accounting import Gaussian, Poisson
 from dperm.noise import SystemBits
 from dperm.privacy import Adjacency
 from dperm.torch import svrg, svrg_training
-from dperm.torch.engine.check import check_model
-from dperm.torch.engine.gradients import PerExampleGradients
+from dperm.torch.gradients.per_example import PerExampleGradients
 from dperm.torch.loss_functions import per_example
+from dperm.torch.model_checks.check import check_model
 from dperm.torch.records import TensorRecords
 from dperm.torch.sampling import SingletonGroups
 

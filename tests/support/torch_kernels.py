@@ -12,6 +12,6 @@ WAYS = ("native", "torch")
 def take(way: str, patch: pytest.MonkeyPatch) -> None:
     """Go one of both ways; where nothing can be compiled, the first one is skipped."""
     if way == "torch":
-        patch.setattr(kernels, "_found", lambda: (None, "not wanted"))
+        patch.setattr(kernels, "_load", lambda: (None, "not wanted"))
     elif kernels.kernels() is None:
-        pytest.skip(kernels.in_words())
+        pytest.skip(kernels.describe_kernels())

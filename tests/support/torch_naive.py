@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from dperm.torch.engine.clipping import GRAM_SLACK, LONGEST_SQUARE, SLACK, STABLE
-from dperm.torch.engine.factors import SPREAD
-from dperm.torch.engine.gradients import PerExampleGradients
+from dperm.torch.gradients.clipping import GRAM_SLACK, LONGEST_SQUARE, SLACK, STABLE
+from dperm.torch.gradients.factors import SPREAD
+from dperm.torch.gradients.per_example import PerExampleGradients
 
 Losses = Callable[..., Tensor]
 """(model, *inputs) -> one loss for each example; every input has the examples first."""

@@ -14,7 +14,7 @@ from dperm.accounting import MemoryBudget
 from dperm.errors import AssumptionError, DpermWarning
 from dperm.privacy import ApproxDP
 from dperm.torch import DPSGD
-from dperm.torch.engine.check import check_model
+from dperm.torch.model_checks.check import check_model
 
 ROWS = 32
 COUNTS: Counter[str] = Counter()  # the check restores attributes of a model

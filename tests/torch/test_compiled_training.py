@@ -103,7 +103,7 @@ def test_the_exact_grade_and_other_batches_are_refused():
         with pytest.raises(ParameterError, match="once for every batch"):
             step(torch.zeros(60, 5), torch.zeros(60).long())
         for x, y in private:
-            with pytest.raises(ParameterError, match="that the loop gave last"):
+            with pytest.raises(ParameterError, match="the last batch from the loop"):
                 step(x[:3], y[:3])
             step(x, y)
 

@@ -9,18 +9,17 @@ from torch_training import KINDS, attached, loss_of, model_of, plan_of
 
 from dperm.errors import AssumptionError
 from dperm.noise.bits import SystemBits
-from dperm.torch.engine.clipping import Clipping
-from dperm.torch.engine.factors import Dense, Outer, OuterSequence
-from dperm.torch.engine.gradients import Unclipped
-from dperm.torch.engine.rows import Rows
-from dperm.torch.engine.rules.blocks import Stacked
-from dperm.torch.engine.sums import Onto
-from dperm.torch.engine.tied import Tied
 from dperm.torch.fused_gradient import FusedNoisyGradient
+from dperm.torch.gradients.clipping import Clipping
+from dperm.torch.gradients.embedding_factors import TableRows, TiedTable
+from dperm.torch.gradients.factors import Dense, Outer, OuterSequence
+from dperm.torch.gradients.per_example import UnclippedGradients
+from dperm.torch.gradients.rules.attention import StackedBlocks
+from dperm.torch.gradients.weighted_sums import Accumulator
 from dperm.torch.noise import FastNoise
 
 pytestmark = pytest.mark.usefixtures("both_ways")
-NOTHING = Unclipped([], 3, {}, Clipping.FLAT, 1.0)
+NOTHING = UnclippedGradients([], 3, {}, Clipping.FLAT, 1.0)
 """Losses that depend on no parameter."""
 
 
@@ -28,8 +27,8 @@ def sequence() -> OuterSequence:
     return OuterSequence(torch.randn(5, 3, 4), torch.randn(5, 3, 6), (6, 4))
 
 
-def rows() -> Rows:
-    return Rows(torch.tensor([[0, 2], [1, 1], [5, 0], [3, 4], [2, 2]]), torch.randn(5, 2, 4), (6, 4))
+def rows() -> TableRows:
+    return TableRows(torch.tensor([[0, 2], [1, 1], [5, 0], [3, 4], [2, 2]]), torch.randn(5, 2, 4), (6, 4))
 
 
 FACTORS = {
@@ -41,8 +40,8 @@ FACTORS = {
     "outer_of_a_convolution": lambda: Outer(torch.randn(5, 4), torch.randn(5, 6), (6, 2, 2)),
     "sequence": sequence,
     "rows": rows,
-    "tied": lambda: Tied(rows(), sequence()),
-    "stacked": lambda: Stacked((sequence(), sequence())),
+    "tied": lambda: TiedTable(rows(), sequence()),
+    "stacked": lambda: StackedBlocks((sequence(), sequence())),
 }
 
 
@@ -52,7 +51,7 @@ def test_sums_are_added_to_what_is_there(make):
     factor, weights = make(), torch.rand(5)
     base = torch.randn(factor.shape)
     truth = 0.7 * base + 0.2 * factor.weighted(weights)
-    factor.add_weighted(weights, Onto(base, 0.7, 0.2))
+    factor.add_weighted(weights, Accumulator(base, 0.7, 0.2))
     torch.testing.assert_close(base, truth)
 
 

@@ -72,7 +72,7 @@ def test_public_inputs_must_be_given() -> None:
 
 @pytest.mark.filterwarnings("ignore:.*script_method:DeprecationWarning")  # of torch, when it imports its compiler
 def test_a_compiled_model_is_refused() -> None:
-    with pytest.raises(AssumptionError, match=r"Give the model itself; private\.compiled\(loss\)"):
+    with pytest.raises(AssumptionError, match=r"Pass the uncompiled model; private\.compiled\(loss\)"):
         attached(torch.compile(nn.Linear(4, 1))).__enter__()
 
 

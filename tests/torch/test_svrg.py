@@ -16,7 +16,7 @@ from dperm.accounting import MemoryBudget, Poisson, account
 from dperm.errors import DataError, ParameterError
 from dperm.noise import NotPrivateBits
 from dperm.torch import DPSVRG, AdamBC
-from dperm.torch.engine.clipping import SLACK
+from dperm.torch.gradients.clipping import SLACK
 from dperm.torch.svrg_training import moved
 
 ADJACENCIES = ("add_remove", "replace_one")

@@ -14,7 +14,7 @@ from dperm.accounting.composition import Composition
 from dperm.accounting.laws.atomic import AtomicLoss
 from dperm.accounting.laws.gaussian import GaussianLoss
 from dperm.accounting.laws.law import LossLaw
-from dperm.accounting.theorems._atoms import MOST_ATOMS, Atoms, response_atoms
+from dperm.accounting.theorems._atoms import MOST_ATOMS, LossAtoms, response_atoms
 from dperm.privacy import gaussian_profile
 from dperm.privacy.rounding import LEAST_DOUBLE, exp_bracket
 
@@ -33,7 +33,7 @@ def epsilon_bracket(composition: Composition, delta: float) -> Bracket | None:
         if isinstance(law, GaussianLoss):
             low, high = (gaussian_profile.epsilon_bracket(mu, delta) for mu in _rounded(law.mu))
             return low[0], high[1]
-        return _single_epsilon(Single(law), delta, law.support(1e-300)[1])
+        return _single_epsilon(SingleStep(law), delta, law.support(1e-300)[1])
     atoms = _responses(composition)
     if atoms is None:
         return None
@@ -50,7 +50,7 @@ def delta_bracket(composition: Composition, epsilon: float) -> Bracket | None:
         if isinstance(law, GaussianLoss):
             low, high = (gaussian_profile.delta_bracket(epsilon, mu) for mu in _rounded(law.mu))
             return low[0], high[1]
-        return Single(law).bracket(epsilon)
+        return SingleStep(law).bracket(epsilon)
     atoms = _responses(composition)
     if atoms is None:
         return None
@@ -63,7 +63,7 @@ def _rounded(mu: float) -> tuple[float, float]:
 
 
 @dataclass(frozen=True)
-class Single:
+class SingleStep:
     """Privacy profile of one step, given L < infinity, with the accuracy of its closed form."""
 
     law: LossLaw
@@ -85,7 +85,7 @@ class Single:
         return exp_bracket(low - SINGLE, high + SINGLE)
 
 
-def _responses(composition: Composition) -> Atoms | None:
+def _responses(composition: Composition) -> LossAtoms | None:
     """Return the atoms of a composition of plain randomised responses (T13, T14), or None if there are too many."""
     counts: dict[float, int] = {}
     for law, count in composition.steps:
@@ -98,7 +98,7 @@ def _responses(composition: Composition) -> Atoms | None:
     return response_atoms(counts) if counts else None
 
 
-def _single_epsilon(single: Single, delta: float, high: float) -> Bracket:
+def _single_epsilon(single: SingleStep, delta: float, high: float) -> Bracket:
     """Return the root of one step's profile as a bracket; both ends are verified with the closed form's accuracy."""
     if single.bracket(0.0)[1] <= delta:
         return 0.0, 0.0
@@ -108,7 +108,7 @@ def _single_epsilon(single: Single, delta: float, high: float) -> Bracket:
     return _verified(single, root, delta, -1), _verified(single, root, delta, +1)
 
 
-def _verified(single: Single, root: float, delta: float, sign: int) -> float:
+def _verified(single: SingleStep, root: float, delta: float, sign: int) -> float:
     """Return a point beside the root where the bound holds despite rounding.
 
     Fall back to 0 below, the ceiling above.

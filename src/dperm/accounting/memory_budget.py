@@ -21,7 +21,7 @@ from dperm.privacy.rounding import round_down, round_up
 
 
 @dataclass(frozen=True)
-class Entry:
+class MemoryEntry:
     """One entry of the budget; it is charged in every state."""
 
     number: int
@@ -79,7 +79,7 @@ class MemoryBudget:
         self._filter: Filter = filter_of(limit, blocks, composition)
         self._limit = limit
         self._spent: Amounts = tuple(Fraction(0) for _ in self._filter.capacity)
-        self._entries: list[Entry] = []
+        self._entries: list[MemoryEntry] = []
         self._numbers: dict[str, int] = {}  # request id -> entry
         self._leases: dict[int, tuple[str, int]] = {}  # entry -> its holder, and the draws that were leased
         self._lock = threading.Lock()
@@ -114,7 +114,7 @@ class MemoryBudget:
         return self._filter.within(left(self._filter, self._spent))
 
     @property
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[MemoryEntry, ...]:
         """Entries in the order of the charges."""
         return tuple(self._entries)
 
@@ -188,7 +188,7 @@ class MemoryBudget:
     ) -> int:
         """Append an entry and return its number; the caller holds the lock."""
         number = len(self._entries)
-        self._entries.append(Entry(number, event, cost, request_id=request_id, facts=dict(facts)))
+        self._entries.append(MemoryEntry(number, event, cost, request_id=request_id, facts=dict(facts)))
         if request_id is not None:
             self._numbers[request_id] = number
         return number
@@ -264,7 +264,7 @@ class MemoryReservation:
     holder: str = field(default_factory=lambda: secrets.token_hex(16), compare=False, repr=False)
 
     @property
-    def entry(self) -> Entry:
+    def entry(self) -> MemoryEntry:
         """Current content of the entry."""
         return self.budget._entries[self.number]
 

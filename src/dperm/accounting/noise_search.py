@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from dperm.accounting import closed
-from dperm.accounting.closed import Single
+from dperm.accounting.closed import SingleStep
 from dperm.accounting.composition import Composition
 from dperm.accounting.laws.objective import BoundingLoss
 from dperm.errors import AssumptionError
@@ -21,7 +21,7 @@ PUSHES = (0.0, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6)
 
 def certified_delta(bound: BoundingLoss, epsilon: float) -> float:
     """Return the accountant's delta(epsilon) for one such event: never 0, as the loss is unbounded."""
-    return Single(bound.mirrored()).bracket(epsilon)[1]
+    return SingleStep(bound.mirrored()).bracket(epsilon)[1]
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from dperm.accounting.laws.atomic import AtomicLoss, response_loss
 from dperm.accounting.laws.gaussian import GaussianLoss
 from dperm.accounting.laws.laplace import LaplaceLoss
 from dperm.accounting.laws.law import LossLaw
-from dperm.accounting.laws.mixture import Kind, MixtureLoss
+from dperm.accounting.laws.mixture import MixtureKind, MixtureLoss
 from dperm.accounting.laws.subsampled_gaussian import SubsampledGaussianLoss
 from dperm.accounting.replace_only import ReplaceOneOnly
 from dperm.checks import shown
@@ -99,7 +99,7 @@ class Poisson(SingleEvent):
         if isinstance(self.event, Gaussian):
             return SubsampledGaussianLoss(self.rate, self.event.noise_multiplier, direction)
         if isinstance(self.event, Laplace):
-            return MixtureLoss(LaplaceLoss(1 / self.event.noise_multiplier), self.rate, Kind(direction.value))
+            return MixtureLoss(LaplaceLoss(1 / self.event.noise_multiplier), self.rate, MixtureKind(direction.value))
         return _amplified(self.event, self.rate)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:
@@ -179,9 +179,9 @@ class WithoutReplacement(SingleEvent):
         if self.rate == 1:
             return self.event.law(direction)
         if isinstance(self.event, Gaussian):
-            return MixtureLoss(GaussianLoss(2 / self.event.noise_multiplier), self.rate, Kind.SPLICE)
+            return MixtureLoss(GaussianLoss(2 / self.event.noise_multiplier), self.rate, MixtureKind.SPLICE)
         if isinstance(self.event, Laplace):
-            return MixtureLoss(LaplaceLoss(2 / self.event.noise_multiplier), self.rate, Kind.SPLICE)
+            return MixtureLoss(LaplaceLoss(2 / self.event.noise_multiplier), self.rate, MixtureKind.SPLICE)
         return _amplified(self.event, self.rate)
 
     def rdp(self, orders: Orders, adjacency: Adjacency) -> Orders:

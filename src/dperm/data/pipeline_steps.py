@@ -67,7 +67,8 @@ DATA_INDEPENDENT: dict[str, Rule] = {
 def checked_steps(fitted_transformers: object) -> list[str]:
     """Names of the transformers that learnt from the data of the fit under way: none, unless the caller allows them.
 
-    In a worker of joblib, `UNKNOWN` is the last of them, and a warning says so unless the caller allows transformers.
+    In a worker of joblib, `UNKNOWN` is the last of them. A warning names transformers that the caller allows, and
+    workers.
 
     Raises
     ------
@@ -85,11 +86,14 @@ def checked_steps(fitted_transformers: object) -> list[str]:
             f'fitted_transformers="{NOT_COVERED}" fits all the same, and the statement then says that the preparation '
             f"is not covered."
         )
+    names = _names(steps + targets)
+    if names:
+        warnings.warn(_ON_ALLOWED.format(", ".join(names)), DpermWarning, stacklevel=3)  # the line that called fit
     if not is_in_joblib_worker():
-        return _names(steps + targets)
+        return names
     if fitted_transformers == REFUSE:
-        warnings.warn(_ON_WORKERS, DpermWarning, stacklevel=3)  # the line that called fit
-    return [*_names(steps + targets), UNKNOWN]
+        warnings.warn(_ON_WORKERS, DpermWarning, stacklevel=3)
+    return [*names, UNKNOWN]
 
 
 def is_in_joblib_worker() -> bool:
@@ -123,7 +127,8 @@ def fitted_steps() -> Iterator[Any]:
             elif name in _FITS and id(owner) not in within:
                 yield from _learning(step for _, step in owner.steps[:-1])
         elif isinstance(owner, stacking) and name in _FITS and "X_meta" in frame.f_locals:
-            yield from _learning(owner.estimators_)
+            yield from (first for first in owner.estimators_ if first not in _UNUSED)  # private ones too: a record that
+            # the final model learns from is also in the models that predicted the rows of others
 
 
 def _stacking() -> Any:
@@ -140,6 +145,10 @@ def fitted_target_transformers() -> Iterator[Any]:
             yield from _learning([owner.transformer])
 
 
+_ON_ALLOWED = (
+    "{} learnt from the private data before this fit. The guarantee does not cover that: one record can change all "
+    "transformed rows. The statement says NOT COVERED and has no rating."
+)
 _ON_WORKERS = (
     "fitted in a joblib worker: transformers before it cannot be seen. If a pipeline fitted one to the private data, "
     "no guarantee covers it, so the statement does not rate the protection. Fit with n_jobs=None to have the pipeline "

@@ -106,12 +106,8 @@ def _on_objective(spec: ProblemSpec, goal: AnyGuarantee) -> str:
             f"Objective perturbation was chosen: DP-SGD, the choice for {spec.outputs} scores, needs delta > 0 and a "
             f"public n, and here {' and '.join(missing)}."
         )
-    if spec.regularization is not None:
-        rule = ""
-    elif spec.n is None:
-        rule = " n was not declared, so Lambda follows from the number of coefficients and the noise alone."
-    else:
-        rule = " Lambda follows from n, the number of coefficients and the noise."
+    undeclared = spec.regularization is None and spec.n is None
+    rule = " n was not declared, so the choice of Lambda does not use it." if undeclared else ""
     return (
         f"Objective perturbation was chosen: the loss is a smooth function of one score, and then noise in the "
         f"objective moves the coefficients least.{rule}"

@@ -108,7 +108,7 @@ def _log_delta(epsilon: float, mu: float) -> tuple[float, float, float]:
         return -math.inf, 0.0, math.inf
     u, center, half = _lower_end(epsilon, mu), epsilon / mu, mu / 2
     if u < -1:
-        value = math.log1p(-math.exp(_log_density(u)) * (_mills(-u) + _mills(center + half)))
+        value = math.log1p(-math.exp(_log_density(u)) * (mills_ratio(-u) + mills_ratio(center + half)))
         return value, ULP * (512 + 5 * u * u) * min(1.0, -2 * value) if value < 0 else 0.0, u
     allowance = ULP * ((512 if mu >= 1e-8 else 4096) + 5 * u * u)
     if u > 1e8:  # M(u) - M(v) < 1: the density alone is an upper bound, and right to 14 digits
@@ -131,22 +131,22 @@ def _log_density(x: float) -> float:
     return -0.5 * x * x - _LOG_SQRT_2PI
 
 
-def _mills(x: float) -> float:
-    """M(x) = Phi(-x) / phi(x)."""
+def mills_ratio(x: float) -> float:
+    """Return the Mills ratio M(x) = Phi(-x)/phi(x) at a real x, right to a few units in the last place."""
     return _SQRT_HALF_PI * float(erfcx(x * _SQRT_HALF))
 
 
 def _log_gap(u: float, center: float, half: float) -> float:
     """log(M(center - half) - M(center + half)): the difference where it keeps its digits, else the series."""
     if half > max(0.05, center / 20):
-        return math.log(_mills(u) - _mills(center + half))
+        return math.log(mills_ratio(u) - mills_ratio(center + half))
     series = _series_forward if center < 5 else _series_backward
     return math.log(2 * half) + math.log(series(center, half))
 
 
 def _series_forward(center: float, half: float) -> float:
     """sum_{n odd <= 11} half^(n-1) M_n(center), by the recurrence upwards; accurate for center < 5."""
-    before = _mills(center)
+    before = mills_ratio(center)
     term = 1 - center * before
     total, power = 0.0, 1.0
     for n in range(1, _LAST_TERM + 1):
@@ -167,7 +167,7 @@ def _series_backward(center: float, half: float) -> float:
         odd = 1 / (center + (n + 1) * ratio)
         ratio = 1 / (center + n * odd)
         total = 1 + square * odd * ratio * total
-    return total * _mills(center) / (center + 2 * ratio)
+    return total * mills_ratio(center) / (center + 2 * ratio)
 
 
 def _solve_epsilon(mu: float, delta: float, target: float) -> tuple[float, float]:
@@ -175,7 +175,7 @@ def _solve_epsilon(mu: float, delta: float, target: float) -> tuple[float, float
     epsilon = mu * (mu / 2 - float(ndtri(delta)))
     for _ in range(_NEWTON_ROUNDS):
         value, allowance, u = _log_delta(epsilon, mu)
-        slope = math.exp(min(700.0, _log_density(u) + math.log(_mills(u + mu)) - value))
+        slope = math.exp(min(700.0, _log_density(u) + math.log(mills_ratio(u + mu)) - value))
         epsilon = max(0.0, epsilon + (value - target) / slope)
         if abs(value - target) <= allowance + 2 * ULP * epsilon * slope:
             break

@@ -14,6 +14,8 @@ from dperm.report import fields as words
 from dperm.report.audits import audits_of, with_verdict
 from dperm.report.contradictions import NO_PROMISE
 from dperm.report.ledger_facts import unit_of_privacy
+from dperm.report.plain import NOT_COVERED
+from dperm.report.preparation import uncovered
 from dperm.report.run_facts import run_facts
 from dperm.report.stated import assembled, kind_of, with_stated
 from dperm.report.statement import Statement
@@ -85,10 +87,11 @@ def _promise(release: Release[Any]) -> dict[str, object]:
     kind = guarantee_as_dict(release.record.guarantee)
     explained = {name: value for name, value in explain(release).as_dict().items() if name not in ("unit", "level")}
     pure = release.profile.epsilon(0.0)
+    sentences = explained.pop("sentences")
     return {
         "status": words.PRIVATE,
         "goal": dict(kind),
-        "meaning": explained.pop("sentences"),
+        "meaning": (NOT_COVERED,) if uncovered(release.record) else sentences,
         "flavour": words.FLAVOURS[str(kind.pop("kind"))],
         "adjacency": kind.pop("adjacency"),
         "parameters": kind,

@@ -13,7 +13,7 @@ from dperm.report.accounts import account_of, covering_accounts, has_unknown_anc
 from dperm.report.audits import listed
 from dperm.report.limit_changes import limit_in_words
 from dperm.report.numbers import percent
-from dperm.report.plain import limits_of, receipt_of
+from dperm.report.plain import limits_of, receipt_of, uncovered_preparation
 from dperm.report.stated import required_gaps, stated_part
 from dperm.report.unit import unit_of
 
@@ -26,6 +26,7 @@ TITLES = {
     "weak": "Weak protection",
     NOT_RATED: "Not rated: required fields are missing",
 }
+UNCOVERED_TITLE = "Not rated: the guarantee does not cover the preparation of the data"
 CONCLUSIONS = {
     "strong": "Even an attacker who knows all other records stays in doubt.",
     "moderate": "The guarantee holds, but an attacker who knows all other records can learn much about one person.",
@@ -57,6 +58,9 @@ class Headline:
         Name and limit of the covering account, the limit in words; the name is empty for a budget in memory.
     missing
         Required fields that nobody has stated.
+    uncovered
+        Sentences about a preparation of the data that the guarantee does not cover. Then there is no level, and no
+        rate: one record can change all rows of the prepared data.
     """
 
     level: str
@@ -65,6 +69,7 @@ class Headline:
     account: str = ""
     limit: str = ""
     missing: tuple[str, ...] = ()
+    uncovered: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, object]:
         """Plain data for JSON; the baseline holds the rates of an attacker who does not see the release."""
@@ -92,7 +97,9 @@ def headline(fields: Mapping[str, object]) -> Headline:
     profile, status = fields["profile"], fields["status"]
     if status not in words.PROMISING or not isinstance(profile, Mapping):
         return Headline(NOT_PRIVATE)
-    receipt = receipt_of(fields)
+    receipt, uncovered = receipt_of(fields), uncovered_preparation(fields)
+    if uncovered and status != words.REFUTED:
+        return Headline(NOT_RATED, missing=required_gaps(fields), uncovered=uncovered)
     release, covering = _release(profile), weakest(covering_accounts(receipt))
     account, limit, together = "", "", None
     if covering is not None:
@@ -109,11 +116,13 @@ def headline_title(fields: Mapping[str, object]) -> str:
     They say if the level is that of this release alone, and which level a statement with missing fields would have.
     """
     found = headline(fields)
-    title = TITLES[found.level]
+    title = UNCOVERED_TITLE if found.uncovered else TITLES[found.level]
+    if found.uncovered:
+        return title
     if found.level == NOT_RATED:
         return f"{title}. {_level_in_words(found)}"
     if receipt_of(fields):
-        return title
+        return f"{title}{_alone(found)}"
     is_stated = stated_part("ledger_entry", fields["ledger_entry"]) != words.NOT_STATED
     return f"{title} {ALONE if is_stated else NOT_RECORDED}"
 
@@ -122,6 +131,10 @@ def headline_sentences(fields: Mapping[str, object]) -> Iterator[str]:
     """The promise, the attacker's success with its baseline, the covering account, and what is missing."""
     found, unit = headline(fields), unit_of(fields)
     promise = limits_of(fields["parameters"]) or str(fields["flavour"])
+    if found.uncovered:
+        yield f"The guarantee of the fit ({promise}) does not cover this release."
+        yield from found.uncovered
+        return
     yield f"{promise}, for {str(fields['unit_of_privacy']).partition('.')[0]}."
     if found.release is not None:
         yield _success(f"An attacker who sees this release and guesses one bit about one {unit}", found.release)
@@ -144,6 +157,13 @@ def _level_in_words(found: Headline) -> str:
     if found.together is None:
         return levels
     return f"{levels}, everything charged to {found.covering} together {found.together.level}"
+
+
+def _alone(found: Headline) -> str:
+    """Return the level of the release alone, if other releases of the covering account are what lowers the level."""
+    if found.release is None or found.together is None or found.release.level == found.level:
+        return ""
+    return f" for everything charged to {found.covering}; {found.release.level} for this release alone"
 
 
 def agrees(written: object, found: object) -> bool:

@@ -14,7 +14,7 @@ from dperm.report.labels import method_in_words
 from dperm.report.ledger_facts import spending_in_words
 from dperm.report.limit_changes import changes_of, later, limit_in_words, when_booked
 from dperm.report.numbers import percent
-from dperm.report.plain import as_mapping, capital, limits_of, receipt_of
+from dperm.report.plain import as_mapping, capital, limits_of, receipt_of, uncovered_preparation
 from dperm.report.unit import neighbours
 
 
@@ -47,6 +47,8 @@ def _facts(fields: Mapping[str, object]) -> Iterator[tuple[str, str]]:
 
 def _promise(fields: Mapping[str, object]) -> str:
     said = limits_of(fields["parameters"]) or str(fields["flavour"])
+    if uncovered_preparation(fields) and fields["status"] == words.PRIVATE:
+        return f"{said} for the fit alone; the preparation of the data is NOT COVERED"
     refuted = f"REFUTED: {said} was claimed, and is not true"
     return {words.PRIVATE: said, words.REFUTED: refuted}.get(str(fields["status"]), "none: NOT PRIVATE")
 

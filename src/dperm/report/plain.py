@@ -23,6 +23,11 @@ CLAIMED_ONLY = (
     "An audit has refuted this. What follows is what was claimed, and it is not true of what was audited; see field "
     "29. Treat the release as you would treat the data themselves."
 )
+NOT_COVERED = (
+    "The fit keeps its guarantee for the rows that it was given. Transformers fitted to the private data prepared "
+    "these rows, so one record can change all of them. No limit on an attacker follows. Treat the release as you would "
+    "treat the data themselves."
+)
 CURVE = (
     "These numbers follow from the whole curve of the mechanism, which can promise more than {pair} alone; the plots "
     "and the privacy profile show it."
@@ -73,6 +78,9 @@ def promised(fields: Mapping[str, object]) -> Iterator[str]:
         return
     if fields["status"] == words.REFUTED:
         yield CLAIMED_ONLY
+    elif uncovered_preparation(fields):
+        yield NOT_COVERED
+        return
     pair = parameters if isinstance(parameters, Mapping) and "epsilon" in parameters else None
     if pair is not None:
         yield _change(fields, pair) + _without_delta(pair, profile)
@@ -80,6 +88,14 @@ def promised(fields: Mapping[str, object]) -> Iterator[str]:
     if pair is not None:
         yield CURVE.format(pair="epsilon and delta" if pair.get("delta") else "epsilon")
     yield from together(receipt_of(fields))
+
+
+def uncovered_preparation(fields: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the sentences about a preparation of the data that the guarantee does not cover; empty for most fits."""
+    limits = fields["limits"]
+    return (
+        tuple(str(line) for line in limits if str(line).startswith(words.UNCOVERED)) if isinstance(limits, list) else ()
+    )
 
 
 def not_covered(fields: Mapping[str, object]) -> list[str]:

@@ -6,7 +6,9 @@ A value is plain data; or "not stated", a gap; or, in the fields of ``BESIDE``, 
 run) and "stated" (by the user, or "not stated", a gap too).
 """
 
+import re
 from collections.abc import Mapping
+from types import NoneType
 
 from dperm.checks import shown
 from dperm.errors import ParameterError
@@ -14,11 +16,22 @@ from dperm.report import fields as words
 
 KNOWN, STATED = "known", "stated"
 DOMAIN = "data_domain"
-_OPEN_TASKS = (["todo"], ["tbd"], ["fixme"], ["xxx"])
-"""Words at the beginning of a text that is still to be written."""
-_PLACEHOLDERS = ("todo", "to do", "tbd", "tba", "fill in", "fill me in", "fixme", "xxx", "n/a", "na", words.NOT_STATED)
-_MARKS = " \t\r\n.,:;!?-_*#<>()[]{}'\"\u2026\u2013\u2014"
-"""Ignored around a placeholder; a text of them alone states nothing."""
+_OPEN_TASKS = (
+    "todo",
+    "to do",
+    "tbd",
+    "tba",
+    "t b d",
+    "fixme",
+    "xxx",
+    "fill in",
+    "fill me in",
+    "to be determined",
+    "not stated",
+)
+"""First words of a text that is still to be written."""
+_PLACEHOLDERS = ("n a", "na", "unknown", "pending", words.NOT_STATED)
+"""Texts that state nothing; upper case and punctuation do not matter."""
 
 
 def assembled(known: Mapping[str, object]) -> dict[str, object]:
@@ -77,26 +90,29 @@ def required_gaps(fields: Mapping[str, object]) -> tuple[str, ...]:
 
 
 def _is_stated(name: str, value: object) -> bool:
-    if str(known_part(name, value)).startswith(words.UNCOVERED):
-        return False  # whatever the user states, a part of the preparation is not covered
     stated = stated_part(name, value) if name in words.BESIDE else value
-    return stated not in (words.NOT_STATED, [], {}) and not _says_nothing(name, stated)
+    return not _says_nothing(name, stated)
 
 
 def _says_nothing(name: str, value: object) -> bool:
-    """Whether a value is blank; in a required field, also whether it is a placeholder such as "TODO"."""
-    if not isinstance(value, str):
-        return value is None
+    """Return whether a value is blank; in a required field, also whether a part of it is a placeholder such as "TODO".
+
+    Every part of a list or mapping counts. Booleans and 0 state nothing in a required field.
+    """
     if name not in words.REQUIRED:
-        return not value.strip()
-    text = value.strip(_MARKS).casefold()
-    begins = text.replace(":", " ").split(maxsplit=1)[:1]
-    return (
-        not text
-        or text in _PLACEHOLDERS
-        or begins in _OPEN_TASKS
-        or (text == words.NONE and name not in words.NONE_IS_AN_ANSWER)
-    )
+        return value is None or value == words.NOT_STATED or (isinstance(value, str) and not value.strip())
+    if isinstance(value, Mapping):
+        return not value or any(_says_nothing(name, part) for part in value.values())
+    if isinstance(value, list | tuple):
+        return not value or any(_says_nothing(name, part) for part in value)
+    if isinstance(value, bool | NoneType):
+        return True
+    if not isinstance(value, str):
+        return not value
+    text = " ".join(re.findall(r"\w+", value.casefold()))  # letters and digits alone: marks and spaces state nothing
+    is_open = any(f"{text} ".startswith(f"{task} ") for task in _OPEN_TASKS)
+    refuses = text == words.NONE and name not in words.NONE_IS_AN_ANSWER
+    return not text.strip("_ ") or text in _PLACEHOLDERS or is_open or refuses
 
 
 def _beginning(name: str, known: Mapping[str, object]) -> object:

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from dperm.checks import shown
 from dperm.data.bounded import invalid_rows
-from dperm.data.pipeline_steps import NOT_COVERED, checked_steps
+from dperm.data.pipeline_steps import checked_steps
 from dperm.data.space import FeatureSpace
 from dperm.data.targets import Target
 from dperm.erm.loss import Loss
@@ -138,7 +138,7 @@ class PrivateLinearModel(BaseEstimator, ABC):
         if goal is None:
             parameters.uncharged(budget)
         seed, name = parameters.seed_of(self.random_state), type(self).__name__
-        steps = checked_steps(self.fitted_transformers if goal is not None else NOT_COVERED)
+        steps = [] if goal is None else checked_steps(self.fitted_transformers)
         table = inputs.two_dimensional(X)
         rows, dim = inputs.checked_shape(table, public=Adjacency.of(self.adjacency) is Adjacency.REPLACE_ONE)
         names = inputs.names_of(table)

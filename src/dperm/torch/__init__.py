@@ -5,9 +5,9 @@
 from typing import TYPE_CHECKING, Any
 
 from dperm.torch.adam import AdamBC as AdamBC
-from dperm.torch.engine.describe import describe as describe
-from dperm.torch.engine.gradients import PerExampleGradients as PerExampleGradients
 from dperm.torch.fit import fit as fit
+from dperm.torch.gradients.per_example import PerExampleGradients as PerExampleGradients
+from dperm.torch.model_checks.description import describe as describe
 from dperm.torch.plan import DPSGD as DPSGD
 from dperm.torch.plan import DPSGDPlan as DPSGDPlan
 from dperm.torch.quantile import QuantileClipping as QuantileClipping

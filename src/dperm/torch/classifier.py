@@ -31,8 +31,8 @@ from dperm.privacy import Adjacency, Release
 from dperm.privacy.public_rows import planned_rows, public_rows
 from dperm.report import Statement, statement, write_statement
 from dperm.torch import public_classes
-from dperm.torch.engine.clipping import Clipping
 from dperm.torch.fit import required_count, train
+from dperm.torch.gradients.clipping import Clipping
 from dperm.torch.plan import DPSGD, PHYSICAL, DPSGDPlan
 from dperm.torch.quantile import QuantileClipping
 from dperm.torch.single_process import check_single_process

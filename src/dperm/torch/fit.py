@@ -17,7 +17,7 @@ from dperm.noise.bits import Bits
 from dperm.noise.grade import Grade
 from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency, Release
-from dperm.torch.engine.clipping import Clipping
+from dperm.torch.gradients.clipping import Clipping
 from dperm.torch.loss_functions import Loss, check_loss, losses_of, per_example
 from dperm.torch.plan import DPSGD, PHYSICAL, DPSGDPlan
 from dperm.torch.quantile import QuantileClipping

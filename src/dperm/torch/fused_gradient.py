@@ -17,11 +17,11 @@ from torch._C._nn import unflatten_dense_tensors
 from dperm.errors import AssumptionError
 from dperm.noise.bits import Stream
 from dperm.noise.pool import MOST
-from dperm.torch.engine.fused import Bases, clipped
-from dperm.torch.engine.gradients import Unclipped
-from dperm.torch.engine.precision import plain_arithmetic
-from dperm.torch.engine.scratch import Scratch
-from dperm.torch.engine.sums import Onto
+from dperm.torch.gradients.fused_clipping import Accumulators, clip_fused
+from dperm.torch.gradients.per_example import UnclippedGradients
+from dperm.torch.gradients.precision import plain_arithmetic
+from dperm.torch.gradients.scratch import Scratch
+from dperm.torch.gradients.weighted_sums import Accumulator
 from dperm.torch.noise import FastNoise, StepNoise
 
 UNKNOWN = (
@@ -51,7 +51,7 @@ class FusedNoisyGradient:
             return cls(noise, parameters)
         return None
 
-    def __call__(self, found: Unclipped, stream: Stream, factor: float) -> list[Tensor]:
+    def __call__(self, found: UnclippedGradients, stream: Stream, factor: float) -> list[Tensor]:
         """Return the noisy gradients of all parameters, in their order, times ``factor``.
 
         Parameters without influence on the losses get noise alone.
@@ -66,7 +66,7 @@ class FusedNoisyGradient:
             raise AssumptionError(UNKNOWN)
         grads = self._split(noise.standard(self._size, stream, self._scratch))
         scale = noise.scale * factor
-        _add(found, Bases([grads[place] for place in places], scale, factor))
+        _add(found, Accumulators([grads[place] for place in places], scale, factor))
         if len(places) < len(grads):
             for place in set(range(len(grads))) - set(places):
                 grads[place].mul_(scale)
@@ -80,16 +80,16 @@ class FusedNoisyGradient:
         return [torch.from_numpy(numbers[place].reshape(shape)) for place, shape in self._pieces]
 
 
-def _add(found: Unclipped, onto: Bases) -> None:
+def _add(found: UnclippedGradients, onto: Accumulators) -> None:
     """Add the clipped sums: small ones and their weights by a native kernel, the others by torch."""
     own = [factor for _, factor in found.factors]
-    fused = clipped(own, found.clipping, found.clip_norm, found.examples, onto)
+    fused = clip_fused(own, found.clipping, found.clip_norm, found.examples, onto)
     if fused is None:
-        left = [(factor, weights, base) for (_, factor, weights), base in zip(found.weighed(), onto[0], strict=True)]
+        left = [(factor, weights, base) for (_, factor, weights), base in zip(found.weigh(), onto[0], strict=True)]
     else:
         weights, places = fused
         left = [] if weights is None else [(own[place], weights, onto[0][place]) for place in places]
     if left:
         with plain_arithmetic("cpu"):
             for factor, weights, base in left:
-                factor.add_weighted(weights, Onto(base, onto.scale, onto.times))
+                factor.add_weighted(weights, Accumulator(base, onto.scale, onto.times))

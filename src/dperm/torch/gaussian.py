@@ -11,7 +11,7 @@ from torch import Tensor
 
 from dperm.noise.bits import Stream
 from dperm.noise.pool import FloatingPool
-from dperm.torch.engine.scratch import Scratch
+from dperm.torch.gradients.scratch import Scratch
 from dperm.torch.native.kernels import kernels
 
 MOST_POOLS = 8

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from dperm.checks import shown
 from dperm.errors import DpermError, ParameterError
-from dperm.torch.engine.untouched import untouched
+from dperm.torch.model_checks.model_state import preserve_state
 from dperm.torch.records import Batch, RecordSource
 
 Loss = Callable[..., Any]
@@ -69,7 +69,7 @@ def check_loss(model: nn.Module, loss: PerExample, records: RecordSource) -> Non
     still work.
     """
     batch = records.padding(2)
-    with untouched(model), torch.no_grad():
+    with preserve_state(model), torch.no_grad():
         try:
             found = losses_of(model, loss, batch)
         except DpermError:

@@ -28,10 +28,10 @@ from dperm.noise.bits import Stream
 from dperm.noise.grade import Grade
 from dperm.noise.pool import MOST
 from dperm.privacy import Adjacency, ApproxDP
-from dperm.torch.engine.factors import SPREAD
-from dperm.torch.engine.scratch import Scratch
-from dperm.torch.engine.sums import LONGEST
 from dperm.torch.gaussian import floating_pool, normals
+from dperm.torch.gradients.factors import SPREAD
+from dperm.torch.gradients.scratch import Scratch
+from dperm.torch.gradients.weighted_sums import LONGEST
 
 UNIT = 2.0**-53
 """Relative rounding error of one operation in double precision."""

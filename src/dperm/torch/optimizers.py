@@ -18,7 +18,7 @@ from torch.optim import optimizer as hooks
 
 from dperm.checks import shown
 from dperm.errors import LeakError, ParameterError
-from dperm.torch.engine.precision import plain_arithmetic
+from dperm.torch.gradients.precision import plain_arithmetic
 
 LARGEST_TRIAL = 1_000_000
 """Largest number of parameters for a trial step of the optimizer before the charge."""

@@ -24,7 +24,7 @@ from dperm.noise.bits import Bits
 from dperm.noise.grade import Grade
 from dperm.privacy import Adjacency, ApproxDP
 from dperm.torch.checkpoint import plan_of_run
-from dperm.torch.engine.clipping import LONGEST_CLIP, SHORTEST_CLIP, Clipping
+from dperm.torch.gradients.clipping import LONGEST_CLIP, SHORTEST_CLIP, Clipping
 from dperm.torch.noise import StepNoise, step_noise
 from dperm.torch.options import Options
 from dperm.torch.quantile import QuantileClipping

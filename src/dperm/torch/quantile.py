@@ -12,7 +12,7 @@ import math
 from dataclasses import asdict, dataclass
 
 from dperm import checks
-from dperm.torch.engine.clipping import LONGEST_CLIP, SHORTEST_CLIP
+from dperm.torch.gradients.clipping import LONGEST_CLIP, SHORTEST_CLIP
 
 QUANTILE = "It is the target share of gradients shorter than the clip norm."
 RATE = "It is the learning rate of the clip norm; .2 is usual."

@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_leaves
 
 from dperm.errors import DpermWarning
-from dperm.torch.engine.synthetic import Examples
-from dperm.torch.engine.untouched import seeded, untouched
+from dperm.torch.model_checks.model_state import preserve_state, reseed
+from dperm.torch.model_checks.synthetic_inputs import Examples
 
 HUGE = 1e5
 """Parameters beyond this number cause a warning."""
@@ -67,8 +67,8 @@ def warn_of_divergence(model: nn.Module, inputs: tuple[Any, ...]) -> None:
 def _has_finite_outputs(model: nn.Module, inputs: tuple[Any, ...]) -> bool:
     """Whether outputs for synthetic inputs have finite entries; True if the model does not run on them."""
     try:
-        with untouched(model), torch.no_grad():
-            seeded()
+        with preserve_state(model), torch.no_grad():
+            reseed()
             args, kwargs = Examples(inputs).batch(PROBES)
             leaves = [leaf for leaf in tree_leaves(model(*args, **kwargs)) if isinstance(leaf, Tensor)]
     except Exception:  # not every model accepts synthetic inputs

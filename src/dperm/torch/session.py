@@ -27,13 +27,13 @@ from dperm.noise.bits import Bits, this_process
 from dperm.privacy import Release
 from dperm.torch.batch_loop import ENDED, BatchLoop, ended_refusal
 from dperm.torch.checkpoint import open_checkpoint
-from dperm.torch.engine.check import check_losses
-from dperm.torch.engine.describe import Description, describe
-from dperm.torch.engine.gradients import PerExampleGradients, Unclipped, checked_losses, summed
-from dperm.torch.engine.scratch import keep_freed_memory
+from dperm.torch.gradients.per_example import PerExampleGradients, UnclippedGradients, checked_losses, sum_weighted
+from dperm.torch.gradients.scratch import keep_freed_memory
 from dperm.torch.loss_functions import check_loss_shape
+from dperm.torch.model_checks.check import check_losses
+from dperm.torch.model_checks.description import Description, describe
 from dperm.torch.model_structure import ModelStructure
-from dperm.torch.native.kernels import in_words, kernels
+from dperm.torch.native.kernels import describe_kernels, kernels
 from dperm.torch.optimizers import checked_optimizer
 from dperm.torch.options import Options
 from dperm.torch.progress import check_progress, step_progress
@@ -241,7 +241,7 @@ class PrivateTraining:
             if found is not None:
                 draw = self.update.draw_of(found) if part.last else None
                 if draw is None:
-                    self.update.add(summed(found.weighed(observe=self.update.observer)))
+                    self.update.add(sum_weighted(found.weigh(observe=self.update.observer)))
             return self.finished(part, draw)
 
     def compiled(self, loss: Callable[..., Tensor]) -> "CompiledTraining":
@@ -296,7 +296,7 @@ class PrivateTraining:
         """Return the gradient method of each layer, and whether native kernels are used (grade "fast" only)."""
         self._entered()
         found = describe(self.model, sites=self._ready.value.sites)
-        return replace(found, kernels="no native kernels: grade exact" if self._double else in_words())
+        return replace(found, kernels="no native kernels: grade exact" if self._double else describe_kernels())
 
     def save(self, path: str | PathLike[str], extra: dict[str, Any] | None = None) -> None:
         """Write a checkpoint for ``plan.attach(..., resume=path)``; between two steps only.
@@ -390,7 +390,7 @@ class PrivateTraining:
                 )
         return part
 
-    def _unclipped(self, losses: Tensor) -> Unclipped:
+    def _unclipped(self, losses: Tensor) -> UnclippedGradients:
         if not self._losses_seen and check_losses(losses, self.gradients):
             self._losses_seen = True
             self.gradients.keep_no_outputs()

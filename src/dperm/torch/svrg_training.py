@@ -16,11 +16,11 @@ from dperm.mechanisms.run import prepared
 from dperm.noise.bits import Bits, Stream
 from dperm.privacy import Release
 from dperm.torch.adam import tell_noise
-from dperm.torch.engine.check import check_losses
-from dperm.torch.engine.clipping import Clipping
-from dperm.torch.engine.gradients import PerExampleGradients, Sums, summed, weighed
-from dperm.torch.engine.tied import united
+from dperm.torch.gradients.clipping import Clipping
+from dperm.torch.gradients.embedding_factors import unite
+from dperm.torch.gradients.per_example import PerExampleGradients, Sums, sum_weighted, weigh
 from dperm.torch.loss_functions import Loss, PerExample, check_loss, losses_of, per_example
+from dperm.torch.model_checks.check import check_losses
 from dperm.torch.noise import StepNoise
 from dperm.torch.optimizers import checked_optimizer, clear_others, private_steps
 from dperm.torch.options import Options
@@ -144,12 +144,12 @@ class NoisyDirections:
             there = dict(self.gradients.factors(-self._losses(batch), double=True))
         with torch.no_grad():
             both = [
-                (value, united([found[value] for found in (here, there) if value in found]))
+                (value, unite([found[value] for found in (here, there) if value in found]))
                 for value in self.parameters
                 if value in here or value in there
             ]
             norm = self.plan.method.clip_norm
-            return dict(summed(weighed(both, {}, clip_norm=norm, clipping=Clipping.FLAT, double=True)))
+            return dict(sum_weighted(weigh(both, {}, clip_norm=norm, clipping=Clipping.FLAT, double=True)))
 
     def _snapshot(self) -> list[Tensor]:
         """Noisy mean of the clipped gradients of all records at the present parameters."""

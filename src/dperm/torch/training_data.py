@@ -11,8 +11,8 @@ from torch.utils import _pytree as pytree
 
 from dperm.errors import AssumptionError, DataError, ParameterError
 from dperm.privacy import Adjacency
-from dperm.torch.engine.check import check_model
-from dperm.torch.engine.sites import Site
+from dperm.torch.gradients.sites import Site
+from dperm.torch.model_checks.check import check_model
 from dperm.torch.options import Options
 from dperm.torch.records import RecordSource, records_of
 from dperm.torch.sampling import Groups, SingletonGroups, groups_of

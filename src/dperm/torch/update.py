@@ -15,8 +15,8 @@ from torch.optim import Optimizer
 from dperm.errors import AssumptionError, ParameterError
 from dperm.noise.bits import Stream
 from dperm.torch.adam import AdamBC, tell_noise
-from dperm.torch.engine.gradients import Unclipped
 from dperm.torch.fused_gradient import UNKNOWN, FusedNoisyGradient
+from dperm.torch.gradients.per_example import UnclippedGradients
 from dperm.torch.optimizers import clear_others, plain_step, private_steps
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class NoisyUpdate:
         """Whether some, but not all, parts of a sample were added."""
         return self._partial
 
-    def draw_of(self, found: Unclipped) -> Draw | None:
+    def draw_of(self, found: UnclippedGradients) -> Draw | None:
         """Return a draw that fuses clipped sum and noise of a sample in one micro-batch, or None if not applicable."""
         if self._fused is None or self._partial:
             return None

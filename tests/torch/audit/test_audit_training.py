@@ -9,14 +9,14 @@ from torch import nn
 from torch.nn import functional
 from torch_canaries import CANARIES, audited, canaries_of, data_of, linear, margin_loss, plan_of, sgd
 
-import dperm.torch.engine.gradients as engine
+import dperm.torch.gradients.per_example as engine
 from dperm import ApproxDP
 from dperm.accounting import MemoryBudget
 from dperm.errors import BudgetError, NotPrivateWarning, ParameterError
 from dperm.noise import NotPrivateBits
 from dperm.torch import DPSGD
 from dperm.torch.audit import Watch, audit_training, finding_of, random_canaries, with_canaries
-from dperm.torch.engine.clipping import Weights
+from dperm.torch.gradients.clipping import ClippingWeights
 from dperm.torch.noise import ExactNoise
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{NotPrivateWarning.__module__}.{NotPrivateWarning.__name__}")
@@ -41,9 +41,9 @@ def with_noise(patch: pytest.MonkeyPatch, share: float) -> None:
 
 def without_clipping(patch: pytest.MonkeyPatch) -> None:
     def ones(clipping, clip_norm, layers):
-        return Weights([torch.full_like(layers[0].squares, 1 / clip_norm)] * len(layers), None)
+        return ClippingWeights([torch.full_like(layers[0].squares, 1 / clip_norm)] * len(layers), None)
 
-    patch.setattr(engine, "weights", ones)
+    patch.setattr(engine, "clipping_weights", ones)
 
 
 BUGS = {

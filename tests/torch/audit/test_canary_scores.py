@@ -15,7 +15,7 @@ from dperm.torch import PerExampleGradients
 from dperm.torch.audit import TrainingCanaries, Watch, with_canaries
 from dperm.torch.audit.canary_gradients import MOST_ENTRIES, ShadowModel, flat_clipped
 from dperm.torch.audit.canary_scores import Products, evidence
-from dperm.torch.engine.clipping import Clipping
+from dperm.torch.gradients.clipping import Clipping
 from dperm.torch.loss_functions import per_example
 
 LOSS = per_example(functional.cross_entropy)

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Compiling the kernels: once, whole or not at all, and nowhere that others can write to."""
+"""Compilation of the kernels: once, atomically, and only into directories that no other user can write to."""
 
 import hashlib
 import os
@@ -25,9 +25,9 @@ def own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("CXX", raising=False)
     monkeypatch.delenv(kernels.SWITCH, raising=False)
-    kernels._found.cache_clear()
+    kernels._load.cache_clear()
     yield tmp_path / "dperm"
-    kernels._found.cache_clear()
+    kernels._load.cache_clear()
 
 
 def refuse(compiler: str) -> bytes:
@@ -96,7 +96,11 @@ def test_other_sources_flags_or_processors_are_another_library(monkeypatch, tmp_
 
 @needs_a_compiler
 def test_processes_that_compile_at_the_same_time_do_not_meet(own_cache):
-    command = [sys.executable, "-c", "from dperm.torch.native.kernels import in_words; print(in_words())"]
+    command = [
+        sys.executable,
+        "-c",
+        "from dperm.torch.native.kernels import describe_kernels; print(describe_kernels())",
+    ]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=dict(os.environ)) for _ in range(2)]
     assert [process.communicate(timeout=300)[0].strip() for process in running] == ["native kernels"] * 2
     (kept,) = own_cache.iterdir()
@@ -187,7 +191,7 @@ BROKEN = {
 def test_whatever_goes_wrong_with_the_kernels_torch_trains(name, instead, monkeypatch):
     monkeypatch.setattr(kernels if name == "library" else build, name, instead)
     assert kernels.kernels() is None
-    assert kernels.in_words().startswith("no native kernels: they could not be")
+    assert kernels.describe_kernels().startswith("no native kernels: they could not be")
     model, plan = model_of(), plan_of(rate=1.0, steps=1)
     with attached(plan, model) as private:
         for x, y in private:
@@ -195,7 +199,7 @@ def test_whatever_goes_wrong_with_the_kernels_torch_trains(name, instead, monkey
 
 
 def test_kernels_are_compiled_before_anything_is_charged(monkeypatch):
-    """Who interrupts the compiler has spent nothing."""
+    """Interrupting the compiler costs no budget."""
 
     def interrupted():
         raise KeyboardInterrupt

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels compute what torch computes."""
+"""Kernels agree with torch."""
 
 import math
 
@@ -12,12 +12,12 @@ from torch_kernels import WAYS, take
 from torch_naive import assert_same_sums, engine_clipped_sum, wavy_losses
 
 from dperm.noise.simulation import NotPrivateBits
-from dperm.torch.engine.clipping import Clipping
-from dperm.torch.engine.factors import Dense, Factor, Outer, affine
-from dperm.torch.engine.fused import MOST_UNSEEN, NARROW, SMALL, Bases, clipped, fused_weights
-from dperm.torch.engine.gradients import PerExampleGradients, weighed
-from dperm.torch.engine.sums import Onto
 from dperm.torch.gaussian import torch_gaussian
+from dperm.torch.gradients.clipping import Clipping
+from dperm.torch.gradients.factors import Dense, GradientFactor, Outer, affine
+from dperm.torch.gradients.fused_clipping import MOST_UNSEEN, NARROW, SMALL, Accumulators, clip_fused, kernel_weights
+from dperm.torch.gradients.per_example import PerExampleGradients, weigh
+from dperm.torch.gradients.weighted_sums import Accumulator
 from dperm.torch.native import kernels
 
 
@@ -28,7 +28,7 @@ def native(monkeypatch):
 
 
 def both(function):
-    """What it returns with kernels, and without."""
+    """Results with and without kernels."""
     found = function()
     with pytest.MonkeyPatch.context() as patch:
         take("torch", patch)
@@ -36,7 +36,7 @@ def both(function):
 
 
 class Words:
-    """Words that are given."""
+    """A stream of fixed words."""
 
     def __init__(self, words: np.ndarray) -> None:
         self.held = words
@@ -50,7 +50,7 @@ ENDS = [0, 1, 2**30, 2**31 - 1, 2**31, 2**31 + 1, 3 * 2**30, 2**32 - 300, 2**32 
 
 
 def exact_normals(words: np.ndarray) -> np.ndarray:
-    """In double precision, of the same uniform numbers of single precision."""
+    """Normals in double precision from the same single-precision uniforms."""
     first, second = words.view(np.uint32).reshape(2, -1).astype(np.float32)
     unit = ((first + np.float32(0.5)) * np.float32(2.0**-32)).astype(np.float64)
     angle = (second * np.float32(2 * math.pi * 2.0**-32)).astype(np.float64)
@@ -75,8 +75,10 @@ def test_as_many_normals_as_asked_for_from_the_same_words(size):
     np.testing.assert_allclose(found, truth, atol=1e-6)
 
 
-def linear_factors(examples: int, *widths: tuple[int, int], bias: bool = True) -> list[tuple[nn.Parameter, Factor]]:
-    found: list[tuple[nn.Parameter, Factor]] = []
+def linear_factors(
+    examples: int, *widths: tuple[int, int], bias: bool = True
+) -> list[tuple[nn.Parameter, GradientFactor]]:
+    found: list[tuple[nn.Parameter, GradientFactor]] = []
     for wide, high in widths:
         inputs, grads = torch.randn(examples, wide), torch.randn(examples, high)
         matrix, vector = affine(inputs, grads, (high, wide))
@@ -85,11 +87,11 @@ def linear_factors(examples: int, *widths: tuple[int, int], bias: bool = True) -
     return found
 
 
-def own(factors: list[tuple[nn.Parameter, Factor]]) -> list[Factor]:
+def own(factors: list[tuple[nn.Parameter, GradientFactor]]) -> list[GradientFactor]:
     return [factor for _, factor in factors]
 
 
-def mixed_factors() -> list[tuple[nn.Parameter, Factor]]:
+def mixed_factors() -> list[tuple[nn.Parameter, GradientFactor]]:
     """A known norm, gradients of many shapes, a matrix whose bias is used elsewhere too, and rows that are spread."""
     values = torch.randn(5, 2, 3, 4)
     known = Dense(values, values.square().sum((1, 2, 3)))
@@ -123,10 +125,10 @@ def test_weights_are_those_of_torch(make, clipping):
         (one, Dense(two.values.contiguous(), two.squares) if isinstance(two, Dense) else two) for one, two in factors
     ]
     if all(one is two for (_, one), (_, two) in zip(factors, plain, strict=True)):
-        assert fused_weights(own(factors), clipping, 0.7, examples) is not None
+        assert kernel_weights(own(factors), clipping, 0.7, examples) is not None
 
     def weights():
-        return weighed(factors, {}, clip_norm=0.7, clipping=clipping, examples=examples)[0][2]
+        return weigh(factors, {}, clip_norm=0.7, clipping=clipping, examples=examples)[0][2]
 
     found, truth = both(weights)
     torch.testing.assert_close(found, truth, rtol=2e-6, atol=0)
@@ -137,12 +139,12 @@ def test_weights_are_those_of_torch(make, clipping):
 def test_rows_that_are_not_finite_are_left_to_torch(bad, place):
     factors = linear_factors(5, (40, 3), (3, 20))
     factors[0][1].inputs[place, 17] = bad
-    assert fused_weights(own(factors), Clipping.FLAT, 1.0, 5) is None
-    found = weighed(factors, {}, clip_norm=1.0, clipping=Clipping.FLAT, examples=5)
+    assert kernel_weights(own(factors), Clipping.FLAT, 1.0, 5) is None
+    found = weigh(factors, {}, clip_norm=1.0, clipping=Clipping.FLAT, examples=5)
     assert found[0][2][place] == 0
     assert (found[0][2] > 0).sum() == 4
     sums = [torch.zeros(factor.shape) for _, factor in factors]
-    assert clipped(own(factors), Clipping.FLAT, 1.0, 5, Bases(sums, 1.0, 1.0)) is None
+    assert clip_fused(own(factors), Clipping.FLAT, 1.0, 5, Accumulators(sums, 1.0, 1.0)) is None
     assert not any(total.any() for total in sums)
 
 
@@ -150,18 +152,18 @@ def test_squares_that_underflow_count_as_tiny():
     """The other side of an outer product may be large."""
     inputs, grads = torch.full((2, 4), 1e-30), torch.full((2, 3), 1e15)
     factors = [(nn.Parameter(torch.zeros(3, 4)), Outer(inputs, grads, (3, 4)))]
-    found, truth = both(lambda: weighed(factors, {}, clip_norm=1e-15, clipping=Clipping.FLAT, examples=2)[0][2])
+    found, truth = both(lambda: weigh(factors, {}, clip_norm=1e-15, clipping=Clipping.FLAT, examples=2)[0][2])
     torch.testing.assert_close(found, truth)
 
 
 def test_other_precisions_layouts_and_empty_batches_are_left_to_torch():
     double = [(one, Dense(two.dense().double())) for one, two in linear_factors(4, (3, 2))]
-    assert fused_weights(own(double), Clipping.FLAT, 1.0, 4) is None
+    assert kernel_weights(own(double), Clipping.FLAT, 1.0, 4) is None
     turned = [(nn.Parameter(torch.zeros(4)), Dense(torch.randn(4, 4).t()))]
-    assert fused_weights(own(turned), Clipping.FLAT, 1.0, 4) is None
-    assert fused_weights(own(linear_factors(0, (3, 2))), Clipping.FLAT, 1.0, 0) is None
-    assert fused_weights(own(linear_factors(4, (3, 2))), Clipping.FLAT, 1.0, 5) is None
-    assert fused_weights(own(linear_factors(4, (3, 2))), Clipping.PER_LAYER, 1.0, 4) is None
+    assert kernel_weights(own(turned), Clipping.FLAT, 1.0, 4) is None
+    assert kernel_weights(own(linear_factors(0, (3, 2))), Clipping.FLAT, 1.0, 0) is None
+    assert kernel_weights(own(linear_factors(4, (3, 2))), Clipping.FLAT, 1.0, 5) is None
+    assert kernel_weights(own(linear_factors(4, (3, 2))), Clipping.PER_LAYER, 1.0, 4) is None
 
 
 @pytest.mark.parametrize("clipping", [Clipping.FLAT, Clipping.NORMALIZED])
@@ -172,23 +174,23 @@ def test_small_sums_are_added_to_what_is_there(make, clipping):
     truth, bases = [], [torch.randn(factor.shape) for _, factor in factors]
     with pytest.MonkeyPatch.context() as patch:
         take("torch", patch)
-        found = weighed(factors, {}, clip_norm=0.7, clipping=clipping, examples=examples)
+        found = weigh(factors, {}, clip_norm=0.7, clipping=clipping, examples=examples)
         truth += [0.3 * base + 0.7 * factor.weighted(w) for base, (_, factor, w) in zip(bases, found, strict=True)]
-    weights, left = clipped(own(factors), clipping, 0.7, examples, Bases(bases, 0.3, 0.7))
+    weights, left = clip_fused(own(factors), clipping, 0.7, examples, Accumulators(bases, 0.3, 0.7))
     assert (weights is None) == (not left)
     for place in left:
-        factors[place][1].add_weighted(weights, Onto(bases[place], 0.3, 0.7))
+        factors[place][1].add_weighted(weights, Accumulator(bases[place], 0.3, 0.7))
     torch.testing.assert_close(bases, truth, atol=2e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("examples", [MOST_UNSEEN, MOST_UNSEEN + 1])
 def test_weights_of_many_examples_have_memory_of_their_own(examples):
     factors = linear_factors(examples, (3, 2))
-    bases = Bases([torch.zeros(factor.shape) for _, factor in factors], 1.0, 1.0)
-    weights, left = clipped(own(factors), Clipping.FLAT, 1.0, examples, bases)
+    bases = Accumulators([torch.zeros(factor.shape) for _, factor in factors], 1.0, 1.0)
+    weights, left = clip_fused(own(factors), Clipping.FLAT, 1.0, examples, bases)
     assert (weights is None) == (examples <= MOST_UNSEEN)
     assert not left
-    found = weighed(factors, {}, clip_norm=1.0, clipping=Clipping.FLAT, examples=examples)
+    found = weigh(factors, {}, clip_norm=1.0, clipping=Clipping.FLAT, examples=examples)
     truth = [factor.weighted(weight) for _, factor, weight in found]
     torch.testing.assert_close(bases.tensors, truth, atol=1e-3, rtol=1e-4)
 
@@ -204,7 +206,7 @@ def test_large_sums_and_sums_of_other_kinds_are_left():
         Dense(values, values.square().sum(1)),
     ]
     bases = [torch.zeros(factor.shape) for factor in factors]
-    weights, left = clipped(factors, Clipping.FLAT, 1.0, 3, Bases(bases, 1.0, 1.0))
+    weights, left = clip_fused(factors, Clipping.FLAT, 1.0, 3, Accumulators(bases, 1.0, 1.0))
     assert left == [1, 3, 4, 5]
     assert weights.shape == (3,)
     assert [bool(base.any()) for base in bases] == [True, False, True, False, False, False]
@@ -214,7 +216,7 @@ def test_large_sums_and_sums_of_other_kinds_are_left():
 def test_memory_of_another_size_is_not_written_to(base, bias):
     factors = affine(torch.randn(3, 4), torch.randn(3, 2), (2, 4))
     bases = [torch.zeros(base), torch.zeros(bias)]
-    _, left = clipped(factors, Clipping.FLAT, 1.0, 3, Bases(bases, 1.0, 1.0))
+    _, left = clip_fused(factors, Clipping.FLAT, 1.0, 3, Accumulators(bases, 1.0, 1.0))
     assert left == [0, 1]
     assert not any(one.any() for one in bases)
 
@@ -244,7 +246,7 @@ def spied(monkeypatch) -> list[int]:
         calls.append(1)
         found.convolution(*arguments)
 
-    monkeypatch.setattr(kernels, "_found", lambda: (found._replace(convolution=convolution), ""))
+    monkeypatch.setattr(kernels, "_load", lambda: (found._replace(convolution=convolution), ""))
     return calls
 
 

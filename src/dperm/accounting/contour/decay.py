@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from dperm.accounting.contour.step import LOG_SQRT_2PI, Step
+from dperm.accounting.contour.step import LOG_SQRT_2PI, ContourStep
 from dperm.accounting.laws.law import Array
 from dperm.accounting.laws.sampling import sampled_loss
 from dperm.privacy.adjacency import Direction
@@ -21,7 +21,7 @@ from dperm.privacy.adjacency import Direction
 LEVELS = 0.4 ** np.arange(0.0, 9.0)
 
 
-def decay_bound(step: Step, c: float, t: float, log_mass: float) -> float:
+def decay_bound(step: ContourStep, c: float, t: float, log_mass: float) -> float:
     """B >= sup over t' >= t of |phi(c + it')| / e^log_mass, the best of nine paths.
 
     Path: y = Y u/(1+u), u = k t |v L'| / Y, which follows the steepest descent k = 1 while t is small and saturates at
@@ -48,7 +48,7 @@ def decay_bound(step: Step, c: float, t: float, log_mass: float) -> float:
     return float(np.min(fine + np.abs(fine - coarse) + ends))
 
 
-def _closing(step: Step, c: float, t: float, y: Array, log_mass: float) -> Array:
+def _closing(step: ContourStep, c: float, t: float, y: Array, log_mass: float) -> Array:
     """The segment from high + iy back to the stop at high: |f| at its largest, times the shorter of y and 1/(t rate).
 
     On the segment Im L >= rate y' / 2 with rate = Im L(high + iy)/y: with r = q e^a/(1-q), arg(1 + r e^{i theta}) is

@@ -10,7 +10,7 @@ import numpy as np
 from dperm.accounting.composition import Composition
 from dperm.accounting.contour.closing import NotClosedError, Tolerance
 from dperm.accounting.contour.plans import Certified, Plan, newton, plans
-from dperm.accounting.contour.problem import Problem, plain
+from dperm.accounting.contour.problem import InversionProblem, plain
 from dperm.accounting.contour.saddle import GRID, saddle_for_delta, saddle_for_epsilon
 from dperm.accounting.special import log_kappa
 
@@ -29,7 +29,7 @@ def delta_bracket(composition: Composition, epsilon: float, goal: float = 1e-6) 
 def epsilon_guess(composition: Composition, delta: float) -> float:
     """Saddle-point estimate of epsilon at ``delta``, to start a search; 1 if there is none."""
     try:
-        product, _ = plain(Problem.of(composition, math.log(delta), Tolerance()), 0.12)
+        product, _ = plain(InversionProblem.of(composition, math.log(delta), Tolerance()), 0.12)
         guess = saddle_for_delta(product, math.log(delta))[1]
     except NotClosedError:
         return 1.0
@@ -81,7 +81,7 @@ def _narrowed(composition: Composition, measure: Measure, most: float, goal: flo
 
 def chernoff(composition: Composition, epsilon: float) -> float:
     """Upper bound on delta(epsilon): min over c of kappa(c) E e^{cL} e^{-c eps}, plus the mass cut off."""
-    problem = Problem.of(composition, -70.0, Tolerance())
+    problem = InversionProblem.of(composition, -70.0, Tolerance())
     product, far = plain(problem, 0.12)
     search = 1e-4 + 1e-8 * composition.count  # accuracy of `log_real`
     height = product.log_real(GRID) + search + log_kappa(GRID) - GRID * epsilon
@@ -94,7 +94,7 @@ def _rough_log_delta(composition: Composition, epsilon: float) -> float:
     log_delta = -60.0
     for _ in range(2):
         try:
-            product, _ = plain(Problem.of(composition, log_delta, Tolerance()), 0.12)
+            product, _ = plain(InversionProblem.of(composition, log_delta, Tolerance()), 0.12)
             log_delta = min(max(saddle_for_epsilon(product, epsilon)[1], LEAST_LOG_DELTA), -0.1)
         except NotClosedError:
             break

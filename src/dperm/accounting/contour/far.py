@@ -35,7 +35,7 @@ def _components(law: SubsampledGaussianLoss, under_q: bool) -> list[tuple[float,
 
 
 @dataclass(frozen=True)
-class Mark:
+class FarEdge:
     """A smooth edge marking the far right of one law."""
 
     law: SubsampledGaussianLoss
@@ -81,7 +81,7 @@ def cut_edge(law: SubsampledGaussianLoss, width: float, log_mass: float) -> floa
     goal = math.exp(log_mass)
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (low, middle) if Mark(law, middle, width).mass() <= goal else (middle, high)
+        low, high = (low, middle) if FarEdge(law, middle, width).mass() <= goal else (middle, high)
     return high
 
 
@@ -92,7 +92,7 @@ class Far:
     ``stray`` is P-mass that was neither marked nor summed (beyond a stop).
     """
 
-    marks: tuple[tuple[Mark, int], ...]
+    marks: tuple[tuple[FarEdge, int], ...]
     margin: float = 0.0
     slip: float = 1.0
     stray: float = 0.0
@@ -136,7 +136,7 @@ def _around(mass: float) -> tuple[float, float]:
 
 def exact_edge(law: SubsampledGaussianLoss, width: float, loss: float, log_goal: float) -> float:
     """Edge such that marks below the point of loss ``loss`` are negligible: e^{log_goal} relative to all marks."""
-    point = Mark(law, 0.0, width).preimage(loss)
+    point = FarEdge(law, 0.0, width).preimage(loss)
     z = math.sqrt(2 * -log_goal)
     s = math.hypot(law.sigma, width)
     centre = point + z * law.sigma * width / s

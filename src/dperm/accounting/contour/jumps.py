@@ -8,19 +8,19 @@ from dataclasses import replace
 import numpy as np
 
 from dperm.accounting.contour.closing import Tolerance
-from dperm.accounting.contour.far import Far, Mark, exact_edge
+from dperm.accounting.contour.far import Far, FarEdge, exact_edge
 from dperm.accounting.contour.near import NearAtom, split
-from dperm.accounting.contour.problem import BEYOND, REACH, Problem
+from dperm.accounting.contour.problem import BEYOND, REACH, InversionProblem
 from dperm.accounting.contour.product import SplitProduct
-from dperm.accounting.contour.step import Step
-from dperm.accounting.contour.table import Table
+from dperm.accounting.contour.step import ContourStep
+from dperm.accounting.contour.table import StepTable
 from dperm.privacy.adjacency import Direction
 
 NOWHERE = 40.0  # standard deviations beyond which no mass is left in double precision
 
 
 def near_and_far(
-    problem: Problem, epsilon: float, log_delta: float, tolerance: Tolerance
+    problem: InversionProblem, epsilon: float, log_delta: float, tolerance: Tolerance
 ) -> tuple[SplitProduct, Far, NearAtom]:
     """Both ends taken out: far jumps in closed form where that cuts closer, and the near-atom by Chernoff."""
     far = _exact_far(problem, epsilon, log_delta, tolerance)
@@ -30,7 +30,7 @@ def near_and_far(
     return product, replace(far, stray=stray), near
 
 
-def _exact_far(problem: Problem, epsilon: float, log_delta: float, tolerance: Tolerance) -> Far:
+def _exact_far(problem: InversionProblem, epsilon: float, log_delta: float, tolerance: Tolerance) -> Far:
     """Marks just above eps + margin, if they lie closer than the negligible cut and their remainder is small."""
     plain_marks = problem.marks(0.12)
     margin, slip = _margin(problem, epsilon, tolerance)
@@ -39,14 +39,14 @@ def _exact_far(problem: Problem, epsilon: float, log_delta: float, tolerance: To
         law = mark.law
         width = 0.04 * min(law.sigma, law.sigma**2)
         edge = exact_edge(law, width, (epsilon + margin) * (1 + 1e-9), math.log(tolerance.cut * min(epsilon, 1.0)) - 4)
-        marks.append((Mark(law, min(edge, mark.edge), width if edge < mark.edge else mark.width), count))
+        marks.append((FarEdge(law, min(edge, mark.edge), width if edge < mark.edge else mark.width), count))
     exact = Far(tuple(marks), margin, slip)
     if not math.isfinite(margin) or not exact.remainder(epsilon) <= tolerance.cut * math.exp(log_delta) * 30:
         return Far(plain_marks)
     return exact
 
 
-def _margin(problem: Problem, epsilon: float, tolerance: Tolerance) -> tuple[float, float]:
+def _margin(problem: InversionProblem, epsilon: float, tolerance: Tolerance) -> tuple[float, float]:
     """(M, slip) with Q(loss of all other steps < -M) <= slip.
 
     Removal: l >= log(1 - q) always, and Chernoff for the other factors, E_Q e^{-uL} = E_P e^{-(1+u)L}.
@@ -67,13 +67,13 @@ def _margin(problem: Problem, epsilon: float, tolerance: Tolerance) -> tuple[flo
     return math.inf, 1.0
 
 
-def _upper_tail(problem: Problem, margin: float, share: float) -> float:
+def _upper_tail(problem: InversionProblem, margin: float, share: float) -> float:
     """Bound on P(S > margin): some loss above share * margin, or Chernoff for losses that stop there."""
     u = np.geomspace(4.0, 400.0, 24) / margin
     height, jump = problem.factors.log_real(u) + 1e-6, 0.0
     for law, count in problem.sampled:
         stop = min(law.output_at(share * margin), 1 + NOWHERE * law.sigma)
-        jump += count * Mark(law, stop, 1e-9 * law.sigma).mass() * (1 + 1e-6)
-        step = Step(law, (), -REACH * law.sigma, stop)
-        height = height + count * np.maximum(Table.of(step, 2.0).log_mass(u, checked=False) + 1e-9, 0.0)
+        jump += count * FarEdge(law, stop, 1e-9 * law.sigma).mass() * (1 + 1e-6)
+        step = ContourStep(law, (), -REACH * law.sigma, stop)
+        height = height + count * np.maximum(StepTable.of(step, 2.0).log_mass(u, checked=False) + 1e-9, 0.0)
     return jump + math.exp(min(float(np.min(height - u * margin)), 0.0))

@@ -10,8 +10,8 @@ from scipy.special import ndtri_exp
 
 from dperm.accounting.contour.closing import NotClosedError
 from dperm.accounting.contour.product import Factors, SplitProduct
-from dperm.accounting.contour.step import Step, Window
-from dperm.accounting.contour.table import Table
+from dperm.accounting.contour.step import ContourStep, SmoothWindow
+from dperm.accounting.contour.table import StepTable
 from dperm.accounting.laws.law import Array
 from dperm.accounting.special import log_kappa
 
@@ -35,7 +35,7 @@ class NearAtom:
 
 
 def split(
-    factors: Factors, steps: list[tuple[Step, int]], epsilon: float, log_goal: float
+    factors: Factors, steps: list[tuple[ContourStep, int]], epsilon: float, log_goal: float
 ) -> tuple[SplitProduct, NearAtom]:
     """The highest border whose left side contributes at most e^log_goal to delta(epsilon)."""
     c = np.geomspace(1.0, 3e4, 24) / epsilon
@@ -52,7 +52,7 @@ def split(
     raise NotClosedError("split")
 
 
-def _border(step: Step, level: float) -> tuple[float, float]:
+def _border(step: ContourStep, level: float) -> tuple[float, float]:
     """(place, width) of the border where the loss is ``level``."""
     low, high = step.low, step.high
     for _ in range(50):
@@ -61,16 +61,18 @@ def _border(step: Step, level: float) -> tuple[float, float]:
     return low, min(step.law.sigma / 4, step.v / 2)
 
 
-def _left_mass(step: Step, place: float, width: float, z: float, c: Array) -> Array:
+def _left_mass(step: ContourStep, place: float, width: float, z: float, c: Array) -> Array:
     """Log of the left side's E e^{cL}, stopped at place + z width (the mass beyond is at most Phi(-z))."""
-    left = step.windowed(Window(place, width, -1.0), step.low, place + z * width)
-    return Table.of(left, 2.0).log_mass(c, checked=False)
+    left = step.windowed(SmoothWindow(place, width, -1.0), step.low, place + z * width)
+    return StepTable.of(left, 2.0).log_mass(c, checked=False)
 
 
-def _product(factors: Factors, steps: list[tuple[Step, int]], borders: list[tuple[float, float]]) -> SplitProduct:
+def _product(
+    factors: Factors, steps: list[tuple[ContourStep, int]], borders: list[tuple[float, float]]
+) -> SplitProduct:
     lefts, rights = [], []
     for (step, count), (place, width) in zip(steps, borders, strict=True):
-        lefts.append((step.windowed(Window(place, width, -1.0), step.low, step.high), count))
+        lefts.append((step.windowed(SmoothWindow(place, width, -1.0), step.low, step.high), count))
         pull = place * width**2 / step.v  # the normal density draws the right side's weight below the border
-        rights.append((step.windowed(Window(place, width, 1.0), place - pull - 14 * width, step.high), count))
+        rights.append((step.windowed(SmoothWindow(place, width, 1.0), place - pull - 14 * width, step.high), count))
     return SplitProduct(factors, lefts, rights)

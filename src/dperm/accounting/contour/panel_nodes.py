@@ -16,7 +16,7 @@ import numpy as np
 
 from dperm.accounting.contour.closing import ROUNDING, NotClosedError, Tolerance
 from dperm.accounting.contour.quadrature import Nodes, outside_mass, rounding_units
-from dperm.accounting.contour.step import LOG_SQRT_2PI, Step, off_axis_ratio
+from dperm.accounting.contour.step import LOG_SQRT_2PI, ContourStep, off_axis_ratio
 from dperm.accounting.laws.law import Array
 from dperm.accounting.laws.sampling import sampled_loss
 from dperm.privacy.adjacency import Direction
@@ -33,7 +33,7 @@ def _rule() -> tuple[Array, Array]:
     return np.polynomial.legendre.leggauss(ORDER)
 
 
-def make_panel_nodes(step: Step, c: float, t: float, rough_mass: float, tolerance: Tolerance) -> Nodes:
+def make_panel_nodes(step: ContourStep, c: float, t: float, rough_mass: float, tolerance: Tolerance) -> Nodes:
     """Panels for |Im s| <= t, halved until each errs by at most its share of tolerance.quadrature phi(c)."""
     low, high = _live_range(step, c)
     edges = np.linspace(low, high, 1 + max(4, math.ceil((high - low) / (8 * step.finest))))
@@ -55,7 +55,7 @@ def make_panel_nodes(step: Step, c: float, t: float, rough_mass: float, toleranc
 
 
 def _nodes(
-    step: Step, c: float, t: float, middle: Array, half: Array, error: float, ends: tuple[float, float]
+    step: ContourStep, c: float, t: float, middle: Array, half: Array, error: float, ends: tuple[float, float]
 ) -> Nodes:
     node, share = _rule()
     x = (middle[:, None] + half[:, None] * node).ravel()
@@ -72,7 +72,7 @@ def _nodes(
     return Nodes(loss, weight, log_mass, error)
 
 
-def _live_range(step: Step, c: float) -> tuple[float, float]:
+def _live_range(step: ContourStep, c: float) -> tuple[float, float]:
     """Where the tilted weight is within e^-SHALLOW of its peak; up to the stop, if there is one."""
     x = np.linspace(step.low, step.high, 400)
     loss = step.loss(x)
@@ -82,7 +82,7 @@ def _live_range(step: Step, c: float) -> tuple[float, float]:
     return low, step.high if step.stopped else high
 
 
-def _log_error(step: Step, c: float, t: float, middle: Array, half: Array) -> Array:
+def _log_error(step: ContourStep, c: float, t: float, middle: Array, half: Array) -> Array:
     """Log of the best Bernstein bound of every panel."""
     out = np.full(len(middle), np.inf)
     for axis in AXES:
@@ -94,7 +94,7 @@ def _log_error(step: Step, c: float, t: float, middle: Array, half: Array) -> Ar
     return out
 
 
-def _log_peak(step: Step, c: float, t: float, left: Array, right: Array, b: Array) -> Array:
+def _log_peak(step: ContourStep, c: float, t: float, left: Array, right: Array, b: Array) -> Array:
     """Log of a bound on |f| e^{t |Im L|} over [left, right] x [-b, b], b < pi v / 2."""
     v, q = step.v, step.law.rate
     nearest = np.clip(0.0, left, right)

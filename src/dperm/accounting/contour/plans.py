@@ -13,7 +13,7 @@ from dperm.accounting.contour.far import Far
 from dperm.accounting.contour.jumps import near_and_far
 from dperm.accounting.contour.line import Contour, make_contour
 from dperm.accounting.contour.near import NearAtom
-from dperm.accounting.contour.problem import Problem, plain
+from dperm.accounting.contour.problem import InversionProblem, plain
 from dperm.accounting.contour.saddle import saddle_for_delta, saddle_for_epsilon
 from dperm.privacy.adjacency import Direction
 
@@ -48,7 +48,7 @@ Plan = Callable[[Composition, float | None, float], Certified]
 
 def plans(composition: Composition) -> Iterator[Plan]:
     """Plain with a wide cut; both ends split off; plain with a sharp cut."""
-    sampled = Problem.of(composition, -20.0, Tolerance()).sampled
+    sampled = InversionProblem.of(composition, -20.0, Tolerance()).sampled
     if not sampled:
         yield partial(plain_line, width=0.12, tolerance=scaled(Tolerance(), 10))
         return
@@ -67,7 +67,7 @@ def plain_line(
     composition: Composition, epsilon: float | None, log_delta: float, width: float, tolerance: Tolerance
 ) -> Certified:
     """A far cut of negligible mass on every step; epsilon is found from the target delta if it is None."""
-    problem = Problem.of(composition, log_delta, tolerance)
+    problem = InversionProblem.of(composition, log_delta, tolerance)
     product, far = plain(problem, width)
     if epsilon is None:
         c, epsilon = saddle_for_delta(product, log_delta)
@@ -78,13 +78,13 @@ def plain_line(
 
 def split_line(composition: Composition, epsilon: float | None, log_delta: float, tolerance: Tolerance) -> Certified:
     """Far jumps and the near-atom taken out; epsilon is found from the target delta if it is None."""
-    problem = Problem.of(composition, log_delta, tolerance)
+    problem = InversionProblem.of(composition, log_delta, tolerance)
     if epsilon is None:
         epsilon = _scout(problem, log_delta, tolerance)
     return _split_at(problem, epsilon, log_delta, tolerance)
 
 
-def _split_at(problem: Problem, epsilon: float, log_delta: float, tolerance: Tolerance) -> Certified:
+def _split_at(problem: InversionProblem, epsilon: float, log_delta: float, tolerance: Tolerance) -> Certified:
     if not epsilon > 0:
         raise NotClosedError("epsilon = 0")
     product, far, near = near_and_far(problem, epsilon, log_delta, tolerance)
@@ -92,7 +92,7 @@ def _split_at(problem: Problem, epsilon: float, log_delta: float, tolerance: Tol
     return Certified(make_contour(product, c, epsilon, log_delta, tolerance), far, near, problem.lost)
 
 
-def _scout(problem: Problem, log_delta: float, tolerance: Tolerance) -> float:
+def _scout(problem: InversionProblem, log_delta: float, tolerance: Tolerance) -> float:
     """The epsilon to aim at: from one step alone, then on cheap lines until it stays within a tenth."""
     epsilon = _one_step_epsilon(problem, log_delta)
     cheap = replace(tolerance, alias=1e-4, truncation=1e-4, cut=1e-5)
@@ -104,7 +104,7 @@ def _scout(problem: Problem, log_delta: float, tolerance: Tolerance) -> float:
     return epsilon
 
 
-def _one_step_epsilon(problem: Problem, log_delta: float) -> float:
+def _one_step_epsilon(problem: InversionProblem, log_delta: float) -> float:
     """Largest epsilon at which one step alone reaches delta / T (a start value only)."""
     best = 0.0
     for law, count in problem.sampled:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from dperm.accounting.composition import Composition
 from dperm.accounting.contour.closing import Tolerance
-from dperm.accounting.contour.far import Far, Mark, cut_edge
+from dperm.accounting.contour.far import Far, FarEdge, cut_edge
 from dperm.accounting.contour.product import Factors, PlainProduct
-from dperm.accounting.contour.step import Step, Window
+from dperm.accounting.contour.step import ContourStep, SmoothWindow
 from dperm.accounting.laws.law import ClosedLaw
 from dperm.accounting.laws.subsampled_gaussian import SubsampledGaussianLoss
 from dperm.privacy.adjacency import Direction
@@ -38,7 +38,7 @@ class _Collect:
 
 
 @dataclass(frozen=True)
-class Problem:
+class InversionProblem:
     """A composition, with the mass allowed to be cut from it."""
 
     sampled: tuple[tuple[SubsampledGaussianLoss, int], ...]
@@ -47,7 +47,7 @@ class Problem:
     lost: float
 
     @classmethod
-    def of(cls, composition: Composition, log_delta: float, tolerance: Tolerance) -> "Problem":
+    def of(cls, composition: Composition, log_delta: float, tolerance: Tolerance) -> "InversionProblem":
         """Sort the laws; allow ``tolerance.cut`` of delta to be cut, spread over all steps."""
         log_cut = log_delta + math.log(tolerance.cut) - math.log(composition.count)
         parts = _Collect(math.exp(max(log_cut, -690.0)))
@@ -56,16 +56,16 @@ class Problem:
         lost = math.fsum(2 * count * parts.tail for _, count in parts.others)  # a splice is cut at both ends
         return cls(tuple(parts.sampled), Factors(parts.variance, tuple(parts.others)), log_cut, lost)
 
-    def marks(self, width: float) -> tuple[tuple[Mark, int], ...]:
+    def marks(self, width: float) -> tuple[tuple[FarEdge, int], ...]:
         """A far cut of negligible mass for every step that has an unbounded loss."""
         out = []
         for law, count in self.sampled:
             if law.direction is not Direction.ADD:
                 w = width * law.sigma
-                out.append((Mark(law, cut_edge(law, w, self.log_cut), w), count))
+                out.append((FarEdge(law, cut_edge(law, w, self.log_cut), w), count))
         return tuple(out)
 
-    def steps(self, marks: tuple[tuple[Mark, int], ...], *, stopped: bool = False) -> list[tuple[Step, int]]:
+    def steps(self, marks: tuple[tuple[FarEdge, int], ...], *, stopped: bool = False) -> list[tuple[ContourStep, int]]:
         """The steps with their far cuts, summed up to BEYOND widths beyond them."""
         edges = {mark.law: mark for mark, _ in marks}
         depth = REACH + math.sqrt(-2 * min(self.log_cut, -1.0))
@@ -73,14 +73,16 @@ class Problem:
         for law, count in self.sampled:
             if law in edges:
                 mark = edges[law]
-                window = Window(mark.edge, mark.width, -1.0)
-                out.append((Step(law, (window,), -REACH * law.sigma, mark.edge + BEYOND * mark.width, stopped), count))
+                window = SmoothWindow(mark.edge, mark.width, -1.0)
+                out.append(
+                    (ContourStep(law, (window,), -REACH * law.sigma, mark.edge + BEYOND * mark.width, stopped), count)
+                )
             else:  # tilting draws the noise to the left, where the add direction's loss is large
-                out.append((Step(law, (), -depth * law.sigma, REACH * law.sigma), count))
+                out.append((ContourStep(law, (), -depth * law.sigma, REACH * law.sigma), count))
         return out
 
 
-def plain(problem: Problem, width: float) -> tuple[PlainProduct, Far]:
+def plain(problem: InversionProblem, width: float) -> tuple[PlainProduct, Far]:
     """Return the product with a far cut on every step, and the cuts."""
     marks = problem.marks(width)
     return PlainProduct(problem.factors, problem.steps(marks)), Far(marks)

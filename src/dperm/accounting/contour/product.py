@@ -24,13 +24,13 @@ from dperm.accounting.contour.closing import ROUNDING, NotClosedError, Tolerance
 from dperm.accounting.contour.decay import decay_bound
 from dperm.accounting.contour.panel_nodes import make_panel_nodes
 from dperm.accounting.contour.quadrature import Nodes, make_nodes
-from dperm.accounting.contour.step import Step
-from dperm.accounting.contour.table import Table
+from dperm.accounting.contour.step import ContourStep
+from dperm.accounting.contour.table import StepTable
 from dperm.accounting.laws.law import Array, ClosedLaw, ComplexArray
 from dperm.accounting.special import log_expm1
 from dperm.privacy.rounding import ULP
 
-NodeRule = Callable[[Step, float, float, float, Tolerance], Nodes]
+NodeRule = Callable[[ContourStep, float, float, float, Tolerance], Nodes]
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Factors:
 
 
 @dataclass
-class Line:
+class ContourLine:
     """log F(s_k) for s_k = c + ikd: values relative to log F(c) =: log_scale, and the size of their error."""
 
     log_scale: float
@@ -99,7 +99,7 @@ class Product(Protocol):
     def log_decay(self, t: float) -> float:
         """Log of a bound on sup over t' >= t of |F(c+it')|/F(c)."""
 
-    def line(self, spacing: float, terms: int, tolerance: Tolerance) -> Line:
+    def line(self, spacing: float, terms: int, tolerance: Tolerance) -> ContourLine:
         """Return log F on the contour, with a bound on its error."""
 
 
@@ -108,14 +108,14 @@ class PlainProduct:
     """F = G prod phi_i^{T_i}."""
 
     factors: Factors
-    steps: Sequence[tuple[Step, int]]
-    tables: list[Table] = field(init=False)
+    steps: Sequence[tuple[ContourStep, int]]
+    tables: list[StepTable] = field(init=False)
     c: float = field(init=False, default=0.0)
     masses: list[float] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         """Tabulate the sums of every step once."""
-        self.tables = [Table.of(step) for step, _ in self.steps]
+        self.tables = [StepTable.of(step) for step, _ in self.steps]
 
     def cumulants(self, c: Array) -> tuple[Array, Array, Array]:
         """Log F, its derivative and its curvature at real c."""
@@ -145,7 +145,7 @@ class PlainProduct:
             out += count * min(0.0, math.log(max(bound, 1e-300)) + 1e-8)
         return out
 
-    def line(self, spacing: float, terms: int, tolerance: Tolerance) -> Line:
+    def line(self, spacing: float, terms: int, tolerance: Tolerance) -> ContourLine:
         """Product of the steps' lines; (1 + e)^T - 1 <= expm1(T e)."""
         s = on_line(self.c, spacing, terms)
         values, errors = self.factors.line(s, tolerance)
@@ -157,12 +157,12 @@ class PlainProduct:
             errors = errors + count * nodes.error / (np.abs(phi) + nodes.error)
         errors = errors + ROUNDING * ULP * (4 + np.abs(values - scale) + abs(scale))
         wrong = np.exp(values.real - scale) * np.expm1(np.minimum(errors, 700.0))
-        return Line(scale, values - scale, wrong)
+        return ContourLine(scale, values - scale, wrong)
 
 
 def _all_nodes(
     rule: NodeRule,
-    steps: Sequence[tuple[Step, int]],
+    steps: Sequence[tuple[ContourStep, int]],
     masses: Sequence[float],
     line: tuple[float, float, int],
     tolerance: Tolerance,
@@ -184,18 +184,18 @@ class SplitProduct:
     """F = G [prod (left + right)^T - prod left^T], left and right of a smooth border."""
 
     factors: Factors
-    lefts: Sequence[tuple[Step, int]]
-    rights: Sequence[tuple[Step, int]]
-    left_tables: list[Table] = field(init=False)
-    right_tables: list[Table] = field(init=False)
+    lefts: Sequence[tuple[ContourStep, int]]
+    rights: Sequence[tuple[ContourStep, int]]
+    left_tables: list[StepTable] = field(init=False)
+    right_tables: list[StepTable] = field(init=False)
     c: float = field(init=False, default=0.0)
     left_masses: list[float] = field(init=False, default_factory=list)
     right_masses: list[float] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         """Tabulate the sums of both sides of every step once."""
-        self.left_tables = [Table.of(step, 2.0) for step, _ in self.lefts]
-        self.right_tables = [Table.of(step, 2.0) for step, _ in self.rights]
+        self.left_tables = [StepTable.of(step, 2.0) for step, _ in self.lefts]
+        self.right_tables = [StepTable.of(step, 2.0) for step, _ in self.rights]
 
     def log_real(self, c: Array) -> Array:
         """Log F at real c."""
@@ -228,7 +228,7 @@ class SplitProduct:
             whole.append(right - left)
         return self.factors.log_decay(self.c, t) + min(0.0, self._rest(bounds) - self._rest(whole) + 1e-6)
 
-    def line(self, spacing: float, terms: int, tolerance: Tolerance) -> Line:
+    def line(self, spacing: float, terms: int, tolerance: Tolerance) -> ContourLine:
         """left^T expm1(sum T log1p(right/left)) and its majorant."""
         s = on_line(self.c, spacing, terms)
         values, errors = self.factors.line(s, tolerance)
@@ -252,7 +252,7 @@ class SplitProduct:
         common = np.exp(values.real - scale - kept[0])  # |G|, relative to c
         errors = errors + ROUNDING * ULP * (8 + np.abs(values - scale) + abs(scale) + np.abs(rest))
         wrong = common * (np.maximum(raised - size, 0.0) + raised * np.expm1(np.minimum(errors, 700.0)))
-        return Line(scale + base, values - scale + _complex_log_expm1(rest) - base, wrong)
+        return ContourLine(scale + base, values - scale + _complex_log_expm1(rest) - base, wrong)
 
 
 def on_line(c: float, spacing: float, terms: int) -> ComplexArray:

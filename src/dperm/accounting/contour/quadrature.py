@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from dperm.accounting.contour.closing import ROUNDING, NotClosedError, Tolerance
-from dperm.accounting.contour.step import Step, posterior
+from dperm.accounting.contour.step import ContourStep, posterior
 from dperm.accounting.laws.frequency import frequency_sums
 from dperm.accounting.laws.law import Array, ComplexArray
 from dperm.privacy.adjacency import Direction
@@ -44,7 +44,7 @@ class Nodes:
         return frequency_sums(self.loss, self.weight, spacing, terms)
 
 
-def make_nodes(step: Step, c: float, t: float, rough_mass: float, tolerance: Tolerance) -> Nodes:
+def make_nodes(step: ContourStep, c: float, t: float, rough_mass: float, tolerance: Tolerance) -> Nodes:
     """Trapezoid nodes for |Im s| <= t; ``rough_mass`` is log phi(c) to search accuracy."""
     h = min(_spacing(step, c, t, rough_mass, tolerance), step.finest * 2)
     if (step.high - step.low) / h > MAX_NODES:
@@ -64,14 +64,16 @@ def make_nodes(step: Step, c: float, t: float, rough_mass: float, tolerance: Tol
     return Nodes(loss, weight, top + math.log(total * h), error)
 
 
-def rounding_units(step: Step, c: float, t: float, x: Array, loss: Array, weight: Array, log_weight: Array) -> float:
+def rounding_units(
+    step: ContourStep, c: float, t: float, x: Array, loss: Array, weight: Array, log_weight: Array
+) -> float:
     """Roundings of one sum, in units: arguments of exp carry the rounding of every term they are made of."""
     arguments = np.minimum(np.abs(log_weight) + 3 * x * x / step.v, 1e6)
     phases = (2 * c + 1 + t) * np.abs(loss)
     return 8 + math.log2(len(x)) + 2 * float(weight @ arguments) + 4 * float(weight @ phases)
 
 
-def _spacing(step: Step, c: float, t: float, log_mass: float, tolerance: Tolerance) -> float:
+def _spacing(step: ContourStep, c: float, t: float, log_mass: float, tolerance: Tolerance) -> float:
     """Largest h with a quadrature error of at most tolerance.quadrature phi(c)."""
     smallest = min([window.width for window in step.windows], default=math.inf)
     top = min(0.97 * math.pi * step.v, 9 * step.law.sigma, 14 * smallest)
@@ -88,7 +90,7 @@ def _spacing(step: Step, c: float, t: float, log_mass: float, tolerance: Toleran
     return float(h.max())
 
 
-def _whole_line(step: Step, t: float, top: float) -> Array:
+def _whole_line(step: ContourStep, t: float, top: float) -> Array:
     """Nodes for M: fine inside the range, coarser beyond it until windows and the normal density have won."""
     h = step.finest * 1.5
     inside = np.arange(step.low, step.high + h, h)
@@ -99,7 +101,7 @@ def _whole_line(step: Step, t: float, top: float) -> Array:
     return np.concatenate([inside[0] - outside[::-1], inside, inside[-1] + outside])
 
 
-def outside_mass(step: Step, c: float, ends: tuple[float, float], log_mass: float) -> float:
+def outside_mass(step: ContourStep, c: float, ends: tuple[float, float], log_mass: float) -> float:
     """Integral of f(x; c) outside [low, high], relative to phi(c): f(end) / gain on either side."""
     x = np.array(ends)
     loss = step.loss(x)
@@ -110,13 +112,13 @@ def outside_mass(step: Step, c: float, ends: tuple[float, float], log_mass: floa
     return float(heights[0]) / left + float(heights[1]) / right
 
 
-def _range_error(step: Step, c: float, x: Array, weight: Array, h: float) -> float:
+def _range_error(step: ContourStep, c: float, x: Array, weight: Array, h: float) -> float:
     """Sum and integral outside [x_0, x_n] relative to phi(c)."""
     left, right = _gains(step, c, (float(x[0]), float(x[-1])))
     return float(weight[0]) * (1 + 1 / (left * h)) + float(weight[-1]) * (1 + 1 / (right * h))
 
 
-def _gains(step: Step, c: float, ends: tuple[float, float]) -> tuple[float, float]:
+def _gains(step: ContourStep, c: float, ends: tuple[float, float]) -> tuple[float, float]:
     """Rates at which log f falls outside [x_0, x_n], at least: on both sides f falls geometrically.
 
     To the left of x_0 the log-weight has slope >= gain > 0 because -x and the pull of every right-open window only grow
@@ -132,7 +134,7 @@ def _positive(gain: float) -> float:
     return gain
 
 
-def _left_gain(step: Step, c: float, x: float) -> float:
+def _left_gain(step: ContourStep, c: float, x: float) -> float:
     gain = -x / step.v
     for window in step.windows:
         if window.sign > 0:
@@ -144,7 +146,7 @@ def _left_gain(step: Step, c: float, x: float) -> float:
     return gain
 
 
-def _right_gain(step: Step, c: float, x: float) -> float:
+def _right_gain(step: ContourStep, c: float, x: float) -> float:
     if step.law.direction is Direction.ADD:
         return x / step.v
     push = c + 1 if step.law.direction is Direction.REMOVE else 2 * c + 1
@@ -161,7 +163,7 @@ def _right_gain(step: Step, c: float, x: float) -> float:
     return float(pull.min())
 
 
-def _push(step: Step, c: float, left: Array, right: Array) -> Array:
+def _push(step: ContourStep, c: float, left: Array, right: Array) -> Array:
     """Bound on v d/dx of the tilted loss between left and right: the posterior rises, its mirror image falls."""
     rate, v = step.law.rate, step.v
     rising = (c + 1) * posterior(right, rate, v)

@@ -32,7 +32,7 @@ LOG_SQRT_2PI = 0.5 * math.log(2 * math.pi)
 
 
 @dataclass(frozen=True)
-class Window:
+class SmoothWindow:
     """Phi(sign (x - place) / width): a smooth border at ``place``, open to the right for sign = +1."""
 
     place: float
@@ -56,14 +56,14 @@ class Window:
 
 
 @dataclass(frozen=True)
-class Step:
+class ContourStep:
     """A law with its windows and the range [low, high] of x on which it is summed.
 
     ``stopped``: the measure itself ends at ``high``, and what lies beyond is accounted elsewhere.
     """
 
     law: SubsampledGaussianLoss
-    windows: tuple[Window, ...]
+    windows: tuple[SmoothWindow, ...]
     low: float
     high: float
     stopped: bool = False
@@ -78,7 +78,7 @@ class Step:
         """Smallest length on which the weight varies."""
         return min([self.law.sigma / 2, self.v] + [window.width / 2 for window in self.windows])
 
-    def windowed(self, window: Window, low: float, high: float) -> "Step":
+    def windowed(self, window: SmoothWindow, low: float, high: float) -> "ContourStep":
         """The same step with one more border, summed over the part of its range inside [low, high]."""
         return replace(self, windows=(*self.windows, window), low=max(low, self.low), high=min(high, self.high))
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.accounting.contour.step import Step
+from dperm.accounting.contour.step import ContourStep
 from dperm.accounting.laws.law import Array
 
 
 @dataclass(frozen=True)
-class Table:
+class StepTable:
     """Losses and log-weights of one step on fixed nodes."""
 
     loss: Array
@@ -20,7 +20,7 @@ class Table:
     stopped: bool
 
     @classmethod
-    def of(cls, step: Step, fineness: float = 1.0) -> "Table":
+    def of(cls, step: ContourStep, fineness: float = 1.0) -> "StepTable":
         """Nodes fine enough for about eight digits (``fineness`` times more on demand)."""
         h = step.finest / fineness
         x = np.append(np.arange(step.low, step.high, h), step.high)

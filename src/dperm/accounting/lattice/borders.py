@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from dperm.accounting.lattice.rounding import UNDERFLOW
-from dperm.accounting.lattice.step import BoolArray, StepLaw
+from dperm.accounting.lattice.steps import BoolArray, StepLaw
 from dperm.accounting.laws.law import Array
 
 CELLS = 40  # cells on either side of a steep place

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A small upper law of each step on unequal cells: Chernoff bounds, and the moments that plan the fine grids.
 
-Connect-the-dots (dots.py) holds on any grid, so the moment generating function of the coarse law is an upper bound
+Connect-the-dots (upper.py) holds on any grid, so the moment generating function of the coarse law is an upper bound
 of the true one for every c > 0, and e^{K(c) - c eps} kappa(c) bounds delta(eps).
 """
 
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.accounting.lattice.collapse import Window
-from dperm.accounting.lattice.dots import high_share, mass_below, missing, split_far
+from dperm.accounting.lattice.collapse import CollapseWindow
 from dperm.accounting.lattice.rounding import MASS, PLACE
-from dperm.accounting.lattice.step import StepLaw
+from dperm.accounting.lattice.steps import StepLaw
+from dperm.accounting.lattice.upper import high_share, mass_below, missing, split_far
 from dperm.accounting.laws.law import Array
 from dperm.accounting.special import log_kappa
 
@@ -40,10 +40,10 @@ class CoarseLaw:
     log_masses: Array
     tail: float
     lost: float
-    window: Window | None = None
+    window: CollapseWindow | None = None
 
     @classmethod
-    def of(cls, law: StepLaw, count: int, tail: float, cap: float, window: Window | None = None) -> "CoarseLaw":
+    def of(cls, law: StepLaw, count: int, tail: float, cap: float, window: CollapseWindow | None = None) -> "CoarseLaw":
         """Connect-the-dots on a few hundred points up to ``cap``, dense around 0, atoms among them."""
         low, high = law.support(tail)
         atoms = [loss for loss, _ in law.atoms()]
@@ -142,7 +142,7 @@ class Coarse:
         return -math.expm1(math.fsum(law.count * math.log1p(-min(law.lost, 1 - 1e-16)) for law in self.laws))
 
     def capped(self, epsilon: float, log_delta: float) -> "Coarse":
-        """The same, losses far above eps put at one point and at infinity (dots.py), for reading delta near eps.
+        """The same, losses far above eps put at one point and at infinity (upper.py), for reading delta near eps.
 
         That changes delta(eps) only if one step is above the cap and the others sum to less than eps minus the cap,
         by their usual fluctuation (8 deviations are allowed for it) or by a step far below 0.

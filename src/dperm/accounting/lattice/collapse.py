@@ -13,12 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dperm.accounting.lattice.step import StepLaw
+from dperm.accounting.lattice.steps import StepLaw
 from dperm.accounting.laws.law import Array
 
 
 @dataclass(frozen=True)
-class Window:
+class CollapseWindow:
     """Losses of ``law`` from low to high, atoms included, with their P- and Q-mass."""
 
     law: StepLaw
@@ -28,7 +28,7 @@ class Window:
     q: float
 
     @classmethod
-    def of(cls, law: StepLaw, low: float, high: float) -> "Window":
+    def of(cls, law: StepLaw, low: float, high: float) -> "CollapseWindow":
         """Masses of density and atoms in the window."""
         p, q = (float(part[0]) for part in law.masses(np.array([low, high])))
         inside = [(loss, mass) for loss, mass in law.atoms() if low <= loss <= high]
@@ -46,7 +46,7 @@ class Window:
 class Collapsed:
     """The law with the window merged into an atom."""
 
-    window: Window
+    window: CollapseWindow
 
     def support(self, tail: float) -> tuple[float, float]:
         """Return the support of the original law."""

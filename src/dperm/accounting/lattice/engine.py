@@ -4,17 +4,162 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from dperm.accounting.composition import Composition
+from dperm.accounting.lattice.borders import steep_window
 from dperm.accounting.lattice.coarse import Coarse, CoarseLaw
-from dperm.accounting.lattice.plan import plan_of, target_of
-from dperm.accounting.lattice.round import LONG, Round
-from dperm.accounting.lattice.rounding import bounded_exp
-from dperm.accounting.lattice.solve import largest_epsilon, smallest_epsilon
+from dperm.accounting.lattice.collapse import Collapsed, CollapseWindow
+from dperm.accounting.lattice.plan import LatticePlan, LatticeTarget, plan_of, target_of
+from dperm.accounting.lattice.readout import Readout
+from dperm.accounting.lattice.rounding import UNDERFLOW, bounded_exp
+from dperm.accounting.lattice.sides import LatticeFactor, lower_factors, readout_of, upper_factors
 from dperm.accounting.lattice.steps import lattice_steps
 from dperm.accounting.special import log_kappa
+
+TRIES = 60
+
+
+def smallest_epsilon(readout: Readout, delta: float, ceiling: float) -> float:
+    """An eps in [0, ceiling] with upper(eps) <= delta, close to the smallest (``ceiling`` if none is found)."""
+    if readout.upper(0.0) <= delta:
+        return 0.0
+    found = _Search(readout, delta, ceiling, upwards=True).verified()
+    return ceiling if found is None else found
+
+
+def largest_epsilon(readout: Readout, delta: float, ceiling: float) -> float:
+    """An eps in [0, ceiling] with lower(eps) >= delta, close to the largest (0 if none is found)."""
+    return _Search(readout, delta, ceiling, upwards=False).verified() or 0.0
+
+
+@dataclass(frozen=True)
+class _Search:
+    """Where the upper bound is small enough (upwards) or the lower bound large enough."""
+
+    readout: Readout
+    delta: float
+    ceiling: float
+    upwards: bool
+
+    def verified(self) -> float | None:
+        """Step away from the root until the bound holds; halve the last step unless the first was as planned."""
+        epsilon = self._root()
+        value, tail = self.readout.value_and_tail(epsilon)
+        excess = abs(self._bound(epsilon) - self.delta)
+        planned = abs(value - self.delta) <= 1e-6 * self.delta and tail > value and excess < 0.1 * self.delta
+        step = 1.05 * excess / (tail - value) + 1e-15 * epsilon if planned else 1e-14 * self.ceiling
+        failed = epsilon
+        for attempt in range(TRIES):
+            trial = epsilon + step if self.upwards else epsilon - step
+            if not 0 <= trial < self.ceiling:
+                break
+            if self._holds(trial):
+                return trial if planned and attempt == 0 else self._halved(failed, trial)
+            failed, step = trial, 2 * step
+        return None
+
+    def _bound(self, epsilon: float) -> float:
+        return self.readout.upper(epsilon) if self.upwards else self.readout.lower(epsilon)
+
+    def _holds(self, epsilon: float) -> bool:
+        return self._bound(epsilon) <= self.delta if self.upwards else self._bound(epsilon) >= self.delta
+
+    def _halved(self, failed: float, held: float) -> float:
+        for _ in range(TRIES):
+            middle = (failed + held) / 2
+            if abs(failed - held) <= 1e-13 * held:
+                break
+            failed, held = (failed, middle) if self._holds(middle) else (middle, held)
+        return held
+
+    def _root(self) -> float:
+        """Where the value itself meets delta: halving, and Newton on its logarithm once that is near."""
+        low, high, epsilon = 0.0, self.ceiling, self.ceiling
+        for _ in range(2 * TRIES):
+            value, tail = self.readout.value_and_tail(epsilon)
+            low, high = (epsilon, high) if value > self.delta else (low, epsilon)
+            away = math.log(value / self.delta) if 0 < value < math.inf else math.inf
+            if abs(away) <= 1e-14 or high - low <= 1e-15 * high:
+                break
+            trial = epsilon + away * value / (tail - value) if abs(away) < 2 and tail > value else math.nan
+            epsilon = trial if low < trial < high else (low + high) / 2
+        return epsilon
+
+
+FIXED_POINT_ROUNDS = 8
+LONG = 2**17  # points of both sides
+
+
+@dataclass(frozen=True)
+class Round:
+    """An upper and a lower profile.
+
+    ``exhausted``: finer lattices were wanted than are allowed; ``steep``: the laws that were collapsed for the lower
+    side, or None if the plain laws did better.
+    """
+
+    upper: Readout
+    lower: Readout
+    exhausted: bool
+    steep: tuple[bool, ...] | None
+
+    @classmethod
+    def of(cls, coarse: Coarse, target: LatticeTarget, width: float, steep: tuple[bool, ...] | None = None) -> "Round":
+        """Both sides, each off by about half of ``width`` (in eps); laws that an earlier round found ``steep``."""
+        above = plan_of(coarse, target, width / 2, upper=True)
+        below, factors, collapsed = _lower_side(coarse, target, width, steep)
+        upper, lower = readout_of(upper_factors(above), above), readout_of(factors, below)
+        return cls(upper, lower, above.exhausted or below.exhausted, collapsed)
+
+    @property
+    def long(self) -> bool:
+        """Whether another round on finer lattices would be slow."""
+        return len(self.upper.circle.weights) + len(self.lower.circle.weights) > LONG
+
+
+def _lower_side(
+    coarse: Coarse, target: LatticeTarget, width: float, steep: tuple[bool, ...] | None
+) -> tuple[LatticePlan, list[LatticeFactor], tuple[bool, ...] | None]:
+    """The cheaper of the plain laws and the collapsed ones; straight to the latter if an earlier round chose them."""
+    plan = plan_of(coarse, target, width / 2, upper=False)
+    if steep is not None:
+        plan = _collapsed_plan(coarse, plan, steep, width / 2)
+        return plan, lower_factors(plan)[0], steep
+    factors, costs = lower_factors(plan)
+    found = tuple(cost > width / (4 * len(costs)) for cost in costs)
+    if any(found):
+        second = _collapsed_plan(coarse, plan, found, width / 2)
+        others, other_costs = lower_factors(second)
+        if sum(other_costs) < sum(costs):
+            return second, others, found
+    return plan, factors, None
+
+
+def _collapsed_plan(coarse: Coarse, plan: LatticePlan, steep: tuple[bool, ...], width: float) -> LatticePlan:
+    """A plan whose steep laws are collapsed where they are steepest.
+
+    The window depends on the spacing, and the spacing (which has to fit the atoms) on the window: a fixed point.
+    """
+    for _ in range(FIXED_POINT_ROUNDS):
+        steps = [law.spacing * law.shape.pair for law in plan.laws]
+        laws = zip(coarse.laws, steps, steep, strict=True)
+        collapsed = Coarse(tuple(_collapsed(law, step) if chosen else law for law, step, chosen in laws))
+        plan = plan_of(collapsed, plan.target, width, upper=False)
+        if all(abs(law.spacing - step) <= 1e-5 * step for law, step in zip(plan.laws, steps, strict=True)):
+            break
+    return plan
+
+
+def _collapsed(law: CoarseLaw, step: float) -> CoarseLaw:
+    low, high = steep_window(law.law, law.centre(), step)
+    window = CollapseWindow.of(law.law, low, high)
+    if not (low < high and window.p > UNDERFLOW and window.q > UNDERFLOW):
+        return law
+    return CoarseLaw.of(Collapsed(window), law.count, law.tail, law.high, window)
+
 
 Reader = Callable[[float], tuple[float, float]]
 ROUNDS = 9

@@ -5,17 +5,20 @@
 import math
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from dperm.accounting.lattice.coarse import CoarseLaw
 from dperm.accounting.laws.law import Array
+
+if TYPE_CHECKING:
+    from dperm.accounting.lattice.coarse import CoarseLaw
 
 FINEST = 4096  # atoms whose gaps have no common measure above gap / FINEST are treated as having none
 
 
 @dataclass(frozen=True)
-class Grid:
+class LossGrid:
     """Losses start + spacing * (0 .. points - 1); ``double``: atoms and ends of the law sit on even points."""
 
     start: float
@@ -29,7 +32,7 @@ class Grid:
 
 
 @dataclass(frozen=True)
-class Shape:
+class LawShape:
     """Properties of a law determining its lattice.
 
     The range of mass kept, a loss on a lattice point, the atoms with their tilted weights, their common measure,
@@ -62,15 +65,15 @@ class Shape:
             out += weight * np.where(beyond < 1e-9, 0.0, beyond) * step
         return out
 
-    def grid(self, spacing: float) -> Grid:
+    def grid(self, spacing: float) -> LossGrid:
         """The lattice that covers low .. high."""
         step = self.pair * spacing
         below = self.pair * math.ceil((self.anchor - self.low) / step - 1e-9)
         above = self.pair * math.ceil((self.high - self.anchor) / step - 1e-9)
-        return Grid(self.anchor - below * spacing, spacing, below + above + 1, self.pair == 2)
+        return LossGrid(self.anchor - below * spacing, spacing, below + above + 1, self.pair == 2)
 
 
-def shape_of(law: CoarseLaw, tilt: float) -> Shape:
+def shape_of(law: "CoarseLaw", tilt: float) -> LawShape:
     """The shape of a law that is to be tilted."""
     atomic = float(law.law.masses(np.array(law.law.support(1e-300)))[0][0]) == 0.0
     atoms = sorted((loss, mass) for loss, mass in law.law.atoms() if mass > 0)
@@ -80,7 +83,7 @@ def shape_of(law: CoarseLaw, tilt: float) -> Shape:
     unit = common_measure([loss for loss, _ in atoms])
     anchor = max(weights, key=lambda pair: pair[1])[0] if atoms and not math.isfinite(unit) else top
     low = law.floor(tilt)
-    return Shape(
+    return LawShape(
         low=low,
         high=max(law.high, low, top),
         anchor=anchor,

@@ -21,10 +21,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from dperm.accounting.lattice.borders import CELLS, fitted_block
-from dperm.accounting.lattice.collapse import Window
-from dperm.accounting.lattice.grid import Grid
+from dperm.accounting.lattice.collapse import CollapseWindow
+from dperm.accounting.lattice.grid import LossGrid
 from dperm.accounting.lattice.rounding import PLACE, UNDERFLOW
-from dperm.accounting.lattice.step import BoolArray, StepLaw
+from dperm.accounting.lattice.steps import BoolArray, StepLaw
 from dperm.accounting.laws.law import Array
 
 FEW_CELLS = 2**15  # beyond, cells are so narrow that one round of fitting does what two do for few
@@ -34,7 +34,7 @@ NOWHERE = (0.0, -math.inf)  # P-mass and log Q-mass of no outcome
 
 
 @dataclass(frozen=True)
-class Cells:
+class LossCells:
     """Borders, the lattice value of each cell, and which borders may move."""
 
     borders: Array
@@ -55,7 +55,7 @@ class Merged:
     cost: float
 
 
-def merged(law: StepLaw, grid: Grid, c: float, window: Window | None) -> Merged:
+def merged(law: StepLaw, grid: LossGrid, c: float, window: CollapseWindow | None) -> Merged:
     """Merge the density's cells and move the atoms down. Mass below the grid is dropped."""
     if grid.points == 1:
         return Merged(grid.start, _with_atoms(np.full(1, NOTHING), law, grid.start, grid.spacing), NOWHERE, 0.0)
@@ -99,7 +99,7 @@ def _far(law: StepLaw, last: float) -> tuple[float, float]:
     return float(p.sum()), float(np.logaddexp.reduce(np.log(np.maximum(p, NOTHING)) - borders[:-1]))
 
 
-def _cells(law: StepLaw, grid: Grid, window: Window | None) -> Cells:
+def _cells(law: StepLaw, grid: LossGrid, window: CollapseWindow | None) -> LossCells:
     losses = grid.losses()
     if grid.double:
         borders, values = losses[::2].copy(), losses[1::2]
@@ -115,10 +115,10 @@ def _cells(law: StepLaw, grid: Grid, window: Window | None) -> Cells:
     elif grid.double:
         for loss, _ in law.atoms():
             free[np.abs(borders - loss) < grid.spacing / 2] = False
-    return Cells(borders, values, free)
+    return LossCells(borders, values, free)
 
 
-def _fitted(law: StepLaw, cells: Cells, grid: Grid) -> tuple[Cells, Array, Array]:
+def _fitted(law: StepLaw, cells: LossCells, grid: LossGrid) -> tuple[LossCells, Array, Array]:
     """Move free borders: by slowly varying misfits, by Newton around a collapsed window, and up where still needed.
 
     Returns the cells with their P-masses and misfits.
@@ -140,7 +140,7 @@ def _fitted(law: StepLaw, cells: Cells, grid: Grid) -> tuple[Cells, Array, Array
     return cells, *_misfits(law, cells)
 
 
-def _steep(law: StepLaw, cells: Cells) -> Cells:
+def _steep(law: StepLaw, cells: LossCells) -> LossCells:
     """Newton on the cells around a collapsed window."""
     at = np.flatnonzero(~cells.free[1:-1])
     if not len(at):
@@ -154,14 +154,14 @@ def _steep(law: StepLaw, cells: Cells) -> Cells:
     return replace(cells, borders=borders)
 
 
-def _moved(cells: Cells, move: Array, reach: float) -> Cells:
+def _moved(cells: LossCells, move: Array, reach: float) -> LossCells:
     """Inner borders moved, if free, by no more than ``reach``, and never past each other."""
     borders = cells.borders.copy()
     borders[1:-1] += np.where(cells.free[1:-1], np.clip(move, -reach, reach), 0.0)
     return replace(cells, borders=np.maximum.accumulate(borders))
 
 
-def _misfits(law: StepLaw, cells: Cells) -> tuple[Array, Array]:
+def _misfits(law: StepLaw, cells: LossCells) -> tuple[Array, Array]:
     """P-mass of each cell, and its lattice value minus log(P/Q) (0 for an empty cell).
 
     Where Q has underflowed, log(P/Q) is only known to be no less than the lower border.

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import fft
 
 from dperm.accounting.lattice.coarse import Coarse, CoarseLaw
-from dperm.accounting.lattice.grid import Shape, shape_of
+from dperm.accounting.lattice.grid import LawShape, shape_of
 from dperm.accounting.laws.law import Array
 
 MOST_POINTS = 7 * 2**16  # divided by the number of laws
@@ -22,7 +22,7 @@ MERGED = 40.0  # moving a composed law without atoms to a lattice of spacing h c
 
 
 @dataclass(frozen=True)
-class Target:
+class LatticeTarget:
     """Where the profile will be read: tilt, tilt of the Chernoff bound beyond the period, delta, eps, the period."""
 
     tilt: float
@@ -32,21 +32,21 @@ class Target:
     period: float
 
 
-def target_of(coarse: Coarse, log_delta: float, epsilon: float) -> Target:
+def target_of(coarse: Coarse, log_delta: float, epsilon: float) -> LatticeTarget:
     """The tilt that allows the shortest period whose aliases at eps (and a little below) are small."""
     tilts = coarse.tilts(epsilon)
     several = tilts[:: max(1, len(tilts) // 4)]
     return min((_target(coarse, log_delta, epsilon, float(c)) for c in several), key=lambda target: target.period)
 
 
-def _target(coarse: Coarse, log_delta: float, epsilon: float, tilt: float) -> Target:
+def _target(coarse: Coarse, log_delta: float, epsilon: float, tilt: float) -> LatticeTarget:
     others = tilt + np.array([0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 20, 40]) / math.sqrt(coarse.variance(tilt))
     others = np.append(others, tilt * NEAR)
     wanted = -log_delta - math.log(ALIAS)
     least = max(0.0, epsilon - 2 / tilt)
     needs = (coarse.log_mgf(others) - others * least + wanted) / (others - tilt)
     best = int(needs.argmin())
-    return Target(tilt, float(others[best]), log_delta, epsilon, max(wanted / tilt, float(needs[best])))
+    return LatticeTarget(tilt, float(others[best]), log_delta, epsilon, max(wanted / tilt, float(needs[best])))
 
 
 @dataclass(frozen=True)
@@ -54,13 +54,13 @@ class Candidate:
     """A law with its shape, and the cost of lattice spacings (in eps, to leading order)."""
 
     law: CoarseLaw
-    shape: Shape
+    shape: LawShape
     curvature: float
     atoms: float
     deviation: float
 
     @classmethod
-    def of(cls, law: CoarseLaw, target: Target, upper: bool) -> "Candidate":
+    def of(cls, law: CoarseLaw, target: LatticeTarget, upper: bool) -> "Candidate":
         """A lattice of spacing h costs curvature * h^2, and atoms beside the lattice their misfit in each step."""
         shape = shape_of(law, target.tilt)
         spread = law.spread_share(target.tilt)
@@ -69,7 +69,7 @@ class Candidate:
         deviation = math.sqrt(law.count * law.moments(target.tilt)[0])
         return cls(law, shape, rate, 1 - spread, deviation)
 
-    def wish(self, cost: float, target: Target) -> float:
+    def wish(self, cost: float, target: LatticeTarget) -> float:
         """The spacing that costs this much."""
         coarsest = self.shape.unit if self.shape.atomic and math.isfinite(self.shape.unit) else 1 / target.tilt
         return min(math.sqrt(cost / self.curvature), coarsest) if self.curvature else coarsest
@@ -92,7 +92,7 @@ class LawPlan:
     """A law, its lattice, whether it is composed on the common lattice or on its own, its atoms' misfit (in eps)."""
 
     coarse: CoarseLaw
-    shape: Shape
+    shape: LawShape
     spacing: float
     own: bool
     misfit: float
@@ -104,17 +104,17 @@ class LawPlan:
 
 
 @dataclass(frozen=True)
-class Plan:
+class LatticePlan:
     """Tilt, period and lattices for one side of the bracket."""
 
-    target: Target
+    target: LatticeTarget
     laws: tuple[LawPlan, ...]
     spacing: float
     length: int
     exhausted: bool
 
 
-def plan_of(coarse: Coarse, target: Target, width: float, *, upper: bool) -> Plan:
+def plan_of(coarse: Coarse, target: LatticeTarget, width: float, *, upper: bool) -> LatticePlan:
     """Lattices for the upper or the lower side, which should be off by ``width`` in eps."""
     candidates = [Candidate.of(law, target, upper) for law in coarse.laws]
     wishes = [one.wish(width / len(candidates), target) for one in candidates]
@@ -128,7 +128,7 @@ def plan_of(coarse: Coarse, target: Target, width: float, *, upper: bool) -> Pla
         _law_plan(one, spacing, wish, one is candidates[lead]) for one, wish in zip(candidates, wishes, strict=True)
     )
     length = fft.next_fast_len(max(LEAST_POINTS, math.ceil(period / spacing) + 2 * len(laws)), real=True)
-    return Plan(target, laws, spacing, length, exhausted)
+    return LatticePlan(target, laws, spacing, length, exhausted)
 
 
 def _lead(candidates: list[Candidate]) -> int:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from dperm.accounting.lattice.rounding import MASS, UNDERFLOW, bounded_exp
-from dperm.accounting.lattice.spectrum import Circle
+from dperm.accounting.lattice.spectrum import LatticeCircle
 from dperm.accounting.laws.law import Array
 from dperm.accounting.special import log_kappa
 from dperm.privacy.rounding import ULP
@@ -44,7 +44,7 @@ class Readout:
     ``last``: index of the largest loss if the whole law fits on the circle (then nothing is aliased).
     """
 
-    circle: Circle
+    circle: LatticeCircle
     tilt: float
     beyond: Beyond
     variation: float

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from dperm.accounting.lattice.law_lattice import composed, longer, merge_down, split_up
 from dperm.accounting.lattice.lower import Merged, merged
 from dperm.accounting.lattice.measure import Measure, tilt
-from dperm.accounting.lattice.own import composed, longer
-from dperm.accounting.lattice.plan import LawPlan, Plan
+from dperm.accounting.lattice.plan import LatticePlan, LawPlan
 from dperm.accounting.lattice.readout import Beyond, Readout
-from dperm.accounting.lattice.regrid import merge_down, split_up
 from dperm.accounting.lattice.rounding import PLACE
 from dperm.accounting.lattice.spectrum import convolve
 from dperm.accounting.lattice.upper import raised
@@ -24,7 +23,7 @@ NEGLIGIBLE = -40.0  # log of a mass of which no two are seen together
 
 
 @dataclass(frozen=True)
-class Factor:
+class LatticeFactor:
     """A measure on the common lattice, its repetition count, and its known errors.
 
     For all steps together: ``log_mgf_beyond``, log E e^{c2 L}; ``kept``, log of the P-mass not at +infinity (upper
@@ -40,18 +39,18 @@ class Factor:
     far: tuple[float, float] = (0.0, -math.inf)
 
 
-def lower_factors(plan: Plan) -> tuple[list[Factor], list[float]]:
+def lower_factors(plan: LatticePlan) -> tuple[list[LatticeFactor], list[float]]:
     """Return a law below the composition, and the misfit of each step's law on its lattice (in eps)."""
     parts = [_below(law, plan) for law in plan.laws]
     return [factor for factor, _ in parts], [cost for _, cost in parts]
 
 
-def upper_factors(plan: Plan) -> list[Factor]:
+def upper_factors(plan: LatticePlan) -> list[LatticeFactor]:
     """Return a law above the composition."""
     return [_above(law, plan) for law in plan.laws]
 
 
-def _above(law: LawPlan, plan: Plan) -> Factor:
+def _above(law: LawPlan, plan: LatticePlan) -> LatticeFactor:
     c, count = plan.target.tilt, law.coarse.count
     law, measure, lost = _raised(law, c)
     for _ in range(COARSER if law.own else 0):
@@ -60,11 +59,11 @@ def _above(law: LawPlan, plan: Plan) -> Factor:
         law, measure, lost = _raised(law.coarser(excess), c)
     log_mgf, kept = count * measure.log_mgf(c, plan.target.beyond), count * _log_rest(lost)
     if not law.own:
-        return Factor(measure, count, 0.0, log_mgf, kept)
+        return LatticeFactor(measure, count, 0.0, log_mgf, kept)
     whole, variation = composed(measure, count)
     # split_up moves mass up by at most one lattice step
     log_mgf += plan.target.beyond * plan.spacing
-    return Factor(split_up(whole, plan.spacing, c, plan.length), 1, variation, log_mgf, kept)
+    return LatticeFactor(split_up(whole, plan.spacing, c, plan.length), 1, variation, log_mgf, kept)
 
 
 def _raised(law: LawPlan, c: float) -> tuple[LawPlan, Measure, float]:
@@ -81,7 +80,7 @@ def _merged(law: LawPlan, c: float) -> tuple[LawPlan, Measure, Merged]:
     return law, tilt(below.start, grid.spacing, below.masses, c), below
 
 
-def _below(law: LawPlan, plan: Plan) -> tuple[Factor, float]:
+def _below(law: LawPlan, plan: LatticePlan) -> tuple[LatticeFactor, float]:
     c, count = plan.target.tilt, law.coarse.count
     law, measure, below = _merged(law, c)
     for _ in range(COARSER if law.own else 0):
@@ -92,10 +91,10 @@ def _below(law: LawPlan, plan: Plan) -> tuple[Factor, float]:
     far = (count * _log_rest(below.far[0]), _log_some(below.far[1], count))
     cost = count * below.cost + law.misfit
     if not law.own:
-        return Factor(measure, count, 0.0, log_mgf, far=far), cost
+        return LatticeFactor(measure, count, 0.0, log_mgf, far=far), cost
     whole, variation = composed(measure, count)
     # merge_down only lowers E e^{c2 L}: merged losses by convexity, then moved down
-    return Factor(merge_down(whole, plan.spacing, c, plan.length), 1, variation, log_mgf, far=far), cost
+    return LatticeFactor(merge_down(whole, plan.spacing, c, plan.length), 1, variation, log_mgf, far=far), cost
 
 
 def _log_rest(mass: float) -> float:
@@ -120,7 +119,7 @@ def _log_sum(logs: Iterable[float]) -> float:
     return float(np.logaddexp.reduce(list(logs)))
 
 
-def readout_of(factors: list[Factor], plan: Plan) -> Readout:
+def readout_of(factors: list[LatticeFactor], plan: LatticePlan) -> Readout:
     """Convolve the factors on the circle and return the profile's readout."""
     log_mgf = math.fsum(factor.log_mgf_beyond for factor in factors)
     last = sum(factor.count * (len(factor.measure.weights) - 1) for factor in factors)

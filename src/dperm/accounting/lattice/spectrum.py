@@ -27,7 +27,7 @@ DEAD = -75.0  # log modulus of a frequency that is left out
 
 
 @dataclass(frozen=True)
-class Circle:
+class LatticeCircle:
     """The law of the tilted sum modulo n * spacing, index 0 at loss ``start``, each entry right to ``noise``."""
 
     start: float
@@ -37,7 +37,7 @@ class Circle:
     noise: float
 
 
-def convolve(measures: Sequence[tuple[Measure, int]], length: int) -> Circle:
+def convolve(measures: Sequence[tuple[Measure, int]], length: int) -> LatticeCircle:
     """All the measures, each as often as it occurs; they share their spacing."""
     error = transform_error(length) + MASS
     transforms = [fft.rfft(fold(m.weights, length)) for m, _ in measures]
@@ -56,7 +56,7 @@ def convolve(measures: Sequence[tuple[Measure, int]], length: int) -> Circle:
     noise = 2 * float(size @ (rate[live] + transform_error(length))) / length + 2 * math.exp(DEAD)
     start = sum(count * m.start for m, count in measures)
     log_scale = sum(count * m.log_scale for m, count in measures)
-    return Circle(start, measures[0][0].spacing, fft.irfft(spectrum, length), log_scale, noise)
+    return LatticeCircle(start, measures[0][0].spacing, fft.irfft(spectrum, length), log_scale, noise)
 
 
 def fold(weights: Array, length: int) -> Array:

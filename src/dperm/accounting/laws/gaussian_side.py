@@ -13,7 +13,8 @@ from scipy.special import log_ndtr, ndtr, ndtri_exp
 
 from dperm.accounting.laws.gaussian import gaussian_log_delta, interval_mass
 from dperm.accounting.laws.law import Array, ComplexArray
-from dperm.accounting.laws.mills import FADDEEVA, LOG_SQRT_2PI, Term, complex_mills, real_mills
+from dperm.accounting.laws.mills import FADDEEVA, LOG_SQRT_2PI, Term, complex_mills
+from dperm.privacy.gaussian_profile import mills_ratio
 from dperm.privacy.rounding import ULP
 
 
@@ -117,7 +118,7 @@ class GaussianSide:
         logs = []
         for weight, mu in self.pieces:
             x = mu * (c + 0.5) - self.start / mu
-            ratio = min(real_mills(abs(x)), 2 / math.hypot(x, mu * t))
+            ratio = min(mills_ratio(abs(x)), 2 / math.hypot(x, mu * t))
             logs.append(c * self.edge + self._log_height(weight, mu) + math.log(ratio))
             if x >= 0:
                 logs.append(c * self.determinant + math.log(weight) + mu * mu / 2 * (c * (c + 1) - t * t))

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.special import erfcx, wofz
+from scipy.special import wofz
 
 from dperm.accounting.laws.law import Array, ComplexArray
 from dperm.privacy.rounding import ULP
@@ -25,11 +25,6 @@ FADDEEVA = 1e-12
 def complex_mills(z: ComplexArray) -> ComplexArray:
     """M at Re z >= 0, right to FADDEEVA, relative."""
     return np.asarray(SQRT_HALF_PI * wofz(1j * math.sqrt(0.5) * z), dtype=np.complex128)
-
-
-def real_mills(x: float) -> float:
-    """M at one real x."""
-    return SQRT_HALF_PI * float(erfcx(x * math.sqrt(0.5)))
 
 
 Term = tuple[ComplexArray, ComplexArray, Array]

@@ -23,7 +23,7 @@ class BasePair(LossLaw, AnalyticDensity, Protocol):
     """A symmetric base pair whose loss u has, under Q, an analytic density between finitely many atoms."""
 
 
-class Kind(Enum):
+class MixtureKind(Enum):
     """Pair built from the base pair."""
 
     REMOVE = "remove"
@@ -43,7 +43,7 @@ class MixtureLoss:
 
     base: BasePair
     rate: float
-    kind: Kind
+    kind: MixtureKind
     tail: float = 1e-40
 
     infinity = 0.0
@@ -59,9 +59,9 @@ class MixtureLoss:
         """L of the base's ceiling, or -l of its mirror image."""
         top = self.base.ceiling
         if not math.isfinite(top):
-            return -math.log1p(-self.rate) if self.kind is Kind.ADD else math.inf
+            return -math.log1p(-self.rate) if self.kind is MixtureKind.ADD else math.inf
         low, high = (float(v) for v in sampled_loss(np.array([-top, top]), self.rate))
-        return (-low if self.kind is Kind.ADD else high) * (1 + self.resolution)
+        return (-low if self.kind is MixtureKind.ADD else high) * (1 + self.resolution)
 
     def delta(self, epsilon: float) -> float:
         """Return the profile from the closed forms of T22 and T24."""
@@ -69,37 +69,39 @@ class MixtureLoss:
 
     def log_delta(self, epsilon: float) -> float:
         """Logarithm of the closed forms of T22 and T24."""
-        form = add_log_delta if self.kind is Kind.ADD else remove_log_delta
+        form = add_log_delta if self.kind is MixtureKind.ADD else remove_log_delta
         return form(self.base.log_delta, self.rate, epsilon)
 
     def _range(self, tail: float) -> tuple[float, float]:
         """Range of the base loss u under both P and Q: the base is symmetric, so Q(u < -high) = P(u > high)."""
         high = self.base.support(tail)[1]
-        return (0.0, high) if self.kind is Kind.SPLICE else (-high, high)
+        return (0.0, high) if self.kind is MixtureKind.SPLICE else (-high, high)
 
     def support(self, tail: float) -> tuple[float, float]:
         """Images of the base's range, rounded outwards: all of P may lie within a rounding of log(1 - q)."""
         low, high = outwards(*(float(v) for v in sampled_loss(np.array(self._range(tail)), self.rate)))
-        return {Kind.REMOVE: (low, high), Kind.ADD: (-high, -low), Kind.SPLICE: (-high, high)}[self.kind]
+        return {MixtureKind.REMOVE: (low, high), MixtureKind.ADD: (-high, -low), MixtureKind.SPLICE: (-high, high)}[
+            self.kind
+        ]
 
     def atoms(self) -> tuple[tuple[float, float], ...]:
         """Images of the base's atoms, and the splice's atom at 0."""
         out = []
         for u, p_mass in self.base.atoms():
             q_mass, ell = p_mass * math.exp(-u), float(sampled_loss(np.array([u]), self.rate)[0])
-            if self.kind is not Kind.ADD and (u > 0 or self.kind is Kind.REMOVE):
+            if self.kind is not MixtureKind.ADD and (u > 0 or self.kind is MixtureKind.REMOVE):
                 out.append((ell, q_mass * math.exp(ell)))
-            if self.kind is not Kind.REMOVE and (u > 0 or self.kind is Kind.ADD):
+            if self.kind is not MixtureKind.REMOVE and (u > 0 or self.kind is MixtureKind.ADD):
                 out.append((-ell, q_mass))
-        if self.kind is Kind.SPLICE:
+        if self.kind is MixtureKind.SPLICE:
             out.append((0.0, (1 - self.rate) * self.base.delta(0.0)))  # symmetric: 1 - 2 Q(u > 0) = delta(0)
         return tuple(out)
 
     def masses(self, borders: Array) -> tuple[Array, Array]:
         """Masses of base losses between the borders' preimages."""
-        if self.kind is Kind.REMOVE:
+        if self.kind is MixtureKind.REMOVE:
             return self._forward(borders)
-        if self.kind is Kind.ADD:
+        if self.kind is MixtureKind.ADD:
             return self._backward(borders)
         above, below = self._forward(np.maximum(borders, 0.0)), self._backward(np.minimum(borders, 0.0))
         return above[0] + below[0], above[1] + below[1]
@@ -164,7 +166,7 @@ class MixtureLoss:
 
     def _sides(self) -> tuple[bool, ...]:
         """True for the law of l(u) under A, False for that of -l(u) under Q."""
-        return {Kind.REMOVE: (True,), Kind.ADD: (False,), Kind.SPLICE: (True, False)}[self.kind]
+        return {MixtureKind.REMOVE: (True,), MixtureKind.ADD: (False,), MixtureKind.SPLICE: (True, False)}[self.kind]
 
     def _panels(self, up: bool) -> Panels:
         low, high = self._range(self.tail)

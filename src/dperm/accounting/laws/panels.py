@@ -48,7 +48,7 @@ class Panels:
 
 
 @dataclass(frozen=True)
-class Rule:
+class QuadratureRule:
     """Nodes and weights in u, and the log of the proved absolute error of the integral for all |Im s| <= t."""
 
     nodes: Array
@@ -61,7 +61,7 @@ def _legendre(order: int) -> tuple[Array, Array]:
     return np.polynomial.legendre.leggauss(order)
 
 
-def integrate_panels(panels: Panels, c: float, t: float) -> Rule:
+def integrate_panels(panels: Panels, c: float, t: float) -> QuadratureRule:
     """Double the number of panels until the proved error is below TARGET times the largest integrand."""
     count = 1
     while True:
@@ -73,7 +73,7 @@ def integrate_panels(panels: Panels, c: float, t: float) -> Rule:
     x, w = _legendre(order)
     half = (edges[1] - edges[0]) / 2
     nodes = ((edges[:-1] + half)[:, None] + half * x).ravel()
-    return Rule(nodes, np.tile(w * half, count), log_error)
+    return QuadratureRule(nodes, np.tile(w * half, count), log_error)
 
 
 def _best_order(panels: Panels, edges: Array, c: float, t: float) -> tuple[int, float, bool]:

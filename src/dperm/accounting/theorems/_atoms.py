@@ -19,7 +19,7 @@ MOST_ATOMS = 2**21
 
 
 @dataclass(frozen=True)
-class Atoms:
+class LossAtoms:
     """Positive losses in decreasing order and their P-masses, both rounded up.
 
     ``delta(eps)`` of T2 grows with every loss and every mass, so it is an upper bound for the true law.
@@ -66,7 +66,7 @@ class Atoms:
         return min(epsilon, limit)
 
 
-def response_atoms(counts: Mapping[float, int]) -> Atoms:
+def response_atoms(counts: Mapping[float, int]) -> LossAtoms:
     """The atoms of composed randomised responses: ``counts[eps]`` of them with parameter eps > 0.
 
     They dominate every composition of pure mechanisms with these parameters [Kairouz, Oh & Viswanath 2015].
@@ -82,7 +82,7 @@ def response_atoms(counts: Mapping[float, int]) -> Atoms:
     positive = np.flatnonzero(losses > 0)
     order = positive[np.argsort(-losses[positive], kind="stable")]
     # one unit up, so that a mass that underflows stays positive
-    return Atoms(losses[order], np.nextafter(np.exp(log_masses[order]), np.inf))
+    return LossAtoms(losses[order], np.nextafter(np.exp(log_masses[order]), np.inf))
 
 
 def _group(epsilon: float, count: int, *, whole: bool) -> tuple[Array, Array]:

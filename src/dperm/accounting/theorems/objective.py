@@ -4,10 +4,9 @@
 
 import math
 
-from scipy.special import erfcx
-
 from dperm import checks
 from dperm.accounting.theorems._rounding import ALLOWANCE, up_delta
+from dperm.privacy.gaussian_profile import mills_ratio
 
 
 def planar_objective_delta(epsilon: float, noise_multiplier: float, *, determinant: float) -> float:
@@ -24,9 +23,5 @@ def planar_objective_delta(epsilon: float, noise_multiplier: float, *, determina
     s = 2 / checks.positive("noise_multiplier", noise_multiplier)
     r = (epsilon - c) / s - s / 2
     wrong = ALLOWANCE * (1 + (epsilon + c) / s + s)  # of r, whose terms cancel
-    tail = s * math.exp(-(max(r - wrong, 0.0) ** 2) / 2) * _mills(max(r - wrong, 0.0) + s)
+    tail = s * math.exp(-(max(r - wrong, 0.0) ** 2) / 2) * mills_ratio(max(r - wrong, 0.0) + s)
     return up_delta(tail if r >= 0 else -math.expm1(min(r - wrong, 0.0) * s) * (1 - tail) + tail)
-
-
-def _mills(x: float) -> float:
-    return math.sqrt(math.pi / 2) * float(erfcx(x * math.sqrt(0.5)))

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 
 from dperm import checks
-from dperm.accounting.theorems._atoms import Atoms, combined, response_atoms
+from dperm.accounting.theorems._atoms import LossAtoms, combined, response_atoms
 from dperm.accounting.theorems._rounding import checked_pairs, down
 from dperm.accounting.theorems.composition import infinite_mass
 from dperm.checks import shown
@@ -90,24 +90,24 @@ def heterogeneous_composition_epsilon(
     return _epsilon(atoms, infinite, total_delta)
 
 
-def _homogeneous(epsilon: float, delta: float, count: int) -> tuple[Atoms | None, float]:
+def _homogeneous(epsilon: float, delta: float, count: int) -> tuple[LossAtoms | None, float]:
     epsilon, delta = checks.nonnegative("epsilon", epsilon), checks.small_delta("delta", delta)
     count = checks.count("count", count)
     return response_atoms({epsilon: count}) if epsilon > 0 else None, infinite_mass([(delta, count)])
 
 
-def _heterogeneous(epsilons: Iterable[float], deltas: Iterable[float]) -> tuple[Atoms | None, float]:
+def _heterogeneous(epsilons: Iterable[float], deltas: Iterable[float]) -> tuple[LossAtoms | None, float]:
     pairs = checked_pairs(epsilons, deltas)
     counts = Counter(epsilon for epsilon, _ in pairs if epsilon > 0)
     return response_atoms(counts) if counts else None, infinite_mass((delta, 1) for _, delta in pairs)
 
 
-def _delta(atoms: Atoms | None, infinite: float, total_epsilon: float) -> float:
+def _delta(atoms: LossAtoms | None, infinite: float, total_epsilon: float) -> float:
     total_epsilon = checks.nonnegative("total_epsilon", total_epsilon)
     return combined(infinite, atoms.delta(total_epsilon) if atoms else 0.0)
 
 
-def _epsilon(atoms: Atoms | None, infinite: float, total_delta: float) -> float:
+def _epsilon(atoms: LossAtoms | None, infinite: float, total_delta: float) -> float:
     total_delta = checks.small_delta("total_delta", total_delta)
     if total_delta < infinite:
         raise AssumptionError(

@@ -14,7 +14,7 @@ from dperm.report.accounts import account_of, covering_accounts
 from dperm.report.curve import Curve
 from dperm.report.measured import Measured, measured
 from dperm.report.numbers import as_text, left, percent, rounded_up
-from dperm.report.plain import capital
+from dperm.report.plain import capital, uncovered_preparation
 from dperm.report.stated import known_part
 from dperm.report.svg import can_draw, svg
 from dperm.report.unit import unit_of
@@ -64,7 +64,7 @@ def figures_html(fields: Mapping[str, object], profile: PrivacyProfile | None) -
 
 
 def _pictures(fields: Mapping[str, object], profile: PrivacyProfile | None) -> Iterator[Picture]:
-    if profile is not None and isinstance(fields["profile"], Mapping):
+    if profile is not None and isinstance(fields["profile"], Mapping) and not uncovered_preparation(fields):
         curve = Curve.of(profile)
         yield _attack(curve, unit_of(fields))
         yield _profile(curve, fields["parameters"])

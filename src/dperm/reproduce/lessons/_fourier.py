@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import fft
 from scipy.optimize import brentq
 
-from dperm.accounting.lattice.grid import Grid
+from dperm.accounting.lattice.grid import LossGrid
 from dperm.accounting.lattice.upper import raised
 from dperm.accounting.laws.law import LossLaw
 
@@ -89,13 +89,13 @@ class Bins:
         half = self.count // 2 - 1
         first = max(math.floor(low / self.spacing), -half)
         last = min(max(math.ceil(high / self.spacing), first + 1), half)
-        grid = Grid(first * self.spacing, self.spacing, last - first + 1, False)
+        grid = LossGrid(first * self.spacing, self.spacing, last - first + 1, False)
         if self.dots:
             return first, *raised(law, grid, TAIL)
         return first, *_rounded_up(law, grid)
 
 
-def _rounded_up(law: LossLaw, grid: Grid) -> tuple[Floats, float]:
+def _rounded_up(law: LossLaw, grid: LossGrid) -> tuple[Floats, float]:
     borders = np.concatenate([[-math.inf], grid.losses(), [math.inf]])
     masses = law.masses(borders)[0]
     return np.asarray(masses[:-1]), float(masses[-1])

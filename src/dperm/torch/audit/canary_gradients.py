@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, grad, vmap
 
 from dperm.torch.audit.canaries import Pairs
-from dperm.torch.engine.clipping import STABLE, Clipping
+from dperm.torch.gradients.clipping import STABLE, Clipping
 from dperm.torch.loss_functions import PerExample
 
 Values = Mapping[str, Tensor]

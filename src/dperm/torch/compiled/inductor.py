@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Graphs to machine code, by torch's inductor, and what to say where that does not work."""
+"""Compilation of graphs to machine code by torch's inductor, with messages for failures."""
 
 import copy
 import warnings
@@ -13,22 +13,28 @@ from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicO
 from torch.fx import GraphModule
 
 from dperm.errors import AssumptionError, DpermError
-from dperm.torch.compiled.tracing import data_dependent
+from dperm.torch.compiled.tracing import data_dependence_error
 
 Compiled = Callable[[list[Tensor]], Sequence[Tensor]]
-"""From a list of inputs, which it empties, to the outputs; to be called without gradients."""
+"""Function from a list of inputs, emptied by the call, to the outputs. Call it without gradients."""
 
 
-def compiled(graph: GraphModule, inputs: Sequence[Tensor]) -> Compiled:
-    """The graph as machine code, for inputs of the shapes, strides and types of ``inputs``."""
+def compile_graph(graph: GraphModule, inputs: Sequence[Tensor]) -> Compiled:
+    """Return the graph as machine code, for inputs with the shapes, strides and types of ``inputs``.
+
+    Raises
+    ------
+    AssumptionError
+        If torch cannot compile the graph, or finds no C++ compiler.
+    """
     try:
         with torch.no_grad(), warnings.catch_warnings():
-            # torch warns of its own old parts, also as they are imported
+            # torch warns about its own deprecated modules at import
             warnings.filterwarnings("ignore", category=DeprecationWarning)
             warnings.filterwarnings("ignore", category=FutureWarning)
             return _compiled(graph, [value.detach() for value in inputs])
     except Exception as error:
-        raise _in_words(error) from None
+        raise _translate_error(error) from None
 
 
 def _compiled(graph: GraphModule, inputs: list[Tensor]) -> Compiled:
@@ -40,31 +46,31 @@ def _compiled(graph: GraphModule, inputs: list[Tensor]) -> Compiled:
         inner.append((compile_fx_inner(*arguments, **options), len(arguments[1])))
         return inner[-1][0]
 
-    copied = GraphModule(graph, copy.deepcopy(graph.graph))  # torch changes what it compiles
+    copied = GraphModule(graph, copy.deepcopy(graph.graph))  # torch changes the graph during compilation
     outer: Any = compile_fx(copied, inputs, inner_compile=noted)
     outer(*inputs)
-    # What torch puts around the code makes Python slower afterwards: a fifth of a small step. It is needed only where
-    # the inputs of the code are not those of the graph.
+    # torch's wrapper around the code costs a fifth of a small step. It is needed only if the inputs of the code differ
+    # from the inputs of the graph.
     if len(inner) == 1 and inner[0][1] == len(inputs):
         code: Compiled = inner[0][0]
-        return getattr(code, "current_callable", None) or code  # around it times are taken
+        return getattr(code, "current_callable", None) or code  # the wrapper measures times
     return lambda values: outer(*values)
 
 
-def _in_words(error: Exception) -> DpermError:
+def _translate_error(error: Exception) -> DpermError:
     from torch._inductor.exc import CppCompileError, InvalidCxxCompiler
 
     causes = list(_causes(error))
     if any(isinstance(cause, DynamicOutputShapeException | DataDependentOutputException) for cause in causes):
-        return data_dependent()
+        return data_dependence_error()
     if any(isinstance(cause, InvalidCxxCompiler | CppCompileError) for cause in causes):
         return AssumptionError(
-            "a compiled step needs a C++ compiler that works, and torch has found none or it failed. Install g++ or "
-            "clang++, or name one in the environment variable CXX, or leave compilation off."
+            "a compiled step needs a working C++ compiler, but torch has found none, or it failed.",
+            remedy="Install g++ or clang++, or name one in the environment variable CXX, or leave compilation off.",
         )
     return AssumptionError(
-        f"torch could not compile this model ({type(causes[-1]).__name__}). Leave compilation off; torch.compile on "
-        f"the model alone shows what torch cannot do."
+        f"torch could not compile this model ({type(causes[-1]).__name__}).",
+        remedy="Leave compilation off; torch.compile on the model alone shows the unsupported operation.",
     )
 
 

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Compiled noise of grade `fast`: the law of `dperm.noise.floating`, made from the same words in the same way (T10)."""
+"""Compiled noise of grade `fast`: the distribution of `dperm.noise.floating`, from the same words (T10)."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,25 +12,26 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from dperm.errors import ParameterError
 from dperm.noise.bits import Stream
-from dperm.torch.compiled.inductor import Compiled, compiled
+from dperm.torch.compiled.inductor import Compiled, compile_graph
 
 PIECE = 2.0**16
+"""Factor of the upper 16 bits of a word."""
 
 
 class CompiledNoise:
-    """What makes gradients of sums: adds normals, and multiplies by a public number.
+    """Turns clipped sums into noisy gradients: adds normal noise and multiplies by a public factor.
 
     Parameters
     ----------
     sums
-        Examples of the sums, of the right shapes.
+        Example sums with the right shapes.
     scale
-        Standard deviation, in units of the clip norm.
+        Standard deviation in units of the clipping norm.
     code
-        What makes a graph runnable; the default compiles it.
+        Makes a graph executable; the default compiles it.
     """
 
-    def __init__(self, sums: Sequence[Tensor], scale: float, *, code: Callable[..., Compiled] = compiled) -> None:
+    def __init__(self, sums: Sequence[Tensor], scale: float, *, code: Callable[..., Compiled] = compile_graph) -> None:
         self._pairs = pairs_of(sums)
         self._scale, self._factor = torch.tensor(scale), torch.tensor(1.0)
         self._last = 1.0
@@ -40,19 +41,24 @@ class CompiledNoise:
         self._code = code(make_fx(lambda *values: noisy(values[:-3], *values[-3:]))(*inputs), inputs)
 
     def __call__(self, sums: Sequence[Tensor], stream: Stream, factor: float = 1.0) -> list[Tensor]:
-        """(sum + noise) factor, in new memory.
+        """Return (sum + noise) * factor in new memory.
 
         Parameters
         ----------
         sums
-            The sums of all micro-batches of a step.
+            Sums over all micro-batches of a step.
         stream
-            Where the bits come from.
+            Source of random bits.
         factor
-            As the clip norm over the expected batch size.
+            Public factor, such as the clipping norm over the expected batch size.
+
+        Raises
+        ------
+        ParameterError
+            If shapes or types differ from the compiled ones.
         """
         if [(total.shape, total.dtype) for total in sums] != self._expected:
-            raise ParameterError("sums must have the shapes and types that the noise was compiled for.")
+            raise ParameterError(argument="sums", rule="must have the shapes and types of the compiled noise")
         if factor != self._last:
             self._last = factor
             self._factor.fill_(factor)
@@ -62,7 +68,7 @@ class CompiledNoise:
 
 
 def standard_normals(words: Tensor) -> Tensor:
-    """Box and Muller: sqrt(-2 log U) (cos V, sin V), U of the first half of the words, V of the second."""
+    """Return normals by Box and Muller: sqrt(-2 log U) (cos V, sin V), with U and V from the halves of ``words``."""
     first, second = words.chunk(2)
     radius = _unsigned(first).add(0.5).mul(2.0**-32).log().mul(-2.0).sqrt()
     angle = _unsigned(second).mul(2 * math.pi * 2.0**-32)
@@ -70,7 +76,7 @@ def standard_normals(words: Tensor) -> Tensor:
 
 
 def noisy(sums: Sequence[Tensor], bits: Tensor, scale: Tensor, factor: Tensor) -> list[Tensor]:
-    """(sum + scale normals) factor; ``bits`` are words that normals are made of, or normals."""
+    """Return (sum + scale * normals) * factor. ``bits`` holds normals, or words to make normals from."""
     sizes = [total.numel() for total in sums]
     normals = (bits if bits.is_floating_point() else standard_normals(bits))[: sum(sizes)]
     return [
@@ -80,10 +86,10 @@ def noisy(sums: Sequence[Tensor], bits: Tensor, scale: Tensor, factor: Tensor) -
 
 
 def pairs_of(sums: Sequence[Tensor]) -> int:
-    """How many words of 64 bits make normals for all entries."""
+    """Return the number of 64-bit words needed for one normal per entry."""
     return (sum(total.numel() for total in sums) + 1) // 2
 
 
 def _unsigned(words: Tensor) -> Tensor:
-    """Words of 32 bits, in a type with a sign, as the nearest numbers of single precision without one."""
+    """Return signed 32-bit words as the nearest unsigned numbers in single precision."""
     return ((words >> 16) & 0xFFFF).float().mul(PIECE).add((words & 0xFFFF).float())

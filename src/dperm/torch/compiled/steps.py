@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""A compiled sum with the noise of grade `fast` in the same graph: for samples that are one micro-batch."""
+"""A compiled sum with noise of grade `fast` in the same graph, for samples of one micro-batch."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,26 +12,26 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from dperm.noise.bits import Stream
 from dperm.noise.pool import MOST
-from dperm.torch.compiled.inductor import Compiled, compiled
+from dperm.torch.compiled.inductor import Compiled, compile_graph
 from dperm.torch.compiled.noise import noisy, pairs_of
 from dperm.torch.compiled.sums import CompiledSum
-from dperm.torch.engine.precision import plain_arithmetic
 from dperm.torch.gaussian import floating_pool
+from dperm.torch.gradients.precision import plain_arithmetic
 
 
 class CompiledStep:
-    """From a sample to its private gradient: (sum + noise) times a public number.
+    """Computes the private gradient of a sample: (sum + noise) times a public factor.
 
     Parameters
     ----------
     sums
-        What the sum is: its graph is compiled once more, with noise.
+        Compiled sum. Its graph is compiled once more, with noise.
     parameters
-        All that are trained: those that no loss depends on get noise too.
+        All trained parameters. Those that no loss depends on also receive noise.
     scale
-        Standard deviation, in units of the clip norm.
+        Standard deviation in units of the clipping norm.
     code
-        What makes a graph runnable; the default compiles it.
+        Makes a graph executable; the default compiles it.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class CompiledStep:
         parameters: Sequence[nn.Parameter],
         *,
         scale: float,
-        code: Callable[..., Compiled] = compiled,
+        code: Callable[..., Compiled] = compile_graph,
     ) -> None:
         self._sums, self.parameters = sums, list(parameters)
         self._pairs = pairs_of(self.parameters)
@@ -70,7 +70,7 @@ class CompiledStep:
         clip_norm: float | None = None,
         observe: Callable[[Tensor], None] | None = None,
     ) -> list[Tensor]:
-        """The private gradients of all parameters, as `CompiledSum` and `CompiledNoise` one after the other."""
+        """Return the private gradients of all parameters: `CompiledSum` followed by `CompiledNoise`."""
         inputs = self._sums.inputs(batch, keep, clip_norm)
         if factor != self._last:
             self._last = factor
@@ -82,12 +82,12 @@ class CompiledStep:
                 if observe is not None:
                     observe(weights)
                 return found
-            sums = self._sums.by_engine(batch, keep, observe)
+            sums = self._sums.without_compilation(batch, keep, observe)
             totals = [sums.get(value, torch.zeros_like(value)) for value in self.parameters]
             return noisy(totals, bits, self._scale, self._factor)
 
     def _bits(self, stream: Stream) -> Tensor:
-        """What the noise is made of: words, or for a small model normals that were drawn ahead."""
+        """Return words for the noise or, for a small model, normals drawn in advance."""
         if self._is_small:
             return torch.from_numpy(floating_pool(stream).take(2 * self._pairs))
         return torch.from_numpy(stream.words(self._pairs).view(np.int32))

@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The compiled step of a private training: a batch in, clipped sum, noise and a step of the optimizer out."""
+"""Compiled step of a private training run: from a batch to clipped sum, noise and optimizer step."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,11 +12,11 @@ from torch.nn.functional import pad
 
 from dperm.checks import shown
 from dperm.errors import ParameterError
-from dperm.torch.compiled.inductor import Compiled, compiled
+from dperm.torch.compiled.inductor import Compiled, compile_graph
 from dperm.torch.compiled.steps import CompiledStep
 from dperm.torch.compiled.sums import CompiledSum
 from dperm.torch.compiled.tracing import Loss
-from dperm.torch.engine.check import check_losses
+from dperm.torch.model_checks.check import check_losses
 from dperm.torch.sampling import MicroBatch
 
 if TYPE_CHECKING:
@@ -24,32 +24,39 @@ if TYPE_CHECKING:
     from dperm.torch.session import PrivateTraining
 
 DEVIATIONS = 4.0
-"""Of 30,000 samples one is larger than so many above the mean."""
+"""Standard deviations above the mean sample size; one sample in 30,000 is larger."""
 
 
 class CompiledTraining:
-    """``step(x, y)`` in the place of ``private.step(loss(model(x), y))``; the first call compiles.
+    """``step(x, y)`` in place of ``private.step(loss(model(x), y))``. The first call compiles.
 
-    Micro-batches are padded to one size with rows that count for nothing: four deviations above the expected size of a
-    sample, or the physical batch size, whichever is smaller. The few that are larger are stepped without compilation.
-    A sample that is one micro-batch gets its noise in the same graph; the sums of others are added up, and get it
-    afterwards.
+    Micro-batches are padded to one size with excluded rows: four standard deviations above the expected sample size, or
+    the physical batch size, whichever is smaller. Larger micro-batches are rare and run without compilation. A sample
+    of one micro-batch receives its noise in the same graph; otherwise the sums are added first.
 
     Parameters
     ----------
     training
-        In its with block, with a plan of grade "fast".
+        Private training run inside its ``with`` block, with a plan of grade "fast".
     loss
-        From the model's output and the other parts of a batch to one loss for each example.
+        Function from model output and the other parts of a batch to one loss per example.
     code
-        What makes a graph runnable; the default compiles it.
+        Makes a graph executable; the default compiles it.
+
+    Raises
+    ------
+    ParameterError
+        If the grade is "exact".
     """
 
-    def __init__(self, training: "PrivateTraining", loss: Loss, *, code: Callable[..., Compiled] = compiled) -> None:
+    def __init__(
+        self, training: "PrivateTraining", loss: Loss, *, code: Callable[..., Compiled] = compile_graph
+    ) -> None:
         if training.plan.noise.double:
             raise ParameterError(
-                'grade must be "fast" for a compiled step: its sums are in the precision of the model. Leave '
-                "compilation off for the exact grade."
+                argument="grade",
+                rule='must be "fast" for a compiled step, because its sums are in the precision of the model',
+                remedy="Leave compilation off for the exact grade.",
             )
         self._training, self._loss, self._code = training, loss, code
         self._size = _usual_size(training.plan)
@@ -58,7 +65,7 @@ class CompiledTraining:
         self._step: CompiledStep | None = None
 
     def __call__(self, *batch: Tensor) -> bool:
-        """Add a micro-batch, as the loop gave it; True when the optimizer stepped."""
+        """Add a micro-batch from the loop. Return True if the optimizer has stepped."""
         training = self._training
         part = training.awaited()
         if part.trial or part.rows > self._size:
@@ -66,13 +73,14 @@ class CompiledTraining:
         rows = max(part.rows, 1)
         if any([not isinstance(values, Tensor) or not values.dim() or values.shape[0] != rows for values in batch]):
             raise ParameterError(
-                f"a compiled step takes the tensors of the batch that the loop gave last, the model's input first, got "
-                f"{shown([type(values).__name__ for values in batch])}."
+                argument="batch",
+                rule="must be the tensors of the last batch from the loop, the model's input first",
+                got=shown([type(values).__name__ for values in batch]),
             )
         size = self._size
         padded = [_padded(values, size) for values in batch]
         keep = self._everything if part.rows == size else torch.arange(size) < part.rows
-        if self._sum is None:  # compiled, and the loss checked, before the charge
+        if self._sum is None:  # compile and check the loss before the charge
             self._compiled_sum(padded)
         with training.whole(part):
             return self._taken(part, padded, keep)
@@ -111,13 +119,13 @@ class CompiledTraining:
 
 
 def _usual_size(plan: "DPSGDPlan") -> int:
-    """Rows that nearly all micro-batches have at most, from public numbers."""
+    """Return a size sufficient for nearly all micro-batches, computed from public numbers."""
     drawn = plan.rate * plan.n
     most = math.ceil(drawn + DEVIATIONS * math.sqrt(drawn * (1 - plan.rate))) * (plan.records_per_group or 1)
     return max(1, min(plan.method.physical_batch_size, most))
 
 
 def _padded(values: Tensor, size: int) -> Tensor:
-    """Rows of zeros below, up to ``size``."""
+    """Return ``values`` with rows of zeros appended up to ``size``."""
     missing = size - values.shape[0]
     return pad(values, [0, 0] * (values.dim() - 1) + [0, missing]) if missing else values

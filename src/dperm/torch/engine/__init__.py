@@ -1,3 +1,3 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Differentially private training of PyTorch models: DP-SGD (T46)."""
+"""Old module paths, deprecated until 1.0: see `dperm.torch.gradients` and `dperm.torch.model_checks`."""

@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""Kernels in C++ for what torch does in many small operations of a step; without a compiler, torch does it.
+"""C++ kernels in place of many small torch operations of a step. Without a compiler, torch is used.
 
-They are compiled once on each machine, when they are first used, and kept in the user's cache. What they compute is
-what torch computes, but for rounding: tests run both.
+The kernels are compiled once on each machine, at their first use, and stored in the user's cache. Their results agree
+with torch up to rounding; tests run both.
 """

@@ -1,9 +1,9 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""From the sources of the kernels to a library: compiled for this machine, once, and kept in the user's cache.
+"""Compilation of the kernels to a library for this machine, stored in the user's cache.
 
-A file of the cache ends with the digest of what is before it, and is put in its place as a whole: processes that
-compile at the same time do not meet, and a file that was cut short is compiled anew.
+Each file in the cache ends with the digest of its content and is written atomically. Concurrent compilations do not
+interfere, and a truncated file is compiled again.
 """
 
 import hashlib
@@ -19,21 +19,24 @@ from pathlib import Path
 from dperm.errors import AssumptionError
 
 SOURCES = Path(__file__).parent / "source"
+"""Directory of the C++ sources."""
 FLAGS = ("-O3", "-march=native", "-std=c++17", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
-"""What is not a number stays so: no -ffast-math."""
+"""Compiler flags. No -ffast-math: NaN must stay NaN."""
 PROCESSOR = Path("/proc/cpuinfo")
+"""File with the features of the processor."""
 PATIENCE = 120.0
-"""Seconds for the compiler."""
+"""Time limit for the compiler in seconds."""
 DIGEST = hashlib.sha256().digest_size
+"""Length of a digest in bytes."""
 
 
 def library() -> CDLL:
-    """The kernels, from the cache or from the compiler.
+    """Return the kernels, from the cache or from the compiler.
 
     Raises
     ------
     AssumptionError
-        Says why there are none here.
+        With the reason, if no kernels are available here.
     """
     compiler = _compiler()
     name = f"{_key(compiler)}.so"
@@ -42,14 +45,14 @@ def library() -> CDLL:
         if not _is_whole(kept):
             _put(_compiled(compiler), kept)
         return CDLL(str(kept))
-    except (OSError, RuntimeError):  # no place to keep it, or no home
+    except (OSError, RuntimeError):  # no writable cache, or no home directory
         with tempfile.TemporaryDirectory() as directory:
             _put(_compiled(compiler), path := Path(directory) / name)
             return _loaded(path)
 
 
 def _compiler() -> tuple[str, ...]:
-    """The path of the compiler, and what CXX says after its name."""
+    """Return the path of the compiler and the options in CXX."""
     wanted, *options = shlex.split(os.environ.get("CXX", "")) or ["g++"]
     found = shutil.which(wanted)
     if found is None:
@@ -58,7 +61,7 @@ def _compiler() -> tuple[str, ...]:
 
 
 def _key(compiler: tuple[str, ...]) -> str:
-    """What a library depends on: sources, flags, the compiler and the processor."""
+    """Return a digest of all inputs of the compilation: sources, flags, compiler and processor."""
     if not PROCESSOR.exists():
         raise AssumptionError("the kind of processor is not known")
     lines = PROCESSOR.read_text(errors="replace").splitlines()
@@ -70,7 +73,7 @@ def _key(compiler: tuple[str, ...]) -> str:
 
 
 def _own_directory() -> Path:
-    """Where libraries are kept: a directory that nobody else may write to or exchange, for what is in it is run."""
+    """Return the cache directory. Its files are executed, so no other user may write to it or replace it."""
     base = os.environ.get("XDG_CACHE_HOME", "")
     parent = Path(base) if os.path.isabs(base) else Path("~/.cache").expanduser()
     parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -86,14 +89,14 @@ def _own_directory() -> Path:
 
 
 def _require_own(path: Path) -> None:
-    """Refuse what another user owns or may write to, or what leads elsewhere."""
+    """Refuse symbolic links, and files that other users own or can write to."""
     about = path.lstat()
     if stat.S_ISLNK(about.st_mode) or about.st_uid != os.getuid() or about.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise PermissionError(f"{path} can be written to by others")
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether a file of this user is there and ends with the digest of what is before it."""
+    """Return whether the file exists, belongs to this user and ends with its digest."""
     try:
         _require_own(path)
         content = path.read_bytes()
@@ -103,7 +106,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def _put(content: bytes, path: Path) -> None:
-    """Write a file and its digest, at once."""
+    """Write a file and its digest atomically."""
     handle, draft = tempfile.mkstemp(dir=path.parent, suffix=".draft")
     try:
         with os.fdopen(handle, "wb") as file:
@@ -122,7 +125,7 @@ def _loaded(path: Path) -> CDLL:
 
 
 def _compiled(compiler: tuple[str, ...]) -> bytes:
-    """The library as the compiler makes it."""
+    """Compile the library and return its bytes."""
     with tempfile.TemporaryDirectory() as directory:
         made = Path(directory) / "kernels.so"
         sources = [str(path) for path in sorted(SOURCES.glob("*.cpp"))]

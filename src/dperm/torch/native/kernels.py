@@ -1,6 +1,6 @@
 # SPDX-FileCopyrightText: 2026 The dperm developers
 # SPDX-License-Identifier: Apache-2.0
-"""The kernels as functions, if there are any here."""
+"""Kernels as Python functions, if available on this machine."""
 
 import os
 from collections.abc import Callable
@@ -15,13 +15,13 @@ from dperm.errors import AssumptionError
 from dperm.torch.native.build import library
 
 SWITCH = "DPERM_NATIVE"
-"""The variable of the environment that turns the kernels off if it is 0, no, off or false."""
+"""Environment variable; 0, no, off or false turns the kernels off."""
 MOST_THREADS, LITTLE = 2, 2**18
-"""The kernels use one thread: with more of them than that, torch is quicker, but for so many numbers."""
+"""Largest number of torch threads, and largest problem size, for single-threaded kernels to be faster than torch."""
 
 
 class Kernels(NamedTuple):
-    """Functions of the library; arrays are given by their addresses."""
+    """Functions of the library. Arrays are passed by address."""
 
     normals: Callable[..., None]
     convolution: Callable[..., None]
@@ -29,18 +29,18 @@ class Kernels(NamedTuple):
 
 
 def kernels() -> Kernels | None:
-    """The kernels; None where torch does their work."""
-    return _found()[0]
+    """Return the kernels, or None if torch is used instead."""
+    return _load()[0]
 
 
-def in_words() -> str:
-    """Whether there are kernels, and if not, why."""
-    found, why = _found()
+def describe_kernels() -> str:
+    """Return "native kernels", or the reason for their absence."""
+    found, why = _load()
     return f"no native kernels: {why}" if found is None else "native kernels"
 
 
 def is_plain(value: Tensor) -> bool:
-    """Whether a kernel can read a tensor: contiguous, of single precision, in the memory of the CPU, as it is there."""
+    """Return whether a kernel can read a tensor: contiguous, single precision, dense, on the CPU, materialized."""
     return (
         type(value) is Tensor
         and value.dtype is torch.float32
@@ -52,20 +52,20 @@ def is_plain(value: Tensor) -> bool:
     )
 
 
-def serves(numbers: int) -> bool:
-    """Whether a kernel is quicker than torch with all its threads."""
+def is_faster(numbers: int) -> bool:
+    """Return whether a kernel is faster than torch with all its threads, for this many numbers."""
     return numbers <= LITTLE or torch.get_num_threads() <= MOST_THREADS
 
 
 @lru_cache(maxsize=1)
-def _found() -> tuple[Kernels | None, str]:
-    if (asked := os.environ.get(SWITCH, "").strip().lower()) in ("0", "no", "off", "false"):
-        return None, f"{SWITCH} is {asked}"
+def _load() -> tuple[Kernels | None, str]:
+    if (setting := os.environ.get(SWITCH, "").strip().lower()) in ("0", "no", "off", "false"):
+        return None, f"{SWITCH} is {setting}"
     try:
         return _declared(library()), ""
     except AssumptionError as error:
         return None, str(error)
-    except (OSError, AttributeError, ValueError) as error:  # no room on a disk, or a library of something else
+    except (OSError, AttributeError, ValueError) as error:  # a full disk, or a foreign library
         return None, f"they could not be built or loaded: {type(error).__name__}"
 
 

@@ -16,12 +16,12 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from dperm.errors import AssumptionError
-from dperm.torch.engine.factors import Factor
-from dperm.torch.engine.gradients import PerExampleGradients
-from dperm.torch.engine.tape import refuse_second_backward
+from dperm.torch.gradients.factors import GradientFactor
+from dperm.torch.gradients.per_example import PerExampleGradients
+from dperm.torch.gradients.tape import refuse_second_backward
 
 Parameters = Sequence[tuple[str, nn.Parameter]]
-Factors = list[tuple[nn.Parameter, Factor]]
+Factors = list[tuple[nn.Parameter, GradientFactor]]
 SMALL = 1e-5
 """Differences below this multiple of the clip norm count as equal."""
 

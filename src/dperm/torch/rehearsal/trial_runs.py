@@ -37,9 +37,9 @@ from torch import Tensor
 from dperm.errors import AssumptionError, DpermWarning, ParameterError
 from dperm.noise.bits import Stream, SystemBits
 from dperm.noise.choice import integer_below
-from dperm.torch.engine.check import check_losses
-from dperm.torch.engine.gradients import PerExampleGradients
-from dperm.torch.engine.untouched import has_dropout, without_dropout
+from dperm.torch.gradients.per_example import PerExampleGradients
+from dperm.torch.model_checks.check import check_losses
+from dperm.torch.model_checks.model_state import has_dropout, without_dropout
 from dperm.torch.records import Batch
 from dperm.torch.rehearsal.compared_constants import ComparedConstants
 from dperm.torch.rehearsal.observation import (

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The dperm developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Weights of the examples of a batch, and their weighted sums where these are small.
+// Clipping weights of the examples of a batch, and their weighted sums where these are small.
 
 #include <cmath>
 #include <cstdint>
@@ -12,18 +12,18 @@ namespace {
 
 enum Kind : int64_t { SQUARES, ROWS, OUTER, OUTER_WITH_BIAS };
 
-// A layer: what it adds to the squared norms of the examples, and where its weighted sums go, as
-// dperm.torch.engine.fused packs it.
+// A layer: its contribution to the squared norms, and the targets of its weighted sums. Packed by
+// dperm.torch.gradients.fused_clipping.
 struct Layer {
     Kind kind;
     const float *rows;  // squares (examples), rows or inputs (examples, wide)
     int64_t wide;
     const float *grads;  // (examples, high)
     int64_t high;
-    float *matrix, *vector;  // sums of outer products of grads and inputs, and of grads; null where not wanted
+    float *matrix, *vector;  // sums of outer products of grads and inputs, and of grads; null if not needed
 };
 
-constexpr float TINY = 0x1p-108f;  // as in dperm.torch.engine.factors
+constexpr float TINY = 0x1p-108f;  // as in dperm.torch.gradients.factors
 
 inline float no_less(float square, float least) { return square < least ? least : square; }  // NaN stays
 
@@ -37,9 +37,9 @@ inline float square_of(const Layer &layer, int64_t i) {
 }
 
 constexpr int64_t FEW = 256;  // examples at a time
-constexpr int64_t MOST_UNSEEN = 4096;  // as in dperm.torch.engine.fused
+constexpr int64_t MOST_UNSEEN = 4096;  // as in dperm.torch.gradients.fused_clipping
 
-// The weighted grads of some examples, for 4 rows of the sum from `high` on.
+// Weight the grads of some examples, for 4 rows of the sum from `high` on.
 inline int64_t weigh(const Layer &layer, const float *weights, int64_t from, int64_t stop, int64_t high,
                      float *weighted) {
     int64_t rows = layer.high < high + 4 ? layer.high - high : 4;
@@ -76,9 +76,9 @@ void add_sums(const Layer &layer, int64_t examples, const float *weights, float 
 
 }  // namespace
 
-// weights = 1 / (sqrt(max(square, least)) + plus), of at least one example, and to = scale to + times sum for the sums
-// that are wanted. What is returned is how many squares are `limit` or more, or not a number: then there are no sums.
-// `weights` may be null for up to MOST_UNSEEN examples.
+// weights = 1 / (sqrt(max(square, least)) + plus), for at least one example, and to = scale to + times sum for the
+// requested sums. Returns the number of squares >= `limit` or NaN; if it is not 0, no sums are added. `weights` may be
+// null for up to MOST_UNSEEN examples.
 extern "C" int64_t dperm_clip(int64_t examples, const Layer *layers, int64_t count, float least, float plus,
                               float limit, float *weights, float scale, float times) {
     float unseen[MOST_UNSEEN];

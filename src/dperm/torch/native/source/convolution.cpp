@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The dperm developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gradients of a convolution's weight for all examples, one after the other: patches never leave the cache.
+// Gradients of a convolution's weight, one example after the other, so patches stay in the cache.
 
 #include <cstdint>
 #include <cstring>
@@ -10,7 +10,8 @@
 
 namespace {
 
-// As dperm.torch.native.convolution packs it; images have `margin_h` rows and `margin_w` columns of zeros before them.
+// Packed by dperm.torch.gradients.rules.convolution. Images have `margin_h` rows and `margin_w` columns of zeros before
+// them.
 struct Windows {
     int64_t channels, image_h, image_w, margin_h, margin_w, padded_h, padded_w;
     int64_t kernel_h, kernel_w, step_h, step_w, dilation_h, dilation_w, places_h, places_w;
@@ -24,7 +25,7 @@ void pad(const float *image, const Windows &by, float *padded) {
         }
 }
 
-// The patches of some places, (places, stride), with zeros behind them. A KNOWN width makes a row one move or two.
+// Patches of some positions, (positions, stride), padded with zeros. A KNOWN width needs one or two moves per row.
 template <int KNOWN>
 void copy_some(const float *image, const Windows &by, int64_t from, int64_t stop, int64_t stride, float *patch) {
     int64_t wide = KNOWN ? KNOWN : by.kernel_w;
@@ -67,16 +68,16 @@ float sum_of(const float *row, int64_t size) {
 
 }  // namespace
 
-// For each example the sum over places of values (examples, high, places) times patches: `grads` (examples, high,
-// entries) with their squared norms, and the sums of the values alone. `scratch` has place for a padded image, and for
-// patches of `room` numbers, at least those of one place.
+// For each example, the sum over positions of values (examples, high, positions) times patches: `grads` (examples, high,
+// entries), their squared norms, and the sums of the values alone. `scratch` holds a padded image and patches of `room`
+// numbers, at least those of one position.
 extern "C" void dperm_convolution(const float *images, const float *values, int64_t examples, int64_t high,
                                   const int64_t *windows, float *scratch, int64_t room, float *grads, float *squares,
                                   float *sums) {
     Windows by;
     std::memcpy(&by, windows, sizeof by);
     int64_t entries = by.channels * by.kernel_h * by.kernel_w, places = by.places_h * by.places_w;
-    if (!entries || !places) return;  // there is nothing to add; torch is asked in such a case
+    if (!entries || !places) return;  // nothing to add; the caller uses torch in this case
     int64_t stride = (entries + LANES - 1) / LANES * LANES, few = room / stride;
     int64_t image_size = by.channels * by.image_h * by.image_w, padded_size = by.channels * by.padded_h * by.padded_w;
     float *patches = scratch + padded_size;

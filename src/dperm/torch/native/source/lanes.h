@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The dperm developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several numbers of single precision at a time, and sums of products with them. Arrays are contiguous; nothing here or
-// in the kernels allocates, draws random bits or keeps anything. Not for -ffast-math: what is not a number stays so.
+// SIMD vectors of single precision, and sums of products with them. Arrays are contiguous; neither this file nor the
+// kernels allocate memory, draw random bits or keep state. Do not compile with -ffast-math: NaN must stay NaN.
 
 #pragma once
 
@@ -10,7 +10,7 @@
 #include <cstring>
 
 #ifndef __FP_FAST_FMAF
-#error "products and sums in one operation are needed"
+#error "fused multiply-add is required"
 #endif
 
 #if defined(__AVX512F__)
@@ -21,7 +21,7 @@ constexpr int LANES = 8, WIDEST = 2;
 constexpr int LANES = 4, WIDEST = 4;
 #endif
 typedef float Lanes __attribute__((vector_size(4 * LANES)));
-typedef int32_t Whole __attribute__((vector_size(4 * LANES)));
+typedef int32_t Integers __attribute__((vector_size(4 * LANES)));
 
 inline Lanes load(const float *from) {
     Lanes value;
@@ -41,7 +41,7 @@ inline float added(Lanes values) {
     return (parts[0][0] + parts[0][2]) + (parts[0][1] + parts[0][3]);
 }
 
-// Two matrices: `values` (high, steps), and `rows` (steps, wide), of which `readable` columns may be read.
+// Two matrices: `values` (high, steps) and `rows` (steps, wide), with `readable` readable columns.
 struct Factors {
     const float *values;
     int64_t apart;  // from one row of values to the next
@@ -50,13 +50,13 @@ struct Factors {
     int64_t steps, high, wide, readable;
 };
 
-// Where their product is added to: to = scale to + times product.
+// Target of their product: to = scale to + times product.
 struct Onto {
     float *to;
     float scale, times;
 };
 
-// HIGH rows of the product, from `high` on, and WIDE lanes of columns from `from` on, of which `skip` are there already.
+// HIGH rows of the product, from `high` on, and WIDE vectors of columns from `from` on; the first `skip` are done.
 template <int HIGH, int WIDE>
 inline void tile(const Factors &by, int64_t high, int64_t from, int64_t skip, const Onto &onto) {
     const float *values = by.values + high * by.apart, *row = by.rows + from;
@@ -77,7 +77,7 @@ inline void tile(const Factors &by, int64_t high, int64_t from, int64_t skip, co
     }
 }
 
-// Rows of fewer columns than lanes, where no more may be read.
+// Rows with fewer columns than lanes and no readable memory behind them.
 inline void narrow(const Factors &by, int64_t high, const Onto &onto) {
     for (int64_t column = 0; column < by.wide; column++) {
         float total = 0, *to = onto.to + high * by.wide + column;
@@ -107,9 +107,9 @@ inline void add_product(const Factors &by, const Onto &onto) {
     for (; high < by.high; high++) row_of_tiles<1>(by, high, onto);
 }
 
-// The last `count` of the lanes, and zeros before them, also where these are not finite.
+// The last `count` lanes, with zeros before them even where the values are not finite.
 inline Lanes last(Lanes value, int64_t count) {
-    Whole place = {}, bits;
+    Integers place = {}, bits;
     for (int lane = 0; lane < LANES; lane++) place[lane] = lane;
     std::memcpy(&bits, &value, sizeof value);
     bits &= place >= LANES - (int32_t)count;
@@ -136,7 +136,7 @@ inline float sum_of_squares(const float *row, int64_t size) {
     return added((totals[0] + totals[1]) + (totals[2] + totals[3]));
 }
 
-// Sums of at most so many squares are in single precision.
+// Largest number of squares added in single precision.
 constexpr int64_t SHORT_SUM = 4096;
 
 inline float squared_norm(const float *row, int64_t size) {

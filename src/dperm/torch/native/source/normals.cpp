@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The dperm developers
 // SPDX-License-Identifier: Apache-2.0
 //
-// Standard normals from uniform words, by Box and Muller: the law of dperm.noise.floating.
+// Standard normals from uniform words, by Box and Muller: the distribution of dperm.noise.floating.
 
 #include <cmath>
 #include <cstdint>
@@ -45,7 +45,7 @@ inline float log_of(float x) {
     return e * 0.693359375f + (m + p);
 }
 
-// cos x and sin x for x in [0, 2 pi]: the nearest multiple of pi / 2 is taken off in three parts.
+// cos x and sin x for x in [0, 2 pi]: subtract the nearest multiple of pi / 2 in three parts.
 inline void turned(float x, float &cosine, float &sine) {
     int32_t quarter = (int32_t)(x * 0.63661977236f + 0.5f);
     float q = (float)quarter;
@@ -70,7 +70,7 @@ inline void turned(float x, float &cosine, float &sine) {
 
 }  // namespace
 
-// 2 half numbers from as many words: radii are made of the first half of them, angles of the second.
+// 2 * half numbers from as many words: radii from the first half, angles from the second.
 extern "C" void dperm_normals(const uint32_t *words, int64_t half, float *out) {
 #pragma GCC ivdep
     for (int64_t i = 0; i < half; i++) {
