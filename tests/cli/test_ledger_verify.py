@@ -10,13 +10,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from dperm import ApproxDP, Pure, PureDP
 from dperm.cli.output import up
+from dperm.errors import DpermWarning
 from dperm.ledger import Ledger
 from dperm.ledger.sqlite import handles
 from dperm.privacy import Record
 from dperm.privacy.digest import digest
+from dperm.report import Statement
 from dperm.report.model_file import ModelFile, read_model, write_model
 from dperm.sklearn import PrivateLogisticRegression
 
@@ -324,6 +328,10 @@ def statement_with(place, value, *path):
         (("profile", "epsilons", 0, "epsilon"), 0.01, "another profile"),
         (("meaning", 1), "Guessing from even odds they are right at most 50.3 % of the time.", "another meaning"),
         (("sampling", "run"), "Poisson sampling at rate 0.001", "another sampling"),
+        (("public_quantities", "bounds"), None, "has other public quantities"),
+        (("mechanism", "output_noise"), None, "has other public quantities"),
+        (("preprocessing", "known"), "nothing", "has other public quantities"),
+        (("limits", 0), None, "has other public quantities"),
         (("status",), None, "was edited or is damaged"),
         (("goal",), None, "was edited or is damaged"),
     ],
@@ -335,6 +343,26 @@ def test_a_statement_is_compared_with_the_booked_event_and_what_follows_from_it(
     forged = tmp_path / "forged.json"
     forged.write_text(statement_with(fitted / "one.json", value, *path))
     assert word in found(f"ledger verify {fitted / 'census.ledger'} --model {forged}")
+
+
+def test_a_statement_cannot_lose_the_preparation_that_is_not_covered(answered, found, tmp_path):
+    limit = ApproxDP(3.0, 1e-6, "replace_one")
+    ledger = Ledger.open(tmp_path / "census.ledger", limit, dataset="census", blocks=2)
+    X = np.random.default_rng(0).uniform(-1, 1, (300, 2))
+    model = PrivateLogisticRegression(
+        epsilon=0.5, bounds=(-3, 3), classes=[0, 1], fitted_transformers="not_covered", ledger=ledger
+    )
+    with pytest.warns(DpermWarning, match="learnt from the private data"):
+        fitted = make_pipeline(StandardScaler(), model).fit(X, (X[:, 0] > 0).astype(int))[-1]
+    fitted.write_statement(tmp_path / "right.json")
+    line = f"ledger verify {tmp_path / 'census.ledger'} --model"
+    assert "preprocessing" in answered(f"{line} {tmp_path / 'right.json'}")["notes"][0]
+    forged = json.loads((tmp_path / "right.json").read_text())
+    fields = forged["fields"]
+    fields["limits"] = [limit for limit in fields["limits"] if "NOT COVERED" not in limit]
+    del fields["mechanism"]["fitted_transformers"]
+    (tmp_path / "forged.json").write_text(Statement(fields).to_json())
+    assert "has other public quantities" in found(f"{line} {tmp_path / 'forged.json'}")
 
 
 @pytest.mark.parametrize("deleted", ["guarantee", "event"])

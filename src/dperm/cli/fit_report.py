@@ -16,6 +16,7 @@ from dperm.errors import DpermError
 if TYPE_CHECKING:
     from dperm.cli.charging import Account
     from dperm.privacy.guarantee import AnyGuarantee
+    from dperm.privacy.profile import PrivacyProfile
 
 NOTHING = "none: the model is NOT PRIVATE"
 NO_LEDGER = "no --ledger: this release is not booked, and adds to all other releases from these data"
@@ -52,6 +53,7 @@ def print_fitted(estimator: Any, out: Path, account: "Account | None", *, as_jso
             ("method", str(public["method"])),
             ("why", below(map(describe_reason, reasons)) or "without noise there is nothing to choose"),
             ("guarantee", NOTHING if promised is None else format_guarantee(promised)),
+            *_weak_protection(estimator._fitted.profile),
             *_budget(account, {} if record is None else dict(record.ledger)),
         ]
     )
@@ -79,6 +81,21 @@ def format_guarantee(
     unit = {"replace_one": "one record replaced by another", "add_remove": "one record added or removed"}
     given = ", ".join(f"{name} = {format_value(name, value)}" for name, value in numbers.items())
     return f"{kind}: {given}, adjacency {adjacency} ({unit[str(adjacency)]})"
+
+
+def _weak_protection(profile: "PrivacyProfile | None") -> list[tuple[str, str]]:
+    """Return a line about a guarantee that limits attackers little; empty for other guarantees."""
+    from dperm.presentation.numbers import format_percent
+    from dperm.privacy.protection import EFFECTIVE, is_effective, protection
+
+    found = None if profile is None else protection(profile)
+    if found is None or found.level != "weak":
+        return []
+    success = (
+        f"at most {format_percent(found.success)}" if is_effective(found.success) else f"over {100 * EFFECTIVE:g} %"
+    )
+    attacker = f"an attacker who guesses one bit about one record can be right {success} of the time; guessing: 50 %"
+    return [("protection", f"WEAK: {attacker}")]
 
 
 def _budget(account: "Account | None", receipt: dict[str, Any]) -> list[tuple[str, str]]:

@@ -23,6 +23,7 @@ from dperm.presentation.spelling import arg
 from dperm.privacy import PrivacyProfile, Record, Release
 from dperm.privacy.guarantee import AnyGuarantee
 from dperm.report import Statement, statement, unprotected
+from dperm.report.binding import release_digest
 from dperm.sklearn.header import HeaderBudget, header_digest, plain_parameters
 from dperm.sklearn.labels import PublicLabels
 from dperm.sklearn.parameters import clip_unit
@@ -187,7 +188,8 @@ def fit_private(
     public = {**plan.facts.public, **_public(name, plan.spec, data), "why": [str(reason) for reason in plan.why]}
     public["assumptions"] = _assumptions(plan, data)
     if budget is not None:
-        budget = HeaderBudget(budget, header_digest(name, plain_parameters(parameters, plan.method), public))
+        header = header_digest(name, plain_parameters(parameters, plan.method), public)
+        budget = HeaderBudget(budget, header, release_digest(Record(**{**plan.facts.known, "public": public})))
     if seed is None:
         release = plan.run(lambda: data.read(plan.most_rows), budget)
     else:

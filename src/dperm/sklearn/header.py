@@ -20,9 +20,10 @@ import numpy as np
 from dperm.accounting.budget import Budget, Reservation
 from dperm.accounting.event import Event
 from dperm.privacy import Adjacency
+from dperm.report.binding import STATEMENT
 
 HEADER = "model_header"
-"""Name of the digest among the facts of a reservation."""
+"""Name of the header's digest among the facts of a reservation."""
 _LEFT_OUT = ("ledger",)
 _NAMED_LATER = ("columns", "schema_digest")
 """Public facts added by a schema when the model is written."""
@@ -74,10 +75,11 @@ def header_digest(
 @final
 @dataclass(frozen=True)
 class HeaderBudget:
-    """`Budget` that adds the digest of a model header to the facts of each reservation."""
+    """`Budget` that adds digests of the model header and of the statement to the facts of each reservation."""
 
     budget: Budget
     digest: str
+    statement: str
 
     def check(self, event: Event) -> None:
         """Raise BudgetError if the budget does not cover ``event``; charges nothing."""
@@ -86,8 +88,9 @@ class HeaderBudget:
     def reserve(
         self, event: Event, *, request_id: str | None = None, facts: Mapping[str, object] | None = None
     ) -> Reservation:
-        """Charge ``event`` to the budget, with the header's digest among the facts."""
-        return self.budget.reserve(event, request_id=request_id, facts={**(facts or {}), HEADER: self.digest})
+        """Charge ``event`` to the budget, with both digests among the facts."""
+        bound = {HEADER: self.digest, STATEMENT: self.statement}
+        return self.budget.reserve(event, request_id=request_id, facts={**(facts or {}), **bound})
 
 
 def _plain(value: Any) -> Any:

@@ -139,9 +139,14 @@ class Artefact:
             yield f"{self.source} has another schema than {where}: it was edited."
 
     def _rebuilt_differences(self, reserved: Entry) -> Iterator[str]:
-        """Yield fields of a statement in conflict with guarantee and event of the reservation."""
+        """Yield fields of a statement in conflict with the facts, the guarantee or the event of the reservation."""
         from dperm.report.headline import agrees
 
+        if _has_other_facts(self.statement, reserved):
+            yield (
+                f"{self.source} has other public quantities, mechanism, preparation of the data or limits than line "
+                f"{reserved.seq} of account {reserved.account!r}: it was edited."
+            )
         if not _can_be_rebuilt(self.statement, reserved):
             return
         for name, value in _rebuilt(self.statement, reserved).items():
@@ -158,6 +163,10 @@ class Artefact:
         names += [] if self.event is None else ["event"]
         if _can_be_rebuilt(self.statement, reserved):
             names += [f"{name} (its numbers)" if name == _MEANING else name for name in _REBUILT]
+        if _is_bound(self.statement, reserved):
+            from dperm.report.binding import BOUND_FIELDS
+
+            names += BOUND_FIELDS
         return _NO_COEFFICIENTS.format(", ".join([*names, "the receipt with its digest"]))
 
 
@@ -257,17 +266,34 @@ def _can_be_rebuilt(fields: Mapping[str, Any], reserved: Entry) -> bool:
     return fields.get("status") in PROMISING and booked.get("dperm") == __version__
 
 
+def _is_bound(fields: Mapping[str, Any], reserved: Entry) -> bool:
+    """Return whether the reservation binds the facts of a statement; only those of estimators, from 0.9.0 on."""
+    from dperm.report.binding import STATEMENT
+    from dperm.report.fields import PROMISING
+
+    return fields.get("status") in PROMISING and STATEMENT in _facts(reserved)
+
+
+def _has_other_facts(fields: Mapping[str, Any], reserved: Entry) -> bool:
+    from dperm.report.binding import STATEMENT, statement_digest
+
+    return _is_bound(fields, reserved) and statement_digest(fields) != _facts(reserved)[STATEMENT]
+
+
 def _rebuilt(fields: Mapping[str, Any], reserved: Entry) -> dict[str, Any]:
-    """The fields of `_REBUILT`, made again from the booked guarantee and event."""
+    """Return the fields of `_REBUILT`, made again from the booked guarantee and event."""
     from dperm.accounting.stored_release import release_from_record
     from dperm.privacy import Record
     from dperm.privacy.guarantee import guarantee_from_dict
     from dperm.report import statement
     from dperm.report.definitions import unit_of
+    from dperm.report.run_facts import TRANSFORMERS
 
     event = _mapping(reserved.body.get("event"))
     guarantee = guarantee_from_dict(dict(_mapping(_facts(reserved).get(GUARANTEE))))
-    record = Record(guarantee, event, public={"unit": unit_of(fields)})
+    transformers = _mapping(fields.get("mechanism")).get(TRANSFORMERS)
+    public = {"unit": unit_of(fields), **({} if transformers is None else {TRANSFORMERS: transformers})}
+    record = Record(guarantee, event, public=public)
     made = statement(release_from_record(record, None))
     return {name: made[name] for name in _REBUILT}
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Entries of an account for people: each reservation with its closing entry."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
@@ -39,10 +40,11 @@ def print_lines(status: AccountStatus) -> None:
     typer.echo()
     width = len(str(status.anchor.seq))
     closings = {entry.about: entry.seq for entry in status.entries if entry.kind in (EntryKind.COMMIT, EntryKind.BURN)}
+    leases = Counter(entry.about for entry in status.entries if entry.kind is EntryKind.LEASE)
     for line in _lines(status):
         when = line.at[:19].replace("T", " ")
         if isinstance(line, Booking):
-            state, event, details = _booked(line, status, closings.get(line.seq))
+            state, event, details = _booked(line, status, closings.get(line.seq), leases[line.seq])
         else:
             state, event, details = _noted(line, status)
         indent = " " * (width + 2)
@@ -59,7 +61,7 @@ def _lines(status: AccountStatus) -> Iterator[Entry | Booking]:
             yield booked.get(entry.seq, entry)
 
 
-def _booked(booking: Booking, status: AccountStatus, closing: int | None) -> tuple[str, str, str]:
+def _booked(booking: Booking, status: AccountStatus, closing: int | None, leases: int) -> tuple[str, str, str]:
     """Return state, event and details; receipts and statements have the number of the closing entry."""
     parts = [
         *(["NOT PRIVATE (seeded)"] if _is_seeded(booking) else []),
@@ -67,6 +69,7 @@ def _booked(booking: Booking, status: AccountStatus, closing: int | None) -> tup
         f"request {_shortened(booking.request_id)}",
         *([_digest(booking.digest)] if booking.digest else []),
         *([f"burned: {booking.reason}"] if booking.reason else []),
+        *([f"{leases} {'lease' if leases == 1 else 'leases'} of draws"] if leases else []),
         *([f"closed by entry {closing}"] if closing else []),
     ]
     what = spelled(booking.event, status.facts.adjacency.value)

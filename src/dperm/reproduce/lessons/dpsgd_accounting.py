@@ -33,7 +33,7 @@ COLUMNS = (
 
 
 @dataclass(frozen=True)
-class SampledSteps:
+class SampledGaussianSteps:
     """Steps of DP-SGD with Poisson sampling: sums of clipped gradients with Gaussian noise (T46)."""
 
     multiplier: float
@@ -81,7 +81,7 @@ class SampledSteps:
 
 def _rows(effort: Effort) -> tuple[tuple[Cell, ...], ...]:
     counts = (10, 100, 1000) if effort.quick else (1, 3, 10, 30, 100, 300, 1000, 3000, 10_000)
-    settings = [SampledSteps(multiplier, RATE, count) for multiplier in MULTIPLIERS for count in counts]
+    settings = [SampledGaussianSteps(multiplier, RATE, count) for multiplier in MULTIPLIERS for count in counts]
     rows: list[tuple[Cell, ...]] = []
     for setting in settings:
         rows.append(setting.row)
@@ -123,7 +123,7 @@ def _curves(rows: tuple[tuple[Cell, ...], ...]) -> tuple[Curve, ...]:
 
 def _run(effort: Effort) -> Outcome:
     rows = _rows(effort)
-    at = SampledSteps(1.0, RATE, 1000)
+    at = SampledGaussianSteps(1.0, RATE, 1000)
     return Outcome(
         parameters={"delta": DELTA, "sampling rate": RATE},
         table=LessonTable(COLUMNS, rows),
