@@ -18,10 +18,7 @@ from torch import nn
 
 from dperm import ApproxDP
 from dperm.accounting import MemoryBudget
-<<<<<<< HEAD
 from dperm.data import labels as data_labels
-from dperm.errors import DataError, DataTypeError, LeakError, NotPrivateWarning, ParameterError, PublicAssumptionWarning
-=======
 from dperm.errors import (
     DataError,
     DataTypeError,
@@ -31,7 +28,6 @@ from dperm.errors import (
     ParameterError,
     PublicAssumptionWarning,
 )
->>>>>>> j-torch
 from dperm.torch import PrivateTorchClassifier, public_classes
 
 FEW = {"epsilon": 2.0, "delta": 1e-3, "epochs": 2, "grade": "fast"}
