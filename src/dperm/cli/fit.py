@@ -114,7 +114,7 @@ def fit(
                 seed=seed,
             )
             inputs = (data, *([schema] if schema else []), *([Path(ledger)] if ledger else []))
-            files = _FitFiles(data, out, charged, force, json, inputs)
+            files = _FitFiles(data, out, account=charged, force=force, json=json, inputs=inputs)
             if (
                 request_id is None
                 or charged is None

@@ -189,7 +189,7 @@ def enforce(
         _refuse_labels(target, codes)
     target.without(codes, bad)
     norms[bad] = 0.0
-    return BoundedData(space, target, source, codes, norms, bad if bad.any() else None)
+    return BoundedData(space, target, source=source, codes=codes, norms=norms, bad=bad if bad.any() else None)
 
 
 def invalid_rows(invalid: object) -> str:

@@ -65,7 +65,7 @@ class Identity:
 
     def anchor(self, entry: Entry) -> "Anchor":
         """Return a signed anchor of ``entry``."""
-        plain = Anchor(self.id, entry.account, entry.seq, entry.hash, self.public_key, "")
+        plain = Anchor(self.id, entry.account, seq=entry.seq, hash=entry.hash, public_key=self.public_key, signature="")
         return replace(plain, signature=self._sign(plain.message))
 
     def sign_receipt(self, receipt: Mapping[str, object]) -> dict[str, object]:

@@ -111,7 +111,16 @@ def next_entry(
     now = datetime.now(UTC).isoformat(timespec="milliseconds")
     after = dict(stood if meters is None else meters)
     return Entry(
-        account, seq, kind, request_id, about, dict(cost or {}), dict(body or {}), after, now, previous
+        account,
+        seq,
+        kind=kind,
+        request_id=request_id,
+        about=about,
+        cost=dict(cost or {}),
+        body=dict(body or {}),
+        meters=after,
+        at=now,
+        previous=previous,
     ).with_hash()
 
 
@@ -136,4 +145,16 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
         meters = {name: (capacity, spent) for name, (capacity, spent) in content.pop(_METERS).items()}
     except (AttributeError, KeyError, RecursionError, TypeError, ValueError):
         raise LedgerError(f"line {seq!r} of account {account!r} cannot be read: the ledger is damaged.") from None
-    return Entry(account, seq, kinds, request_id, about, costs, content, meters, at, previous, digest)
+    return Entry(
+        account,
+        seq,
+        kind=kinds,
+        request_id=request_id,
+        about=about,
+        cost=costs,
+        body=content,
+        meters=meters,
+        at=at,
+        previous=previous,
+        hash=digest,
+    )

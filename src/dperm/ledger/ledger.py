@@ -140,7 +140,16 @@ class Ledger:
         """
         account = new_name("account", account)
         ledger, paths, above = cls(location_of(location), account), _paths(files), _names(parents)
-        facts = AccountFacts(account, dataset, unit, limit, blocks, composition, above, approval)
+        facts = AccountFacts(
+            account,
+            dataset,
+            unit=unit,
+            limit=limit,
+            blocks=blocks,
+            composition=composition,
+            parents=above,
+            approval=approval,
+        )
         ledger._store.create()
         prints = tuple(map(ledger.fingerprint, paths))  # a file may be large: hash it before taking the lock
         with checked_write(ledger._store, [account]) as books:

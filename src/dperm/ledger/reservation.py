@@ -182,13 +182,13 @@ def _booking(facts: AccountFacts, line: Entry, closed: Entry | None) -> Booking:
     return Booking(
         line.seq,
         line.at,
-        str(line.request_id),
-        body["event"],
-        {name: round_up(amount(facts.rule, name, units)) for name, units in line.cost.items()},
-        State.RESERVED if closed is None else CLOSED[closed.kind],
-        said.get("digest"),
-        said.get("reason"),
-        body["facts"],
+        request_id=str(line.request_id),
+        event=body["event"],
+        cost={name: round_up(amount(facts.rule, name, units)) for name, units in line.cost.items()},
+        state=State.RESERVED if closed is None else CLOSED[closed.kind],
+        digest=said.get("digest"),
+        reason=said.get("reason"),
+        facts=body["facts"],
     )
 
 

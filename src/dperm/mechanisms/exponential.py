@@ -137,7 +137,14 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
         selection: Selection | str = Selection.EXPONENTIAL,
     ) -> "ExponentialMechanism":
         """Return the mechanism with the largest rate for ``goal``; see the class for the parameters."""
-        return cls(sensitivity, goal, candidates, monotone, numerical_error, Selection.of(selection))
+        return cls(
+            sensitivity,
+            goal,
+            candidates=candidates,
+            monotone=monotone,
+            numerical_error=numerical_error,
+            selection=Selection.of(selection),
+        )
 
     @property
     def size(self) -> int:

@@ -132,7 +132,14 @@ class PreparedRelease(Generic[Raw]):
         """
         facts, booked = self.facts, _ledger_facts(self.record)
         with charged(self.budget, facts.event, request_id=request_id, facts=booked, resumable=resumable) as reservation:
-            yield Run(facts, self.value, self.stream, self.record, reservation, self.budget is not None)
+            yield Run(
+                facts,
+                self.value,
+                stream=self.stream,
+                record=self.record,
+                reservation=reservation,
+                budgeted=self.budget is not None,
+            )
 
     def release(self, draw: Callable[[Raw, Stream], Value]) -> Release[Value]:
         """Charge the budget, draw the value to release, and commit its digest."""

@@ -4,7 +4,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -25,8 +25,31 @@ SQUARED = 2.0**500
 """Squares of smaller entries are finite doubles."""
 
 
+class AveragedIterates:
+    """Settings of a run whose last iterates are averaged: mixin for dataclasses."""
+
+    steps: int
+    average: float
+    projection: float
+
+    @property
+    def averaged(self) -> int:
+        """Number of averaged iterates at the end."""
+        return max(1, round(self.average * self.steps))
+
+    @property
+    def longest(self) -> float:
+        """Bound on the norm of an iterate, rounding included."""
+        return self.projection * (1 + 2.0**-30)
+
+    @property
+    def numbers(self) -> dict[str, object]:
+        """Settings as stored in a record."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]  # a dataclass
+
+
 @dataclass(frozen=True)
-class DescentSettings:
+class DescentSettings(AveragedIterates):
     """Public settings of a descent.
 
     Attributes
@@ -48,21 +71,6 @@ class DescentSettings:
     momentum: float
     average: float
     projection: float = math.inf
-
-    @property
-    def averaged(self) -> int:
-        """Number of averaged iterates at the end."""
-        return max(1, round(self.average * self.steps))
-
-    @property
-    def longest(self) -> float:
-        """Bound on the norm of an iterate, rounding included."""
-        return self.projection * (1 + 2.0**-30)
-
-    @property
-    def numbers(self) -> dict[str, object]:
-        """Settings as stored in a record."""
-        return asdict(self)
 
 
 def descend(gradient: Callable[[Floats], Floats], descent: DescentSettings, dim: int) -> Floats:

@@ -14,7 +14,7 @@ are smaller ones, and reach farther where the data have directions of little cur
 
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from dperm import checks
 from dperm.accounting.sampled import RATE, SMALLEST_RATE
@@ -23,7 +23,7 @@ from dperm.erm.spec import ProblemSpec
 from dperm.errors import ParameterError
 from dperm.mechanisms.goal import gaussian_mu
 from dperm.methods.defaults import descent_strength
-from dperm.methods.descent import HEAVY_STEP, KINKED_STEP, MOMENTUM, step_unit
+from dperm.methods.descent import HEAVY_STEP, KINKED_STEP, MOMENTUM, AveragedIterates, step_unit
 from dperm.methods.gradient import MOST_STEPS
 from dperm.methods.optimizers import Momentum
 from dperm.methods.sampled_noise import SampledNoise, SampledSums, largest_sample, sampled_noise
@@ -48,7 +48,7 @@ FAILURE = 2.0**-40
 
 
 @dataclass(frozen=True)
-class Sampling:
+class Sampling(AveragedIterates):
     """Public settings of a run.
 
     Attributes
@@ -67,21 +67,6 @@ class Sampling:
     steps: int
     average: float = USUAL_AVERAGE
     projection: float = math.inf
-
-    @property
-    def averaged(self) -> int:
-        """Number of averaged iterates at the end."""
-        return max(1, round(self.average * self.steps))
-
-    @property
-    def longest(self) -> float:
-        """Bound on the norm of an iterate, rounding included."""
-        return self.projection * (1 + 2.0**-30)
-
-    @property
-    def numbers(self) -> dict[str, object]:
-        """Settings as stored in a record."""
-        return asdict(self)
 
 
 def rate_for(steps: int, goal: ApproxDP, n: int) -> float:

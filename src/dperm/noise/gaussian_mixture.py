@@ -158,7 +158,16 @@ def _mixture(dim: int) -> GaussianMixture:
     # Both densities are divided by their integrals, which differ by the error on G and by the masses outside.
     eta = math.log1p(atoms.error) - math.log1p(-atoms.error) + 2 * max(outside, target_outside)
     atoms.deviations.setflags(write=False)
-    return GaussianMixture(dim, atoms.deviations, weights, radii, raised(eta), outside, target_outside, tau)
+    return GaussianMixture(
+        dim,
+        atoms.deviations,
+        weights=weights,
+        radii=radii,
+        eta=raised(eta),
+        outside=outside,
+        target_outside=target_outside,
+        tau=tau,
+    )
 
 
 def _radii(dim: int) -> tuple[float, float]:

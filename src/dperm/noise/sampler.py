@@ -77,7 +77,7 @@ def _accepted(table: StripTable, stream: Stream, proposals: int, band: float, mo
     margin = band * TOTAL
     kept = excess <= -1 - margin
     fixed += strip.view(np.uint64) << _FIRST
-    lazy = _settle(table, stream, kept, excess, margin, _Proposals(strip, fixed, uniform))
+    lazy = _settle(table, stream, kept=kept, excess=excess, margin=margin, proposed=_Proposals(strip, fixed, uniform))
     negative = (place & _ONE).astype(np.bool_)
     return Draws(fixed[kept][:most], negative[kept][:most], _positions(lazy, kept, most))
 

@@ -84,14 +84,14 @@ def strip_table(shape: NoiseShape, scale: float, strips: int = STRIPS) -> StripT
     return StripTable(
         shape,
         scale,
-        exponent,
-        alpha,
-        tuple(weights),
-        thresholds,
-        choices,
-        _column_sized(heights),
-        _column_sized(slopes),
-        shape.curvature(width),
+        exponent=exponent,
+        alpha=alpha,
+        weights=tuple(weights),
+        thresholds=thresholds,
+        choices=choices,
+        heights=_column_sized(heights),
+        slopes=_column_sized(slopes),
+        curvature=shape.curvature(width),
     )
 
 

@@ -213,7 +213,7 @@ def records_for_accuracy(
     n = _crossing(points, target)
     deciding = points[-1] if n is None else next(point for point in points if point.at >= n)
     floor = search.floor(deciding.expected) if deciding.expected.simulated_at < deciding.at else None
-    found = RecordsByTrial(shape, search.goal, target, n, points, floor)
+    found = RecordsByTrial(shape, search.goal, loss=target, n=n, points=points, floor=floor)
     return replace(found, n=None) if found.cannot_tell else found
 
 

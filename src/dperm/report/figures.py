@@ -145,7 +145,7 @@ def _budget(receipt: Mapping[str, Any], place: int, *, named: bool) -> PageFigur
     height = 0.8 + 0.65 * len(rows)
     name = f"budget-{place}" if place else "budget"
     title = f"Budget of {account_name(receipt)}" if named else "Privacy budget"
-    return PageFigure(name, title, caption, partial(plots.budget, receipt), table, height)
+    return PageFigure(name, title, caption=caption, draw=partial(plots.budget, receipt), table=table, height=height)
 
 
 def can_draw() -> bool:

@@ -112,7 +112,7 @@ def headline(fields: Mapping[str, object]) -> Headline:
         together = covering[1]
     missing = (*required_gaps(fields), *((PARENT_LIMITS,) if has_unknown_ancestors(receipt) else ()))
     level = REFUTED if status == names.REFUTED else NOT_RATED if missing else _worst(release, together)
-    return Headline(level, release, together, account, limit, missing)
+    return Headline(level, release, together=together, account=account, limit=limit, missing=missing)
 
 
 def headline_title(fields: Mapping[str, object]) -> str:

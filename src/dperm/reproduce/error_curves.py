@@ -80,7 +80,7 @@ def curves(points: Sequence[ErrorMeasurement], varied: str, name: str) -> tuple[
         y = [point.mean(algorithm) for point in here]
         margins = [point.margin(algorithm) for point in here]
         low, high = (tuple(a + side * b for a, b in zip(y, margins, strict=True)) for side in (-1, 1))
-        found.append(Curve(algorithm, x, tuple(y), kind_of(algorithm), low, high))
+        found.append(Curve(algorithm, x, y=tuple(y), kind=kind_of(algorithm), low=low, high=high))
     return tuple(found)
 
 

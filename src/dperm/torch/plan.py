@@ -129,7 +129,7 @@ class DPSGD:
         rate, steps = self.samples.planned(goal, count)
         planned = SampledSteps(rate, steps, float(self.records_per_group or 1), MOST_PARAMETERS, row_limit(count))
         noise = step_noise(Grade.of(self.grade), planned, goal, self.physical_batch_size)
-        return DPSGDPlan(self, goal, count, rate, steps, noise)
+        return DPSGDPlan(self, goal, n=count, rate=rate, steps=steps, noise=noise)
 
 
 @dataclass(frozen=True)

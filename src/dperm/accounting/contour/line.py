@@ -88,15 +88,15 @@ def make_contour(product: Product, c: float, epsilon: float, log_delta: float, t
     return Contour(
         c,
         epsilon,
-        period,
-        steeper,
-        log_steeper,
-        line.log_scale,
-        log_tail,
-        s,
-        kernel,
-        float((line.wrong * weight).sum()),
-        size,
+        period=period,
+        steeper=steeper,
+        log_steeper=log_steeper,
+        log_scale=line.log_scale,
+        log_tail=log_tail,
+        s=s,
+        kernel=kernel,
+        wrong=float((line.wrong * weight).sum()),
+        size=size,
     )
 
 

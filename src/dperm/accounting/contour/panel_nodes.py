@@ -51,7 +51,7 @@ def make_panel_nodes(step: ContourStep, c: float, t: float, rough_mass: float, t
         if panels + len(middle) > MAX_PANELS:
             raise NotClosedError("panels")
     centre, radius = (np.concatenate(part) for part in zip(*done, strict=True))
-    return _nodes(step, c, t, centre, radius, error, (low, high))
+    return _nodes(step, c, t=t, middle=centre, half=radius, error=error, ends=(low, high))
 
 
 def _nodes(
@@ -68,7 +68,9 @@ def _nodes(
     weight /= total
     log_mass = top + math.log(total)
     error += outside_mass(step, c, ends, log_mass)
-    error += ROUNDING * ULP * rounding_units(step, c, t, x, loss, weight, log_weight - log_length)
+    error += (
+        ROUNDING * ULP * rounding_units(step, c, t=t, x=x, loss=loss, weight=weight, log_weight=log_weight - log_length)
+    )
     return Nodes(loss, weight, log_mass, error)
 
 
@@ -90,7 +92,7 @@ def _log_error(step: ContourStep, c: float, t: float, middle: Array, half: Array
         rho = b / half + np.hypot(b / half, 1.0)
         a = half * (rho + 1 / rho) / 2
         rate = np.log(64 / 15 * half / (1 - rho**-2)) - 2 * ORDER * np.log(rho)
-        out = np.minimum(out, _log_peak(step, c, t, middle - a, middle + a, b) + rate)
+        out = np.minimum(out, _log_peak(step, c, t=t, left=middle - a, right=middle + a, b=b) + rate)
     return out
 
 

@@ -60,7 +60,7 @@ def make_nodes(step: ContourStep, c: float, t: float, rough_mass: float, toleran
     total = float(weight.sum())
     weight /= total
     error = 2 * tolerance.quadrature + _range_error(step, c, x, weight, h)
-    error += ROUNDING * ULP * rounding_units(step, c, t, x, loss, weight, log_weight)
+    error += ROUNDING * ULP * rounding_units(step, c, t=t, x=x, loss=loss, weight=weight, log_weight=log_weight)
     return Nodes(loss, weight, top + math.log(total * h), error)
 
 

@@ -62,7 +62,16 @@ class CoarseLaw:
             masses[np.searchsorted(points, loss)] += mass
         lost += missing(masses, lost)
         live = masses > 0
-        return cls(law, count, top, points[live], np.log(masses[live]), tail, lost, window)
+        return cls(
+            law,
+            count,
+            high=top,
+            losses=points[live],
+            log_masses=np.log(masses[live]),
+            tail=tail,
+            lost=lost,
+            window=window,
+        )
 
     @property
     def size(self) -> float:

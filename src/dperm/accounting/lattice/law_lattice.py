@@ -78,7 +78,7 @@ def split_up(measure: Measure, spacing: float, c: float, length: int) -> Measure
     """
     index, beyond = _positions(measure, spacing)
     up = np.expm1(-beyond) / math.expm1(-spacing)
-    raised = _gathered(measure, index, beyond, up, spacing, c, length)
+    raised = _gathered(measure, index, beyond=beyond, up=up, spacing=spacing, power=c, length=length)
     return _normalised(measure, measure.start, spacing, raised)
 
 
@@ -89,11 +89,13 @@ def merge_down(measure: Measure, spacing: float, c: float, length: int) -> Measu
     """
     index, beyond = _positions(measure, spacing)
     if measure.spacing > SPARSE * spacing:
-        fallen = _gathered(measure, index, beyond, np.zeros_like(beyond), spacing, c, length)
+        fallen = _gathered(
+            measure, index, beyond=beyond, up=np.zeros_like(beyond), spacing=spacing, power=c, length=length
+        )
         return _normalised(measure, measure.start, spacing, fallen)
     # a point stands for the interval of length measure.spacing around it, which the cell border may cut
     up = np.clip((beyond - spacing / 2) / measure.spacing + 0.5, 0.0, 1.0)
-    p, q = (_gathered(measure, index, beyond, up, spacing, power) for power in (c, c + 1))
+    p, q = (_gathered(measure, index, beyond=beyond, up=up, spacing=spacing, power=power) for power in (c, c + 1))
     live = (p > 0) & (q > 0)
     below = np.log(np.where(live, q, 1.0)) - np.log(np.where(live, p, 1.0))  # lattice value minus merged loss
     thin = p < THIN

@@ -85,7 +85,7 @@ def _best_order(panels: Panels, edges: Array, c: float, t: float) -> tuple[int, 
     axes = [min(1.5, half * factor) for factor in (0.5, 1.0, 2.0, 4.0, 8.0)]
     bound = math.inf
     for order in ORDERS:
-        bound = min(_log_error(panels, middle, half, c, t, b, order) for b in axes)
+        bound = min(_log_error(panels, middle, half=half, c=c, t=t, b=b, order=order) for b in axes)
         if bound <= goal:
             return order, bound, True
     return ORDERS[-1], bound, False

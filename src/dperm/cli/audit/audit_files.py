@@ -170,7 +170,9 @@ def _rebuilt(audit: Mapping[str, Any], plan: "Plan") -> "tuple[Any, Finding]":
         raise ValueError("another claim")
     bounds = {str(name): _bound(bound) for name, bound in audit["bounds"].items()}
     facts = {name: value for name, value in audit.items() if name not in _AUDIT_KEYS}
-    return subject, Finding(str(audit["subject"]), claimed, bounds, audit["confidence"], profile, facts)
+    return subject, Finding(
+        str(audit["subject"]), claimed, bounds=bounds, confidence=audit["confidence"], profile=profile, facts=facts
+    )
 
 
 def _bound(data: Mapping[str, Any]) -> Any:

@@ -206,12 +206,12 @@ def _of_model(path: Path) -> Artefact:
     return Artefact(
         path,
         record.ledger,
-        record.event,
-        {GUARANTEE: guarantee_as_dict(record.guarantee), **facts},
-        header,
-        text_digest(schema) if isinstance(schema, str) else None,
-        damage,
-        "released" in file.arrays,
+        event=record.event,
+        facts={GUARANTEE: guarantee_as_dict(record.guarantee), **facts},
+        header=header,
+        schema=text_digest(schema) if isinstance(schema, str) else None,
+        damage=damage,
+        released="released" in file.arrays,
     )
 
 

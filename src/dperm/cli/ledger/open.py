@@ -105,7 +105,7 @@ def open(
         from dperm.ledger import Ledger
 
         relation = substitution(adjacency).adjacency
-        limit = new_limit(LimitOptions(epsilon, delta, rho, mu, order, tau), relation, blocks)
+        limit = new_limit(LimitOptions(epsilon, delta, rho=rho, mu=mu, order=order, tau=tau), relation, blocks)
         if write_anchor is not None:
             require_free("--write-anchor", write_anchor, force=force)
         require_ledger_or_nothing(location)

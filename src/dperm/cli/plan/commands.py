@@ -178,7 +178,9 @@ def expect(
         goal = guarantee(size, delta_of(charged, delta), relation_of(charged, adjacency))
         columns = TableColumns.of_options(schema, dim, feature_norm, option="dperm plan expect")
         tables = TrialOptions(balance, baseline, quick, seed)
-        wanted = OutlookOptions(method, reference_norm, no_trials, tables, schema, plot, force)
+        wanted = OutlookOptions(
+            method, reference_norm, no_trials=no_trials, tables=tables, schema=schema, plot=plot, force=force
+        )
         show_outlook(wanted.request(tables.shape(n, columns), goal, columns), as_json=json)
 
 

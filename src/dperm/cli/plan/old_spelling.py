@@ -154,7 +154,13 @@ def _answer(given: OldOptions, *, force: bool, as_json: bool) -> None:
     privacy = PrivacyOptions(given.epsilon, given.delta, given.adjacency)
     tables = TrialOptions(given.balance, given.baseline, given.quick, given.seed)
     wanted = OutlookOptions(
-        given.method, given.reference_norm, given.no_trials, tables, given.schema, given.plot, force
+        given.method,
+        given.reference_norm,
+        no_trials=given.no_trials,
+        tables=tables,
+        schema=given.schema,
+        plot=given.plot,
+        force=force,
     )
     if question in _SCHEMA:
         assert given.schema is not None

@@ -61,7 +61,7 @@ def show_records(
     problem = Shape(2, columns.dim, feature_norm=known["feature_norm"]).problem(known["reference_norm"])
     plain = output_sample_size(problem, target_excess, epsilon=_NO_NOISE, adjacency=goal.adjacency)
     warn_like_a_fit(goal, n or records.n, columns.dim)
-    proof = _RecordsByProof(records, goal, problem, columns, plain, n)
+    proof = _RecordsByProof(records, goal, problem=problem, columns=columns, without_privacy=plain, n=n)
     if as_json:
         print_json(proof.as_dict())
     else:

@@ -153,7 +153,7 @@ def _curves(settings: list[MeanErrors]) -> tuple[Curve, ...]:
         x, low, high = tuple(float(one.n) for one in some), *zip(*(one.interval for one in some), strict=True)
         error = f"error, epsilon = {epsilon:g}"
         curves += [
-            Curve(error, x, tuple(one.error for one in some), "measured", low, high),
+            Curve(error, x, y=tuple(one.error for one in some), kind="measured", low=low, high=high),
             Curve(f"1/(n epsilon), epsilon = {epsilon:g}", x, tuple(one.scale for one in some), "proved", beside=error),
         ]
     return (*curves, Curve("sampling (standard deviation)", x, tuple(one.sampling for one in some), "proved"))

@@ -175,7 +175,7 @@ def _curves(found: list[RecordReleases]) -> tuple[Curve, ...]:
         some = [one for one in found if one.case == case]
         x, (low, high) = tuple(one.sigma for one in some), zip(*(one.interval for one in some), strict=True)
         name = f"{case.name}, Lambda = {case.strength:g}"
-        curves.append(Curve(name, x, tuple(one.share for one in some), "measured", low, high))
+        curves.append(Curve(name, x, y=tuple(one.share for one in some), kind="measured", low=low, high=high))
     return (
         *curves,
         Curve(f"smoothed, proved delta, epsilon = {EPSILON:g}", x, tuple(case.delta(sigma) for sigma in x), "proved"),

@@ -135,7 +135,9 @@ def _curves(settings: list[ShuffledEpoch]) -> tuple[Curve, ...]:
     return (
         Curve("no amplification, at most", x, tuple(one.most for one in settings), "proved"),
         Curve("shuffled, at least", x, tuple(one.least for one in settings), "proved"),
-        Curve("shuffled, simulated", tuple(one.multiplier for one in seen), mean, "measured", low, high),
+        Curve(
+            "shuffled, simulated", tuple(one.multiplier for one in seen), y=mean, kind="measured", low=low, high=high
+        ),
         Curve("Poisson accounting", x, tuple(one.poisson for one in settings), "wrong"),
     )
 

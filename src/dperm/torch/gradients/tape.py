@@ -81,7 +81,9 @@ class Tape:
             if base is None:
                 self.entries.append(TapeEntry(rule, module, kept, _edge(output), versions))
             else:
-                self.entries.append(TapeEntry(rule, module, kept, _edge(base), versions, output.shape))
+                self.entries.append(
+                    TapeEntry(rule, module, inputs=kept, edge=_edge(base), versions=versions, shape=output.shape)
+                )
 
     def lift(self, parameter: nn.Parameter, expanded: Tensor) -> None:
         """Record a parameter replaced by ``expanded`` in the forward pass, a leaf tensor with the examples first."""

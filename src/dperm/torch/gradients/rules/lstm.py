@@ -74,7 +74,7 @@ class _LSTMScan(torch.autograd.Function):
         local = _local(gates, way.after(hidden), way.before(cells))
         through = torch.addcmul(gates[..., 3 * ctx.width :], way.after(hidden), tanhs, value=-1)
         forget = gates[..., ctx.width : 2 * ctx.width]
-        ends = _backward(local, through, forget, grads[0], grads[1], way)
+        ends = _backward(local, through, forget=forget, hidden=grads[0], cells=grads[1], way=way)
         found = local.flatten(0, 1) @ way.inputs[0].detach() if ctx.needs_input_grad[1] else None
         return local, None if found is None else found.view(*local.shape[:2], -1), *ends, None
 
