@@ -144,13 +144,13 @@ def test_a_seeded_model_does_not_pass_for_private(edited, budget):
     file.write()
     assert load_stored(file.path).estimator.guarantee_ is None  # a Generator is not kept
     file.record["seeded"] = False
-    file.refused("the noise is not what")
+    file.refused("the description of the noise contradicts the seed")
 
 
 def test_a_private_model_does_not_pass_for_seeded(edited):
     file = edited(classifier())
     file.record["seeded"] = True
-    file.refused("the noise is not what")
+    file.refused("the description of the noise contradicts the seed")
 
 
 def test_the_record_and_the_classes_name_them_in_one_order(edited):

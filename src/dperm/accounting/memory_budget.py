@@ -14,10 +14,13 @@ from dperm.accounting.budget import State, checked_text, superseded
 from dperm.accounting.event import Event
 from dperm.accounting.filters import Amounts, Filter, filter_of, left, price, require, total
 from dperm.accounting.serialize import event_to_json
+from dperm.deprecation import deprecated_names
 from dperm.errors import BudgetError
 from dperm.privacy.adjacency import Adjacency
 from dperm.privacy.guarantee import AnyGuarantee, guarantee_as_dict
 from dperm.privacy.rounding import round_down, round_up
+
+__getattr__ = deprecated_names(__name__, {"Entry": "dperm.accounting.memory_budget:MemoryEntry"})
 
 
 @dataclass(frozen=True)
