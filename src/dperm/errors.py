@@ -31,6 +31,11 @@ from typing import Any, ClassVar
 
 from dperm.presentation.spelling import Spelling, python_spelling, spell
 
+EXTREME = "parameter-extreme"
+"""Code of a ParameterError about valid arguments that floating point cannot hold together."""
+NO_LEDGER = "no-ledger"
+"""Code of a LedgerError about a file that holds no ledger."""
+
 
 class Message:
     """Message of an error or a warning, kept in parts.
@@ -74,11 +79,18 @@ class Message:
 
     def describe(self, spelling: Spelling = python_spelling) -> str:
         """Return the whole message, with arguments spelled by ``spelling``."""
-        problem = spell(self.problem, spelling)
-        if self.argument:
-            received = f", got {self.got}" if self.got else ""
-            problem = f"{spelling(self.argument, None)} {spell(self.rule, spelling)}{received}."
-        return " ".join(part for part in (problem, spell(self.remedy, spelling)) if part)
+        return " ".join(part for part in (self._problem(spelling), spell(self.remedy, spelling)) if part)
+
+    @property
+    def problem_text(self) -> str:
+        """Problem without its remedy, as a sentence for Python users."""
+        return self._problem(python_spelling)
+
+    def _problem(self, spelling: Spelling) -> str:
+        if not self.argument:
+            return spell(self.problem, spelling)
+        received = f", got {self.got}" if self.got else ""
+        return f"{spelling(self.argument, None)} {spell(self.rule, spelling)}{received}."
 
     def __str__(self) -> str:
         """Return the message for Python users."""

@@ -16,7 +16,7 @@ from dperm.accounting import MemoryBudget, account
 from dperm.accounting.event import Event
 from dperm.accounting.events import MULTIPLIERS, Gaussian, Laplace
 from dperm.accounting.replace_only import ReplaceOneOnly
-from dperm.errors import AssumptionError, BudgetError, ParameterError
+from dperm.errors import EXTREME, AssumptionError, BudgetError, ParameterError
 from dperm.mechanisms.goal import quotient_down, quotient_up
 from dperm.noise.grid import SCALES, Grid, Norm, grid_for, sensitivity_on_grid
 from dperm.noise.integer_noise import LARGEST_SCALE
@@ -112,6 +112,7 @@ def calibration(statistic: ValueSensitivity, loss: float, *, spread: float = 1.0
             f"{arg('sensitivity')} and {arg('goal')} require noise of scale {wanted:.3g}, outside of the supported "
             f"range {SCALES[0]:.0e} to {SCALES[1]:.0e} of floating point.",
             remedy="Rescale the value and its sensitivity.",
+            code=EXTREME,
         )
     grid = grid_for(wanted * spread, sensitivity=blurred, dim=statistic.dim, norm=statistic.norm)
     moved = statistic.on(grid)

@@ -17,7 +17,7 @@ from dperm import checks
 from dperm.accounting.budget import Budget
 from dperm.accounting.events import Pure
 from dperm.checks import shown
-from dperm.errors import AdjacencyError, DataError, ParameterError
+from dperm.errors import EXTREME, AdjacencyError, DataError, ParameterError
 from dperm.mechanisms.calibration import error_up, sensitivity_up
 from dperm.mechanisms.goal import checked_goal, pure_epsilon
 from dperm.mechanisms.mechanism import Law, Mechanism
@@ -167,6 +167,7 @@ class ExponentialMechanism(Mechanism[Floats, Any]):
                 f"{arg('sensitivity')} and {arg('goal')} must have a ratio within 2^-900 and 2^900, got "
                 f"{arg('sensitivity', repr(self.sensitivity))} and {arg('goal', repr(self.goal))}.",
                 remedy="Scale the scores.",
+                code=EXTREME,
             )
         return rate
 

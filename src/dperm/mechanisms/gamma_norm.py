@@ -87,7 +87,7 @@ class GammaNormMechanism(GammaNormNoise):
     @property
     def law(self) -> Law:
         """Gamma-norm law, rounded to the grid."""
-        return Law(f"gamma norm rounded to the grid 2^{self.calibration.grid.exponent}, drawn exactly")
+        return Law.on_grid("gamma norm", self.calibration.grid.exponent)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
         """Return ``value`` plus exact gamma-norm noise on the grid."""

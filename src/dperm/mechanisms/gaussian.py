@@ -80,7 +80,7 @@ class GaussianMechanism(AdditiveMechanism):
             return Law(
                 "floating-point Gaussian: the guarantee is the ideal mechanism's, low-order bits may leak", Grade.FAST
             )
-        return Law(f"Gaussian rounded to the grid 2^{self.calibration.grid.exponent}, drawn exactly")
+        return Law.on_grid("Gaussian", self.calibration.grid.exponent)
 
     @property
     def standard_deviation(self) -> float:

@@ -82,8 +82,9 @@ class GaussianMixtureMechanism(GammaNormNoise):
     @property
     def law(self) -> Law:
         """Gaussian mixture on the grid, with its eta and tau."""
-        words = f"finite Gaussian mixture for gamma norm, rounded to the grid 2^{self.calibration.grid.exponent}"
-        return Law(words, eta=self.mixture.eta, tau=self.mixture.tau)
+        family = "finite Gaussian mixture for gamma norm"
+        words = f"{family}, rounded to the grid 2^{self.calibration.grid.exponent}"
+        return Law(words, eta=self.mixture.eta, tau=self.mixture.tau, family=family)
 
     def noisy(self, value: Floats, stream: Stream) -> Floats:
         """Return ``value`` plus exact noise of one atom on the grid."""

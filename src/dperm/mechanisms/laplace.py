@@ -91,7 +91,7 @@ class LaplaceMechanism(AdditiveMechanism):
     @property
     def law(self) -> Law:
         """Laplace law, rounded to the grid."""
-        return Law(f"Laplace rounded to the grid 2^{self.calibration.grid.exponent}, drawn exactly")
+        return Law.on_grid("Laplace", self.calibration.grid.exponent)
 
     @property
     def standard_deviation(self) -> float:

@@ -4,7 +4,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -28,6 +28,8 @@ class Law:
     ----------
     words
         Description of the law for the record.
+    family
+        Name of the law without its grid, such as "Gaussian"; ``words`` where there is no grid.
     grade
         Exact or floating-point draws.
     eta, tau
@@ -38,6 +40,17 @@ class Law:
     grade: Grade = Grade.EXACT
     eta: float = 0.0
     tau: float = 0.0
+    family: str = field(default="", kw_only=True)
+
+    def __post_init__(self) -> None:
+        """Use the description as the name of a law without a grid."""
+        if not self.family:
+            object.__setattr__(self, "family", self.words)
+
+    @classmethod
+    def on_grid(cls, family: str, exponent: int) -> "Law":
+        """Return a law rounded to the grid 2^exponent and drawn exactly."""
+        return cls(f"{family} rounded to the grid 2^{exponent}, drawn exactly", family=family)
 
 
 class Mechanism(ABC, Generic[Raw, Value]):

@@ -361,6 +361,11 @@ class BoltOnPlan(Plan):
         return f"on the coefficients: {self.mechanism.law.words}"
 
     @property
+    def noise_family(self) -> str:
+        """Description of the noise without its grid."""
+        return f"on the coefficients: {self.mechanism.law.family}"
+
+    @property
     def numbers(self) -> dict[str, object]:
         """Settings of the descent and public numbers of the noise."""
         return {**self.descent.numbers, "output_noise": dict(self.mechanism.facts.public)}

@@ -150,6 +150,11 @@ class GradientPlan(Plan):
         return f"on the gradient of each of {self.descent.steps} steps: {self.mechanism.law.words}"
 
     @property
+    def noise_family(self) -> str:
+        """Description of the noise without its grid."""
+        return f"on the gradient of each of {self.descent.steps} steps: {self.mechanism.law.family}"
+
+    @property
     def numbers(self) -> dict[str, object]:
         """Settings of the descent and public numbers of one step's noise."""
         return {**self.descent.numbers, "step_noise": dict(self.mechanism.facts.public)}

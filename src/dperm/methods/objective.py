@@ -282,6 +282,11 @@ class ObjectivePlan(Plan):
         return f"in the objective: {self.linear_term.words}; on the coefficients: {self.mechanism.law.words}"
 
     @property
+    def noise_family(self) -> str:
+        """Description of the noise without its grid."""
+        return f"in the objective: {self.linear_term.name}; on the coefficients: {self.mechanism.law.family}"
+
+    @property
     def numbers(self) -> dict[str, object]:
         """Tolerance, cost of the determinant, and public numbers of both noises."""
         return {

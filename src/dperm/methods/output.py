@@ -112,6 +112,11 @@ class OutputPlan(Plan):
         return f"on the coefficients: {self.mechanism.law.words}"
 
     @property
+    def noise_family(self) -> str:
+        """Description of the noise without its grid."""
+        return f"on the coefficients: {self.mechanism.law.family}"
+
+    @property
     def numbers(self) -> dict[str, object]:
         """Tolerance of the solver and public numbers of the noise."""
         return {"tolerance": self.tolerance, "output_noise": dict(self.mechanism.facts.public)}

@@ -104,6 +104,11 @@ class Plan(ABC):
         """Description of the noise and its law, one sentence without a full stop."""
 
     @property
+    def noise_family(self) -> str:
+        """Description of the noise without its grid."""
+        return self.noise
+
+    @property
     @abstractmethod
     def numbers(self) -> dict[str, object]:
         """Public numbers specific to the method, as plain data."""

@@ -170,6 +170,11 @@ class SampledGradientPlan(Plan):
         return f"on the gradient of the sample of each of {self.sampling.steps} steps: {self.step_noise.words}"
 
     @property
+    def noise_family(self) -> str:
+        """Description of the noise without its grid."""
+        return f"on the gradient of the sample of each of {self.sampling.steps} steps: Gaussian"
+
+    @property
     def numbers(self) -> dict[str, object]:
         """Public numbers of the sampling, the optimizer and one step's noise."""
         return {

@@ -52,6 +52,8 @@ class MethodOutlook:
         Standard deviation of the noise in each coordinate; None without noise.
     noise_kind
         Distribution of the noise and the place where it is added.
+    noise_family
+        The same without the grid.
     proved
         Bound on the expected excess risk, if one is known. It applies to the problem without clipping, at the
         regularization or number of steps with the smallest bound, and not to the defaults.
@@ -65,6 +67,7 @@ class MethodOutlook:
     used: str = ""
     noise: float | None = None
     noise_kind: str = ""
+    noise_family: str = ""
     proved: MethodBound | None = None
     expected: ExpectedAccuracy | None = None
     refusal: DpermError | None = None
@@ -201,7 +204,14 @@ class _Request:
             plan = plan_of(self.shape, self.goal, method)
         except (AssumptionError, AdjacencyError, ConversionError) as error:
             return MethodOutlook(method, refusal=error)
-        return MethodOutlook(method, plan.method, noise_of(plan), plan.noise, self.bounds.get(plan.method))
+        return MethodOutlook(
+            method,
+            plan.method,
+            noise=noise_of(plan),
+            noise_kind=plan.noise,
+            noise_family=plan.noise_family,
+            proved=self.bounds.get(plan.method),
+        )
 
     def expected(self, row: MethodOutlook, known: dict[str, MethodOutlook], trials: Trials) -> ExpectedAccuracy:
         """Run the trials, unless the same method was tried under another name."""

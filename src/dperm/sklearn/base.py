@@ -22,7 +22,7 @@ from dperm.data.space import FeatureSpace
 from dperm.data.targets import Target
 from dperm.erm.loss import Loss
 from dperm.erm.spec import ProblemSpec
-from dperm.errors import ParameterError
+from dperm.errors import EXTREME, ParameterError
 from dperm.presentation.nested_data import notebook_table
 from dperm.presentation.spelling import arg
 from dperm.privacy import Adjacency
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from dperm.methods.plan import Method, Plan
 
 
-DERIVED = ("lipschitz must", "curvature must", "smoothness must", "scale must", "strength must", "sensitivity and goal")
-"""Beginnings of errors about constants that follow from the arguments. No argument of an estimator has these names."""
+DERIVED = ("lipschitz", "curvature", "smoothness", "scale", "strength")
+"""Constants that follow from the arguments; no argument of an estimator has these names."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -370,8 +370,8 @@ class PrivateLinearModel(BaseEstimator, ABC):
         except ArithmeticError:  # public numbers that doubles do not hold together
             raise extreme_arguments(spec, "the plan overflows") from None
         except ParameterError as error:
-            if str(error).startswith(DERIVED):
-                raise extreme_arguments(spec, str(error).partition(". ")[0].rstrip(".")) from None
+            if error.argument in DERIVED or error.code == EXTREME:
+                raise extreme_arguments(spec, error.problem_text.rstrip(".")) from None
             raise
 
     def _set_fitted(self, fitted: FitResult, columns: Any) -> Self:

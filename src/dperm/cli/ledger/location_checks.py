@@ -5,11 +5,9 @@
 import os
 from pathlib import Path
 
-from dperm.errors import LedgerError
+from dperm.errors import NO_LEDGER, LedgerError
 from dperm.ledger import Ledger
 from dperm.ledger.stores import location_of
-
-_NO_LEDGER = "holds no ledger"
 
 
 def require_ledger_or_nothing(location: str) -> None:
@@ -37,5 +35,5 @@ def _require_no_other_content(place: str) -> None:
     try:
         Ledger(place).accounts()
     except LedgerError as error:
-        if _NO_LEDGER in str(error):
+        if error.code == NO_LEDGER:
             raise

@@ -3,7 +3,6 @@
 """``dperm plan expect``: noise, proved bounds and expected accuracy of each method."""
 
 import math
-import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +25,6 @@ PUBLIC_NUMBERS = "these numbers are taken as public: none of them may be read of
 _TABLE_SHARE = 0.4  # of the progress bar; the rest is for the plot
 _HEADERS = ("method", "noise", "proved: excess risk at most", "expected accuracy", "95 % interval")
 _ABSENT = "-"
-_GRID = re.compile(r",? rounded to the grid 2\^-?\d+(, drawn exactly)?")
 _GAMMA = "gamma norm: an even direction, and a length that follows a gamma law; Laplace noise for vectors"
 
 
@@ -221,10 +219,10 @@ def _noise(found: "Outlook") -> list[tuple[str, str]]:
     from dperm.cli.output import below
 
     names, applied = {row.method for row in found.rows}, [row for row in found.rows if row.noise is not None]
-    kinds = [(row.noise_kind, row.method) for row in applied if row.used == row.method or row.used not in names]
+    kinds = [(row.noise_family, row.method) for row in applied if row.used == row.method or row.used not in names]
     if not kinds:
         return []
-    short = _grouped([(_GRID.sub("", kind), method) for kind, method in kinds])
+    short = _grouped(kinds)
     lines = ["standard deviation of each coordinate; all of it is rounded to a fine grid and drawn exactly", *short]
     return [("noise", below([*lines, *([_GAMMA] if any("gamma norm" in line for line in short) else [])]))]
 

@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from dperm.errors import LedgerError
+from dperm.errors import NO_LEDGER, LedgerError
 from dperm.ledger.books import UnreadableLedgerError
 from dperm.ledger.disks import require_local
 
@@ -215,6 +215,7 @@ def _require_tables(connection: sqlite3.Connection, path: Path) -> None:
         raise LedgerError(
             f"the file {str(path)!r} holds no ledger: it is another file, or empty.",
             remedy="Give the path of a ledger.",
+            code=NO_LEDGER,
         )
 
 

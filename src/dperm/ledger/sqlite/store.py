@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import final
 
-from dperm.errors import LedgerError
+from dperm.errors import NO_LEDGER, LedgerError
 from dperm.ledger.anchor import Identity
 from dperm.ledger.books import FORMAT, UnreadableLedgerError
 from dperm.ledger.disks import require_local
@@ -162,7 +162,8 @@ class SQLiteStore:
         except sqlite3.Error as error:
             code = getattr(error, "sqlite_errorcode", 0)  # errors raised by Python itself have none
             kind = UnreadableLedgerError if code & 0xFF in _NOT_READ else LedgerError
-            raise kind(f"the ledger {str(self.path)!r} {_describe_error(error)}") from error
+            code = NO_LEDGER if _is_other_file(error) else ""
+            raise kind(f"the ledger {str(self.path)!r} {_describe_error(error)}", code=code) from error
         except PermissionError as error:
             raise UnreadableLedgerError(f"the ledger {str(self.path)!r} cannot be read: {error.strerror}.") from error
         except OSError as error:
@@ -219,9 +220,13 @@ def _sync(directory: Path) -> None:
         os.close(descriptor)
 
 
+def _is_other_file(error: sqlite3.Error) -> bool:
+    return "no such table" in str(error) or "not a database" in str(error)
+
+
 def _describe_error(error: sqlite3.Error) -> str:
     said = str(error)
-    if "no such table" in said or "not a database" in said:
+    if _is_other_file(error):
         return "holds no ledger: it is another file, or empty. Give the path of a ledger."
     if "full" in said or "disk I/O" in said:
         return f"cannot be written ({said}). Check the free disk space. Unwritten charges were not released."
